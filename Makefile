@@ -1,0 +1,51 @@
+# Everything installs into .venv; nothing but Python >= 3.11, make and git is assumed.
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+
+.PHONY: help demo test lint format typecheck schemas docs benchmark clean
+
+help: ## Show the targets
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
+
+$(VENV)/.installed: pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e .
+	@touch $@
+
+$(VENV)/.installed-dev: $(VENV)/.installed
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
+	@touch $@
+
+demo: $(VENV)/.installed ## Explain a pending pod of examples/explain
+	@echo '$$ cd examples/explain/no-device-matches && cat command && sh command'
+	@cd examples/explain/no-device-matches && cat command && \
+		{ PATH="$(CURDIR)/$(BIN):$$PATH" $(CURDIR)/$(BIN)/python -m kubectl_dra $$(sed -e 's/^kubectl dra //' command); \
+		  code=$$?; echo; echo "(exit code $$code: the pod cannot be scheduled)"; test $$code -eq 1; }
+
+test: $(VENV)/.installed-dev ## Run all tests
+	$(BIN)/python -m pytest -n auto --dist loadgroup $(PYTEST_ARGS)
+
+lint: $(VENV)/.installed-dev ## ruff: lint and format
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+format: $(VENV)/.installed-dev ## Reformat
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+typecheck: $(VENV)/.installed-dev ## mypy --strict
+	$(BIN)/mypy
+
+schemas: $(VENV)/.installed-dev ## Write the JSON Schemas of Kubernetes kinds from a real server
+	$(BIN)/python -m tests.controlplane.schemas
+
+docs: $(VENV)/.installed-dev ## Write the generated pages under docs/
+	$(BIN)/python -m kubectl_dra.cel.reference docs/cel.md
+	$(BIN)/python -m kubectl_dra.explain.reference docs/causes
+
+benchmark: $(VENV)/.installed-dev ## Run the benchmark programs
+	$(BIN)/python benchmarks/cel.py
+
+clean: ## Remove what the targets made
+	rm -rf $(VENV) dist build .mypy_cache .ruff_cache .hypothesis

@@ -1,0 +1,124 @@
+"""matchAttribute and distinctAttribute while devices are picked."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+from kubectl_dra.allocation.features import Quirks
+from kubectl_dra.api.claims import Constraint
+from kubectl_dra.api.slices import Device
+
+_SCALARS = ("int", "bool", "string", "version")
+Value = tuple[str, Any]
+
+
+def attribute_of(device: Device, name: str) -> Value | None:
+    """The (type, value) of a fully qualified attribute, or None where the device lacks it.
+
+    A literal key wins; otherwise a name in the driver's own domain is looked up without the domain. A list
+    or unknown value has the type "".
+    """
+    raw = device.attributes.get(name)
+    if raw is None:
+        domain, _, identifier = name.partition("/")
+        if domain != device.driver or (raw := device.attributes.get(identifier)) is None:
+            return None
+    for kind in _SCALARS:
+        value = raw.get(kind)
+        if value is not None:
+            return kind, value
+    return "", None
+
+
+class ConstraintState(Protocol):
+    """A constraint that devices are added to and removed from."""
+
+    constraint: Constraint
+
+    def add(self, request: str, subrequest: str, device: Device) -> bool:
+        """Accepts a device, or refuses it without a change."""
+
+    def remove(self, request: str, subrequest: str) -> None:
+        """Gives a device of the request back."""
+
+
+class MatchAttribute:
+    """All covered devices have the value of the first one."""
+
+    def __init__(self, constraint: Constraint) -> None:
+        self.constraint = constraint
+        self._count = 0
+        self._value: Value | None = None
+
+    def add(self, request: str, subrequest: str, device: Device) -> bool:
+        if not self.constraint.covers(request, subrequest):
+            return True
+        value = attribute_of(device, self.constraint.match_attribute)
+        if value is None:
+            return False
+        if self._count == 0:
+            self._value = value
+        elif not value[0] or value != self._value:
+            return False
+        self._count += 1
+        return True
+
+    def remove(self, request: str, subrequest: str) -> None:
+        if self.constraint.covers(request, subrequest):
+            self._count -= 1
+
+
+class DistinctAttribute:
+    """Covered devices differ, as the scheduler keeps track of it: one remembered value per request."""
+
+    def __init__(self, constraint: Constraint) -> None:
+        self.constraint = constraint
+        self._count = 0
+        self._values: dict[str, Value] = {}
+
+    def add(self, request: str, subrequest: str, device: Device) -> bool:
+        if not self.constraint.covers(request, subrequest):
+            return True
+        value = attribute_of(device, self.constraint.distinct_attribute)
+        if value is None:
+            return False
+        if self._count and (not value[0] or value in self._values.values()):
+            return False
+        self._values[request] = value
+        self._count += 1
+        return True
+
+    def remove(self, request: str, subrequest: str) -> None:
+        if self.constraint.covers(request, subrequest):
+            self._values.pop(request, None)
+            self._count -= 1
+
+
+class TrulyDistinctAttribute:
+    """Covered devices differ from each other, as the API documents it."""
+
+    def __init__(self, constraint: Constraint) -> None:
+        self.constraint = constraint
+        self._values: list[Value] = []
+
+    def add(self, request: str, subrequest: str, device: Device) -> bool:
+        if not self.constraint.covers(request, subrequest):
+            return True
+        value = attribute_of(device, self.constraint.distinct_attribute)
+        if value is None or (self._values and not value[0]) or value in self._values:
+            return False
+        self._values.append(value)
+        return True
+
+    def remove(self, request: str, subrequest: str) -> None:
+        if self.constraint.covers(request, subrequest):
+            self._values.pop()
+
+
+def constraint_state(constraint: Constraint, quirks: Quirks) -> ConstraintState:
+    """The state of one constraint; ``matchAttribute`` wins where both are set."""
+    if constraint.match_attribute:
+        return MatchAttribute(constraint)
+    if quirks.distinct_remembers_one:
+        return DistinctAttribute(constraint)
+    return TrulyDistinctAttribute(constraint)

@@ -1,0 +1,26 @@
+"""Errors of an allocation attempt, in the scheduler's classes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+
+@dataclass
+class AllocationError(Exception):
+    """A fatal error: the scheduler gives up on the pod in this cycle, whatever other nodes offer.
+
+    ``check`` is a stable word for what failed, ``subject`` the object it is about, ``detail`` facts for
+    an explanation (claim, request, class, selector index, device id).
+    """
+
+    message: str
+    check: str = ""
+    subject: str = ""
+    detail: dict[str, object] = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        return self.message
+
+
+class SearchBudgetExceeded(Exception):
+    """The search took more steps, or longer, than allowed: the answer is undetermined."""

@@ -1,0 +1,114 @@
+"""Extended resources that a DeviceClass backs (KEP-5004): the claim the scheduler makes for them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+
+from kubectl_dra.api.claims import DeviceRequest, Request, ResourceClaim
+from kubectl_dra.api.classes import DeviceClass
+from kubectl_dra.api.meta import ObjectMeta
+from kubectl_dra.api.nodes import Node
+from kubectl_dra.api.pods import Container, Pod
+from kubectl_dra.api.quantity import Quantity, QuantityError
+
+IMPLICIT_PREFIX = "deviceclass.resource.kubernetes.io/"
+CLAIM_NAME = "<extended-resources>"
+
+
+def class_by_resource(classes: Mapping[str, DeviceClass]) -> dict[str, DeviceClass]:
+    """Which class backs which resource name; of several that name one, the newest, then the smaller name."""
+    out = {IMPLICIT_PREFIX + name: device_class for name, device_class in classes.items()}
+    for device_class in sorted(classes.values(), key=lambda entry: entry.name, reverse=True):
+        resource = device_class.extended_resource_name
+        if not resource:
+            continue
+        known = out.get(resource)
+        if known is None or device_class.metadata.creation_timestamp >= known.metadata.creation_timestamp:
+            out[resource] = device_class
+    return out
+
+
+def eligible_name(resource: str) -> bool:
+    """Whether a resource name can be backed by a class: qualified, and not Kubernetes' own."""
+    if resource.startswith(IMPLICIT_PREFIX):
+        return True
+    domain = resource.split("/", 1)[0]
+    kubernetes = domain == "kubernetes.io" or domain.endswith(".kubernetes.io")
+    return "/" in resource and not kubernetes and not resource.startswith("requests.")
+
+
+@dataclass(frozen=True, slots=True)
+class ExtendedRequests:
+    """The extended resources that a pod asks for and a class backs, with the amount in all."""
+
+    pod: Pod
+    classes: Mapping[str, DeviceClass]
+    amounts: Mapping[str, int]
+
+    def delegated(self, node: Node) -> frozenset[str]:
+        """The resources that devices have to serve on this node: those it does not offer by a device plugin."""
+        return frozenset(name for name in self.amounts if not amount_of(node.allocatable.get(name)))
+
+    def claim(self, delegated: Collection[str]) -> ResourceClaim | None:
+        """The claim for the delegated resources; None where there are none."""
+        requests: list[DeviceRequest] = []
+        for resource in sorted(delegated):
+            requests.extend(self._requests(resource))
+        if not requests:
+            return None
+        requests.sort(key=lambda entry: entry.name)
+        return ResourceClaim(
+            metadata=ObjectMeta(name=CLAIM_NAME, namespace=self.pod.metadata.namespace),
+            requests=tuple(Request(entry.name, entry) for entry in requests),
+        )
+
+    def _requests(self, resource: str) -> list[DeviceRequest]:
+        long_lived: list[tuple[int, DeviceRequest]] = []
+        short_lived: list[DeviceRequest] = []
+        containers = self.pod.containers
+        for index, container in enumerate(containers):
+            amount = amount_of(container.requests.get(resource))
+            if amount and container.long_lived:
+                long_lived.append((index, self._request(resource, index, container, amount)))
+        for index, container in enumerate(containers):
+            amount = amount_of(container.requests.get(resource))
+            if not amount or container.long_lived:
+                continue
+            reusable = sum(entry.count for other, entry in long_lived if other >= index)
+            if amount > reusable:
+                short_lived.append(self._request(resource, index, container, amount - reusable))
+        largest = max(short_lived, key=lambda entry: entry.count, default=None)
+        return [entry for _, entry in long_lived] + ([largest] if largest else [])
+
+    def _request(self, resource: str, index: int, container: Container, count: int) -> DeviceRequest:
+        position = sorted(container.requests).index(resource)
+        return DeviceRequest(
+            name=f"container-{index}-request-{position}",
+            device_class=self.classes[resource].name,
+            count=count,
+        )
+
+
+def extended_requests(pod: Pod, classes: Mapping[str, DeviceClass]) -> ExtendedRequests | None:
+    """What of the pod's extended resources a class backs; None where nothing is."""
+    backed = class_by_resource(classes)
+    amounts: dict[str, int] = {}
+    for container in pod.containers:
+        for resource, value in container.requests.items():
+            if resource in backed and eligible_name(resource):
+                amounts[resource] = amounts.get(resource, 0) + amount_of(value)
+    amounts = {resource: amount for resource, amount in amounts.items() if amount}
+    if not amounts:
+        return None
+    return ExtendedRequests(pod, {resource: backed[resource] for resource in amounts}, amounts)
+
+
+def amount_of(value: object) -> int:
+    """A resource amount as a whole number; 0 for none or one that cannot be read."""
+    if value is None:
+        return 0
+    try:
+        return Quantity.from_json(value).value()
+    except QuantityError:
+        return 0

@@ -1,0 +1,213 @@
+"""Which ResourceSlices a node sees, as pools: generations, completeness, validity, order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from kubectl_dra.allocation.errors import AllocationError
+from kubectl_dra.allocation.features import Features, Quirks
+from kubectl_dra.api.nodes import InvalidNodeSelector, Node
+from kubectl_dra.api.slices import Counters, NodeScope, PoolID, ResourceSlice
+
+
+@dataclass(frozen=True, slots=True)
+class Pool:
+    """One pool as a node sees it.
+
+    ``slices`` are the device slices of the kept generation that are relevant for the node, by name;
+    ``other_slices`` those of the same generation for other nodes, as far as the scheduler looked at them.
+    An incomplete pool has ``found`` != ``expected``; an invalid one says why in ``invalid``.
+    """
+
+    id: PoolID
+    generation: int
+    slices: tuple[ResourceSlice, ...]
+    other_slices: tuple[ResourceSlice, ...]
+    counter_sets: Mapping[str, Counters]
+    expected: int
+    found: int
+    invalid: str = ""
+
+    @property
+    def incomplete(self) -> bool:
+        """Whether the number of slices differs from what the slices announce."""
+        return self.expected != self.found
+
+    @property
+    def usable(self) -> bool:
+        """Whether the pool offers devices."""
+        return not self.incomplete and not self.invalid
+
+
+@dataclass(frozen=True, slots=True)
+class NodePools:
+    """The pools a node sees, in the order in which the scheduler tries them.
+
+    ``obsolete`` are pools that vanish for this node because a newer generation exists elsewhere;
+    ``superseded`` are slices of an older generation than the kept one.
+    """
+
+    pools: tuple[Pool, ...]
+    obsolete: tuple[PoolID, ...]
+    superseded: tuple[ResourceSlice, ...]
+
+
+class SliceIndex:
+    """ResourceSlices by node and by pool, so that a node reads only what can concern it."""
+
+    def __init__(self, slices: Iterable[ResourceSlice]) -> None:
+        self.slices = tuple(slices)
+        self.by_pool: dict[PoolID, list[ResourceSlice]] = {}
+        self._local: dict[str, list[ResourceSlice]] = {}
+        self._shared: list[ResourceSlice] = []
+        for entry in self.slices:
+            self.by_pool.setdefault(entry.pool, []).append(entry)
+            if entry.scope.node_name and not entry.shared_counters:
+                self._local.setdefault(entry.scope.node_name, []).append(entry)
+            else:
+                self._shared.append(entry)
+
+    def candidates(self, node: str) -> list[ResourceSlice]:
+        """Slices that may be relevant for a node, its own first (facts: node-local, then shared)."""
+        local = self._local.get(node)
+        return [*local, *self._shared] if local else list(self._shared)
+
+
+def scope_matches(scope: NodeScope, node: Node) -> bool:
+    """Whether a slice's or device's node scope covers the node; the first set field decides.
+
+    Raises:
+        InvalidNodeSelector: the selector cannot be parsed.
+    """
+    if scope.node_name:
+        return scope.node_name == node.name
+    if scope.all_nodes:
+        return True
+    if scope.node_selector is not None:
+        return scope.node_selector.matches(node)
+    return False
+
+
+def relevant(entry: ResourceSlice, node: Node, features: Features, quirks: Quirks) -> bool:
+    """Whether a node loads a slice.
+
+    Raises:
+        InvalidNodeSelector: a node selector cannot be parsed.
+    """
+    if not features.partitionable_devices and (entry.per_device_node_selection is not None or entry.shared_counters):
+        return False
+    if entry.shared_counters and quirks.counter_slices_everywhere:
+        return True
+    if not entry.scope.empty:
+        return scope_matches(entry.scope, node)
+    if entry.per_device_node_selection:
+        return any(scope_matches(device.scope, node) for device in entry.devices)
+    return False
+
+
+def gather(index: SliceIndex, node: Node, features: Features, quirks: Quirks) -> NodePools:
+    """The pools of a node.
+
+    Raises:
+        AllocationError: a slice's node selector cannot be parsed; this fails every node.
+    """
+    kept: dict[PoolID, list[ResourceSlice]] = {}
+    superseded: list[ResourceSlice] = []
+    for entry in index.candidates(node.name):
+        try:
+            if not relevant(entry, node, features, quirks):
+                continue
+        except InvalidNodeSelector as error:
+            raise AllocationError(
+                f"gather pool information: failed to perform node selection for slice {entry.name}: {error}",
+                check="slice-node-selector",
+                subject=entry.name,
+            ) from error
+        same_pool = kept.get(entry.pool)
+        if same_pool is None:
+            kept[entry.pool] = [entry]
+        elif entry.generation == same_pool[0].generation:
+            same_pool.append(entry)
+        elif entry.generation > same_pool[0].generation:
+            superseded.extend(same_pool)
+            kept[entry.pool] = [entry]
+        else:
+            superseded.append(entry)
+    pools: list[Pool] = []
+    obsolete: list[PoolID] = []
+    for pool_id, slices in kept.items():
+        pool = _build(pool_id, slices, index.by_pool[pool_id], features)
+        if pool is None:
+            obsolete.append(pool_id)
+        else:
+            pools.append(pool)
+    pools.sort(key=lambda pool: (_waits_for_binding(pool), pool.id))
+    return NodePools(tuple(pools), tuple(obsolete), tuple(superseded))
+
+
+def _build(
+    pool_id: PoolID, slices: Sequence[ResourceSlice], everywhere: Sequence[ResourceSlice], features: Features
+) -> Pool | None:
+    generation, expected = slices[0].generation, slices[0].slice_count
+    found, others = len(slices), []
+    if found != expected:
+        if any(entry.generation > generation for entry in everywhere):
+            return None
+        same_generation = [entry for entry in everywhere if entry.generation == generation]
+        found = len(same_generation)
+        seen = {id(entry) for entry in slices}
+        others = [entry for entry in same_generation if id(entry) not in seen]
+    counter_slices = [entry for entry in (*slices, *others) if entry.shared_counters]
+    pool = Pool(
+        id=pool_id,
+        generation=generation,
+        slices=tuple(sorted((entry for entry in slices if not entry.shared_counters), key=lambda entry: entry.name)),
+        other_slices=tuple(entry for entry in others if not entry.shared_counters),
+        counter_sets={
+            counter_set.name: counter_set.counters for entry in counter_slices for counter_set in entry.shared_counters
+        },
+        expected=expected,
+        found=found,
+    )
+    if pool.incomplete:
+        return pool
+    problem = _problem(pool, counter_slices, features)
+    if not problem:
+        return pool
+    return Pool(pool.id, generation, pool.slices, pool.other_slices, pool.counter_sets, expected, found, problem)
+
+
+def _problem(pool: Pool, counter_slices: Sequence[ResourceSlice], features: Features) -> str:
+    """Why a complete pool is invalid, first problem wins; empty where it is valid."""
+    names: set[str] = set()
+    for entry in pool.slices:
+        for device in entry.devices:
+            if device.name in names:
+                return f"duplicate device name {device.name}"
+            names.add(device.name)
+    if not features.partitionable_devices:
+        return ""
+    sets: set[str] = set()
+    for entry in counter_slices:
+        for counter_set in entry.shared_counters:
+            if counter_set.name in sets:
+                return f"duplicate counter set name {counter_set.name}"
+            sets.add(counter_set.name)
+    for entry in (*pool.slices, *pool.other_slices):
+        for device in entry.devices:
+            for consumption in device.consumes_counters:
+                counters = pool.counter_sets.get(consumption.counter_set)
+                if counters is None:
+                    return f"counter set {consumption.counter_set} not found"
+                for counter in consumption.counters:
+                    if counter not in counters:
+                        return f"counter {counter} not found in counter set {consumption.counter_set}"
+    return ""
+
+
+def _waits_for_binding(pool: Pool) -> bool:
+    """Whether the pool is tried last: it is usable and a device lists binding conditions, even none."""
+    return pool.usable and any(
+        device.binding_conditions is not None for entry in pool.slices for device in entry.devices
+    )

@@ -1,0 +1,173 @@
+"""The validation stage of an attempt: claims, requests and subrequests made ready for the search."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from kubectl_dra.allocation.errors import AllocationError
+from kubectl_dra.allocation.features import Features
+from kubectl_dra.allocation.selection import SelectorList
+from kubectl_dra.api.claims import ALL, EXACT_COUNT, MAX_RESULTS, DeviceRequest, Request, ResourceClaim
+from kubectl_dra.api.classes import DeviceClass
+
+
+@dataclass(frozen=True, slots=True)
+class Alternative:
+    """One way to satisfy a request: the exact request, or one subrequest.
+
+    ``claim``, ``request``, ``position`` are indices; ``listed`` holds, in mode All, the positions of the
+    node's devices that all have to be taken, and is None in mode ExactCount.
+    """
+
+    claim: int
+    request: int
+    position: int
+    parent: Request
+    spec: DeviceRequest
+    device_class: DeviceClass
+    selectors: tuple[SelectorList, SelectorList]
+    result_name: str
+    listed: tuple[int, ...] | None = None
+
+    @property
+    def needed(self) -> int:
+        """How many devices it takes."""
+        return self.spec.count if self.listed is None else len(self.listed)
+
+    @property
+    def subrequest(self) -> str:
+        """The subrequest's name, empty for an exact request."""
+        return self.spec.name if self.parent.first_available else ""
+
+
+PreparedClaim = tuple[tuple[Alternative, ...], ...]
+"""Per request its alternatives, in spec order."""
+
+
+def prepare_alternative(
+    claim: ResourceClaim,
+    indices: tuple[int, int, int],
+    request: Request,
+    spec: DeviceRequest,
+    classes: Mapping[str, DeviceClass],
+    features: Features,
+) -> Alternative:
+    """Checks one request or subrequest, up to what needs no devices.
+
+    Raises:
+        AllocationError: fatal for the pod, with the scheduler's text.
+    """
+    subject = f"claim {claim.key}, request {spec.name}"
+    if spec.capacity and not features.consumable_capacity:
+        kind = "subrequest" if request.first_available else "request"
+        raise AllocationError(
+            f"claim {claim.key}, {kind} {spec.name}: has capacity requests, "
+            "but the DRAConsumableCapacity feature is disabled",
+            check="feature-disabled",
+            subject=subject,
+            detail={"gate": "DRAConsumableCapacity"},
+        )
+    for index, expression in enumerate(spec.selectors):
+        if expression is None:
+            raise AllocationError(
+                f"{subject}, selector #{index}: CEL expression empty (unsupported selector type?)",
+                check="selector-empty",
+                subject=subject,
+            )
+    if spec.admin_access is not None and not features.admin_access:
+        raise AllocationError(
+            f"{subject}: admin access is requested, but the feature is disabled",
+            check="feature-disabled",
+            subject=subject,
+            detail={"gate": "DRAAdminAccess"},
+        )
+    if not spec.device_class:
+        raise AllocationError(
+            f"{subject}: missing device class name (unsupported request type?)",
+            check="class-unnamed",
+            subject=subject,
+        )
+    device_class = classes.get(spec.device_class)
+    if device_class is None:
+        raise AllocationError(
+            f"{subject}: could not retrieve device class {spec.device_class}: "
+            f'deviceclass.resource.k8s.io "{spec.device_class}" not found',
+            check="class-missing",
+            subject=spec.device_class,
+        )
+    if spec.allocation_mode not in (EXACT_COUNT, ALL):
+        raise AllocationError(
+            f"{subject}: unsupported count mode {spec.allocation_mode}",
+            check="mode-unknown",
+            subject=subject,
+        )
+    return Alternative(
+        claim=indices[0],
+        request=indices[1],
+        position=indices[2],
+        parent=request,
+        spec=spec,
+        device_class=device_class,
+        selectors=(
+            SelectorList(f"class {device_class.name}", device_class.selectors),
+            SelectorList(f"claim {claim.key}", spec.selectors),
+        ),
+        result_name=request.result_name(spec),
+    )
+
+
+def check_request(claim: ResourceClaim, request: Request, features: Features) -> None:
+    """Checks what concerns a request before its alternatives.
+
+    Raises:
+        AllocationError: a prioritized list with the feature off, or a request of no known kind.
+    """
+    subject = f"claim {claim.key}, request {request.name}"
+    if request.first_available and not features.prioritized_list:
+        raise AllocationError(
+            f"{subject}: has subrequests, but the DRAPrioritizedList feature is disabled",
+            check="feature-disabled",
+            subject=subject,
+            detail={"gate": "DRAPrioritizedList"},
+        )
+    if not request.alternatives():
+        raise AllocationError(f"{subject}: unknown request type", check="request-kind", subject=subject)
+
+
+def check_size(claim: ResourceClaim, prepared: PreparedClaim) -> None:
+    """Checks that the fewest devices the claim can need stay within one allocation.
+
+    Raises:
+        AllocationError: more than 32 devices.
+    """
+    fewest = sum(min(alternative.needed for alternative in alternatives) for alternatives in prepared)
+    if fewest > MAX_RESULTS:
+        raise AllocationError(
+            f"claim {claim.key}: number of requested devices {fewest} exceeds the claim limit of {MAX_RESULTS}",
+            check="too-many-devices",
+            subject=claim.key,
+            detail={"requested": fewest},
+        )
+
+
+def check_constraints(claim: ResourceClaim, features: Features) -> None:
+    """Checks that each constraint is of a known kind.
+
+    Raises:
+        AllocationError: a constraint with neither attribute, or distinctAttribute where it is not known.
+    """
+    for index, constraint in enumerate(claim.constraints):
+        if constraint.match_attribute or (constraint.distinct_attribute and features.variant != "stable"):
+            continue
+        raise AllocationError(
+            f"claim {claim.key}, constraint #{index}: empty constraint (unsupported constraint type?)",
+            check="constraint-kind",
+            subject=claim.key,
+            detail={"constraint": index},
+        )
+
+
+def requested_at_least(prepared: Sequence[PreparedClaim]) -> int:
+    """The fewest devices that all claims need together."""
+    return sum(min(alternative.needed for alternative in alternatives) for claim in prepared for alternatives in claim)

@@ -1,0 +1,161 @@
+"""What an allocation writes: devices, config and node selector of ``status.allocation``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from kubectl_dra.allocation.errors import AllocationError
+from kubectl_dra.allocation.features import Features, Quirks
+from kubectl_dra.allocation.search import Placement
+from kubectl_dra.api.claims import ResourceClaim
+from kubectl_dra.api.nodes import Node, NodeSelectorTerm, Requirement
+
+
+@dataclass(frozen=True, slots=True)
+class AllocationResult:
+    """An allocation as the API writes it; share ids are random, so they are ``*``."""
+
+    devices: tuple[dict[str, Any], ...]
+    config: tuple[dict[str, Any], ...]
+    node_selector: dict[str, Any] | None
+
+    def to_json(self) -> dict[str, Any]:
+        """``status.allocation``, empty parts left out."""
+        devices: dict[str, Any] = {}
+        if self.devices:
+            devices["results"] = list(self.devices)
+        if self.config:
+            devices["config"] = list(self.config)
+        out: dict[str, Any] = {"devices": devices}
+        if self.node_selector is not None:
+            out["nodeSelector"] = self.node_selector
+        return out
+
+
+def build_result(
+    claim: ResourceClaim, placed: Sequence[Placement], node: Node, features: Features, quirks: Quirks
+) -> AllocationResult:
+    """The allocation of one claim.
+
+    Raises:
+        AllocationError: a device's node selector has more than one term.
+    """
+    return AllocationResult(
+        devices=tuple(_device(placement, features) for placement in placed),
+        config=tuple(_config(claim, placed, quirks)),
+        node_selector=_node_selector(claim, placed, node),
+    )
+
+
+def _device(placement: Placement, features: Features) -> dict[str, Any]:
+    spec, candidate = placement.alternative.spec, placement.candidate
+    out: dict[str, Any] = {
+        "request": placement.alternative.result_name,
+        "driver": candidate.id.driver,
+        "pool": candidate.id.pool,
+        "device": candidate.id.device,
+    }
+    if spec.admin_access:
+        out["adminAccess"] = True
+    if spec.raw_tolerations:
+        out["tolerations"] = [
+            {field: value for field, value in toleration.items() if value not in ("", None)}
+            for toleration in spec.raw_tolerations
+        ]
+    if features.binding_conditions:
+        if candidate.device.binding_conditions:
+            out["bindingConditions"] = list(candidate.device.binding_conditions)
+        if candidate.device.binding_failure_conditions:
+            out["bindingFailureConditions"] = list(candidate.device.binding_failure_conditions)
+    if placement.consumed is not None:
+        out["shareID"] = "*"
+        if placement.consumed:
+            out["consumedCapacity"] = {name: str(amount) for name, amount in placement.consumed.items()}
+    return out
+
+
+def _config(claim: ResourceClaim, placed: Sequence[Placement], quirks: Quirks) -> list[dict[str, Any]]:
+    chosen: dict[int, tuple[str, str, Any]] = {}
+    for placement in placed:
+        alternative = placement.alternative
+        chosen.setdefault(
+            alternative.request, (alternative.parent.name, alternative.result_name, alternative.device_class)
+        )
+    # A request in mode All or ExactCount always places at least one device, so every request is in here.
+    entries: list[dict[str, Any]] = []
+    by_class: dict[str, list[dict[str, Any]]] = {}
+    for _, result_name, device_class in chosen.values():
+        known = by_class.get(device_class.name)
+        if known is not None:
+            for entry in known:
+                entry["requests"].append(result_name)
+            continue
+        by_class[device_class.name] = [
+            {"source": "FromClass", "requests": [result_name], **config} for config in device_class.config
+        ]
+        entries.extend(by_class[device_class.name])
+    for config in claim.config:
+        requests = config.get("requests") or []
+        body = {key: value for key, value in config.items() if key != "requests"}
+        if not requests:
+            entries.append({"source": "FromClaim", **body})
+            continue
+        for name, result_name, _ in chosen.values():
+            if name in requests or result_name in requests:
+                entries.append({"source": "FromClaim", "requests": list(requests), **body})
+                if not quirks.claim_config_repeated:
+                    break
+    if not quirks.claim_config_repeated:
+        _clear_covering(entries, [(name, result_name) for name, result_name, _ in chosen.values()])
+    return entries
+
+
+def _clear_covering(entries: list[dict[str, Any]], chosen: Sequence[tuple[str, str]]) -> None:
+    """Drops ``requests`` from entries that name every request of the claim (1.37)."""
+    for entry in entries:
+        requests = entry.get("requests", ())
+        if requests and all(name in requests or result_name in requests for name, result_name in chosen):
+            del entry["requests"]
+
+
+def _node_selector(claim: ResourceClaim, placed: Sequence[Placement], node: Node) -> dict[str, Any] | None:
+    expressions: list[Requirement] = []
+    fields: list[Requirement] = []
+    for placement in placed:
+        candidate = placement.candidate
+        scope = candidate.device.scope if candidate.slice.per_device_node_selection else candidate.slice.scope
+        if scope.node_name or candidate.device.binds_to_node:
+            pinned = Requirement("metadata.name", "In", (node.name,))
+            return {"nodeSelectorTerms": [{"matchFields": [pinned.to_json()]}]}
+        if scope.node_selector is None:
+            continue
+        terms = scope.node_selector.terms
+        if len(terms) != 1:
+            raise AllocationError(
+                f"create NodeSelector for claim {claim.metadata.name}: "
+                f"unsupported ResourceSlice.NodeSelector with {len(terms)} terms",
+                check="node-selector-terms",
+                subject=candidate.slice.name,
+            )
+        _merge(terms[0], expressions, fields)
+    if not expressions and not fields:
+        return None
+    term: dict[str, Any] = {}
+    if expressions:
+        term["matchExpressions"] = [entry.to_json() for entry in expressions]
+    if fields:
+        term["matchFields"] = [entry.to_json() for entry in fields]
+    return {"nodeSelectorTerms": [term]}
+
+
+def _merge(term: NodeSelectorTerm, expressions: list[Requirement], fields: list[Requirement]) -> None:
+    for source, into in ((term.expressions, expressions), (term.fields, fields)):
+        for requirement in source:
+            if not any(_same(requirement, known) for known in into):
+                into.append(requirement)
+
+
+def _same(one: Requirement, other: Requirement) -> bool:
+    return one.key == other.key and one.operator == other.operator and set(one.values) == set(other.values)

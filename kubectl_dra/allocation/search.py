@@ -1,0 +1,358 @@
+"""The depth-first search for devices on one node: first solution wins, in the scheduler's order."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Protocol
+
+from kubectl_dra.allocation.capacity import NOTHING, consumption, shortage
+from kubectl_dra.allocation.constraints import ConstraintState, constraint_state
+from kubectl_dra.allocation.counters import CounterLedger
+from kubectl_dra.allocation.errors import AllocationError, SearchBudgetExceeded
+from kubectl_dra.allocation.features import Features, Quirks
+from kubectl_dra.allocation.pools import Pool, scope_matches
+from kubectl_dra.allocation.request import Alternative, PreparedClaim
+from kubectl_dra.allocation.selection import Selectors, matches
+from kubectl_dra.allocation.state import AllocatedState
+from kubectl_dra.api.claims import MAX_RESULTS, ResourceClaim
+from kubectl_dra.api.nodes import InvalidNodeSelector, Node
+from kubectl_dra.api.quantity import Quantity
+from kubectl_dra.api.slices import Device, DeviceID, ResourceSlice
+from kubectl_dra.api.taints import blocking_taint
+
+TICKS_PER_CLOCK = 256
+
+
+class Outcome(Enum):
+    """How one step of the search ended. TOO_MANY: more than 32 results in the claim."""
+
+    SUCCESS = 0
+    FAIL = 1
+    TOO_MANY = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A device of a usable pool on the node, in the order in which it is tried."""
+
+    position: int
+    device: Device
+    id: DeviceID
+    pool: Pool
+    slice: ResourceSlice
+    shareable: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """A device picked for an alternative; ``consumed`` is None for a device that is not shareable."""
+
+    alternative: Alternative
+    candidate: Candidate
+    consumed: dict[str, Quantity] | None
+    charged: bool
+
+
+class Observer(Protocol):
+    """Told of every device that the search refuses. ``check`` names the rule, ``detail`` what it saw."""
+
+    def rejected(self, alternative: Alternative, candidate: Candidate, check: str, detail: object) -> None: ...
+
+
+@dataclass(slots=True)
+class Budget:
+    """How long a search may go on. ``steps`` counts tried devices; ``deadline`` is monotonic seconds."""
+
+    max_steps: int = 2_000_000
+    deadline: float = float("inf")
+    steps: int = 0
+
+    def tick(self) -> None:
+        """Counts one step.
+
+        Raises:
+            SearchBudgetExceeded: the budget is used up.
+        """
+        self.steps += 1
+        if self.steps >= self.max_steps or (self.steps % TICKS_PER_CLOCK == 0 and time.monotonic() > self.deadline):
+            raise SearchBudgetExceeded
+
+
+@dataclass(slots=True)
+class Context:
+    """What does not change during an attempt on one node."""
+
+    node: Node
+    features: Features
+    quirks: Quirks
+    selectors: Selectors
+    state: AllocatedState
+    candidates: Sequence[Candidate]
+    budget: Budget
+    observer: Observer | None = None
+    _selectable: dict[tuple[int, int, int], list[bool | None]] = field(default_factory=dict)
+
+    def selectable(self, alternative: Alternative, candidate: Candidate) -> bool:
+        """Whether class, request and node scope admit the device; answered once per attempt.
+
+        Raises:
+            AllocationError: a selector fails on the device.
+        """
+        key = (alternative.claim, alternative.request, alternative.position)
+        answers = self._selectable.get(key)
+        if answers is None:
+            answers = self._selectable[key] = [None] * len(self.candidates)
+        answer = answers[candidate.position]
+        if answer is None:
+            answer = answers[candidate.position] = self._selects(alternative, candidate)
+        return answer
+
+    def _selects(self, alternative: Alternative, candidate: Candidate) -> bool:
+        device = candidate.device
+        if device.binding_conditions and not self.features.binding_conditions:
+            return False
+        if not matches(alternative.selectors, self.selectors, device):
+            return False
+        if not candidate.slice.per_device_node_selection:
+            return True
+        try:
+            return scope_matches(device.scope, self.node)
+        except InvalidNodeSelector as error:
+            raise AllocationError(str(error), check="device-node-selector", subject=str(candidate.id)) from error
+
+
+class Search:
+    """One attempt: all claims of a pod on one node. Use ``run`` once."""
+
+    def __init__(
+        self,
+        context: Context,
+        claims: Sequence[ResourceClaim],
+        prepared: Sequence[PreparedClaim],
+        ledger: CounterLedger,
+    ) -> None:
+        self.context = context
+        self.prepared = prepared
+        self.results: list[list[Placement]] = [[] for _ in prepared]
+        self._ledger = ledger
+        self._constraints: list[list[ConstraintState]] = [
+            [constraint_state(constraint, context.quirks) for constraint in claim.constraints] for claim in claims
+        ]
+        self._held: dict[DeviceID, set[int]] = {}
+        self._held_capacity: dict[DeviceID, dict[str, Quantity]] = {}
+
+    def run(self) -> bool:
+        """Whether the claims fit together; ``results`` then holds the placements per claim.
+
+        Raises:
+            AllocationError: fatal, as in the scheduler.
+            SearchBudgetExceeded: no answer within the budget.
+        """
+        return self._step(0, 0, None, 0, 0) is Outcome.SUCCESS
+
+    def _step(self, claim: int, request: int, chosen: Alternative | None, placed: int, start: int) -> Outcome:
+        while True:
+            if claim >= len(self.prepared):
+                return Outcome.SUCCESS
+            requests = self.prepared[claim]
+            if request >= len(requests):
+                outcome = self._step(claim + 1, 0, None, 0, 0)
+                return Outcome.FAIL if outcome is Outcome.TOO_MANY else outcome
+            alternatives = requests[request]
+            if chosen is None:
+                if alternatives[0].parent.first_available:
+                    return self._first_available(claim, request, alternatives)
+                chosen = alternatives[0]
+            if chosen.listed is not None and not chosen.listed:
+                return Outcome.FAIL
+            if placed < chosen.needed:
+                break
+            request, chosen, placed, start = request + 1, None, 0, 0
+        if len(self.results[claim]) + chosen.needed - placed > MAX_RESULTS:
+            return Outcome.TOO_MANY
+        if chosen.listed is not None:
+            return self._place_listed(chosen, placed)
+        return self._place_any(chosen, placed, start)
+
+    def _first_available(self, claim: int, request: int, alternatives: Sequence[Alternative]) -> Outcome:
+        overall = Outcome.TOO_MANY
+        for alternative in alternatives:
+            outcome = self._step(claim, request, alternative, 0, 0)
+            if outcome is Outcome.SUCCESS:
+                return outcome
+            if outcome is Outcome.FAIL:
+                overall = Outcome.FAIL
+        return overall
+
+    def _place_listed(self, chosen: Alternative, placed: int) -> Outcome:
+        assert chosen.listed is not None
+        candidate = self.context.candidates[chosen.listed[placed]]
+        self.context.budget.tick()
+        if not self._place(chosen, candidate, must=True):
+            return Outcome.FAIL
+        outcome = self._step(chosen.claim, chosen.request, chosen, placed + 1, 0)
+        if outcome is not Outcome.SUCCESS:
+            self._undo(chosen)
+        return outcome
+
+    def _place_any(self, chosen: Alternative, placed: int, start: int) -> Outcome:
+        context = self.context
+        candidates = context.candidates
+        for position in range(start, len(candidates)):
+            candidate = candidates[position]
+            context.budget.tick()
+            if not self._eligible(chosen, candidate) or not self._place(chosen, candidate, must=False):
+                continue
+            outcome = self._step(chosen.claim, chosen.request, chosen, placed + 1, position + 1)
+            if outcome is Outcome.SUCCESS:
+                return outcome
+            self._undo(chosen)
+            if outcome is Outcome.TOO_MANY:
+                return outcome
+        return Outcome.FAIL
+
+    def _eligible(self, chosen: Alternative, candidate: Candidate) -> bool:
+        """The checks before a device is placed: in use, selectable, capacity."""
+        if not self._free(chosen, candidate):
+            return False
+        if not self.context.selectable(chosen, candidate):
+            self._reject(chosen, candidate, "not-selected", None)
+            return False
+        return self._has_capacity(chosen, candidate)
+
+    def _free(self, chosen: Alternative, candidate: Candidate) -> bool:
+        holders = self._held.get(candidate.id)
+        if chosen.spec.admin_access:
+            if holders and chosen.claim in holders:
+                self._reject(chosen, candidate, "held-by-claim", None)
+                return False
+            return True
+        if candidate.id in self.context.state.exclusive:
+            self._reject(chosen, candidate, "allocated", None)
+            return False
+        if holders:
+            self._reject(chosen, candidate, "held-by-pod", None)
+            return False
+        return True
+
+    def _has_capacity(self, chosen: Alternative, candidate: Candidate) -> bool:
+        if not self.context.features.consumable_capacity:
+            return True
+        short = shortage(
+            candidate.device,
+            chosen.spec.capacity,
+            self.context.state.consumed.get(candidate.id, NOTHING),
+            self._held_capacity.get(candidate.id, NOTHING),
+        )
+        if short is None:
+            return True
+        self._reject(chosen, candidate, "capacity", short)
+        return False
+
+    def _place(self, chosen: Alternative, candidate: Candidate, *, must: bool) -> bool:
+        context = self.context
+        device = candidate.device
+        admin = bool(chosen.spec.admin_access)
+        if not (candidate.shareable and admin) and not self._free(chosen, candidate):
+            return False
+        charged = False
+        if device.consumes_counters:
+            if not self._can_charge(chosen, candidate):
+                return False
+            charged = not (candidate.shareable and self._capacity_in_use(candidate.id))
+        if charged and not self._charge(chosen, candidate):
+            return False
+        if context.features.device_taints and device.taints:
+            taint = blocking_taint(device.taints, chosen.spec.tolerations)
+            if taint is not None:
+                self._refund(candidate, charged)
+                self._reject(chosen, candidate, "taint", taint)
+                return False
+        if not self._constrain(chosen, candidate, must=must):
+            self._refund(candidate, charged)
+            return False
+        if not candidate.shareable:
+            self._held.setdefault(candidate.id, set()).add(chosen.claim)
+        consumed: dict[str, Quantity] | None = None
+        if context.features.consumable_capacity:
+            if not self._has_capacity(chosen, candidate):
+                return False
+            if candidate.shareable:
+                consumed = consumption(device, chosen.spec.capacity)
+                held = self._held_capacity.setdefault(candidate.id, {})
+                for name, amount in consumed.items():
+                    held[name] = held[name] + amount if name in held else amount
+        self.results[chosen.claim].append(Placement(chosen, candidate, consumed, charged))
+        return True
+
+    def _can_charge(self, chosen: Alternative, candidate: Candidate) -> bool:
+        if self.context.features.partitionable_devices:
+            return True
+        self._reject(chosen, candidate, "counters-disabled", None)
+        return False
+
+    def _charge(self, chosen: Alternative, candidate: Candidate) -> bool:
+        short = self._ledger.charge(candidate.pool, candidate.device)
+        if short is None:
+            return True
+        self._reject(chosen, candidate, "counters", short)
+        return False
+
+    def _capacity_in_use(self, device: DeviceID) -> bool:
+        state = self.context.state
+        if device in state.consumed or device in self._held_capacity:
+            return True
+        return not self.context.quirks.share_without_capacity_charges and device in state.shared
+
+    def _refund(self, candidate: Candidate, charged: bool) -> None:
+        """Takes the charge of a refused device back, which releases with the leak do not do."""
+        if charged and not self.context.quirks.counters_leak:
+            self._ledger.release(candidate.pool, candidate.device)
+
+    def _constrain(self, chosen: Alternative, candidate: Candidate, *, must: bool) -> bool:
+        constraints = self._constraints[chosen.claim]
+        request, subrequest = chosen.parent.name, chosen.subrequest
+        for index, constraint in enumerate(constraints):
+            if constraint.add(request, subrequest, candidate.device):
+                continue
+            if must:
+                subject = f"claim {self._claim_key(chosen)}, request {chosen.spec.name}"
+                raise AllocationError(
+                    f"{subject}: cannot add device {candidate.id} because a claim constraint would not be satisfied",
+                    check="constraint-all",
+                    subject=str(candidate.id),
+                    detail={"constraint": index, "request": chosen.result_name},
+                )
+            for earlier in constraints[:index]:
+                earlier.remove(request, subrequest)
+            self._reject(chosen, candidate, "constraint", constraint.constraint)
+            return False
+        return True
+
+    def _undo(self, chosen: Alternative) -> None:
+        placement = self.results[chosen.claim].pop()
+        candidate = placement.candidate
+        for constraint in self._constraints[chosen.claim]:
+            constraint.remove(chosen.parent.name, chosen.subrequest)
+        if not candidate.shareable:
+            self._held[candidate.id].discard(chosen.claim)
+            if placement.charged:
+                self._ledger.release(candidate.pool, candidate.device)
+            return
+        if placement.consumed:
+            held = self._held_capacity[candidate.id]
+            for name, amount in placement.consumed.items():
+                held[name] = held[name] - amount
+            if not any(held.values()):
+                del self._held_capacity[candidate.id]
+        self._refund(candidate, placement.charged)
+
+    def _claim_key(self, chosen: Alternative) -> str:
+        return chosen.selectors[1].owner.removeprefix("claim ")
+
+    def _reject(self, chosen: Alternative, candidate: Candidate, check: str, detail: object) -> None:
+        if self.context.observer is not None:
+            self.context.observer.rejected(chosen, candidate, check, detail)

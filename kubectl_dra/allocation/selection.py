@@ -1,0 +1,117 @@
+"""Is a device selectable: class selectors, request selectors, then the device's own node scope."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from kubectl_dra.allocation.errors import AllocationError
+from kubectl_dra.api.slices import Device
+from kubectl_dra.cel import CompileError, Environment, EvaluationError, Program
+
+Verdict = bool | EvaluationError | CompileError
+
+
+class Selectors:
+    """Compiled CEL selectors and their verdicts, each expression compiled once, each device judged once.
+
+    Verdicts are kept per device object, so the devices must outlive this cache.
+    """
+
+    def __init__(self, environment: Environment) -> None:
+        self.environment = environment
+        self._programs: dict[str, Program | CompileError] = {}
+        self._terms: dict[str, tuple[Program, ...]] = {}
+        self._verdicts: dict[str, dict[int, bool | EvaluationError]] = {}
+
+    def program(self, expression: str) -> Program | CompileError:
+        """The compiled expression, or why it does not compile."""
+        program = self._programs.get(expression)
+        if program is None:
+            try:
+                program = self.environment.compile(expression)
+            except CompileError as error:
+                program = error
+            self._programs[expression] = program
+        return program
+
+    def terms(self, expression: str) -> tuple[Program, ...]:
+        """The operands of the expression's top-level ``&&``; none where it does not compile."""
+        terms = self._terms.get(expression)
+        if terms is None:
+            program = self.program(expression)
+            terms = () if isinstance(program, CompileError) else program.terms()
+            self._terms[expression] = terms
+        return terms
+
+    def verdict(self, expression: str, device: Device) -> Verdict:
+        """Whether the device fulfils the expression, or the error that says it cannot be told."""
+        known = self._verdicts.get(expression)
+        if known is None:
+            known = self._verdicts[expression] = {}
+        verdict = known.get(id(device))
+        if verdict is None:
+            program = self.program(expression)
+            if isinstance(program, CompileError):
+                return program
+            try:
+                verdict = program.evaluate(device)
+            except EvaluationError as error:
+                verdict = error
+            known[id(device)] = verdict
+        return verdict
+
+    def prefetch(self, expression: str, devices: Iterable[Device]) -> None:
+        """Judges many devices at once, which is faster than one by one."""
+        program = self.program(expression)
+        if isinstance(program, CompileError):
+            return
+        known = self._verdicts.setdefault(expression, {})
+        missing = [device for device in devices if id(device) not in known]
+        for device, verdict in zip(missing, program.evaluate_devices(missing), strict=True):
+            known[id(device)] = verdict
+
+
+@dataclass(frozen=True, slots=True)
+class SelectorList:
+    """The selectors of a class or of a claim's request, with the words errors use for them."""
+
+    owner: str
+    expressions: tuple[str | None, ...]
+
+    def first_false(self, selectors: Selectors, device: Device) -> int | None:
+        """The index of the first selector that is false on the device, None where all hold.
+
+        Raises:
+            AllocationError: a selector without CEL, that does not compile, or that fails on the device.
+        """
+        for index, expression in enumerate(self.expressions):
+            if expression is None:
+                raise AllocationError(
+                    f"{self.owner}: selector #{index}: CEL expression empty (unsupported selector type?)",
+                    check="selector-empty",
+                    subject=self.owner,
+                    detail={"selector": index},
+                )
+            verdict = selectors.verdict(expression, device)
+            if verdict is True:
+                continue
+            if verdict is False:
+                return index
+            kind = "compile" if isinstance(verdict, CompileError) else "runtime"
+            raise AllocationError(
+                f"{self.owner}: selector #{index}: CEL {kind} error: {verdict}",
+                check=f"cel-{kind}",
+                subject=self.owner,
+                detail={"selector": index, "expression": expression, "device": device, "error": verdict},
+            )
+        return None
+
+
+def matches(lists: Sequence[SelectorList], selectors: Selectors, device: Device) -> bool:
+    """Whether a device fulfils class and request selectors, evaluated in order up to the first false.
+
+    Raises:
+        AllocationError: see SelectorList.first_false.
+    """
+    return all(entry.first_false(selectors, device) is None for entry in lists)

@@ -1,0 +1,59 @@
+"""Devices that are already allocated in the cluster, as the scheduler counts them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from kubectl_dra.allocation.features import Features
+from kubectl_dra.api.claims import ResourceClaim
+from kubectl_dra.api.quantity import Quantity
+from kubectl_dra.api.slices import DeviceID
+
+
+@dataclass(frozen=True, slots=True)
+class AllocatedState:
+    """What all allocated claims of the cluster hold.
+
+    ``exclusive``: devices that nobody else can get. ``shared``: devices with at least one share.
+    ``consumed``: capacity taken per shared device, by capacity name. ``holders``: the claims per device,
+    for explanations; admin access holds nothing.
+    """
+
+    exclusive: frozenset[DeviceID]
+    shared: frozenset[DeviceID]
+    consumed: Mapping[DeviceID, Mapping[str, Quantity]]
+    holders: Mapping[DeviceID, tuple[ResourceClaim, ...]]
+
+    def in_use(self, device: DeviceID) -> bool:
+        """Whether the device takes its counters: held exclusively, shared, or with consumed capacity."""
+        return device in self.exclusive or device in self.shared or device in self.consumed
+
+
+def allocated_state(claims: Iterable[ResourceClaim], features: Features) -> AllocatedState:
+    """Collects the state from every claim with an allocation, reserved or not, deleted or not."""
+    exclusive: set[DeviceID] = set()
+    shared: set[DeviceID] = set()
+    consumed: dict[DeviceID, dict[str, Quantity]] = {}
+    holders: dict[DeviceID, list[ResourceClaim]] = {}
+    for claim in claims:
+        if claim.allocation is None:
+            continue
+        for result in claim.allocation.results:
+            if result.admin_access:
+                continue
+            holders.setdefault(result.device, []).append(claim)
+            if not result.share_id or not features.consumable_capacity:
+                exclusive.add(result.device)
+                continue
+            shared.add(result.device)
+            if result.consumed_capacity:
+                total = consumed.setdefault(result.device, {})
+                for name, amount in result.consumed_capacity.items():
+                    total[name] = total[name] + amount if name in total else amount
+    return AllocatedState(
+        exclusive=frozenset(exclusive),
+        shared=frozenset(shared),
+        consumed=consumed,
+        holders={device: tuple(claims) for device, claims in holders.items()},
+    )

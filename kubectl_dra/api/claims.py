@@ -1,0 +1,293 @@
+"""ResourceClaims, their requests and allocations, and ResourceClaimTemplates, in their v1 shape."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from kubectl_dra.api.classes import selectors_from_json
+from kubectl_dra.api.meta import EMPTY, JSONObject, ObjectMeta
+from kubectl_dra.api.nodes import NodeSelector
+from kubectl_dra.api.quantity import Quantity
+from kubectl_dra.api.slices import DeviceID
+from kubectl_dra.api.taints import DeviceToleration
+
+EXACT_COUNT = "ExactCount"
+ALL = "All"
+
+MAX_RESULTS = 32
+"""Devices in one claim's allocation (``AllocationResultsMaxSize``)."""
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceRequest:
+    """What is asked for: the content of ``exactly``, or one subrequest of ``firstAvailable``.
+
+    ``admin_access`` is None where the field is absent. ``raw_tolerations`` is what the result copies.
+    """
+
+    name: str
+    device_class: str
+    selectors: tuple[str | None, ...] = ()
+    allocation_mode: str = EXACT_COUNT
+    count: int = 1
+    admin_access: bool | None = None
+    tolerations: tuple[DeviceToleration, ...] = ()
+    raw_tolerations: tuple[JSONObject, ...] = ()
+    capacity: Mapping[str, Quantity] | None = None
+    unmodelled: tuple[str, ...] = ()
+
+    @classmethod
+    def from_json(cls, raw: JSONObject, name: str = "") -> DeviceRequest:
+        """Reads ``exactly`` (with the request's name) or a subrequest, applying the API's defaults."""
+        mode = raw.get("allocationMode") or EXACT_COUNT
+        count = int(raw.get("count") or 0)
+        tolerations = tuple(raw.get("tolerations") or ())
+        capacity = raw.get("capacity")
+        return cls(
+            name=name or raw.get("name") or "",
+            device_class=raw.get("deviceClassName") or "",
+            selectors=selectors_from_json(raw.get("selectors")),
+            allocation_mode=mode,
+            count=1 if mode == EXACT_COUNT and count == 0 else count,
+            admin_access=raw.get("adminAccess"),
+            tolerations=tuple(DeviceToleration.from_json(entry) for entry in tolerations),
+            raw_tolerations=tolerations,
+            capacity=None
+            if capacity is None
+            else {
+                key: Quantity.parse(value) for key, value in (capacity.get("requests") or EMPTY).items()
+            },
+            unmodelled=tuple(sorted(raw.keys() - _REQUEST_KEYS)),
+        )
+
+
+_REQUEST_KEYS = frozenset(
+    (
+        "name",
+        "deviceClassName",
+        "selectors",
+        "allocationMode",
+        "count",
+        "adminAccess",
+        "tolerations",
+        "capacity",
+    )
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One entry of ``spec.devices.requests``: ``exactly`` or a list of subrequests, else neither."""
+
+    name: str
+    exactly: DeviceRequest | None
+    first_available: tuple[DeviceRequest, ...] = ()
+
+    @classmethod
+    def from_json(cls, raw: JSONObject) -> Request:
+        name = raw.get("name") or ""
+        exactly = raw.get("exactly")
+        return cls(
+            name=name,
+            exactly=None if exactly is None else DeviceRequest.from_json(exactly, name),
+            first_available=tuple(DeviceRequest.from_json(sub) for sub in raw.get("firstAvailable") or ()),
+        )
+
+    def alternatives(self) -> tuple[DeviceRequest, ...]:
+        """The subrequests, or the one exact request, in the order they are tried."""
+        if self.first_available:
+            return self.first_available
+        return () if self.exactly is None else (self.exactly,)
+
+    def result_name(self, alternative: DeviceRequest) -> str:
+        """How results name it: ``request``, or ``request/subrequest``."""
+        return f"{self.name}/{alternative.name}" if self.first_available else self.name
+
+
+@dataclass(frozen=True, slots=True)
+class Constraint:
+    """A constraint of a claim; without ``requests`` it covers all of them."""
+
+    requests: tuple[str, ...]
+    match_attribute: str = ""
+    distinct_attribute: str = ""
+
+    @classmethod
+    def from_json(cls, raw: JSONObject) -> Constraint:
+        return cls(
+            requests=tuple(raw.get("requests") or ()),
+            match_attribute=raw.get("matchAttribute") or "",
+            distinct_attribute=raw.get("distinctAttribute") or "",
+        )
+
+    def covers(self, request: str, subrequest: str = "") -> bool:
+        """Whether devices of this request (and chosen subrequest) fall under the constraint."""
+        if not self.requests or request in self.requests:
+            return True
+        return bool(subrequest) and f"{request}/{subrequest}" in self.requests
+
+    def __str__(self) -> str:
+        kind, attribute = (
+            ("matchAttribute", self.match_attribute)
+            if self.match_attribute
+            else ("distinctAttribute", self.distinct_attribute)
+        )
+        return f"{kind} {attribute}"
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceResult:
+    """One device of an allocation (``status.allocation.devices.results[]``)."""
+
+    request: str
+    device: DeviceID
+    admin_access: bool = False
+    share_id: str = ""
+    consumed_capacity: Mapping[str, Quantity] = field(default_factory=dict)
+    tolerations: tuple[DeviceToleration, ...] = ()
+    binding_conditions: tuple[str, ...] = ()
+    binding_failure_conditions: tuple[str, ...] = ()
+
+    @classmethod
+    def from_json(cls, raw: JSONObject) -> DeviceResult:
+        return cls(
+            request=raw.get("request") or "",
+            device=DeviceID(raw.get("driver") or "", raw.get("pool") or "", raw.get("device") or ""),
+            admin_access=bool(raw.get("adminAccess")),
+            share_id=raw.get("shareID") or "",
+            consumed_capacity={
+                key: Quantity.parse(value) for key, value in (raw.get("consumedCapacity") or EMPTY).items()
+            },
+            tolerations=tuple(DeviceToleration.from_json(entry) for entry in raw.get("tolerations") or ()),
+            binding_conditions=tuple(raw.get("bindingConditions") or ()),
+            binding_failure_conditions=tuple(raw.get("bindingFailureConditions") or ()),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Allocation:
+    """``status.allocation`` of a claim. Without ``node_selector`` it is usable on every node."""
+
+    results: tuple[DeviceResult, ...]
+    node_selector: NodeSelector | None
+    timestamp: str = ""
+
+    @classmethod
+    def from_json(cls, raw: JSONObject) -> Allocation:
+        selector = raw.get("nodeSelector")
+        devices = raw.get("devices") or EMPTY
+        return cls(
+            results=tuple(DeviceResult.from_json(result) for result in devices.get("results") or ()),
+            node_selector=None if selector is None else NodeSelector.from_json(selector),
+            timestamp=raw.get("allocationTimestamp") or "",
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Consumer:
+    """One entry of ``status.reservedFor``."""
+
+    resource: str
+    name: str
+    uid: str
+    api_group: str = ""
+
+    @classmethod
+    def from_json(cls, raw: JSONObject) -> Consumer:
+        return cls(
+            resource=raw.get("resource") or "",
+            name=raw.get("name") or "",
+            uid=raw.get("uid") or "",
+            api_group=raw.get("apiGroup") or "",
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceStatus:
+    """One entry of ``status.devices``: what a driver reports about an allocated device."""
+
+    device: DeviceID
+    share_id: str
+    conditions: tuple[JSONObject, ...]
+
+    @classmethod
+    def from_json(cls, raw: JSONObject) -> DeviceStatus:
+        return cls(
+            device=DeviceID(raw.get("driver") or "", raw.get("pool") or "", raw.get("device") or ""),
+            share_id=raw.get("shareID") or "",
+            conditions=tuple(raw.get("conditions") or ()),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class ResourceClaim:
+    """A v1 ResourceClaim: its requests, constraints and config, and what its status says."""
+
+    metadata: ObjectMeta
+    requests: tuple[Request, ...] = ()
+    constraints: tuple[Constraint, ...] = ()
+    config: tuple[JSONObject, ...] = ()
+    allocation: Allocation | None = None
+    reserved_for: tuple[Consumer, ...] = ()
+    device_statuses: tuple[DeviceStatus, ...] = ()
+    unmodelled: tuple[str, ...] = ()
+
+    @classmethod
+    def from_json(cls, raw: JSONObject) -> ResourceClaim:
+        """Reads a v1 ResourceClaim (convert older versions first)."""
+        status = raw.get("status") or EMPTY
+        allocation = status.get("allocation")
+        return cls(
+            metadata=ObjectMeta.from_json(raw.get("metadata") or EMPTY),
+            allocation=None if allocation is None else Allocation.from_json(allocation),
+            reserved_for=tuple(Consumer.from_json(entry) for entry in status.get("reservedFor") or ()),
+            device_statuses=tuple(DeviceStatus.from_json(entry) for entry in status.get("devices") or ()),
+            **_spec_fields(raw.get("spec") or EMPTY),
+        )
+
+    @property
+    def key(self) -> str:
+        """``namespace/name``."""
+        return self.metadata.key
+
+
+@dataclass(frozen=True, slots=True)
+class ResourceClaimTemplate:
+    """A v1 ResourceClaimTemplate; ``claim()`` is the claim it would make."""
+
+    metadata: ObjectMeta
+    spec: JSONObject
+    claim_metadata: JSONObject
+
+    @classmethod
+    def from_json(cls, raw: JSONObject) -> ResourceClaimTemplate:
+        spec = raw.get("spec") or EMPTY
+        return cls(
+            metadata=ObjectMeta.from_json(raw.get("metadata") or EMPTY),
+            spec=spec.get("spec") or EMPTY,
+            claim_metadata=spec.get("metadata") or EMPTY,
+        )
+
+    def claim(self, name: str, namespace: str) -> ResourceClaim:
+        """The unallocated claim that the resource claim controller would create from this template."""
+        return ResourceClaim(
+            metadata=ObjectMeta(
+                name=name,
+                namespace=namespace,
+                labels=self.claim_metadata.get("labels") or EMPTY,
+                annotations=self.claim_metadata.get("annotations") or EMPTY,
+            ),
+            **_spec_fields(self.spec),
+        )
+
+
+def _spec_fields(spec: JSONObject) -> dict[str, Any]:
+    devices = spec.get("devices") or EMPTY
+    return {
+        "requests": tuple(Request.from_json(entry) for entry in devices.get("requests") or ()),
+        "constraints": tuple(Constraint.from_json(entry) for entry in devices.get("constraints") or ()),
+        "config": tuple(devices.get("config") or ()),
+        "unmodelled": tuple(sorted(devices.keys() - {"requests", "constraints", "config"})),
+    }

@@ -1,0 +1,432 @@
+"""Kubernetes resource quantities: `40Gi`, `1500m`, `1e3`.
+
+Every quantity is a whole number of nano units: finer input is rounded away from zero when it is parsed.
+Texts, rounding, the choice of the printed format and the limits of 64-bit integers follow
+k8s.io/apimachinery/pkg/api/resource, because the API server stores and CEL observes them.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import lru_cache
+from typing import Final, Literal
+
+Format = Literal["DecimalSI", "BinarySI", "DecimalExponent"]
+
+_DIGITS = "0123456789"
+_SUFFIX_LETTERS = "eEinumkKMGTP"
+_DECIMAL_SUFFIXES = {
+    "n": -9,
+    "u": -6,
+    "m": -3,
+    "": 0,
+    "k": 3,
+    "M": 6,
+    "G": 9,
+    "T": 12,
+    "P": 15,
+    "E": 18,
+}
+_BINARY_SUFFIXES = {"Ki": 10, "Mi": 20, "Gi": 30, "Ti": 40, "Pi": 50, "Ei": 60}
+_DECIMAL_SUFFIX_OF = {exponent: suffix for suffix, exponent in _DECIMAL_SUFFIXES.items()}
+_BINARY_SUFFIX_OF = {exponent: suffix for suffix, exponent in _BINARY_SUFFIXES.items()}
+
+_BINARY: Format = "BinarySI"
+_MIN_INT64, _MAX_INT64 = -(2**63), 2**63 - 1
+# Above this power of ten quantities only compare by mantissa: nobody needs them, nobody must wait for them.
+_EXPONENT_COMPARED = 100_000
+
+
+class QuantityError(ValueError):
+    """The text is not a quantity, or a calculation leaves what can be represented."""
+
+
+_WRONG_FORM = "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
+_WRONG_NUMBER = "unable to parse numeric part of quantity"
+_WRONG_SUFFIX = "unable to parse quantity's suffix"
+
+
+class Quantity:
+    """An immutable amount: `unscaled * 10**exponent`, with the format it is printed in.
+
+    `nanos` is the exact value in nano units. Equality, order and hash are by value, so 1Gi == 1024Mi.
+    `wide` tells that Kubernetes would hold the value as a big decimal instead of a 64-bit integer and a
+    scale; `asInteger()` and `isInteger()` of CEL depend on it. `computed` tells that it is the outcome of
+    `add` or `sub`: CEL in Kubernetes refuses such a quantity on the right of `==`.
+    """
+
+    __slots__ = ("_text", "computed", "exponent", "format", "nanos", "unscaled", "wide")
+
+    def __init__(
+        self,
+        unscaled: int,
+        exponent: int = 0,
+        format: Format = "DecimalSI",
+        *,
+        wide: bool = False,
+        text: str | None = None,
+        computed: bool = False,
+    ) -> None:
+        self.unscaled: Final = unscaled
+        self.exponent: Final = exponent
+        self.format: Final[Format] = format
+        self.wide: Final = wide
+        self.computed: Final = computed
+        self.nanos: Final = _scaled(unscaled, exponent + 9)
+        self._text = text
+
+    @staticmethod
+    def parse(value: str | int | float) -> Quantity:
+        """The quantity of a text, or of a JSON or YAML number. Raises QuantityError.
+
+        Texts are taken as they are: blanks around them, which JSON decoding of the API removes, are an error.
+        """
+        if isinstance(value, str):
+            return _parse(value)
+        if isinstance(value, bool):
+            raise QuantityError(_WRONG_FORM)
+        return _parse(str(value) if isinstance(value, int) else _float_text(value))
+
+    @staticmethod
+    def from_json(value: object) -> Quantity:
+        """The quantity that a manifest's field holds: a text (blanks around it ignored), number or null.
+
+        null is zero, as the API server decodes it. Raises QuantityError for anything else.
+        """
+        if value is None:
+            return Quantity(0)
+        if isinstance(value, str):
+            return _parse(value.strip())
+        if isinstance(value, int | float):
+            return Quantity.parse(value)
+        raise QuantityError(_WRONG_FORM)
+
+    @staticmethod
+    def of(value: int, format: Format = "BinarySI") -> Quantity:
+        """The quantity of a whole number, by default printed with binary suffixes (Ki, Mi, ...)."""
+        return Quantity(value, 0, format, wide=not _MIN_INT64 <= value <= _MAX_INT64)
+
+    def compare(self, other: Quantity) -> int:
+        """-1, 0 or 1 by value."""
+        return (self.nanos > other.nanos) - (self.nanos < other.nanos)
+
+    def sign(self) -> int:
+        """-1, 0 or 1."""
+        return (self.unscaled > 0) - (self.unscaled < 0)
+
+    def is_integer(self) -> bool:
+        """True when `as_int64` has a value."""
+        return self.as_int64() is not None
+
+    def as_int64(self) -> int | None:
+        """The value as a 64-bit integer, or None when Kubernetes does not give one.
+
+        That is the case for fractions, for values beyond 64 bits, and for every value held as a big decimal
+        (1.5Gi, for instance, even though it is whole).
+        """
+        if self.wide or self.exponent < 0:
+            return None
+        if self.unscaled == 0:
+            return 0
+        if self.exponent > 18:
+            return None
+        value: int = self.unscaled * _ten_to(self.exponent)
+        return value if _MIN_INT64 <= value <= _MAX_INT64 else None
+
+    def value(self) -> int:
+        """The next integer away from zero as a 64-bit integer: Kubernetes' `Value()`, overflow included."""
+        if not self.wide:
+            if self.exponent >= 0:
+                return self.as_int64() or 0
+            whole, rest = divmod(abs(self.unscaled), _ten_to(-self.exponent))
+            magnitude = whole + (rest != 0)
+            return magnitude if self.unscaled > 0 else -magnitude
+        if self.exponent >= 0:
+            return _wrapped(self.unscaled * _ten_to(min(self.exponent, 64)))
+        divisor = _ten_to(-self.exponent)
+        if self.unscaled < _MAX_INT64 and -self.exponent < 19:
+            narrow = _wrapped(self.unscaled)
+            whole = abs(narrow) // divisor * (1 if narrow >= 0 else -1)
+            return whole + (narrow % divisor != 0)
+        whole, rest = divmod(self.unscaled, divisor)
+        return _wrapped(whole + (rest != 0))
+
+    def approximate_float(self) -> float:
+        """A double near it: mantissa and power of ten are rounded separately, as upstream does."""
+        try:
+            base = float(self.unscaled)
+        except OverflowError:
+            base = math.inf if self.unscaled > 0 else -math.inf
+        if self.exponent == 0:
+            return base
+        power = _power_of_ten(self.exponent)
+        return base * power
+
+    def add(self, other: Quantity) -> Quantity:
+        """The sum; its format is the left one's, or the right one's when the left is zero."""
+        return self._sum(other, other.unscaled)
+
+    def sub(self, other: Quantity) -> Quantity:
+        """The difference; its format is the left one's, or the right one's when the left is zero."""
+        return self._sum(other, -other.unscaled)
+
+    def mul(self, factor: int) -> Quantity:
+        """The product with a whole number; the format stays."""
+        product = self.unscaled * factor
+        if not self.wide:
+            if product == 0:
+                return Quantity(0, 0 if self.unscaled else self.exponent, self.format)
+            fits = _MIN_INT64 <= product <= _MAX_INT64
+            if fits and self.exponent > 0:
+                fits = self.exponent < 19 and _MIN_INT64 <= product * _ten_to(self.exponent) <= _MAX_INT64
+            elif fits and self.exponent < 0:
+                fits = product % _ten_to(-self.exponent) == 0
+            if fits:
+                return Quantity(product, self.exponent, self.format)
+        return Quantity(product, self.exponent, self.format, wide=True)
+
+    def _sum(self, other: Quantity, addend: int) -> Quantity:
+        format = self.format if self.unscaled else other.format
+        narrow = not (self.wide or other.wide)
+        if narrow:
+            if addend == 0:
+                return Quantity(self.unscaled, self.exponent, format, computed=True)
+            if self.unscaled == 0:
+                return Quantity(_wrapped(addend), other.exponent, format, computed=True)
+        if abs(self.exponent - other.exponent) > _EXPONENT_COMPARED:
+            raise QuantityError("the quantities differ too much in size to be added")
+        exponent = min(self.exponent, other.exponent)
+        mine = self.unscaled * _ten_to(self.exponent - exponent)
+        theirs = addend * _ten_to(other.exponent - exponent)
+        if narrow:
+            # The least 64-bit integer is its own negative.
+            wrapped = _wrapped(addend) * _ten_to(other.exponent - exponent)
+            if all(_MIN_INT64 <= value <= _MAX_INT64 for value in (mine, wrapped, mine + wrapped)):
+                return Quantity(mine + wrapped, exponent, format, computed=True)
+        return Quantity(mine + theirs, exponent, format, wide=True, computed=True)
+
+    def __add__(self, other: Quantity | int) -> Quantity:
+        return self.add(other if isinstance(other, Quantity) else Quantity.of(other, "DecimalSI"))
+
+    def __sub__(self, other: Quantity | int) -> Quantity:
+        return self.sub(other if isinstance(other, Quantity) else Quantity.of(other, "DecimalSI"))
+
+    def __mul__(self, factor: int) -> Quantity:
+        return self.mul(factor)
+
+    def __neg__(self) -> Quantity:
+        return Quantity(-self.unscaled, self.exponent, self.format, wide=self.wide)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Quantity):
+            return NotImplemented
+        return self.nanos == other.nanos
+
+    def __lt__(self, other: Quantity) -> bool:
+        return self.nanos < other.nanos
+
+    def __le__(self, other: Quantity) -> bool:
+        return self.nanos <= other.nanos
+
+    def __gt__(self, other: Quantity) -> bool:
+        return self.nanos > other.nanos
+
+    def __ge__(self, other: Quantity) -> bool:
+        return self.nanos >= other.nanos
+
+    def __hash__(self) -> int:
+        return hash(self.nanos)
+
+    def __bool__(self) -> bool:
+        return self.unscaled != 0
+
+    def __str__(self) -> str:
+        """The canonical text, as the API server writes it into JSON.
+
+        A parsed text that upstream takes for canonical already is returned unchanged (`+1`, `1.500`, `1E3`).
+        """
+        if self._text is None:
+            self._text = self._canonical()
+        return self._text
+
+    def __repr__(self) -> str:
+        return f"Quantity({str(self)!r})"
+
+    def _canonical(self) -> str:
+        if self.unscaled == 0:
+            return "0"
+        if self.format == "BinarySI" and abs(self.nanos) >= 1024 * 10**9 and self.nanos % 10**9 == 0:
+            mantissa, times = _without_factors(self.nanos // 10**9, 1024)
+            return _decimal_text(mantissa) + _BINARY_SUFFIX_OF.get(times * 10, "")
+        mantissa, times = _without_factors(self.unscaled, 10)
+        exponent = self.exponent + times
+        surplus = exponent % 3
+        mantissa *= 10**surplus
+        exponent -= surplus
+        if self.format == "DecimalExponent":
+            return _decimal_text(mantissa) + (f"e{exponent}" if exponent else "")
+        # Beyond exa there is no suffix, and upstream then prints none.
+        return _decimal_text(mantissa) + _DECIMAL_SUFFIX_OF.get(exponent, "")
+
+
+@lru_cache(maxsize=16384)
+def _parse(text: str) -> Quantity:
+    sign = text[:1] if text[:1] in ("+", "-") else ""
+    rest = text[len(sign) :]
+    significant = rest.lstrip("0")
+    after = significant.lstrip(_DIGITS)
+    zeros = len(rest) - len(significant)
+    whole = significant[: len(significant) - len(after)] or "0"
+    fraction = ""
+    suffix = after
+    if after[:1] == ".":
+        suffix = after[1:].lstrip(_DIGITS)
+        fraction = after[1 : len(after) - len(suffix)]
+    if not text or not _is_suffix(suffix):
+        raise QuantityError(_WRONG_FORM)
+    if suffix in _BINARY_SUFFIXES:
+        power, base, format = _BINARY_SUFFIXES[suffix], 2, _BINARY
+    else:
+        base = 10
+        power, format = _decimal_suffix(suffix)
+    digits = whole + fraction
+    if base == 2:
+        # Upstream's shortcut for whole numbers, which keeps the value a 64-bit integer.
+        narrow = not fraction and 14 - len(whole) - power * 3 // 10 >= 0
+        exponent = 0
+    else:
+        exponent = power - len(fraction)
+        narrow = len(digits) <= 18 and exponent >= -9
+    if narrow:
+        number = int(digits)
+        kept = (number & 7) != 0 if base == 2 else _is_canonical(digits, exponent)
+        unscaled = -number if sign == "-" else number
+        if base == 2:
+            unscaled <<= power
+        return Quantity(unscaled, exponent, format, text=text if kept or text == "0" else None)
+    if whole == "0" and not zeros and not fraction:
+        raise QuantityError(_WRONG_NUMBER)
+    return _parse_wide(sign, digits, len(fraction), power, base, format)
+
+
+def _is_suffix(text: str) -> bool:
+    """Whether it has the shape of a suffix: letters, a sign, digits, all of them optional."""
+    exponent = text.lstrip(_SUFFIX_LETTERS)
+    if exponent[:1] in ("+", "-"):
+        exponent = exponent[1:]
+    return not exponent.strip(_DIGITS)
+
+
+def _parse_wide(sign: str, digits: str, fraction: int, power: int, base: int, format: Format) -> Quantity:
+    unscaled = _decimal_int(digits)
+    exponent = -fraction
+    if base == 2:
+        unscaled <<= power
+    else:
+        exponent += power
+    if unscaled:
+        unscaled = _rounded_up(unscaled, exponent + 9)
+        exponent = -9
+    if format == _BINARY:
+        if unscaled > _MAX_INT64 * _ten_to(-exponent):
+            unscaled, exponent = _MAX_INT64, 0
+        elif 0 < unscaled < _ten_to(-exponent):
+            format = "DecimalSI"
+    return Quantity(-unscaled if sign == "-" else unscaled, exponent, format, wide=True)
+
+
+def _decimal_suffix(suffix: str) -> tuple[int, Format]:
+    power = _DECIMAL_SUFFIXES.get(suffix)
+    if power is not None:
+        return power, "DecimalSI"
+    if suffix[0] in "eE":
+        digits = suffix[1:].lstrip("+-")
+        if digits.isdigit() and len(suffix) - len(digits) <= 2 and len(digits.lstrip("0")) <= 19:
+            exponent = int(suffix[1:])
+            if _MIN_INT64 <= exponent <= _MAX_INT64:
+                # Upstream keeps 32 bits of the exponent.
+                return (exponent + 2**31) % 2**32 - 2**31, "DecimalExponent"
+    raise QuantityError(_WRONG_SUFFIX)
+
+
+def _ten_to(exponent: int) -> int:
+    power: int = 10**exponent
+    return power
+
+
+def _is_canonical(digits: str, exponent: int) -> bool:
+    return exponent % 3 == 0 and digits[0] != "0" and not digits.endswith("000")
+
+
+def _scaled(unscaled: int, exponent: int) -> int:
+    """`unscaled * 10**exponent`, which is whole by construction; enormous exponents are capped."""
+    if unscaled == 0:
+        return 0
+    if exponent >= 0:
+        return unscaled * _ten_to(min(exponent, _EXPONENT_COMPARED))
+    return _rounded_up(unscaled, exponent) if unscaled > 0 else -_rounded_up(-unscaled, exponent)
+
+
+def _rounded_up(unscaled: int, exponent: int) -> int:
+    """`unscaled * 10**exponent` for a positive number, rounded up to a whole one."""
+    if exponent >= 0:
+        return unscaled * _ten_to(min(exponent, _EXPONENT_COMPARED))
+    if -exponent > unscaled.bit_length():
+        return 1
+    return -(-unscaled // _ten_to(-exponent))
+
+
+def _without_factors(value: int, factor: int) -> tuple[int, int]:
+    times = 0
+    while value % factor == 0:
+        value //= factor
+        times += 1
+    return value, times
+
+
+def _wrapped(value: int) -> int:
+    return (value + 2**63) % 2**64 - 2**63
+
+
+def _power_of_ten(exponent: int) -> float:
+    """10**exponent as Go's tables give it: a product or quotient of two exact-as-possible doubles."""
+    if exponent > 308:
+        return math.inf
+    if exponent < -323:
+        return 0.0
+    blocks, rest = divmod(abs(exponent), 32)
+    if exponent >= 0:
+        return float(f"1e{blocks * 32}") * float(f"1e{rest}")
+    return float(f"1e-{blocks * 32}") / float(f"1e{rest}")
+
+
+def _float_text(value: float) -> str:
+    """A double as Go writes it into JSON, which is what a YAML number is turned into on its way."""
+    if not math.isfinite(value):
+        raise QuantityError(_WRONG_FORM)
+    if value == int(value) and abs(value) < 1e21:
+        return str(int(value))
+    text = repr(value)
+    if "e" not in text:
+        return text
+    if 1e-6 <= abs(value) < 1e21:
+        return f"{value:.17f}".rstrip("0")
+    mantissa, _, exponent = text.partition("e")
+    return f"{mantissa}e{int(exponent):+d}"
+
+
+def _decimal_int(digits: str) -> int:
+    """`int(digits)` without Python's limit on the length of a decimal text."""
+    if len(digits) <= 4000:
+        return int(digits)
+    middle = len(digits) // 2
+    low = digits[middle:]
+    return _decimal_int(digits[:middle]) * _ten_to(len(low)) + _decimal_int(low)
+
+
+def _decimal_text(value: int) -> str:
+    """`str(value)` without Python's limit on the length of a decimal text."""
+    if abs(value) < 10**4000:
+        return str(value)
+    high, low = divmod(abs(value), 10**4000)
+    return ("-" if value < 0 else "") + _decimal_text(high) + str(low).zfill(4000)

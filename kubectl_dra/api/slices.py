@@ -1,0 +1,212 @@
+"""ResourceSlices, their devices and shared counters, in their v1 shape."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from kubectl_dra.api.meta import EMPTY, JSONObject
+from kubectl_dra.api.nodes import NodeSelector
+from kubectl_dra.api.quantity import Quantity
+from kubectl_dra.api.taints import DeviceTaint
+
+
+class DeviceID(NamedTuple):
+    """The identity of a device: driver, pool and device name. Generations play no part in it."""
+
+    driver: str
+    pool: str
+    device: str
+
+    def __str__(self) -> str:
+        return f"{self.driver}/{self.pool}/{self.device}"
+
+
+class PoolID(NamedTuple):
+    """A pool: all ResourceSlices of one driver and pool name."""
+
+    driver: str
+    name: str
+
+    def __str__(self) -> str:
+        return f"{self.driver}/{self.name}"
+
+
+Counters = Mapping[str, Quantity]
+
+
+@dataclass(frozen=True, slots=True)
+class CounterConsumption:
+    """What a device takes from one counter set (``consumesCounters[]``)."""
+
+    counter_set: str
+    counters: Counters
+
+
+@dataclass(frozen=True, slots=True)
+class CounterSet:
+    """Counters that several devices of a pool share (``sharedCounters[]``)."""
+
+    name: str
+    counters: Counters
+
+
+@dataclass(frozen=True, slots=True)
+class NodeScope:
+    """Where a slice or a device is usable. The first field that is set decides; see allocation.pools."""
+
+    node_name: str = ""
+    node_selector: NodeSelector | None = None
+    all_nodes: bool = False
+
+    @classmethod
+    def from_json(cls, raw: JSONObject) -> NodeScope:
+        selector = raw.get("nodeSelector")
+        return cls(
+            node_name=raw.get("nodeName") or "",
+            node_selector=None if selector is None else NodeSelector.from_json(selector),
+            all_nodes=bool(raw.get("allNodes")),
+        )
+
+    @property
+    def empty(self) -> bool:
+        """Whether no node is named in any way."""
+        return not self.node_name and self.node_selector is None and not self.all_nodes
+
+    def __str__(self) -> str:
+        if self.node_name:
+            return f"node {self.node_name}"
+        if self.all_nodes:
+            return "all nodes"
+        if self.node_selector is not None:
+            return f"nodes with {self.node_selector}"
+        return "no node"
+
+
+NOWHERE = NodeScope()
+
+
+@dataclass(frozen=True, slots=True)
+class Device:
+    """One device as published.
+
+    ``attributes`` maps a qualified name to the API's one-of (``{"string": "A100"}``); ``capacity`` maps a
+    name to ``{"value": …, "requestPolicy": …}``. A name without ``/`` belongs to the driver's domain.
+    """
+
+    driver: str
+    name: str
+    attributes: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    capacity: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    allow_multiple_allocations: bool = False
+    consumes_counters: tuple[CounterConsumption, ...] = ()
+    scope: NodeScope = NOWHERE
+    taints: tuple[DeviceTaint, ...] = ()
+    binds_to_node: bool = False
+    binding_conditions: tuple[str, ...] | None = None
+    binding_failure_conditions: tuple[str, ...] | None = None
+    unmodelled: tuple[str, ...] = ()
+
+    @classmethod
+    def from_json(cls, driver: str, raw: JSONObject) -> Device:
+        """Reads one entry of ``spec.devices`` of a v1 slice."""
+        name = raw.get("name") or ""
+        attributes = raw.get("attributes") or EMPTY
+        capacity = raw.get("capacity") or EMPTY
+        if raw.keys() <= _PLAIN_KEYS:
+            return cls(driver, name, attributes, capacity)
+        conditions = raw.get("bindingConditions")
+        failures = raw.get("bindingFailureConditions")
+        return cls(
+            driver=driver,
+            name=name,
+            attributes=attributes,
+            capacity=capacity,
+            allow_multiple_allocations=bool(raw.get("allowMultipleAllocations")),
+            consumes_counters=tuple(
+                CounterConsumption(
+                    entry.get("counterSet") or "",
+                    _counters(entry.get("counters")),
+                )
+                for entry in raw.get("consumesCounters") or ()
+            ),
+            scope=NodeScope.from_json(raw),
+            taints=tuple(DeviceTaint.from_json(taint) for taint in raw.get("taints") or ()),
+            binds_to_node=bool(raw.get("bindsToNode")),
+            binding_conditions=None if conditions is None else tuple(conditions),
+            binding_failure_conditions=None if failures is None else tuple(failures),
+            unmodelled=tuple(sorted(raw.keys() - _DEVICE_KEYS)),
+        )
+
+
+_PLAIN_KEYS = frozenset(("name", "attributes", "capacity"))
+_DEVICE_KEYS = _PLAIN_KEYS | {
+    "allowMultipleAllocations",
+    "consumesCounters",
+    "nodeName",
+    "nodeSelector",
+    "allNodes",
+    "taints",
+    "bindsToNode",
+    "bindingConditions",
+    "bindingFailureConditions",
+}
+_SLICE_KEYS = frozenset(
+    (
+        "driver",
+        "pool",
+        "nodeName",
+        "nodeSelector",
+        "allNodes",
+        "perDeviceNodeSelection",
+        "sharedCounters",
+        "devices",
+    )
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ResourceSlice:
+    """One v1 ResourceSlice. ``per_device_node_selection`` is None where the field is absent."""
+
+    name: str
+    driver: str
+    pool: PoolID
+    generation: int
+    slice_count: int
+    scope: NodeScope
+    per_device_node_selection: bool | None
+    shared_counters: tuple[CounterSet, ...]
+    devices: tuple[Device, ...]
+    creation_timestamp: str = ""
+    unmodelled: tuple[str, ...] = ()
+
+    @classmethod
+    def from_json(cls, raw: JSONObject) -> ResourceSlice:
+        """Reads a v1 ResourceSlice (convert older versions first)."""
+        meta = raw.get("metadata") or EMPTY
+        spec = raw.get("spec") or EMPTY
+        pool = spec.get("pool") or EMPTY
+        driver = spec.get("driver") or ""
+        per_device = spec.get("perDeviceNodeSelection")
+        return cls(
+            name=meta.get("name") or "",
+            driver=driver,
+            pool=PoolID(driver, pool.get("name") or ""),
+            generation=int(pool.get("generation") or 0),
+            slice_count=int(pool.get("resourceSliceCount") or 0),
+            scope=NodeScope.from_json(spec),
+            per_device_node_selection=None if per_device is None else bool(per_device),
+            shared_counters=tuple(
+                CounterSet(entry.get("name") or "", _counters(entry.get("counters")))
+                for entry in spec.get("sharedCounters") or ()
+            ),
+            devices=tuple(Device.from_json(driver, device) for device in spec.get("devices") or ()),
+            creation_timestamp=meta.get("creationTimestamp") or "",
+            unmodelled=() if spec.keys() <= _SLICE_KEYS else tuple(sorted(spec.keys() - _SLICE_KEYS)),
+        )
+
+
+def _counters(raw: Mapping[str, JSONObject] | None) -> Counters:
+    return {name: Quantity.parse((entry or EMPTY).get("value", "0")) for name, entry in (raw or EMPTY).items()}

@@ -1,0 +1,123 @@
+"""Device taints, tolerations and DeviceTaintRules (KEP-5055)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from kubectl_dra.api.meta import EMPTY, JSONObject, ObjectMeta
+
+BLOCKING_EFFECTS = frozenset(("NoSchedule", "NoExecute"))
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceTaint:
+    """A taint on one device; ``rule`` names the DeviceTaintRule that adds it, empty for the driver's own."""
+
+    key: str
+    value: str = ""
+    effect: str = ""
+    time_added: str = ""
+    rule: str = ""
+
+    @classmethod
+    def from_json(cls, raw: JSONObject, rule: str = "") -> DeviceTaint:
+        return cls(
+            key=raw.get("key") or "",
+            value=raw.get("value") or "",
+            effect=raw.get("effect") or "",
+            time_added=raw.get("timeAdded") or "",
+            rule=rule,
+        )
+
+    def __str__(self) -> str:
+        value = f"={self.value}" if self.value else ""
+        return f"{self.key}{value}:{self.effect}"
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceToleration:
+    """A toleration of a request or subrequest; an empty key or effect matches all."""
+
+    key: str = ""
+    operator: str = "Equal"
+    value: str = ""
+    effect: str = ""
+    seconds: int | None = None
+
+    @classmethod
+    def from_json(cls, raw: JSONObject) -> DeviceToleration:
+        seconds = raw.get("tolerationSeconds")
+        return cls(
+            key=raw.get("key") or "",
+            operator=raw.get("operator") or "Equal",
+            value=raw.get("value") or "",
+            effect=raw.get("effect") or "",
+            seconds=int(seconds) if seconds is not None else None,
+        )
+
+    def tolerates(self, taint: DeviceTaint) -> bool:
+        """Whether this toleration covers the taint: effect, then key, then operator and value."""
+        return self.mismatch(taint) is None
+
+    def mismatch(self, taint: DeviceTaint) -> str | None:
+        """The first part that does not match ("effect", "key", "value", "operator"), or None."""
+        if self.effect and self.effect != taint.effect:
+            return "effect"
+        if self.key and self.key != taint.key:
+            return "key"
+        if self.operator == "Exists":
+            return None
+        if self.operator == "Equal":
+            return None if self.value == taint.value else "value"
+        return "operator"
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceTaintRule:
+    """A cluster-wide rule that taints devices.
+
+    ``selector`` is (driver, pool, device), each None where not named; None where the rule has no selector.
+    ``unmodelled`` names further selector fields: 1.33 and 1.34 also selected by class and CEL.
+    """
+
+    metadata: ObjectMeta
+    selector: tuple[str | None, str | None, str | None] | None
+    taint: DeviceTaint
+    unmodelled: tuple[str, ...] = ()
+
+    @classmethod
+    def from_json(cls, raw: JSONObject) -> DeviceTaintRule:
+        meta = ObjectMeta.from_json(raw.get("metadata") or EMPTY)
+        spec = raw.get("spec") or EMPTY
+        selector = spec.get("deviceSelector")
+        return cls(
+            metadata=meta,
+            selector=None
+            if selector is None
+            else (selector.get("driver"), selector.get("pool"), selector.get("device")),
+            taint=DeviceTaint.from_json(spec.get("taint") or EMPTY, rule=meta.name),
+            unmodelled=tuple(sorted((selector or EMPTY).keys() - {"driver", "pool", "device"})),
+        )
+
+    def selects(self, driver: str, pool: str, device: str) -> bool:
+        """Whether every part that the selector names is equal; False for a rule without a selector."""
+        if self.selector is None:
+            return False
+        return all(
+            wanted is None or wanted == actual
+            for wanted, actual in zip(self.selector, (driver, pool, device), strict=True)
+        )
+
+
+def blocking_taint(
+    taints: Sequence[DeviceTaint], tolerations: Sequence[DeviceToleration]
+) -> DeviceTaint | None:
+    """The first taint that keeps a device from being allocated, or None.
+
+    Only ``NoSchedule`` and ``NoExecute`` block; ``None`` and unknown effects never do.
+    """
+    for taint in taints:
+        if taint.effect in BLOCKING_EFFECTS and not any(entry.tolerates(taint) for entry in tolerations):
+            return taint
+    return None

@@ -1,0 +1,202 @@
+"""Kubernetes releases, and what of resource.k8s.io each has: versions, kinds, feature gates.
+
+Dated 2026-11: known are 1.26 to 1.37. Later releases are taken to be like 1.37, with the announced removals.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Final, NamedTuple
+
+GROUP: Final = "resource.k8s.io"
+
+
+class Release(NamedTuple):
+    """A Kubernetes release; orders by major, minor and patch."""
+
+    major: int
+    minor: int
+    patch: int = 0
+
+    def __str__(self) -> str:
+        return f"{self.major}.{self.minor}"
+
+    def at_least(self, minor: int) -> bool:
+        """Whether this is 1.``minor`` or later."""
+        return (self.major, self.minor) >= (1, minor)
+
+
+OLDEST_MODELLED: Final = Release(1, 31)
+NEWEST_MODELLED: Final = Release(1, 37)
+
+_RELEASE = re.compile(r"v?(\d{1,3})\.(\d{1,4})\+?(?:\.(\d{1,6}))?(?:[-+.].*)?\Z", re.ASCII)
+
+
+def parse_release(text: str) -> Release:
+    """Reads ``1.36``, ``v1.36.2`` or a vendor's form of it such as ``v1.36.2+k3s1`` or ``1.36+``.
+
+    Raises:
+        ValueError: the text is not a release.
+    """
+    match = _RELEASE.match(text.strip())
+    if match is None:
+        raise ValueError(f"{text!r} is not a Kubernetes release such as 1.36 or v1.36.2")
+    major, minor, patch = match.groups()
+    return Release(int(major), int(minor), int(patch or 0))
+
+
+class Lifecycle(NamedTuple):
+    """One kind in one version of the group, by minor release of Kubernetes 1; None where not planned.
+
+    ``introduced`` is the first release that has it, ``deprecated`` the first that warns, ``removed`` the
+    first without it. ``default_since`` is the first that serves it without ``--runtime-config``.
+    """
+
+    version: str
+    kind: str
+    introduced: int
+    deprecated: int | None
+    removed: int | None
+    default_since: int | None
+
+    def exists(self, release: Release) -> bool:
+        """Whether the release can serve it."""
+        return release.at_least(self.introduced) and (
+            self.removed is None or not release.at_least(self.removed)
+        )
+
+    def served_by_default(self, release: Release) -> bool:
+        """Whether the release serves it without the operator asking for it."""
+        return (
+            self.exists(release) and self.default_since is not None and release.at_least(self.default_since)
+        )
+
+    def is_deprecated(self, release: Release) -> bool:
+        """Whether the release warns about it."""
+        return self.deprecated is not None and release.at_least(self.deprecated)
+
+
+_FOUR: Final = ("DeviceClass", "ResourceClaim", "ResourceClaimTemplate", "ResourceSlice")
+
+LIFECYCLES: Final = (
+    *(Lifecycle("v1", kind, 34, None, None, 34) for kind in _FOUR),
+    Lifecycle("v1", "DeviceTaintRule", 37, None, None, 37),
+    *(Lifecycle("v1beta2", kind, 33, 36, 39, None) for kind in _FOUR),
+    Lifecycle("v1beta2", "DeviceTaintRule", 36, 39, 42, None),
+    *(Lifecycle("v1beta1", kind, 32, 35, 38, None) for kind in _FOUR),
+    *(Lifecycle("v1alpha3", kind, 31, None, 34, None) for kind in _FOUR),
+    Lifecycle("v1alpha3", "DeviceTaintRule", 33, 36, 39, None),
+    Lifecycle("v1alpha3", "ResourcePoolStatusRequest", 36, 39, 42, None),
+    Lifecycle("v1alpha3", "PodSchedulingContext", 31, None, 32, None),
+    *(
+        Lifecycle("v1alpha2", kind, 27, None, 31, None)
+        for kind in ("ResourceClass", "ResourceClaim", "ResourceClaimTemplate", "PodSchedulingContext")
+    ),
+    *(
+        Lifecycle("v1alpha2", kind, 30, None, 31, None)
+        for kind in ("ResourceSlice", "ResourceClaimParameters", "ResourceClassParameters")
+    ),
+    *(
+        Lifecycle("v1alpha1", kind, 26, None, 27, None)
+        for kind in ("ResourceClass", "ResourceClaim", "ResourceClaimTemplate", "PodScheduling")
+    ),
+)
+"""Every kind of the group in every version, newest version first."""
+
+_BY_NAME: Final[Mapping[tuple[str, str], Lifecycle]] = {
+    (entry.version, entry.kind): entry for entry in LIFECYCLES
+}
+
+PLURALS: Final[Mapping[str, str]] = {
+    "DeviceClass": "deviceclasses",
+    "DeviceTaintRule": "devicetaintrules",
+    "ResourceClaim": "resourceclaims",
+    "ResourceClaimTemplate": "resourceclaimtemplates",
+    "ResourceSlice": "resourceslices",
+    "ResourcePoolStatusRequest": "resourcepoolstatusrequests",
+    "ResourceClass": "resourceclasses",
+    "PodSchedulingContext": "podschedulingcontexts",
+    "PodScheduling": "podschedulings",
+    "ResourceClaimParameters": "resourceclaimparameters",
+    "ResourceClassParameters": "resourceclassparameters",
+}
+
+
+def lifecycle(version: str, kind: str) -> Lifecycle | None:
+    """When a kind existed in a version of the group; None if it never did."""
+    return _BY_NAME.get((version, kind))
+
+
+def versions_of(kind: str, release: Release) -> tuple[str, ...]:
+    """The versions in which a release can serve the kind, preferred first."""
+    return tuple(entry.version for entry in LIFECYCLES if entry.kind == kind and entry.exists(release))
+
+
+def default_version(kind: str, release: Release) -> str | None:
+    """The preferred version in which a release serves the kind by default; None if it does not."""
+    return next(
+        (entry.version for entry in LIFECYCLES if entry.kind == kind and entry.served_by_default(release)),
+        None,
+    )
+
+
+# One character per release from 1.31 to 1.37: "." unknown gate, "-" off by default, "+" on, "L" locked on.
+_GATES: Final[Mapping[str, str]] = {
+    "DynamicResourceAllocation": "---+LLL",
+    "DRAControlPlaneController": "-......",
+    "DRAAdminAccess": ".--++LL",
+    "DRAResourceClaimDeviceStatus": ".-++++L",
+    "DRAPrioritizedList": "..-+++L",
+    "DRAPartitionableDevices": "..---++",
+    "DRADeviceTaints": "..---++",
+    "DRADeviceTaintRules": "....--+",
+    "DRAConsumableCapacity": "...--++",
+    "DRADeviceBindingConditions": "...--++",
+    "DRAExtendedResource": "...--+L",
+    "DRASchedulerFilterTimeout": "...++++",
+    "DRAListTypeAttributes": ".....--",
+    "DRANodeAllocatableResources": ".....--",
+    "DRAResourcePoolStatus": ".....--",
+    "DRAResourceClaimGranularStatusAuthorization": ".....++",
+    "DRAWorkloadResourceClaims": ".....--",
+    "DRAPartitionableDevicesType": "......-",
+    "DRAOptionalNodeOperations": "......-",
+    "DRADerivedAttributes": "......-",
+    "DRADeviceCompatibilityGroups": "......-",
+    # On only where the minimum compatibility version is 1.37 or later, which an ordinary server's is not.
+    "DRAFractionalCapacityRange": "......-",
+    "KubeletPodResourcesDynamicResources": "---++++",
+    "ResourceHealthStatus": "-----++",
+    "DeclarativeValidation": "..+++LL",
+}
+
+
+def gate_default(gate: str, release: Release) -> bool | None:
+    """Whether the gate is on by default in a release; None where the release has no such gate.
+
+    Raises:
+        KeyError: a gate that no release has.
+    """
+    state = _GATES[gate][_column(release)]
+    return None if state == "." else state != "-"
+
+
+def gate_locked(gate: str, release: Release) -> bool:
+    """Whether the gate cannot be switched off in a release. Raises KeyError for an unknown gate."""
+    return _GATES[gate][_column(release)] == "L"
+
+
+def default_features(release: Release) -> frozenset[str]:
+    """The feature gates that are on by default in a release."""
+    return frozenset(gate for gate in _GATES if gate_default(gate, release))
+
+
+def known_gates() -> tuple[str, ...]:
+    """Every feature gate that decides about DRA in some release."""
+    return tuple(_GATES)
+
+
+def _column(release: Release) -> int:
+    minor = release.minor if release.major == 1 else NEWEST_MODELLED.minor
+    return min(max(minor, OLDEST_MODELLED.minor), NEWEST_MODELLED.minor) - OLDEST_MODELLED.minor

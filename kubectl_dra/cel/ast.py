@@ -1,0 +1,158 @@
+"""The abstract syntax tree.
+
+Operators are calls with cel-go's internal names (``_&&_``, ``_[_]``, ``@in`` ...), and macros are
+expanded exactly as cel-go expands them, because costs are defined on the expanded tree.
+Offsets count code points from the start of the expression.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """What all nodes share.
+
+    ``id`` is unique in one expression. ``position`` is where Kubernetes reports an error of this
+    node (the operator of a binary operation, the opening parenthesis of a call).
+    ``start`` and ``end`` delimit the text the node was written as.
+    """
+
+    id: int
+    position: int
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class Literal(Node):
+    """A constant: null, bool, int, Uint, float, str or bytes."""
+
+    value: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Identifier(Node):
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Select(Node):
+    """``operand.field``, or with ``test_only`` what ``has(operand.field)`` becomes."""
+
+    operand: Expression
+    field: str
+    test_only: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Call(Node):
+    """A function call; ``target`` is the receiver of a member call."""
+
+    function: str
+    target: Expression | None
+    arguments: tuple[Expression, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ListLiteral(Node):
+    """``optional_indices`` names the elements written with ``?``."""
+
+    elements: tuple[Expression, ...]
+    optional_indices: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class MapEntry:
+    id: int
+    position: int
+    key: Expression
+    value: Expression
+    optional: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class MapLiteral(Node):
+    entries: tuple[MapEntry, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class FieldEntry:
+    id: int
+    position: int
+    name: str
+    value: Expression
+    optional: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class StructLiteral(Node):
+    """``type_name{field: value}``. No message type can be constructed in DRA expressions."""
+
+    type_name: str
+    fields: tuple[FieldEntry, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Comprehension(Node):
+    """A loop over ``iter_range`` folding into ``accu_var``.
+
+    ``iter_var2`` is empty for loops with one variable. For lists, two variables are index and
+    element; for maps, key and value.
+    """
+
+    iter_range: Expression
+    iter_var: str
+    iter_var2: str
+    accu_var: str
+    accu_init: Expression
+    loop_condition: Expression
+    loop_step: Expression
+    result: Expression
+
+
+Expression: TypeAlias = (
+    Literal | Identifier | Select | Call | ListLiteral | MapLiteral | StructLiteral | Comprehension
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Ast:
+    """A parsed expression.
+
+    ``macro_calls`` maps the id of an expanded node to the call as written; its arguments are the
+    parsed arguments (which may contain expanded macros themselves).
+    """
+
+    expression: Expression
+    source: str
+    macro_calls: Mapping[int, Call]
+
+
+def children(node: Expression) -> tuple[Expression, ...]:
+    """The direct sub-expressions, in evaluation order of cel-go's tree."""
+    if isinstance(node, Select):
+        return (node.operand,)
+    if isinstance(node, Call):
+        return node.arguments if node.target is None else (node.target, *node.arguments)
+    if isinstance(node, ListLiteral):
+        return node.elements
+    if isinstance(node, MapLiteral):
+        return tuple(part for entry in node.entries for part in (entry.key, entry.value))
+    if isinstance(node, StructLiteral):
+        return tuple(field.value for field in node.fields)
+    if isinstance(node, Comprehension):
+        return (node.iter_range, node.accu_init, node.loop_condition, node.loop_step, node.result)
+    return ()
+
+
+def walk(node: Expression) -> Iterator[Expression]:
+    """All nodes, parents before children. Uses no recursion."""
+    pending = [node]
+    while pending:
+        current = pending.pop()
+        yield current
+        pending.extend(reversed(children(current)))

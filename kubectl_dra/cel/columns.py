@@ -1,0 +1,354 @@
+"""What an expression reads of a device, and grouping of devices that look alike to it.
+
+A selector usually reads two or three attributes while a cluster has a hundred thousand devices with a dozen
+kinds of hardware. ``columns_of`` finds what is read without evaluating anything; ``DeviceTable`` reads those
+columns of many devices once, so that each distinct combination has to be evaluated only once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+
+from kubectl_dra.cel.ast import (
+    Call,
+    Comprehension,
+    Expression,
+    Identifier,
+    ListLiteral,
+    Literal,
+    Select,
+    children,
+)
+from kubectl_dra.cel.errors import EvaluationError
+
+if TYPE_CHECKING:
+    from kubectl_dra.cel.device import DeviceInput
+    from kubectl_dra.cel.values import Value
+
+T = TypeVar("T")
+
+
+class Column(NamedTuple):
+    """One thing read of a device.
+
+    ``kind`` is "driver", "allowMultipleAllocations", "attribute" or "capacity". For the last two, ``domain``
+    None means the domain named like the device's driver (``device.attributes[device.driver]``) and ``id``
+    None means the whole domain with all its entries.
+    """
+
+    kind: str
+    domain: str | None = ""
+    id: str | None = ""
+
+
+DRIVER = Column("driver")
+ALLOW_MULTIPLE = Column("allowMultipleAllocations")
+
+
+def columns_of(expression: Expression) -> frozenset[Column] | None:
+    """Everything the expression may read, or None if only running it tells (``attributes.exists(d, …)``)."""
+    reader = _Reader()
+    try:
+        reader.consume(reader.read(expression, {"device": _DEVICE}))
+    except _DynamicRead:
+        return None
+    return frozenset(reader.columns)
+
+
+class _DynamicRead(Exception):
+    """The expression reads what no finite set of columns describes."""
+
+
+class _Reference(NamedTuple):
+    """A place in the device that a sub-expression stands for, before it is known how it is used."""
+
+    level: str
+    kind: str = ""
+    domain: str | None = ""
+
+
+_DEVICE = _Reference("device")
+_DRIVER_NAME = _Reference("driver")
+_MAPS = {"attributes": _Reference("map", "attribute"), "capacity": _Reference("map", "capacity")}
+_LOOKUPS = frozenset({"_[_]", "_[?_]", "_?._"})
+
+_Scope = dict[str, "_Reference | None"]
+
+
+class _Reader:
+    def __init__(self) -> None:
+        self.columns: set[Column] = set()
+
+    def consume(self, reference: _Reference | None) -> None:
+        """The value itself is used, so all below it is read."""
+        if reference is None:
+            return
+        if reference.level == "driver":
+            self.columns.add(DRIVER)
+        elif reference.level == "domain":
+            self.columns.add(Column(reference.kind, reference.domain, None))
+        else:
+            raise _DynamicRead
+
+    def read(self, node: Expression, scope: _Scope) -> _Reference | None:
+        """Note what is read; return the place the node stands for if its use is still open."""
+        if isinstance(node, Identifier):
+            return scope.get(node.name)
+        if isinstance(node, Select):
+            return self._step(self.read(node.operand, scope), node.field, node.test_only)
+        if isinstance(node, Call):
+            return self._call(node, scope)
+        if isinstance(node, Comprehension):
+            return self._comprehension(node, scope)
+        for child in children(node):
+            self.consume(self.read(child, scope))
+        return None
+
+    def _step(self, at: _Reference | None, key: str, test_only: bool = False) -> _Reference | None:
+        if at is None:
+            return None
+        if at.level == "device":
+            return None if test_only else self._field(key)
+        if at.level == "map":
+            domain = _Reference("domain", at.kind, key)
+            if test_only:
+                self.consume(domain)
+                return None
+            return domain
+        if at.level == "domain":
+            self.columns.add(Column(at.kind, at.domain, key))
+            return None
+        self.consume(at)
+        return None
+
+    def _field(self, name: str) -> _Reference | None:
+        if name == "driver":
+            return _DRIVER_NAME
+        if name in _MAPS:
+            return _MAPS[name]
+        self.columns.add(ALLOW_MULTIPLE)
+        return None
+
+    def _call(self, node: Call, scope: _Scope) -> _Reference | None:
+        if node.function in _LOOKUPS:
+            return self._lookup(node.arguments[0], node.arguments[1], scope)
+        if node.function == "@in":
+            self.consume(self._lookup(node.arguments[1], node.arguments[0], scope))
+            return None
+        if node.function == "dyn":
+            return self.read(node.arguments[0], scope)
+        if node.function == "value" and node.target is not None:
+            return self.read(node.target, scope)
+        references = [self.read(child, scope) for child in children(node)]
+        if node.function == "_?_:_" and references[1] == references[2]:
+            self.consume(references[0])
+            return references[1]
+        for reference in references:
+            self.consume(reference)
+        return None
+
+    def _lookup(self, container: Expression, key: Expression, scope: _Scope) -> _Reference | None:
+        at = self.read(container, scope)
+        if isinstance(key, Literal) and isinstance(key.value, str):
+            return self._step(at, key.value)
+        by = self.read(key, scope)
+        if at is not None and at.level == "map" and by == _DRIVER_NAME:
+            return _Reference("domain", at.kind, None)
+        self.consume(by)
+        self.consume(at)
+        return None
+
+    def _comprehension(self, node: Comprehension, scope: _Scope) -> _Reference | None:
+        self.consume(self.read(node.iter_range, scope))
+        start = self.read(node.accu_init, scope)
+        if isinstance(node.iter_range, ListLiteral) and not node.iter_range.elements:
+            # cel.bind and its relatives never loop: the variable is the value it was given.
+            return self.read(node.result, {**scope, node.accu_var: start})
+        self.consume(start)
+        inner: _Scope = {**scope, node.accu_var: None, node.iter_var: None}
+        if node.iter_var2:
+            inner[node.iter_var2] = None
+        self.consume(self.read(node.loop_condition, inner))
+        self.consume(self.read(node.loop_step, inner))
+        self.consume(self.read(node.result, {**scope, node.accu_var: None}))
+        return None
+
+
+class DeviceTable:
+    """Columns of many devices, each read once and shared by all expressions evaluated on them."""
+
+    def __init__(self, devices: Sequence[DeviceInput]) -> None:
+        self.devices = devices
+        self._columns: dict[Column, list[Hashable]] = {}
+        self._broken: dict[bool, dict[int, EvaluationError]] = {}
+        self._values: dict[tuple[int, bool], Value] = {}
+
+    def broken(self, list_attributes: bool = False) -> Mapping[int, EvaluationError]:
+        """Devices on which every expression fails, whatever it reads, because an attribute has no value."""
+        found = self._broken.get(list_attributes)
+        if found is None:
+            found = self._broken[list_attributes] = _broken(self.devices, list_attributes)
+        return found
+
+    def column(self, column: Column) -> list[Hashable]:
+        """One hashable per device; equal ones cannot be told apart through this column."""
+        values = self._columns.get(column)
+        if values is None:
+            values = self._columns[column] = _read_column(self.devices, column)
+        return values
+
+    def keys(self, columns: Iterable[Column]) -> Sequence[Hashable]:
+        """One hashable per device; devices with equal keys look alike to whoever reads only ``columns``."""
+        lists = [self.column(column) for column in sorted(columns, key=repr)]
+        if not lists:
+            return [()] * len(self.devices)
+        return lists[0] if len(lists) == 1 else list(zip(*lists, strict=True))
+
+    def groups(self, columns: Iterable[Column]) -> list[list[int]]:
+        """Indices of devices that look alike, in order of first appearance."""
+        found: dict[Hashable, list[int]] = {}
+        for index, key in enumerate(self.keys(columns)):
+            found.setdefault(key, []).append(index)
+        return list(found.values())
+
+    def value(self, index: int, list_attributes: bool = False) -> Value:
+        """The CEL value of one device, converted on first use; see ``device.device_value``."""
+        key = (index, list_attributes)
+        value = self._values.get(key)
+        if value is None:
+            from kubectl_dra.cel.device import device_value
+
+            value = self._values[key] = device_value(self.devices[index], list_attributes)
+        return value
+
+    def evaluate(
+        self,
+        columns: Iterable[Column] | None,
+        evaluate: Callable[[Value], T],
+        list_attributes: bool = False,
+    ) -> list[T | EvaluationError]:
+        """``evaluate`` of every device value, called once for each distinct key.
+
+        Without ``columns`` every device is evaluated. Devices on which every expression fails get their
+        error without being evaluated.
+        """
+        broken = self.broken(list_attributes)
+        if columns is None:
+            everything = range(len(self.devices))
+            return [broken[i] if i in broken else evaluate(self.value(i, list_attributes)) for i in everything]
+        keys = self.keys(columns)
+        if broken:
+            keys = [index if index in broken else (key,) for index, key in enumerate(keys)]
+        # Later pairs win, so each key ends up with the first device that has it.
+        first = dict(zip(reversed(keys), range(len(keys) - 1, -1, -1), strict=True))
+        answers: dict[Hashable, T | EvaluationError] = {
+            key: broken[index] if index in broken else evaluate(self.value(index, list_attributes))
+            for key, index in first.items()
+        }
+        return [answers[key] for key in keys]
+
+
+def _broken(devices: Sequence[DeviceInput], list_attributes: bool) -> dict[int, EvaluationError]:
+    from kubectl_dra.cel.device import device_value
+
+    found: dict[int, EvaluationError] = {}
+    versions: set[str] = set()
+    for index, device in enumerate(devices):
+        for raw in device.attributes.values():
+            if len(raw) == 1 and _is_plain(raw, versions):
+                continue
+            # Something rarer than a plain value, or a version not seen before: convert to find out.
+            try:
+                device_value(device, list_attributes)
+            except EvaluationError as error:
+                found[index] = error
+                break
+            versions.update(raw["version"] for raw in device.attributes.values() if raw.get("version").__class__ is str)
+    return found
+
+
+def _is_plain(raw: Mapping[str, Any], versions: set[str]) -> bool:
+    """Whether an attribute with one field surely has a value."""
+    for kind, value in raw.items():
+        type_ = value.__class__
+        if type_ is str:
+            return kind == "string" or (kind == "version" and value in versions)
+        if type_ is int:
+            return kind == "int" and -(2**63) <= value < 2**63
+        return type_ is bool and kind == "bool"
+    return False
+
+
+def _read_column(devices: Sequence[DeviceInput], column: Column) -> list[Hashable]:
+    if column.kind == "driver":
+        return [device.driver for device in devices]
+    if column.kind == "allowMultipleAllocations":
+        return [bool(device.allow_multiple_allocations) for device in devices]
+    attributes = column.kind == "attribute"
+    if column.id is None:
+        return [_domain(device, attributes, column.domain) for device in devices]
+    if not attributes or column.domain is None or "/" in column.domain + column.id:
+        return [_entry(device, attributes, column.domain, column.id) for device in devices]
+    return _plain_column(devices, column.domain, column.id)
+
+
+def _plain_column(devices: Sequence[DeviceInput], domain: str, name: str) -> list[Hashable]:
+    """One attribute of all devices: what ``_entry`` gives, without a call for the common case."""
+    qualified = f"{domain}/{name}"
+    found: list[Hashable] = []
+    for device in devices:
+        entries = device.attributes
+        value = entries.get(name if device.driver == domain else qualified)
+        if value is not None and len(value) == 1 and qualified not in entries:
+            text = value.get("string")
+            if text.__class__ is str:
+                found.append(text)
+                continue
+        found.append(_entry(device, True, domain, name))
+    return found
+
+
+def _entry(device: DeviceInput, attributes: bool, domain: str | None, name: str) -> Hashable:
+    """One attribute or capacity; None if absent."""
+    entries = device.attributes if attributes else device.capacity
+    driver = device.driver
+    if domain is None:
+        domain = driver
+    value = entries.get(f"{domain}/{name}") if "/" not in domain else None
+    if domain == driver and "/" not in name:
+        plain = entries.get(name)
+        if plain is not None:
+            if value is not None:
+                # Published twice, with and without domain: leave the choice to the conversion.
+                return _domain(device, attributes, domain)
+            value = plain
+    return None if value is None else _frozen(value, attributes)
+
+
+def _domain(device: DeviceInput, attributes: bool, domain: str | None) -> Hashable:
+    """All entries of a domain with their identifiers."""
+    driver = device.driver
+    if domain is None:
+        domain = driver
+    found = []
+    for name, value in (device.attributes if attributes else device.capacity).items():
+        prefix, slash, rest = name.partition("/")
+        if (prefix if slash else driver) == domain:
+            found.append((rest if slash else name, _frozen(value, attributes)))
+    return tuple(found)
+
+
+def _frozen(value: Mapping[str, Any], attribute: bool) -> Hashable:
+    """A hashable that tells values apart, types included (true is not 1)."""
+    if not attribute:
+        amount = value.get("value")
+        return amount if amount.__class__ is str else repr(amount)
+    if len(value) == 1:
+        ((kind, content),) = value.items()
+        type_ = content.__class__
+        if (kind == "string" and type_ is str) or (kind == "int" and type_ is int):
+            return content  # type: ignore[no-any-return]
+        if type_ is str or type_ is bool:
+            return kind, content
+    return (repr(value),)

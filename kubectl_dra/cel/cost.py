@@ -1,0 +1,486 @@
+"""Worst-case cost of a checked expression, as the API server computes it before it stores a selector.
+
+The walk follows the cost rules of cel-go 0.26 (the release behind Kubernetes 1.34 to 1.36) on the expanded
+tree, with the sizes Kubernetes assumes for everything reachable from ``device``. Three things decide most
+results and look odd until known:
+
+* A size that nothing bounds counts as the largest unsigned 64-bit integer, so one comparison of two unbounded
+  values already exceeds every limit.
+* Sizes follow *paths* (``device.attributes.@values.model``), not types; a variable of a macro or of
+  ``cel.bind`` continues the path of the value it stands for.
+* A call whose overload is only known at run time costs from the cheapest to the dearest candidate.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from kubectl_dra.cel.ast import (
+    Call,
+    Comprehension,
+    Expression,
+    Identifier,
+    ListLiteral,
+    Literal,
+    MapLiteral,
+    Select,
+    StructLiteral,
+)
+from kubectl_dra.cel.cost_model import (
+    LIST_CREATE_COST,
+    MAP_CREATE_COST,
+    ONE,
+    REGEX_LENGTH_FACTOR,
+    STRING_TRAVERSAL_FACTOR,
+    STRUCT_CREATE_COST,
+    UINT64_MAX,
+    UNKNOWN_SIZE,
+    ZERO,
+    CallEstimate,
+    CostNode,
+    CostRange,
+    Size,
+    fixed,
+)
+from kubectl_dra.cel.recursion import with_room
+from kubectl_dra.cel.types import DYN, CelType
+
+if TYPE_CHECKING:
+    from kubectl_dra.cel.declarations import Overload
+
+Path = tuple[str, ...]
+AssumedSizes = Callable[[Path], "Size | None"]
+
+_SCALAR_KINDS = frozenset({"bool", "double", "duration", "int", "timestamp", "uint"})
+_SELECT_HAS_COST = frozenset({"map", "struct", "param"})
+_ACCUMULATORS = frozenset({"__result__", "@result"})
+_COMPARES_TEXT = frozenset(
+    f"{relation}_{kind}"
+    for relation in ("less", "less_equals", "greater", "greater_equals")
+    for kind in ("string", "bytes")
+) | {"equals", "not_equals"}
+
+# Limits of the resource.k8s.io API: DriverNameMaxLength, DeviceMaxDomainLength, DeviceMaxIDLength,
+# ResourceSliceMaxAttributesAndCapacitiesPerDevice, DeviceAttributeMaxValueLength.
+_DRIVER_LENGTH = 63
+_DOMAIN_LENGTH = 63
+_IDENTIFIER_LENGTH = 32
+_MAP_ENTRIES = 32
+_ATTRIBUTE_LENGTH = 64
+
+
+def device_sizes(path: Path) -> Size | None:
+    """Largest size of what ``path`` reaches from ``device``; None where Kubernetes assumes nothing.
+
+    Selecting a capacity by field (``device.capacity[d].memory``) is one of the unbounded cases, although
+    indexing the same map (``["memory"]``) is not.
+    """
+    if not path or path[0] != "device":
+        return None
+    if len(path) == 1:
+        return fixed(0)
+    field, rest = path[1], path[2:]
+    if field == "driver":
+        return None if rest else Size(0, _DRIVER_LENGTH)
+    if field == "allowMultipleAllocations":
+        return None if rest else Size(0, 1)
+    if field not in ("attributes", "capacity"):
+        return None
+    if not rest:
+        return Size(0, _MAP_ENTRIES)
+    if rest[0] == "@keys":
+        return None if rest[1:] else Size(0, _DOMAIN_LENGTH)
+    if rest[0] not in ("@items", "@values"):
+        return None
+    rest = rest[1:]
+    if not rest:
+        return Size(0, _MAP_ENTRIES)
+    if len(rest) > 1:
+        return None
+    if rest[0] == "@keys":
+        return Size(0, _IDENTIFIER_LENGTH)
+    if field == "attributes":
+        return Size(0, _ATTRIBUTE_LENGTH)
+    return fixed(0) if rest[0] in ("@items", "@values") else None
+
+
+def estimate_cost(
+    expression: Expression,
+    node_types: Mapping[int, CelType],
+    overloads: Mapping[int, Sequence[Overload]],
+    assumed_sizes: AssumedSizes = device_sizes,
+) -> CostRange:
+    """Smallest and largest cost of evaluating a checked expression once.
+
+    ``node_types`` maps node ids to deduced types and ``overloads`` the ids of calls to the overloads the
+    checker left possible. The upper end is what the API server holds against ``COST_LIMIT``.
+    """
+    return with_room(lambda: _Walk(node_types, overloads, assumed_sizes).cost(expression))
+
+
+class _EntrySize(NamedTuple):
+    """Sizes of the keys (or indices) and values of a list or map."""
+
+    is_list: bool
+    key: Size
+    value: Size
+
+    def union(self, other: _EntrySize | None) -> _EntrySize | None:
+        if other is None:
+            return None
+        return _EntrySize(self.is_list, self.key.union(other.key), self.value.union(other.value))
+
+
+class _Variable(NamedTuple):
+    path: Path
+    size: Size | None
+    entry_size: _EntrySize | None
+
+
+class _Walk:
+    """One pass over one expression. Also what cost hooks see as their ``Estimator``."""
+
+    def __init__(
+        self,
+        node_types: Mapping[int, CelType],
+        overloads: Mapping[int, Sequence[Overload]],
+        assumed_sizes: AssumedSizes,
+    ) -> None:
+        self._types = node_types
+        self._overloads = overloads
+        self._assumed = assumed_sizes
+        self._paths: dict[int, Path] = {}
+        self._sizes: dict[int, Size] = {}
+        self._entry_sizes: dict[int, _EntrySize] = {}
+        self._variables: dict[str, list[_Variable]] = {}
+
+    # What hooks may ask.
+
+    def size(self, node: CostNode) -> Size:
+        if node.computed_size is not None:
+            return node.computed_size
+        return self._assumed(node.path) or UNKNOWN_SIZE
+
+    def element(self, node: CostNode) -> CostNode | None:
+        if not node.type.parameters:
+            return None
+        return CostNode(node.type.parameters[0], (*node.path, "@items") if node.path else ())
+
+    # The walk.
+
+    def cost(self, node: Expression) -> CostRange:
+        if isinstance(node, Literal):
+            return ZERO
+        if isinstance(node, Call):
+            return self._call(node)
+        if isinstance(node, Select):
+            return self._select(node)
+        if isinstance(node, Identifier):
+            variable = self._variable(node.name)
+            self._paths[node.id] = (node.name,) if variable is None else variable.path
+            return ONE
+        if isinstance(node, ListLiteral):
+            return self._list(node)
+        if isinstance(node, MapLiteral):
+            return self._map(node)
+        if isinstance(node, StructLiteral):
+            return _total(self.cost(field.value) for field in node.fields).plus(fixed(STRUCT_CREATE_COST))
+        return self._bind(node) if _is_bind(node) else self._comprehension(node)
+
+    def _select(self, node: Select) -> CostRange:
+        cost = self.cost(node.operand)
+        # Kubernetes made has() free for compatibility; it leaves no path behind either.
+        if node.test_only:
+            return cost
+        if self._type(node.operand).kind in _SELECT_HAS_COST:
+            cost = cost.plus(ONE)
+        self._paths[node.id] = (*self._path(node.operand), node.field)
+        return cost
+
+    def _call(self, node: Call) -> CostRange:
+        if node.function == "dyn":
+            argument = node.arguments[0]
+            cost = self.cost(argument)
+            self._copy_sizes(node, argument)
+            return cost.plus(ONE)
+        costs = []
+        arguments = []
+        for argument in node.arguments:
+            costs.append(self.cost(argument))
+            arguments.append(self._describe(argument))
+        if node.function == "_?._":
+            self._set_size(node, self._size(node))
+            return _total(costs).plus(ONE)
+        candidates = self._overloads.get(node.id, ())
+        if not candidates:
+            return ZERO
+        cost = ZERO
+        target = None
+        if node.target is not None:
+            cost = self.cost(node.target)
+            target = self._describe(node.target)
+        function_cost = CostRange(UINT64_MAX, 0)
+        result_size: Size | None = None
+        for overload in candidates:
+            call = self._function(node, overload, target, arguments, costs)
+            function_cost = function_cost.union(call.cost)
+            if call.result_size is not None:
+                result_size = call.result_size if result_size is None else result_size.union(call.result_size)
+            if overload.id in ("index_list", "index_map"):
+                container = node.arguments[0]
+                entry = self._entry_size(container)
+                result_size = None if entry is None else entry.value
+                step = "@items" if overload.id == "index_list" else "@values"
+                self._paths[node.id] = (*self._path(container), step)
+            if result_size is None:
+                result_size = self._size(node)
+        self._set_size(node, result_size)
+        return cost.plus(function_cost)
+
+    def _function(
+        self,
+        node: Call,
+        overload: Overload,
+        target: CostNode | None,
+        arguments: Sequence[CostNode],
+        costs: Sequence[CostRange],
+    ) -> CallEstimate:
+        """Cost of one candidate overload, the costs of its arguments (not of its target) included."""
+        if overload.estimate is not None:
+            estimate = overload.estimate(self, target, arguments)
+            if estimate is not None:
+                return CallEstimate(estimate.cost.plus(_total(costs)), estimate.result_size)
+        name = overload.id
+        if name in ("logical_or", "logical_and"):
+            return CallEstimate(CostRange(costs[0].min, costs[0].plus(costs[1]).max))
+        if name == "conditional":
+            return self._conditional(node, arguments, costs)
+        if name in ("add_string", "add_bytes", "add_list"):
+            call = self._concatenation(node, name, arguments)
+        else:
+            call = _standard(name, target, arguments)
+        return CallEstimate(call.cost.plus(_total(costs)), call.result_size)
+
+    def _conditional(
+        self, node: Call, arguments: Sequence[CostNode], costs: Sequence[CostRange]
+    ) -> CallEstimate:
+        entries = self._entry_size(node.arguments[1])
+        if entries is not None:
+            self._set_entry_size(node, entries.union(self._entry_size(node.arguments[2])))
+        size = _known_size(arguments[1]).union(_known_size(arguments[2]))
+        return CallEstimate(costs[0].plus(costs[1].union(costs[2])), size)
+
+    def _concatenation(self, node: Call, overload: str, arguments: Sequence[CostNode]) -> CallEstimate:
+        size = _known_size(arguments[0]).plus(_known_size(arguments[1]))
+        entries = self._entry_size(node.arguments[0])
+        if entries is not None:
+            self._set_entry_size(node, entries.union(self._entry_size(node.arguments[1])))
+        return CallEstimate(ONE if overload == "add_list" else size.scaled(STRING_TRAVERSAL_FACTOR), size)
+
+    def _list(self, node: ListLiteral) -> CostRange:
+        cost = ZERO
+        item = _nothing(len(node.elements))
+        for element in node.elements:
+            cost = cost.plus(self.cost(element))
+            item = item.union(self._size(element) or UNKNOWN_SIZE)
+        self._set_entry_size(node, _EntrySize(True, ONE, item))
+        return cost.plus(fixed(LIST_CREATE_COST))
+
+    def _map(self, node: MapLiteral) -> CostRange:
+        cost = ZERO
+        key = value = _nothing(len(node.entries))
+        for entry in node.entries:
+            cost = cost.plus(self.cost(entry.key)).plus(self.cost(entry.value))
+            key = key.union(self._size(entry.key) or UNKNOWN_SIZE)
+            value = value.union(self._size(entry.value) or UNKNOWN_SIZE)
+        self._set_entry_size(node, _EntrySize(False, key, value))
+        return cost.plus(fixed(MAP_CREATE_COST))
+
+    def _bind(self, node: Comprehension) -> CostRange:
+        cost = self.cost(node.iter_range).plus(self.cost(node.accu_init))
+        self._push_value(node.accu_var, node.accu_init)
+        cost = cost.plus(self.cost(node.result))
+        self._variables[node.accu_var].pop()
+        self._copy_sizes(node, node.result)
+        return cost
+
+    def _comprehension(self, node: Comprehension) -> CostRange:
+        cost = self.cost(node.iter_range).plus(self.cost(node.accu_init))
+        self._push_value(node.accu_var, node.accu_init)
+        self._push_iteration(node)
+        per_element = self.cost(node.loop_condition)
+        per_element = self.cost(node.loop_step).plus(per_element)
+        self._variables[node.iter_var].pop()
+        if node.iter_var2:
+            self._variables[node.iter_var2].pop()
+        cost = cost.plus(self.cost(node.result))
+        self._variables[node.accu_var].pop()
+        count = self._size(node.iter_range) or UNKNOWN_SIZE
+        if isinstance(node.accu_init, Literal):
+            self._set_size(node, self._size(node.accu_init))
+        elif isinstance(node.accu_init, (ListLiteral, MapLiteral)):
+            self._set_size(node, count)
+            self._set_entry_size(node, self._entry_size(node.loop_step))
+        return cost.plus(count.times(per_element))
+
+    def _push_value(self, name: str, node: Expression) -> None:
+        entry = self._entry_size(node)
+        self._push(name, _Variable(self._path(node), self._size(node), entry))
+
+    def _push_iteration(self, node: Comprehension) -> None:
+        """Declare the loop variables: element of a list, key of a map, or (with two) key and value."""
+        entry = self._entry_size(node.iter_range)
+        is_list = self._type(node.iter_range).kind == "list" if entry is None else entry.is_list
+        key_size = None if entry is None else entry.key
+        value_size = None if entry is None else entry.value
+        path = self._path(node.iter_range)
+        if node.iter_var2:
+            keys, values = ("@indices", "@items") if is_list else ("@keys", "@values")
+            self._push(node.iter_var, _Variable((*path, keys), key_size, None))
+            self._push(node.iter_var2, _Variable((*path, values), value_size, None))
+        elif is_list:
+            self._push(node.iter_var, _Variable((*path, "@items"), value_size, None))
+        else:
+            self._push(node.iter_var, _Variable((*path, "@keys"), key_size, None))
+
+    # Bookkeeping.
+
+    def _push(self, name: str, variable: _Variable) -> None:
+        self._variables.setdefault(name, []).append(variable)
+
+    def _variable(self, name: str) -> _Variable | None:
+        stack = self._variables.get(name)
+        return stack[-1] if stack else None
+
+    def _type(self, node: Expression) -> CelType:
+        return self._types.get(node.id, DYN)
+
+    def _path(self, node: Expression) -> Path:
+        if isinstance(node, Identifier):
+            variable = self._variable(node.name)
+            if variable is not None:
+                return variable.path
+        return self._paths.get(node.id, ())
+
+    def _describe(self, node: Expression) -> CostNode:
+        path = self._path(node)
+        if path and path[0] in _ACCUMULATORS:
+            path = ()
+        literal = node.value if isinstance(node, Literal) else None
+        return CostNode(self._type(node), path, literal, self._size(node))
+
+    def _size(self, node: Expression) -> Size | None:
+        """What is known of the size of a node that has been walked."""
+        known = self._sizes.get(node.id)
+        if known is None:
+            known = _written_size(node)
+        if known is not None:
+            return known
+        assumed = self._assumed(self._path(node))
+        if assumed is not None:
+            self._sizes[node.id] = assumed
+            return assumed
+        if _is_scalar(self._type(node)):
+            return ONE
+        if isinstance(node, Identifier):
+            variable = self._variable(node.name)
+            if variable is not None:
+                return variable.size
+        return None
+
+    def _set_size(self, node: Expression, size: Size | None) -> None:
+        if size is not None:
+            self._sizes[node.id] = size
+
+    def _entry_size(self, node: Expression) -> _EntrySize | None:
+        known = self._entry_sizes.get(node.id)
+        if known is None and isinstance(node, Identifier):
+            variable = self._variable(node.name)
+            if variable is not None:
+                return variable.entry_size
+        return known
+
+    def _set_entry_size(self, node: Expression, entry: _EntrySize | None) -> None:
+        if entry is not None:
+            self._entry_sizes[node.id] = entry
+
+    def _copy_sizes(self, to: Expression, source: Expression) -> None:
+        self._set_size(to, self._size(source))
+        self._set_entry_size(to, self._entry_size(source))
+
+
+def _standard(overload: str, target: CostNode | None, arguments: Sequence[CostNode]) -> CallEstimate:
+    """Cost and result size of one call by overload id, without operands; 1 for everything not listed."""
+    if overload in _COMPARES_TEXT:
+        largest = min(_known_size(arguments[0]).max, _known_size(arguments[1]).max)
+        return CallEstimate(CostRange(1 if largest else 0, largest).scaled(STRING_TRAVERSAL_FACTOR))
+    if overload in ("starts_with_string", "ends_with_string"):
+        return CallEstimate(_known_size(arguments[0]).scaled(STRING_TRAVERSAL_FACTOR))
+    if overload == "in_list":
+        return CallEstimate(_known_size(arguments[1]).scaled(1))
+    if overload == "matches_string" and target is not None:
+        # One more character, so that an expensive pattern on an empty string is not free.
+        text = _known_size(target).plus(ONE).scaled(STRING_TRAVERSAL_FACTOR)
+        return CallEstimate(text.times(_known_size(arguments[0]).scaled(REGEX_LENGTH_FACTOR)))
+    if overload == "contains_string" and target is not None:
+        text = _known_size(target).scaled(STRING_TRAVERSAL_FACTOR)
+        return CallEstimate(text.times(_known_size(arguments[0]).scaled(STRING_TRAVERSAL_FACTOR)))
+    if overload == "string_format" and target is not None:
+        return CallEstimate(_known_size(target).scaled(STRING_TRAVERSAL_FACTOR))
+    if overload in ("string_to_bytes", "bytes_to_string", "strings_quote"):
+        size = _known_size(arguments[0])
+        return CallEstimate(size.scaled(STRING_TRAVERSAL_FACTOR), _converted(overload, size))
+    return CallEstimate(ONE)
+
+
+def _converted(overload: str, size: Size) -> Size:
+    """Result size of a conversion. These multiplications wrap around in cel-go, so they do here."""
+    if overload == "string_to_bytes":
+        return Size(size.min, size.max * 4 & UINT64_MAX)
+    if overload == "bytes_to_string":
+        return Size(size.min // 4, size.max)
+    return Size(size.min + 2 & UINT64_MAX, size.max * 2 + 2 & UINT64_MAX)
+
+
+def _total(costs: Iterable[CostRange]) -> CostRange:
+    total = ZERO
+    for cost in costs:
+        total = total.plus(cost)
+    return total
+
+
+def _known_size(node: CostNode) -> Size:
+    return UNKNOWN_SIZE if node.computed_size is None else node.computed_size
+
+
+def _nothing(count: int) -> Size:
+    """The start of a union over ``count`` sizes."""
+    return CostRange(UINT64_MAX, 0) if count else ZERO
+
+
+def _written_size(node: Expression) -> Size | None:
+    if isinstance(node, Literal):
+        return fixed(len(node.value)) if isinstance(node.value, (str, bytes)) else ONE
+    if isinstance(node, ListLiteral):
+        return fixed(len(node.elements))
+    if isinstance(node, MapLiteral):
+        return fixed(len(node.entries))
+    return None
+
+
+def _is_scalar(of: CelType) -> bool:
+    if of.is_optional:
+        return _is_scalar(of.parameters[0])
+    return of.kind in _SCALAR_KINDS
+
+
+def _is_bind(node: Comprehension) -> bool:
+    """``cel.bind`` (and optMap, optFlatMap) is a comprehension over nothing that never loops."""
+    return (
+        isinstance(node.iter_range, ListLiteral)
+        and not node.iter_range.elements
+        and isinstance(node.loop_condition, Literal)
+        and node.loop_condition.value is False
+        and node.accu_var != "__result__"
+    )

@@ -1,0 +1,93 @@
+"""What a selector sees of a device: the value of the variable ``device``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Protocol
+
+from kubectl_dra.api.quantity import Quantity, QuantityError
+from kubectl_dra.api.semver import Semver, SemverError
+from kubectl_dra.cel.errors import EvaluationError
+from kubectl_dra.cel.values import INT_MAX, INT_MIN, DefaultMap, Value
+
+
+class DeviceInput(Protocol):
+    """A device in the shape of resource.k8s.io/v1: raw JSON values, names not yet qualified."""
+
+    @property
+    def driver(self) -> str: ...
+    @property
+    def attributes(self) -> Mapping[str, Mapping[str, Any]]: ...
+    @property
+    def capacity(self) -> Mapping[str, Mapping[str, Any]]: ...
+    @property
+    def allow_multiple_allocations(self) -> bool: ...
+
+
+def split_name(name: str, driver: str) -> tuple[str, str]:
+    """Domain and identifier of an attribute or capacity name; without a domain it is the driver's."""
+    domain, slash, identifier = name.partition("/")
+    return (domain, identifier) if slash else (driver, name)
+
+
+def attribute_value(name: str, attribute: Mapping[str, Any], list_attributes: bool) -> Value:
+    """The CEL value of one attribute.
+
+    Raises EvaluationError for a value the scheduler cannot convert: nothing set, a version that does not
+    parse, or a list while list attributes (gate DRAListTypeAttributes, Kubernetes 1.37) are unknown.
+    """
+    if list_attributes:
+        for key in ("ints", "bools", "strings"):
+            values = attribute.get(key)
+            if values is not None:
+                return list(values)
+        versions = attribute.get("versions")
+        if versions is not None:
+            return [_version(name, version) for version in versions]
+    value = attribute.get("string")
+    if value is None:
+        value = attribute.get("int")
+        if value is None:
+            value = attribute.get("bool")
+            if value is None:
+                version = attribute.get("version")
+                if version is not None:
+                    return _version(name, version)
+    if value.__class__ is int and not INT_MIN <= value <= INT_MAX:
+        value = None
+    if value is None:
+        raise EvaluationError(f"attribute {name}: unsupported attribute value")
+    return value
+
+
+def _version(name: str, text: str) -> Semver:
+    try:
+        return Semver.parse(text)
+    except SemverError as error:
+        raise EvaluationError(f"attribute {name}: parse semantic version: {error}") from None
+
+
+def device_value(device: DeviceInput, list_attributes: bool = False) -> dict[str, Value]:
+    """The value of ``device``. All attributes are converted, used or not, as the scheduler does.
+
+    Raises EvaluationError for an attribute that cannot be converted.
+    """
+    driver = device.driver
+    attributes: DefaultMap = DefaultMap()
+    for name, attribute in device.attributes.items():
+        domain, identifier = split_name(name, driver)
+        attributes.setdefault(domain, {})[identifier] = attribute_value(name, attribute, list_attributes)
+    capacity: DefaultMap = DefaultMap()
+    for name, amount in device.capacity.items():
+        domain, identifier = split_name(name, driver)
+        try:
+            quantity = Quantity.from_json(amount.get("value"))
+        except QuantityError as error:
+            raise EvaluationError(f"capacity {name}: {error}") from None
+        capacity.setdefault(domain, {})[identifier] = quantity
+    return {
+        "driver": driver,
+        "allowMultipleAllocations": bool(device.allow_multiple_allocations),
+        "attributes": attributes,
+        "capacity": capacity,
+    }

@@ -1,0 +1,118 @@
+"""Choosing the implementation of a function for the values at hand.
+
+With one possible overload its parameter types are only guarded; with several the first whose parameters
+fit the values is called, in declaration order. Values are matched by run-time type; of a list or map only
+the first element counts, as in cel-go.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from kubectl_dra.cel.declarations import Function, Overload
+from kubectl_dra.cel.errors import EvaluationError
+from kubectl_dra.cel.types import CelType
+from kubectl_dra.cel.values import Uint, Value, is_list, type_name
+
+Implementation = Callable[..., Value]
+Guard = Callable[[Value], bool]
+
+_CLASSES: dict[str, type] = {
+    "bool": bool,
+    "int": int,
+    "uint": Uint,
+    "double": float,
+    "string": str,
+    "bytes": bytes,
+}
+
+
+def _anything(value: Value) -> bool:
+    return True
+
+
+def guard(wanted: CelType) -> Guard | None:
+    """A test whether a value may be passed as ``wanted``; None accepts everything."""
+    kind = wanted.kind
+    if kind in ("dyn", "any", "param"):
+        return None
+    scalar = _CLASSES.get(kind)
+    if scalar is not None:
+        return lambda value: value.__class__ is scalar
+    if kind == "list":
+        element = guard(wanted.parameters[0])
+        if element is None:
+            return is_list
+        return lambda value: is_list(value) and (not value or element(value[0]))
+    if kind == "map":
+        key = guard(wanted.parameters[0]) or _anything
+        entry = guard(wanted.parameters[1]) or _anything
+        return lambda value: isinstance(value, dict) and _first_entry_fits(value, key, entry)
+    name = wanted.name
+    return lambda value: type_name(value) == name
+
+
+def _first_entry_fits(mapping: dict[Value, Value], key: Guard, value: Guard) -> bool:
+    for first in mapping.items():
+        return key(first[0]) and value(first[1])
+    return True
+
+
+def no_overload(function: str, values: Sequence[Value]) -> EvaluationError:
+    shown = ", ".join([type_name(value) for value in values])
+    return EvaluationError(f"no such overload: {function}({shown})")
+
+
+def dispatcher(function: Function, candidates: Sequence[Overload], count: int) -> Implementation:
+    """A callable for ``count`` values (the receiver first).
+
+    ``candidates`` are the overloads the checker left possible.
+    """
+    if function.implementation is not None:
+        return function.implementation
+    if len(candidates) == 1 and candidates[0].implementation is not None:
+        chosen = candidates
+    else:
+        chosen = [one for one in function.overloads if one.implementation is not None]
+    options = [
+        (one.implementation, [(index, test) for index, test in enumerate(map(guard, one.parameters)) if test])
+        for one in chosen
+        if one.implementation is not None and len(one.parameters) == count
+    ]
+    name = function.name
+    if len(options) == 1:
+        return _single(name, options[0][0], options[0][1])
+
+    def call(*values: Value) -> Value:
+        for implementation, guards in options:
+            for index, test in guards:
+                if not test(values[index]):
+                    break
+            else:
+                return implementation(*values)
+        raise no_overload(name, values)
+
+    return call
+
+
+def _single(name: str, implementation: Implementation, guards: list[tuple[int, Any]]) -> Implementation:
+    if not guards:
+        return implementation
+    if len(guards) == 1:
+        position, only = guards[0]
+
+        def guarded_once(*values: Value) -> Value:
+            if only(values[position]):
+                return implementation(*values)
+            raise no_overload(name, values)
+
+        return guarded_once
+
+    def guarded(*values: Value) -> Value:
+        for index, test in guards:
+            if not test(values[index]):
+                raise no_overload(name, values)
+        return implementation(*values)
+
+    return guarded

@@ -1,0 +1,200 @@
+"""What an expression may use, by Kubernetes release, feature gates, and whether it is new or stored."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+from kubectl_dra.cel import types
+from kubectl_dra.cel.declarations import Function, Overload
+from kubectl_dra.cel.errors import CompileError, Issue
+from kubectl_dra.cel.types import CelType, map_of, type_of_type
+
+if TYPE_CHECKING:
+    from kubectl_dra.cel.parser import Expander, MacroKey
+    from kubectl_dra.cel.program import Program
+
+CONSUMABLE_CAPACITY = "DRAConsumableCapacity"
+LIST_ATTRIBUTES = "DRAListTypeAttributes"
+
+FIRST_RELEASE = "1.31"
+LATEST_RELEASE = "1.37"
+DEFAULT_RELEASE = "1.36"
+
+_TYPE_NAMES: dict[str, CelType] = {
+    "bool": types.BOOL,
+    "bytes": types.BYTES,
+    "double": types.DOUBLE,
+    "google.protobuf.Duration": types.DURATION,
+    "google.protobuf.Timestamp": types.TIMESTAMP,
+    "int": types.INT,
+    "list": types.LIST,
+    "map": types.MAP,
+    "net.CIDR": types.CIDR,
+    "net.IP": types.IP,
+    "null_type": types.NULL,
+    "optional_type": types.OPTIONAL,
+    "string": types.STRING,
+    "type": types.TYPE,
+    "uint": types.UINT,
+}
+
+
+def default_features(release: str) -> frozenset[str]:
+    """The gates that matter to selectors and are on by default in a release."""
+    return frozenset({CONSUMABLE_CAPACITY} if _minor(release) >= 36 else ())
+
+
+def _minor(release: str) -> int:
+    major, _, rest = release.removeprefix("v").partition(".")
+    minor = rest.partition(".")[0]
+    if major != "1" or not minor.isdigit():
+        raise ValueError(f"not a Kubernetes release: {release!r}")
+    return int(minor)
+
+
+class Environment:
+    """Compiles expressions as one Kubernetes release does.
+
+    ``stored`` chooses between the two environments of Kubernetes: new expressions (created or changed
+    objects) may only use what the previous release knew, too, and need feature gates; stored ones (the
+    scheduler, unchanged objects) may use everything the release has.
+    """
+
+    def __init__(self, release: str, features: frozenset[str], stored: bool) -> None:
+        self.release = release
+        self.features = features
+        self.stored = stored
+        self._release_number = _minor(release)
+        self.list_attributes = LIST_ATTRIBUTES in features
+        self._functions: dict[str, Function | None] = {}
+        self._macros: dict[MacroKey, Expander] | None = None
+        value_type = types.DYN if self.list_attributes else types.ANY
+        self._fields = {
+            "driver": types.STRING,
+            "attributes": map_of(types.STRING, map_of(types.STRING, value_type)),
+            "capacity": map_of(types.STRING, map_of(types.STRING, types.QUANTITY)),
+        }
+        gated = CONSUMABLE_CAPACITY in features
+        if (stored or gated) and self._release_number >= 34:
+            self._fields["allowMultipleAllocations"] = types.BOOL
+
+    @staticmethod
+    def for_release(
+        release: str = DEFAULT_RELEASE, features: Iterable[str] | None = None, stored: bool = False
+    ) -> Environment:
+        """The environment of a release such as "1.36". The same arguments give the same object.
+
+        ``features`` are the feature gates that are on, None for the release's defaults. Raises
+        ValueError for something that is not a release.
+        """
+        number = _minor(release)
+        gates = default_features(release) if features is None else frozenset(features)
+        key = (number, gates & {CONSUMABLE_CAPACITY, LIST_ATTRIBUTES}, stored)
+        found = _CACHE.get(key)
+        if found is None:
+            found = _CACHE[key] = Environment(f"1.{number}", key[1], stored)
+        return found
+
+    # --- what the checker and the evaluators ask --------------------------------------------------
+
+    def converts_lists(self) -> bool:
+        """Whether the scheduler of this release accepts devices with list attributes."""
+        return self.list_attributes or self._release_number >= 37
+
+    def function(self, name: str) -> Function | None:
+        """A function reduced to the overloads usable here, or None."""
+        if name in self._functions:
+            return self._functions[name]
+        from kubectl_dra.cel.library import table
+
+        declared = table().get(name)
+        usable = None
+        if declared is not None:
+            overloads = tuple([one for one in declared.overloads if self._is_usable(one)])
+            if len(overloads) == len(declared.overloads):
+                usable = declared
+            elif overloads:
+                usable = Function(
+                    declared.name,
+                    overloads,
+                    declared.implementation,
+                    declared.documentation,
+                    declared.examples,
+                    declared.library,
+                )
+        self._functions[name] = usable
+        return usable
+
+    def _is_usable(self, overload: Overload) -> bool:
+        if self.stored:
+            return _minor(overload.stored_since) <= self._release_number
+        if overload.feature is not None:
+            return overload.feature in self.features
+        return _minor(overload.since) <= self._release_number
+
+    def overloads(self, function: str) -> Sequence[Overload] | None:
+        found = self.function(function)
+        return None if found is None else found.overloads
+
+    def variable(self, name: str) -> CelType | None:
+        if name == "device":
+            return types.DEVICE
+        named = _TYPE_NAMES.get(name)
+        if named is not None:
+            return type_of_type(named)
+        return type_of_type(types.DEVICE) if name == types.DEVICE.name else None
+
+    def field(self, struct: str, name: str) -> CelType | None:
+        return self._fields.get(name) if struct == types.DEVICE.name else None
+
+    def suggestion(self, name: str, member: bool) -> str | None:
+        """The closest known name of an unknown function, variable or (``struct.field``) field."""
+        from difflib import get_close_matches
+
+        from kubectl_dra.cel.library import table
+
+        struct, dot, field = name.rpartition(".")
+        if dot and struct == types.DEVICE.name:
+            found = get_close_matches(field, self._fields, 1)
+            return found[0] if found else None
+        known = [
+            function
+            for function in table()
+            if function[0].isalpha()
+            and (declared := self.function(function)) is not None
+            and any(overload.member == member for overload in declared.overloads)
+        ]
+        if not member:
+            known.append("device")
+        found = get_close_matches(name, known, 1, 0.7)
+        return found[0] if found else None
+
+    # --- compiling -------------------------------------------------------------------------------
+
+    def macros(self) -> dict[MacroKey, Expander]:
+        if self._macros is None:
+            from kubectl_dra.cel.macros import macros_for
+
+            self._macros = macros_for(self._release_number, self.stored)
+        return self._macros
+
+    def compile(self, text: str) -> Program:
+        """Compile an expression. Raises CompileError, and nothing else, for a bad one.
+
+        The length limit (10,240 bytes, ``parser.MAX_EXPRESSION_BYTES``) and the cost limit are the API
+        server's business and not checked here.
+        """
+        from kubectl_dra.cel.program import compile_program
+        from kubectl_dra.cel.recursion import with_room
+
+        # A JSON or YAML decoder of Kubernetes would have replaced lone surrogates, too.
+        source = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+        try:
+            return with_room(lambda: compile_program(self, source))
+        except RecursionError:
+            issue = Issue(f"expression recursion limit exceeded: {250}")
+            raise CompileError((issue,), "compilation failed: " + issue.message) from None
+
+
+_CACHE: dict[tuple[int, frozenset[str], bool], Environment] = {}

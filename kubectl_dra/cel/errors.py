@@ -1,0 +1,70 @@
+"""Errors of the CEL engine."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+class CelError(Exception):
+    """Base of everything the engine raises on purpose."""
+
+
+@dataclass(frozen=True, slots=True)
+class Issue:
+    """One complaint of the compiler.
+
+    ``offset`` counts code points from 0 and may be None for a complaint about the whole
+    expression; ``line`` and ``column`` count from 1. ``hint`` is our addition, not Kubernetes'.
+    """
+
+    message: str
+    offset: int | None = None
+    line: int = 0
+    column: int = 0
+    hint: str | None = None
+
+
+class CompileError(CelError):
+    """The expression does not compile; ``str()`` reads as Kubernetes' message does."""
+
+    def __init__(self, issues: tuple[Issue, ...], text: str) -> None:
+        super().__init__(text)
+        self.issues = issues
+
+
+class EvaluationError(CelError):
+    """A run-time error.
+
+    ``offset`` is where Kubernetes would report it, ``start`` and ``end`` are the span of the
+    sub-expression that failed; all are None until the evaluator knows them. A ``fatal`` error ends the
+    evaluation at once: no ``||`` or ``exists`` absorbs it.
+    """
+
+    fatal = False
+
+    def __init__(self, message: str, offset: int | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.offset = offset
+        self.start: int | None = None
+        self.end: int | None = None
+
+
+class CostLimitExceeded(EvaluationError):
+    """The evaluation was stopped because it became too expensive."""
+
+    fatal = True
+
+    def __init__(self) -> None:
+        super().__init__("operation cancelled: actual cost limit exceeded")
+
+
+class InternalError(EvaluationError):
+    """Kubernetes itself would panic here and report an internal error."""
+
+    fatal = True
+
+
+def no_such_overload() -> EvaluationError:
+    """The error of calling a function with values it has no overload for."""
+    return EvaluationError("no such overload")

@@ -1,0 +1,182 @@
+"""Text to tokens, by the lexical rules of CEL (longest match, as the reference grammar's lexer)."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+from kubectl_dra.cel.values import Uint
+
+_ESCAPE = r"""\\(?:[abfnrtv"'\\?`]|[xX][0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|[0-3][0-7]{2})"""
+_STRING = (
+    r"(?:[rR](?:\"\"\"[\s\S]*?\"\"\"|'''[\s\S]*?'''|\"[^\"\n\r]*\"|'[^'\n\r]*')"
+    rf"|\"\"\"(?:{_ESCAPE}|[^\\])*?\"\"\"|'''(?:{_ESCAPE}|[^\\])*?'''"
+    rf"|\"(?:{_ESCAPE}|[^\\\"\n\r])*\"|'(?:{_ESCAPE}|[^\\'\n\r])*')"
+)
+_TOKEN = re.compile(
+    r"(?P<SPACE>(?:[\t \r\n\f]+|//[^\n]*)+)"
+    rf"|(?P<STRING>{_STRING})"
+    rf"|(?P<BYTES>[bB]{_STRING})"
+    r"|(?P<IDENTIFIER>[A-Za-z_][A-Za-z0-9_]*)"
+    r"|(?P<NUM_FLOAT>[0-9]+\.[0-9]+(?:[eE][+-]?[0-9]+)?|[0-9]+[eE][+-]?[0-9]+|\.[0-9]+(?:[eE][+-]?[0-9]+)?)"
+    r"|(?P<NUM_UINT>(?:0x[0-9a-fA-F]+|[0-9]+)[uU])"
+    r"|(?P<NUM_INT>0x[0-9a-fA-F]+|[0-9]+)"
+    r"|(?P<OPERATOR>&&|\|\||==|!=|<=|>=|[<>\[\]{}().,\-!?:+*/%])"
+    r"|(?P<ESC_IDENTIFIER>`[A-Za-z0-9_./ -]+`)"
+)
+
+_KEYWORDS = frozenset({"in", "true", "false", "null"})
+
+END = "<EOF>"
+
+
+class LexicalError(Exception):
+    """A character no token can start with, at ``offset``."""
+
+    def __init__(self, message: str, offset: int) -> None:
+        super().__init__(message)
+        self.message = message
+        self.offset = offset
+
+
+class Token(NamedTuple):
+    """``kind`` is the text itself for operators and keywords, else STRING, IDENTIFIER ..."""
+
+    kind: str
+    text: str
+    start: int
+    end: int
+
+
+def tokenize(source: str) -> list[Token]:
+    """All tokens, without blanks and comments; the last one has kind END.
+
+    Raises LexicalError.
+    """
+    tokens: list[Token] = []
+    match = _TOKEN.match
+    offset = 0
+    length = len(source)
+    while offset < length:
+        found = match(source, offset)
+        if found is None:
+            raise LexicalError(f"token recognition error at: {_shown(source[offset])}", offset)
+        kind = found.lastgroup
+        end = found.end()
+        if kind != "SPACE":
+            text = found.group()
+            if kind == "OPERATOR" or (kind == "IDENTIFIER" and text in _KEYWORDS):
+                kind = text
+            tokens.append(Token(kind or "", text, offset, end))
+        offset = end
+    tokens.append(Token(END, END, length, length))
+    return tokens
+
+
+def _shown(character: str) -> str:
+    escaped = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}.get(character, character)
+    return f"'{escaped}'"
+
+
+_SIMPLE_ESCAPES = {
+    "a": "\a",
+    "b": "\b",
+    "f": "\f",
+    "n": "\n",
+    "r": "\r",
+    "t": "\t",
+    "v": "\v",
+    "\\": "\\",
+    "'": "'",
+    '"': '"',
+    "`": "`",
+    "?": "?",
+}
+_ANY_ESCAPE = re.compile(_ESCAPE)
+
+
+def _content(text: str) -> tuple[str, bool]:
+    """The text between the quotes, with newlines normalized, and whether it is raw."""
+    text = text.replace("\r\n", "\n").replace("\r", "\n")
+    raw = text[0] in "rR"
+    if raw:
+        text = text[1:]
+    triple = len(text) >= 6 and text[:3] in ('"""', "'''")
+    return (text[3:-3] if triple else text[1:-1]), raw
+
+
+def string_value(text: str) -> str:
+    """The value of a STRING token. Raises ValueError with Kubernetes' message."""
+    content, raw = _content(text)
+    if raw or "\\" not in content:
+        return content
+    return _ANY_ESCAPE.sub(_string_escape, content)
+
+
+def _string_escape(match: re.Match[str]) -> str:
+    text = match.group()
+    simple = _SIMPLE_ESCAPES.get(text[1])
+    if simple is not None and len(text) == 2:
+        return simple
+    code = int(text[2:], 16) if text[1] in "xXuU" else int(text[1:], 8)
+    if code > 0x10FFFF or 0xD800 <= code <= 0xDFFF:
+        raise ValueError("invalid unicode code point")
+    return chr(code)
+
+
+def bytes_value(text: str) -> bytes:
+    """The value of a BYTES token. Raises ValueError with Kubernetes' message."""
+    content, raw = _content(text[1:])
+    if raw or "\\" not in content:
+        return content.encode()
+    parts: list[bytes] = []
+    offset = 0
+    for match in _ANY_ESCAPE.finditer(content):
+        parts.append(content[offset : match.start()].encode())
+        offset = match.end()
+        escape = match.group()
+        if escape[1] in "uU":
+            raise ValueError("unable to unescape string")
+        if escape[1] in "xX":
+            parts.append(bytes((int(escape[2:], 16),)))
+        elif len(escape) == 2:
+            parts.append(_SIMPLE_ESCAPES[escape[1]].encode())
+        else:
+            parts.append(bytes((int(escape[1:], 8),)))
+    parts.append(content[offset:].encode())
+    return b"".join(parts)
+
+
+def _magnitude(text: str) -> int:
+    """The number a digit string stands for; anything too long for 64 bits is just too large."""
+    base = 10
+    if text.startswith("0x"):
+        text, base = text[2:], 16
+    digits = text.lstrip("0")
+    return int(digits or "0", base) if len(digits) <= 20 else 1 << 64
+
+
+def int_value(text: str, negative: bool) -> int:
+    """The value of a NUM_INT token. Raises ValueError when it is outside int64."""
+    value = _magnitude(text)
+    if negative:
+        value = -value
+    if not -(1 << 63) <= value < 1 << 63:
+        raise ValueError("invalid int literal")
+    return value
+
+
+def uint_value(text: str) -> Uint:
+    """The value of a NUM_UINT token. Raises ValueError when it is outside uint64."""
+    value = _magnitude(text[:-1])
+    if value >= 1 << 64:
+        raise ValueError("invalid uint literal")
+    return Uint(value)
+
+
+def float_value(text: str, negative: bool) -> float:
+    """The value of a NUM_FLOAT token. Raises ValueError when it is too large for a double."""
+    value = float(text)
+    if value == float("inf"):
+        raise ValueError("invalid double literal")
+    return -value if negative else value

@@ -1,0 +1,96 @@
+"""All functions a device selector may call, in Kubernetes 1.34 to 1.37.
+
+One module per family; each lists its functions with every overload, the release from which new
+expressions may use it, its implementation, its special costs, and a line of documentation with examples.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import cache
+from importlib import import_module
+
+from kubectl_dra.cel.declarations import Function
+
+# Which functions a family has, so that only the families an expression uses are loaded. The order is the one
+# in which Kubernetes adds the families: it decides which overload of a shared name is tried first.
+_FAMILIES = {
+    "operators": "_?_:_ _&&_ _||_ !_ @not_strictly_false _==_ _!=_ _+_ _/_ _%_ _*_ -_ _-_ _<_ _<=_ _>_ _>=_ "
+    "_[_] _[?_] _?._ @in",
+    "conversions": "size type bool bytes double duration dyn int string timestamp uint",
+    "times": "getFullYear getMonth getDayOfYear getDayOfMonth getDate getDayOfWeek getHours getMinutes "
+    "getSeconds getMilliseconds",
+    "urls": "url getScheme getHost getHostname getPort getEscapedPath getQuery isURL",
+    "regex": "find findAll",
+    "lists": "isSorted sum max min indexOf lastIndexOf includes slice flatten sort @sortByAssociatedKeys "
+    "lists.range reverse distinct sets.contains sets.equivalent sets.intersects",
+    "optionals": "optional.of optional.ofNonZeroValue optional.none value hasValue or orValue last first "
+    "optional.unwrap unwrapOpt cel.@mapInsert",
+    "quantities": "quantity isQuantity sign isGreaterThan isLessThan compareTo asApproximateFloat asInteger "
+    "isInteger add sub",
+    "strings": "contains endsWith startsWith matches charAt indexOf lastIndexOf lowerAscii upperAscii replace "
+    "split substring trim format strings.quote join",
+    "addresses": "ip family ip.isCanonical isUnspecified isLoopback isLinkLocalMulticast isLinkLocalUnicast "
+    "isGlobalUnicast isIP string cidr containsIP containsCIDR prefixLength masked isCIDR",
+    "named_formats": "validate format.named format.dns1123Label format.dns1123Subdomain format.dns1035Label "
+    "format.qualifiedName format.dns1123LabelPrefix format.dns1123SubdomainPrefix format.dns1035LabelPrefix "
+    "format.labelValue format.uri format.uuid format.byte format.date format.datetime",
+    "semvers": "semver isSemver isGreaterThan isLessThan compareTo major minor patch",
+}
+
+
+@cache
+def family(name: str) -> tuple[Function, ...]:
+    """The functions of one family, that is of one module of this package."""
+    module = import_module(f"{__name__}.{name}")
+    return tuple(module.functions())
+
+
+def families() -> tuple[Function, ...]:
+    """Every function of every family. A name that families share (`indexOf`, `ip` ...) occurs once in each."""
+    return tuple(function for name in _FAMILIES for function in family(name))
+
+
+class _Table(Mapping[str, Function]):
+    """The functions by name. Families are loaded when one of their functions is looked up."""
+
+    def __init__(self) -> None:
+        self._homes: dict[str, list[str]] = {}
+        for name, functions in _FAMILIES.items():
+            for function in functions.split():
+                self._homes.setdefault(function, []).append(name)
+        self._functions: dict[str, Function] = {}
+
+    def __getitem__(self, name: str) -> Function:
+        found = self._functions.get(name)
+        if found is None:
+            found = self._functions[name] = _merged(name, self._homes[name])
+        return found
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._homes)
+
+    def __len__(self) -> int:
+        return len(self._homes)
+
+
+def _merged(name: str, homes: list[str]) -> Function:
+    """One function with the overloads of all its families, in declaration order."""
+    # An address inside a network is asked for by the same name as an address itself, within one family.
+    parts = [function for home in homes for function in family(home) if function.name == name]
+    if len(parts) == 1:
+        return parts[0]
+    return Function(
+        name,
+        tuple(overload for part in parts for overload in part.overloads),
+        parts[0].implementation,
+        parts[0].documentation,
+        tuple(example for part in parts for example in part.examples),
+        parts[0].library,
+    )
+
+
+@cache
+def table() -> Mapping[str, Function]:
+    """The functions by name, the overloads of a shared name put together in declaration order."""
+    return _Table()

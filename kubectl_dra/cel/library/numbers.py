@@ -1,0 +1,276 @@
+"""Texts of numbers, times and durations, read and written as Go does."""
+
+from __future__ import annotations
+
+import math
+import re
+
+from kubectl_dra.cel.values import INT_MAX, INT_MIN, UINT_MAX, Duration, Timestamp
+
+_SECOND = 10**9
+YEAR_ONE = -62135596800 * _SECOND
+"""0001-01-01T00:00:00Z in nanoseconds since 1970, the first timestamp there is."""
+# Compiled when first used: most commands read no such text.
+_DECIMAL = r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"
+_HEXADECIMAL = r"[+-]?0[xX](?:[0-9a-fA-F]+\.?[0-9a-fA-F]*|\.[0-9a-fA-F]+)[pP][+-]?[0-9]+"
+_INTEGER = r"[+-]?[0-9]+"
+_SPECIAL = {"inf": math.inf, "infinity": math.inf, "nan": math.nan}
+_TIMESTAMP = (
+    r"([0-9]{4})-([0-9]{2})-([0-9]{2})T([0-9]{1,2}):([0-9]{2}):([0-9]{2})"
+    r"(?:[.,]([0-9]+))?(?:Z|([+-])([0-9]{2}):([0-9]{2}))"
+)
+_DURATION_PART = r"([0-9]*)(?:(\.)([0-9]*))?([^.0-9]*)"
+_UNITS = {
+    "ns": 1,
+    "us": 10**3,
+    "µs": 10**3,
+    "μs": 10**3,
+    "ms": 10**6,
+    "s": _SECOND,
+    "m": 60 * _SECOND,
+    "h": 3600 * _SECOND,
+}
+_DAYS_BEFORE_MONTH = (0, 31, 59, 90, 120, 151, 181, 212, 243, 273, 304, 334)
+_DAYS_IN_MONTH = (31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
+_DAYS_TO_EPOCH = 719162
+_TRUE = frozenset({"1", "t", "T", "true", "TRUE", "True"})
+_FALSE = frozenset({"0", "f", "F", "false", "FALSE", "False"})
+
+
+def parse_int(text: str) -> int | None:
+    """A decimal 64-bit integer, or None."""
+    if not re.fullmatch(_INTEGER, text) or len(text.lstrip("+-0")) > 20:
+        return None
+    value = int(text)
+    return value if INT_MIN <= value <= INT_MAX else None
+
+
+def parse_uint(text: str) -> int | None:
+    """A decimal unsigned 64-bit integer without sign, or None."""
+    if not text.isascii() or not text.isdigit() or len(text.lstrip("0")) > 20:
+        return None
+    value = int(text)
+    return value if value <= UINT_MAX else None
+
+
+def parse_bool(text: str) -> bool | None:
+    if text in _TRUE:
+        return True
+    return False if text in _FALSE else None
+
+
+def parse_double(text: str) -> float | None:
+    """A decimal or hexadecimal double, infinity or NaN; None for anything else and for what is too large."""
+    special = _SPECIAL.get(text.lstrip("+-").lower())
+    if special is not None and len(text) - len(text.lstrip("+-")) <= (special == special):
+        return -special if text[0] == "-" else special
+    if "_" in text:
+        text = _without_underscores(text)
+    if re.fullmatch(_DECIMAL, text):
+        value = float(text)
+        return None if math.isinf(value) else value
+    if re.fullmatch(_HEXADECIMAL, text):
+        try:
+            return float.fromhex(text)
+        except OverflowError:
+            return None
+    return None
+
+
+def _without_underscores(text: str) -> str:
+    """The text without the underscores that stand between digits; unchanged if one does not."""
+    body = text.lstrip("+-")
+    prefixed = body[:2].lower() == "0x"
+    digits = "0123456789abcdefABCDEF" if prefixed else "0123456789"
+    previous = "0" if prefixed else ""
+    rest = body[2:] if prefixed else body
+    for index, character in enumerate(rest):
+        if character == "_":
+            following = rest[index + 1 : index + 2]
+            if not previous or previous not in digits or not following or following not in digits:
+                return text
+        previous = character
+    return text.replace("_", "")
+
+
+def double_text(value: float) -> str:
+    """Go's %g: the shortest digits, with an exponent from a million on and below 0.0001."""
+    if math.isnan(value):
+        return "NaN"
+    if math.isinf(value):
+        return "+Inf" if value > 0 else "-Inf"
+    sign, digits, point = _shortest(value)
+    if not -4 < point <= 6:
+        fraction = "." + digits[1:] if len(digits) > 1 else ""
+        return f"{sign}{digits[0]}{fraction}e{point - 1:+03d}"
+    return sign + _plain(digits, point)
+
+
+def _shortest(value: float) -> tuple[str, str, int]:
+    """Sign, significant digits, and the place of the decimal point among them."""
+    sign = "-" if math.copysign(1.0, value) < 0 else ""
+    if value == 0:
+        return sign, "0", 1
+    mantissa, _, exponent = repr(abs(value)).partition("e")
+    whole, _, fraction = mantissa.partition(".")
+    digits = whole + fraction
+    point = len(whole) + (int(exponent) if exponent else 0)
+    stripped = digits.lstrip("0")
+    point -= len(digits) - len(stripped)
+    return sign, stripped.rstrip("0"), point
+
+
+def _plain(digits: str, point: int) -> str:
+    if point <= 0:
+        return "0." + "0" * -point + digits
+    if point >= len(digits):
+        return digits + "0" * (point - len(digits))
+    return digits[:point] + "." + digits[point:]
+
+
+def plain_double_text(value: float) -> str:
+    """The shortest digits without any exponent."""
+    sign, digits, point = _shortest(value)
+    return sign + _plain(digits, point)
+
+
+# Durations.
+
+
+def parse_duration(text: str) -> Duration | None:
+    """A Go duration such as `1h30m`, `-1.5s` or `0`; None if it is none or exceeds 64 bits."""
+    negative = text[:1] == "-"
+    rest = text[1:] if text[:1] in ("+", "-") else text
+    if rest == "0":
+        return Duration(0)
+    if not rest:
+        return None
+    total = 0
+    while rest:
+        match = re.match(_DURATION_PART, rest)
+        if match is None or (not match[1] and not match[3]) or match[4] not in _UNITS:
+            return None
+        part = _duration_part(match[1], match[3] or "", _UNITS[match[4]])
+        if part is None:
+            return None
+        total += part
+        if total > 2**63:
+            return None
+        rest = rest[match.end() :]
+    if total > INT_MAX and not negative:
+        return None
+    return Duration(-total if negative else total)
+
+
+def _duration_part(whole: str, fraction: str, unit: int) -> int | None:
+    if len(whole.lstrip("0")) > 19:
+        return None
+    value = int(whole or "0")
+    if value > 2**63 // unit:
+        return None
+    value *= unit
+    if fraction:
+        numerator, scale = 0, 1.0
+        for digit in fraction:
+            if numerator > INT_MAX // 10 or numerator * 10 + int(digit) > 2**63:
+                break
+            numerator = numerator * 10 + int(digit)
+            scale *= 10
+        if numerator:
+            value += int(float(numerator) * (float(unit) / scale))
+    return value if value <= 2**63 else None
+
+
+def _quotient(nanoseconds: int, unit: int) -> tuple[int, int]:
+    """Quotient and remainder cut towards zero."""
+    whole, rest = divmod(abs(nanoseconds), unit)
+    return (whole, rest) if nanoseconds >= 0 else (-whole, -rest)
+
+
+def duration_in(duration: Duration, unit: int) -> float:
+    """The duration in units of so many nanoseconds, as a double."""
+    whole, rest = _quotient(duration.nanoseconds, unit)
+    return float(whole) + float(rest) / unit
+
+
+def duration_text(duration: Duration) -> str:
+    """Seconds without exponent and an `s`: `5400s`, `0.000000002s`."""
+    return plain_double_text(duration_in(duration, _SECOND)) + "s"
+
+
+# Timestamps.
+
+
+def parse_timestamp(text: str) -> Timestamp | None:
+    """An RFC 3339 time, or None. The years 0001 to 9999 are left to the caller to check."""
+    match = re.fullmatch(_TIMESTAMP, text)
+    if match is None:
+        return None
+    year, month, day, hour, minute, second = (int(match[group]) for group in range(1, 7))
+    if not 1 <= month <= 12 or not 1 <= day <= _days_in(year, month):
+        return None
+    if hour > 23 or minute > 59 or second > 59:
+        return None
+    offset = 0
+    if match[8]:
+        hours, minutes = int(match[9]), int(match[10])
+        if hours > 24 or minutes > 60:
+            return None
+        offset = (hours * 60 + minutes) * 60 * (-1 if match[8] == "-" else 1)
+    days = _days_before(year, month, day) - _DAYS_TO_EPOCH
+    seconds = days * 86400 + hour * 3600 + minute * 60 + second - offset
+    fraction = int((match[7] or "")[:9].ljust(9, "0"))
+    return Timestamp(seconds * _SECOND + fraction, offset)
+
+
+def _is_leap(year: int) -> bool:
+    return year % 4 == 0 and (year % 100 != 0 or year % 400 == 0)
+
+
+def _days_in(year: int, month: int) -> int:
+    return 29 if month == 2 and _is_leap(year) else _DAYS_IN_MONTH[month - 1]
+
+
+def _days_before(year: int, month: int, day: int) -> int:
+    """Days from 0001-01-01 to this one."""
+    before = year - 1
+    leap_day = 1 if month > 2 and _is_leap(year) else 0
+    leaps = before // 4 - before // 100 + before // 400
+    return before * 365 + leaps + _DAYS_BEFORE_MONTH[month - 1] + leap_day + day - 1
+
+
+class Calendar:
+    """A point in time on the calendar and clock of one time zone; `month` and `day` count from 1."""
+
+    __slots__ = ("day", "hour", "minute", "month", "nanosecond", "second", "weekday", "year", "year_day")
+
+    def __init__(self, timestamp: Timestamp, offset: int) -> None:
+        seconds, self.nanosecond = divmod(timestamp.nanoseconds, _SECOND)
+        days, clock = divmod(seconds + offset, 86400)
+        self.hour, self.minute, self.second = clock // 3600, clock // 60 % 60, clock % 60
+        self.weekday = (days + 4) % 7
+        days += _DAYS_TO_EPOCH
+        year = days * 400 // 146097 + 1
+        while _days_before(year, 1, 1) > days:
+            year -= 1
+        while _days_before(year + 1, 1, 1) <= days:
+            year += 1
+        self.year = year
+        self.year_day = days - _days_before(year, 1, 1)
+        month = 1
+        while month < 12 and _days_before(year, month + 1, 1) <= days:
+            month += 1
+        self.month = month
+        self.day = days - _days_before(year, month, 1) + 1
+
+
+def timestamp_text(timestamp: Timestamp) -> str:
+    """RFC 3339 in the offset the timestamp was written in, with as many decimals as needed."""
+    at = Calendar(timestamp, timestamp.offset)
+    text = f"{at.year:04d}-{at.month:02d}-{at.day:02d}T{at.hour:02d}:{at.minute:02d}:{at.second:02d}"
+    if at.nanosecond:
+        text += f".{at.nanosecond:09d}".rstrip("0")
+    if not timestamp.offset:
+        return text + "Z"
+    minutes = abs(timestamp.offset) // 60
+    return f"{text}{'-' if timestamp.offset < 0 else '+'}{minutes // 60:02d}:{minutes % 60:02d}"

@@ -1,0 +1,446 @@
+"""Operators: logic, equality, order, arithmetic, indexing and membership."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+
+from kubectl_dra.cel import types
+from kubectl_dra.cel.cost_model import (
+    ONE,
+    STRING_TRAVERSAL_FACTOR,
+    CallEstimate,
+    CostNode,
+    CostRange,
+    Estimator,
+)
+from kubectl_dra.cel.declarations import ALWAYS, Function, Overload
+from kubectl_dra.cel.errors import EvaluationError, no_such_overload
+from kubectl_dra.cel.library.support import compare, function, has_order, not_supported, overload
+from kubectl_dra.cel.types import (
+    BOOL,
+    BYTES,
+    DOUBLE,
+    DURATION,
+    DYN,
+    INT,
+    LIST_OF_A,
+    MAP_OF_A_B,
+    STRING,
+    TIMESTAMP,
+    UINT,
+    A,
+    B,
+    K,
+    V,
+    list_of,
+    map_of,
+    optional_of,
+)
+from kubectl_dra.cel.values import INT_MAX, INT_MIN, UINT_MAX, Duration, Timestamp, Uint, Value, is_list, type_name
+
+_LIBRARY = "operators"
+_FIRST_SECOND = -62135596800
+_LAST_SECOND = 253402300799
+_SECOND = 10**9
+_MAX_FORMAT_SIZE = 64
+# Comparing numbers of different types, and optionals, came with Kubernetes 1.28.
+_SINCE_MIXED = "1.29"
+
+# Arithmetic.
+
+
+def checked_int(value: int) -> int:
+    if not INT_MIN <= value <= INT_MAX:
+        raise EvaluationError("integer overflow")
+    return value
+
+
+def _checked_uint(value: int) -> Uint:
+    if not 0 <= value <= UINT_MAX:
+        raise EvaluationError("unsigned integer overflow")
+    return Uint(value)
+
+
+def _checked_timestamp(nanoseconds: int, offset: int) -> Timestamp:
+    if not _FIRST_SECOND <= nanoseconds // _SECOND <= _LAST_SECOND:
+        raise EvaluationError("timestamp overflow")
+    return Timestamp(nanoseconds, offset)
+
+
+def _difference(left: int, right: int) -> Duration:
+    """Nanoseconds between two instants; whole seconds must fit on their own, too."""
+    checked_int((left // _SECOND - right // _SECOND) * _SECOND)
+    return Duration(checked_int(left - right))
+
+
+_ADDED = frozenset({int, Uint, float, str, bytes, Timestamp, Duration})
+_SUBTRACTED = frozenset({int, Uint, float, Timestamp, Duration})
+_MULTIPLIED = frozenset({int, Uint, float})
+_DIVIDED_WITH_REST = frozenset({int, Uint})
+
+
+def _refusal(operator: str, left: Value, supported: frozenset[type]) -> EvaluationError:
+    return no_such_overload() if left.__class__ in supported else not_supported(operator, left)
+
+
+def add(left: Value, right: Value) -> Value:
+    kind, other = left.__class__, right.__class__
+    if kind is other:
+        if kind is int:
+            return checked_int(left + right)
+        if kind is str or kind is float or kind is bytes:
+            return left + right
+        if kind is Uint:
+            return _checked_uint(int(left) + int(right))
+        if kind is Duration:
+            return Duration(checked_int(left.nanoseconds + right.nanoseconds))
+    elif kind is Timestamp and other is Duration:
+        return _checked_timestamp(left.nanoseconds + right.nanoseconds, left.offset)
+    elif kind is Duration and other is Timestamp:
+        return _checked_timestamp(left.nanoseconds + right.nanoseconds, right.offset)
+    if is_list(left):
+        if is_list(right):
+            return [*left, *right]
+    elif kind not in _ADDED:
+        raise not_supported("_+_", left)
+    raise no_such_overload()
+
+
+def subtract(left: Value, right: Value) -> Value:
+    kind, other = left.__class__, right.__class__
+    if kind is other:
+        if kind is int:
+            return checked_int(left - right)
+        if kind is float:
+            return left - right
+        if kind is Uint:
+            return _checked_uint(int(left) - int(right))
+        if kind is Duration:
+            return Duration(checked_int(left.nanoseconds - right.nanoseconds))
+        if kind is Timestamp:
+            return _difference(left.nanoseconds, right.nanoseconds)
+    elif kind is Timestamp and other is Duration:
+        return _checked_timestamp(left.nanoseconds + checked_int(-right.nanoseconds), left.offset)
+    raise _refusal("_-_", left, _SUBTRACTED)
+
+
+def multiply(left: Value, right: Value) -> Value:
+    kind = left.__class__
+    if kind is right.__class__:
+        if kind is int:
+            return checked_int(left * right)
+        if kind is float:
+            return left * right
+        if kind is Uint:
+            return _checked_uint(int(left) * int(right))
+    raise _refusal("_*_", left, _MULTIPLIED)
+
+
+def divide(left: Value, right: Value) -> Value:
+    kind = left.__class__
+    if kind is not right.__class__ or kind not in _MULTIPLIED:
+        raise _refusal("_/_", left, _MULTIPLIED)
+    if kind is float:
+        return _divide_doubles(left, right)
+    if right == 0:
+        raise EvaluationError("division by zero")
+    if kind is Uint:
+        return Uint(int(left) // int(right))
+    quotient = abs(left) // abs(right)
+    return checked_int(quotient if (left < 0) == (right < 0) else -quotient)
+
+
+def _divide_doubles(left: float, right: float) -> float:
+    if right != 0.0:
+        return left / right
+    if left == 0.0 or math.isnan(left):
+        return math.nan
+    return math.copysign(math.inf, left) * math.copysign(1.0, right)
+
+
+def modulo(left: Value, right: Value) -> Value:
+    kind = left.__class__
+    if kind is not right.__class__ or (kind is not int and kind is not Uint):
+        raise _refusal("_%_", left, _DIVIDED_WITH_REST)
+    if right == 0:
+        raise EvaluationError("modulus by zero")
+    if kind is Uint:
+        return Uint(int(left) % int(right))
+    if left == INT_MIN and right == -1:
+        raise EvaluationError("integer overflow")
+    rest = abs(left) % abs(right)
+    return -rest if left < 0 else rest
+
+
+def negate(value: Value) -> Value:
+    kind = value.__class__
+    if kind is int:
+        return checked_int(-value)
+    if kind is float:
+        return -value
+    if kind is Duration:
+        return Duration(checked_int(-value.nanoseconds))
+    raise no_such_overload() if kind is bool else not_supported("-_", value)
+
+
+def negate_bool(value: Value) -> bool:
+    if value.__class__ is not bool:
+        raise no_such_overload()
+    return not value
+
+
+# Order.
+
+
+def less(left: Value, right: Value) -> bool:
+    if not has_order(left):
+        raise not_supported("_<_", left)
+    return compare(left, right) < 0
+
+
+def less_equals(left: Value, right: Value) -> bool:
+    if not has_order(left):
+        raise not_supported("_<=_", left)
+    return compare(left, right) <= 0
+
+
+def greater(left: Value, right: Value) -> bool:
+    if not has_order(left):
+        raise not_supported("_>_", left)
+    return compare(left, right) > 0
+
+
+def greater_equals(left: Value, right: Value) -> bool:
+    if not has_order(left):
+        raise not_supported("_>=_", left)
+    return compare(left, right) >= 0
+
+
+_NUMBER_PAIRS = (
+    ("int64", INT, INT),
+    ("int64_double", INT, DOUBLE),
+    ("int64_uint64", INT, UINT),
+    ("uint64", UINT, UINT),
+    ("uint64_double", UINT, DOUBLE),
+    ("uint64_int64", UINT, INT),
+    ("double", DOUBLE, DOUBLE),
+    ("double_int64", DOUBLE, INT),
+    ("double_uint64", DOUBLE, UINT),
+)
+
+
+def _relation(name: str) -> list[Overload]:
+    pairs = (
+        ("bool", BOOL, BOOL),
+        *_NUMBER_PAIRS,
+        ("string", STRING, STRING),
+        ("bytes", BYTES, BYTES),
+        ("timestamp", TIMESTAMP, TIMESTAMP),
+        ("duration", DURATION, DURATION),
+    )
+    return [
+        overload(f"{name}_{suffix}", (left, right), BOOL, since=ALWAYS if left is right else _SINCE_MIXED)
+        for suffix, left, right in pairs
+    ]
+
+
+# Costs of equality: Kubernetes declares its own types cheap on the left of `==`, but not of `!=`.
+
+
+def _equality_estimate(
+    estimator: Estimator, target: CostNode | None, arguments: Sequence[CostNode]
+) -> CallEstimate | None:
+    left, right = arguments
+    if left.type != right.type:
+        return None
+    name = left.type.name
+    if left.type in (types.IP, types.CIDR, types.QUANTITY, types.SEMVER):
+        return CallEstimate(ONE)
+    if name == types.FORMAT.name:
+        return CallEstimate(CostRange(1, _MAX_FORMAT_SIZE).scaled(STRING_TRAVERSAL_FACTOR))
+    if name == types.URL.name:
+        size = right.computed_size or ONE
+        return CallEstimate(CostRange(1, size.max).scaled(STRING_TRAVERSAL_FACTOR))
+    return None
+
+
+_CHEAP_TO_COMPARE = frozenset(
+    cheap.name for cheap in (types.QUANTITY, types.SEMVER, types.IP, types.CIDR, types.URL, types.FORMAT)
+)
+
+
+def _equality_actual(values: Sequence[Value], result: Value) -> int | None:
+    kind = values[0].__class__
+    if kind.__module__ == "builtins":
+        return None
+    return 1 if type_name(values[0]) in _CHEAP_TO_COMPARE else None
+
+
+def functions() -> list[Function]:
+    def operator(
+        name: str,
+        documentation: str,
+        examples: Sequence[str],
+        overloads: Sequence[Overload],
+        implementation: Callable[..., Value] | None = None,
+    ) -> Function:
+        return function(name, _LIBRARY, documentation, examples, overloads, implementation)
+
+    optional_v = optional_of(V)
+    list_v = list_of(V)
+    map_kv = map_of(K, V)
+    return [
+        operator(
+            "_?_:_",
+            "One of two values, by a condition; only that one is evaluated.",
+            ("(true ? 1 : 2) == 1",),
+            [overload("conditional", (BOOL, A, A), A, non_strict=True)],
+        ),
+        operator(
+            "_&&_",
+            "Logical and. False when one side is false, even if the other fails.",
+            ("!(false && 1 / 0 == 1)",),
+            [overload("logical_and", (BOOL, BOOL), BOOL, non_strict=True)],
+        ),
+        operator(
+            "_||_",
+            "Logical or. True when one side is true, even if the other fails.",
+            ("1 / 0 == 1 || true",),
+            [overload("logical_or", (BOOL, BOOL), BOOL, non_strict=True)],
+        ),
+        operator("!_", "Logical not.", ("!false",), [overload("logical_not", (BOOL,), BOOL)], negate_bool),
+        operator(
+            "@not_strictly_false",
+            "Inside macros only: true unless the argument is false; an error counts as true.",
+            (),
+            [overload("not_strictly_false", (BOOL,), BOOL, non_strict=True)],
+        ),
+        operator(
+            "_==_",
+            "Equality. Values of types known only at run time may differ in type and are then unequal.",
+            ('quantity("1Gi") == quantity("1024Mi")', "dyn(1) == dyn(1.0)"),
+            [overload("equals", (A, A), BOOL, estimate=_equality_estimate, actual=_equality_actual)],
+        ),
+        operator(
+            "_!=_",
+            "Inequality. On quantities and addresses its estimated cost is unlimited: use !(a == b).",
+            ('"a" != "b"', "[1, 2] != [2, 1]"),
+            [overload("not_equals", (A, A), BOOL)],
+        ),
+        operator(
+            "_+_",
+            "Sum of numbers, durations, a timestamp and a duration; two strings, bytes or lists joined.",
+            ("1 + 2 == 3", '"a" + "b" == "ab"', "[1] + [2] == [1, 2]", "1.5 + 1.0 == 2.5"),
+            [
+                overload("add_bytes", (BYTES, BYTES), BYTES),
+                overload("add_double", (DOUBLE, DOUBLE), DOUBLE),
+                overload("add_duration_duration", (DURATION, DURATION), DURATION),
+                overload("add_duration_timestamp", (DURATION, TIMESTAMP), TIMESTAMP),
+                overload("add_timestamp_duration", (TIMESTAMP, DURATION), TIMESTAMP),
+                overload("add_int64", (INT, INT), INT),
+                overload("add_list", (LIST_OF_A, LIST_OF_A), LIST_OF_A),
+                overload("add_string", (STRING, STRING), STRING),
+                overload("add_uint64", (UINT, UINT), UINT),
+            ],
+            add,
+        ),
+        operator(
+            "_/_",
+            "Quotient; of integers cut towards zero. Dividing an integer by zero is an error.",
+            ("7 / 2 == 3", "-7 / 2 == -3", "7.0 / 2.0 == 3.5"),
+            [
+                overload("divide_double", (DOUBLE, DOUBLE), DOUBLE),
+                overload("divide_int64", (INT, INT), INT),
+                overload("divide_uint64", (UINT, UINT), UINT),
+            ],
+            divide,
+        ),
+        operator(
+            "_%_",
+            "Remainder of an integer division; it has the sign of the dividend.",
+            ("7 % 3 == 1", "-7 % 3 == -1"),
+            [overload("modulo_int64", (INT, INT), INT), overload("modulo_uint64", (UINT, UINT), UINT)],
+            modulo,
+        ),
+        operator(
+            "_*_",
+            "Product; leaving 64 bits is an error.",
+            ("6 * 7 == 42",),
+            [
+                overload("multiply_double", (DOUBLE, DOUBLE), DOUBLE),
+                overload("multiply_int64", (INT, INT), INT),
+                overload("multiply_uint64", (UINT, UINT), UINT),
+            ],
+            multiply,
+        ),
+        operator(
+            "-_",
+            "Negation.",
+            ("-(1 + 1) == -2",),
+            [overload("negate_double", (DOUBLE,), DOUBLE), overload("negate_int64", (INT,), INT)],
+            negate,
+        ),
+        operator(
+            "_-_",
+            "Difference of numbers, durations or timestamps; a timestamp less a duration.",
+            ("3 - 1 == 2", 'duration("3s") - duration("1s") == duration("2s")'),
+            [
+                overload("subtract_double", (DOUBLE, DOUBLE), DOUBLE),
+                overload("subtract_duration_duration", (DURATION, DURATION), DURATION),
+                overload("subtract_int64", (INT, INT), INT),
+                overload("subtract_timestamp_duration", (TIMESTAMP, DURATION), TIMESTAMP),
+                overload("subtract_timestamp_timestamp", (TIMESTAMP, TIMESTAMP), DURATION),
+                overload("subtract_uint64", (UINT, UINT), UINT),
+            ],
+            subtract,
+        ),
+        operator("_<_", "Less than; numbers across their types.", ("1 < 2", "1 < 1.5"), _relation("less"), less),
+        operator("_<=_", "At most.", ('"a" <= "b"', "2u <= 2"), _relation("less_equals"), less_equals),
+        operator("_>_", "Greater than.", ("2.5 > 2",), _relation("greater"), greater),
+        operator("_>=_", "At least.", ("2 >= 2",), _relation("greater_equals"), greater_equals),
+        operator(
+            "_[_]",
+            "An element of a list by index from 0, or a value of a map by key; a missing one is an error.",
+            ('["a", "b"][1] == "b"', '{"a": 1}["a"] == 1'),
+            [
+                overload("index_list", (LIST_OF_A, INT), A),
+                overload("index_map", (MAP_OF_A_B, A), B),
+                overload("optional_list_index_int", (optional_of(list_v), INT), optional_v, since=_SINCE_MIXED),
+                overload("optional_map_index_value", (optional_of(map_kv), K), optional_v, since=_SINCE_MIXED),
+            ],
+        ),
+        operator(
+            "_[?_]",
+            "Like an index, but an optional that is empty when there is no such element.",
+            ("[1, 2][?5].orValue(0) == 0", '{"a": 1}[?"a"].hasValue()'),
+            [
+                overload("list_optindex_optional_int", (list_v, INT), optional_v, since=_SINCE_MIXED),
+                overload(
+                    "optional_list_optindex_optional_int",
+                    (optional_of(list_v), INT),
+                    optional_v,
+                    since=_SINCE_MIXED,
+                ),
+                overload("map_optindex_optional_value", (map_kv, K), optional_v, since=_SINCE_MIXED),
+                overload(
+                    "optional_map_optindex_optional_value",
+                    (optional_of(map_kv), K),
+                    optional_v,
+                    since=_SINCE_MIXED,
+                ),
+            ],
+        ),
+        operator(
+            "_?._",
+            "Like a field selection, but an optional that is empty when there is no such field.",
+            ('{"a": 1}.?b.orValue(0) == 0',),
+            [overload("select_optional_field", (DYN, STRING), optional_v, since=_SINCE_MIXED)],
+        ),
+        operator(
+            "@in",
+            "Whether a list has an element, or a map a key.",
+            ("2 in [1, 2]", '!("b" in {"a": 1})'),
+            [overload("in_list", (A, LIST_OF_A), BOOL), overload("in_map", (A, MAP_OF_A_B), BOOL)],
+        ),
+    ]

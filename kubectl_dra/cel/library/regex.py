@@ -1,0 +1,145 @@
+"""Regular expressions in RE2 syntax: matches, find, findAll."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+from kubectl_dra.cel.cost_model import (
+    ONE,
+    REGEX_LENGTH_FACTOR,
+    STRING_TRAVERSAL_FACTOR,
+    CallEstimate,
+    CostNode,
+    Estimator,
+    Size,
+)
+from kubectl_dra.cel.declarations import Function
+from kubectl_dra.cel.errors import EvaluationError
+from kubectl_dra.cel.library.support import actual_size, function, member, text_of
+from kubectl_dra.cel.types import INT, STRING, list_of
+from kubectl_dra.cel.values import Value
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_LIBRARY = "regular expressions"
+_STRINGS = list_of(STRING)
+
+
+class PatternError(EvaluationError):
+    """The text is not an RE2 pattern."""
+
+
+@lru_cache(maxsize=512)
+def compile_pattern(pattern: str) -> Any:
+    """The compiled pattern of google-re2. Raises PatternError."""
+    import re2
+
+    options = re2.Options()
+    options.log_errors = False
+    try:
+        return re2.compile(pattern, options)
+    except re2.error as error:
+        reason = error.args[0] if error.args else b""
+        text = reason.decode(errors="replace") if isinstance(reason, bytes) else str(reason)
+        raise PatternError(f"error parsing regexp: {text}") from None
+
+
+def _compiled(pattern: str) -> Any:
+    try:
+        return compile_pattern(pattern)
+    except PatternError as error:
+        raise EvaluationError(f"Illegal regex: {error}") from None
+
+
+@lru_cache(maxsize=8192)
+def _matches(text: str, pattern: str) -> bool:
+    return compile_pattern(pattern).search(text) is not None
+
+
+def matches(text: Value, pattern: Value) -> bool:
+    """Whether the pattern is found anywhere in the text."""
+    return _matches(text_of(text), text_of(pattern))
+
+
+def find(text: str, pattern: str) -> str:
+    match = _compiled(pattern).search(text)
+    return "" if match is None else str(match.group())
+
+
+def find_all(text: str, pattern: str, limit: int = -1) -> list[str]:
+    found: list[str] = []
+    if limit == 0:
+        # The pattern is compiled first, as its error comes first.
+        _compiled(pattern)
+        return found
+    for match in _found(_compiled(pattern), text):
+        found.append(match)
+        if len(found) == limit:
+            break
+    return found
+
+
+def _found(pattern: Any, text: str) -> Iterator[str]:
+    """Matches from left to right; an empty one right after another match does not count."""
+    position, previous_end = 0, -1
+    while position <= len(text):
+        match = pattern.search(text, position)
+        if match is None:
+            return
+        start, end = match.span()
+        if end > start or start != previous_end:
+            yield text[start:end]
+        previous_end = end
+        position = end if end > position else position + 1
+
+
+# Costs.
+
+
+def _search_estimate(
+    estimator: Estimator, target: CostNode | None, arguments: Sequence[CostNode]
+) -> CallEstimate | None:
+    if target is None or not arguments:
+        return None
+    size = estimator.size(target)
+    # One more character, so that an expensive pattern on an empty string is not free.
+    text = size.plus(ONE).scaled(STRING_TRAVERSAL_FACTOR)
+    pattern = estimator.size(arguments[0]).scaled(REGEX_LENGTH_FACTOR)
+    return CallEstimate(text.times(pattern), Size(0, size.max))
+
+
+def pattern_cost(text_size: int, pattern_size: int) -> int:
+    """Actual cost of a search by the lengths of text and pattern."""
+    text = math.ceil((1.0 + text_size) * STRING_TRAVERSAL_FACTOR)
+    return text * math.ceil(pattern_size * REGEX_LENGTH_FACTOR)
+
+
+def _search_actual(values: Sequence[Value], result: Value) -> int:
+    return pattern_cost(actual_size(values[0]), actual_size(values[1]))
+
+
+def functions() -> list[Function]:
+    costs = {"estimate": _search_estimate, "actual": _search_actual}
+    return [
+        function(
+            "find",
+            _LIBRARY,
+            "The first part of a string that an RE2 pattern matches, empty if none.",
+            ('"abc 123".find("[0-9]+") == "123"',),
+            [member("string_find_string", (STRING, STRING), STRING, find, **costs)],
+        ),
+        function(
+            "findAll",
+            _LIBRARY,
+            "All parts of a string that an RE2 pattern matches, optionally so many at most.",
+            ('"1 a 22".findAll("[0-9]+") == ["1", "22"]', '"1 a 22".findAll("[0-9]+", 1) == ["1"]'),
+            [
+                member("string_find_all_string", (STRING, STRING), _STRINGS, find_all, **costs),
+                member("string_find_all_string_int", (STRING, STRING, INT), _STRINGS, find_all, **costs),
+            ],
+        ),
+    ]

@@ -1,0 +1,297 @@
+"""Macro expansion, node for node as cel-go and its extensions expand them."""
+
+from __future__ import annotations
+
+from kubectl_dra.cel import ast
+from kubectl_dra.cel.declarations import ALWAYS
+from kubectl_dra.cel.parser import Expander, MacroContext, MacroError, MacroKey
+
+ACCUMULATOR = "@result"
+_OLD_ACCUMULATOR = "__result__"
+_UNUSED = "#unused"
+_SORT_INPUT = "@__sortBy_input__"
+
+_Arguments = tuple[ast.Expression, ...]
+
+
+def _variable(node: ast.Expression, message: str) -> str:
+    if not isinstance(node, ast.Identifier):
+        raise MacroError(message, node.position)
+    return node.name
+
+
+def _loop_variable(node: ast.Expression, message: str) -> str:
+    name = _variable(node, message)
+    if name in (ACCUMULATOR, _OLD_ACCUMULATOR):
+        raise MacroError("iteration variable overwrites accumulator variable", node.position)
+    return name
+
+
+def _loop_variables(arguments: _Arguments) -> tuple[str, str]:
+    first = _variable(arguments[0], "argument must be a simple name")
+    second = _variable(arguments[1], "argument must be a simple name")
+    if first == second:
+        raise MacroError(f"duplicate variable name: {first}", arguments[1].position)
+    _loop_variable(arguments[0], "")
+    _loop_variable(arguments[1], "")
+    return first, second
+
+
+def _has(context: MacroContext, target: ast.Expression | None, arguments: _Arguments) -> ast.Expression:
+    operand = arguments[0]
+    # A macro-made presence test is a selection too: cel-go accepts has(has(a.b)).
+    if isinstance(operand, ast.Select):
+        return context.presence_test(operand.operand, operand.field)
+    raise MacroError("invalid argument to has() macro", operand.position)
+
+
+def _fold_all(
+    context: MacroContext, target: ast.Expression, names: tuple[str, str], predicate: ast.Expression
+) -> ast.Expression:
+    return context.comprehension(
+        target,
+        names,
+        ACCUMULATOR,
+        context.literal(True),
+        context.call("@not_strictly_false", context.identifier(ACCUMULATOR)),
+        context.call("_&&_", context.identifier(ACCUMULATOR), predicate),
+        context.identifier(ACCUMULATOR),
+    )
+
+
+def _fold_exists(
+    context: MacroContext, target: ast.Expression, names: tuple[str, str], predicate: ast.Expression
+) -> ast.Expression:
+    return context.comprehension(
+        target,
+        names,
+        ACCUMULATOR,
+        context.literal(False),
+        context.call("@not_strictly_false", context.call("!_", context.identifier(ACCUMULATOR))),
+        context.call("_||_", context.identifier(ACCUMULATOR), predicate),
+        context.identifier(ACCUMULATOR),
+    )
+
+
+def _fold_exists_one(
+    context: MacroContext, target: ast.Expression, names: tuple[str, str], predicate: ast.Expression
+) -> ast.Expression:
+    increment = context.call("_+_", context.identifier(ACCUMULATOR), context.literal(1))
+    return context.comprehension(
+        target,
+        names,
+        ACCUMULATOR,
+        context.literal(0),
+        context.literal(True),
+        context.call("_?_:_", predicate, increment, context.identifier(ACCUMULATOR)),
+        context.call("_==_", context.identifier(ACCUMULATOR), context.literal(1)),
+    )
+
+
+def _fold_list(
+    context: MacroContext,
+    target: ast.Expression,
+    names: tuple[str, str],
+    predicate: ast.Expression | None,
+    element: ast.Expression,
+) -> ast.Expression:
+    """``target`` folded to a list of ``element`` where ``predicate`` holds."""
+    step = context.call("_+_", context.identifier(ACCUMULATOR), context.list(element))
+    return context.comprehension(
+        target,
+        names,
+        ACCUMULATOR,
+        context.list(),
+        context.literal(True),
+        _guarded(context, predicate, step),
+        context.identifier(ACCUMULATOR),
+    )
+
+
+def _fold_map(
+    context: MacroContext,
+    target: ast.Expression,
+    names: tuple[str, str],
+    predicate: ast.Expression | None,
+    insertion: _Arguments,
+) -> ast.Expression:
+    step = context.call("cel.@mapInsert", context.identifier(ACCUMULATOR), *insertion)
+    return context.comprehension(
+        target,
+        names,
+        ACCUMULATOR,
+        context.empty_map(),
+        context.literal(True),
+        _guarded(context, predicate, step),
+        context.identifier(ACCUMULATOR),
+    )
+
+
+def _guarded(context: MacroContext, predicate: ast.Expression | None, step: ast.Expression) -> ast.Expression:
+    if predicate is None:
+        return step
+    return context.call("_?_:_", predicate, step, context.identifier(ACCUMULATOR))
+
+
+def _receiver(target: ast.Expression | None) -> ast.Expression:
+    assert target is not None
+    return target
+
+
+def _all(context: MacroContext, target: ast.Expression | None, arguments: _Arguments) -> ast.Expression:
+    name = _loop_variable(arguments[0], "argument must be a simple name")
+    return _fold_all(context, _receiver(target), (name, ""), arguments[1])
+
+
+def _exists(context: MacroContext, target: ast.Expression | None, arguments: _Arguments) -> ast.Expression:
+    name = _loop_variable(arguments[0], "argument must be a simple name")
+    return _fold_exists(context, _receiver(target), (name, ""), arguments[1])
+
+
+def _exists_one(context: MacroContext, target: ast.Expression | None, arguments: _Arguments) -> ast.Expression:
+    name = _loop_variable(arguments[0], "argument must be a simple name")
+    return _fold_exists_one(context, _receiver(target), (name, ""), arguments[1])
+
+
+def _map(context: MacroContext, target: ast.Expression | None, arguments: _Arguments) -> ast.Expression:
+    name = _loop_variable(arguments[0], "argument is not an identifier")
+    predicate = arguments[1] if len(arguments) == 3 else None
+    return _fold_list(context, _receiver(target), (name, ""), predicate, arguments[-1])
+
+
+def _filter(context: MacroContext, target: ast.Expression | None, arguments: _Arguments) -> ast.Expression:
+    name = _loop_variable(arguments[0], "argument is not an identifier")
+    return _fold_list(context, _receiver(target), (name, ""), arguments[1], arguments[0])
+
+
+def _all2(context: MacroContext, target: ast.Expression | None, arguments: _Arguments) -> ast.Expression:
+    return _fold_all(context, _receiver(target), _loop_variables(arguments), arguments[2])
+
+
+def _exists2(context: MacroContext, target: ast.Expression | None, arguments: _Arguments) -> ast.Expression:
+    return _fold_exists(context, _receiver(target), _loop_variables(arguments), arguments[2])
+
+
+def _exists_one2(context: MacroContext, target: ast.Expression | None, arguments: _Arguments) -> ast.Expression:
+    return _fold_exists_one(context, _receiver(target), _loop_variables(arguments), arguments[2])
+
+
+def _transform_list(
+    context: MacroContext, target: ast.Expression | None, arguments: _Arguments
+) -> ast.Expression:
+    names = _loop_variables(arguments)
+    predicate = arguments[2] if len(arguments) == 4 else None
+    return _fold_list(context, _receiver(target), names, predicate, arguments[-1])
+
+
+def _transform_map(context: MacroContext, target: ast.Expression | None, arguments: _Arguments) -> ast.Expression:
+    names = _loop_variables(arguments)
+    predicate = arguments[2] if len(arguments) == 4 else None
+    insertion = (context.identifier(names[0]), arguments[-1])
+    return _fold_map(context, _receiver(target), names, predicate, insertion)
+
+
+def _transform_map_entry(
+    context: MacroContext, target: ast.Expression | None, arguments: _Arguments
+) -> ast.Expression:
+    names = _loop_variables(arguments)
+    predicate = arguments[2] if len(arguments) == 4 else None
+    return _fold_map(context, _receiver(target), names, predicate, (arguments[-1],))
+
+
+def _local(
+    context: MacroContext, name: str, value: ast.Expression, result: ast.Expression
+) -> ast.Comprehension:
+    """``result`` with the variable ``name`` bound to ``value``: a loop over nothing."""
+    return context.comprehension(
+        context.list(), (_UNUSED, ""), name, value, context.literal(False), context.identifier(name), result
+    )
+
+
+def _bind(
+    context: MacroContext, target: ast.Expression | None, arguments: _Arguments
+) -> ast.Expression | None:
+    if not isinstance(target, ast.Identifier) or target.name != "cel":
+        return None
+    name = _variable(arguments[0], "cel.bind() variable names must be simple identifiers")
+    return _local(context, name, arguments[1], arguments[2])
+
+
+def _opt_map(context: MacroContext, target: ast.Expression | None, arguments: _Arguments) -> ast.Expression:
+    name = _variable(arguments[0], "optMap() variable name must be a simple identifier")
+    receiver = _receiver(target)
+    value = context.member_call("value", context.copy(receiver))
+    return context.call(
+        "_?_:_",
+        context.member_call("hasValue", receiver),
+        context.call("optional.of", _local(context, name, value, arguments[1])),
+        context.call("optional.none"),
+    )
+
+
+def _opt_flat_map(context: MacroContext, target: ast.Expression | None, arguments: _Arguments) -> ast.Expression:
+    name = _variable(arguments[0], "optFlatMap() variable name must be a simple identifier")
+    receiver = _receiver(target)
+    value = context.member_call("value", context.copy(receiver))
+    return context.call(
+        "_?_:_",
+        context.member_call("hasValue", receiver),
+        _local(context, name, value, arguments[1]),
+        context.call("optional.none"),
+    )
+
+
+def _sort_by(context: MacroContext, target: ast.Expression | None, arguments: _Arguments) -> ast.Expression:
+    receiver = _receiver(target)
+    if isinstance(receiver, (ast.Literal, ast.MapLiteral, ast.StructLiteral)):
+        raise MacroError(
+            "sortBy can only be applied to a list, identifier, comprehension, call or select expression",
+            receiver.position,
+        )
+    keys = _map(context, context.identifier(_SORT_INPUT), arguments)
+    sort = context.member_call("@sortByAssociatedKeys", context.identifier(_SORT_INPUT), keys)
+    return context.comprehension(
+        context.list(),
+        (_UNUSED, ""),
+        _SORT_INPUT,
+        receiver,
+        context.literal(False),
+        context.identifier(_SORT_INPUT),
+        sort,
+    )
+
+
+# Name, argument count, on a receiver, release of new expressions, release of stored ones, expander.
+_TABLE: tuple[tuple[str, int, bool, str, str, Expander], ...] = (
+    ("has", 1, False, ALWAYS, ALWAYS, _has),
+    ("all", 2, True, ALWAYS, ALWAYS, _all),
+    ("exists", 2, True, ALWAYS, ALWAYS, _exists),
+    ("exists_one", 2, True, ALWAYS, ALWAYS, _exists_one),
+    ("existsOne", 2, True, ALWAYS, ALWAYS, _exists_one),
+    ("map", 2, True, ALWAYS, ALWAYS, _map),
+    ("map", 3, True, ALWAYS, ALWAYS, _map),
+    ("filter", 2, True, ALWAYS, ALWAYS, _filter),
+    ("optMap", 2, True, "1.28", "1.28", _opt_map),
+    ("optFlatMap", 2, True, "1.28", "1.28", _opt_flat_map),
+    ("bind", 3, True, "1.31", "1.31", _bind),
+    ("all", 3, True, "1.33", "1.32", _all2),
+    ("exists", 3, True, "1.33", "1.32", _exists2),
+    ("exists_one", 3, True, "1.33", "1.32", _exists_one2),
+    ("existsOne", 3, True, "1.33", "1.32", _exists_one2),
+    ("transformList", 3, True, "1.33", "1.32", _transform_list),
+    ("transformList", 4, True, "1.33", "1.32", _transform_list),
+    ("transformMap", 3, True, "1.33", "1.32", _transform_map),
+    ("transformMap", 4, True, "1.33", "1.32", _transform_map),
+    ("transformMapEntry", 3, True, "1.33", "1.32", _transform_map_entry),
+    ("transformMapEntry", 4, True, "1.33", "1.32", _transform_map_entry),
+    ("sortBy", 2, True, "1.35", "1.34", _sort_by),
+)
+
+
+def macros_for(minor: int, stored: bool) -> dict[MacroKey, Expander]:
+    """The macros of Kubernetes 1.``minor`` for new or for stored expressions."""
+    chosen: dict[MacroKey, Expander] = {}
+    for name, count, member, since, stored_since, expander in _TABLE:
+        if int((stored_since if stored else since).partition(".")[2]) <= minor:
+            chosen[(name, count, member)] = expander
+    return chosen

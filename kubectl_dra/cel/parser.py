@@ -1,0 +1,604 @@
+"""Tokens to syntax tree, macros expanded.
+
+A recursive descent parser of the CEL grammar with cel-go's limits: ``MAX_DEPTH`` both for nested
+grammar rules and for chains of operators, selections and calls. Long ``&&`` and ``||`` chains become
+balanced trees, as cel-go builds them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, TypeAlias
+
+from kubectl_dra.cel import ast
+from kubectl_dra.cel.errors import Issue
+from kubectl_dra.cel.lexer import (
+    END,
+    LexicalError,
+    Token,
+    bytes_value,
+    float_value,
+    int_value,
+    string_value,
+    tokenize,
+    uint_value,
+)
+
+MAX_DEPTH = 250
+MAX_CODE_POINTS = 100_000
+MAX_EXPRESSION_BYTES = 10_240
+"""The API server refuses longer expressions (``CELSelectorExpressionMaxLength``)."""
+
+_RESERVED = frozenset(
+    "as break const continue else for function if import let loop package namespace return var void while".split()
+)
+_RELATIONS = {
+    "<": "_<_",
+    "<=": "_<=_",
+    ">=": "_>=_",
+    ">": "_>_",
+    "==": "_==_",
+    "!=": "_!=_",
+    "in": "@in",
+}
+_SUMS = {"+": "_+_", "-": "_-_"}
+_PRODUCTS = {"*": "_*_", "/": "_/_", "%": "_%_"}
+_OPERAND = (
+    "{'[', '{', '(', '.', '-', '!', 'true', 'false', 'null', NUM_FLOAT, NUM_INT, NUM_UINT, STRING, BYTES, "
+    "IDENTIFIER}"
+)
+
+MacroKey: TypeAlias = tuple[str, int, bool]
+"""Name, number of arguments without receiver, called on a receiver."""
+
+Expander: TypeAlias = Callable[
+    ["MacroContext", "ast.Expression | None", "tuple[ast.Expression, ...]"], "ast.Expression | None"
+]
+
+
+class ParseError(Exception):
+    """The text is not an expression; ``issue`` says why."""
+
+    def __init__(self, issue: Issue) -> None:
+        super().__init__(issue.message)
+        self.issue = issue
+
+
+class MacroError(Exception):
+    """A macro was called with unusable arguments; reported at ``offset``."""
+
+    def __init__(self, message: str, offset: int) -> None:
+        super().__init__(message)
+        self.message = message
+        self.offset = offset
+
+
+class MacroContext:
+    """What an expander builds nodes with: they get fresh ids and the position of the macro call."""
+
+    __slots__ = ("_parser", "end", "position", "start")
+
+    def __init__(self, parser: _Parser, position: int, start: int, end: int) -> None:
+        self._parser = parser
+        self.position = position
+        self.start = start
+        self.end = end
+
+    def _common(self) -> tuple[int, int, int, int]:
+        return (self._parser.next_id(), self.position, self.start, self.end)
+
+    def literal(self, value: Any) -> ast.Literal:
+        return ast.Literal(*self._common(), value)
+
+    def identifier(self, name: str) -> ast.Identifier:
+        return ast.Identifier(*self._common(), name)
+
+    def call(self, function: str, *arguments: ast.Expression) -> ast.Call:
+        return ast.Call(*self._common(), function, None, arguments)
+
+    def member_call(self, function: str, target: ast.Expression, *arguments: ast.Expression) -> ast.Call:
+        return ast.Call(*self._common(), function, target, arguments)
+
+    def list(self, *elements: ast.Expression) -> ast.ListLiteral:
+        return ast.ListLiteral(*self._common(), elements)
+
+    def empty_map(self) -> ast.MapLiteral:
+        return ast.MapLiteral(*self._common(), ())
+
+    def presence_test(self, operand: ast.Expression, field: str) -> ast.Select:
+        return ast.Select(*self._common(), operand, field, True)
+
+    def comprehension(
+        self,
+        iter_range: ast.Expression,
+        iter_vars: tuple[str, str],
+        accu_var: str,
+        accu_init: ast.Expression,
+        condition: ast.Expression,
+        step: ast.Expression,
+        result: ast.Expression,
+    ) -> ast.Comprehension:
+        return ast.Comprehension(
+            *self._common(), iter_range, iter_vars[0], iter_vars[1], accu_var, accu_init, condition, step, result
+        )
+
+    def copy(self, node: ast.Expression) -> ast.Expression:
+        """The same tree with fresh ids and its own positions."""
+        return _copy(node, self._parser.next_id)
+
+
+def _copy(node: ast.Expression, next_id: Callable[[], int]) -> ast.Expression:
+    common = (next_id(), node.position, node.start, node.end)
+    if isinstance(node, ast.Literal):
+        return ast.Literal(*common, node.value)
+    if isinstance(node, ast.Identifier):
+        return ast.Identifier(*common, node.name)
+    if isinstance(node, ast.Select):
+        return ast.Select(*common, _copy(node.operand, next_id), node.field, node.test_only)
+    if isinstance(node, ast.Call):
+        arguments = [_copy(argument, next_id) for argument in node.arguments]
+        target = None if node.target is None else _copy(node.target, next_id)
+        return ast.Call(*common, node.function, target, tuple(arguments))
+    if isinstance(node, ast.ListLiteral):
+        elements = [_copy(element, next_id) for element in node.elements]
+        return ast.ListLiteral(*common, tuple(elements), node.optional_indices)
+    if isinstance(node, ast.MapLiteral):
+        entries = []
+        for entry in node.entries:
+            entry_id, key, value = next_id(), _copy(entry.key, next_id), _copy(entry.value, next_id)
+            entries.append(ast.MapEntry(entry_id, entry.position, key, value, entry.optional))
+        return ast.MapLiteral(*common, tuple(entries))
+    if isinstance(node, ast.StructLiteral):
+        fields = []
+        for field in node.fields:
+            field_id, value = next_id(), _copy(field.value, next_id)
+            fields.append(ast.FieldEntry(field_id, field.position, field.name, value, field.optional))
+        return ast.StructLiteral(*common, node.type_name, tuple(fields))
+    return ast.Comprehension(
+        *common,
+        _copy(node.iter_range, next_id),
+        node.iter_var,
+        node.iter_var2,
+        node.accu_var,
+        _copy(node.accu_init, next_id),
+        _copy(node.loop_condition, next_id),
+        _copy(node.loop_step, next_id),
+        _copy(node.result, next_id),
+    )
+
+
+def parse(source: str, macros: Mapping[MacroKey, Expander]) -> ast.Ast:
+    """Parse an expression. Raises ParseError."""
+    if len(source) > MAX_CODE_POINTS:
+        raise ParseError(
+            Issue(
+                f"expression code point size exceeds limit: size: {len(source)}, limit {MAX_CODE_POINTS}",
+            )
+        )
+    try:
+        tokens = tokenize(source)
+    except LexicalError as error:
+        raise ParseError(Issue(f"Syntax error: {error.message}", error.offset)) from None
+    parser = _Parser(source, tokens, macros)
+    expression = parser.parse()
+    return ast.Ast(expression, source, parser.macro_calls)
+
+
+class _Parser:
+    def __init__(self, source: str, tokens: list[Token], macros: Mapping[MacroKey, Expander]) -> None:
+        self._source = source
+        self._tokens = tokens
+        self._macros = macros
+        self._index = 0
+        self._last_id = 0
+        # How deep the grammar's recursive rules are nested right now.
+        self._expr_depth = 0
+        self._relation_depth = 0
+        self._calc_depth = 0
+        # Node id -> number of operators, selections, calls on the longest path below it.
+        self._chain: dict[int, int] = {}
+        # Node id -> span including the parentheses around it.
+        self._outer: dict[int, tuple[int, int]] = {}
+        self.macro_calls: dict[int, ast.Call] = {}
+
+    def next_id(self) -> int:
+        self._last_id += 1
+        return self._last_id
+
+    def parse(self) -> ast.Expression:
+        expression = self._expression()
+        if self._tokens[self._index].kind != END:
+            self._unexpected("<EOF>")
+        return expression
+
+    # --- helpers ---------------------------------------------------------------------------------
+
+    def _accept(self, kind: str) -> Token | None:
+        token = self._tokens[self._index]
+        if token.kind != kind:
+            return None
+        self._index += 1
+        return token
+
+    def _expect(self, kind: str) -> Token:
+        token = self._tokens[self._index]
+        if token.kind != kind:
+            self._unexpected(f"'{kind}'" if kind != "IDENTIFIER" else kind)
+        self._index += 1
+        return token
+
+    def _unexpected(self, expected: str) -> None:
+        token = self._tokens[self._index]
+        raise ParseError(
+            Issue(f"Syntax error: mismatched input '{token.text}' expecting {expected}", token.start)
+        )
+
+    def _fail(self, message: str, offset: int) -> ParseError:
+        return ParseError(Issue(message, offset))
+
+    def _too_deep(self) -> ParseError:
+        return ParseError(Issue(f"expression recursion limit exceeded: {MAX_DEPTH}"))
+
+    def _span(self, node: ast.Expression) -> tuple[int, int]:
+        return self._outer.get(node.id) or (node.start, node.end)
+
+    def _count(self, node: ast.Expression, *parts: ast.Expression, step: int = 1) -> None:
+        """Record how long the longest chain below a node is, and refuse more than MAX_DEPTH."""
+        chain = self._chain
+        depth = step
+        for part in parts:
+            below = chain.get(part.id, 0) + step
+            if below > depth:
+                depth = below
+        if depth > MAX_DEPTH:
+            raise ParseError(Issue("max recursion depth exceeded"))
+        if depth:
+            chain[node.id] = depth
+
+    def _has_next(self, closing: str) -> bool:
+        """Whether a comma and another element follow; a comma before ``closing`` is left alone."""
+        if self._tokens[self._index].kind != "," or self._tokens[self._index + 1].kind == closing:
+            return False
+        self._index += 1
+        return True
+
+    # --- grammar ---------------------------------------------------------------------------------
+
+    def _expression(self) -> ast.Expression:
+        self._expr_depth += 1
+        if self._expr_depth > MAX_DEPTH:
+            raise self._too_deep()
+        condition = self._logic("||")
+        question = self._accept("?")
+        if question is not None:
+            chosen = self._logic("||")
+            self._expect(":")
+            other = self._expression()
+            condition = self._operation("_?_:_", question, condition, chosen, other)
+        self._expr_depth -= 1
+        return condition
+
+    def _logic(self, operator: str) -> ast.Expression:
+        first = self._logic("&&") if operator == "||" else self._relation()
+        if self._tokens[self._index].kind != operator:
+            return first
+        terms, operators = [first], []
+        while (token := self._accept(operator)) is not None:
+            term = self._logic("&&") if operator == "||" else self._relation()
+            operators.append((self.next_id(), token))
+            terms.append(term)
+        return self._balanced("_||_" if operator == "||" else "_&&_", terms, operators, 0, len(operators) - 1)
+
+    def _balanced(
+        self, function: str, terms: list[ast.Expression], operators: list[tuple[int, Token]], low: int, high: int
+    ) -> ast.Expression:
+        middle = (low + high + 1) // 2
+        left = terms[middle] if middle == low else self._balanced(function, terms, operators, low, middle - 1)
+        right = (
+            terms[middle + 1]
+            if middle == high
+            else self._balanced(function, terms, operators, middle + 1, high)
+        )
+        node_id, token = operators[middle]
+        node = ast.Call(
+            node_id, token.start, self._span(left)[0], self._span(right)[1], function, None, (left, right)
+        )
+        self._count(node, left, right, step=0)
+        return node
+
+    def _relation(self) -> ast.Expression:
+        self._relation_depth += 1
+        if self._relation_depth > MAX_DEPTH:
+            raise self._too_deep()
+        left = self._calc(0)
+        while (function := _RELATIONS.get(self._tokens[self._index].kind)) is not None:
+            token = self._tokens[self._index]
+            self._index += 1
+            # The right operand is one more nested `relation` rule in the grammar.
+            self._relation_depth += 1
+            if self._relation_depth > MAX_DEPTH:
+                raise self._too_deep()
+            right = self._calc(0)
+            self._relation_depth -= 1
+            left = self._operation(function, token, left, right)
+        self._relation_depth -= 1
+        return left
+
+    def _calc(self, precedence: int) -> ast.Expression:
+        self._calc_depth += 1
+        if self._calc_depth > MAX_DEPTH:
+            raise self._too_deep()
+        left = self._unary()
+        while True:
+            token = self._tokens[self._index]
+            function = _PRODUCTS.get(token.kind)
+            if function is not None and precedence <= 1:
+                right_precedence = 2
+            else:
+                function = _SUMS.get(token.kind)
+                if function is None or precedence > 0:
+                    break
+                right_precedence = 1
+            self._index += 1
+            right = self._calc(right_precedence)
+            left = self._operation(function, token, left, right)
+        self._calc_depth -= 1
+        return left
+
+    def _operation(self, function: str, token: Token, *arguments: ast.Expression) -> ast.Expression:
+        node = ast.Call(
+            self.next_id(),
+            token.start,
+            self._span(arguments[0])[0],
+            self._span(arguments[-1])[1],
+            function,
+            None,
+            arguments,
+        )
+        self._count(node, *arguments)
+        return node
+
+    def _unary(self) -> ast.Expression:
+        first = self._tokens[self._index]
+        if first.kind != "!" and (first.kind != "-" or self._is_negative_number()):
+            return self._member()
+        count = 0
+        while self._tokens[self._index].kind == first.kind:
+            self._index += 1
+            count += 1
+        operand = self._member()
+        start, end = first.start, self._span(operand)[1]
+        if count % 2 == 0:
+            self._outer[operand.id] = (start, end)
+            return operand
+        function = "!_" if first.kind == "!" else "-_"
+        node = ast.Call(self.next_id(), first.start, start, end, function, None, (operand,))
+        self._count(node, operand, step=0)
+        return node
+
+    def _is_negative_number(self) -> bool:
+        return self._tokens[self._index + 1].kind in ("NUM_INT", "NUM_FLOAT")
+
+    def _member(self) -> ast.Expression:
+        node = self._primary()
+        while True:
+            token = self._tokens[self._index]
+            if token.kind == ".":
+                self._index += 1
+                node = self._selection(node, token)
+            elif token.kind == "[":
+                self._index += 1
+                optional = self._accept("?") is not None
+                index = self._expression()
+                closing = self._expect("]")
+                operand = node
+                node = ast.Call(
+                    self.next_id(),
+                    token.start,
+                    self._span(operand)[0],
+                    closing.end,
+                    "_[?_]" if optional else "_[_]",
+                    None,
+                    (operand, index),
+                )
+                self._count(node, operand, index)
+            else:
+                return node
+
+    def _selection(self, operand: ast.Expression, dot: Token) -> ast.Expression:
+        start = self._span(operand)[0]
+        optional = self._accept("?") is not None
+        token = self._tokens[self._index]
+        if token.kind == "ESC_IDENTIFIER":
+            raise self._fail("unsupported syntax: '`'", token.start)
+        name = self._expect("IDENTIFIER")
+        if optional:
+            field = ast.Literal(self.next_id(), name.start, name.start, name.end, name.text)
+            node: ast.Expression = ast.Call(
+                self.next_id(), dot.start, start, name.end, "_?._", None, (operand, field)
+            )
+        elif self._tokens[self._index].kind == "(":
+            opening = self._tokens[self._index]
+            self._index += 1
+            arguments, closing = self._arguments()
+            node = self._call(name.text, operand, arguments, opening.start, start, closing.end)
+            self._count(node, operand, *arguments)
+            return node
+        else:
+            node = ast.Select(self.next_id(), dot.start, start, name.end, operand, name.text)
+        self._count(node, operand)
+        return node
+
+    def _arguments(self) -> tuple[tuple[ast.Expression, ...], Token]:
+        arguments: list[ast.Expression] = []
+        if (closing := self._accept(")")) is not None:
+            return (), closing
+        while True:
+            arguments.append(self._expression())
+            if self._accept(",") is None:
+                return tuple(arguments), self._expect(")")
+
+    def _call(
+        self,
+        function: str,
+        target: ast.Expression | None,
+        arguments: tuple[ast.Expression, ...],
+        position: int,
+        start: int,
+        end: int,
+    ) -> ast.Expression:
+        """A call, or what the macro of that name makes of it."""
+        node = ast.Call(self.next_id(), position, start, end, function, target, arguments)
+        expander = self._macros.get((function, len(arguments), target is not None))
+        if expander is None:
+            return node
+        try:
+            expanded = expander(MacroContext(self, position, start, end), target, arguments)
+        except MacroError as error:
+            raise self._fail(error.message, error.offset) from None
+        if expanded is None:
+            return node
+        self.macro_calls[expanded.id] = node
+        return expanded
+
+    def _primary(self) -> ast.Expression:
+        token = self._tokens[self._index]
+        kind = token.kind
+        if kind == "IDENTIFIER":
+            return self._name(token, leading_dot=False)
+        if kind == "(":
+            self._index += 1
+            inner = self._expression()
+            closing = self._expect(")")
+            self._outer[inner.id] = (token.start, closing.end)
+            return inner
+        if kind == "[":
+            return self._list()
+        if kind == "{":
+            return self._map()
+        if kind == ".":
+            self._index += 1
+            name = self._tokens[self._index]
+            if name.kind != "IDENTIFIER":
+                self._unexpected("IDENTIFIER")
+            return self._name(name, leading_dot=True)
+        return self._literal(token)
+
+    def _name(self, token: Token, leading_dot: bool) -> ast.Expression:
+        start = token.start - 1 if leading_dot else token.start
+        if leading_dot:
+            start = self._tokens[self._index - 1].start
+        if self._is_message():
+            return self._message(start, leading_dot)
+        self._index += 1
+        if token.text in _RESERVED:
+            raise self._fail(f"reserved identifier: {token.text}", start)
+        name = "." + token.text if leading_dot else token.text
+        opening = self._accept("(")
+        if opening is None:
+            return ast.Identifier(self.next_id(), token.start, start, token.end, name)
+        arguments, closing = self._arguments()
+        node = self._call(name, None, arguments, opening.start, start, closing.end)
+        self._count(node, *arguments, step=0)
+        return node
+
+    def _is_message(self) -> bool:
+        """Whether ``a.b.c{`` follows."""
+        index = self._index + 1
+        tokens = self._tokens
+        while tokens[index].kind == "." and tokens[index + 1].kind == "IDENTIFIER":
+            index += 2
+        return tokens[index].kind == "{"
+
+    def _message(self, start: int, leading_dot: bool) -> ast.Expression:
+        names = [self._expect("IDENTIFIER").text]
+        while self._accept(".") is not None:
+            names.append(self._expect("IDENTIFIER").text)
+        opening = self._expect("{")
+        node_id = self.next_id()
+        fields: list[ast.FieldEntry] = []
+        more = self._tokens[self._index].kind not in ("}", ",")
+        while more:
+            optional = self._accept("?") is not None
+            if self._tokens[self._index].kind == "ESC_IDENTIFIER":
+                raise self._fail("unsupported syntax: '`'", self._tokens[self._index].start)
+            name = self._expect("IDENTIFIER")
+            colon = self._expect(":")
+            field_id = self.next_id()
+            value = self._expression()
+            fields.append(ast.FieldEntry(field_id, colon.start, name.text, value, optional))
+            more = self._has_next("}")
+        self._accept(",")
+        closing = self._expect("}")
+        type_name = ("." if leading_dot else "") + ".".join(names)
+        node = ast.StructLiteral(node_id, opening.start, start, closing.end, type_name, tuple(fields))
+        self._count(node, *[field.value for field in fields], step=0)
+        return node
+
+    def _list(self) -> ast.Expression:
+        opening = self._expect("[")
+        node_id = self.next_id()
+        elements: list[ast.Expression] = []
+        optional: list[int] = []
+        more = self._tokens[self._index].kind not in ("]", ",")
+        while more:
+            if self._accept("?") is not None:
+                optional.append(len(elements))
+            elements.append(self._expression())
+            more = self._has_next("]")
+        self._accept(",")
+        closing = self._expect("]")
+        node = ast.ListLiteral(
+            node_id, opening.start, opening.start, closing.end, tuple(elements), tuple(optional)
+        )
+        self._count(node, *elements, step=0)
+        return node
+
+    def _map(self) -> ast.Expression:
+        opening = self._expect("{")
+        node_id = self.next_id()
+        entries: list[ast.MapEntry] = []
+        more = self._tokens[self._index].kind not in ("}", ",")
+        while more:
+            optional = self._accept("?") is not None
+            key = self._expression()
+            colon = self._expect(":")
+            entry_id = self.next_id()
+            value = self._expression()
+            entries.append(ast.MapEntry(entry_id, colon.start, key, value, optional))
+            more = self._has_next("}")
+        self._accept(",")
+        closing = self._expect("}")
+        node = ast.MapLiteral(node_id, opening.start, opening.start, closing.end, tuple(entries))
+        self._count(node, *[part for entry in entries for part in (entry.key, entry.value)], step=0)
+        return node
+
+    def _literal(self, token: Token) -> ast.Expression:
+        start = token.start
+        negative = token.kind == "-" and self._is_negative_number()
+        if negative:
+            self._index += 1
+            token = self._tokens[self._index]
+        value: Any
+        try:
+            if token.kind == "STRING":
+                value = string_value(token.text)
+            elif token.kind == "NUM_INT":
+                value = int_value(token.text, negative)
+            elif token.kind == "NUM_FLOAT":
+                value = float_value(token.text, negative)
+            elif token.kind in _CONSTANTS:
+                value = _CONSTANTS[token.kind]
+            elif token.kind == "NUM_UINT":
+                value = uint_value(token.text)
+            elif token.kind == "BYTES":
+                value = bytes_value(token.text)
+            else:
+                self._unexpected(_OPERAND)
+        except ValueError as error:
+            raise self._fail(str(error), start) from None
+        self._index += 1
+        return ast.Literal(self.next_id(), start, start, token.end, value)
+
+
+_CONSTANTS = {"true": True, "false": False, "null": None}

@@ -1,0 +1,310 @@
+"""A compiled expression: its type, its cost, and its evaluation on devices."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from kubectl_dra.cel import ast
+from kubectl_dra.cel.checker import Checked, check
+from kubectl_dra.cel.closures import Closure, InstantiationError, compile_closures
+from kubectl_dra.cel.cost_model import COST_LIMIT
+from kubectl_dra.cel.device import DeviceInput, device_value
+from kubectl_dra.cel.errors import EvaluationError, InternalError
+from kubectl_dra.cel.messages import compilation_failed, refused
+from kubectl_dra.cel.parser import ParseError, parse
+from kubectl_dra.cel.recursion import with_room
+from kubectl_dra.cel.types import CelType
+from kubectl_dra.cel.validate import validate
+from kubectl_dra.cel.values import OptionalValue, Value, type_name
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from kubectl_dra.cel.columns import Column, DeviceTable
+    from kubectl_dra.cel.environment import Environment
+    from kubectl_dra.cel.trace import TraceEntry
+
+_UNSET: Any = object()
+
+
+def compile_program(environment: Environment, source: str) -> Program:
+    """Parse, check, validate and make ready for evaluation. Raises CompileError."""
+    try:
+        tree = parse(source, environment.macros())
+    except ParseError as error:
+        raise compilation_failed([error.issue], source) from None
+    checked = check(tree.expression, environment)
+    if checked.issues:
+        raise compilation_failed(checked.issues, source)
+    issues = validate(checked, environment)
+    if issues:
+        raise compilation_failed(issues, source)
+    output = checked.node_types[checked.expression.id]
+    if not (output.kind in ("bool", "any") or (output.kind == "dyn" and environment.list_attributes)):
+        message = f"must evaluate to bool or the unknown type, not {output.declared_name()}"
+        raise refused(message, source)
+    program = Program(environment, ast.Ast(checked.expression, source, tree.macro_calls), checked)
+    try:
+        program.prepare()
+    except InstantiationError as error:
+        raise refused(f"program instantiation failed: {error.message}", source, error.offset) from None
+    return program
+
+
+class Program:
+    """A selector ready for use. Programs are immutable to their users; what is costly is made on demand."""
+
+    def __init__(
+        self,
+        environment: Environment,
+        tree: ast.Ast,
+        checked: Checked,
+        span: tuple[int, int] | None = None,
+    ) -> None:
+        self.environment = environment
+        self.ast = tree
+        self.start, self.end = span or (0, len(tree.source))
+        self._checked = checked
+        self._closure: tuple[Closure, int] | None = None
+        self._metered: tuple[Closure, int] | None = None
+        self._meter: Any = None
+        self._generated: Any = _UNSET
+        self._max_cost: int | None = None
+        self._columns: Any = _UNSET
+
+    def __repr__(self) -> str:
+        return f"Program({self.expression!r})"
+
+    @property
+    def expression(self) -> str:
+        """The text of the expression, or of this term of it."""
+        return self.ast.source[self.start : self.end]
+
+    @property
+    def output_type(self) -> CelType:
+        """bool, or any or dyn for an attribute value standing alone."""
+        return self._checked.node_types[self._checked.expression.id]
+
+    @property
+    def max_cost(self) -> int:
+        """The worst-case cost the API server holds against the limit of 1,000,000."""
+        if self._max_cost is None:
+            from kubectl_dra.cel.cost import estimate_cost
+
+            checked = self._checked
+            estimate = with_room(
+                lambda: estimate_cost(checked.expression, checked.node_types, checked.overloads)
+            )
+            self._max_cost = estimate.max
+        return self._max_cost
+
+    @property
+    def columns(self) -> frozenset[Column] | None:
+        """What the expression can read of a device, or None if only evaluating it tells."""
+        if self._columns is _UNSET:
+            from kubectl_dra.cel.columns import columns_of
+
+            self._columns = with_room(lambda: columns_of(self.ast.expression))
+        columns: frozenset[Column] | None = self._columns
+        return columns
+
+    # --- evaluation ------------------------------------------------------------------------------
+
+    def prepare(self) -> None:
+        """Make the closures. Raises InstantiationError if Kubernetes could not make a program either."""
+        if self._closure is None:
+            self._closure = with_room(lambda: compile_closures(self._checked, self.environment))
+
+    def evaluate(self, device: DeviceInput) -> bool:
+        """Whether the device matches. Raises EvaluationError."""
+        value = device_value(device, self.environment.converts_lists())
+        return self.evaluate_value(value)
+
+    def evaluate_value(self, value: Value) -> bool:
+        """The same for a device already converted by ``device.device_value``."""
+        outcome = self._fast(value)
+        if outcome.__class__ is bool:
+            return bool(outcome)
+        return as_bool(self.evaluate_raw(value))
+
+    def evaluate_devices(
+        self, devices: Sequence[DeviceInput] | DeviceTable
+    ) -> list[bool | EvaluationError]:
+        """The outcome per device; devices that the expression cannot tell apart are evaluated once.
+
+        A DeviceTable made by the caller is shared between the expressions evaluated on the same devices.
+        """
+        from kubectl_dra.cel.columns import DeviceTable
+
+        table = devices if isinstance(devices, DeviceTable) else DeviceTable(devices)
+        return table.evaluate(self.columns, self._outcome, self.environment.converts_lists())
+
+    def _outcome(self, value: Value) -> bool | EvaluationError:
+        try:
+            return self.evaluate_value(value)
+        except EvaluationError as error:
+            return error
+
+    def evaluate_raw(self, value: Value) -> Value:
+        """The value of the expression, of whatever type. Raises EvaluationError."""
+        if self.max_cost > COST_LIMIT:
+            return self.actual_cost(value)[0]
+        self.prepare()
+        assert self._closure is not None
+        return _run(*self._closure, value)
+
+    def actual_cost(self, value: Value, limit: int = COST_LIMIT) -> tuple[Value, int]:
+        """The value and what computing it cost. Raises EvaluationError, also above the limit."""
+        from kubectl_dra.cel.runtime_cost import CostMeter
+
+        if self._metered is None:
+            meter = CostMeter(limit)
+            self._meter = meter
+            self._metered = with_room(lambda: compile_closures(self._checked, self.environment, meter))
+        self._meter.limit = limit
+        closure, slots = self._metered
+        result = _run(closure, slots, value, self._meter.reset)
+        return result, self._meter.cost
+
+    @property
+    def last_cost(self) -> int:
+        """What the last ``actual_cost`` spent, also when it raised."""
+        return 0 if self._meter is None else int(self._meter.cost)
+
+    def _fast(self, value: Value) -> Value:
+        """The outcome of the generated function; None if there is none or it gave up."""
+        function = self._generated
+        if function is _UNSET:
+            function = self._generated = self._generate()
+        if function is None:
+            return None
+        try:
+            return function(value)
+        except Exception:
+            # Whatever went wrong, the closures know what Kubernetes makes of it.
+            return None
+
+    def _generate(self) -> Callable[[Value], Value] | None:
+        if self.max_cost > COST_LIMIT:
+            return None
+        from kubectl_dra.cel.codegen import generate
+
+        return generate(self._checked, self.environment)
+
+    # --- explanations ----------------------------------------------------------------------------
+
+    def trace(self, device: DeviceInput) -> tuple[TraceEntry, ...]:
+        """What every sub-expression evaluates to on a device, the whole expression first.
+
+        Raises EvaluationError only if the device itself cannot be converted.
+        """
+        from kubectl_dra.cel.trace import Recording, entries
+
+        value = device_value(device, self.environment.converts_lists())
+        recording = Recording()
+        meter = None
+        if self.max_cost > COST_LIMIT:
+            from kubectl_dra.cel.runtime_cost import CostMeter
+
+            meter = CostMeter()
+
+        def restart() -> None:
+            recording.clear()
+            if meter is not None:
+                meter.reset()
+
+        closure, slots = with_room(
+            lambda: compile_closures(self._checked, self.environment, meter, recording)
+        )
+        try:
+            _run(closure, slots, value, restart)
+        except EvaluationError as error:
+            recording.outcomes.setdefault(self.ast.expression.id, [error])
+        return entries(self.ast, recording)
+
+    def terms(self) -> tuple[Program, ...]:
+        """The operands of the top-level ``&&``, in order, each a program with its own span.
+
+        Terms below ``cel.bind`` keep the binding. An expression without ``&&`` is its own only term.
+        """
+        found: list[Program] = []
+        _collect_terms(self._checked.expression, (), found, self)
+        return tuple(found) if len(found) > 1 else (self,)
+
+
+def _collect_terms(
+    node: ast.Expression, bindings: tuple[ast.Comprehension, ...], found: list[Program], whole: Program
+) -> None:
+    pending: list[tuple[ast.Expression, tuple[ast.Comprehension, ...]]] = [(node, bindings)]
+    while pending:
+        node, bindings = pending.pop()
+        if isinstance(node, ast.Call) and node.function == "_&&_":
+            pending.extend([(part, bindings) for part in reversed(node.arguments)])
+        elif isinstance(node, ast.Comprehension) and node.iter_var == "#unused":
+            pending.append((node.result, (*bindings, node)))
+        else:
+            found.append(_term(node, bindings, whole))
+
+
+def _term(node: ast.Expression, bindings: tuple[ast.Comprehension, ...], whole: Program) -> Program:
+    expression = node
+    node_types = whole._checked.node_types
+    if bindings:
+        node_types = dict(node_types)
+    for binding in reversed(bindings):
+        expression = ast.Comprehension(
+            binding.id,
+            binding.position,
+            binding.start,
+            binding.end,
+            binding.iter_range,
+            binding.iter_var,
+            binding.iter_var2,
+            binding.accu_var,
+            binding.accu_init,
+            binding.loop_condition,
+            binding.loop_step,
+            expression,
+        )
+        assert isinstance(node_types, dict)
+        node_types[binding.id] = node_types[node.id]
+    checked = Checked(expression, node_types, whole._checked.overloads, ())
+    tree = ast.Ast(expression, whole.ast.source, whole.ast.macro_calls)
+    return Program(whole.environment, tree, checked, (node.start, node.end))
+
+
+def as_bool(value: Value) -> bool:
+    """The outcome of a selector as the scheduler takes it. Raises EvaluationError for other types."""
+    if value is True or value is False:
+        return bool(value)
+    if isinstance(value, OptionalValue):
+        if value.has_value and (value.value is True or value.value is False):
+            return bool(value.value)
+        reason = "optional.none() dereference" if not value.has_value else "unsupported type conversion"
+        raise EvaluationError(f"CEL result of type optional_type could not be converted to bool: {reason}")
+    name = type_name(value)
+    raise EvaluationError(
+        f"CEL result of type {name} could not be converted to bool: "
+        f"unsupported native conversion from {name} to 'bool'"
+    )
+
+
+def _run(closure: Closure, slots: int, value: Value, restart: Callable[[], None] | None = None) -> Value:
+    """Evaluate a closure; every failure becomes an EvaluationError."""
+
+    def once() -> Value:
+        if restart is not None:
+            restart()
+        return closure([value, *[None] * (slots - 1)])
+
+    try:
+        return with_room(once)
+    except EvaluationError:
+        raise
+    except RecursionError:
+        raise EvaluationError("expression is nested too deeply to be evaluated") from None
+    except Exception as error:
+        raise InternalError(f"internal error: {error!r}") from error
+
+

@@ -1,0 +1,126 @@
+"""Actual cost of an evaluation, counted as the scheduler counts it, with its limit.
+
+The closures report to a meter what they do; how much each step costs follows cel-go's run-time cost with the
+charges Kubernetes adds:
+
+* A chain of selections and indexes (``device.attributes["d"].model``) costs one unit per step and one for the
+  whole, nothing for the identifier it starts with. As a branch of ``?:`` or as an index the whole is free.
+* Constants are free, also lists and maps of constants and conversions of constants; ``x in [constants]`` is a
+  set lookup and free. A presence test costs its steps only.
+* ``&&``, ``||``, ``?:`` and loops are free, what they run is not. A list costs 10, a map 30.
+* A call is charged by the sizes of its values; if its overload was only chosen at run time it costs 1, unless
+  Kubernetes charges its function by name.
+* A value that is an error has size 1, and calls with a failed operand are charged like others.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from kubectl_dra.cel.cost_model import COST_LIMIT, REGEX_LENGTH_FACTOR, STRING_TRAVERSAL_FACTOR
+from kubectl_dra.cel.errors import CostLimitExceeded, EvaluationError
+from kubectl_dra.cel.library.support import actual_size
+from kubectl_dra.cel.values import OptionalValue, Value
+
+if TYPE_CHECKING:
+    from kubectl_dra.cel.declarations import Overload
+
+_COMPARES_TEXT = frozenset(
+    f"{relation}_{kind}"
+    for relation in ("less", "less_equals", "greater", "greater_equals")
+    for kind in ("string", "bytes")
+) | {"equals", "not_equals"}
+_SCANS_FIRST = frozenset(
+    {
+        "starts_with_string",
+        "ends_with_string",
+        "string_to_bytes",
+        "bytes_to_string",
+        "strings_quote",
+        "string_format",
+    }
+)
+# Charged by cel-go's extensions, which look at the overload only, not at the name of the function.
+_CHARGED_BY_OVERLOAD = frozenset(
+    {
+        "sets.contains",
+        "sets.equivalent",
+        "sets.intersects",
+        "slice",
+        "flatten",
+        "lists.range",
+        "reverse",
+        "distinct",
+        "sort",
+        "@sortByAssociatedKeys",
+    }
+)
+
+
+class CostMeter:
+    """Counts the cost of one evaluation at a time; ``reset`` it before the next."""
+
+    __slots__ = ("cost", "limit")
+
+    def __init__(self, limit: int = COST_LIMIT) -> None:
+        self.limit = limit
+        self.cost = 0
+
+    def reset(self) -> None:
+        self.cost = 0
+
+    def spend(self, units: int) -> None:
+        """Add units; raises CostLimitExceeded above the limit."""
+        self.cost += units
+        if self.cost > self.limit:
+            raise CostLimitExceeded
+
+    def call(
+        self, function: str, overloads: Sequence[Overload], values: Sequence[Value], result: Value
+    ) -> None:
+        """Add the cost of a call that has happened, by its possible overloads and its values.
+
+        A failed operand is given as its EvaluationError, a failed call as the result None.
+        """
+        # An error is as large as null.
+        known = [None if isinstance(value, EvaluationError) else value for value in values]
+        self.spend(_call_cost(function, overloads, known, result))
+
+
+def _call_cost(function: str, overloads: Sequence[Overload], values: Sequence[Value], result: Value) -> int:
+    """The charge for one call by the values it had."""
+    certain = len(overloads) == 1 or function in ("_==_", "_!=_")
+    if certain or function not in _CHARGED_BY_OVERLOAD:
+        for overload in overloads:
+            if overload.actual is not None:
+                cost = overload.actual(values, result)
+                if cost is not None:
+                    return cost
+                break
+    if not certain or not overloads:
+        return 1
+    name = overloads[0].id
+    sizes = [_size(value) for value in values]
+    if name in _COMPARES_TEXT:
+        return math.ceil(min(sizes[0], sizes[1]) * STRING_TRAVERSAL_FACTOR)
+    if name in _SCANS_FIRST:
+        return math.ceil(sizes[0] * STRING_TRAVERSAL_FACTOR)
+    if name == "in_list":
+        return sizes[1]
+    if name in ("add_string", "add_bytes"):
+        return math.ceil((sizes[0] + sizes[1]) * STRING_TRAVERSAL_FACTOR)
+    if name == "matches_string":
+        text = math.ceil((1.0 + sizes[0]) * STRING_TRAVERSAL_FACTOR)
+        return text * math.ceil(sizes[1] * REGEX_LENGTH_FACTOR)
+    if name == "contains_string":
+        text = math.ceil(sizes[0] * STRING_TRAVERSAL_FACTOR)
+        return text * math.ceil(sizes[1] * STRING_TRAVERSAL_FACTOR)
+    return 1
+
+
+def _size(value: Value) -> int:
+    while isinstance(value, OptionalValue) and value.has_value:
+        value = value.value
+    return actual_size(value)

@@ -1,0 +1,361 @@
+"""A second opinion on selectors from cel-python, an independent CEL implementation.
+
+cel-python has no type checker, no optional values, no ``cel.bind`` and no Kubernetes functions, so it can
+judge only a part of the selectors. ``compare`` says how large that part was. Quantities, versions and the few
+string functions it lacks are lent to it by this package; everything else (parsing, lookup, logic, operators,
+macros) is its own work.
+
+cel-python takes about 0.2 s to load and 0.1 to 1 ms per evaluation; it is imported on first use, evaluates
+one device per group of devices that the selector cannot tell apart, and must not run in two threads at once.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from kubectl_dra.api.quantity import Quantity
+from kubectl_dra.api.semver import Semver
+from kubectl_dra.cel import ast
+from kubectl_dra.cel.columns import DeviceTable, columns_of
+from kubectl_dra.cel.errors import EvaluationError
+
+if TYPE_CHECKING:
+    from kubectl_dra.cel.device import DeviceInput
+    from kubectl_dra.cel.program import Program
+
+MOST_EVALUATIONS = 1000
+"""Distinct devices judged per expression; the rest counts as not comparable."""
+
+
+class Difference(NamedTuple):
+    """Two answers that differ for the devices at these indices: true, false, or the text of an error."""
+
+    devices: tuple[int, ...]
+    ours: bool | str
+    theirs: bool | str
+
+
+class Comparison(NamedTuple):
+    """``agree`` and ``not_comparable`` count devices; ``reasons`` counts the latter by reason."""
+
+    agree: int
+    differ: tuple[Difference, ...]
+    not_comparable: int
+    reasons: Mapping[str, int]
+
+
+def compare(program: Program, devices: Sequence[DeviceInput]) -> Comparison:
+    """Evaluate a compiled selector with cel-python too, and compare. Two errors agree."""
+    obstacle = _obstacle(program.ast.expression, program.ast.macro_calls.values())
+    if obstacle is not None:
+        return Comparison(0, (), len(devices), {obstacle: len(devices)})
+    with _quiet():
+        try:
+            judge = _Judge(program.expression)
+        except Exception as error:  # cel-python raises whatever its parser library raises
+            reason = f"cel-python does not accept the expression ({type(error).__name__})"
+            return Comparison(0, (), len(devices), {reason: len(devices)})
+        return _compare_groups(program, devices, judge)
+
+
+def _compare_groups(program: Program, devices: Sequence[DeviceInput], judge: _Judge) -> Comparison:
+    weakness = _weakness(program.ast.expression, program.expression)
+    columns = columns_of(program.ast.expression)
+    groups = [[i] for i in range(len(devices))] if columns is None else DeviceTable(devices).groups(columns)
+    agree = 0
+    differ = []
+    reasons: Counter[str] = Counter()
+    for group in groups[:MOST_EVALUATIONS]:
+        device = devices[group[0]]
+        try:
+            ours: bool | str = program.evaluate(device)
+        except EvaluationError as error:
+            ours = str(error)
+        theirs, excuse = judge.answer(device)
+        if theirs is None:
+            reasons[excuse] += len(group)
+        elif ours == theirs or (isinstance(ours, str) and isinstance(theirs, str)):
+            agree += len(group)
+        elif excuse or weakness:
+            reasons[excuse or weakness] += len(group)
+        else:
+            differ.append(Difference(tuple(group), ours, theirs))
+    left = sum(map(len, groups[MOST_EVALUATIONS:]))
+    if left:
+        reasons[f"more than {MOST_EVALUATIONS} distinct devices"] += left
+    return Comparison(agree, tuple(differ), reasons.total(), dict(reasons))
+
+
+# What cel-python cannot run at all.
+
+_OPTIONAL = frozenset({"_?._", "_[?_]", "orValue", "hasValue", "or", "optional.of", "optional.none"}) | {
+    "optional.ofNonZeroValue",
+    "optMap",
+    "optFlatMap",
+}
+_MESSAGE_FREE = frozenset({"contains", "endsWith", "matches", "size", "startsWith", "type"}) | {
+    "bool", "bytes", "double", "duration", "dyn", "int", "string", "timestamp", "uint",
+    "getDate", "getDayOfMonth", "getDayOfWeek", "getDayOfYear", "getFullYear", "getHours", "getMilliseconds",
+    "getMinutes", "getMonth", "getSeconds",
+}  # fmt: skip
+_MACROS = frozenset({"all", "exists", "exists_one", "filter", "has", "map"})
+
+
+def _obstacle(expression: ast.Expression, macros: Iterator[ast.Call] | Any) -> str | None:
+    """Why cel-python cannot run the expression, or None."""
+    for macro in macros:
+        if macro.function in _OPTIONAL:
+            return "optional values"
+        if macro.function not in _MACROS:
+            return f"the macro {macro.function}"
+        if macro.target is not None and len(macro.arguments) > (3 if macro.function == "map" else 2):
+            return f"{macro.function} with two variables"
+        if macro.function == "map" and len(macro.arguments) == 3:
+            return "map with a filter"
+    for node in ast.walk(expression):
+        if isinstance(node, ast.Comprehension) and node.iter_var2:
+            return "a macro with two variables"
+        if (isinstance(node, ast.ListLiteral) and node.optional_indices) or (
+            isinstance(node, ast.MapLiteral) and any(entry.optional for entry in node.entries)
+        ):
+            return "optional values"
+        if isinstance(node, ast.Call) and node.function[0].isalpha():
+            if node.function in _OPTIONAL or (node.function == "value" and not node.arguments):
+                return "optional values"
+            if node.function not in _MESSAGE_FREE and node.function not in _LENT:
+                return f"the function {node.function}"
+            if node.function in ("isSemver", "semver") and len(node.arguments) == 2:
+                return f"the function {node.function} with two arguments"
+        elif isinstance(node, ast.Call) and node.function in _OPTIONAL:
+            return "optional values"
+    return None
+
+
+# Where it runs but is known to answer differently.
+
+_CONVERSIONS = frozenset({"double", "duration", "dyn", "int", "string", "timestamp", "type", "uint"})
+_TEXT_BLOCK = re.compile(r'"""|\'\'\'|\\[?`]')
+
+
+def _weakness(expression: ast.Expression, text: str) -> str:
+    """A construct in the expression that cel-python is known to get wrong, or an empty string."""
+    if _TEXT_BLOCK.search(text):
+        return "cel-python reads triple-quoted texts and some escapes differently"
+    for node in ast.walk(expression):
+        if isinstance(node, ast.Call):
+            if node.function in _CONVERSIONS:
+                return f"cel-python converts with {node.function}() differently"
+            if node.function == "_/_":
+                return "cel-python divides differently"
+            if node.function == "_[_]" and not _is_text(node.arguments[1]):
+                return "cel-python accepts negative indices"
+        if isinstance(node, ast.Literal) and isinstance(node.value, float):
+            return "cel-python compares doubles differently"
+        if isinstance(node, ast.MapLiteral):
+            return "cel-python refuses maps with a key given twice"
+    return ""
+
+
+def _is_text(node: ast.Expression) -> bool:
+    return isinstance(node, ast.Literal) and isinstance(node.value, str)
+
+
+class _Judge:
+    """One expression prepared by cel-python."""
+
+    def __init__(self, expression: str) -> None:
+        import celpy
+        import celpy.celtypes
+        import celpy.evaluation
+
+        self._celtypes = celpy.celtypes
+        self._error = celpy.evaluation.CELEvalError
+        environment = celpy.Environment(runner_class=celpy.InterpretedRunner)
+        functions = {name: _lend(function, celpy.celtypes) for name, function in _LENT.items()}
+        self._program = environment.program(environment.compile(expression), functions=functions)
+
+        class DefaultMap(celpy.celtypes.MapType):
+            """A domain that no attribute has is an empty map, but not a member."""
+
+            def __getitem__(self, key: Any) -> Any:
+                return super().__getitem__(key) if key in self else celpy.celtypes.MapType()
+
+            def get(self, key: Any, default: Any = None) -> Any:
+                return self[key]
+
+        self._default_map = DefaultMap
+
+    def answer(self, device: DeviceInput) -> tuple[bool | str | None, str]:
+        """The answer (None: not comparable), and an excuse for answering differently from Kubernetes."""
+        try:
+            result = self._program.evaluate({"device": self._device(device)})
+        except self._error as error:
+            text = str(error.args[0]) if error.args else "error"
+            if "overload" in text:
+                return text.partition(" (in activation")[0], "cel-python refuses operands of different types"
+            return text.partition(" (in activation")[0], ""
+        except _NotConvertible as error:
+            return str(error), ""
+        except Exception as error:  # it lets Python errors of any kind escape
+            return None, f"cel-python fails with {type(error).__name__}"
+        if isinstance(result, self._celtypes.BoolType | bool):
+            return bool(result), ""
+        return f"result of type {type(result).__name__}", ""
+
+    def _device(self, device: DeviceInput) -> Any:
+        cel = self._celtypes
+        return cel.MapType(
+            {
+                cel.StringType("driver"): cel.StringType(device.driver),
+                cel.StringType("allowMultipleAllocations"): cel.BoolType(device.allow_multiple_allocations),
+                cel.StringType("attributes"): self._domains(
+                    device.driver, device.attributes, self._attribute
+                ),
+                cel.StringType("capacity"): self._domains(device.driver, device.capacity, _amount),
+            }
+        )
+
+    def _domains(
+        self,
+        driver: str,
+        entries: Mapping[str, Mapping[str, Any]],
+        convert: Callable[[str, Mapping[str, Any]], Any],
+    ) -> Any:
+        cel = self._celtypes
+        domains = self._default_map()
+        for name, raw in entries.items():
+            domain, slash, rest = name.partition("/")
+            if not slash:
+                domain, rest = driver, name
+            key = cel.StringType(domain)
+            if key not in domains:
+                domains[key] = cel.MapType()
+            domains[key][cel.StringType(rest)] = convert(name, raw)
+        return domains
+
+    def _attribute(self, name: str, raw: Mapping[str, Any]) -> Any:
+        cel = self._celtypes
+        for kind, value in raw.items():
+            if kind == "string":
+                return cel.StringType(value)
+            if kind == "int":
+                return cel.IntType(value)
+            if kind == "bool":
+                return cel.BoolType(value)
+            if kind == "version":
+                try:
+                    return Semver.parse(value)
+                except ValueError as error:
+                    raise _NotConvertible(f"attribute {name}: {error}") from error
+        raise _NotConvertible(f"attribute {name}: unsupported attribute value")
+
+
+class _NotConvertible(Exception):
+    """The device has an attribute that fails every expression."""
+
+
+def _amount(name: str, raw: Mapping[str, Any]) -> Quantity:
+    return Quantity.from_json(raw.get("value"))
+
+
+def _lend(function: Callable[..., Any], cel: Any) -> Callable[..., Any]:
+    """Wrap one of our functions so that it takes and returns cel-python's values."""
+
+    def lent(*arguments: Any) -> Any:
+        result = function(*arguments)
+        if isinstance(result, bool):
+            return cel.BoolType(result)
+        if isinstance(result, int):
+            return cel.IntType(result)
+        if isinstance(result, float):
+            return cel.DoubleType(result)
+        return cel.StringType(result) if isinstance(result, str) else result
+
+    return lent
+
+
+def _valid(parse: Callable[[str], object], text: str) -> bool:
+    try:
+        parse(str(text))
+    except ValueError:
+        return False
+    return True
+
+
+def _ordered(left: Any, right: Any) -> int:
+    """-1, 0 or 1 for two quantities or two versions."""
+    if type(left) is not type(right) or not isinstance(left, Quantity | Semver):
+        raise TypeError("no such overload")
+    return left.compare(right)
+
+
+def _quantity(value: Any) -> Quantity:
+    if not isinstance(value, Quantity):
+        raise TypeError("no such overload")
+    return value
+
+
+def _whole(value: Any) -> int:
+    number = _quantity(value).as_int64()
+    if number is None:
+        raise ValueError("cannot convert value to integer")
+    return number
+
+
+def _addend(value: Any) -> Quantity:
+    return Quantity.of(int(value)) if isinstance(value, int) else _quantity(value)
+
+
+def _version(value: Any) -> Semver:
+    if not isinstance(value, Semver):
+        raise TypeError("no such overload")
+    return value
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise TypeError("no such overload")
+    return str(value)
+
+
+_UPPER = {code: code - 32 for code in range(ord("a"), ord("z") + 1)}
+_LOWER = {code: code + 32 for code in range(ord("A"), ord("Z") + 1)}
+_LENT: Mapping[str, Callable[..., Any]] = {
+    "add": lambda q, other: _quantity(q).add(_addend(other)),
+    "asApproximateFloat": lambda q: _quantity(q).approximate_float(),
+    "asInteger": _whole,
+    "compareTo": _ordered,
+    "isGreaterThan": lambda a, b: _ordered(a, b) > 0,
+    "isInteger": lambda q: _quantity(q).is_integer(),
+    "isLessThan": lambda a, b: _ordered(a, b) < 0,
+    "isQuantity": lambda text: _valid(Quantity.parse, text),
+    "isSemver": lambda text: _valid(Semver.parse, text),
+    "lowerAscii": lambda text: _text(text).translate(_LOWER),
+    "major": lambda v: _version(v).major,
+    "minor": lambda v: _version(v).minor,
+    "patch": lambda v: _version(v).patch,
+    "quantity": lambda text: Quantity.parse(_text(text)),
+    "semver": lambda text: Semver.parse(_text(text)),
+    "sign": lambda q: _quantity(q).sign(),
+    "sub": lambda q, other: _quantity(q).sub(_addend(other)),
+    "upperAscii": lambda text: _text(text).translate(_UPPER),
+}
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Keep cel-python's error log off the terminal, and undo the recursion limit it sets."""
+    disabled = logging.root.manager.disable
+    limit = sys.getrecursionlimit()
+    logging.disable(logging.CRITICAL)
+    try:
+        yield
+    finally:
+        logging.disable(disabled)
+        sys.setrecursionlimit(limit)

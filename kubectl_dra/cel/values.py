@@ -1,0 +1,269 @@
+"""Run-time values and the operations every part of the engine needs on them.
+
+============ =====================================================
+CEL          Python
+============ =====================================================
+null         None
+bool         bool
+int          int within int64
+uint         Uint (an int within uint64)
+double       float
+string       str
+bytes        bytes
+list         list or tuple
+map          dict (keys bool, int, Uint, float or str)
+timestamp    Timestamp
+duration     Duration
+type         TypeValue
+optional     OptionalValue
+Quantity ... the classes of api.quantity, api.semver and cel.library
+============ =====================================================
+
+A class outside this module takes part by two attributes: ``cel_type`` (a CelType) and
+``cel_equals(other) -> bool`` (which may raise EvaluationError).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple, TypeAlias
+
+from kubectl_dra.api.quantity import Quantity
+from kubectl_dra.api.semver import Semver
+from kubectl_dra.cel import types
+from kubectl_dra.cel.errors import EvaluationError, no_such_overload
+from kubectl_dra.cel.types import CelType
+
+Value: TypeAlias = Any
+
+INT_MIN = -(1 << 63)
+INT_MAX = (1 << 63) - 1
+UINT_MAX = (1 << 64) - 1
+
+
+class Uint(int):
+    """An unsigned 64-bit integer. Arithmetic on it gives plain int: wrap the result."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return f"{int(self)}u"
+
+
+class Timestamp(NamedTuple):
+    """``nanoseconds`` since the Unix epoch; ``offset`` (seconds east of UTC) is only for printing."""
+
+    nanoseconds: int
+    offset: int = 0
+
+
+class Duration(NamedTuple):
+    """A span of time in ``nanoseconds``, within int64."""
+
+    nanoseconds: int
+
+
+class TypeValue(NamedTuple):
+    """The value of ``type(x)``: the run-time type ``name``, without parameters."""
+
+    name: str
+
+
+class OptionalValue:
+    """An optional: ``has_value`` tells whether ``value`` means anything."""
+
+    __slots__ = ("has_value", "value")
+
+    def __init__(self, value: Value, has_value: bool = True) -> None:
+        self.value = value
+        self.has_value = has_value
+
+    def __repr__(self) -> str:
+        return f"optional.of({self.value!r})" if self.has_value else "optional.none()"
+
+
+OPTIONAL_NONE = OptionalValue(None, has_value=False)
+
+_TYPES: dict[type, CelType] = {
+    type(None): types.NULL,
+    bool: types.BOOL,
+    int: types.INT,
+    Uint: types.UINT,
+    float: types.DOUBLE,
+    str: types.STRING,
+    bytes: types.BYTES,
+    list: types.LIST,
+    tuple: types.LIST,
+    dict: types.MAP,
+    Timestamp: types.TIMESTAMP,
+    Duration: types.DURATION,
+    TypeValue: types.TYPE,
+    OptionalValue: types.OPTIONAL,
+    Quantity: types.QUANTITY,
+    Semver: types.SEMVER,
+}
+
+
+def type_of(value: Value) -> CelType:
+    """The run-time type of a value; parameters are dyn."""
+    found = _TYPES.get(value.__class__)
+    if found is not None:
+        return found
+    declared: CelType | None = getattr(value, "cel_type", None)
+    if declared is not None:
+        return declared
+    if isinstance(value, dict):
+        return types.MAP
+    if isinstance(value, (list, tuple)):
+        return types.LIST
+    raise TypeError(f"not a CEL value: {value!r}")
+
+
+def type_name(value: Value) -> str:
+    """The run-time type name, as in ``type(value)`` and in error messages."""
+    return type_of(value).name
+
+
+_NUMBERS = frozenset({int, Uint, float})
+
+
+def equals(left: Value, right: Value) -> bool:
+    """CEL equality. Raises EvaluationError where Kubernetes has no overload for the two values.
+
+    Values of different types are unequal, except that int, uint and double compare as numbers,
+    and except that a Quantity, Semver, IP, CIDR or URL on the left refuses other types.
+    """
+    if left is None or right is None:
+        return left is right
+    kind = left.__class__
+    other = right.__class__
+    if kind in _NUMBERS:
+        return other in _NUMBERS and left == right
+    if kind is other and (kind is str or kind is bool or kind is bytes):
+        return bool(left == right)
+    if kind is str or kind is bool or kind is bytes:
+        return False
+    if isinstance(left, dict):
+        return isinstance(right, dict) and _maps_equal(left, right)
+    if kind is Timestamp:
+        return other is Timestamp and left.nanoseconds == right.nanoseconds
+    if kind is Duration or kind is TypeValue:
+        return kind is other and bool(left == right)
+    if is_list(left):
+        return is_list(right) and _lists_equal(left, right)
+    if kind is OptionalValue:
+        if other is not OptionalValue or left.has_value != right.has_value:
+            return False
+        return not left.has_value or equals_inside_optional(left.value, right.value)
+    if kind is Quantity:
+        return _quantities_equal(left, right)
+    if kind is Semver:
+        if other is not Semver:
+            raise no_such_overload()
+        return bool(left == right)
+    return bool(left.cel_equals(right))
+
+
+def is_list(value: Value) -> bool:
+    """Whether a value is a CEL list; the named tuples of this module are not."""
+    kind = value.__class__
+    return kind is list or kind is tuple or kind is MutableList
+
+
+def equals_inside_optional(left: Value, right: Value) -> bool:
+    """Equality of the values inside two optionals: null gets no special treatment."""
+    for side in (left, right):
+        if side.__class__ is EvaluationError:
+            raise side
+    if left is not None and right is None and left.__class__ in (Quantity, Semver):
+        raise no_such_overload()
+    return equals(left, right)
+
+
+def _quantities_equal(left: Quantity, right: Value) -> bool:
+    if right.__class__ is not Quantity or right.computed:
+        raise no_such_overload()
+    return bool(left == right)
+
+
+def _not_unequal(left: Value, right: Value) -> bool:
+    """Equality of elements: cel-go takes an error for "not unequal"."""
+    try:
+        return equals(left, right)
+    except EvaluationError:
+        return True
+
+
+def _lists_equal(left: Sequence[Value], right: Sequence[Value]) -> bool:
+    if len(left) != len(right):
+        return False
+    return all(_not_unequal(a, b) for a, b in zip(left, right, strict=True))
+
+
+def _maps_equal(left: Mapping[Value, Value], right: Mapping[Value, Value]) -> bool:
+    if len(left) != len(right):
+        return False
+    for key, value in left.items():
+        found, other = find(right, key)
+        if not found or not _not_unequal(value, other):
+            return False
+    return True
+
+
+class DefaultMap(dict[Any, Any]):
+    """The attributes and capacities of a device: an unknown key finds an empty map.
+
+    Membership tests and iteration only know the real keys.
+    """
+
+    __slots__ = ()
+
+
+class MutableList(list[Any]):
+    """The list a loop is collecting; ``+`` on it appends in place, as in cel-go."""
+
+    __slots__ = ()
+
+
+class MutableMap(dict[Any, Any]):
+    """The map a loop is collecting; inserting changes it in place, as in cel-go."""
+
+    __slots__ = ()
+
+
+_TYPES[DefaultMap] = _TYPES[MutableMap] = types.MAP
+_TYPES[MutableList] = types.LIST
+
+
+def find(mapping: Mapping[Value, Value], key: Value) -> tuple[bool, Value]:
+    """Look a key up: (found, value). In a DefaultMap every key is found."""
+    found = contains(mapping, key)
+    if found:
+        return True, mapping[key]
+    if mapping.__class__ is DefaultMap:
+        return True, {}
+    return False, None
+
+
+def contains(mapping: Mapping[Value, Value], key: Value) -> bool:
+    """Whether a key is really in a map.
+
+    Numbers find each other across int, uint and double; a bool never finds a number.
+    """
+    kind = key.__class__
+    if kind is str:
+        return key in mapping
+    if kind is bool or kind in _NUMBERS:
+        if key not in mapping:
+            return False
+        if key not in (0, 1):
+            return True
+        # Python takes False for 0 and True for 1: look at the keys themselves.
+        return any(stored == key and (stored.__class__ is bool) == (kind is bool) for stored in mapping)
+    if kind is Timestamp or kind is Duration or kind is TypeValue or key is None:
+        return any(stored.__class__ is kind and stored == key for stored in mapping)
+    return False
+
+
+def in_int64(value: int) -> bool:
+    return INT_MIN <= value <= INT_MAX

@@ -1,0 +1,122 @@
+"""``kubectl dra explain``: why a pod or claim is pending."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from kubectl_dra.cli import options as opt
+
+HELP = """Say why a pod or a claim gets no devices, by doing locally what the scheduler does.
+
+Reads the live cluster, or a snapshot with --snapshot. Never writes.
+
+\b
+Examples:
+  # why is this pod pending?
+  kubectl dra explain pod/train-0 -n ml
+  # the same, on saved objects (kubectl get ... -o json)
+  kubectl dra explain pod/train-0 -n ml --snapshot cluster.json
+  # would this manifest be scheduled?
+  kubectl dra explain -f pod.yaml
+  # every device and the reason it is refused
+  kubectl dra explain claim/gpus -n ml --devices
+  # each part of the selectors on one device
+  kubectl dra explain claim/gpus -n ml --trace gpu-node-1/gpu-0
+
+\b
+Exit codes:
+  0  allocated, or can be allocated
+  1  cannot be allocated
+  2  error: usage, input, connection
+  3  undetermined: something that decides could not be seen or is not modelled
+"""
+
+
+def register(app: typer.Typer) -> None:
+    """Adds the command."""
+    app.command("explain", help=HELP)(explain)
+
+
+def explain(
+    target: Annotated[
+        str, typer.Argument(metavar="[pod/NAME | claim/NAME]", help="The pod or claim.", show_default=False)
+    ] = "",
+    filename: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--filename",
+            "-f",
+            metavar="MANIFEST",
+            help="Explain what this manifest would get; - is standard input.",
+        ),
+    ] = None,
+    namespace: opt.Namespace = "",
+    snapshot: opt.Snapshots = None,
+    node: Annotated[str, typer.Option("--node", metavar="NODE", help="Look at this node only.")] = "",
+    request: Annotated[
+        str, typer.Option("--request", metavar="NAME", help="Show this request (or request/subrequest) only.")
+    ] = "",
+    devices: Annotated[
+        bool, typer.Option("--devices", help="List every device and the first reason that refuses it.")
+    ] = False,
+    trace: Annotated[
+        str,
+        typer.Option(
+            "--trace",
+            metavar="DEVICE",
+            help="Show every part of the selectors on one device ([driver/]pool/device).",
+        ),
+    ] = "",
+    verify: Annotated[
+        bool,
+        typer.Option("--verify", help="Evaluate selectors with cel-python as well and report differences."),
+    ] = False,
+    output: opt.OutputOption = opt.Output.text,
+    color: opt.ColorOption = opt.Color.auto,
+    kubernetes_version: opt.ReleaseOption = "",
+    feature_gates: opt.GatesOption = None,
+    kubeconfig: opt.Kubeconfig = "",
+    context: opt.Context = "",
+    cluster: opt.Cluster = "",
+    user: opt.User = "",
+    server: opt.Server = "",
+    token: opt.Token = "",
+    as_user: opt.AsUser = "",
+    as_group: opt.AsGroup = None,
+    as_uid: opt.AsUid = "",
+    insecure_skip_tls_verify: opt.Insecure = False,
+    tls_server_name: opt.TlsServerName = "",
+    request_timeout: opt.RequestTimeout = "0",
+) -> None:
+    from kubectl_dra.cli import explain_run
+
+    connection = opt.Connection(
+        kubeconfig=kubeconfig,
+        context=context,
+        cluster=cluster,
+        user=user,
+        server=server,
+        token=token,
+        as_user=as_user,
+        as_groups=tuple(as_group or ()),
+        as_uid=as_uid,
+        insecure_skip_tls_verify=insecure_skip_tls_verify,
+        tls_server_name=tls_server_name,
+        request_timeout=request_timeout,
+    )
+    asked = explain_run.Asked(
+        target=target,
+        manifests=tuple(filename or ()),
+        namespace=namespace,
+        snapshots=tuple(snapshot or ()),
+        node=node,
+        request=request,
+        with_devices=devices,
+        trace=trace,
+        verify=verify,
+        release=kubernetes_version,
+        gates=tuple(feature_gates or ()),
+    )
+    raise typer.Exit(explain_run.run(asked, connection, output.value, color.value))

@@ -1,0 +1,203 @@
+"""What ``explain`` does: read, find the objects asked about, diagnose, report."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TypeVar
+
+from kubectl_dra.api.versions import Release, default_features, known_gates, parse_release
+from kubectl_dra.cli.options import Connection
+from kubectl_dra.cluster.overlay import overlay
+from kubectl_dra.cluster.snapshot import ABSENT, Snapshot
+from kubectl_dra.errors import InputError, UndeterminedError, UsageError
+from kubectl_dra.explain.diagnose import Settings, diagnose
+from kubectl_dra.explain.model import Diagnosis
+from kubectl_dra.explain.question import Question, about_claim, about_pod
+from kubectl_dra.names import nearest
+
+T = TypeVar("T")
+
+KINDS = {
+    "pod": "pod",
+    "pods": "pod",
+    "po": "pod",
+    "claim": "claim",
+    "claims": "claim",
+    "resourceclaim": "claim",
+    "resourceclaims": "claim",
+    "resourceclaims.resource.k8s.io": "claim",
+}
+ASSUMED = Release(1, 36)
+OLDEST, NEWEST = 34, 37
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """The command line of one ``explain``."""
+
+    target: str = ""
+    manifests: tuple[str, ...] = ()
+    namespace: str = ""
+    snapshots: tuple[str, ...] = ()
+    node: str = ""
+    request: str = ""
+    with_devices: bool = False
+    trace: str = ""
+    verify: bool = False
+    release: str = ""
+    gates: tuple[str, ...] = ()
+
+
+def run(asked: Asked, connection: Connection, output: str, color: str) -> int:
+    """Explains and prints; returns the exit code.
+
+    Raises:
+        DraError: wrong usage, input that cannot be read, a cluster that does not answer.
+    """
+    kind, name = _target(asked)
+    snapshot, namespace, manifest = _read(asked, connection, kind, name)
+    questions = _questions(asked, kind, name, namespace, snapshot, manifest)
+    settings = settings_of(asked, snapshot)
+    diagnoses = [_diagnose(question, snapshot, settings, asked) for question in questions]
+    _print(diagnoses, output, color)
+    return max((diagnosis.verdict.exit_code for diagnosis in diagnoses), default=0)
+
+
+def _target(asked: Asked) -> tuple[str, str]:
+    if not asked.target:
+        if not asked.manifests:
+            raise UsageError(
+                "say what to explain: pod/NAME, claim/NAME, or -f MANIFEST (see kubectl dra explain --help)"
+            )
+        return "", ""
+    kind, slash, name = asked.target.partition("/")
+    if not slash or not name or "/" in name:
+        raise UsageError(f'"{asked.target}" is not of the form pod/NAME or claim/NAME')
+    known = KINDS.get(kind.lower())
+    if known is None:
+        near = nearest(kind, KINDS)
+        hint = f"; did you mean {near[0]}/{name}?" if near else ""
+        raise UsageError(f'explain knows pods and claims, not "{kind}"{hint}')
+    return known, name
+
+
+def _read(asked: Asked, connection: Connection, kind: str, name: str) -> tuple[Snapshot, str, Snapshot | None]:
+    """The snapshot, the namespace meant, and the objects of the manifest alone."""
+    from kubectl_dra.cluster.files import read_snapshot
+
+    if asked.snapshots:
+        namespace = asked.namespace or "default"
+        snapshot = read_snapshot(list(asked.snapshots), namespace=namespace)
+    else:
+        from kubectl_dra.cli.live import read_live
+
+        snapshot, namespace = read_live(connection, asked.namespace)
+    if not asked.manifests:
+        return snapshot, namespace, None
+    manifest = read_snapshot(list(asked.manifests), namespace=namespace)
+    return overlay(snapshot, manifest), namespace, manifest
+
+
+def _questions(
+    asked: Asked, kind: str, name: str, namespace: str, snapshot: Snapshot, manifest: Snapshot | None
+) -> list[Question]:
+    if kind:
+        if kind == "pod":
+            pod = _find(snapshot.pods, namespace, name, "Pod", snapshot)
+            exists = manifest is None or (namespace, name) not in manifest.pods
+            return [about_pod(pod, snapshot, exists=exists)]
+        claim = _find(snapshot.claims, namespace, name, "ResourceClaim", snapshot)
+        return [about_claim(claim, snapshot)]
+    assert manifest is not None
+    if manifest.pods:
+        return [about_pod(pod, snapshot, exists=False) for pod in manifest.pods.values()]
+    if manifest.claims:
+        return [about_claim(claim, snapshot) for claim in manifest.claims.values()]
+    if manifest.templates:
+        return [
+            about_claim(template.claim(template.metadata.name, space), snapshot)
+            for (space, _), template in manifest.templates.items()
+        ]
+    raise InputError(
+        f"{', '.join(asked.manifests)} holds no Pod, ResourceClaim or ResourceClaimTemplate: nothing to explain"
+    )
+
+
+def _find(table: Mapping[tuple[str, str], T], namespace: str, name: str, kind: str, snapshot: Snapshot) -> T:
+    found = table.get((namespace, name))
+    if found is not None:
+        return found
+    gap = snapshot.missing(kind, namespace)
+    if gap is not None and gap.reason != ABSENT:
+        raise UndeterminedError(f"{kind} {namespace}/{name} could not be read: {gap}")
+    elsewhere = sorted(space for space, other in table if other == name)
+    near = nearest(name, [other for space, other in table if space == namespace])
+    hint = ""
+    if elsewhere:
+        hint = f"; there is one in namespace {elsewhere[0]} (use -n {elsewhere[0]})"
+    elif near:
+        hint = f"; nearest: {', '.join(near)}"
+    elif not table:
+        hint = f"; there are no objects of kind {kind} in {', '.join(snapshot.sources) or 'what was read'}"
+    raise InputError(f"{kind} {name} does not exist in namespace {namespace}{hint}")
+
+
+def settings_of(asked: Asked, snapshot: Snapshot) -> Settings:
+    """The release and feature gates to assume, and where they come from."""
+    patch: int | None = None
+    if asked.release:
+        release, source = parse_release(asked.release), "--kubernetes-version"
+    elif snapshot.release is not None:
+        release, source = snapshot.release, snapshot.release_source
+        if not OLDEST <= release.minor <= NEWEST:
+            source += f", {release} is not modelled"
+            release = Release(1, min(max(release.minor, OLDEST), NEWEST))
+    else:
+        release, source = ASSUMED, "assumed: the snapshot does not tell"
+    if not OLDEST <= release.minor <= NEWEST:
+        raise UsageError(f"--kubernetes-version {asked.release}: explain models 1.{OLDEST} to 1.{NEWEST}")
+    gates = set(default_features(release))
+    for item in (part for text in asked.gates for part in text.split(",") if part):
+        gate, _, value = item.partition("=")
+        if value not in ("true", "false"):
+            raise UsageError(f'--feature-gates: "{item}" is not of the form GATE=true or GATE=false')
+        if gate not in known_gates():
+            near = nearest(gate, known_gates())
+            hint = f"; did you mean {near[0]}?" if near else ""
+            raise UsageError(f'--feature-gates: unknown gate "{gate}"{hint}')
+        gates.add(gate) if value == "true" else gates.discard(gate)
+    return Settings(
+        release=release,
+        gates=frozenset(gates),
+        release_source=source,
+        patch=patch,
+        node=asked.node,
+        request=asked.request,
+        with_devices=asked.with_devices,
+    )
+
+
+def _diagnose(question: Question, snapshot: Snapshot, settings: Settings, asked: Asked) -> Diagnosis:
+    diagnosis = diagnose(question, snapshot, settings)
+    if asked.trace:
+        from kubectl_dra.explain.trace import trace
+
+        diagnosis = replace(diagnosis, traces=trace(question, snapshot, settings, asked.trace))
+    if asked.verify:
+        from kubectl_dra.explain.verify import verify
+
+        diagnosis = replace(diagnosis, second_opinion=verify(question, snapshot, settings))
+    return diagnosis
+
+
+def _print(diagnoses: Sequence[Diagnosis], output: str, color: str) -> None:
+    if output == "text":
+        from kubectl_dra.report.explain_text import write_text
+
+        write_text(diagnoses, color)
+        return
+    from kubectl_dra.report.explain_json import to_json, write
+
+    write(to_json(diagnoses), output, sys.stdout)

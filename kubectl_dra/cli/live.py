@@ -1,0 +1,86 @@
+"""The live cluster for commands: kubectl's flags in, a snapshot out, progress on a terminal."""
+
+from __future__ import annotations
+
+import re
+import sys
+
+from kubectl_dra.cli.options import Connection
+from kubectl_dra.cluster.kubeconfig import ConnectionOptions
+from kubectl_dra.cluster.snapshot import Snapshot
+from kubectl_dra.errors import UsageError
+
+_PART = re.compile(r"([0-9]+(?:\.[0-9]+)?)(ms|s|m|h)")
+_UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
+
+
+def read_live(connection: Connection, namespace: str) -> tuple[Snapshot, str]:
+    """Reads what ``explain`` needs, and the namespace that the flags and the context mean.
+
+    Raises:
+        UsageError: a malformed ``--request-timeout``.
+        ClusterError: the cluster cannot be asked.
+    """
+    from kubectl_dra.cluster.live import Cluster
+
+    cluster = Cluster(connection_options(connection, namespace))
+    progress = Progress()
+    try:
+        snapshot = cluster.read_snapshot(progress=progress)
+    finally:
+        progress.done()
+    return snapshot, cluster.namespace
+
+
+def connection_options(connection: Connection, namespace: str) -> ConnectionOptions:
+    """The connection flags as the cluster layer takes them."""
+    return ConnectionOptions(
+        kubeconfig=connection.kubeconfig,
+        context=connection.context,
+        cluster=connection.cluster,
+        user=connection.user,
+        namespace=namespace,
+        as_user=connection.as_user,
+        as_groups=connection.as_groups,
+        as_uid=connection.as_uid,
+        request_timeout=seconds(connection.request_timeout),
+        server=connection.server,
+        token=connection.token,
+        insecure_skip_tls_verify=connection.insecure_skip_tls_verify,
+        tls_server_name=connection.tls_server_name,
+    )
+
+
+def seconds(text: str) -> float | None:
+    """A kubectl duration such as ``5s``, ``1m30s`` or ``10`` in seconds; None for 0, which means no limit.
+
+    Raises:
+        UsageError: not a duration.
+    """
+    stripped = text.strip()
+    if stripped.isdigit():
+        return float(stripped) or None
+    parts = _PART.findall(stripped)
+    if not parts or "".join(number + unit for number, unit in parts) != stripped:
+        raise UsageError(f'--request-timeout: "{text}" is not a duration such as 5s, 2m or 1m30s')
+    return sum(float(number) * _UNITS[unit] for number, unit in parts) or None
+
+
+class Progress:
+    """One line on stderr that says what is being read; silent where stderr is not a terminal."""
+
+    def __init__(self) -> None:
+        self._terminal = sys.stderr.isatty()
+        self._shown = False
+
+    def __call__(self, sentence: str) -> None:
+        if self._terminal:
+            sys.stderr.write(f"\r\033[K{sentence}")
+            sys.stderr.flush()
+            self._shown = True
+
+    def done(self) -> None:
+        """Clears the line."""
+        if self._shown:
+            sys.stderr.write("\r\033[K")
+            sys.stderr.flush()

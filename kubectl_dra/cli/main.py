@@ -1,0 +1,80 @@
+"""The command line: its commands, and how errors end it."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+
+import typer
+
+from kubectl_dra.cli import explain
+from kubectl_dra.errors import DraError, UndeterminedError
+
+EXIT_ERROR = 2
+EXIT_UNDETERMINED = 3
+
+app = typer.Typer(
+    name="kubectl dra",
+    help="Kubernetes Dynamic Resource Allocation: why a claim is pending, and what to change.",
+    add_completion=False,
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
+)
+
+
+@app.callback(invoke_without_command=True)
+def root(
+    context: typer.Context,
+    version: bool = typer.Option(False, "--version", help="Print the version and exit."),
+) -> None:
+    if version:
+        from kubectl_dra import __version__
+
+        typer.echo(f"kubectl-dra {__version__}")
+        raise typer.Exit
+
+
+explain.register(app)
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Runs the command line and returns its exit code; a traceback never reaches the user."""
+    try:
+        result = app(args=list(arguments), prog_name="kubectl dra", standalone_mode=True)
+    except SystemExit as stop:
+        return _code(stop.code)
+    except UndeterminedError as error:
+        return _fail(str(error), EXIT_UNDETERMINED)
+    except DraError as error:
+        return _fail(str(error), EXIT_ERROR)
+    except KeyboardInterrupt:
+        return _fail("interrupted", 130)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 141
+    except (RecursionError, MemoryError) as error:
+        return _fail(f"the input is too deep or too large to be handled ({type(error).__name__})", EXIT_ERROR)
+    except Exception as error:
+        if os.environ.get("KUBECTL_DRA_DEBUG"):
+            raise
+        where = type(error).__name__
+        return _fail(
+            f"a defect of kubectl-dra: {where}: {error}. Set KUBECTL_DRA_DEBUG=1 to see where, and please report it",
+            EXIT_ERROR,
+        )
+    return result if isinstance(result, int) else 0
+
+
+def _code(code: object) -> int:
+    if isinstance(code, int):
+        return code
+    return 0 if code is None else EXIT_ERROR
+
+
+def _fail(message: str, code: int) -> int:
+    sys.stdout.flush()
+    sys.stderr.write(f"error: {message}\n")
+    return code

@@ -1,0 +1,228 @@
+"""GET requests to an API server, as raw JSON, with one clear sentence for everything that can go wrong."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Final
+from urllib.parse import quote, urlencode, urlsplit
+
+from kubectl_dra.cluster.kubeconfig import Connection
+from kubectl_dra.errors import ClusterError
+
+Progress = Callable[[str], None]
+"""Is told, in a few words, what is being read."""
+
+PAGE: Final = 500
+EXPIRED: Final = 410
+_CONNECT_TIMEOUT: Final = 15.0
+_READ_TIMEOUT: Final = 60.0
+_TRIES: Final = 4
+_LONGEST_WAIT: Final = 10.0
+
+
+class Answered(ClusterError):
+    """The server refused one request; ``status`` is the HTTP code. Not always fatal: see the caller."""
+
+    def __init__(self, status: int, message: str) -> None:
+        super().__init__(message)
+        self.status = status
+
+
+class Client:
+    """Reads from one API server. It can only GET.
+
+    ``request_timeout`` is in seconds for each request; 0 waits for ever, None takes a minute.
+    """
+
+    def __init__(
+        self,
+        connection: Connection,
+        request_timeout: float | None = None,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
+        from kubernetes import client
+
+        self._configuration = connection.configuration
+        self._impersonation = connection.impersonation
+        self._sleep = sleep
+        self._timeout = request_timeout
+        self.server: Final[str] = connection.configuration.host.rstrip("/")
+        try:
+            self._pool = client.ApiClient(connection.configuration).rest_client.pool_manager
+        except (OSError, ValueError) as error:
+            raise ClusterError(f"{self.server}: the connection cannot be set up: {error}") from None
+
+    def get(self, path: str, query: Mapping[str, str] | None = None) -> dict[str, Any]:
+        """The JSON object at a path of the API server.
+
+        Answers 429, 502, 503 and 504 are tried again a few times, as long as Retry-After says.
+
+        Raises:
+            Answered: any answer that is not 2xx, except 401.
+            ClusterError: 401, no connection, no answer in time, or an answer that is not Kubernetes'.
+        """
+        url = f"{self.server}{path}" + (f"?{urlencode(query)}" if query else "")
+        for attempt in range(1, _TRIES + 1):
+            response = self._request(url)
+            if response.status in (429, 502, 503, 504) and attempt < _TRIES:
+                self._sleep(_wait(response, attempt))
+                continue
+            return self._object(response, path)
+        raise AssertionError("unreachable")
+
+    def list_items(
+        self, path: str, query: Mapping[str, str] | None = None, progress: Progress | None = None
+    ) -> list[dict[str, Any]]:
+        """All items of a list, as ``pages`` gives them.
+
+        When the server has forgotten the list it was paging through (410), the list is read once more.
+
+        Raises:
+            Answered, ClusterError: as ``get``.
+        """
+        try:
+            return [item for page in self.pages(path, query, progress) for item in page]
+        except Answered as error:
+            if error.status != EXPIRED:
+                raise
+        return [item for page in self.pages(path, query, progress) for item in page]
+
+    def pages(
+        self, path: str, query: Mapping[str, str] | None = None, progress: Progress | None = None
+    ) -> Iterator[list[dict[str, Any]]]:
+        """The items of a list, page by page, each with apiVersion and kind and without managedFields.
+
+        Raises:
+            Answered, ClusterError: as ``get``; 410 when the list has expired on the way.
+        """
+        count, token = 0, ""
+        while True:
+            position = {"continue": token} if token else {}
+            page = self.get(path, {**(query or {}), "limit": str(PAGE), **position})
+            meta = page.get("metadata") or {}
+            items = _items(page)
+            if items is None or not isinstance(meta, dict):
+                raise ClusterError(f"{self.server}{path}: the answer is not a list of Kubernetes objects")
+            count += len(items)
+            token = meta.get("continue") or ""
+            if progress is not None:
+                left = meta.get("remainingItemCount")
+                total = f" of about {count + left}" if isinstance(left, int) and left > 0 else ""
+                progress(f"{str(page.get('kind') or 'objects').removesuffix('List')}: {count}{total}")
+            yield items
+            if not token:
+                return
+
+    def _request(self, url: str) -> Any:
+        import urllib3
+        from urllib3 import exceptions
+
+        read: float | None = _READ_TIMEOUT if self._timeout is None else self._timeout or None
+        connect = _CONNECT_TIMEOUT if read is None else min(_CONNECT_TIMEOUT, read)
+        try:
+            return self._pool.request(
+                "GET",
+                url,
+                headers=self._headers(),
+                timeout=urllib3.Timeout(connect=connect, read=read),
+                retries=False,
+                redirect=False,
+            )
+        except exceptions.NewConnectionError as error:
+            # Before time-outs, of which urllib3 takes it to be one.
+            raise ClusterError(
+                f"{self.server}: no connection: {_reason(error)}; is the cluster up, and the address right?"
+            ) from None
+        except exceptions.TimeoutError:
+            seconds = f"{connect if read is None else read:g}"
+            raise ClusterError(
+                f"{self.server} did not answer within {seconds} s; try again, or give --request-timeout"
+            ) from None
+        except exceptions.SSLError as error:
+            raise ClusterError(
+                f"{self.server}: no TLS connection: {_reason(error)}; check the certificate authority of the "
+                "kubeconfig's cluster"
+            ) from None
+        except exceptions.ProxyError as error:
+            raise ClusterError(f"{self.server}: the proxy does not connect: {_reason(error)}") from None
+        except (exceptions.HTTPError, OSError, ValueError) as error:
+            raise ClusterError(f"{self.server}: the connection failed: {_reason(error)}") from None
+
+    def _headers(self) -> Any:
+        import urllib3
+
+        headers = urllib3.HTTPHeaderDict(
+            {"Accept": "application/json", "Accept-Encoding": "gzip", "User-Agent": "kubectl-dra"}
+        )
+        for name, value in self._impersonation:
+            headers.add(name, value)
+        for setting in self._configuration.auth_settings().values():
+            if setting["in"] == "header" and setting["value"]:
+                headers[setting["key"]] = setting["value"]
+        return headers
+
+    def _object(self, response: Any, path: str) -> dict[str, Any]:
+        status = response.status
+        try:
+            answer = json.loads(response.data)
+        except (ValueError, RecursionError):
+            answer = None
+        if 200 <= status < 300:
+            if not isinstance(answer, dict):
+                raise ClusterError(f"{self.server}{path}: the answer is not JSON; is this an API server?")
+            return answer
+        said = answer.get("message") if isinstance(answer, dict) else None
+        reason = " ".join(str(said).split()) if said else f"HTTP {status} {response.reason or ''}".strip()
+        if status == 401:
+            raise ClusterError(
+                f"{self.server} does not accept the credentials (401): log in again, or check the kubeconfig's user"
+            )
+        if status == 429 or status >= 500:
+            raise Answered(status, f"{self.server} cannot answer {urlsplit(path).path} now ({status}): {reason}")
+        if 300 <= status < 400:
+            raise Answered(status, f"{self.server} answers with a redirect; is this an API server?")
+        raise Answered(status, f"{self.server}{path}: {reason}")
+
+
+def segment(text: str) -> str:
+    """A name as one segment of a path."""
+    return quote(text, safe="")
+
+
+def _items(page: Mapping[str, Any]) -> list[dict[str, Any]] | None:
+    """The items of a page, completed; None if they are not objects."""
+    items = page.get("items") or []
+    if not isinstance(items, list):
+        return None
+    api_version, kind = page.get("apiVersion"), str(page.get("kind") or "").removesuffix("List")
+    for item in items:
+        if not isinstance(item, dict):
+            return None
+        item.setdefault("apiVersion", api_version)
+        item.setdefault("kind", kind)
+        metadata = item.get("metadata")
+        if isinstance(metadata, dict):
+            metadata.pop("managedFields", None)
+    return items
+
+
+def _wait(response: Any, attempt: int) -> float:
+    try:
+        seconds = float(response.headers.get("Retry-After") or "")
+    except ValueError:
+        seconds = 0.5 * 2 ** (attempt - 1)
+    return float(min(max(seconds, 0.0), _LONGEST_WAIT))
+
+
+def _reason(error: BaseException) -> str:
+    """The innermost reason, without the memory addresses that urllib3 writes into messages."""
+    inner: BaseException = error
+    while True:
+        deeper = getattr(inner, "reason", None) or inner.__cause__ or inner.__context__
+        if not isinstance(deeper, BaseException) or deeper is inner:
+            break
+        inner = deeper
+    text = getattr(inner, "strerror", None) or getattr(inner, "verify_message", None) or str(inner)
+    return " ".join(str(text).rpartition("object at 0x")[2].split()).rstrip(".") or type(inner).__name__

@@ -1,0 +1,141 @@
+"""A Snapshot from files: what ``kubectl get -o json`` or ``-o yaml`` wrote, or directories of manifests."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Final
+
+from kubectl_dra.cluster.builder import Place, SnapshotBuilder
+from kubectl_dra.cluster.snapshot import KINDS, Snapshot
+from kubectl_dra.errors import InputError
+from kubectl_dra.manifests.documents import Document, NotAnObject, TemplateError, parse
+from kubectl_dra.manifests.objects import is_object, objects
+from kubectl_dra.manifests.source import Source, decode
+from kubectl_dra.manifests.stream import LARGE, NotAList, list_items
+
+SUFFIXES: Final = (".yaml", ".yml", ".json")
+STDIN: Final = "-"
+
+
+def read_snapshot(paths: Sequence[str], *, namespace: str = "default", stdin: bytes | None = None) -> Snapshot:
+    """Reads a snapshot from files, directories (with all their ``SUFFIXES`` files) and ``-``.
+
+    Objects without a namespace are put into ``namespace``. In a directory, files that hold no Kubernetes
+    objects, and templates, are left out with a note; a file that is named must hold objects.
+
+    Raises:
+        InputError: a path that cannot be read, text that is not YAML, an object that makes no sense, or two
+            different objects of one name.
+    """
+    builder = SnapshotBuilder(namespace)
+    add_files(builder, paths, stdin=stdin)
+    return builder.build()
+
+
+def add_files(builder: SnapshotBuilder, paths: Sequence[str], *, stdin: bytes | None = None) -> None:
+    """Reads the paths as ``read_snapshot`` does, into a builder."""
+    if not paths:
+        raise InputError("no snapshot is named: give a file, a directory, or - for standard input")
+    for path in paths:
+        if path == STDIN:
+            builder.source("standard input")
+            data = sys.stdin.buffer.read() if stdin is None else stdin
+            _add_source(builder, decode(data, "standard input"))
+            continue
+        builder.source(path)
+        if Path(path).is_dir():
+            _add_directory(builder, Path(path))
+        else:
+            _add_source(builder, read_source(path))
+
+
+def read_source(path: str) -> Source:
+    """The text of a file. Raises InputError, saying why it cannot be read."""
+    try:
+        return decode(Path(path).read_bytes(), path)
+    except FileNotFoundError:
+        raise InputError(f"{path}: there is no such file or directory") from None
+    except IsADirectoryError:
+        raise InputError(f"{path}: is a directory") from None
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read: {error.strerror or error}") from None
+    except ValueError:
+        raise InputError(f"{path!r}: not a file name") from None
+
+
+def manifest_files(directory: Path) -> Iterator[Path]:
+    """The manifest files below a directory, sorted by path; hidden files and directories are skipped.
+
+    Raises:
+        InputError: a directory that cannot be read.
+    """
+    try:
+        entries = sorted(directory.iterdir())
+    except OSError as error:
+        raise InputError(f"{directory}: cannot be read: {error.strerror or error}") from None
+    for entry in entries:
+        if entry.name.startswith("."):
+            continue
+        if entry.is_dir():
+            # A link to a directory could lead back to where it came from.
+            if not entry.is_symlink():
+                yield from manifest_files(entry)
+        elif entry.suffix.lower() in SUFFIXES:
+            yield entry
+
+
+def _add_directory(builder: SnapshotBuilder, directory: Path) -> None:
+    found = False
+    for file in manifest_files(directory):
+        try:
+            source = read_source(str(file))
+            if _add_large(builder, source):
+                found = True
+                continue
+            documents = parse(source)
+        except (TemplateError, NotAnObject) as error:
+            builder.note(f"left out: {error}")
+            continue
+        usable = []
+        for document in documents:
+            if is_object(document.object):
+                usable.append(document)
+            else:
+                builder.note(f"left out: {file}:{document.line}: not a Kubernetes object")
+        found = found or bool(usable)
+        _add(builder, usable)
+    if not found:
+        raise InputError(f"{directory}: no Kubernetes object in any of its {', '.join(SUFFIXES)} files")
+
+
+def _add_source(builder: SnapshotBuilder, source: Source) -> None:
+    if not _add_large(builder, source):
+        _add(builder, parse(source))
+
+
+def _add_large(builder: SnapshotBuilder, source: Source) -> bool:
+    """Takes a large JSON List item by item; False if it is not that, and has to be read as a whole."""
+    if len(source.text) < LARGE:
+        return False
+    try:
+        for index, item in list_items(source):
+            if not is_object(item):
+                raise InputError(f"{source.name}:1: item {index} of the List has no apiVersion and kind")
+            if item["kind"].endswith("List"):
+                return False
+            builder.add(item, Place(source.name, 1, index))
+    except NotAList:
+        return False
+    return True
+
+
+def _add(builder: SnapshotBuilder, documents: Iterable[Document]) -> None:
+    for document in documents:
+        kind = document.object.get("kind")
+        if isinstance(kind, str) and kind.endswith("List") and kind.removesuffix("List") in KINDS:
+            builder.present(kind.removesuffix("List"))
+        for found in objects((document,)):
+            item = found.path[-1] if found.path else None
+            builder.add(found.object, Place(document.name, document.line, item if isinstance(item, int) else None))

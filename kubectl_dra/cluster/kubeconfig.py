@@ -1,0 +1,284 @@
+"""Which cluster, as whom: kubeconfig files and kubectl's connection flags to one client configuration.
+
+Files are merged as kubectl does it: the first file that has a name or the current context wins. Loading of
+credentials (certificates, tokens, exec plugins, auth providers) is the ``kubernetes`` package's.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from kubectl_dra.cluster.names import nearest
+from kubectl_dra.errors import ClusterError
+
+_SERVICE_ACCOUNT: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount")
+_SECTIONS: Final = (("clusters", "cluster"), ("contexts", "context"), ("users", "user"))
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectionOptions:
+    """kubectl's connection flags; empty means not given. ``request_timeout`` is in seconds, 0 is none."""
+
+    kubeconfig: str = ""
+    context: str = ""
+    cluster: str = ""
+    user: str = ""
+    namespace: str = ""
+    as_user: str = ""
+    as_groups: tuple[str, ...] = ()
+    as_uid: str = ""
+    request_timeout: float | None = None
+    server: str = ""
+    token: str = ""
+    insecure_skip_tls_verify: bool = False
+    tls_server_name: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Connection:
+    """A loaded client configuration of the ``kubernetes`` package, and what else requests need."""
+
+    configuration: Any
+    context: str
+    namespace: str
+    impersonation: tuple[tuple[str, str], ...]
+
+
+def connect(options: ConnectionOptions) -> Connection:
+    """Loads the configuration that the flags, ``KUBECONFIG``, ``~/.kube/config`` or a pod's own account give.
+
+    Raises:
+        ClusterError: no or a broken kubeconfig, an unknown context, credentials that cannot be obtained.
+    """
+    paths = _paths(options)
+    if not paths and not options.server:
+        if os.environ.get("KUBERNETES_SERVICE_HOST"):
+            return _in_cluster(options)
+        raise ClusterError(
+            f"there is no kubeconfig at {_looked_at(options)}: name one with --kubeconfig, "
+            "or read a snapshot with --snapshot"
+        )
+    merged = _merged(paths)
+    name, context = _context(merged, options)
+    cluster = _entry(merged, "clusters", options.cluster or str(context.get("cluster") or ""), options.server)
+    user = _entry(merged, "users", options.user or str(context.get("user") or ""), "optional")
+    cluster, user = _with_flags(cluster, user, options)
+    if not cluster.get("server"):
+        raise ClusterError(
+            f'the cluster of context "{name}" has no server in the kubeconfig'
+            if name
+            else "the kubeconfig names no cluster: give --context or --server"
+        )
+    configuration = _load(name, cluster, user)
+    return Connection(
+        configuration,
+        name,
+        options.namespace or str(context.get("namespace") or "default"),
+        _impersonation(user, options),
+    )
+
+
+def _paths(options: ConnectionOptions) -> list[str]:
+    if options.kubeconfig:
+        path = os.path.expanduser(options.kubeconfig)  # noqa: PTH111 - kubectl's meaning of ~, no normalising
+        if not Path(path).exists():
+            raise ClusterError(f"{options.kubeconfig}: there is no such kubeconfig")
+        return [path]
+    listed = os.environ.get("KUBECONFIG", "")
+    candidates = [path for path in listed.split(os.pathsep) if path] or [str(Path.home() / ".kube" / "config")]
+    return [path for path in candidates if Path(path).exists()]
+
+
+def _looked_at(options: ConnectionOptions) -> str:
+    return options.kubeconfig or os.environ.get("KUBECONFIG") or "~/.kube/config"
+
+
+def _merged(paths: list[str]) -> dict[str, Any]:
+    """``{"current-context": name, "clusters": {name: {...}}, ...}`` of all files, first one wins."""
+    out: dict[str, Any] = {"current-context": "", "clusters": {}, "contexts": {}, "users": {}}
+    for path in paths:
+        config = _read(path)
+        current = config.get("current-context")
+        if not out["current-context"] and isinstance(current, str):
+            out["current-context"] = current
+        for section, inner in _SECTIONS:
+            entries = config.get(section) or []
+            if not isinstance(entries, list):
+                raise ClusterError(f"{path}: the kubeconfig's {section} must be a list")
+            for entry in entries:
+                content = entry.get(inner) if isinstance(entry, dict) else None
+                if not isinstance(entry, dict) or not isinstance(entry.get("name"), str):
+                    raise ClusterError(f"{path}: an entry of the kubeconfig's {section} has no name")
+                if content is not None and not isinstance(content, dict):
+                    raise ClusterError(f"{path}: {section} entry {entry['name']} of the kubeconfig is broken")
+                out[section].setdefault(entry["name"], _absolute(content or {}, Path(path).parent))
+    return out
+
+
+def _read(path: str) -> dict[str, Any]:
+    import yaml
+
+    try:
+        text = Path(path).read_text(encoding="utf-8-sig")
+        config = yaml.safe_load(text)
+    except OSError as error:
+        raise ClusterError(f"{path}: the kubeconfig cannot be read: {error.strerror or error}") from None
+    except UnicodeDecodeError:
+        raise ClusterError(f"{path}: the kubeconfig is not a text file") from None
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        line = f":{mark.line + 1}" if mark is not None else ""
+        problem = getattr(error, "problem", None) or "not valid YAML"
+        raise ClusterError(f"{path}{line}: the kubeconfig is not valid YAML: {problem}") from None
+    if config is None:
+        return {}
+    if not isinstance(config, dict):
+        raise ClusterError(f"{path}: not a kubeconfig")
+    return config
+
+
+def _absolute(content: Mapping[str, Any], base: Path) -> dict[str, Any]:
+    """Relative paths count from the directory of the file that has them."""
+    out = dict(content)
+    for key in ("certificate-authority", "client-certificate", "client-key", "tokenFile"):
+        value = out.get(key)
+        if isinstance(value, str) and value:
+            out[key] = str((base / value).absolute())
+    plugin = out.get("exec")
+    if isinstance(plugin, dict) and "/" in str(plugin.get("command") or ""):
+        out["exec"] = {**plugin, "command": str((base / str(plugin["command"])).absolute())}
+    return out
+
+
+def _context(merged: Mapping[str, Any], options: ConnectionOptions) -> tuple[str, Mapping[str, Any]]:
+    name = options.context or merged["current-context"]
+    contexts: Mapping[str, Any] = merged["contexts"]
+    if name in contexts:
+        return name, contexts[name]
+    if options.context or (name and not options.server):
+        near = nearest(name, contexts) or sorted(contexts)[:3]
+        hint = f"; there is {', '.join(near)}" if near else "; the kubeconfig has no contexts"
+        raise ClusterError(f'the kubeconfig has no context "{name}"{hint}')
+    if not options.server and not options.cluster:
+        raise ClusterError("the kubeconfig has no current context: choose one with --context")
+    return "", {}
+
+
+def _entry(merged: Mapping[str, Any], section: str, name: str, optional: str) -> dict[str, Any]:
+    entries: Mapping[str, Any] = merged[section]
+    if name in entries:
+        return dict(entries[name])
+    if name and not (optional and not entries):
+        near = nearest(name, entries) or sorted(entries)[:3]
+        hint = f"; there is {', '.join(near)}" if near else ""
+        raise ClusterError(f'the kubeconfig has no {section.removesuffix("s")} "{name}"{hint}')
+    return {}
+
+
+def _with_flags(
+    cluster: dict[str, Any], user: dict[str, Any], options: ConnectionOptions
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    if options.server:
+        server = options.server if "://" in options.server else f"http://{options.server}"
+        cluster["server"] = server
+    if options.insecure_skip_tls_verify:
+        cluster["insecure-skip-tls-verify"] = True
+        cluster.pop("certificate-authority", None)
+        cluster.pop("certificate-authority-data", None)
+    if options.tls_server_name:
+        cluster["tls-server-name"] = options.tls_server_name
+    if options.token:
+        kept = ("client-certificate", "client-certificate-data", "client-key", "client-key-data")
+        user = {key: user[key] for key in kept if key in user} | {"token": options.token}
+    return cluster, user
+
+
+def _load(name: str, cluster: Mapping[str, Any], user: Mapping[str, Any]) -> Any:
+    """The client configuration; what the package only logs when an exec plugin fails becomes the error."""
+    import logging
+
+    from kubernetes import client
+    from kubernetes import config as loaders
+
+    # Untyped in the package.
+    load: Any = loaders
+    configuration = client.Configuration()
+    # The package's own retries would hide what happens, and answer late.
+    configuration.retries = False
+    logged: list[str] = []
+
+    class Collector(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            logged.append(record.getMessage())
+
+    collector = Collector(logging.ERROR)
+    logging.getLogger().addHandler(collector)
+    title = name or "kubectl-dra"
+    whole = {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "current-context": title,
+        "clusters": [{"name": title, "cluster": dict(cluster)}],
+        "users": [{"name": title, "user": dict(user)}],
+        "contexts": [{"name": title, "context": {"cluster": title, "user": title}}],
+    }
+    try:
+        load.load_kube_config_from_dict(whole, client_configuration=configuration, persist_config=False)
+    except (loaders.ConfigException, OSError, ValueError, KeyError, TypeError, ImportError) as error:
+        raise ClusterError(f'the kubeconfig\'s context "{title}" cannot be used: {error}') from None
+    finally:
+        logging.getLogger().removeHandler(collector)
+    plugin = user.get("exec")
+    if isinstance(plugin, dict) and not configuration.api_key and not configuration.cert_file:
+        reason = logged[-1].removeprefix("exec: ").strip() if logged else "it gave no credentials"
+        raise ClusterError(
+            f"the credential plugin {plugin.get('command')} of the kubeconfig failed: {_one_line(reason)}"
+        )
+    return configuration
+
+
+def _in_cluster(options: ConnectionOptions) -> Connection:
+    from kubernetes import client
+    from kubernetes import config as loaders
+
+    # Untyped in the package.
+    load: Any = loaders
+    configuration = client.Configuration()
+    configuration.retries = False
+    try:
+        load.load_incluster_config(client_configuration=configuration)
+    except (loaders.ConfigException, OSError) as error:
+        raise ClusterError(f"the pod's service account cannot be used: {error}") from None
+    try:
+        namespace = (_SERVICE_ACCOUNT / "namespace").read_text().strip()
+    except OSError:
+        namespace = ""
+    return Connection(
+        configuration,
+        "in-cluster",
+        options.namespace or namespace or "default",
+        _impersonation({}, options),
+    )
+
+
+def _impersonation(user: Mapping[str, Any], options: ConnectionOptions) -> tuple[tuple[str, str], ...]:
+    name = options.as_user or str(user.get("as") or "")
+    if not name:
+        if options.as_groups or options.as_uid:
+            raise ClusterError("--as-group and --as-uid need --as")
+        return ()
+    groups = options.as_groups or tuple(user.get("as-groups") or ())
+    uid = options.as_uid or str(user.get("as-uid") or "")
+    headers = [("Impersonate-User", name), *(("Impersonate-Group", str(group)) for group in groups)]
+    if uid:
+        headers.append(("Impersonate-Uid", uid))
+    return tuple(headers)
+
+
+def _one_line(text: str) -> str:
+    joined = " ".join(text.split())
+    return joined if len(joined) <= 300 else f"{joined[:297]}..."

@@ -1,0 +1,55 @@
+"""Names that a user may have meant."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+
+def nearest(name: str, candidates: Iterable[str], limit: int = 3) -> tuple[str, ...]:
+    """The candidates that are most like the name, best first: for "did you mean".
+
+    Case does not count. A candidate is near when one contains the other, or when few enough letters differ
+    (a third of the longer one, at least one). The name itself is no candidate.
+    """
+    wanted = name.lower()
+    scored: list[tuple[float, str]] = []
+    for candidate in dict.fromkeys(candidates):
+        score = _distance(wanted, candidate.lower())
+        if score is not None and candidate != name:
+            scored.append((score, candidate))
+    scored.sort()
+    return tuple(candidate for _, candidate in scored[:limit])
+
+
+def _distance(wanted: str, candidate: str) -> float | None:
+    """0 for equal names, growing as they differ; None when they are not alike."""
+    if not wanted or not candidate:
+        return None
+    edits = _edits(wanted, candidate, max(1, max(len(wanted), len(candidate)) // 3))
+    distances = [] if edits is None else [float(edits)]
+    # A name that is contained is a better hint than many edits.
+    if min(len(wanted), len(candidate)) >= 3:
+        if candidate.startswith(wanted) or wanted.startswith(candidate):
+            distances.append(1.5)
+        elif wanted in candidate or candidate in wanted:
+            distances.append(2.5)
+    return min(distances, default=None)
+
+
+def _edits(left: str, right: str, bound: int) -> int | None:
+    """Insertions, deletions, replacements and swaps of neighbours between two texts; None above the bound."""
+    if abs(len(left) - len(right)) > bound:
+        return None
+    before: list[int] = []
+    row = list(range(len(right) + 1))
+    for i, char in enumerate(left, 1):
+        following = [i]
+        for j, other in enumerate(right, 1):
+            cost = min(row[j] + 1, following[j - 1] + 1, row[j - 1] + (char != other))
+            if i > 1 and j > 1 and char == right[j - 2] and left[i - 2] == other:
+                cost = min(cost, before[j - 2] + 1)
+            following.append(cost)
+        if min(following) > bound:
+            return None
+        before, row = row, following
+    return row[-1] if row[-1] <= bound else None

@@ -1,0 +1,133 @@
+"""The state of a cluster as far as device allocation reads it: immutable, typed and indexed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple
+
+from kubectl_dra.api.claims import ResourceClaim, ResourceClaimTemplate
+from kubectl_dra.api.classes import DeviceClass
+from kubectl_dra.api.meta import ObjectMeta
+from kubectl_dra.api.nodes import Node
+from kubectl_dra.api.pods import Pod
+from kubectl_dra.api.slices import ResourceSlice
+from kubectl_dra.api.taints import DeviceTaintRule
+from kubectl_dra.api.versions import Release
+
+Key = tuple[str, str]
+"""Namespace and name."""
+
+DRA_KINDS: Final = (
+    "ResourceSlice",
+    "DeviceClass",
+    "ResourceClaim",
+    "ResourceClaimTemplate",
+    "DeviceTaintRule",
+)
+CORE_KINDS: Final = ("Pod", "Node", "Namespace", "ResourceQuota", "Event")
+KINDS: Final = (*DRA_KINDS, *CORE_KINDS)
+"""The kinds that a snapshot holds."""
+
+FORBIDDEN: Final = "forbidden"
+NOT_SERVED: Final = "not served"
+NOT_FOUND: Final = "not found"
+ABSENT: Final = "absent"
+UNSUPPORTED: Final = "unsupported version"
+UNREADABLE: Final = "unreadable"
+
+
+class Gap(NamedTuple):
+    """Something that the snapshot does not know.
+
+    ``reason`` is one of the constants above: the cluster forbids reading the kind, does not serve it, or has
+    no such namespace; a file snapshot has no object of the kind; the objects are in a version that cannot be
+    read; or the answer made no sense. ``namespace`` is empty where all of the kind is meant.
+    """
+
+    kind: str
+    reason: str
+    namespace: str = ""
+    detail: str = ""
+
+    def __str__(self) -> str:
+        where = f" in namespace {self.namespace}" if self.namespace else ""
+        detail = f": {self.detail}" if self.detail else ""
+        return f"{self.kind}{where} {self.reason}{detail}"
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """A core event about a Pod or a ResourceClaim. Times are RFC 3339 text, empty where not set."""
+
+    kind: str
+    namespace: str
+    name: str
+    uid: str
+    reason: str
+    message: str
+    type: str
+    count: int
+    first: str
+    last: str
+    component: str
+
+
+@dataclass(frozen=True, slots=True)
+class ResourceQuota:
+    """A quota: what is allowed and used, by resource name as written (quantities are text)."""
+
+    metadata: ObjectMeta
+    hard: Mapping[str, str]
+    used: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Snapshot:
+    """What is known of a cluster.
+
+    ``slices`` are all published slices, of all generations. ``release`` is the server's where
+    ``release_source`` is "server"; otherwise it is only a hint, and ``release_source`` says from where.
+    ``notes`` are sentences about what was ignored or chosen while reading. ``sources`` names the inputs.
+    """
+
+    slices: tuple[ResourceSlice, ...] = ()
+    classes: Mapping[str, DeviceClass] = field(default_factory=dict)
+    claims: Mapping[Key, ResourceClaim] = field(default_factory=dict)
+    templates: Mapping[Key, ResourceClaimTemplate] = field(default_factory=dict)
+    pods: Mapping[Key, Pod] = field(default_factory=dict)
+    nodes: Mapping[str, Node] = field(default_factory=dict)
+    taint_rules: tuple[DeviceTaintRule, ...] = ()
+    quotas: tuple[ResourceQuota, ...] = ()
+    namespaces: Mapping[str, ObjectMeta] = field(default_factory=dict)
+    events: tuple[Event, ...] = ()
+    gaps: tuple[Gap, ...] = ()
+    notes: tuple[str, ...] = ()
+    release: Release | None = None
+    release_source: str = ""
+    sources: tuple[str, ...] = ()
+
+    def missing(self, kind: str, namespace: str = "") -> Gap | None:
+        """The gap that keeps a kind (in that namespace) from being known completely, if there is one."""
+        for gap in self.gaps:
+            if gap.kind == kind and (not namespace or not gap.namespace or gap.namespace == namespace):
+                return gap
+        return None
+
+    def is_gap(self, kind: str, namespace: str = "") -> bool:
+        """Whether the kind (in that namespace) is not known completely."""
+        return self.missing(kind, namespace) is not None
+
+    def gap_reason(self, kind: str, namespace: str = "") -> str:
+        """Why the kind is not known completely, with the detail; empty where it is."""
+        gap = self.missing(kind, namespace)
+        if gap is None:
+            return ""
+        return f"{gap.reason}: {gap.detail}" if gap.detail else gap.reason
+
+    def events_about(self, kind: str, namespace: str, name: str) -> tuple[Event, ...]:
+        """Events about one object, oldest first."""
+        found = [
+            event for event in self.events if event.kind == kind and event.namespace == namespace and event.name == name
+        ]
+        return tuple(sorted(found, key=lambda event: event.last))

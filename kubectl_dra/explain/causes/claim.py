@@ -1,0 +1,52 @@
+"""Causes in the state of a claim that is allocated already, or listed twice."""
+
+from __future__ import annotations
+
+from kubectl_dra.explain.model import CauseKind
+
+ELSEWHERE = CauseKind(
+    code="claim-allocated-elsewhere",
+    title="The claim is allocated for nodes where the pod cannot run",
+    why="An allocation is bound to the nodes of its devices. While another pod consumes the claim it stays "
+    "there, and every further consumer has to run on the same nodes.",
+    fix="Let the pod run on that node, wait for the other consumer to end, or give each pod its own claim by a "
+    "template.",
+    seen_as="resourceclaim not available on the node … still not schedulable",
+)
+ELSEWHERE_UNUSED = CauseKind(
+    code="claim-allocated-elsewhere-unused",
+    title="The claim is allocated for other nodes, but nobody else consumes it",
+    why="The scheduler deallocates such a claim by itself and tries again.",
+    fix="Wait for the next attempt; if it repeats, see what else keeps the pod off the claim's node.",
+    seen_as="deallocation of ResourceClaim completed",
+)
+TWICE = CauseKind(
+    code="claim-listed-twice",
+    title="The pod lists one claim twice",
+    why="Two entries of spec.resourceClaims resolve to the same claim; the second reservation always fails.",
+    fix="Keep one entry and refer to it from several containers.",
+    seen_as="claim … got allocated elsewhere in the meantime",
+)
+TOO_MANY_CONSUMERS = CauseKind(
+    code="claim-consumers-exhausted",
+    title="The claim has 256 consumers already",
+    why="status.reservedFor holds at most 256 entries.",
+    fix="Use more claims.",
+    seen_as="status.reservedFor: Too many: 257: must have at most 256 items",
+)
+BINDING_PENDING = CauseKind(
+    code="binding-condition-pending",
+    title="An allocated device is not ready to be bound",
+    why="The scheduler waits until every binding condition of the device is True in the claim's status.",
+    fix="Look at the driver or fabric controller that sets the condition.",
+    seen_as="BindingConditionsPending, later device binding timeout",
+)
+BINDING_FAILED = CauseKind(
+    code="binding-failed",
+    title="An allocated device reports a binding failure",
+    why="A binding failure condition of the device is True; the scheduler gives the device up and tries again.",
+    fix="Repair the device that the condition names.",
+    seen_as="device binding failed",
+)
+
+KINDS = (ELSEWHERE, ELSEWHERE_UNUSED, TWICE, TOO_MANY_CONSUMERS, BINDING_PENDING, BINDING_FAILED)

@@ -1,0 +1,39 @@
+"""Causes in extended resources, with or without a DeviceClass behind them."""
+
+from __future__ import annotations
+
+from kubectl_dra.explain.model import CauseKind
+
+UNBACKED = CauseKind(
+    code="extended-resource-unknown",
+    title="Nothing offers the extended resource",
+    why="No node lists the resource in status.allocatable (no device plugin), and no DeviceClass names it in "
+    "spec.extendedResourceName.",
+    fix="Install the device plugin, or set extendedResourceName on the DeviceClass that shall serve it.",
+    seen_as="Insufficient <resource>",
+)
+GATE_OFF = CauseKind(
+    code="extended-resource-gate-off",
+    title="A DeviceClass offers the extended resource, but the feature is off",
+    why="Serving extended resources by DRA needs the feature gate DRAExtendedResource (on by default from 1.36) in "
+    "all components.",
+    fix="Turn DRAExtendedResource on, or write a ResourceClaim.",
+    seen_as="Insufficient <resource>",
+)
+PLUGIN_EXHAUSTED = CauseKind(
+    code="device-plugin-exhausted",
+    title="The device plugin has too few devices left",
+    why="A node that lists the resource in status.allocatable serves it by its device plugin, never by DRA.",
+    fix="Free devices, or move the node from the device plugin to the DRA driver.",
+    seen_as="Insufficient <resource>",
+)
+MIXED = CauseKind(
+    code="claim-and-device-plugin",
+    title="A pod with a claim and an extended resource lands on a device plugin node",
+    why="With a normal claim and an extended resource that a class backs, a node that serves the resource by device "
+    "plugin passes the filter and then always fails to bind (defect of 1.36).",
+    fix="Keep such a pod off device plugin nodes, or use claims for both.",
+    seen_as="SchedulerError: nil or empty request mappings",
+)
+
+KINDS = (UNBACKED, GATE_OFF, PLUGIN_EXHAUSTED, MIXED)

@@ -1,0 +1,110 @@
+"""Causes before the scheduler ever evaluates the pod."""
+
+from __future__ import annotations
+
+from kubectl_dra.explain.model import CauseKind
+
+NOT_CREATED = CauseKind(
+    code="claim-not-created",
+    title="The claim has not been created from its template yet",
+    why="The resource claim controller makes one ResourceClaim per pod and template entry and records its name "
+    "in the pod's status. Until then the scheduler leaves the pod out of its queue and writes no event.",
+    fix="Look for a FailedResourceClaimCreation event on the pod, and check that kube-controller-manager runs.",
+    seen_as="nothing: no event and no condition",
+)
+TEMPLATE_MISSING = CauseKind(
+    code="template-missing",
+    title="The ResourceClaimTemplate does not exist",
+    why="A pod refers to a template in its own namespace; without it no claim can be created.",
+    fix="Create the template in the pod's namespace, or correct resourceClaimTemplateName in a new pod.",
+    seen_as='FailedResourceClaimCreation: resource claim template "…": not found',
+)
+CLAIM_MISSING = CauseKind(
+    code="claim-missing",
+    title="The ResourceClaim does not exist",
+    why="A pod that names a claim waits outside the scheduler's queue until the claim exists in its namespace.",
+    fix="Create the claim in the pod's namespace, or correct resourceClaimName in a new pod.",
+    seen_as="nothing; the scheduler's log says: could not find resource claim",
+)
+CREATION_DENIED = CauseKind(
+    code="claim-creation-denied",
+    title="The API server refuses to create the claim",
+    why="The controller could not create the claim from its template: a quota, an admission policy or a "
+    "missing namespace label stands against it.",
+    fix="Do what the message says: raise the quota, label the namespace, or change the template.",
+    seen_as="FailedResourceClaimCreation with the API server's reason",
+)
+CLAIM_DELETING = CauseKind(
+    code="claim-being-deleted",
+    title="The claim is being deleted",
+    why="A claim with a deletion timestamp is never allocated; its finalizers go when no pod consumes it.",
+    fix="Wait for its consumers to end, or make a new claim and pod.",
+    seen_as='nothing; the scheduler\'s log says: resourceclaim "…" is being deleted',
+)
+CLAIM_NOT_OWNED = CauseKind(
+    code="claim-of-another-pod",
+    title="The generated claim belongs to another pod",
+    why="A claim made from a template is owned by one pod, by UID. A recreated pod of the same name cannot use "
+    "the claim of its predecessor.",
+    fix="Delete the old claim; the controller makes a new one for this pod.",
+    seen_as="nothing; the scheduler's log says: Pod is not owner",
+)
+ENTRY_WITHOUT_SOURCE = CauseKind(
+    code="claim-entry-without-source",
+    title="The pod's claim entry names neither a claim nor a template",
+    why="Neither resourceClaimName nor resourceClaimTemplateName is set, often because an old webhook or client "
+    "dropped a field that it does not know.",
+    fix="Set one of the two names; check mutating webhooks that match pods.",
+    seen_as="nothing; the scheduler's log says: none of the supported fields are set",
+)
+SCHEDULING_GATED = CauseKind(
+    code="scheduling-gated",
+    title="The pod has scheduling gates",
+    why="A pod with spec.schedulingGates is held back until its controller removes them, for instance a queue.",
+    fix="Ask the controller that set the gate; a queueing system removes it on admission.",
+    seen_as="condition PodScheduled=False, reason SchedulingGated",
+)
+OTHER_SCHEDULER = CauseKind(
+    code="other-scheduler",
+    title="The pod asks for another scheduler",
+    why="spec.schedulerName names a scheduler other than the default one. If it does not run, or does not "
+    "support claims, nothing happens.",
+    fix="Correct spec.schedulerName, or look at that scheduler; results here assume the default allocator.",
+    seen_as="nothing from the default scheduler",
+)
+BOUND_BY_HAND = CauseKind(
+    code="bypassed-scheduler",
+    title="The pod was bound to a node past the scheduler",
+    why="With spec.nodeName set the scheduler never sees the pod, and nobody else allocates its claims.",
+    fix="Remove spec.nodeName and use a nodeSelector or node affinity.",
+    seen_as="FailedPrepareDynamicResources on the node",
+)
+NOBODY_CONSUMES = CauseKind(
+    code="no-consumer",
+    title="No pod uses the claim",
+    why="Devices are allocated when a pod that refers to the claim is scheduled, not before.",
+    fix="Create a pod that names the claim.",
+    seen_as="claim state pending",
+)
+FINISHED = CauseKind(
+    code="pod-finished",
+    title="The pod has ended",
+    why="A pod in phase Succeeded or Failed is not scheduled again.",
+    fix="Create a new pod.",
+    seen_as="phase Succeeded or Failed",
+)
+
+KINDS = (
+    NOT_CREATED,
+    TEMPLATE_MISSING,
+    CLAIM_MISSING,
+    CREATION_DENIED,
+    CLAIM_DELETING,
+    CLAIM_NOT_OWNED,
+    ENTRY_WITHOUT_SOURCE,
+    SCHEDULING_GATED,
+    OTHER_SCHEDULER,
+    BOUND_BY_HAND,
+    NOBODY_CONSUMES,
+    FINISHED,
+)

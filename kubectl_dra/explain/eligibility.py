@@ -1,0 +1,62 @@
+"""Which nodes may run a pod, as far as the pod's own placement rules and the nodes' taints tell.
+
+The scheduler never asks for devices on a node that another filter rejects. Modelled here: nodeSelector,
+required node affinity, node taints, cordoned nodes. Not modelled: free cpu and memory, ports, pod affinity,
+topology spread, volumes; the diagnosis says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from kubectl_dra.api.nodes import InvalidNodeSelector, Node, NodeSelector, NodeTaint
+from kubectl_dra.api.pods import Pod
+
+_BLOCKING = ("NoSchedule", "NoExecute")
+_UNSCHEDULABLE = NodeTaint("node.kubernetes.io/unschedulable", "", "NoSchedule")
+
+
+def rejection(pod: Pod, node: Node) -> str:
+    """Why the pod cannot run on the node whatever devices it has; empty where nothing speaks against it."""
+    spec = pod.raw_spec
+    for key, value in (spec.get("nodeSelector") or {}).items():
+        if node.labels.get(key) != value:
+            return f"nodeSelector {key}={value} does not match"
+    affinity = _required_affinity(spec)
+    if affinity is not None:
+        try:
+            if not affinity.matches(node):
+                return f"node affinity requires {affinity}"
+        except InvalidNodeSelector as error:
+            return f"node affinity cannot be parsed: {error}"
+    tolerations = spec.get("tolerations") or ()
+    if node.unschedulable and not _tolerated(_UNSCHEDULABLE, tolerations):
+        return "node is cordoned (spec.unschedulable)"
+    for taint in node.taints:
+        if taint.effect in _BLOCKING and not _tolerated(taint, tolerations):
+            return f"untolerated node taint {taint}"
+    return ""
+
+
+def _required_affinity(spec: Mapping[str, Any]) -> NodeSelector | None:
+    affinity = (spec.get("affinity") or {}).get("nodeAffinity") or {}
+    required = affinity.get("requiredDuringSchedulingIgnoredDuringExecution")
+    return None if required is None else NodeSelector.from_json(required)
+
+
+def _tolerated(taint: NodeTaint, tolerations: Any) -> bool:
+    return any(_tolerates(entry, taint) for entry in tolerations)
+
+
+def _tolerates(toleration: Mapping[str, Any], taint: NodeTaint) -> bool:
+    effect, key = toleration.get("effect") or "", toleration.get("key") or ""
+    if (effect and effect != taint.effect) or (key and key != taint.key):
+        return False
+    operator = toleration.get("operator") or "Equal"
+    if operator == "Exists":
+        return True
+    value = toleration.get("value") or ""
+    if operator == "Equal":
+        return bool(key) and value == taint.value
+    return False

@@ -1,0 +1,96 @@
+"""Causes from errors that end the whole attempt, in the scheduler's words and ours."""
+
+from __future__ import annotations
+
+from kubectl_dra.allocation.errors import AllocationError
+from kubectl_dra.allocation.pools import Pool
+from kubectl_dra.api.slices import Device
+from kubectl_dra.cel import CelError
+from kubectl_dra.explain.causes import devices, pools, request
+from kubectl_dra.explain.model import Cause, CauseKind, Evidence
+
+_KINDS: dict[str, CauseKind] = {
+    "cel-runtime": request.SELECTOR_ERROR,
+    "cel-compile": request.SELECTOR_COMPILE,
+    "too-many-devices": request.TOO_MANY_DEVICES,
+    "feature-disabled": request.FEATURE_OFF,
+    "class-missing": request.CLASS_MISSING,
+    "all-pool": pools.ALL_BLOCKED,
+    "constraint-all": devices.CONSTRAINT,
+    "slice-node-selector": pools.BAD_NODE_SELECTOR,
+    "device-node-selector": pools.BAD_NODE_SELECTOR,
+    "node-selector-terms": pools.BAD_NODE_SELECTOR,
+}
+
+
+def cause_of(error: AllocationError, node: str) -> Cause:
+    """The cause that stands for a fatal allocation error met on a node."""
+    kind = _KINDS.get(error.check, request.UNSUPPORTED)
+    if error.check in ("cel-runtime", "cel-compile"):
+        return _selector(error, kind, node)
+    evidence = [Evidence(error.subject, "scheduler", error.message)]
+    pool = error.detail.get("pool")
+    summary = error.message
+    if isinstance(pool, Pool):
+        problem = (
+            f"incomplete (generation {pool.generation} has {pool.found} of {pool.expected} slices)"
+            if pool.incomplete
+            else f"invalid ({pool.invalid})"
+        )
+        summary = (
+            f'request "{error.detail.get("request")}" asks for all devices, and pool {pool.id} on node {node} '
+            f"is {problem}"
+        )
+        evidence.append(Evidence(f"pool {pool.id}", "slices", problem))
+    return Cause(kind, summary, tuple(evidence), kind.fix, request=str(error.detail.get("request") or ""))
+
+
+def _selector(error: AllocationError, kind: CauseKind, node: str) -> Cause:
+    detail = error.detail
+    expression = str(detail.get("expression") or "")
+    index = detail.get("selector")
+    device = detail.get("device")
+    problem = detail.get("error")
+    text = str(problem)
+    name = f"{device.driver}/{device.name}" if isinstance(device, Device) else ""
+    evidence = [Evidence(error.subject, f"selectors[{index}].cel.expression", expression)]
+    if error.check == "cel-compile":
+        message = text.splitlines()[0] if text else ""
+        return Cause(
+            kind,
+            f"selector {_ordinal(index)} of {error.subject} does not compile: {message}",
+            tuple(evidence),
+            kind.fix,
+        )
+    fix = kind.fix
+    if text.startswith("attribute "):
+        kind = request.UNCONVERTIBLE
+        fix = kind.fix
+    elif text.startswith("no such key: "):
+        key = text.removeprefix("no such key: ").split(".")[0].split(" ")[0]
+        fix = (
+            f"Guard it: has(….{key}) && …, or ….?{key}.orValue(…); or narrow by driver or class so that only "
+            f"devices with {key} are looked at."
+        )
+    evidence.append(Evidence(f"device {name} on node {node}", "CEL run-time error", text))
+    if isinstance(problem, CelError) and (offset := getattr(problem, "offset", None)) is not None:
+        evidence.append(Evidence("expression", f"offset {offset}", excerpt(expression, offset)))
+    return Cause(
+        kind,
+        f"selector {_ordinal(index)} of {error.subject} fails on device {name} of node {node}: {text}",
+        tuple(evidence),
+        fix,
+    )
+
+
+def excerpt(expression: str, offset: int, width: int = 60) -> str:
+    """The part of an expression around an offset, marked with a caret-like arrow before it."""
+    start = max(0, offset - width // 2)
+    end = min(len(expression), offset + width // 2)
+    before = ("…" if start else "") + expression[start:offset]
+    after = expression[offset:end] + ("…" if end < len(expression) else "")
+    return " ".join(f"{before}▸{after}".split())
+
+
+def _ordinal(index: object) -> str:
+    return str(int(index) + 1) if isinstance(index, int) else "?"

@@ -1,0 +1,365 @@
+"""Which devices are left for one request by itself, stage after stage, and where the others went."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from kubectl_dra.allocation.capacity import NOTHING, CapacityShortage, shortage
+from kubectl_dra.allocation.counters import CounterLedger, CounterShortage
+from kubectl_dra.api.claims import ALL, DeviceRequest
+from kubectl_dra.api.classes import DeviceClass
+from kubectl_dra.api.slices import Device
+from kubectl_dra.api.taints import DeviceTaint, blocking_taint
+from kubectl_dra.explain.holders import HolderIndex
+from kubectl_dra.explain.judge import judge, term_texts
+from kubectl_dra.explain.model import DeviceLine, Funnel, Observation, Position, Stage, StageError
+from kubectl_dra.explain.observe import observations
+from kubectl_dra.explain.view import Published, View
+
+MAX_DETAILS = 6
+
+
+@dataclass(slots=True)
+class StageResult:
+    """A stage while the funnel is computed: who failed it, and why."""
+
+    name: str
+    label: str
+    expression: str = ""
+    program: str = ""
+    term: int = 0
+    passed: int = 0
+    failed: list[Published] = field(default_factory=list)
+    reasons: list[str] = field(default_factory=list)
+    errors: list[tuple[Published, str, int | None]] = field(default_factory=list)
+
+    def fail(self, item: Published, reason: str) -> None:
+        self.failed.append(item)
+        self.reasons.append(reason)
+
+
+class RequestFunnel:
+    """The funnel of one request or subrequest. ``usable`` are the devices left at its end."""
+
+    def __init__(
+        self,
+        view: View,
+        name: str,
+        spec: DeviceRequest,
+        device_class: DeviceClass,
+        holders: HolderIndex,
+    ) -> None:
+        self.view = view
+        self.name = name
+        self.spec = spec
+        self.device_class = device_class
+        self.stages: list[StageResult] = []
+        self.failed_at: dict[int, tuple[int, str]] = {}
+        self._holders = holders
+        self._left: list[Published] = list(view.published)
+        self._run()
+        self.usable = self._left
+        self._usable_ids = {id(item.device) for item in self.usable}
+
+    def _run(self) -> None:
+        self._close(StageResult("published", "published by drivers"))
+        self._filter("node", "on nodes where the pod may run", self._node_problem)
+        self._filter("pool", "in usable pools", self._pool_problem)
+        for index, expression in enumerate(self.device_class.selectors):
+            self._select(
+                "class-selector",
+                f"class {self.device_class.name}",
+                index,
+                expression or "",
+                len(self.device_class.selectors),
+            )
+        for index, expression in enumerate(self.spec.selectors):
+            self._select("request-selector", "selector", index, expression or "", len(self.spec.selectors))
+        if not self.view.cycle.features.binding_conditions:
+            self._filter("binding", "without binding conditions", self._binding_problem, quiet=True)
+        if self.view.cycle.features.consumable_capacity:
+            self._filter("capacity", "with the requested capacity", self._capacity_problem, quiet=True)
+        if self.view.cycle.features.device_taints:
+            self._filter("taint", "not tainted, or tolerated", self._taint_problem, quiet=True)
+        if not self.spec.admin_access:
+            self._filter("held", "not held by other claims", self._held_problem)
+        if self.view.cycle.features.partitionable_devices:
+            self._filter("counters", "with counters left", self._counter_problem, quiet=True)
+
+    def _close(self, stage: StageResult, *, quiet: bool = False) -> None:
+        stage.passed = len(self._left)
+        if quiet and not stage.failed:
+            return
+        position = len(self.stages)
+        for item, reason in zip(stage.failed, stage.reasons, strict=True):
+            self.failed_at[id(item.device)] = (position, reason)
+        self.stages.append(stage)
+
+    def _filter(self, name: str, label: str, problem: object, *, quiet: bool = False) -> None:
+        assert callable(problem)
+        stage = StageResult(name, label)
+        left: list[Published] = []
+        for item in self._left:
+            reason = problem(item)
+            if reason:
+                stage.fail(item, reason)
+            else:
+                left.append(item)
+        self._left = left
+        self._close(stage, quiet=quiet)
+
+    def _select(self, name: str, label: str, index: int, expression: str, total: int) -> None:
+        selectors = self.view.cycle.selectors
+        texts = term_texts(selectors, expression)
+        refusals = judge(selectors, expression, [item.device for item in self._left])
+        by_term: dict[int, list[tuple[Published, str, int | None]]] = {}
+        left: list[Published] = []
+        for item, refusal in zip(self._left, refusals, strict=True):
+            if refusal is None:
+                left.append(item)
+                continue
+            message = str(refusal.error) if refusal.error else ""
+            offset = refusal.error.offset if refusal.error else None
+            by_term.setdefault(refusal.term, []).append((item, message, offset))
+        remaining = len(self._left)
+        number = f" {index + 1}" if total > 1 or name == "request-selector" else ""
+        for term, text in enumerate(texts):
+            stage = StageResult(name, f"{label}{number}", expression=text, program=expression, term=term)
+            for item, message, offset in by_term.get(term, ()):
+                stage.fail(item, message or "false")
+                if message:
+                    stage.errors.append((item, message, offset))
+            remaining -= len(stage.failed)
+            position = len(self.stages)
+            for item, reason in zip(stage.failed, stage.reasons, strict=True):
+                self.failed_at[id(item.device)] = (position, reason)
+            stage.passed = remaining
+            self.stages.append(stage)
+        self._left = left
+
+    def _node_problem(self, item: Published) -> str:
+        if item.slice.scope.node_name and item.slice.scope.node_name in self.view.ineligible:
+            return self.view.ineligible[item.slice.scope.node_name]
+        if item.slice.name not in self.view.slice_nodes:
+            if item.slice.pool in self.view.obsolete:
+                return ""
+            scope = item.device.scope if item.slice.per_device_node_selection else item.slice.scope
+            if scope.node_name and scope.node_name not in self.view.node_by_name:
+                return f"node {scope.node_name} does not exist"
+            return f"published for {scope}, which matches no eligible node"
+        if item.slice.per_device_node_selection and not self.view.nodes_of(item):
+            return f"device is for {item.device.scope}, which matches no eligible node"
+        return ""
+
+    def _pool_problem(self, item: Published) -> str:
+        pool_id = item.slice.pool
+        pool = self.view.pool_seen.get(pool_id)
+        if pool is None:
+            return f"pool {pool_id} is obsolete here: a newer generation exists for other nodes"
+        if pool.incomplete:
+            return (
+                f"pool {pool_id} is incomplete: generation {pool.generation} has {pool.found} of {pool.expected} slices"
+            )
+        return f"pool {pool_id} is invalid: {pool.invalid}" if pool.invalid else ""
+
+    def _binding_problem(self, item: Published) -> str:
+        return "has binding conditions, and the feature is off" if item.device.binding_conditions else ""
+
+    def _capacity_problem(self, item: Published) -> str:
+        used = self.view.cycle.state.consumed.get(item.id, NOTHING)
+        short = shortage(item.device, self.spec.capacity, used, NOTHING)
+        return describe_shortage(short) if short else ""
+
+    def _taint_problem(self, item: Published) -> str:
+        taint = blocking_taint(item.device.taints, self.spec.tolerations)
+        return describe_taint(taint, self.spec) if taint else ""
+
+    def _held_problem(self, item: Published) -> str:
+        if item.id not in self.view.cycle.state.exclusive:
+            return ""
+        return self._holders.describe(item.id)
+
+    def _counter_problem(self, item: Published) -> str:
+        if not item.device.consumes_counters:
+            return ""
+        state = self.view.cycle.state
+        pool = self.view.pool_seen.get(item.slice.pool)
+        if pool is None or (item.device.allow_multiple_allocations and item.id in state.consumed):
+            return ""
+        ledger = CounterLedger(self.view.cycle.available, state, self.view.cycle.quirks)
+        short = ledger.charge(pool, item.device)
+        return describe_counters(short, self._holders.of_pool(pool.id)) if short else ""
+
+    def needed_on(self, node: str) -> int:
+        """How many devices the request needs on a node; in mode All every device it selects there."""
+        if self.spec.allocation_mode != ALL:
+            return self.spec.count
+        selected = 0
+        for item in self.view.on_node(node):
+            stage = self.failed_at.get(id(item.device))
+            if stage is None or self.stages[stage[0]].name in ("taint", "held", "counters"):
+                selected += 1
+        return max(1, selected)
+
+    def usable_on(self, node: str) -> list[Published]:
+        """The devices of a node that are left for the request by itself."""
+        return [item for item in self.view.on_node(node) if id(item.device) in self._usable_ids]
+
+    def shortfall(self, node: str) -> tuple[int, str] | None:
+        """The stage at which a node has too few devices left and a sentence, None where it keeps enough."""
+        items = self.view.on_node(node)
+        needed = self.needed_on(node)
+        if not items:
+            return 0, "no devices published for it"
+        by_stage: dict[int, list[str]] = {}
+        for item in items:
+            failure = self.failed_at.get(id(item.device))
+            if failure is not None:
+                by_stage.setdefault(failure[0], []).append(failure[1])
+        remaining = len(items)
+        for position, stage in enumerate(self.stages):
+            failed = by_stage.get(position, [])
+            if remaining - len(failed) < needed:
+                return position, _story(stage, remaining, failed, needed)
+            remaining -= len(failed)
+        return None
+
+    def blocking_stage(self) -> StageResult | None:
+        """The latest stage at which a node falls short, None where some node keeps enough devices."""
+        latest = 0
+        for node in self.view.nodes:
+            short = self.shortfall(node.name)
+            if short is None:
+                return None
+            latest = max(latest, short[0])
+        if latest:
+            return self.stages[latest]
+        return next((stage for stage in self.stages if not stage.passed), self.stages[0])
+
+    def report(self, *, with_devices: bool = False) -> Funnel:
+        """The funnel as a diagnosis shows it."""
+        best_node, best_count = "", 0
+        for node in self.view.nodes:
+            count = len(self.usable_on(node.name))
+            if count > best_count:
+                best_node, best_count = node.name, count
+        return Funnel(
+            request=self.name,
+            device_class=self.spec.device_class,
+            mode=self.spec.allocation_mode,
+            needed=self.spec.count if self.spec.allocation_mode != ALL else 0,
+            stages=tuple(self._stage(stage) for stage in self.stages),
+            best_node=best_node,
+            best_count=best_count,
+            devices=self._devices() if with_devices else (),
+        )
+
+    def _stage(self, stage: StageResult) -> Stage:
+        devices = [item.device for item in stage.failed]
+        seen: tuple[Observation, ...] = ()
+        error = None
+        details: tuple[tuple[str, int], ...] = ()
+        if stage.expression and devices:
+            seen = self._observed(stage, devices)
+            error = _stage_error(stage)
+        elif devices:
+            details = tuple(Counter(stage.reasons).most_common(MAX_DETAILS))
+        return Stage(
+            name=stage.name,
+            label=stage.label,
+            passed=stage.passed,
+            failed=len(stage.failed),
+            expression=stage.expression,
+            observations=seen,
+            error=error,
+            details=details,
+        )
+
+    def _observed(self, stage: StageResult, devices: Sequence[Device]) -> tuple[Observation, ...]:
+        terms = self.view.cycle.selectors.terms(stage.program)
+        return observations(terms[stage.term], devices) if terms else ()
+
+    def _devices(self) -> tuple[DeviceLine, ...]:
+        lines: list[DeviceLine] = []
+        for item in self.view.published:
+            failure = self.failed_at.get(id(item.device))
+            where = item.device.scope if item.slice.per_device_node_selection else item.slice.scope
+            lines.append(
+                DeviceLine(
+                    device=str(item.id),
+                    nodes=where.node_name or str(where),
+                    stage=self.stages[failure[0]].name if failure else "usable",
+                    reason=failure[1] if failure else "",
+                )
+            )
+        return tuple(lines)
+
+
+def _stage_error(stage: StageResult) -> StageError | None:
+    if not stage.errors:
+        return None
+    item, message, offset = stage.errors[0]
+    position = None
+    if offset is not None:
+        before = stage.program[:offset]
+        position = Position(offset, before.count("\n") + 1, offset - (before.rfind("\n") + 1) + 1)
+    return StageError(message, str(item.id), len(stage.errors), position)
+
+
+def _story(
+    stage: StageResult,
+    remaining: int,
+    failed: Sequence[str],
+    needed: int,
+) -> str:
+    left = remaining - len(failed)
+    first = Counter(failed).most_common(1)[0][0] if failed else ""
+    if stage.name == "pool":
+        return first
+    if stage.name in ("class-selector", "request-selector"):
+        if stage.errors and not left:
+            return f"{stage.label} fails on {len(failed)} of {remaining} devices: {first}"
+        return f"{left} of {remaining} devices match {stage.label}" + (f", {needed} needed" if left else "")
+    if stage.name == "held":
+        return f"{left} of {remaining} matching devices free, {needed} needed"
+    if stage.name == "taint":
+        return f"{left} of {remaining} matching devices untainted, {needed} needed ({first})"
+    if stage.name in ("capacity", "counters"):
+        return f"{left} of {remaining} matching devices {stage.label}, {needed} needed ({first})"
+    return f"{left} of {remaining} devices {stage.label}, {needed} needed"
+
+
+def describe_shortage(short: CapacityShortage) -> str:
+    """A capacity shortage in words."""
+    if short.reason == "unknown":
+        return f"has no capacity {short.capacity}"
+    if short.reason == "policy":
+        return f"{short.capacity} {short.amount} violates its request policy"
+    asked = f"{short.amount} of {short.capacity}" + (
+        "" if short.requested is not None else " (all of it, not requested by name)"
+    )
+    return f"{asked} does not fit: {short.used} of {short.value} used"
+
+
+def describe_taint(taint: DeviceTaint, spec: DeviceRequest) -> str:
+    """A blocking taint in words, with the nearest toleration that misses it."""
+    source = f" (DeviceTaintRule {taint.rule})" if taint.rule else ""
+    near = next(
+        (
+            f"; toleration for {entry.key} differs in {entry.mismatch(taint)}"
+            for entry in spec.tolerations
+            if entry.key == taint.key
+        ),
+        "",
+    )
+    return f"taint {taint}{source}{near}"
+
+
+def describe_counters(short: CounterShortage, holders: str) -> str:
+    """A counter shortage in words."""
+    held = f", used by {holders}" if holders else ""
+    if not short.needed:
+        return f"counter {short.counter} of set {short.counter_set} is overdrawn ({short.available}){held}"
+    return f"needs {short.needed} of counter {short.counter} in set {short.counter_set}, {short.available} left{held}"

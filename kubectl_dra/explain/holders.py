@@ -1,0 +1,55 @@
+"""Who holds devices: the claims, and the pods that consume them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from kubectl_dra.allocation.state import AllocatedState
+from kubectl_dra.api.claims import ResourceClaim
+from kubectl_dra.api.pods import Pod
+from kubectl_dra.api.slices import DeviceID, PoolID
+
+
+class HolderIndex:
+    """Holders of devices, in words. ``pods`` may be incomplete: an unknown pod is named all the same."""
+
+    def __init__(self, state: AllocatedState, pods: Mapping[tuple[str, str], Pod]) -> None:
+        self._state = state
+        self._pods = pods
+
+    def claims(self, device: DeviceID) -> tuple[ResourceClaim, ...]:
+        """The claims that hold a device."""
+        return self._state.holders.get(device, ())
+
+    def describe(self, device: DeviceID) -> str:
+        """Who holds a device."""
+        return " and ".join(self.describe_claim(claim) for claim in self.claims(device))
+
+    def describe_claim(self, claim: ResourceClaim) -> str:
+        """A claim and its consumers: pods with phase, other kinds by name, or nobody."""
+        consumers = [self._consumer(claim, entry.resource, entry.name, entry.uid) for entry in claim.reserved_for]
+        if not consumers:
+            return f"claim {claim.key} (allocated, but nobody consumes it)"
+        shown = ", ".join(consumers[:3]) + (f" and {len(consumers) - 3} more" if len(consumers) > 3 else "")
+        return f"claim {claim.key} ({shown})"
+
+    def _consumer(self, claim: ResourceClaim, resource: str, name: str, uid: str) -> str:
+        if resource != "pods":
+            return f"{resource} {name}, which is not a pod: nothing releases it by itself"
+        pod = self._pods.get((claim.metadata.namespace, name))
+        if pod is None:
+            return f"pod {name}"
+        if uid and pod.metadata.uid and pod.metadata.uid != uid:
+            return f"pod {name}, an earlier one of that name"
+        if pod.metadata.deletion_timestamp:
+            return f"pod {name}, Terminating since {pod.metadata.deletion_timestamp}"
+        return f"pod {name}, {pod.phase}" if pod.phase else f"pod {name}"
+
+    def of_pool(self, pool: PoolID) -> str:
+        """The allocated devices of a pool with their claims."""
+        lines = [
+            f"{device.device} ← {claims[0].key}"
+            for device, claims in sorted(self._state.holders.items())
+            if device[:2] == pool
+        ]
+        return ", ".join(lines[:4]) + (f" and {len(lines) - 4} more" if len(lines) > 4 else "")

@@ -1,0 +1,58 @@
+"""Selectors on many devices: which ``&&`` term refuses a device, or raises an error on it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from kubectl_dra.allocation.selection import Selectors
+from kubectl_dra.api.slices import Device
+from kubectl_dra.cel import CompileError, EvaluationError
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """The first term that decides against a device: its index, and the error where it raised one."""
+
+    term: int
+    error: EvaluationError | None
+
+
+def term_texts(selectors: Selectors, expression: str) -> tuple[str, ...]:
+    """The ``&&`` terms of an expression as written; the whole text where it does not compile."""
+    return tuple(_one_line(term.expression) for term in selectors.terms(expression)) or (expression,)
+
+
+def judge(selectors: Selectors, expression: str, devices: Sequence[Device]) -> list[Refusal | None]:
+    """For each device None where the expression holds, else the term that refuses it.
+
+    The whole expression decides, as in the scheduler: an error in one term does not count where another
+    term is false.
+    """
+    program = selectors.program(expression)
+    if isinstance(program, CompileError):
+        return [Refusal(0, EvaluationError(str(program)))] * len(devices)
+    selectors.prefetch(expression, devices)
+    verdicts = [selectors.verdict(expression, device) for device in devices]
+    terms = selectors.terms(expression)
+    refused = [index for index, verdict in enumerate(verdicts) if verdict is not True]
+    out: list[Refusal | None] = [None] * len(devices)
+    if not refused:
+        return out
+    subset = [devices[index] for index in refused]
+    answers = [term.evaluate_devices(subset) for term in terms] if len(terms) > 1 else []
+    for row, index in enumerate(refused):
+        verdict = verdicts[index]
+        error = verdict if isinstance(verdict, EvaluationError) else None
+        term = 0
+        for position, answer in enumerate(answers):
+            value = answer[row]
+            if (error is None and value is False) or (error is not None and isinstance(value, EvaluationError)):
+                term = position
+                break
+        out[index] = Refusal(term, error)
+    return out
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())

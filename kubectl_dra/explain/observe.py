@@ -1,0 +1,58 @@
+"""What devices have instead: the values of the attributes and capacities that an expression reads."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from kubectl_dra.api.slices import Device
+from kubectl_dra.cel import Program
+from kubectl_dra.cel.columns import Column
+from kubectl_dra.explain.model import Observation
+
+MAX_NAMES = 4
+
+
+def observations(program: Program, devices: Sequence[Device]) -> tuple[Observation, ...]:
+    """Values with device counts for each name that the program reads, most frequent first.
+
+    Empty where the program reads names that only evaluation can tell.
+    """
+    if not program.columns:
+        return ()
+    readable = [column for column in program.columns if column.id is not None]
+    out: list[Observation] = []
+    for column in sorted(readable, key=lambda entry: (entry.kind, entry.domain or "", entry.id or ""))[:MAX_NAMES]:
+        counts = Counter(value_of(device, column) for device in devices)
+        ranked = sorted(counts.items(), key=lambda item: (item[0] is None, -item[1], item[0] or ""))
+        out.append(Observation(_label(column, devices), tuple(ranked)))
+    return tuple(out)
+
+
+def _label(column: Column, devices: Sequence[Device]) -> str:
+    if not column.id:
+        return column.kind
+    own = column.domain is None or all(device.driver == column.domain for device in devices)
+    return column.id if own else f"{column.domain}/{column.id}"
+
+
+def value_of(device: Device, column: Column) -> str | None:
+    """The value of one attribute or capacity as text; None where the device does not have it."""
+    if column.kind == "driver":
+        return device.driver
+    if column.kind == "allowMultipleAllocations":
+        return "true" if device.allow_multiple_allocations else "false"
+    table = device.attributes if column.kind == "attribute" else device.capacity
+    domain = device.driver if column.domain is None else column.domain
+    raw = table.get(f"{domain}/{column.id}")
+    if raw is None and domain == device.driver:
+        raw = table.get(column.id or "")
+    if raw is None:
+        return None
+    if column.kind == "capacity":
+        return str(raw.get("value", "0"))
+    for value in raw.values():
+        if isinstance(value, bool):
+            return "true" if value else "false"
+        return str(value)
+    return None

@@ -1,0 +1,286 @@
+"""What is asked: a pod with its claims resolved, or one claim, and what is wrong before any device counts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from kubectl_dra.api.claims import ResourceClaim
+from kubectl_dra.api.pods import Pod, PodClaim
+from kubectl_dra.cluster.snapshot import Snapshot
+from kubectl_dra.explain.causes import claim as claim_causes
+from kubectl_dra.explain.causes import pod as pod_causes
+from kubectl_dra.explain.model import Cause, Evidence
+from kubectl_dra.names import nearest
+
+CREATION_FAILED = "FailedResourceClaimCreation"
+
+
+@dataclass(frozen=True, slots=True)
+class PodClaimState:
+    """One claim entry of a pod: the claim it resolves to, or what stands in the way.
+
+    ``hypothetical`` claims do not exist: they are what the entry's template would make.
+    """
+
+    entry: str
+    template: str = ""
+    claim: ResourceClaim | None = None
+    hypothetical: bool = False
+    causes: tuple[Cause, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A pod or a claim to explain. ``causes`` hold for the pod as a whole."""
+
+    kind: str
+    namespace: str
+    name: str
+    pod: Pod | None
+    claims: tuple[PodClaimState, ...]
+    causes: tuple[Cause, ...] = ()
+
+
+def about_claim(claim: ResourceClaim, snapshot: Snapshot) -> Question:
+    """The question about one claim, without a pod."""
+    causes: list[Cause] = []
+    if claim.metadata.deletion_timestamp:
+        causes.append(_deleting(claim))
+    return Question(
+        kind="claim",
+        namespace=claim.metadata.namespace,
+        name=claim.metadata.name,
+        pod=None,
+        claims=(PodClaimState(entry=claim.metadata.name, claim=claim, causes=tuple(causes)),),
+    )
+
+
+def about_pod(pod: Pod, snapshot: Snapshot, *, exists: bool) -> Question:
+    """The question about a pod. A pod that does not exist yet gets its template claims hypothetically."""
+    states = [_resolve(pod, entry, snapshot, exists=exists) for entry in pod.claims]
+    states = [state for state in states if state is not None]
+    return Question(
+        kind="pod",
+        namespace=pod.metadata.namespace,
+        name=pod.metadata.name or pod.metadata.generate_name,
+        pod=pod,
+        claims=tuple(state for state in states if state is not None),
+        causes=tuple(_pod_causes(pod, [state for state in states if state is not None])),
+    )
+
+
+def _resolve(pod: Pod, entry: PodClaim, snapshot: Snapshot, *, exists: bool) -> PodClaimState | None:
+    namespace = pod.metadata.namespace
+    if entry.claim_name:
+        claim = snapshot.claims.get((namespace, entry.claim_name))
+        if claim is None:
+            return PodClaimState(entry.name, causes=(_claim_missing(pod, entry, snapshot),))
+        deleting = (_deleting(claim),) if claim.metadata.deletion_timestamp else ()
+        return PodClaimState(entry.name, claim=claim, causes=deleting)
+    if not entry.template_name:
+        cause = Cause(
+            pod_causes.ENTRY_WITHOUT_SOURCE,
+            f'entry "{entry.name}" of spec.resourceClaims names neither a claim nor a template',
+            (
+                Evidence(
+                    f"Pod {pod.key}",
+                    f"spec.resourceClaims[{entry.name}]",
+                    "no resourceClaimName, no resourceClaimTemplateName",
+                ),
+            ),
+            pod_causes.ENTRY_WITHOUT_SOURCE.fix,
+        )
+        return PodClaimState(entry.name, causes=(cause,))
+    return _resolve_template(pod, entry, snapshot, exists=exists)
+
+
+def _resolve_template(pod: Pod, entry: PodClaim, snapshot: Snapshot, *, exists: bool) -> PodClaimState | None:
+    namespace = pod.metadata.namespace
+    if entry.name in pod.claim_statuses:
+        name = pod.claim_statuses[entry.name]
+        if not name:
+            return None
+        claim = snapshot.claims.get((namespace, name))
+        if claim is None:
+            cause = Cause(
+                pod_causes.CLAIM_MISSING,
+                f"ResourceClaim {namespace}/{name}, made for this pod, does not exist any more",
+                (Evidence(f"Pod {pod.key}", "status.resourceClaimStatuses", f"{entry.name}: {name}"),),
+                "Delete the pod so that its owner makes a new one.",
+            )
+            return PodClaimState(entry.name, entry.template_name, causes=(cause,))
+        causes: list[Cause] = []
+        owner = claim.metadata.controller()
+        if pod.metadata.uid and (owner is None or owner.uid != pod.metadata.uid):
+            causes.append(
+                Cause(
+                    pod_causes.CLAIM_NOT_OWNED,
+                    f"ResourceClaim {claim.key} belongs to another pod of that name",
+                    (
+                        Evidence(
+                            f"ResourceClaim {claim.key}",
+                            "metadata.ownerReferences[controller].uid",
+                            owner.uid if owner else "none",
+                        ),
+                        Evidence(f"Pod {pod.key}", "metadata.uid", pod.metadata.uid),
+                    ),
+                    f"kubectl delete resourceclaim -n {namespace} {claim.metadata.name}",
+                )
+            )
+        if claim.metadata.deletion_timestamp:
+            causes.append(_deleting(claim))
+        return PodClaimState(entry.name, entry.template_name, claim, causes=tuple(causes))
+    template = snapshot.templates.get((namespace, entry.template_name))
+    if template is None:
+        return PodClaimState(entry.name, entry.template_name, causes=(_template_missing(pod, entry, snapshot),))
+    base = pod.metadata.name or pod.metadata.generate_name.rstrip("-") or "pod"
+    claim = template.claim(f"{base}-{entry.name}", namespace)
+    causes = _not_created(pod, entry, snapshot) if exists else []
+    return PodClaimState(entry.name, entry.template_name, claim, hypothetical=True, causes=tuple(causes))
+
+
+def _not_created(pod: Pod, entry: PodClaim, snapshot: Snapshot) -> list[Cause]:
+    for event in snapshot.events_about("Pod", pod.metadata.namespace, pod.metadata.name):
+        if event.reason == CREATION_FAILED:
+            return [
+                Cause(
+                    pod_causes.CREATION_DENIED,
+                    f'the claim for entry "{entry.name}" cannot be created: {event.message}',
+                    (Evidence(f"Event on Pod {pod.key}", event.reason, event.message),),
+                    pod_causes.CREATION_DENIED.fix,
+                )
+            ]
+    return [
+        Cause(
+            pod_causes.NOT_CREATED,
+            f'the claim for entry "{entry.name}" has not been created from template {entry.template_name} yet',
+            (Evidence(f"Pod {pod.key}", "status.resourceClaimStatuses", f"no entry {entry.name}"),),
+            f"kubectl get events -n {pod.metadata.namespace} --field-selector involvedObject.name={pod.metadata.name}",
+        )
+    ]
+
+
+def _claim_missing(pod: Pod, entry: PodClaim, snapshot: Snapshot) -> Cause:
+    namespace, name = pod.metadata.namespace, entry.claim_name
+    template = (namespace, name) in snapshot.templates
+    near = nearest(name, [other for space, other in snapshot.claims if space == namespace])
+    elsewhere = sorted(space for space, other in snapshot.claims if other == name)
+    hint = ""
+    if template:
+        hint = f"; {name} is a ResourceClaimTemplate: use resourceClaimTemplateName"
+    elif near:
+        hint = f"; nearest: {', '.join(near)}"
+    elif elsewhere:
+        hint = f"; one of that name is in namespace {', '.join(elsewhere)}"
+    fix = f"Create ResourceClaim {name} in namespace {namespace}, or name an existing one in a new pod."
+    if template:
+        fix = f"Write resourceClaimTemplateName: {name} instead of resourceClaimName in a new pod."
+    return Cause(
+        pod_causes.CLAIM_MISSING,
+        f"ResourceClaim {namespace}/{name} does not exist{hint}",
+        (Evidence(f"Pod {pod.key}", f"spec.resourceClaims[{entry.name}].resourceClaimName", name),),
+        fix,
+        claim=entry.name,
+    )
+
+
+def _template_missing(pod: Pod, entry: PodClaim, snapshot: Snapshot) -> Cause:
+    namespace, name = pod.metadata.namespace, entry.template_name
+    is_claim = (namespace, name) in snapshot.claims
+    near = nearest(name, [other for space, other in snapshot.templates if space == namespace])
+    elsewhere = sorted(space for space, other in snapshot.templates if other == name)
+    hint = ""
+    if is_claim:
+        hint = f"; {name} is a ResourceClaim: use resourceClaimName"
+    elif near:
+        hint = f"; nearest: {', '.join(near)}"
+    elif elsewhere:
+        hint = f"; one of that name is in namespace {', '.join(elsewhere)}"
+    fix = f"Create ResourceClaimTemplate {name} in namespace {namespace}; the claim follows by itself."
+    if is_claim:
+        fix = f"Write resourceClaimName: {name} instead of resourceClaimTemplateName in a new pod."
+    return Cause(
+        pod_causes.TEMPLATE_MISSING,
+        f"ResourceClaimTemplate {namespace}/{name} does not exist{hint}",
+        (Evidence(f"Pod {pod.key}", f"spec.resourceClaims[{entry.name}].resourceClaimTemplateName", name),),
+        fix,
+        claim=entry.name,
+    )
+
+
+def _deleting(claim: ResourceClaim) -> Cause:
+    consumers = ", ".join(f"{entry.resource} {entry.name}" for entry in claim.reserved_for) or "nobody"
+    return Cause(
+        pod_causes.CLAIM_DELETING,
+        f"ResourceClaim {claim.key} is being deleted since {claim.metadata.deletion_timestamp}",
+        (
+            Evidence(f"ResourceClaim {claim.key}", "metadata.deletionTimestamp", claim.metadata.deletion_timestamp),
+            Evidence(
+                f"ResourceClaim {claim.key}",
+                "metadata.finalizers",
+                ", ".join(claim.metadata.finalizers) or "none",
+            ),
+            Evidence(f"ResourceClaim {claim.key}", "status.reservedFor", consumers),
+        ),
+        pod_causes.CLAIM_DELETING.fix,
+    )
+
+
+def _pod_causes(pod: Pod, states: Sequence[PodClaimState]) -> list[Cause]:
+    causes: list[Cause] = []
+    target = f"Pod {pod.key}"
+    if pod.finished:
+        causes.append(
+            Cause(
+                pod_causes.FINISHED,
+                f"the pod has ended ({pod.phase})",
+                (Evidence(target, "status.phase", pod.phase),),
+                pod_causes.FINISHED.fix,
+            )
+        )
+    if pod.scheduling_gates:
+        gates = ", ".join(pod.scheduling_gates)
+        causes.append(
+            Cause(
+                pod_causes.SCHEDULING_GATED,
+                f"the pod is held back by scheduling gate {gates}",
+                (Evidence(target, "spec.schedulingGates", gates),),
+                pod_causes.SCHEDULING_GATED.fix,
+            )
+        )
+    if pod.node_name:
+        unallocated = [
+            state.claim.key
+            for state in states
+            if state.claim is not None and state.claim.allocation is None and not state.hypothetical
+        ]
+        scheduled = pod.condition("PodScheduled")
+        if unallocated and not (scheduled and scheduled.status == "True" and scheduled.reason):
+            causes.append(
+                Cause(
+                    pod_causes.BOUND_BY_HAND,
+                    f"the pod was bound to node {pod.node_name} past the scheduler, so nobody allocates "
+                    f"{', '.join(unallocated)}",
+                    (
+                        Evidence(target, "spec.nodeName", pod.node_name),
+                        Evidence(f"ResourceClaim {unallocated[0]}", "status.allocation", "not set"),
+                    ),
+                    pod_causes.BOUND_BY_HAND.fix,
+                )
+            )
+    seen: dict[str, str] = {}
+    for state in states:
+        if state.claim is None or state.hypothetical:
+            continue
+        if state.claim.key in seen:
+            causes.append(
+                Cause(
+                    claim_causes.TWICE,
+                    f'entries "{seen[state.claim.key]}" and "{state.entry}" are both ResourceClaim {state.claim.key}',
+                    (Evidence(target, "spec.resourceClaims", f"{seen[state.claim.key]}, {state.entry}"),),
+                    claim_causes.TWICE.fix,
+                )
+            )
+        seen.setdefault(state.claim.key, state.entry)
+    return causes

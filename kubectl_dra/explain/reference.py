@@ -1,0 +1,55 @@
+"""Writes one page per cause under ``docs/causes``, from the catalogue in the code."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from kubectl_dra.explain.causes.catalogue import FAMILIES
+from kubectl_dra.explain.model import CauseKind
+
+
+def pages() -> Iterator[tuple[str, str]]:
+    """(file name, text) of every page, the index first."""
+    yield "README.md", _index()
+    for _, kinds in FAMILIES:
+        for kind in kinds:
+            yield f"{kind.code}.md", _page(kind)
+
+
+def write(folder: Path) -> None:
+    """Writes the pages and removes those of causes that are gone."""
+    folder.mkdir(parents=True, exist_ok=True)
+    written = {name for name, _ in pages()}
+    for old in folder.glob("*.md"):
+        if old.name not in written:
+            old.unlink()
+    for name, text in pages():
+        (folder / name).write_text(text)
+
+
+def _index() -> str:
+    lines = [
+        "# Causes",
+        "",
+        "Why a claim or pod gets no devices: the codes that `kubectl dra explain` prints. A code never changes its",
+        "meaning. These pages are generated (`make docs`).",
+        "",
+    ]
+    for title, kinds in FAMILIES:
+        lines += [f"## {title}", "", "| code | meaning |", "|---|---|"]
+        lines += [f"| [`{kind.code}`]({kind.code}.md) | {kind.title} |" for kind in kinds]
+        lines.append("")
+    return "\n".join(lines)
+
+
+def _page(kind: CauseKind) -> str:
+    return (
+        f"# {kind.title}\n\n`{kind.code}`\n\n## What it means\n\n{kind.why}\n\n"
+        f"## What Kubernetes shows\n\n{kind.seen_as}\n\n## What helps\n\n{kind.fix}\n"
+    )
+
+
+if __name__ == "__main__":
+    write(Path(sys.argv[1]))

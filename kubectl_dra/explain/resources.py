@@ -1,0 +1,93 @@
+"""Does a node have enough cpu, memory and extended resources left: the scheduler's NodeResourcesFit."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+
+from kubectl_dra.api.nodes import Node
+from kubectl_dra.api.pods import Container, Pod
+from kubectl_dra.api.quantity import Quantity, QuantityError
+
+ZERO = Quantity.parse("0")
+Amounts = dict[str, Quantity]
+
+
+class NodeUsage:
+    """What the pods on each node request. ``complete`` says whether all pods of the cluster are known."""
+
+    def __init__(self, pods: Iterable[Pod], *, complete: bool) -> None:
+        self.complete = complete
+        self._used: dict[str, Amounts] = {}
+        self._pods: dict[str, int] = {}
+        for pod in pods:
+            if not pod.node_name or pod.finished:
+                continue
+            used = self._used.setdefault(pod.node_name, {})
+            for name, amount in requests_of(pod).items():
+                used[name] = used.get(name, ZERO) + amount
+            self._pods[pod.node_name] = self._pods.get(pod.node_name, 0) + 1
+
+    def shortage(self, pod: Pod, node: Node, delegated: Collection[str] = ()) -> str:
+        """The first resource of which the node has too little left for the pod; empty where all suffice.
+
+        ``delegated`` resources are served by devices on this node and do not count. A node without
+        ``status.allocatable`` is taken to have enough.
+        """
+        if not node.allocatable:
+            return ""
+        used = self._used.get(node.name, {})
+        limit = _quantity(node.allocatable.get("pods"))
+        if limit is not None and Quantity.of(self._pods.get(node.name, 0) + 1) > limit:
+            return "Too many pods"
+        for name, amount in sorted(requests_of(pod).items()):
+            if name in delegated or not amount:
+                continue
+            total = _quantity(node.allocatable.get(name)) or ZERO
+            left = total - used.get(name, ZERO)
+            if amount > left:
+                return f"Insufficient {name}: needs {amount}, {left} of {total} left"
+        return ""
+
+
+def requests_of(pod: Pod) -> Amounts:
+    """What a pod requests as a whole: its long-lived containers, or its largest init container, plus overhead."""
+    running: Amounts = {}
+    peak: Amounts = {}
+    for container in pod.containers:
+        amounts = _amounts(container)
+        if container.long_lived:
+            _add(running, amounts)
+            _raise(peak, running)
+        else:
+            # An init container runs beside the sidecars that were started before it.
+            beside = dict(running)
+            _add(beside, amounts)
+            _raise(peak, beside)
+    _raise(peak, running)
+    overhead = pod.raw_spec.get("overhead") or {}
+    _add(peak, {name: quantity for name, value in overhead.items() if (quantity := _quantity(value))})
+    return peak
+
+
+def _amounts(container: Container) -> Amounts:
+    return {name: quantity for name, value in container.requests.items() if (quantity := _quantity(value)) is not None}
+
+
+def _add(into: Amounts, amounts: Mapping[str, Quantity]) -> None:
+    for name, amount in amounts.items():
+        into[name] = into.get(name, ZERO) + amount
+
+
+def _raise(into: Amounts, amounts: Mapping[str, Quantity]) -> None:
+    for name, amount in amounts.items():
+        if amount > into.get(name, ZERO):
+            into[name] = amount
+
+
+def _quantity(value: object) -> Quantity | None:
+    if value is None:
+        return None
+    try:
+        return Quantity.from_json(value)
+    except QuantityError:
+        return None

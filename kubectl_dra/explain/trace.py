@@ -1,0 +1,114 @@
+"""Each part of the selectors on one device."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from kubectl_dra.api.slices import Device
+from kubectl_dra.cel import CompileError, EvaluationError, Program, TraceEntry
+from kubectl_dra.cluster.snapshot import Snapshot
+from kubectl_dra.errors import InputError
+from kubectl_dra.explain.diagnose import Settings, make_cycle
+from kubectl_dra.explain.model import Trace, TraceStep
+from kubectl_dra.explain.question import Question
+from kubectl_dra.names import nearest
+
+
+def trace(question: Question, snapshot: Snapshot, settings: Settings, wanted: str) -> tuple[Trace, ...]:
+    """Traces of every class and request selector of the question's claims on one device.
+
+    Raises:
+        InputError: no device, or several, of that name.
+    """
+    cycle = make_cycle(snapshot, settings, [])
+    name, device = _device(snapshot, wanted)
+    out: list[Trace] = []
+    seen: set[tuple[str, str]] = set()
+    for state in question.claims:
+        for entry in state.claim.requests if state.claim else ():
+            for spec in entry.alternatives():
+                if settings.request and settings.request not in (entry.name, entry.result_name(spec)):
+                    continue
+                device_class = cycle.classes.get(spec.device_class)
+                owners = [
+                    (f"class {spec.device_class}, selector {index + 1}", expression)
+                    for index, expression in enumerate(device_class.selectors if device_class else ())
+                ]
+                owners += [
+                    (f'request "{entry.result_name(spec)}", selector {index + 1}', expression)
+                    for index, expression in enumerate(spec.selectors)
+                ]
+                for owner, expression in owners:
+                    if expression is None or (owner, expression) in seen:
+                        continue
+                    seen.add((owner, expression))
+                    out.append(_trace(cycle.selectors.program(expression), owner, expression, name, device))
+    return tuple(out)
+
+
+def _trace(program: Program | CompileError, owner: str, expression: str, name: str, device: Device) -> Trace:
+    text = " ".join(expression.split())
+    if isinstance(program, CompileError):
+        return Trace(name, owner, text, f"does not compile: {str(program).splitlines()[0]}", ())
+    try:
+        result = "true" if program.evaluate(device) else "false"
+    except EvaluationError as error:
+        result = f"error: {error}"
+    steps = tuple(
+        TraceStep(
+            offset=step.start,
+            text=" ".join(step.text.split()),
+            value=_outcome(step),
+            error=step.error is not None,
+            depth=step.depth,
+        )
+        for step in program.trace(device)
+    )
+    return Trace(name, owner, text, result, steps)
+
+
+def _outcome(step: TraceEntry) -> str:
+    if not step.outcomes:
+        return "not evaluated"
+    if step.error is not None:
+        return f"error: {step.error}"
+    more = f" (last of {step.count})" if step.count > 1 else ""
+    return show(step.value) + more
+
+
+def show(value: object, limit: int = 60) -> str:
+    """A CEL value as CEL writes it, cut at ``limit`` characters."""
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, str):
+        text = '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"'
+    elif isinstance(value, Mapping):
+        text = "{" + ", ".join(f"{show(key)}: {show(entry)}" for key, entry in value.items()) + "}"
+    elif isinstance(value, list | tuple):
+        text = "[" + ", ".join(show(entry) for entry in value) + "]"
+    else:
+        text = str(value)
+    return text if len(text) <= limit else text[: limit - 1] + "…"
+
+
+def _device(snapshot: Snapshot, wanted: str) -> tuple[str, Device]:
+    matching: dict[str, Device] = {}
+    names: list[str] = []
+    for entry in snapshot.slices:
+        for device in entry.devices:
+            full = f"{entry.driver}/{entry.pool.name}/{device.name}"
+            names.append(full)
+            if full == wanted or full.endswith(f"/{wanted}"):
+                matching[full] = device
+    if len(matching) == 1:
+        return next(iter(matching.items()))
+    if matching:
+        raise InputError(
+            f'"{wanted}" names {len(matching)} devices; write one of them in full: {", ".join(sorted(matching)[:3])}'
+        )
+    short = [name.split("/", 1)[1] for name in names] if wanted.count("/") == 1 else names
+    near = nearest(wanted, dict.fromkeys(short)) if len(names) < 20_000 else []
+    hint = f"; nearest: {', '.join(near)}" if near else ""
+    raise InputError(f'device "{wanted}" does not exist (write [driver/]pool/device){hint}')

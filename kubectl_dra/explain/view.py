@@ -1,0 +1,105 @@
+"""The cluster as one question sees it: eligible nodes, the pools they see, and every published device."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from kubectl_dra.allocation.attempt import Cycle
+from kubectl_dra.allocation.errors import AllocationError
+from kubectl_dra.allocation.pools import NodePools, Pool, gather, scope_matches
+from kubectl_dra.api.nodes import InvalidNodeSelector, Node
+from kubectl_dra.api.slices import Device, DeviceID, PoolID, ResourceSlice
+
+
+@dataclass(frozen=True, slots=True)
+class Published:
+    """A device of the newest generation of its pool, with the slice that publishes it."""
+
+    id: DeviceID
+    device: Device
+    slice: ResourceSlice
+
+    def on(self, node: Node) -> bool:
+        """Whether the device itself is usable on a node that sees its slice."""
+        if not self.slice.per_device_node_selection:
+            return True
+        try:
+            return scope_matches(self.device.scope, node)
+        except InvalidNodeSelector:
+            return False
+
+
+class View:
+    """Indexes for one question. ``ineligible`` maps a node's name to why the pod cannot run there."""
+
+    def __init__(self, cycle: Cycle, nodes: Sequence[Node], ineligible: Mapping[str, str]) -> None:
+        self.cycle = cycle
+        self.nodes = tuple(nodes)
+        self.ineligible = ineligible
+        self.node_by_name = {node.name: node for node in nodes}
+        self.pools: dict[str, NodePools] = {}
+        self.pool_error: AllocationError | None = None
+        self.slice_nodes: dict[str, list[str]] = {}
+        self.pool_seen: dict[PoolID, Pool] = {}
+        self.obsolete: dict[PoolID, list[str]] = {}
+        for node in nodes:
+            self._add(node)
+        self.newest: dict[PoolID, int] = {}
+        for entry in cycle.index.slices:
+            self.newest[entry.pool] = max(self.newest.get(entry.pool, 0), entry.generation)
+        self.published = tuple(
+            Published(DeviceID(*entry.pool, device.name), device, entry)
+            for entry in cycle.index.slices
+            if entry.generation == self.newest[entry.pool] or entry.name in self.slice_nodes
+            for device in entry.devices
+        )
+        self.by_slice: dict[str, list[Published]] = {}
+        for item in self.published:
+            self.by_slice.setdefault(item.slice.name, []).append(item)
+
+    def _add(self, node: Node) -> None:
+        try:
+            pools = gather(self.cycle.index, node, self.cycle.features, self.cycle.quirks)
+        except AllocationError as error:
+            self.pool_error = self.pool_error or error
+            return
+        self.pools[node.name] = pools
+        for pool in pools.pools:
+            known = self.pool_seen.get(pool.id)
+            if known is None or (known.usable and not pool.usable):
+                self.pool_seen[pool.id] = pool
+            for entry in pool.slices:
+                self.slice_nodes.setdefault(entry.name, []).append(node.name)
+        for pool_id in pools.obsolete:
+            self.obsolete.setdefault(pool_id, []).append(node.name)
+
+    def on_node(self, name: str) -> list[Published]:
+        """The devices of all pools, usable or not, that a node sees and that are meant for it."""
+        pools = self.pools.get(name)
+        if pools is None:
+            return []
+        node = self.node_by_name[name]
+        return [
+            item
+            for pool in pools.pools
+            for entry in pool.slices
+            for item in self.by_slice.get(entry.name, ())
+            if item.on(node)
+        ]
+
+    def nodes_of(self, item: Published) -> list[str]:
+        """The eligible nodes on which a device could be used, as far as its pool and scope go."""
+        return [name for name in self.slice_nodes.get(item.slice.name, ()) if item.on(self.node_by_name[name])]
+
+    def pool_usable(self, item: Published) -> bool:
+        """Whether the device's pool offers devices on the nodes that see it."""
+        pool = self.pool_seen.get(item.slice.pool)
+        return pool is not None and pool.usable
+
+    def drivers(self) -> dict[str, int]:
+        """The number of published devices per driver."""
+        counts: dict[str, int] = {}
+        for item in self.published:
+            counts[item.id.driver] = counts.get(item.id.driver, 0) + 1
+        return counts

@@ -1,0 +1,135 @@
+"""Which small change makes the allocation succeed, proved by running it again with the change."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from kubectl_dra.allocation.attempt import Attempt, Cycle, Verdict
+from kubectl_dra.allocation.features import Quirks
+from kubectl_dra.allocation.search import Budget
+from kubectl_dra.allocation.state import allocated_state
+from kubectl_dra.api.claims import Constraint, DeviceRequest, ResourceClaim
+from kubectl_dra.api.nodes import Node
+from kubectl_dra.api.slices import DeviceID
+from kubectl_dra.api.taints import DeviceToleration
+
+MAX_NODES = 200
+STEPS = 200_000
+
+
+@dataclass(frozen=True, slots=True)
+class Proof:
+    """A change under which the claims fit: the first node that then works, and the devices there."""
+
+    node: str
+    devices: tuple[str, ...]
+
+    def __str__(self) -> str:
+        shown = ", ".join(self.devices[:4]) + (f" and {len(self.devices) - 4} more" if len(self.devices) > 4 else "")
+        return f"then fits on {self.node}: {shown}" if shown else f"then fits on {self.node}"
+
+
+class WhatIf:
+    """Runs the allocation of one question again, with something changed."""
+
+    def __init__(
+        self,
+        cycle: Cycle,
+        claims: Sequence[ResourceClaim],
+        nodes: Sequence[Node],
+        all_claims: Iterable[ResourceClaim],
+    ) -> None:
+        self._cycle = cycle
+        self._claims = tuple(claims)
+        self._nodes = tuple(nodes)[:MAX_NODES]
+        self._all_claims = tuple(all_claims)
+
+    def with_claims(self, claims: Sequence[ResourceClaim]) -> Proof | None:
+        """The proof that other claims fit in the same cluster."""
+        return self._prove(self._fresh(self._cycle), claims)
+
+    def with_request(
+        self, claim: int, request: int, alternative: int, change: Callable[[DeviceRequest], DeviceRequest]
+    ) -> Proof | None:
+        """The proof that the claims fit when one request or subrequest is changed."""
+        claims = list(self._claims)
+        claims[claim] = _changed(claims[claim], request, alternative, change)
+        return self.with_claims(claims)
+
+    def without_constraint(self, claim: int, constraint: Constraint) -> Proof | None:
+        """The proof that the claims fit when a constraint is dropped."""
+        claims = list(self._claims)
+        kept = tuple(entry for entry in claims[claim].constraints if entry is not constraint)
+        claims[claim] = replace(claims[claim], constraints=kept)
+        return self.with_claims(claims)
+
+    def without_request(self, claim: int, request: int) -> Proof | None:
+        """The proof that the claims fit when one whole request is left out."""
+        claims = list(self._claims)
+        old = claims[claim]
+        kept = tuple(entry for index, entry in enumerate(old.requests) if index != request)
+        claims[claim] = replace(old, requests=kept)
+        return self.with_claims(claims)
+
+    def without_holders(self, holders: Iterable[ResourceClaim]) -> Proof | None:
+        """The proof that the claims fit when other claims give their devices back."""
+        gone = {id(holder) for holder in holders}
+        state = allocated_state((claim for claim in self._all_claims if id(claim) not in gone), self._cycle.features)
+        return self._prove(replace(self._fresh(self._cycle), state=state), self._claims)
+
+    def with_quirks(self, quirks: Quirks) -> Proof | None:
+        """The proof that the claims fit under an allocator with other defects."""
+        return self._prove(replace(self._fresh(self._cycle), quirks=quirks), self._claims)
+
+    def _prove(self, cycle: Cycle, claims: Sequence[ResourceClaim]) -> Proof | None:
+        for node in self._nodes:
+            attempt = cycle.attempt(node, claims, budget=Budget(max_steps=STEPS))
+            if attempt.verdict is Verdict.ALLOCATED:
+                return Proof(node.name, tuple(device_names(attempt)))
+        return None
+
+    @staticmethod
+    def _fresh(cycle: Cycle) -> Cycle:
+        return replace(cycle, available={})
+
+
+def device_names(attempt: Attempt) -> Iterator[str]:
+    """The devices of an allocation, in order, as ``driver/pool/device``."""
+    for result in attempt.results:
+        for device in result.devices:
+            yield str(DeviceID(device["driver"], device["pool"], device["device"]))
+
+
+def _changed(
+    claim: ResourceClaim, request: int, alternative: int, change: Callable[[DeviceRequest], DeviceRequest]
+) -> ResourceClaim:
+    requests = list(claim.requests)
+    old = requests[request]
+    if old.first_available:
+        subrequests = list(old.first_available)
+        subrequests[alternative] = change(subrequests[alternative])
+        requests[request] = replace(old, first_available=tuple(subrequests))
+    elif old.exactly is not None:
+        requests[request] = replace(old, exactly=change(old.exactly))
+    return replace(claim, requests=tuple(requests))
+
+
+def without_terms(
+    expressions: Sequence[str | None], terms: Sequence[Sequence[str]], selector: int, term: int
+) -> tuple[str | None, ...]:
+    """The selectors with one ``&&`` term left out; a selector without terms left is left out as well."""
+    out: list[str | None] = []
+    for index, expression in enumerate(expressions):
+        if index != selector:
+            out.append(expression)
+            continue
+        kept = [text for position, text in enumerate(terms[index]) if position != term]
+        if kept:
+            out.append(" && ".join(f"({text})" for text in kept))
+    return tuple(out)
+
+
+def tolerating(spec: DeviceRequest, tolerations: Iterable[DeviceToleration]) -> DeviceRequest:
+    """The request with tolerations added."""
+    return replace(spec, tolerations=(*spec.tolerations, *tolerations))

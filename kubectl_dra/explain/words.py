@@ -1,0 +1,125 @@
+"""Sentences of a diagnosis: the answer, what Kubernetes wrote, what was not seen, the next command."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from kubectl_dra.allocation.attempt import Attempt
+from kubectl_dra.allocation.attempt import Verdict as Outcome
+from kubectl_dra.cluster.snapshot import ABSENT, NOT_SERVED, Gap, Snapshot
+from kubectl_dra.explain.causes import claim as claim_causes
+from kubectl_dra.explain.causes import devices, pod, pools, request
+from kubectl_dra.explain.model import Cause, SchedulerWord, Verdict
+from kubectl_dra.explain.question import Question
+
+REASONS = (
+    "FailedScheduling",
+    "FailedResourceClaimCreation",
+    "FailedPrepareDynamicResources",
+    "DeviceTaintManagerEviction",
+    "BindingConditionsPending",
+)
+
+
+def answer(
+    question: Question,
+    verdict: Verdict,
+    causes: Sequence[Cause],
+    undetermined: Sequence[str],
+    attempts: Mapping[str, Attempt],
+) -> str:
+    """The answer in one sentence."""
+    subject = f"{'Pod' if question.kind == 'pod' else 'Claim'} {question.namespace}/{question.name}"
+    if verdict is Verdict.UNDETERMINED:
+        return f"{subject}: undetermined: {undetermined[0] if undetermined else 'the search did not end in time'}."
+    if verdict is Verdict.ALLOCATED:
+        return _allocated(subject, question)
+    if verdict is Verdict.ALLOCATABLE:
+        nodes = [name for name, attempt in attempts.items() if attempt.verdict is Outcome.ALLOCATED]
+        if not question.claims:
+            return f"{subject} uses no resource claims: devices do not keep it pending."
+        if not nodes:
+            return f"{subject} can be scheduled: its claims are allocated already."
+        return f"{subject} can be scheduled: its claims fit on {count(len(nodes), 'node')} ({some(nodes)})."
+    more = f" (and {count(len(causes) - 1, 'further cause')})" if len(causes) > 1 else ""
+    verb = "cannot be scheduled" if question.kind == "pod" else "cannot be allocated"
+    return f"{subject} {verb}: {causes[0].summary if causes else 'no reason found'}{more}."
+
+
+def _allocated(subject: str, question: Question) -> str:
+    held = [
+        str(result.device)
+        for state in question.claims
+        if state.claim is not None and state.claim.allocation is not None
+        for result in state.claim.allocation.results
+    ]
+    where = f" on node {question.pod.node_name}" if question.pod is not None and question.pod.node_name else ""
+    return f"{subject} is allocated{where}: {some(held) or 'no devices needed'}."
+
+
+def scheduler_words(question: Question, snapshot: Snapshot) -> Iterator[SchedulerWord]:
+    """What the pod's conditions and events say."""
+    if question.pod is None:
+        return
+    condition = question.pod.condition("PodScheduled")
+    if condition is not None and condition.status == "False":
+        yield SchedulerWord(
+            "condition PodScheduled", condition.reason, condition.message, condition.last_transition_time
+        )
+    for event in snapshot.events_about("Pod", question.namespace, question.pod.metadata.name):
+        if event.reason in REASONS and not (condition and event.message == condition.message):
+            yield SchedulerWord("event", event.reason, event.message, event.last)
+
+
+# Kinds whose absence from a saved snapshot says nothing: most clusters or questions do without them.
+_OPTIONAL = frozenset(("ResourceClaimTemplate", "DeviceTaintRule", "Namespace", "ResourceQuota", "Event"))
+
+
+def gap(missing: Gap) -> str:
+    """What could not be read, and why."""
+    where = f" in namespace {missing.namespace}" if missing.namespace else ""
+    if missing.reason == ABSENT:
+        return f"no {missing.kind} in the snapshot"
+    detail = f": {missing.detail}" if missing.detail else ""
+    return f"{missing.kind}{where}: {missing.reason}{detail}"
+
+
+def gap_notes(snapshot: Snapshot) -> Iterator[str]:
+    """What was not seen and may matter."""
+    for missing in snapshot.gaps:
+        if missing.reason == ABSENT and missing.kind in _OPTIONAL:
+            continue
+        if missing.reason == NOT_SERVED and missing.kind == "DeviceTaintRule":
+            continue
+        yield f"not seen: {gap(missing)}"
+    yield from snapshot.notes
+
+
+def next_command(question: Question, verdict: Verdict, causes: Sequence[Cause]) -> str:
+    """The command that helps next; empty where there is none."""
+    target = f"{question.kind}/{question.name} -n {question.namespace}"
+    if verdict is Verdict.ALLOCATABLE and question.kind == "pod":
+        return f"kubectl describe pod -n {question.namespace} {question.name}"
+    if not causes:
+        return ""
+    kind = causes[0].kind
+    if kind in pod.KINDS or kind in claim_causes.KINDS:
+        return f"kubectl describe pod -n {question.namespace} {question.name}"
+    if kind is request.CLASS_MISSING:
+        return "kubectl get deviceclasses"
+    if kind in pools.KINDS:
+        return "kubectl get resourceslices"
+    if kind in devices.KINDS or kind in request.KINDS:
+        return f"kubectl dra explain {target} --devices"
+    return ""
+
+
+def count(number: int, noun: str) -> str:
+    """``1 node``, ``2 nodes``."""
+    return f"{number} {noun}" if number == 1 else f"{number:,} {noun}s"
+
+
+def some(names: Sequence[str], limit: int = 4) -> str:
+    """The first names, and how many more there are."""
+    shown = ", ".join(names[:limit])
+    return shown + (f" and {len(names) - limit:,} more" if len(names) > limit else "")

@@ -1,0 +1,77 @@
+"""The Kubernetes objects of documents: Lists unpacked, each object with where it is written."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any, NamedTuple
+
+from kubectl_dra.errors import InputError
+from kubectl_dra.manifests.documents import Document, Path
+
+
+class ManifestObject(NamedTuple):
+    """An object with apiVersion and kind; ``path`` leads to it inside the document (a List's item)."""
+
+    object: dict[str, Any]
+    document: Document
+    path: Path = ()
+
+    @property
+    def api_version(self) -> str:
+        return str(self.object["apiVersion"])
+
+    @property
+    def kind(self) -> str:
+        return str(self.object["kind"])
+
+    def place(self) -> str:
+        """``FILE:LINE`` where the object begins; for an item of a List, also which one."""
+        if not self.path:
+            return f"{self.document.name}:{self.document.line}"
+        index = self.path[-1]
+        return f"{self.document.name}:{self.document.line} (item {index})"
+
+
+def is_object(raw: Any) -> bool:
+    """Whether it has the apiVersion and kind that every Kubernetes object has."""
+    return (
+        isinstance(raw, dict)
+        and isinstance(raw.get("apiVersion"), str)
+        and isinstance(raw.get("kind"), str)
+        and bool(raw["apiVersion"])
+        and bool(raw["kind"])
+    )
+
+
+def objects(documents: Iterable[Document]) -> Iterator[ManifestObject]:
+    """Every object, in order. Items of a List of one kind (``PodList``) get its apiVersion and kind.
+
+    Raises:
+        InputError: a document that is no Kubernetes object, or a List whose items are none.
+    """
+    for document in documents:
+        if not is_object(document.object):
+            missing = "apiVersion" if not _text(document.object.get("apiVersion")) else "kind"
+            raise InputError(f"{document.name}:{document.line}: not a Kubernetes object: it has no {missing}")
+        yield from _unpacked(document.object, document, ())
+
+
+def _unpacked(raw: dict[str, Any], document: Document, path: Path) -> Iterator[ManifestObject]:
+    kind, items = raw["kind"], raw.get("items")
+    if not kind.endswith("List") or "items" not in raw or "spec" in raw:
+        yield ManifestObject(raw, document, path)
+        return
+    if items is not None and not isinstance(items, list):
+        raise InputError(f"{document.place((*path, 'items'))}: items of a {kind} must be a list")
+    item_kind, api_version = kind.removesuffix("List"), raw["apiVersion"]
+    for index, item in enumerate(items or ()):
+        at = (*path, "items", index)
+        if item_kind and isinstance(item, dict) and "kind" not in item:
+            item = {"apiVersion": api_version, "kind": item_kind, **item}
+        if not is_object(item):
+            raise InputError(f"{document.place(at)}: item {index} of the {kind} has no apiVersion and kind")
+        yield from _unpacked(item, document, at)
+
+
+def _text(value: Any) -> bool:
+    return isinstance(value, str) and bool(value)

@@ -1,0 +1,98 @@
+"""The text of one input: decoded once, with line numbers by offset."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from typing import Final, NamedTuple
+
+from kubectl_dra.errors import InputError
+
+_LINE_END = re.compile(r"\r\n|\n|\r")
+_BOMS: Final = (
+    (b"\xef\xbb\xbf", "utf-8"),
+    (b"\xff\xfe\x00\x00", "utf-32-le"),
+    (b"\x00\x00\xfe\xff", "utf-32-be"),
+    (b"\xff\xfe", "utf-16-le"),
+    (b"\xfe\xff", "utf-16-be"),
+)
+# Of the control characters YAML and JSON texts hold only tab, line feed, carriage return and next line.
+_BINARY = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
+
+
+class Position(NamedTuple):
+    """A span of the text. Lines and columns count from 1, in characters; offsets count from 0.
+
+    ``end_line`` and ``end_column`` are the place just behind the last character, as ``end_offset`` is.
+    """
+
+    line: int
+    column: int
+    end_line: int
+    end_column: int
+    offset: int
+    end_offset: int
+
+
+class Source:
+    """A named text. Offsets are into ``text``, which is without ``bom``; line ends are kept as they are."""
+
+    __slots__ = ("_line_starts", "bom", "encoding", "name", "text")
+
+    def __init__(self, name: str, text: str, encoding: str = "utf-8", bom: bytes = b"") -> None:
+        self.name: Final = name
+        self.text: Final = text
+        self.encoding: Final = encoding
+        self.bom: Final = bom
+        self._line_starts: list[int] | None = None
+
+    def place(self, offset: int) -> tuple[int, int]:
+        """Line and column of an offset, both from 1."""
+        starts = self._line_starts
+        if starts is None:
+            starts = self._line_starts = [0, *(match.end() for match in _LINE_END.finditer(self.text))]
+        line = bisect_right(starts, offset)
+        return line, offset - starts[line - 1] + 1
+
+    def span(self, start: int, end: int) -> Position:
+        """The position of ``text[start:end]``."""
+        return Position(*self.place(start), *self.place(end), start, end)
+
+    def encode(self, text: str) -> bytes:
+        """Bytes of a text in the encoding, and with the byte order mark, that this input had."""
+        return self.bom + text.encode(self.encoding)
+
+
+def decode(data: bytes | str, name: str) -> Source:
+    """Decodes UTF-8, or UTF-16 or UTF-32 that say so by a byte order mark or by their zero bytes.
+
+    Raises:
+        InputError: the bytes are not text.
+    """
+    if isinstance(data, str):
+        marked = data.startswith("\ufeff")
+        return Source(name, data[marked:], bom="\ufeff".encode() if marked else b"")
+    bom, encoding = next((entry for entry in _BOMS if data.startswith(entry[0])), (b"", _guessed(data)))
+    try:
+        text = data.decode(encoding) if not bom else data[len(bom) :].decode(encoding)
+    except UnicodeDecodeError as error:
+        raise InputError(f"{name}: not a text file: byte {error.start + len(bom)} is not {encoding.upper()}") from None
+    return Source(name, text, encoding, bom)
+
+
+def _guessed(data: bytes) -> str:
+    if len(data) >= 2 and data[0] and not data[1]:
+        return "utf-16-le"
+    if len(data) >= 2 and not data[0] and data[1]:
+        return "utf-16-be"
+    return "utf-8"
+
+
+def check_text(source: Source) -> None:
+    """Raises InputError where the text has a control character, as binary data does but YAML cannot."""
+    found = _BINARY.search(source.text)
+    if found is not None:
+        line, column = source.place(found.start())
+        raise InputError(
+            f"{source.name}:{line}:{column}: not a text file: it holds the control character U+{ord(found.group()):04X}"
+        )

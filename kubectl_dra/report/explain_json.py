@@ -1,0 +1,90 @@
+"""A diagnosis as JSON or YAML, in the shape of ``schemas/explain.json``."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import fields, is_dataclass
+from enum import Enum
+from typing import Any, TextIO
+
+from kubectl_dra.explain.model import SCHEMA_VERSION, CauseKind, Diagnosis
+
+
+def to_json(diagnoses: Sequence[Diagnosis]) -> dict[str, Any]:
+    """One Diagnosis, or a DiagnosisList where a manifest holds several subjects."""
+    items = [_diagnosis(diagnosis) for diagnosis in diagnoses]
+    if len(items) == 1:
+        return {"schemaVersion": SCHEMA_VERSION, "kind": "Diagnosis", **items[0]}
+    return {"schemaVersion": SCHEMA_VERSION, "kind": "DiagnosisList", "items": items}
+
+
+def write(result: Mapping[str, Any], output: str, stream: TextIO) -> None:
+    """Writes a result as ``json`` or ``yaml``."""
+    if output == "json":
+        json.dump(result, stream, indent=2, ensure_ascii=False)
+        stream.write("\n")
+        return
+    import yaml
+
+    yaml.safe_dump(dict(result), stream, sort_keys=False, allow_unicode=True, width=110)
+
+
+def _diagnosis(diagnosis: Diagnosis) -> dict[str, Any]:
+    out: dict[str, Any] = {
+        "subject": {"kind": diagnosis.kind, "namespace": diagnosis.namespace, "name": diagnosis.name},
+        "verdict": diagnosis.verdict.value,
+        "exitCode": diagnosis.verdict.exit_code,
+        "answer": diagnosis.answer,
+        "assumed": {
+            "kubernetesVersion": diagnosis.release,
+            "source": diagnosis.release_source,
+            "featureGates": list(diagnosis.gates),
+        },
+    }
+    for name in ("causes", "claims", "nodes", "placements", "scheduler", "notes"):
+        out[name] = _plain(getattr(diagnosis, name))
+    if diagnosis.traces:
+        out["traces"] = _plain(diagnosis.traces)
+    if diagnosis.second_opinion is not None:
+        out["secondOpinion"] = _plain(diagnosis.second_opinion)
+    if diagnosis.next_command:
+        out["next"] = diagnosis.next_command
+    return out
+
+
+_PAIRS = {
+    "values": ("value", "devices"),
+    "details": ("reason", "devices"),
+    "reasons": ("reason", "evaluations"),
+}
+
+
+def _plain(value: Any, name: str = "") -> Any:
+    if isinstance(value, CauseKind):
+        return {"code": value.code, "title": value.title}
+    if isinstance(value, Enum):
+        return value.value
+    if is_dataclass(value) and not isinstance(value, type):
+        return {
+            _camel(entry.name): _plain(getattr(value, entry.name), entry.name)
+            for entry in fields(value)
+            if getattr(value, entry.name) not in ("", None, ()) or entry.name in _KEPT
+        }
+    if isinstance(value, tuple):
+        if name in _PAIRS:
+            first, second = _PAIRS[name]
+            return [{first: one, second: two} for one, two in value]
+        if name == "devices" and value and isinstance(value[0], tuple):
+            return [{"claim": claim, "request": request, "device": device} for claim, request, device in value]
+        return [_plain(entry) for entry in value]
+    return value
+
+
+# Written even when empty: readers should not have to guess what is always there.
+_KEPT = frozenset(("evidence", "funnels", "stages", "nodes", "steps", "value", "message", "differ"))
+
+
+def _camel(name: str) -> str:
+    head, *rest = name.split("_")
+    return head + "".join(part.capitalize() for part in rest)

@@ -1,0 +1,201 @@
+"""A diagnosis as text: the answer first, the evidence under it, the next command last."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TextIO
+
+from kubectl_dra.explain.model import (
+    Cause,
+    ClaimReport,
+    Diagnosis,
+    Funnel,
+    NodeGroup,
+    Observation,
+    SecondOpinion,
+    Stage,
+    Trace,
+    Verdict,
+)
+from kubectl_dra.report.paint import Painter
+
+MAX_PLACEMENTS = 3
+MAX_VALUES = 6
+MAX_DEVICES = 200
+_STYLES = {
+    Verdict.ALLOCATED: "bold green",
+    Verdict.ALLOCATABLE: "bold green",
+    Verdict.NOT_ALLOCATABLE: "bold red",
+    Verdict.UNDETERMINED: "bold yellow",
+}
+
+
+def write_text(diagnoses: Sequence[Diagnosis], color: str = "auto", stream: TextIO | None = None) -> None:
+    """Writes diagnoses, an empty line between two."""
+    painter = Painter(stream, color)
+    for index, diagnosis in enumerate(diagnoses):
+        if index:
+            painter.write("")
+        _diagnosis(painter, diagnosis)
+
+
+def _diagnosis(out: Painter, diagnosis: Diagnosis) -> None:
+    out.paragraph(diagnosis.answer, style=_STYLES[diagnosis.verdict])
+    if diagnosis.causes:
+        out.write("")
+        out.write(("Why", "bold"))
+        for number, cause in enumerate(diagnosis.causes, 1):
+            _cause(out, number, cause)
+    for claim in diagnosis.claims:
+        _claim(out, claim)
+    for trace in diagnosis.traces:
+        _trace(out, trace)
+    if diagnosis.second_opinion is not None:
+        _second_opinion(out, diagnosis.second_opinion)
+    _nodes(out, diagnosis)
+    if diagnosis.scheduler:
+        out.write("")
+        out.write(("Kubernetes says", "bold"))
+        for word in diagnosis.scheduler:
+            when = f" at {word.time}" if word.time else ""
+            out.paragraph(f"{word.source} {word.reason}{when}: {word.message}", indent="    ", first="  ")
+    out.write("")
+    out.write(("Notes", "bold"))
+    source = f" ({diagnosis.release_source})" if diagnosis.release_source else ""
+    out.paragraph(f"Kubernetes {diagnosis.release} with its feature gates{source}", indent="    ", first="  - ")
+    for note in diagnosis.notes:
+        out.paragraph(note, indent="    ", first="  - ")
+    if diagnosis.next_command:
+        out.write("")
+        out.write(("Next: ", "bold"), diagnosis.next_command)
+
+
+def _cause(out: Painter, number: int, cause: Cause) -> None:
+    where = ", ".join(
+        part
+        for part in (
+            f"claim {cause.claim}" if cause.claim else "",
+            f'request "{cause.request}"' if cause.request else "",
+        )
+        if part
+    )
+    out.write(f"  {number}. ", (cause.kind.code, "cyan"), f"  {cause.kind.title}" + (f" ({where})" if where else ""))
+    if number > 1:
+        out.paragraph(cause.summary, indent="     ")
+    for evidence in cause.evidence:
+        out.paragraph(f"{evidence.object} · {evidence.field}: {evidence.value}", indent="       ", first="     ")
+    if cause.fix:
+        fix = cause.fix + (f" Proved: {cause.proved}." if cause.proved else "")
+        out.paragraph(f"Fix: {fix}", indent="          ", first="     ", style="green")
+
+
+def _claim(out: Painter, claim: ClaimReport) -> None:
+    origin = f", from template {claim.template}" if claim.template else ""
+    name = claim.claim or f'entry "{claim.entry}"'
+    out.write("")
+    out.write((f"Claim {name}", "bold"), f" ({claim.state}{origin})")
+    for device in claim.devices:
+        out.write(f"  {device}")
+    if claim.nodes:
+        out.write(f"  usable on: {claim.nodes}")
+    for funnel in claim.funnels:
+        _funnel(out, funnel)
+
+
+def _funnel(out: Painter, funnel: Funnel) -> None:
+    amount = "all devices" if funnel.mode == "All" else str(funnel.needed)
+    out.write("  ", (f'request "{funnel.request}"', "bold"), f": {amount} of class {funnel.device_class}")
+    width = len(f"{max((stage.passed for stage in funnel.stages), default=0):,}")
+    for stage in funnel.stages:
+        _stage(out, stage, width)
+    if funnel.best_node:
+        out.write(f"    most on one node: {funnel.best_count} on {funnel.best_node}")
+    for line in funnel.devices[:MAX_DEVICES]:
+        mark = ("✓", "green") if line.stage == "usable" else ("✗", "red")
+        out.write(
+            "      ",
+            mark,
+            f" {line.device}  ({line.nodes})" + (f"  {line.stage}: {line.reason}" if line.reason else ""),
+        )
+    if len(funnel.devices) > MAX_DEVICES:
+        out.write(f"      … {len(funnel.devices) - MAX_DEVICES:,} more devices (all of them with -o json)")
+
+
+def _stage(out: Painter, stage: Stage, width: int) -> None:
+    number = f"{stage.passed:,}".rjust(width)
+    style = "red" if not stage.passed else ("yellow" if stage.failed else "")
+    mark = ("✗ ", "red") if not stage.passed and stage.failed else "  "
+    text = f"  {stage.label}"
+    if stage.expression:
+        text += f": {stage.expression}"
+    lost = f"  (-{stage.failed:,})" if stage.failed else ""
+    indent = " " * (width + 6)
+    lines = f"{text}{lost}"
+    out.write("    ", mark, (number, style), lines)
+    for reason, count in stage.details:
+        out.paragraph(f"{count:,} × {reason}", indent=indent + "      ", first=indent + "    ", style="dim")
+    if stage.error is not None:
+        place = f" at column {stage.error.position.column}" if stage.error.position else ""
+        line = f" of line {stage.error.position.line}" if stage.error.position and stage.error.position.line > 1 else ""
+        out.paragraph(
+            f"error on {stage.error.count:,}: {stage.error.message}{place}{line}, for instance on {stage.error.device}",
+            indent=indent + "      ",
+            first=indent + "    ",
+            style="red",
+        )
+    for seen in stage.observations:
+        out.paragraph(_observation(seen), indent=indent + "      ", first=indent + "    ", style="dim")
+
+
+def _observation(seen: Observation) -> str:
+    total = sum(count for _, count in seen.values)
+    parts = [
+        f"absent on {count:,} of {total:,}" if value is None else f"{value} on {count:,}"
+        for value, count in seen.values[:MAX_VALUES]
+    ]
+    more = len(seen.values) - MAX_VALUES
+    return f"they have {seen.name}: {', '.join(parts)}" + (f", and {more:,} other values" if more > 0 else "")
+
+
+def _nodes(out: Painter, diagnosis: Diagnosis) -> None:
+    if not diagnosis.nodes:
+        return
+    out.write("")
+    out.write(("Nodes", "bold"))
+    for group in diagnosis.nodes:
+        _group(out, group)
+    for placement in diagnosis.placements[:MAX_PLACEMENTS]:
+        devices = ", ".join(f"{request}: {device}" for _, request, device in placement.devices)
+        if devices:
+            out.paragraph(f"{placement.node} would give {devices}", indent="      ", first="    ")
+
+
+def _group(out: Painter, group: NodeGroup) -> None:
+    style = {"allocated": "green", "error": "red", "rejected": "yellow"}.get(group.outcome, "dim")
+    count = f"{len(group.nodes):,} node" + ("" if len(group.nodes) == 1 else "s")
+    names = ", ".join(group.nodes[:6]) + (f" and {len(group.nodes) - 6:,} more" if len(group.nodes) > 6 else "")
+    word = {"allocated": "fits", "not-eligible": "not eligible"}.get(group.outcome, group.outcome)
+    out.paragraph(f"{count} {word} ({names}): {group.reason}", indent="      ", first="  ", style=style)
+
+
+def _trace(out: Painter, trace: Trace) -> None:
+    out.write("")
+    out.write(("Trace ", "bold"), f"of {trace.owner} on {trace.device}: {trace.result}")
+    out.paragraph(trace.expression, indent="  ")
+    width = max((len(step.value) for step in trace.steps), default=0)
+    for step in trace.steps:
+        style = "red" if step.error else ""
+        out.write("    ", (step.value.ljust(min(width, 40)), style), f"  {'  ' * step.depth}{step.text}")
+
+
+def _second_opinion(out: Painter, opinion: SecondOpinion) -> None:
+    out.write("")
+    out.write(
+        ("Second opinion (cel-python): ", "bold"),
+        f"{opinion.agree:,} evaluations agree, {len(opinion.differ):,} differ, "
+        f"{opinion.not_comparable:,} could not be compared",
+    )
+    for line in opinion.differ[:10]:
+        out.paragraph(line, indent="    ", first="  differs: ", style="red")
+    for reason, count in opinion.reasons:
+        out.paragraph(f"{count:,} not compared: {reason}", indent="    ", first="  ")

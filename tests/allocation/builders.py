@@ -1,0 +1,189 @@
+"""Small clusters for tests: slices, classes and claims in their API shape, few words each."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from kubectl_dra.allocation.attempt import Attempt, Cycle, Verdict
+from kubectl_dra.allocation.features import Features, Quirks
+from kubectl_dra.allocation.pools import SliceIndex
+from kubectl_dra.allocation.selection import Selectors
+from kubectl_dra.allocation.state import allocated_state
+from kubectl_dra.api.claims import ResourceClaim
+from kubectl_dra.api.classes import DeviceClass
+from kubectl_dra.api.nodes import Node
+from kubectl_dra.api.slices import ResourceSlice
+from kubectl_dra.api.versions import default_features, parse_release
+from kubectl_dra.cel import Environment
+
+JSON = dict[str, Any]
+CLASS = 'device.driver == "d"'
+
+
+def device(
+    name: str,
+    *,
+    a: object = None,
+    attributes: Mapping[str, JSON] | None = None,
+    m: object = None,
+    capacity: Mapping[str, JSON] | None = None,
+    multi: bool = False,
+    consumes: Mapping[str, object] | None = None,
+    taint: str = "",
+    **fields: Any,
+) -> JSON:
+    """A device: ``a`` a string attribute, ``m`` a capacity, ``consumes`` {"set.counter": amount}."""
+    out: JSON = {"name": name, **fields}
+    table = dict(attributes or {})
+    if a is not None:
+        table["a"] = {"string": a}
+    if table:
+        out["attributes"] = table
+    caps = dict(capacity or {})
+    if m is not None:
+        caps["m"] = {"value": str(m)}
+    if caps:
+        out["capacity"] = caps
+    if multi:
+        out["allowMultipleAllocations"] = True
+    if consumes:
+        sets: dict[str, JSON] = {}
+        for key, amount in consumes.items():
+            counter_set, counter = key.split(".")
+            sets.setdefault(counter_set, {})[counter] = {"value": str(amount)}
+        out["consumesCounters"] = [{"counterSet": name, "counters": counters} for name, counters in sets.items()]
+    if taint:
+        key, effect = taint.split(":")
+        name_part, _, value = key.partition("=")
+        out["taints"] = [{"key": name_part, "value": value, "effect": effect}]
+    return out
+
+
+def slice_of(
+    *devices: JSON,
+    pool: str = "p",
+    driver: str = "d",
+    node: str = "n1",
+    name: str = "",
+    generation: int = 1,
+    count: int = 1,
+    counters: Mapping[str, object] | None = None,
+    **spec: Any,
+) -> ResourceSlice:
+    """A slice of devices, or of shared counters ({"set.counter": amount})."""
+    body: JSON = {"driver": driver, "pool": {"name": pool, "generation": generation, "resourceSliceCount": count}}
+    if not {"nodeSelector", "allNodes", "perDeviceNodeSelection"} & spec.keys():
+        body["nodeName"] = node
+    body.update(spec)
+    if counters is not None:
+        sets: dict[str, JSON] = {}
+        for key, amount in counters.items():
+            counter_set, counter = key.split(".")
+            sets.setdefault(counter_set, {})[counter] = {"value": str(amount)}
+        body["sharedCounters"] = [{"name": key, "counters": value} for key, value in sets.items()]
+    else:
+        body["devices"] = list(devices)
+    return ResourceSlice.from_json({"metadata": {"name": name or f"{driver}-{pool}-{node}"}, "spec": body})
+
+
+def request(name: str = "r", **fields: Any) -> JSON:
+    """An exact request of class ``c``; ``selector`` is CEL, ``m`` a capacity request."""
+    return {"name": name, "exactly": _fields(fields)}
+
+
+def first_available(name: str, *subrequests: JSON) -> JSON:
+    """A prioritized list."""
+    return {"name": name, "firstAvailable": list(subrequests)}
+
+
+def sub(name: str, **fields: Any) -> JSON:
+    """A subrequest."""
+    return {"name": name, **_fields(fields)}
+
+
+def _fields(fields: dict[str, Any]) -> JSON:
+    out: JSON = {"deviceClassName": fields.pop("class_name", "c")}
+    if (selector := fields.pop("selector", None)) is not None:
+        out["selectors"] = [{"cel": {"expression": selector}}]
+    if (m := fields.pop("m", None)) is not None:
+        out["capacity"] = {"requests": {"m": str(m)}}
+    if fields.pop("all", False):
+        out["allocationMode"] = "All"
+    if fields.pop("admin", False):
+        out["adminAccess"] = True
+    out.update(fields)
+    return out
+
+
+def claim(
+    *requests: JSON, name: str = "claim", constraints: Sequence[JSON] = (), config: Sequence[JSON] = ()
+) -> ResourceClaim:
+    """An unallocated claim in namespace ``default``."""
+    spec: JSON = {"devices": {"requests": list(requests), "constraints": list(constraints), "config": list(config)}}
+    return ResourceClaim.from_json({"metadata": {"name": name, "namespace": "default"}, "spec": spec})
+
+
+def held(*devices: str, name: str = "holder", driver: str = "d", pool: str = "p", **result: Any) -> ResourceClaim:
+    """A claim that holds devices of pool ``p``; ``shareID`` and ``consumedCapacity`` go to each result."""
+    results = [{"request": "r", "driver": driver, "pool": pool, "device": entry, **result} for entry in devices]
+    return ResourceClaim.from_json(
+        {
+            "metadata": {"name": name, "namespace": "default"},
+            "status": {"allocation": {"devices": {"results": results}}},
+        }
+    )
+
+
+def cycle(
+    slices: Sequence[ResourceSlice],
+    *,
+    allocated: Sequence[ResourceClaim] = (),
+    classes: Mapping[str, Sequence[str]] | None = None,
+    features: Features | None = None,
+    quirks: Quirks | None = None,
+    class_config: Sequence[JSON] = (),
+) -> Cycle:
+    """A scheduling cycle; classes are name to selectors, by default ``c`` for driver ``d``."""
+    features = features or Features()
+    table = {"c": (CLASS,)} if classes is None else classes
+    return Cycle(
+        index=SliceIndex(slices),
+        classes={
+            name: DeviceClass.from_json(
+                {
+                    "metadata": {"name": name},
+                    "spec": {
+                        "selectors": [{"cel": {"expression": text}} for text in selectors],
+                        "config": list(class_config),
+                    },
+                }
+            )
+            for name, selectors in table.items()
+        },
+        state=allocated_state(allocated, features),
+        selectors=Selectors(
+            Environment.for_release("1.36", features=default_features(parse_release("1.36")), stored=True)
+        ),
+        features=features,
+        quirks=quirks or Quirks(),
+    )
+
+
+def picked(attempt: Attempt) -> list[str] | None:
+    """The device names of all results in order, None where nothing was found; raises on an error."""
+    if attempt.verdict is Verdict.ALLOCATED:
+        return [entry["device"] for result in attempt.results for entry in result.devices]
+    assert attempt.verdict is Verdict.REJECTED, attempt.message
+    return None
+
+
+def allocate(
+    slices: Sequence[ResourceSlice],
+    *claims: ResourceClaim,
+    node: str = "n1",
+    labels: Mapping[str, str] | None = None,
+    **options: Any,
+) -> Attempt:
+    """One attempt on one node."""
+    return cycle(slices, **options).attempt(Node(name=node, labels=labels or {}), list(claims))

@@ -1,0 +1,66 @@
+from __future__ import annotations
+
+import pytest
+
+from kubectl_dra.api.nodes import InvalidNodeSelector, Node, NodeSelector, Requirement, requirement_matches
+
+LABELS = {"zone": "a", "gpus": "8", "huge": "9223372036854775808", "word": "x"}
+
+
+@pytest.mark.parametrize(
+    ("key", "operator", "values", "expected"),
+    [
+        ("zone", "In", ("a", "b"), True),
+        ("zone", "In", ("b",), False),
+        ("none", "In", ("a",), False),
+        ("zone", "NotIn", ("b",), True),
+        ("none", "NotIn", ("a",), True),
+        ("zone", "NotIn", ("a",), False),
+        ("zone", "Exists", (), True),
+        ("none", "Exists", (), False),
+        ("none", "DoesNotExist", (), True),
+        ("gpus", "Gt", ("7",), True),
+        ("gpus", "Gt", ("8",), False),
+        ("gpus", "Lt", ("9",), True),
+        ("none", "Lt", ("9",), False),
+        ("word", "Gt", ("1",), False),
+        ("huge", "Gt", ("1",), False),
+    ],
+)
+def test_requirement(key: str, operator: str, values: tuple[str, ...], expected: bool) -> None:
+    assert requirement_matches(Requirement(key, operator, values), LABELS) is expected
+
+
+@pytest.mark.parametrize(
+    ("operator", "values"),
+    [("In", ()), ("NotIn", ()), ("Exists", ("a",)), ("Gt", ("a",)), ("Lt", ("1", "2")), ("Like", ("a",))],
+)
+def test_requirement_the_scheduler_cannot_parse(operator: str, values: tuple[str, ...]) -> None:
+    with pytest.raises(InvalidNodeSelector):
+        requirement_matches(Requirement("zone", operator, values), LABELS)
+
+
+def test_selector_terms() -> None:
+    node = Node("n1", LABELS)
+    by_name = {"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["n1"]}]}
+    by_zone = {"matchExpressions": [{"key": "zone", "operator": "In", "values": ["b"]}]}
+    assert NodeSelector.from_json({"nodeSelectorTerms": [by_name]}).matches(node)
+    assert not NodeSelector.from_json({"nodeSelectorTerms": [by_zone]}).matches(node)
+    assert NodeSelector.from_json({"nodeSelectorTerms": [by_zone, by_name]}).matches(node)
+    assert not NodeSelector.from_json({"nodeSelectorTerms": [{**by_zone, **by_name}]}).matches(node)
+    # A term without requirements selects nothing.
+    assert not NodeSelector.from_json({"nodeSelectorTerms": [{}]}).matches(node)
+    assert not NodeSelector.from_json({}).matches(node)
+
+
+def test_node_from_json() -> None:
+    node = Node.from_json(
+        {
+            "metadata": {"name": "n", "labels": {"a": "b"}},
+            "spec": {"unschedulable": True, "taints": [{"key": "k", "effect": "NoSchedule"}]},
+            "status": {"conditions": [{"type": "Ready", "status": "Unknown"}], "allocatable": {"cpu": "4"}},
+        }
+    )
+    assert (node.name, node.unschedulable, node.ready) == ("n", True, False)
+    assert [str(taint) for taint in node.taints] == ["k:NoSchedule"]
+    assert Node.from_json({"metadata": {"name": "n"}}).ready is None

@@ -1,0 +1,150 @@
+from __future__ import annotations
+
+import json
+import os
+import stat
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kubectl_dra.cluster.kubeconfig import Connection, ConnectionOptions, connect
+from kubectl_dra.errors import ClusterError
+from tests.cluster.server import kubeconfig
+
+
+@pytest.fixture(autouse=True)
+def _nobody(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    for name in ("KUBECONFIG", "KUBERNETES_SERVICE_HOST", "KUBERNETES_SERVICE_PORT"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+
+
+def _write(path: Path, content: Any) -> str:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(content if isinstance(content, str) else json.dumps(content))
+    return str(path)
+
+
+def _host(connection: Connection) -> str:
+    return str(connection.configuration.host)
+
+
+def _token(connection: Connection) -> str:
+    return str(next(iter(connection.configuration.auth_settings().values()))["value"])
+
+
+def test_home_and_flags(tmp_path: Path) -> None:
+    _write(tmp_path / "home" / ".kube" / "config", kubeconfig("https://one", {"token": "t"}))
+    found = connect(ConnectionOptions())
+    assert (_host(found), found.context, found.namespace, _token(found)) == ("https://one", "test", "team", "Bearer t")
+    found = connect(ConnectionOptions(server="https://two/", namespace="mine", token="x"))
+    assert (_host(found), found.namespace, _token(found)) == ("https://two", "mine", "Bearer x")
+    flags = ConnectionOptions(insecure_skip_tls_verify=True, tls_server_name="name")
+    assert connect(flags).configuration.verify_ssl is False
+    assert connect(flags).configuration.tls_server_name == "name"
+
+
+def test_several_files_the_first_wins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    one = kubeconfig("https://one", {"token": "1"}, name="first")
+    two = kubeconfig("https://two", {"token": "2"}, name="second")
+    two["clusters"].append({"name": "d", "cluster": {"server": "https://three"}})
+    two["users"].append({"name": "v", "user": {"token": "3"}})
+    files = [_write(tmp_path / "1", one), str(tmp_path / "none"), _write(tmp_path / "2", two)]
+    monkeypatch.setenv("KUBECONFIG", os.pathsep.join(files))
+    found = connect(ConnectionOptions())
+    assert (found.context, _host(found), _token(found)) == ("first", "https://one", "Bearer 1")
+    # Both files have cluster c and user u: those of the first count.
+    assert _host(connect(ConnectionOptions(context="second"))) == "https://one"
+    found = connect(ConnectionOptions(cluster="d", user="v"))
+    assert (_host(found), _token(found)) == ("https://three", "Bearer 3")
+
+
+def test_paths_count_from_their_file(tmp_path: Path) -> None:
+    _write(tmp_path / "sub" / "token", "from-file")
+    config = _write(tmp_path / "sub" / "config", kubeconfig("https://one", {"tokenFile": "token"}))
+    assert _token(connect(ConnectionOptions(kubeconfig=config))) == "Bearer from-file"
+
+
+def test_impersonation_of_the_kubeconfig(tmp_path: Path) -> None:
+    user = {"token": "t", "as": "jane", "as-groups": ["dev"]}
+    config = _write(tmp_path / "config", kubeconfig("https://one", user))
+    headers = connect(ConnectionOptions(kubeconfig=config)).impersonation
+    assert headers == (("Impersonate-User", "jane"), ("Impersonate-Group", "dev"))
+    flagged = connect(ConnectionOptions(kubeconfig=config, as_user="joe", as_groups=("ops",)))
+    assert flagged.impersonation == (("Impersonate-User", "joe"), ("Impersonate-Group", "ops"))
+
+
+def test_exec_plugin(tmp_path: Path) -> None:
+    credential = {
+        "apiVersion": "client.authentication.k8s.io/v1",
+        "kind": "ExecCredential",
+        "status": {"token": "made"},
+    }
+    plugin = tmp_path / "plugin"
+    _write(plugin, f"#!/bin/sh\necho '{json.dumps(credential)}'\n")
+    plugin.chmod(plugin.stat().st_mode | stat.S_IXUSR)
+    user = {"exec": {"apiVersion": "client.authentication.k8s.io/v1", "command": "./plugin"}}
+    config = _write(tmp_path / "config", kubeconfig("https://one", user))
+    assert _token(connect(ConnectionOptions(kubeconfig=config))) == "Bearer made"
+
+
+@pytest.mark.parametrize(
+    ("command", "args", "reason"),
+    [
+        ("no-such-plugin", [], "No such file or directory"),
+        ("sh", ["-c", "echo 'log in first' >&2; exit 3"], "process returned 3. log in first"),
+        ("echo", ["hello"], "failed to decode process output"),
+        ("echo", ["{}"], "malformed response"),
+    ],
+)
+def test_exec_plugin_that_fails(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str], command: str, args: list[str], reason: str
+) -> None:
+    user = {"exec": {"apiVersion": "client.authentication.k8s.io/v1", "command": command, "args": args}}
+    config = _write(tmp_path / "config", kubeconfig("https://one", user))
+    with pytest.raises(ClusterError) as caught:
+        connect(ConnectionOptions(kubeconfig=config))
+    assert str(caught.value).startswith(f"the credential plugin {command} of the kubeconfig failed: ")
+    assert reason in str(caught.value)
+    assert "\n" not in str(caught.value)
+    assert capfd.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize(
+    ("content", "options", "message"),
+    [
+        ("", {}, "the kubeconfig has no current context"),
+        ("a: [", {}, "config:1: the kubeconfig is not valid YAML"),
+        ("- a", {}, "config: not a kubeconfig"),
+        ("contexts: x", {}, "the kubeconfig's contexts must be a list"),
+        ("contexts: [1]", {}, "an entry of the kubeconfig's contexts has no name"),
+        ("contexts: [{name: a, context: 1}]", {}, "contexts entry a of the kubeconfig is broken"),
+        (kubeconfig("https://one", {}, name="prod"), {"context": "prdo"}, 'has no context "prdo"; there is prod'),
+        (kubeconfig("https://one", {}), {"cluster": "x"}, 'has no cluster "x"; there is c'),
+        (kubeconfig("https://one", {}), {"user": "x"}, 'has no user "x"; there is u'),
+        (kubeconfig("", {}), {}, 'the cluster of context "test" has no server'),
+        (kubeconfig("https://one", {}), {"as_groups": ("g",)}, "--as-group and --as-uid need --as"),
+        (kubeconfig("https://one", {"client-certificate": "none"}), {}, "File does not exist"),
+        (kubeconfig("https://one", {}, **{"certificate-authority": "x"}), {}, 'context "test" cannot be used'),
+    ],
+)
+def test_broken_kubeconfigs(tmp_path: Path, content: Any, options: dict[str, Any], message: str) -> None:
+    config = _write(tmp_path / "config", content)
+    with pytest.raises(ClusterError) as caught:
+        connect(ConnectionOptions(kubeconfig=config, **options))
+    assert message in str(caught.value)
+
+
+def test_no_kubeconfig(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(ClusterError, match=r"there is no kubeconfig at ~/.kube/config: name one with --kubeconfig"):
+        connect(ConnectionOptions())
+    with pytest.raises(ClusterError, match="none: there is no such kubeconfig"):
+        connect(ConnectionOptions(kubeconfig=str(tmp_path / "none")))
+    with pytest.raises(ClusterError, match="the kubeconfig cannot be read: Is a directory"):
+        connect(ConnectionOptions(kubeconfig=str(tmp_path)))
+    assert _host(connect(ConnectionOptions(server="127.0.0.1:8080"))) == "http://127.0.0.1:8080"
+    monkeypatch.setenv("KUBERNETES_SERVICE_HOST", "10.0.0.1")
+    monkeypatch.setenv("KUBERNETES_SERVICE_PORT", "443")
+    with pytest.raises(ClusterError, match="the pod's service account cannot be used"):
+        connect(ConnectionOptions())

@@ -1,0 +1,171 @@
+"""Compare the CEL engine with recorded answers of Kubernetes.
+
+    python -m tests.conformance cel FILE... [--devices DEVICES.json]
+
+One line of a file is ``{"id", "expression", "expect"}``; ``expect`` is ``{"compileError"}`` or
+``{"outputType", "maxCost", "results", "costs"}`` with one result per device: true, false or
+``{"error"}``. Agreement means: both compile or both do not, the same result on every device (two errors
+agree), and the same maximum cost. Actual costs are compared with ``--costs`` only, because they depend on
+the random order in which Go iterates over maps.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from kubectl_dra.cel import CompileError, Environment, EvaluationError
+from kubectl_dra.cel.device import device_value
+
+DATA = Path(__file__).parent / "data"
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedDevice:
+    """A device of the recording, in the shape the engine reads."""
+
+    driver: str
+    attributes: dict[str, Any]
+    capacity: dict[str, Any]
+    allow_multiple_allocations: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Disagreement:
+    """One line on which we differ: what we say and what Kubernetes said."""
+
+    id: str
+    expression: str
+    ours: str
+    theirs: str
+
+    def __str__(self) -> str:
+        return f"{self.id}: {self.expression}\n  ours:       {self.ours}\n  Kubernetes: {self.theirs}"
+
+
+def read_devices(path: Path) -> list[RecordedDevice]:
+    return [
+        RecordedDevice(
+            one["driver"],
+            one.get("attributes", {}),
+            one.get("capacity", {}),
+            one.get("allowMultipleAllocations", False),
+        )
+        for one in json.loads(path.read_text())
+    ]
+
+
+def read_cases(path: Path) -> Iterator[dict[str, Any]]:
+    """The lines of a .jsonl or .jsonl.gz file."""
+    opened = gzip.open(path, "rt") if path.suffix == ".gz" else path.open()
+    with opened as lines:
+        for line in lines:
+            if line.strip():
+                yield json.loads(line)
+
+
+def _shown(result: Any) -> str:
+    if isinstance(result, EvaluationError):
+        return f"error ({result})"
+    if isinstance(result, dict):
+        return f"error ({result.get('error')})"
+    return json.dumps(result)
+
+
+def _agrees(ours: bool | EvaluationError, theirs: Any) -> bool:
+    if isinstance(ours, EvaluationError) or isinstance(theirs, dict):
+        return isinstance(ours, EvaluationError) and isinstance(theirs, dict)
+    return ours is theirs
+
+
+def environment_of(case: dict[str, Any]) -> Environment:
+    """The environment a line was recorded with: Kubernetes 1.36, new expressions, unless it says otherwise."""
+    features = set() if case.get("noConsumable") else {"DRAConsumableCapacity"}
+    if case.get("list"):
+        features.add("DRAListTypeAttributes")
+    return Environment.for_release("1.36", frozenset(features), stored=bool(case.get("stored")))
+
+
+def compare(
+    case: dict[str, Any], devices: Sequence[RecordedDevice], costs: bool = False
+) -> Disagreement | None:
+    """The disagreement on one line, or None."""
+    expression, expect = case["expression"], case["expect"]
+    environment = environment_of(case)
+
+    def differ(ours: str, theirs: str) -> Disagreement:
+        return Disagreement(case["id"], expression, ours, theirs)
+
+    try:
+        program = environment.compile(expression)
+    except CompileError as error:
+        if "compileError" in expect:
+            return None
+        return differ(f"does not compile: {error}", f"compiles, cost {expect['maxCost']}")
+    if "compileError" in expect:
+        return differ(f"compiles, type {program.output_type}", f"does not compile: {expect['compileError']}")
+    if program.output_type.declared_name() != expect.get("outputType", program.output_type.declared_name()):
+        return differ(f"type {program.output_type.declared_name()}", f"type {expect['outputType']}")
+    if program.max_cost != expect["maxCost"]:
+        return differ(f"maxCost {program.max_cost}", f"maxCost {expect['maxCost']}")
+    results = program.evaluate_devices(devices)
+    for index, (ours, theirs) in enumerate(zip(results, expect["results"], strict=True)):
+        if not _agrees(ours, theirs):
+            return differ(f"device {index}: {_shown(ours)}", _shown(theirs))
+    for index, device in enumerate(devices):
+        exact = _exact(program, device, environment)
+        if not _agrees(exact, expect["results"][index]):
+            return differ(f"device {index}, exactly: {_shown(exact)}", _shown(expect["results"][index]))
+        if costs:
+            _exact(program, device, environment, metered=True)
+            if program.last_cost != expect["costs"][index]:
+                return differ(f"device {index}: cost {program.last_cost}", f"cost {expect['costs'][index]}")
+    return None
+
+
+def _exact(
+    program: Any, device: RecordedDevice, environment: Environment, metered: bool = False
+) -> bool | EvaluationError:
+    """The outcome of the closures, which the fast path must not differ from."""
+    from kubectl_dra.cel.program import as_bool
+
+    try:
+        value = device_value(device, environment.converts_lists())
+        if metered:
+            return as_bool(program.actual_cost(value)[0])
+        return as_bool(program.evaluate_raw(value))
+    except EvaluationError as error:
+        return error
+
+
+def _compare_safely(case: dict[str, Any], devices: Sequence[RecordedDevice], costs: bool) -> Disagreement | None:
+    """A crash of ours on one line is a disagreement on that line."""
+    try:
+        return compare(case, devices, costs)
+    except Exception as error:
+        return Disagreement(str(case.get("id")), str(case.get("expression")), f"crash: {error!r}", "an answer")
+
+
+def run(files: list[Path], options: argparse.Namespace | None = None) -> int:
+    """Print every disagreement and a summary; 0 if there is none.
+
+    ``options`` may have ``devices`` (path of the recorded devices) and ``costs``.
+    """
+    devices = read_devices(getattr(options, "devices", None) or DATA / "cel-devices.json")
+    costs = bool(getattr(options, "costs", False))
+    total = agreed = 0
+    for path in files:
+        for case in read_cases(path):
+            total += 1
+            disagreement = _compare_safely(case, devices, costs)
+            if disagreement is None:
+                agreed += 1
+            else:
+                print(disagreement)
+    print(f"agree {agreed} of {total}")
+    return 0 if agreed == total else 1

@@ -1,0 +1,70 @@
+"""Compares defaults and conversion with objects that a real API server 1.36 stored and printed back."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from kubectl_dra.api.conversion import from_v1, to_v1
+from kubectl_dra.api.defaults import defaulted, without_disabled
+from kubectl_dra.api.versions import default_features, parse_release
+
+FEATURES = default_features(parse_release("1.36"))
+
+
+def run(files: list[Path], options: Any = None) -> int:
+    """Prints each disagreement and the total; 0 exactly when every line of every file agrees."""
+    total = agree = 0
+    for file in files:
+        for line in lines(file):
+            total += 1
+            problems = disagreements(line)
+            agree += not problems
+            for problem in problems:
+                print(f"{line['id']}: {problem}")
+    print(f"agree {agree} of {total}")
+    return 0 if agree == total else 1
+
+
+def lines(file: Path) -> Iterator[dict[str, Any]]:
+    """The recorded cases of one file, gzipped or not."""
+    data = file.read_bytes()
+    for line in (gzip.decompress(data) if file.suffix == ".gz" else data).splitlines():
+        if line.strip():
+            yield json.loads(line)
+
+
+def disagreements(line: dict[str, Any]) -> list[str]:
+    """How the object as v1 and as v1beta1 differs from what the server printed."""
+    # The main resource of a claim takes no status when it is created.
+    created = {key: value for key, value in line["from"].items() if key != "status"}
+    v1 = without_disabled(to_v1(defaulted(created)), FEATURES)
+    out = []
+    for version, mine in (("v1", v1), ("v1beta1", from_v1(v1, "v1beta1"))):
+        if version in line:
+            difference = next(differences(line[version], mine), None)
+            if difference:
+                out.append(f"as {version}: {difference}")
+    return out
+
+
+def differences(expected: Any, mine: Any, path: str = "") -> Iterator[str]:
+    """Where two JSON values differ. The server's clock in ``timeAdded`` is no difference."""
+    if isinstance(expected, dict) and isinstance(mine, dict):
+        for key in sorted(expected.keys() | mine.keys()):
+            where = f"{path}.{key}"
+            if key not in mine:
+                if key != "timeAdded":
+                    yield f"{where} is missing, expected {json.dumps(expected[key])}"
+            elif key not in expected:
+                yield f"{where} is {json.dumps(mine[key])}, expected nothing"
+            else:
+                yield from differences(expected[key], mine[key], where)
+    elif isinstance(expected, list) and isinstance(mine, list) and len(expected) == len(mine):
+        for index, (left, right) in enumerate(zip(expected, mine, strict=True)):
+            yield from differences(left, right, f"{path}[{index}]")
+    elif expected != mine or isinstance(expected, bool) != isinstance(mine, bool):
+        yield f"{path} is {json.dumps(mine)}, expected {json.dumps(expected)}"

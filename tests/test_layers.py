@@ -1,0 +1,69 @@
+"""Imports point downward: cli > report > lint, migrate, explain, taint > cluster > manifests > allocation > cel > api."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+PACKAGE = Path(__file__).parent.parent / "kubectl_dra"
+LEVELS = {
+    "cli": 8,
+    "report": 7,
+    "lint": 6,
+    "migrate": 6,
+    "explain": 6,
+    "taint": 6,
+    "cluster": 5,
+    "manifests": 4,
+    "allocation": 3,
+    "cel": 2,
+    "api": 1,
+}
+BASE = {"errors": 0, "names": 0}
+ENTRY = 9
+
+
+def layer(module: str) -> tuple[str, int]:
+    """The folder of a module and its level; top-level modules are the base or the entry point."""
+    parts = module.split(".")
+    if len(parts) == 1 or parts[1] == "__main__":
+        return parts[-1], ENTRY if parts[-1] == "__main__" else 0
+    return parts[1], LEVELS.get(parts[1], BASE.get(parts[1], -1))
+
+
+def imports(path: Path) -> list[str]:
+    """The kubectl_dra modules that a file imports, anywhere in it."""
+    found: list[str] = []
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.ImportFrom) and node.level == 0 and (node.module or "").startswith("kubectl_dra"):
+            assert node.module is not None
+            base = PACKAGE.parent / node.module.replace(".", "/")
+            found.extend(
+                f"{node.module}.{alias.name}" if (base / f"{alias.name}.py").exists() else node.module
+                for alias in node.names
+            )
+        elif isinstance(node, ast.Import):
+            found.extend(alias.name for alias in node.names if alias.name.startswith("kubectl_dra"))
+    return found
+
+
+FILES = sorted(PACKAGE.rglob("*.py"))
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_imports_point_downward(path: Path) -> None:
+    module = ".".join(("kubectl_dra", *path.relative_to(PACKAGE).with_suffix("").parts)).removesuffix(".__init__")
+    folder, level = layer(module)
+    assert level >= 0, f"{module} is in no layer: add its folder to the design and to this test"
+    for imported in imports(path):
+        other, below = layer(imported)
+        assert other == folder or below < level, f"{module} imports {imported}, which is not below it"
+
+
+def test_the_test_sees_an_upward_import(tmp_path: Path) -> None:
+    source = tmp_path / "bad.py"
+    source.write_text("def f():\n    from kubectl_dra.explain import model\n")
+    assert imports(source) == ["kubectl_dra.explain.model"]
+    assert layer("kubectl_dra.explain.model")[1] > layer("kubectl_dra.allocation.search")[1]
