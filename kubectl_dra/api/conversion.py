@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from kubectl_dra.api.fields import KINDS, canonical, fields, mismatch
+from kubectl_dra.api.versions import GROUP
 
-GROUP: Final = "resource.k8s.io"
 VERSIONS: Final = ("v1", "v1beta2", "v1beta1", "v1alpha3")
 """The versions that convert to v1, in the order in which discovery prefers them."""
 
@@ -146,8 +146,7 @@ def _device_to_v1(wrapped: Mapping[str, Any]) -> dict[str, Any]:
     out.update(basic)
     if basic.get("capacity"):
         out["capacity"] = {
-            name: value if isinstance(value, dict) else {"value": value}
-            for name, value in basic["capacity"].items()
+            name: value if isinstance(value, dict) else {"value": value} for name, value in basic["capacity"].items()
         }
     return out
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from kubectl_dra.api.conversion import GROUP
+from kubectl_dra.api.versions import GROUP
 
 EXACT_COUNT = "ExactCount"
 
@@ -61,9 +61,7 @@ def _claim(spec: Mapping[str, Any], flat: bool) -> dict[str, Any]:
     return _with_requests(spec, lambda request: _request(request, flat))
 
 
-def _with_requests(
-    spec: Mapping[str, Any], change: Callable[[Mapping[str, Any]], dict[str, Any]]
-) -> dict[str, Any]:
+def _with_requests(spec: Mapping[str, Any], change: Callable[[Mapping[str, Any]], dict[str, Any]]) -> dict[str, Any]:
     devices = spec.get("devices")
     if not devices or not devices.get("requests"):
         return dict(spec)
@@ -195,16 +193,12 @@ def _slice_without(spec: Mapping[str, Any], on: frozenset[str]) -> dict[str, Any
 def _device_without(device: Mapping[str, Any], gone: Iterable[str], on: frozenset[str]) -> dict[str, Any]:
     out = _without(device, gone)
     if "DRAConsumableCapacity" not in on and out.get("capacity"):
-        out["capacity"] = {
-            name: _without(entry or {}, ("requestPolicy",)) for name, entry in out["capacity"].items()
-        }
+        out["capacity"] = {name: _without(entry or {}, ("requestPolicy",)) for name, entry in out["capacity"].items()}
     if "DRAListTypeAttributes" not in on and out.get("attributes"):
         out["attributes"] = {
             name: _without(entry or {}, ("ints", "bools", "strings", "versions"))
             for name, entry in out["attributes"].items()
         }
     if "DRADeviceCompatibilityGroups" not in on and out.get("consumesCounters"):
-        out["consumesCounters"] = [
-            _without(entry or {}, ("compatibilityGroups",)) for entry in out["consumesCounters"]
-        ]
+        out["consumesCounters"] = [_without(entry or {}, ("compatibilityGroups",)) for entry in out["consumesCounters"]]
     return out

@@ -110,9 +110,7 @@ class DeviceTaintRule:
         )
 
 
-def blocking_taint(
-    taints: Sequence[DeviceTaint], tolerations: Sequence[DeviceToleration]
-) -> DeviceTaint | None:
+def blocking_taint(taints: Sequence[DeviceTaint], tolerations: Sequence[DeviceToleration]) -> DeviceTaint | None:
     """The first taint that keeps a device from being allocated, or None.
 
     Only ``NoSchedule`` and ``NoExecute`` block; ``None`` and unknown effects never do.

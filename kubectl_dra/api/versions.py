@@ -62,15 +62,11 @@ class Lifecycle(NamedTuple):
 
     def exists(self, release: Release) -> bool:
         """Whether the release can serve it."""
-        return release.at_least(self.introduced) and (
-            self.removed is None or not release.at_least(self.removed)
-        )
+        return release.at_least(self.introduced) and (self.removed is None or not release.at_least(self.removed))
 
     def served_by_default(self, release: Release) -> bool:
         """Whether the release serves it without the operator asking for it."""
-        return (
-            self.exists(release) and self.default_since is not None and release.at_least(self.default_since)
-        )
+        return self.exists(release) and self.default_since is not None and release.at_least(self.default_since)
 
     def is_deprecated(self, release: Release) -> bool:
         """Whether the release warns about it."""
@@ -104,9 +100,7 @@ LIFECYCLES: Final = (
 )
 """Every kind of the group in every version, newest version first."""
 
-_BY_NAME: Final[Mapping[tuple[str, str], Lifecycle]] = {
-    (entry.version, entry.kind): entry for entry in LIFECYCLES
-}
+_BY_NAME: Final[Mapping[tuple[str, str], Lifecycle]] = {(entry.version, entry.kind): entry for entry in LIFECYCLES}
 
 PLURALS: Final[Mapping[str, str]] = {
     "DeviceClass": "deviceclasses",

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 from kubectl_dra.cel import ast
 from kubectl_dra.cel.dispatch import dispatcher, no_overload
 from kubectl_dra.cel.errors import EvaluationError, InternalError, no_such_overload
+from kubectl_dra.cel.shared_quantity import SENSITIVE_OVERLOADS, SharedQuantity
 from kubectl_dra.cel.values import (
     OPTIONAL_NONE,
     DefaultMap,
@@ -203,6 +204,9 @@ class _Compiler:
         self._scopes: list[dict[str, int]] = []
         self._constants: dict[int, Value] = {}
         self.slot_count = 1
+        self._shares_quantities = any(
+            overload.id in SENSITIVE_OVERLOADS for chosen in checked.overloads.values() for overload in chosen
+        )
 
     # --- helpers ---------------------------------------------------------------------------------
 
@@ -393,7 +397,10 @@ class _Compiler:
     def _implementation(self, node: ast.Call, count: int) -> Callable[..., Value]:
         declared = self._environment.function(node.function)
         assert declared is not None
-        return dispatcher(declared, self._overloads.get(node.id, ()), count)
+        implementation = dispatcher(declared, self._overloads.get(node.id, ()), count)
+        if self._shares_quantities and node.function == "quantity":
+            return lambda text: SharedQuantity(implementation(text))
+        return implementation
 
     def _addition(self, node: ast.Call) -> Callable[..., Value]:
         add = self._implementation(node, 2)
@@ -664,7 +671,7 @@ class _Compiler:
             saved = frame[accu_slot], frame[first_slot], frame[second_slot]
             frame[accu_slot] = _Lazy(accu_init)
             try:
-                for first, second in _items(iterable, two, node):
+                for first, second in items(iterable, two, node):
                     frame[first_slot] = first
                     frame[second_slot] = second
                     if constant_condition is None:
@@ -881,7 +888,8 @@ def _general_steps(
     return steps
 
 
-def _items(iterable: Value, two: bool, node: ast.Comprehension) -> Any:
+def items(iterable: Value, two: bool, node: ast.Comprehension) -> Any:
+    """What the loop variables become in turn: pairs, the second one None if there is only one variable."""
     if isinstance(iterable, dict):
         return list(iterable.items())
     if is_list(iterable):

@@ -288,24 +288,31 @@ def _read_column(devices: Sequence[DeviceInput], column: Column) -> list[Hashabl
     attributes = column.kind == "attribute"
     if column.id is None:
         return [_domain(device, attributes, column.domain) for device in devices]
-    if not attributes or column.domain is None or "/" in column.domain + column.id:
+    if column.domain is None or "/" in column.domain + column.id:
         return [_entry(device, attributes, column.domain, column.id) for device in devices]
-    return _plain_column(devices, column.domain, column.id)
+    return _plain_column(devices, attributes, column.domain, column.id)
 
 
-def _plain_column(devices: Sequence[DeviceInput], domain: str, name: str) -> list[Hashable]:
-    """One attribute of all devices: what ``_entry`` gives, without a call for the common case."""
+def _plain_column(devices: Sequence[DeviceInput], attributes: bool, domain: str, name: str) -> list[Hashable]:
+    """One attribute or capacity of all devices: what ``_entry`` gives, with few calls for the common case."""
     qualified = f"{domain}/{name}"
+    usual = "string" if attributes else "value"
     found: list[Hashable] = []
     for device in devices:
-        entries = device.attributes
-        value = entries.get(name if device.driver == domain else qualified)
-        if value is not None and len(value) == 1 and qualified not in entries:
-            text = value.get("string")
-            if text.__class__ is str:
-                found.append(text)
-                continue
-        found.append(_entry(device, True, domain, name))
+        entries = device.attributes if attributes else device.capacity
+        if device.driver != domain:
+            value = entries.get(qualified)
+        elif qualified in entries:
+            found.append(_entry(device, attributes, domain, name))
+            continue
+        else:
+            value = entries.get(name)
+        if value is None:
+            found.append(None)
+            continue
+        text = value.get(usual)
+        plain = text.__class__ is str and len(value) == 1
+        found.append(text if plain else _frozen(value, attributes))
     return found
 
 

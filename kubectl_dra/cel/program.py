@@ -14,6 +14,7 @@ from kubectl_dra.cel.errors import EvaluationError, InternalError
 from kubectl_dra.cel.messages import compilation_failed, refused
 from kubectl_dra.cel.parser import ParseError, parse
 from kubectl_dra.cel.recursion import with_room
+from kubectl_dra.cel.shared_quantity import SENSITIVE_OVERLOADS, with_shared_quantities
 from kubectl_dra.cel.types import CelType
 from kubectl_dra.cel.validate import validate
 from kubectl_dra.cel.values import OptionalValue, Value, type_name
@@ -71,6 +72,7 @@ class Program:
         self._meter: Any = None
         self._generated: Any = _UNSET
         self._max_cost: int | None = None
+        self._sharing: bool | None = None
         self._columns: Any = _UNSET
 
     def __repr__(self) -> str:
@@ -98,6 +100,17 @@ class Program:
             )
             self._max_cost = estimate.max
         return self._max_cost
+
+    @property
+    def _shares_quantities(self) -> bool:
+        """Whether the expression can notice that Kubernetes changes quantities in place."""
+        if self._sharing is None:
+            self._sharing = any(
+                overload.id in SENSITIVE_OVERLOADS
+                for overloads in self._checked.overloads.values()
+                for overload in overloads
+            )
+        return self._sharing
 
     @property
     def columns(self) -> frozenset[Column] | None:
@@ -152,7 +165,7 @@ class Program:
             return self.actual_cost(value)[0]
         self.prepare()
         assert self._closure is not None
-        return _run(*self._closure, value)
+        return self._run(*self._closure, value)
 
     def actual_cost(self, value: Value, limit: int = COST_LIMIT) -> tuple[Value, int]:
         """The value and what computing it cost. Raises EvaluationError, also above the limit."""
@@ -164,7 +177,7 @@ class Program:
             self._metered = with_room(lambda: compile_closures(self._checked, self.environment, meter))
         self._meter.limit = limit
         closure, slots = self._metered
-        result = _run(closure, slots, value, self._meter.reset)
+        result = self._run(closure, slots, value, self._meter.reset)
         return result, self._meter.cost
 
     @property
@@ -186,11 +199,31 @@ class Program:
             return None
 
     def _generate(self) -> Callable[[Value], Value] | None:
-        if self.max_cost > COST_LIMIT:
+        if self.max_cost > COST_LIMIT or self._shares_quantities:
             return None
         from kubectl_dra.cel.codegen import generate
 
         return generate(self._checked, self.environment)
+
+    def _run(
+        self, closure: Closure, slots: int, value: Value, restart: Callable[[], None] | None = None
+    ) -> Value:
+        """Evaluate a closure; every failure becomes an EvaluationError."""
+
+        def once() -> Value:
+            if restart is not None:
+                restart()
+            device = with_shared_quantities(value) if self._shares_quantities else value
+            return closure([device, *[None] * (slots - 1)])
+
+        try:
+            return with_room(once)
+        except EvaluationError:
+            raise
+        except RecursionError:
+            raise EvaluationError("expression is nested too deeply to be evaluated") from None
+        except Exception as error:
+            raise InternalError(f"internal error: {error!r}") from error
 
     # --- explanations ----------------------------------------------------------------------------
 
@@ -218,7 +251,7 @@ class Program:
             lambda: compile_closures(self._checked, self.environment, meter, recording)
         )
         try:
-            _run(closure, slots, value, restart)
+            self._run(closure, slots, value, restart)
         except EvaluationError as error:
             recording.outcomes.setdefault(self.ast.expression.id, [error])
         return entries(self.ast, recording)
@@ -288,23 +321,3 @@ def as_bool(value: Value) -> bool:
         f"CEL result of type {name} could not be converted to bool: "
         f"unsupported native conversion from {name} to 'bool'"
     )
-
-
-def _run(closure: Closure, slots: int, value: Value, restart: Callable[[], None] | None = None) -> Value:
-    """Evaluate a closure; every failure becomes an EvaluationError."""
-
-    def once() -> Value:
-        if restart is not None:
-            restart()
-        return closure([value, *[None] * (slots - 1)])
-
-    try:
-        return with_room(once)
-    except EvaluationError:
-        raise
-    except RecursionError:
-        raise EvaluationError("expression is nested too deeply to be evaluated") from None
-    except Exception as error:
-        raise InternalError(f"internal error: {error!r}") from error
-
-

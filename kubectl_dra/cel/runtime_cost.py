@@ -19,7 +19,7 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from kubectl_dra.cel.cost_model import COST_LIMIT, REGEX_LENGTH_FACTOR, STRING_TRAVERSAL_FACTOR
+from kubectl_dra.cel.cost_model import COST_LIMIT, REGEX_LENGTH_FACTOR, STRING_TRAVERSAL_FACTOR, UINT64_MAX
 from kubectl_dra.cel.errors import CostLimitExceeded, EvaluationError
 from kubectl_dra.cel.library.support import actual_size
 from kubectl_dra.cel.values import OptionalValue, Value
@@ -73,7 +73,8 @@ class CostMeter:
 
     def spend(self, units: int) -> None:
         """Add units; raises CostLimitExceeded above the limit."""
-        self.cost += units
+        # Only absurd arguments get there, but then the counter wraps around.
+        self.cost = self.cost + units & UINT64_MAX
         if self.cost > self.limit:
             raise CostLimitExceeded
 

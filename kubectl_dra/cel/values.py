@@ -32,6 +32,7 @@ from kubectl_dra.api.quantity import Quantity
 from kubectl_dra.api.semver import Semver
 from kubectl_dra.cel import types
 from kubectl_dra.cel.errors import EvaluationError, no_such_overload
+from kubectl_dra.cel.shared_quantity import SharedQuantity
 from kubectl_dra.cel.types import CelType
 
 Value: TypeAlias = Any
@@ -100,6 +101,7 @@ _TYPES: dict[type, CelType] = {
     TypeValue: types.TYPE,
     OptionalValue: types.OPTIONAL,
     Quantity: types.QUANTITY,
+    SharedQuantity: types.QUANTITY,
     Semver: types.SEMVER,
 }
 
@@ -155,7 +157,7 @@ def equals(left: Value, right: Value) -> bool:
         if other is not OptionalValue or left.has_value != right.has_value:
             return False
         return not left.has_value or equals_inside_optional(left.value, right.value)
-    if kind is Quantity:
+    if kind is Quantity or kind is SharedQuantity:
         return _quantities_equal(left, right)
     if kind is Semver:
         if other is not Semver:
@@ -175,13 +177,13 @@ def equals_inside_optional(left: Value, right: Value) -> bool:
     for side in (left, right):
         if side.__class__ is EvaluationError:
             raise side
-    if left is not None and right is None and left.__class__ in (Quantity, Semver):
+    if left is not None and right is None and isinstance(left, (Quantity, Semver)):
         raise no_such_overload()
     return equals(left, right)
 
 
 def _quantities_equal(left: Quantity, right: Value) -> bool:
-    if right.__class__ is not Quantity or right.computed:
+    if not isinstance(right, Quantity) or right.computed:
         raise no_such_overload()
     return bool(left == right)
 

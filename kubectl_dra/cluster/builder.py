@@ -7,14 +7,14 @@ from typing import Any, Final, NamedTuple
 
 from kubectl_dra.api.claims import ResourceClaim, ResourceClaimTemplate
 from kubectl_dra.api.classes import DeviceClass
-from kubectl_dra.api.conversion import GROUP, VERSIONS, reshaped
+from kubectl_dra.api.conversion import VERSIONS, reshaped
 from kubectl_dra.api.fields import mismatch, struct_mismatch
 from kubectl_dra.api.meta import EMPTY, ObjectMeta
 from kubectl_dra.api.nodes import Node
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.api.slices import ResourceSlice
 from kubectl_dra.api.taints import DeviceTaintRule
-from kubectl_dra.api.versions import PLURALS, Release, parse_release
+from kubectl_dra.api.versions import GROUP, PLURALS, Release, parse_release
 from kubectl_dra.cluster.quick import SliceChecker
 from kubectl_dra.cluster.snapshot import (
     ABSENT,

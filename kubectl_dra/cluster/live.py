@@ -6,8 +6,8 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Final
 
-from kubectl_dra.api.conversion import GROUP, VERSIONS
-from kubectl_dra.api.versions import PLURALS, Release, parse_release
+from kubectl_dra.api.conversion import VERSIONS
+from kubectl_dra.api.versions import GROUP, PLURALS, Release, parse_release
 from kubectl_dra.cluster.builder import Place, SnapshotBuilder
 from kubectl_dra.cluster.client import EXPIRED, Answered, Client, Progress, segment
 from kubectl_dra.cluster.kubeconfig import ConnectionOptions, connect

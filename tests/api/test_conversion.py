@@ -198,3 +198,18 @@ def test_from_v1_refuses_other_versions() -> None:
         from_v1(_claim("v1", {"name": "r"}), "v1alpha3")
     with pytest.raises(ConversionError, match="is not resource"):
         from_v1(_claim("v1beta1", {"name": "r"}), "v1beta1")
+
+
+def test_what_the_server_printed_converts_back_and_stays_as_it_is() -> None:
+    for line in lines(RECORDED):
+        v1, beta = line["v1"], line["v1beta1"]
+        assert to_v1(beta) == v1, line["id"]
+        assert to_v1(v1) == v1, line["id"]
+        assert from_v1(v1, "v1beta1") == beta, line["id"]
+
+
+def test_a_policy_without_default_is_printed_with_null() -> None:
+    raw = _slice("v1", {"name": "a", "capacity": {"m": {"value": "1", "requestPolicy": {}}}})
+    printed = {"m": {"value": "1", "requestPolicy": {"default": None}}}
+    assert to_v1(raw)["spec"]["devices"][0]["capacity"] == printed
+    assert from_v1(raw, "v1beta1")["spec"]["devices"][0]["basic"]["capacity"] == printed

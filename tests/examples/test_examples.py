@@ -30,6 +30,7 @@ MANIFESTS = {"pod.yaml", "manifest.yaml"}
 ABSENT = {"driver-not-installed": {"gpu.amd.com/productName"}}
 # Drivers that classes name although nobody publishes their devices: the same.
 SILENT = {"driver-not-installed": {"gpu.amd.com"}}
+COST_LIMIT = 1_000_000
 _READ = re.compile(r"""device\.(?:attributes|capacity)\[["']([^"']+)["']\]\.\??([A-Za-z_]\w*)""")
 _DRIVER = re.compile(r"""device\.driver == ["']([^"']+)["']""")
 
@@ -59,6 +60,11 @@ def test_files(example: Path) -> None:
     assert readme.startswith("# ")
     assert "Lesson: " in readme
     assert 5 <= len(readme.splitlines()) <= 20
+
+
+def test_index_names_every_example() -> None:
+    listed = re.findall(r"^\| \[([^]]+)\]\(\1/README\.md\)", (ROOT / "examples/explain/README.md").read_text(), re.M)
+    assert listed == IDS
 
 
 @each
@@ -130,7 +136,7 @@ def test_selectors_compile_and_read_names_that_exist(example: Path) -> None:
     have = _published_names(snapshot)
     read: set[str] = set()
     for expression in _expressions(snapshot):
-        environment.compile(expression)
+        assert environment.compile(expression).max_cost <= COST_LIMIT
         read |= {f"{domain}/{name}" for domain, name in _READ.findall(expression)}
     for claim in _claims(snapshot):
         read |= {constraint.match_attribute for constraint in claim.constraints if constraint.match_attribute}

@@ -124,7 +124,10 @@ def _render(clause: Clause, value: Value) -> str:
 def _string(value: Value, precision: int) -> str | None:
     if value is None:
         return "null"
-    text = text_of_value(value)
+    try:
+        text = text_of_value(value)
+    except EvaluationError as error:
+        raise FormatError(f"could not convert argument {quoted(str(error))} to string") from None
     if text is not None:
         return text
     if isinstance(value, dict):

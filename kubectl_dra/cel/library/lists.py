@@ -49,6 +49,8 @@ _LIST_T = list_of(_T)
 _LIST_A = list_of(A)
 _LIST_DYN = list_of(DYN)
 _INCLUDES_LIMIT = 48
+# Up to this length upstream sorts by insertion, which matters for NaN, the only key without a place.
+_INSERTION_SORTED = 12
 _SUMMABLE: tuple[tuple[str, CelType, Value], ...] = (
     ("int", INT, 0),
     ("uint", UINT, Uint(0)),
@@ -179,7 +181,7 @@ def _sort(target: Value) -> Sequence[Value]:
 
 
 def _sort_by_keys(target: Value, associated: Value) -> Sequence[Value]:
-    """The values ordered by the keys at the same places; ties in an order of their own."""
+    """The values ordered by the keys at the same places; a short list keeps the order of equal keys."""
     values, keys = _listed(target), _listed(associated)
     if len(values) != len(keys):
         raise EvaluationError(
@@ -196,7 +198,16 @@ def _sort_by_keys(target: Value, associated: Value) -> Sequence[Value]:
     def by_key(left: int, right: int) -> int:
         return _order(keys[left], keys[right]) or 0
 
-    order = sorted(range(len(keys)), key=cmp_to_key(by_key))
+    order = list(range(len(keys)))
+    if len(order) > _INSERTION_SORTED:
+        # Upstream does not keep the order of equal keys here; nothing can be said about it.
+        order.sort(key=cmp_to_key(by_key))
+        return [values[index] for index in order]
+    for end in range(1, len(order)):
+        at = end
+        while at and by_key(order[at], order[at - 1]) < 0:
+            order[at], order[at - 1] = order[at - 1], order[at]
+            at -= 1
     return [values[index] for index in order]
 
 

@@ -44,11 +44,11 @@ def _sign(quantity: Quantity) -> int:
 
 
 def _is_greater(left: Quantity, right: Quantity) -> bool:
-    return left.nanos > right.nanos
+    return left.compare(right) > 0
 
 
 def _is_less(left: Quantity, right: Quantity) -> bool:
-    return left.nanos < right.nanos
+    return left.compare(right) < 0
 
 
 def _compare(left: Quantity, right: Quantity) -> int:

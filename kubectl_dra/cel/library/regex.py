@@ -29,6 +29,19 @@ _LIBRARY = "regular expressions"
 _STRINGS = list_of(STRING)
 
 
+# The messages of RE2 that Go words differently.
+_GO_MESSAGES = {
+    "missing ]": "missing closing ]",
+    "missing )": "missing closing )",
+    "trailing \\": "trailing backslash at end of expression",
+    "no argument for repetition operator": "missing argument to repetition operator",
+    "invalid repetition size": "invalid repeat count",
+    "bad repetition operator": "invalid nested repetition operator",
+    "invalid perl operator": "invalid or unsupported Perl syntax",
+    "invalid named capture group": "invalid named capture",
+}
+
+
 class PatternError(EvaluationError):
     """The text is not an RE2 pattern."""
 
@@ -45,7 +58,8 @@ def compile_pattern(pattern: str) -> Any:
     except re2.error as error:
         reason = error.args[0] if error.args else b""
         text = reason.decode(errors="replace") if isinstance(reason, bytes) else str(reason)
-        raise PatternError(f"error parsing regexp: {text}") from None
+        code, _, where = text.partition(": ")
+        raise PatternError(f"error parsing regexp: {_GO_MESSAGES.get(code, code)}: `{where}`") from None
 
 
 def _compiled(pattern: str) -> Any:

@@ -1,0 +1,71 @@
+"""Agreement with recorded answers of Kubernetes: every line, on every run."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from kubectl_dra.cel import CompileError, Environment, EvaluationError
+from kubectl_dra.cel.parser import MAX_EXPRESSION_BYTES
+from tests.conformance.cel import DATA, RecordedDevice, compare, read_cases, read_devices
+
+_VENDORS = json.loads((DATA / "vendor-cel-cases.json").read_text())
+
+
+def test_corpus_of_kubernetes_1_36() -> None:
+    devices = read_devices(DATA / "cel-devices.json")
+    cases = list(read_cases(DATA / "cel.jsonl.gz"))
+    assert len(cases) == 3347
+    disagreements = [found for case in cases if (found := compare(case, devices)) is not None]
+    assert not disagreements, "\n".join(map(str, disagreements[:20]))
+
+
+def test_a_wrong_expectation_is_noticed() -> None:
+    devices = read_devices(DATA / "cel-devices.json")
+    case = next(read_cases(DATA / "cel.jsonl.gz"))
+    expect = case["expect"]
+    for wrong in (
+        {"compileError": "no"},
+        expect | {"maxCost": expect["maxCost"] + 1},
+        expect | {"results": [not result for result in expect["results"]]},
+        expect | {"results": [{"error": "x"} for _ in expect["results"]]},
+    ):
+        assert compare(case | {"expect": wrong}, devices) is not None
+
+
+def _vendor_device(name: str) -> RecordedDevice:
+    recorded = _VENDORS["devices"][name]
+    attributes: dict[str, Any] = {}
+    for key, value in recorded.get("attrs", {}).items():
+        kind = "bool" if isinstance(value, bool) else "int" if isinstance(value, int) else "string"
+        attributes[key] = {kind: value}
+    for key, value in recorded.get("versions", {}).items():
+        attributes[key] = {"version": value}
+    capacity = {key: {"value": value} for key, value in recorded.get("cap", {}).items()}
+    return RecordedDevice(recorded["driver"], attributes, capacity, False)
+
+
+@pytest.mark.parametrize("release", ["1.34", "1.36"])
+def test_selectors_of_real_vendors(release: str) -> None:
+    environment = Environment.for_release(release, {"DRAConsumableCapacity"})
+    for case in _VENDORS["cases"]:
+        assert len(case["expr"].encode()) <= MAX_EXPRESSION_BYTES
+        ours: dict[str, str] = {}
+        cost = None
+        try:
+            program = environment.compile(case["expr"])
+        except CompileError:
+            ours = dict.fromkeys(case["want"], "compile error")
+        else:
+            cost = program.max_cost
+            for name in case["want"]:
+                try:
+                    ours[name] = str(program.evaluate(_vendor_device(name))).lower()
+                except EvaluationError:
+                    ours[name] = "error"
+        assert ours == case["want"], case["name"]
+        if cost is not None:
+            assert cost == case["max_cost"], case["name"]
+            assert (cost > _VENDORS["cost_limit"]) == case["rejected_by_api_cost"], case["name"]

@@ -1,0 +1,103 @@
+"""Compares ``explain -f POD --snapshot SNAPSHOT`` with what a real scheduler did with the pod."""
+
+from __future__ import annotations
+
+import io
+import json
+import sys
+import tempfile
+from contextlib import redirect_stdout
+from pathlib import Path
+from typing import Any
+
+from kubectl_dra.cli.main import run as command
+from tests.conformance.alloc import lines
+
+SHARE = ("shareID",)
+
+
+def diagnose(case: dict[str, Any], release: str = "") -> tuple[int, dict[str, Any]]:
+    """Runs the command on one case; the exit code and its JSON."""
+    with tempfile.TemporaryDirectory() as folder:
+        snapshot, pod = Path(folder, "snapshot.json"), Path(folder, "pod.json")
+        snapshot.write_text(json.dumps(case["snapshot"]))
+        pod.write_text(json.dumps(case["pod"]))
+        out = io.StringIO()
+        arguments = ["explain", "-f", str(pod), "--snapshot", str(snapshot), "-o", "json"]
+        with redirect_stdout(out):
+            code = command([*arguments, *(["--kubernetes-version", release] if release else [])])
+    return code, json.loads(out.getvalue() or "{}")
+
+
+def expected_class(expect: dict[str, Any]) -> set[str]:
+    """The cause codes that fit what the scheduler's message tells; empty where it tells nothing specific."""
+    message = expect.get("message") or ""
+    if "does not exist" in message:
+        return {"class-missing"}
+    if "CEL runtime error" in message:
+        return {"selector-error", "attribute-unconvertible"}
+    if "CEL compile error" in message:
+        return {"selector-does-not-compile"}
+    if "asks for all devices" in message:
+        return {"all-blocked-by-pool"}
+    if "constraint would not be satisfied" in message:
+        return {"constraint-unsatisfiable"}
+    if "exceeds the claim limit" in message:
+        return {"too-many-devices"}
+    if "invalid resource pools" in message:
+        return {"pool-invalid"}
+    if "not available on the node" in message:
+        return {"claim-allocated-elsewhere", "claim-allocated-elsewhere-unused", "claims-need-different-nodes"}
+    return set()
+
+
+def disagreement(case: dict[str, Any], code: int, found: dict[str, Any]) -> str:
+    """What differs, empty where nothing does."""
+    expect = case["expect"]
+    node = expect.get("node")
+    if node or not expect.get("reason"):
+        if code != 0:
+            return f"scheduled on {node}, but exit {code}: {found.get('answer')}"
+        if not node:
+            return ""
+        offered = next((entry for entry in found["placements"] if entry["node"] == node), None)
+        if offered is None:
+            return f"scheduled on {node}, which is not offered: {[entry['node'] for entry in found['placements']]}"
+        ours = [(entry["claim"].split("/")[-1], entry["request"], entry["device"]) for entry in offered.get("devices", ())]
+        allocations = expect["allocations"]
+        allocated = {
+            item["metadata"]["name"]
+            for item in case["snapshot"]["items"]
+            if item["kind"] == "ResourceClaim" and (item.get("status") or {}).get("allocation")
+        }
+        theirs = [
+            (claim, result["request"], f"{result['driver']}/{result['pool']}/{result['device']}")
+            for claim in [entry["resourceClaimName"] for entry in case["pod"]["spec"]["resourceClaims"]]
+            if claim not in allocated
+            for result in (allocations.get(claim) or {}).get("devices", {}).get("results", ())
+        ]
+        return "" if ours == theirs else f"on {node}: scheduler {theirs}, ours {ours}"
+    if code != 1:
+        return f"pending ({expect['message']}), but exit {code}: {found.get('answer')}"
+    codes = {cause["kind"]["code"] for cause in found["causes"]}
+    wanted = expected_class(expect)
+    if not codes:
+        return "no cause named"
+    if wanted and not codes & wanted:
+        return f"cause {sorted(codes)}, scheduler: {expect['message']}"
+    return ""
+
+
+def run(files: list[Path], options: Any = None) -> int:
+    """Prints every disagreement, last ``agree N of M``; 0 where all agree."""
+    total = agree = 0
+    for path in files:
+        for case in lines(path):
+            total += 1
+            problem = disagreement(case, *diagnose(case))
+            agree += not problem
+            if problem:
+                print(f"{case['id']}: {problem}")
+            sys.stdout.flush()
+    print(f"agree {agree} of {total}")
+    return 0 if agree == total else 1

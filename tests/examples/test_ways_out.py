@@ -1,0 +1,174 @@
+"""What each README says would help: the snapshot with that change, and the pod can be scheduled."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.examples.run import EXAMPLES, run
+
+Objects = list[dict[str, Any]]
+Change = Callable[[Objects], None]
+
+
+def _of(objects: Objects, kind: str, start: str = "") -> Iterator[dict[str, Any]]:
+    for entry in objects:
+        if entry["kind"] == kind and entry["metadata"]["name"].startswith(start):
+            yield entry
+
+
+def _without_claim(start: str) -> Change:
+    def change(objects: Objects) -> None:
+        gone = list(_of(objects, "ResourceClaim", start))
+        assert len(gone) == 1
+        objects.remove(gone[0])
+
+    return change
+
+
+def _requests(objects: Objects, start: str) -> Iterator[dict[str, Any]]:
+    for kind in ("ResourceClaim", "ResourceClaimTemplate"):
+        for entry in _of(objects, kind, start):
+            spec = entry["spec"] if kind == "ResourceClaim" else entry["spec"]["spec"]
+            yield from spec["devices"]["requests"]
+
+
+def _expression(start: str, old: str, new: str) -> Change:
+    def change(objects: Objects) -> None:
+        changed = 0
+        for request in _requests(objects, start):
+            for selector in request["exactly"].get("selectors", ()):
+                changed += old in selector["cel"]["expression"]
+                selector["cel"]["expression"] = selector["cel"]["expression"].replace(old, new)
+        assert changed
+
+    return change
+
+
+def _class(start: str, name: str) -> Change:
+    def change(objects: Objects) -> None:
+        for request in _requests(objects, start):
+            request["exactly"]["deviceClassName"] = name
+
+    return change
+
+
+def _cpus(amount: str) -> Change:
+    def change(objects: Objects) -> None:
+        for request in _requests(objects, "upf-2"):
+            request["exactly"]["capacity"]["requests"]["dra.cpu/cpu"] = amount
+
+    return change
+
+
+def _devices(objects: Objects) -> Iterator[dict[str, Any]]:
+    for entry in _of(objects, "ResourceSlice"):
+        yield from entry["spec"].get("devices", ())
+
+
+def _without_taints(objects: Objects) -> None:
+    for device in _devices(objects):
+        device.pop("taints", None)
+
+
+def _without_conflict_on_idle_gpus(objects: Objects) -> None:
+    """What the driver does when the last nps4 partition of the node is released."""
+    for index in range(3):
+        _without_claim(f"rerank-{index}")(objects)
+    _without_taints(objects)
+
+
+def _memory_reported(objects: Objects) -> None:
+    for device in _devices(objects):
+        device["capacity"]["memory"]["value"] = "14248Mi"
+
+
+def _newest_generation(objects: Objects) -> None:
+    slices = [entry["spec"]["pool"] for entry in _of(objects, "ResourceSlice", "a30-1")]
+    for pool in slices:
+        pool["generation"] = max(other["generation"] for other in slices)
+
+
+def _tolerating(objects: Objects) -> None:
+    for pod in _of(objects, "Pod", "mistral-0"):
+        pod["spec"]["tolerations"].append({"key": "sku", "operator": "Equal", "value": "gpu", "effect": "NoSchedule"})
+
+
+def _without_affinity(objects: Objects) -> None:
+    for pod in _of(objects, "Pod", "ide-noah"):
+        del pod["spec"]["affinity"]
+
+
+def _without_constraint(objects: Objects) -> None:
+    for template in _of(objects, "ResourceClaimTemplate", "gpu-with-nic"):
+        del template["spec"]["spec"]["devices"]["constraints"]
+
+
+def _rewired(objects: Objects) -> None:
+    """The cards of dgx-2 in the slots that dgx-1 has."""
+    for device in _devices(objects):
+        root = device["attributes"]["resource.kubernetes.io/pcieRoot"]
+        root["string"] = {"pci0000:c7": "pci0000:97"}.get(root["string"], root["string"])
+
+
+WAYS: list[tuple[str, str, Change]] = [
+    ("no-device-matches", "less memory", _expression("", "80Gi", "40Gi")),
+    ("class-missing", "the right class", _class("whisper", "gpu.nvidia.com")),
+    (
+        "attribute-absent",
+        "a guard",
+        _expression("finetune", ".addressingMode ==", '.?addressingMode.orValue("") =='),
+    ),
+    (
+        "attribute-absent-other-kind",
+        "the kind first",
+        _expression("rdma-port", "device.", 'device.attributes["dra.net"].rdma && device.'),
+    ),
+    ("mig-profile-missing", "a profile that exists", _expression("mig-3g", "3g.40gb", "3g.20gb")),
+    ("all-tainted", "repaired GPUs", _without_taints),
+    ("all-held", "without the orphan", _without_claim("scratch-gpu")),
+    ("pool-incomplete", "the third slice", _newest_generation),
+    ("different-reason-per-node", "the third slice", _newest_generation),
+    ("different-reason-per-node", "without the holder", _without_claim("bench-0")),
+    ("amd-partitions-in-use", "one partition less", _without_claim("embed-0")),
+    ("amd-partitions-in-use", "another memory mode", _without_conflict_on_idle_gpus),
+    ("intel-memory-unreported", "memory reported", _memory_reported),
+    ("gaudi-too-few", "one evaluation less", _without_claim("eval-hpu-0")),
+    ("tpu-all-one-held", "without the probe", _without_claim("probe")),
+    ("nic-gpu-pcie-root", "without the constraint", _without_constraint),
+    ("nic-gpu-pcie-root", "other slots", _rewired),
+    ("cpu-capacity-exhausted", "24 CPUs", _cpus("24")),
+    ("devices-on-tainted-nodes", "a toleration", _tolerating),
+    ("every-alternative-fails", "one A100 more", _without_claim("eval-0")),
+    ("shared-claim-elsewhere", "any zone", _without_affinity),
+]
+
+
+@pytest.mark.parametrize(
+    ("name", "change"), [(name, change) for name, _, change in WAYS], ids=[f"{name}: {what}" for name, what, _ in WAYS]
+)
+def test_way_out(name: str, change: Change, tmp_path: Path) -> None:
+    example = tmp_path / name
+    shutil.copytree(EXAMPLES / name, example)
+    documents: dict[Path, list[Any]] = {}
+    objects: Objects = []
+    for path in sorted(example.iterdir()):
+        if path.suffix in (".yaml", ".json"):
+            documents[path] = list(yaml.load_all(path.read_text(), Loader=yaml.CSafeLoader))
+    for found in documents.values():
+        for document in found:
+            objects.extend(document["items"] if document["kind"] == "List" else [document])
+    change(objects)
+    for path, found in documents.items():
+        for document in found:
+            if document["kind"] == "List":
+                document["items"] = [entry for entry in document["items"] if any(entry is kept for kept in objects)]
+        path.write_text("\n---\n".join(json.dumps(document) for document in found))
+    outcome = run(example)
+    assert outcome.code == 0, outcome.stdout + outcome.stderr
