@@ -29,6 +29,7 @@ from kubectl_dra.cel.values import (
     TypeValue,
     Uint,
     Value,
+    ValueMap,
     contains,
     equals,
     find,
@@ -383,8 +384,11 @@ class _Compiler:
         if function == "cel.@mapInsert":
             return self._strict(node, closures, _map_insert)
         implementation = self._implementation(node, len(operands))
+        if len(candidates) == 1:
+            closures = _panicking(candidates[0].id, closures)
         if function in _REGEX_FUNCTIONS and len(operands) > 1 and self._is_constant(operands[1]):
             self._check_pattern(self._constants[operands[1].id], operands[1])
+            implementation = _on_type_names(implementation)
         if function in _CONVERSIONS and len(operands) == 1 and self._is_constant(operands[0]):
             try:
                 return self._constant(node, implementation(self._constants[operands[0].id]))
@@ -612,7 +616,7 @@ class _Compiler:
         meter = self._meter
 
         def build(frame: Frame) -> Value:
-            result: dict[Value, Value] = {}
+            result: ValueMap = ValueMap()
             for key_closure, value_closure, optional in entries:
                 key = _map_key(key_closure(frame))
                 value = value_closure(frame)
@@ -803,7 +807,7 @@ def _frozen(value: Value) -> Value:
     if value.__class__ is MutableList:
         return list(value)
     if value.__class__ is MutableMap:
-        return dict(value)
+        return ValueMap(value)
     return value
 
 
@@ -955,12 +959,51 @@ def _map_insert(mapping: Value, *more: Value) -> Value:
         entries = more[0]
     else:
         raise no_overload("cel.@mapInsert", (mapping, *more))
-    result = mapping if mapping.__class__ is MutableMap else dict(mapping)
+    result = mapping if mapping.__class__ is MutableMap else ValueMap(mapping)
     for key, value in entries.items():
         if contains(result, key):
             raise EvaluationError(f"insert failed: key {_key_text(key)} already exists")
         result[key] = value
     return result
+
+
+def _panicking(overload: str, closures: list[Closure]) -> list[Closure]:
+    """Operands whose cost cel-go cannot count when they are errors; it panics instead."""
+    if overload == "list_distinct" or overload.endswith("_sort"):
+        position, fits = 0, is_list
+    elif overload.endswith("_sortByAssociatedKeys"):
+        position, fits = 1, is_list
+    elif overload == "list_flatten_int":
+        position, fits = 1, _is_int
+    else:
+        return closures
+    operand = closures[position]
+
+    def checked(frame: Frame) -> Value:
+        try:
+            value = operand(frame)
+        except EvaluationError as error:
+            raise InternalError(f"internal error: {error.message}") from None
+        if not fits(value):
+            raise InternalError(f"internal error: unexpected {type_name(value)}")
+        return value
+
+    return [*closures[:position], checked, *closures[position + 1 :]]
+
+
+def _is_int(value: Value) -> bool:
+    return value.__class__ is int
+
+
+def _on_type_names(implementation: Callable[..., Value]) -> Callable[..., Value]:
+    """With a compiled pattern, cel-go searches whatever has a Go string inside: types by their name."""
+
+    def search(*values: Value) -> Value:
+        if values[0].__class__ is TypeValue:
+            values = (values[0].name, *values[1:])
+        return implementation(*values)
+
+    return search
 
 
 def _raising(implementation: Callable[..., Value]) -> Callable[..., Value]:

@@ -7,7 +7,8 @@ function raises, and the caller evaluates that device again with the closures, w
 errors. Python's left-to-right short circuit without any error gives the same answer as CEL's error-absorbing
 logic.
 
-Expressions with parts that have no short translation (most of optional values, map literals) get no function.
+Expressions with parts that have no short translation get no function: most of optional values, map literals,
+arithmetic on quantities.
 
 The text of the function contains nothing of the expression but ``repr()`` of its strings and numbers; all
 names are made here and start with an underscore.
@@ -34,6 +35,7 @@ from kubectl_dra.cel.closures import in_container, in_list, step, unequal
 from kubectl_dra.cel.dispatch import dispatcher
 from kubectl_dra.cel.errors import EvaluationError
 from kubectl_dra.cel.recursion import with_room
+from kubectl_dra.cel.shared_quantity import SENSITIVE_OVERLOADS
 from kubectl_dra.cel.values import Uint, equals
 
 if TYPE_CHECKING:
@@ -172,6 +174,8 @@ class _Writer:
 
     def function(self, expression: Expression) -> str:
         if sum(1 for _ in walk(expression)) > _LONGEST:
+            raise NotTranslatable
+        if any(one.id in SENSITIVE_OVERLOADS for some in self._overloads.values() for one in some):
             raise NotTranslatable
         for attribute, domain in sorted(_repeated_domains(expression)):
             self._domains[attribute, repr(domain)] = self._name("d")

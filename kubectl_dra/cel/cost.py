@@ -119,6 +119,33 @@ def estimate_cost(
     return with_room(lambda: _Walk(node_types, overloads, assumed_sizes).cost(expression))
 
 
+class _Trail:
+    """A path the way cel-go keeps it, in a Go slice.
+
+    Two extensions of the same path may share memory, and then the later one overwrites the last step of the
+    earlier: after ``m.all(k, v, ...)`` the path of the key can be that of the value. Costs depend on it.
+    """
+
+    __slots__ = ("_length", "_memory")
+
+    def __init__(self, memory: list[str], length: int) -> None:
+        self._memory = memory
+        self._length = length
+
+    def extended(self, step: str) -> _Trail:
+        memory, length = self._memory, self._length
+        if length == len(memory):
+            memory = [*memory, *[""] * max(length, 1)]
+        memory[length] = step
+        return _Trail(memory, length + 1)
+
+    def steps(self) -> Path:
+        return tuple(self._memory[: self._length])
+
+
+_NOWHERE = _Trail([], 0)
+
+
 class _EntrySize(NamedTuple):
     """Sizes of the keys (or indices) and values of a list or map."""
 
@@ -133,7 +160,7 @@ class _EntrySize(NamedTuple):
 
 
 class _Variable(NamedTuple):
-    path: Path
+    path: _Trail
     size: Size | None
     entry_size: _EntrySize | None
 
@@ -150,7 +177,7 @@ class _Walk:
         self._types = node_types
         self._overloads = overloads
         self._assumed = assumed_sizes
-        self._paths: dict[int, Path] = {}
+        self._paths: dict[int, _Trail] = {}
         self._sizes: dict[int, Size] = {}
         self._entry_sizes: dict[int, _EntrySize] = {}
         self._variables: dict[str, list[_Variable]] = {}
@@ -178,7 +205,7 @@ class _Walk:
             return self._select(node)
         if isinstance(node, Identifier):
             variable = self._variable(node.name)
-            self._paths[node.id] = (node.name,) if variable is None else variable.path
+            self._paths[node.id] = _Trail([node.name], 1) if variable is None else variable.path
             return ONE
         if isinstance(node, ListLiteral):
             return self._list(node)
@@ -195,7 +222,7 @@ class _Walk:
             return cost
         if self._type(node.operand).kind in _SELECT_HAS_COST:
             cost = cost.plus(ONE)
-        self._paths[node.id] = (*self._path(node.operand), node.field)
+        self._paths[node.id] = self._path(node.operand).extended(node.field)
         return cost
 
     def _call(self, node: Call) -> CostRange:
@@ -232,7 +259,7 @@ class _Walk:
                 entry = self._entry_size(container)
                 result_size = None if entry is None else entry.value
                 step = "@items" if overload.id == "index_list" else "@values"
-                self._paths[node.id] = (*self._path(container), step)
+                self._paths[node.id] = self._path(container).extended(step)
             if result_size is None:
                 result_size = self._size(node)
         self._set_size(node, result_size)
@@ -262,9 +289,7 @@ class _Walk:
             call = _standard(name, target, arguments)
         return CallEstimate(call.cost.plus(_total(costs)), call.result_size)
 
-    def _conditional(
-        self, node: Call, arguments: Sequence[CostNode], costs: Sequence[CostRange]
-    ) -> CallEstimate:
+    def _conditional(self, node: Call, arguments: Sequence[CostNode], costs: Sequence[CostRange]) -> CallEstimate:
         entries = self._entry_size(node.arguments[1])
         if entries is not None:
             self._set_entry_size(node, entries.union(self._entry_size(node.arguments[2])))
@@ -337,12 +362,12 @@ class _Walk:
         path = self._path(node.iter_range)
         if node.iter_var2:
             keys, values = ("@indices", "@items") if is_list else ("@keys", "@values")
-            self._push(node.iter_var, _Variable((*path, keys), key_size, None))
-            self._push(node.iter_var2, _Variable((*path, values), value_size, None))
+            self._push(node.iter_var, _Variable(path.extended(keys), key_size, None))
+            self._push(node.iter_var2, _Variable(path.extended(values), value_size, None))
         elif is_list:
-            self._push(node.iter_var, _Variable((*path, "@items"), value_size, None))
+            self._push(node.iter_var, _Variable(path.extended("@items"), value_size, None))
         else:
-            self._push(node.iter_var, _Variable((*path, "@keys"), key_size, None))
+            self._push(node.iter_var, _Variable(path.extended("@keys"), key_size, None))
 
     # Bookkeeping.
 
@@ -356,15 +381,15 @@ class _Walk:
     def _type(self, node: Expression) -> CelType:
         return self._types.get(node.id, DYN)
 
-    def _path(self, node: Expression) -> Path:
+    def _path(self, node: Expression) -> _Trail:
         if isinstance(node, Identifier):
             variable = self._variable(node.name)
             if variable is not None:
                 return variable.path
-        return self._paths.get(node.id, ())
+        return self._paths.get(node.id, _NOWHERE)
 
     def _describe(self, node: Expression) -> CostNode:
-        path = self._path(node)
+        path = self._path(node).steps()
         if path and path[0] in _ACCUMULATORS:
             path = ()
         literal = node.value if isinstance(node, Literal) else None
@@ -377,7 +402,7 @@ class _Walk:
             known = _written_size(node)
         if known is not None:
             return known
-        assumed = self._assumed(self._path(node))
+        assumed = self._assumed(self._path(node).steps())
         if assumed is not None:
             self._sizes[node.id] = assumed
             return assumed

@@ -267,7 +267,6 @@ _TABLE: tuple[tuple[str, int, bool, str, str, Expander], ...] = (
     ("all", 2, True, ALWAYS, ALWAYS, _all),
     ("exists", 2, True, ALWAYS, ALWAYS, _exists),
     ("exists_one", 2, True, ALWAYS, ALWAYS, _exists_one),
-    ("existsOne", 2, True, ALWAYS, ALWAYS, _exists_one),
     ("map", 2, True, ALWAYS, ALWAYS, _map),
     ("map", 3, True, ALWAYS, ALWAYS, _map),
     ("filter", 2, True, ALWAYS, ALWAYS, _filter),

@@ -33,9 +33,9 @@ _INTRODUCTION = """\
 Everything an expression in `spec.selectors[].cel.expression` of a DeviceClass, or in
 `selectors[].cel.expression` of a request, may use, besides the variable `device`.
 
-- *From* is the first release that accepts the function in new or changed objects. The scheduler, and
-  objects that keep their expressions, may use it one release earlier. Without *From* every release with
-  `resource.k8s.io/v1` accepts it.
+- *from* is the first release that accepts the function in new or changed objects; a release usually takes in
+  those objects only what its predecessor knew, while the scheduler knows everything. `resource.k8s.io/v1`
+  begins with 1.34, so earlier ones say little. *with* names a feature gate that must be on.
 - *Cost* is what the API server estimates for the example at most. It forbids expressions above {limit:,}. Sizes
   that nothing bounds count as the largest 64-bit integer, so harmless expressions may be over the limit.
 - Names in capital letters (`A`, `K`, `V` ...) stand for any type. All examples are true.
@@ -92,14 +92,6 @@ MACROS = (
         "c.exists_one(x, p)",
         "Whether p holds for exactly one.",
         "[1, 2].exists_one(x, x == 2)",
-    ),
-    MacroEntry(
-        "existsOne",
-        2,
-        True,
-        "c.existsOne(x, p)",
-        "The same as exists_one.",
-        "[1, 2].existsOne(x, x == 2)",
     ),
     MacroEntry(
         "map",
@@ -171,7 +163,7 @@ MACROS = (
         3,
         True,
         "c.existsOne(k, v, p)",
-        "The same as exists_one.",
+        "The same as exists_one with two variables.",
         '{"a": 1}.existsOne(k, v, v == 1)',
     ),
     MacroEntry(
@@ -300,7 +292,7 @@ def _type_text(shown: CelType) -> str:
 
 def _macro_text(macro: MacroEntry, environment: Environment) -> str:
     since = _macro_since(macro)
-    when = f" From {since}." if since else ""
+    when = f" (from {since})" if since else ""
     example = _example_text(macro.example, environment)
     return f"### `{macro.form}`\n\n{macro.documentation}{when}\n\n{example}\n"
 

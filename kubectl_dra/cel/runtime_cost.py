@@ -78,9 +78,7 @@ class CostMeter:
         if self.cost > self.limit:
             raise CostLimitExceeded
 
-    def call(
-        self, function: str, overloads: Sequence[Overload], values: Sequence[Value], result: Value
-    ) -> None:
+    def call(self, function: str, overloads: Sequence[Overload], values: Sequence[Value], result: Value) -> None:
         """Add the cost of a call that has happened, by its possible overloads and its values.
 
         A failed operand is given as its EvaluationError, a failed call as the result None.

@@ -15,7 +15,7 @@ import logging
 import re
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -65,7 +65,7 @@ def compare(program: Program, devices: Sequence[DeviceInput]) -> Comparison:
 
 
 def _compare_groups(program: Program, devices: Sequence[DeviceInput], judge: _Judge) -> Comparison:
-    weakness = _weakness(program.ast.expression, program.expression)
+    weakness = _weakness(program.ast.expression, program.expression, program.ast.macro_calls.values())
     columns = columns_of(program.ast.expression)
     groups = [[i] for i in range(len(devices))] if columns is None else DeviceTable(devices).groups(columns)
     agree = 0
@@ -84,12 +84,18 @@ def _compare_groups(program: Program, devices: Sequence[DeviceInput], judge: _Ju
             agree += len(group)
         elif excuse or weakness:
             reasons[excuse or weakness] += len(group)
+        elif isinstance(ours, str) and ours.startswith("no such overload") and _has_version(device):
+            reasons["Kubernetes refuses to compare a version with another type"] += len(group)
         else:
             differ.append(Difference(tuple(group), ours, theirs))
     left = sum(map(len, groups[MOST_EVALUATIONS:]))
     if left:
         reasons[f"more than {MOST_EVALUATIONS} distinct devices"] += left
     return Comparison(agree, tuple(differ), reasons.total(), dict(reasons))
+
+
+def _has_version(device: DeviceInput) -> bool:
+    return any("version" in attribute for attribute in device.attributes.values())
 
 
 # What cel-python cannot run at all.
@@ -107,7 +113,7 @@ _MESSAGE_FREE = frozenset({"contains", "endsWith", "matches", "size", "startsWit
 _MACROS = frozenset({"all", "exists", "exists_one", "filter", "has", "map"})
 
 
-def _obstacle(expression: ast.Expression, macros: Iterator[ast.Call] | Any) -> str | None:
+def _obstacle(expression: ast.Expression, macros: Iterable[ast.Call]) -> str | None:
     """Why cel-python cannot run the expression, or None."""
     for macro in macros:
         if macro.function in _OPTIONAL:
@@ -140,17 +146,22 @@ def _obstacle(expression: ast.Expression, macros: Iterator[ast.Call] | Any) -> s
 # Where it runs but is known to answer differently.
 
 _CONVERSIONS = frozenset({"double", "duration", "dyn", "int", "string", "timestamp", "type", "uint"})
+_IN_PLACE = frozenset({"add", "asInteger", "isInteger", "sub"})
 _TEXT_BLOCK = re.compile(r'"""|\'\'\'|\\[?`]')
 
 
-def _weakness(expression: ast.Expression, text: str) -> str:
+def _weakness(expression: ast.Expression, text: str, macros: Iterable[ast.Call]) -> str:
     """A construct in the expression that cel-python is known to get wrong, or an empty string."""
     if _TEXT_BLOCK.search(text):
         return "cel-python reads triple-quoted texts and some escapes differently"
+    if any(macro.function == "exists_one" for macro in macros):
+        return "cel-python does not absorb errors from exists_one"
     for node in ast.walk(expression):
         if isinstance(node, ast.Call):
             if node.function in _CONVERSIONS:
                 return f"cel-python converts with {node.function}() differently"
+            if node.function in _IN_PLACE:
+                return "Kubernetes changes quantities in place while it computes with them"
             if node.function == "_/_":
                 return "cel-python divides differently"
             if node.function == "_[_]" and not _is_text(node.arguments[1]):
@@ -214,9 +225,7 @@ class _Judge:
             {
                 cel.StringType("driver"): cel.StringType(device.driver),
                 cel.StringType("allowMultipleAllocations"): cel.BoolType(device.allow_multiple_allocations),
-                cel.StringType("attributes"): self._domains(
-                    device.driver, device.attributes, self._attribute
-                ),
+                cel.StringType("attributes"): self._domains(device.driver, device.attributes, self._attribute),
                 cel.StringType("capacity"): self._domains(device.driver, device.capacity, _amount),
             }
         )
@@ -282,7 +291,7 @@ def _lend(function: Callable[..., Any], cel: Any) -> Callable[..., Any]:
 
 def _valid(parse: Callable[[str], object], text: str) -> bool:
     try:
-        parse(str(text))
+        parse(text)
     except ValueError:
         return False
     return True
@@ -334,8 +343,8 @@ _LENT: Mapping[str, Callable[..., Any]] = {
     "isGreaterThan": lambda a, b: _ordered(a, b) > 0,
     "isInteger": lambda q: _quantity(q).is_integer(),
     "isLessThan": lambda a, b: _ordered(a, b) < 0,
-    "isQuantity": lambda text: _valid(Quantity.parse, text),
-    "isSemver": lambda text: _valid(Semver.parse, text),
+    "isQuantity": lambda text: _valid(Quantity.parse, _text(text)),
+    "isSemver": lambda text: _valid(Semver.parse, _text(text)),
     "lowerAscii": lambda text: _text(text).translate(_LOWER),
     "major": lambda v: _version(v).major,
     "minor": lambda v: _version(v).minor,

@@ -31,7 +31,7 @@ from typing import Any, NamedTuple, TypeAlias
 from kubectl_dra.api.quantity import Quantity
 from kubectl_dra.api.semver import Semver
 from kubectl_dra.cel import types
-from kubectl_dra.cel.errors import EvaluationError, no_such_overload
+from kubectl_dra.cel.errors import EvaluationError, InternalError, no_such_overload
 from kubectl_dra.cel.shared_quantity import SharedQuantity
 from kubectl_dra.cel.types import CelType
 
@@ -221,19 +221,25 @@ class DefaultMap(dict[Any, Any]):
     __slots__ = ()
 
 
+class ValueMap(dict[Any, Any]):
+    """A map an expression built. Looking up bytes or a Semver in it makes Kubernetes panic."""
+
+    __slots__ = ()
+
+
 class MutableList(list[Any]):
     """The list a loop is collecting; ``+`` on it appends in place, as in cel-go."""
 
     __slots__ = ()
 
 
-class MutableMap(dict[Any, Any]):
+class MutableMap(ValueMap):
     """The map a loop is collecting; inserting changes it in place, as in cel-go."""
 
     __slots__ = ()
 
 
-_TYPES[DefaultMap] = _TYPES[MutableMap] = types.MAP
+_TYPES[DefaultMap] = _TYPES[ValueMap] = _TYPES[MutableMap] = types.MAP
 _TYPES[MutableList] = types.LIST
 
 
@@ -264,6 +270,8 @@ def contains(mapping: Mapping[Value, Value], key: Value) -> bool:
         return any(stored == key and (stored.__class__ is bool) == (kind is bool) for stored in mapping)
     if kind is Timestamp or kind is Duration or kind is TypeValue or key is None:
         return any(stored.__class__ is kind and stored == key for stored in mapping)
+    if mapping and (kind is bytes or kind is Semver) and isinstance(mapping, ValueMap):
+        raise InternalError(f"internal error: runtime error: hash of unhashable type {type_name(key)}")
     return False
 
 

@@ -12,7 +12,8 @@ from kubectl_dra.cli.options import Connection
 from kubectl_dra.cluster.overlay import overlay
 from kubectl_dra.cluster.snapshot import ABSENT, Snapshot
 from kubectl_dra.errors import InputError, UndeterminedError, UsageError
-from kubectl_dra.explain.diagnose import Settings, diagnose
+from kubectl_dra.explain.case import Settings
+from kubectl_dra.explain.diagnose import diagnose
 from kubectl_dra.explain.model import Diagnosis
 from kubectl_dra.explain.question import Question, about_claim, about_pod
 from kubectl_dra.names import nearest
@@ -151,6 +152,7 @@ def settings_of(asked: Asked, snapshot: Snapshot) -> Settings:
         release, source = parse_release(asked.release), "--kubernetes-version"
     elif snapshot.release is not None:
         release, source = snapshot.release, snapshot.release_source
+        patch = release.patch if source == "server" else None
         if not OLDEST <= release.minor <= NEWEST:
             source += f", {release} is not modelled"
             release = Release(1, min(max(release.minor, OLDEST), NEWEST))

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
+
 from kubectl_dra.allocation.errors import AllocationError
 from kubectl_dra.allocation.pools import Pool
 from kubectl_dra.api.slices import Device
 from kubectl_dra.cel import CelError
 from kubectl_dra.explain.causes import devices, pools, request
 from kubectl_dra.explain.model import Cause, CauseKind, Evidence
+from kubectl_dra.explain.whatif import WhatIf
 
 _KINDS: dict[str, CauseKind] = {
     "cel-runtime": request.SELECTOR_ERROR,
@@ -23,11 +26,14 @@ _KINDS: dict[str, CauseKind] = {
 }
 
 
-def cause_of(error: AllocationError, node: str) -> Cause:
-    """The cause that stands for a fatal allocation error met on a node."""
+_READ = r"""device\.(?:attributes|capacity)\[(?:"[^"]*"|'[^']*'|device\.driver)\]\.%s\b"""
+
+
+def cause_of(error: AllocationError, node: str, whatif: WhatIf | None = None) -> Cause:
+    """The cause that stands for a fatal allocation error met on a node; ``whatif`` proves a guard."""
     kind = _KINDS.get(error.check, request.UNSUPPORTED)
     if error.check in ("cel-runtime", "cel-compile"):
-        return _selector(error, kind, node)
+        return _selector(error, kind, node, whatif)
     evidence = [Evidence(error.subject, "scheduler", error.message)]
     pool = error.detail.get("pool")
     summary = error.message
@@ -45,14 +51,14 @@ def cause_of(error: AllocationError, node: str) -> Cause:
     return Cause(kind, summary, tuple(evidence), kind.fix, request=str(error.detail.get("request") or ""))
 
 
-def _selector(error: AllocationError, kind: CauseKind, node: str) -> Cause:
+def _selector(error: AllocationError, kind: CauseKind, node: str, whatif: WhatIf | None) -> Cause:
     detail = error.detail
     expression = str(detail.get("expression") or "")
     index = detail.get("selector")
     device = detail.get("device")
     problem = detail.get("error")
     text = str(problem)
-    name = f"{device.driver}/{device.name}" if isinstance(device, Device) else ""
+    name = f"{device.driver} {device.name}" if isinstance(device, Device) else ""
     evidence = [Evidence(error.subject, f"selectors[{index}].cel.expression", expression)]
     if error.check == "cel-compile":
         message = text.splitlines()[0] if text else ""
@@ -62,16 +68,21 @@ def _selector(error: AllocationError, kind: CauseKind, node: str) -> Cause:
             tuple(evidence),
             kind.fix,
         )
-    fix = kind.fix
+    fix, proved = kind.fix, ""
     if text.startswith("attribute "):
         kind = request.UNCONVERTIBLE
         fix = kind.fix
     elif text.startswith("no such key: "):
         key = text.removeprefix("no such key: ").split(".")[0].split(" ")[0]
         fix = (
-            f"Guard it: has(….{key}) && …, or ….?{key}.orValue(…); or narrow by driver or class so that only "
-            f"devices with {key} are looked at."
+            f"Guard it: has(….{key}) && …, or ….?{key}.orValue(…); or narrow so that only devices with {key} are read."
         )
+        read = re.search(_READ % re.escape(key), expression)
+        if read is not None and read[0].endswith(key):
+            guard = f"has({read[0]}) && "
+            fix = f"Guard it: put {guard.strip()} before the term, or read it as {_optional(read[0], key)}."
+            found = whatif.with_selector(expression, f"{guard}({expression})") if whatif else None
+            proved = str(found) if found else ""
     evidence.append(Evidence(f"device {name} on node {node}", "CEL run-time error", text))
     if isinstance(problem, CelError) and (offset := getattr(problem, "offset", None)) is not None:
         evidence.append(Evidence("expression", f"offset {offset}", excerpt(expression, offset)))
@@ -80,7 +91,13 @@ def _selector(error: AllocationError, kind: CauseKind, node: str) -> Cause:
         f"selector {_ordinal(index)} of {error.subject} fails on device {name} of node {node}: {text}",
         tuple(evidence),
         fix,
+        proved,
     )
+
+
+def _optional(read: str, key: str) -> str:
+    """``….?key.orValue(…)`` for an attribute access."""
+    return f"{read.removesuffix(key).rstrip('.')}.?{key}.orValue(…)"
 
 
 def excerpt(expression: str, offset: int, width: int = 60) -> str:

@@ -190,7 +190,7 @@ class RequestFunnel:
             return ""
         ledger = CounterLedger(self.view.cycle.available, state, self.view.cycle.quirks)
         short = ledger.charge(pool, item.device)
-        return describe_counters(short, self._holders.of_pool(pool.id)) if short else ""
+        return describe_counters(short, self._holders.of_counter_set(pool, short.counter_set)) if short else ""
 
     def needed_on(self, node: str) -> int:
         """How many devices the request needs on a node; in mode All every device it selects there."""
@@ -225,6 +225,14 @@ class RequestFunnel:
                 return position, _story(stage, remaining, failed, needed)
             remaining -= len(failed)
         return None
+
+    def left_on(self, node: str, position: int) -> int:
+        """How many devices a node has left after a stage."""
+        return sum(
+            1
+            for item in self.view.on_node(node)
+            if (failure := self.failed_at.get(id(item.device))) is None or failure[0] > position
+        )
 
     def blocking_stage(self) -> StageResult | None:
         """The latest stage at which a node falls short, None where some node keeps enough devices."""

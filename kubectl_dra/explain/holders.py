@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from kubectl_dra.allocation.pools import Pool
 from kubectl_dra.allocation.state import AllocatedState
 from kubectl_dra.api.claims import ResourceClaim
 from kubectl_dra.api.pods import Pod
-from kubectl_dra.api.slices import DeviceID, PoolID
+from kubectl_dra.api.slices import DeviceID
 
 
 class HolderIndex:
@@ -20,6 +21,16 @@ class HolderIndex:
     def claims(self, device: DeviceID) -> tuple[ResourceClaim, ...]:
         """The claims that hold a device."""
         return self._state.holders.get(device, ())
+
+    def stuck(self, claim: ResourceClaim) -> bool:
+        """Whether a consumer will not release the claim by itself: a pod in Terminating, or not a pod at all."""
+        for entry in claim.reserved_for:
+            if entry.resource != "pods":
+                return True
+            pod = self._pods.get((claim.metadata.namespace, entry.name))
+            if pod is not None and pod.metadata.deletion_timestamp:
+                return True
+        return False
 
     def describe(self, device: DeviceID) -> str:
         """Who holds a device."""
@@ -45,11 +56,17 @@ class HolderIndex:
             return f"pod {name}, Terminating since {pod.metadata.deletion_timestamp}"
         return f"pod {name}, {pod.phase}" if pod.phase else f"pod {name}"
 
-    def of_pool(self, pool: PoolID) -> str:
-        """The allocated devices of a pool with their claims."""
+    def of_counter_set(self, pool: Pool, counter_set: str) -> str:
+        """The allocated devices of a pool that draw on a counter set, with their claims."""
+        drawing = {
+            device.name
+            for entry in (*pool.slices, *pool.other_slices)
+            for device in entry.devices
+            if any(consumption.counter_set == counter_set for consumption in device.consumes_counters)
+        }
         lines = [
             f"{device.device} ← {claims[0].key}"
             for device, claims in sorted(self._state.holders.items())
-            if device[:2] == pool
+            if device[:2] == pool.id and device.device in drawing
         ]
         return ", ".join(lines[:4]) + (f" and {len(lines) - 4} more" if len(lines) > 4 else "")

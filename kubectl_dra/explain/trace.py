@@ -8,7 +8,7 @@ from kubectl_dra.api.slices import Device
 from kubectl_dra.cel import CompileError, EvaluationError, Program, TraceEntry
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.errors import InputError
-from kubectl_dra.explain.diagnose import Settings, make_cycle
+from kubectl_dra.explain.case import Settings, make_cycle
 from kubectl_dra.explain.model import Trace, TraceStep
 from kubectl_dra.explain.question import Question
 from kubectl_dra.names import nearest

@@ -6,7 +6,7 @@ from collections import Counter
 
 from kubectl_dra.cel import CompileError
 from kubectl_dra.cluster.snapshot import Snapshot
-from kubectl_dra.explain.diagnose import Settings, make_cycle
+from kubectl_dra.explain.case import Settings, make_cycle
 from kubectl_dra.explain.model import SecondOpinion
 from kubectl_dra.explain.question import Question
 

@@ -39,11 +39,13 @@ class WhatIf:
         claims: Sequence[ResourceClaim],
         nodes: Sequence[Node],
         all_claims: Iterable[ResourceClaim],
+        other_nodes: Sequence[Node] = (),
     ) -> None:
         self._cycle = cycle
         self._claims = tuple(claims)
         self._nodes = tuple(nodes)[:MAX_NODES]
         self._all_claims = tuple(all_claims)
+        self._other_nodes = tuple(other_nodes)[:MAX_NODES]
 
     def with_claims(self, claims: Sequence[ResourceClaim]) -> Proof | None:
         """The proof that other claims fit in the same cluster."""
@@ -56,6 +58,20 @@ class WhatIf:
         claims = list(self._claims)
         claims[claim] = _changed(claims[claim], request, alternative, change)
         return self.with_claims(claims)
+
+    def with_selector(self, old: str, new: str) -> Proof | None:
+        """The proof that the claims fit when a selector, of a request or a class, reads otherwise."""
+        claims = []
+        for claim in self._claims:
+            for index, entry in enumerate(claim.requests):
+                for alternative in range(len(entry.alternatives())):
+                    claim = _changed(claim, index, alternative, lambda spec: _reworded(spec, old, new))
+            claims.append(claim)
+        classes = {
+            name: replace(entry, selectors=tuple(new if text == old else text for text in entry.selectors))
+            for name, entry in self._cycle.classes.items()
+        }
+        return self._prove(replace(self._fresh(self._cycle), classes=classes), claims)
 
     def without_constraint(self, claim: int, constraint: Constraint) -> Proof | None:
         """The proof that the claims fit when a constraint is dropped."""
@@ -78,12 +94,18 @@ class WhatIf:
         state = allocated_state((claim for claim in self._all_claims if id(claim) not in gone), self._cycle.features)
         return self._prove(replace(self._fresh(self._cycle), state=state), self._claims)
 
+    def on_other_nodes(self) -> Proof | None:
+        """The proof that the claims fit on a node where the pod may not run."""
+        return self._prove(self._fresh(self._cycle), self._claims, self._other_nodes)
+
     def with_quirks(self, quirks: Quirks) -> Proof | None:
         """The proof that the claims fit under an allocator with other defects."""
         return self._prove(replace(self._fresh(self._cycle), quirks=quirks), self._claims)
 
-    def _prove(self, cycle: Cycle, claims: Sequence[ResourceClaim]) -> Proof | None:
-        for node in self._nodes:
+    def _prove(
+        self, cycle: Cycle, claims: Sequence[ResourceClaim], nodes: Sequence[Node] | None = None
+    ) -> Proof | None:
+        for node in self._nodes if nodes is None else nodes:
             attempt = cycle.attempt(node, claims, budget=Budget(max_steps=STEPS))
             if attempt.verdict is Verdict.ALLOCATED:
                 return Proof(node.name, tuple(device_names(attempt)))
@@ -113,6 +135,10 @@ def _changed(
     elif old.exactly is not None:
         requests[request] = replace(old, exactly=change(old.exactly))
     return replace(claim, requests=tuple(requests))
+
+
+def _reworded(spec: DeviceRequest, old: str, new: str) -> DeviceRequest:
+    return replace(spec, selectors=tuple(new if text == old else text for text in spec.selectors))
 
 
 def without_terms(

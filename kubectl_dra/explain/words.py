@@ -10,6 +10,7 @@ from kubectl_dra.cluster.snapshot import ABSENT, NOT_SERVED, Gap, Snapshot
 from kubectl_dra.explain.causes import claim as claim_causes
 from kubectl_dra.explain.causes import devices, pod, pools, request
 from kubectl_dra.explain.model import Cause, SchedulerWord, Verdict
+from kubectl_dra.explain.phrases import amount, some
 from kubectl_dra.explain.question import Question
 
 REASONS = (
@@ -40,8 +41,8 @@ def answer(
             return f"{subject} uses no resource claims: devices do not keep it pending."
         if not nodes:
             return f"{subject} can be scheduled: its claims are allocated already."
-        return f"{subject} can be scheduled: its claims fit on {count(len(nodes), 'node')} ({some(nodes)})."
-    more = f" (and {count(len(causes) - 1, 'further cause')})" if len(causes) > 1 else ""
+        return f"{subject} can be scheduled: its claims fit on {amount(len(nodes), 'node')} ({some(nodes)})."
+    more = f" (and {amount(len(causes) - 1, 'further cause')})" if len(causes) > 1 else ""
     verb = "cannot be scheduled" if question.kind == "pod" else "cannot be allocated"
     return f"{subject} {verb}: {causes[0].summary if causes else 'no reason found'}{more}."
 
@@ -112,14 +113,3 @@ def next_command(question: Question, verdict: Verdict, causes: Sequence[Cause]) 
     if kind in devices.KINDS or kind in request.KINDS:
         return f"kubectl dra explain {target} --devices"
     return ""
-
-
-def count(number: int, noun: str) -> str:
-    """``1 node``, ``2 nodes``."""
-    return f"{number} {noun}" if number == 1 else f"{number:,} {noun}s"
-
-
-def some(names: Sequence[str], limit: int = 4) -> str:
-    """The first names, and how many more there are."""
-    shown = ", ".join(names[:limit])
-    return shown + (f" and {len(names) - limit:,} more" if len(names) > limit else "")

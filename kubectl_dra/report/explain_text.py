@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TextIO
 
 from kubectl_dra.explain.model import (
@@ -85,8 +85,9 @@ def _cause(out: Painter, number: int, cause: Cause) -> None:
     for evidence in cause.evidence:
         out.paragraph(f"{evidence.object} · {evidence.field}: {evidence.value}", indent="       ", first="     ")
     if cause.fix:
-        fix = cause.fix + (f" Proved: {cause.proved}." if cause.proved else "")
-        out.paragraph(f"Fix: {fix}", indent="          ", first="     ", style="green")
+        out.paragraph(f"Fix: {cause.fix}", indent="          ", first="     ", style="green")
+    if cause.proved:
+        out.paragraph(f"Proved: {cause.proved}.", indent="             ", first="     ", style="green")
 
 
 def _claim(out: Painter, claim: ClaimReport) -> None:
@@ -106,7 +107,7 @@ def _funnel(out: Painter, funnel: Funnel) -> None:
     amount = "all devices" if funnel.mode == "All" else str(funnel.needed)
     out.write("  ", (f'request "{funnel.request}"', "bold"), f": {amount} of class {funnel.device_class}")
     width = len(f"{max((stage.passed for stage in funnel.stages), default=0):,}")
-    for stage in funnel.stages:
+    for stage in _until_empty(funnel.stages):
         _stage(out, stage, width)
     if funnel.best_node:
         out.write(f"    most on one node: {funnel.best_count} on {funnel.best_node}")
@@ -119,6 +120,14 @@ def _funnel(out: Painter, funnel: Funnel) -> None:
         )
     if len(funnel.devices) > MAX_DEVICES:
         out.write(f"      … {len(funnel.devices) - MAX_DEVICES:,} more devices (all of them with -o json)")
+
+
+def _until_empty(stages: Sequence[Stage]) -> Iterator[Stage]:
+    """The stages up to the first that leaves nothing: what follows has nothing to test."""
+    for stage in stages:
+        yield stage
+        if not stage.passed:
+            return
 
 
 def _stage(out: Painter, stage: Stage, width: int) -> None:
@@ -165,16 +174,24 @@ def _nodes(out: Painter, diagnosis: Diagnosis) -> None:
     for group in diagnosis.nodes:
         _group(out, group)
     for placement in diagnosis.placements[:MAX_PLACEMENTS]:
-        devices = ", ".join(f"{request}: {device}" for _, request, device in placement.devices)
-        if devices:
-            out.paragraph(f"{placement.node} would give {devices}", indent="      ", first="    ")
+        devices: dict[str, list[str]] = {}
+        for _, request, device in placement.devices:
+            devices.setdefault(request, []).append(device)
+        listed = "; ".join(f"{request}: {', '.join(names)}" for request, names in devices.items())
+        if listed:
+            out.paragraph(f"on {placement.node}: {listed}", indent="        ", first="    ")
+    if len(diagnosis.placements) > MAX_PLACEMENTS:
+        out.write(f"    … and {len(diagnosis.placements) - MAX_PLACEMENTS:,} more nodes (all of them with -o json)")
 
 
 def _group(out: Painter, group: NodeGroup) -> None:
     style = {"allocated": "green", "error": "red", "rejected": "yellow"}.get(group.outcome, "dim")
     count = f"{len(group.nodes):,} node" + ("" if len(group.nodes) == 1 else "s")
     names = ", ".join(group.nodes[:6]) + (f" and {len(group.nodes) - 6:,} more" if len(group.nodes) > 6 else "")
-    word = {"allocated": "fits", "not-eligible": "not eligible"}.get(group.outcome, group.outcome)
+    fits = "fits" if len(group.nodes) == 1 else "fit"
+    word = {"allocated": fits, "not-eligible": "not eligible", "error": "with an error"}.get(
+        group.outcome, group.outcome
+    )
     out.paragraph(f"{count} {word} ({names}): {group.reason}", indent="      ", first="  ", style=style)
 
 

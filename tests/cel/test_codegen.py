@@ -96,7 +96,7 @@ def test_recorded_expressions_have_one_meaning() -> None:
         translated += generate(one, ENVIRONMENT) is not None
         answered += assert_one_meaning(text, one, ENVIRONMENT, recorded_devices())
     # The fast path is worth having only if it is the rule.
-    assert translated > 0.95 * len(recorded())
+    assert translated > 0.9 * len(recorded())
     assert answered > 0.4 * len(recorded()) * len(recorded_devices())
 
 
@@ -244,14 +244,15 @@ def test_the_fast_path_declines(text: str, attributes: dict[str, Any]) -> None:
         function(value_of({"driver": "d", "attributes": attributes}))
 
 
-def test_a_computed_quantity_on_the_right_is_left_to_the_closures() -> None:
-    device = value_of({"driver": "d", "capacity": {"m": {"value": "1Gi"}}})
-    right = checked(f"{C}.m == {C}.m.add({C}.m)")
-    left = checked(f"{C}.m.add({C}.m) == {C}.m")
-    for one, fails in ((right, True), (left, False)):
-        closure, slots = compile_closures(one, ENVIRONMENT)
-        assert (exact(closure, slots, device) is None) is fails
-        assert assert_one_meaning("", one, ENVIRONMENT, [device]) == (not fails)
+@pytest.mark.parametrize("text", [f"{C}.m == {C}.m.add({C}.m)", f"{C}.m.sub(1) == {C}.m", f"{C}.m.isInteger()"])
+def test_quantities_that_change_in_place_are_left_to_the_closures(text: str) -> None:
+    assert generate(checked(text), ENVIRONMENT) is None
+
+
+def test_a_parsed_quantity_on_the_right_compares() -> None:
+    device = value_of({"driver": "d", "attributes": {"m": {"string": "1Gi"}}, "capacity": {"m": {"value": "1024Mi"}}})
+    for text in (f"{C}.m == quantity({A}.m)", f"quantity({A}.m) == {C}.m"):
+        assert assert_one_meaning(text, checked(text), ENVIRONMENT, [device]) == 1
 
 
 NASTY = ["__import__", "_t1", "lambda", "x'); evil('", '"', "\\", "\n", "{}", "device", "é", "\u2028"]

@@ -149,6 +149,20 @@ def test_estimates(text: str, expected: int) -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (f'{A}.all(k, k.contains("x"))', 260),
+        # With two variables cel-go gives the key the path, and so the size, of the value.
+        (f'{A}.all(k, v, k.contains("x"))', 356),
+        (f'{C}.all(k, v, k.contains("x"))', 132),
+        ('device.attributes.all(k, v, k.contains("x"))', 355),
+    ],
+)
+def test_paths_that_share_memory(text: str, expected: int) -> None:
+    assert worst(text) == expected
+
+
+@pytest.mark.parametrize(
     "text",
     [
         f'{C}.memory != quantity("1Gi")',

@@ -67,6 +67,13 @@ def _cpus(amount: str) -> Change:
     return change
 
 
+def _two_halves(objects: Objects) -> None:
+    for entry in _of(objects, "ResourceClaim", "upf-2"):
+        request = entry["spec"]["devices"]["requests"][0]
+        request["exactly"]["capacity"]["requests"]["dra.cpu/cpu"] = "16"
+        entry["spec"]["devices"]["requests"].append({**request, "name": "more"})
+
+
 def _devices(objects: Objects) -> Iterator[dict[str, Any]]:
     for entry in _of(objects, "ResourceSlice"):
         yield from entry["spec"].get("devices", ())
@@ -144,6 +151,7 @@ WAYS: list[tuple[str, str, Change]] = [
     ("nic-gpu-pcie-root", "without the constraint", _without_constraint),
     ("nic-gpu-pcie-root", "other slots", _rewired),
     ("cpu-capacity-exhausted", "24 CPUs", _cpus("24")),
+    ("cpu-capacity-exhausted", "two requests of 16", _two_halves),
     ("devices-on-tainted-nodes", "a toleration", _tolerating),
     ("every-alternative-fails", "one A100 more", _without_claim("eval-0")),
     ("shared-claim-elsewhere", "any zone", _without_affinity),

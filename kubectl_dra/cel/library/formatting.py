@@ -15,7 +15,6 @@ from kubectl_dra.cel.values import Duration, Timestamp, TypeValue, Uint, Value, 
 _VERBS = frozenset("sdfebxXo")
 _DEFAULT_PRECISION = 6
 _SUPERSCRIPTS = str.maketrans("0123456789-", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻")
-_THIN_SPACE = "\u202f"
 _SPECIAL_DOUBLES = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
 
 REFUSALS = {
@@ -166,11 +165,14 @@ def _scientific(value: Value, precision: int) -> str | None:
     if number is None:
         return None
     if not math.isfinite(number):
-        return _not_finite(number)
-    mantissa, _, exponent = f"{abs(number):.{precision}e}".partition("e")
-    power = f"{int(exponent):03d}" if int(exponent) < 0 else f"{int(exponent):02d}"
-    text = f"{mantissa}{_THIN_SPACE}×{_THIN_SPACE}10{power.translate(_SUPERSCRIPTS)}"
-    return "-" + text if number < 0 else text
+        text = _not_finite(number)
+    else:
+        mantissa, _, exponent = f"{number:.6e}".partition("e")
+        power = f"{int(exponent):03d}" if int(exponent) < 0 else f"{int(exponent):02d}"
+        text = f"{mantissa}×10{power.translate(_SUPERSCRIPTS)}"
+        text = text.removeprefix("-") if number == 0 else text
+    # Upstream takes the precision of this clause for the least width, and keeps 16 bits of it.
+    return text.rjust(precision % 2**16)
 
 
 def _not_finite(number: float) -> str:

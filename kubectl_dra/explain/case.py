@@ -1,0 +1,177 @@
+"""A question with everything that answering it needs: the cycle, the nodes, the claims to allocate."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from kubectl_dra.allocation.attempt import Cycle
+from kubectl_dra.allocation.extended import CLAIM_NAME, ExtendedRequests, extended_requests
+from kubectl_dra.allocation.features import Features, Quirks
+from kubectl_dra.allocation.pools import SliceIndex
+from kubectl_dra.allocation.selection import Selectors
+from kubectl_dra.allocation.state import allocated_state
+from kubectl_dra.allocation.taint_rules import apply_rules
+from kubectl_dra.api.claims import ResourceClaim
+from kubectl_dra.api.nodes import Node
+from kubectl_dra.api.versions import Release
+from kubectl_dra.cel import Environment
+from kubectl_dra.cluster.snapshot import Snapshot
+from kubectl_dra.errors import InputError
+from kubectl_dra.explain.eligibility import rejection
+from kubectl_dra.explain.holders import HolderIndex
+from kubectl_dra.explain.question import PodClaimState, Question
+from kubectl_dra.explain.resources import NodeUsage
+from kubectl_dra.explain.view import View
+from kubectl_dra.names import nearest
+
+EXTENDED = "extended resources"
+LAST_PATCH_WITHOUT_RULES = 2
+"""Schedulers of 1.36.0 to 1.36.2 do not see DeviceTaintRules (kubernetes/kubernetes#139651)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """How to answer. ``patch`` is the patch release where known; ``release_source`` says where from."""
+
+    release: Release
+    gates: frozenset[str]
+    release_source: str = ""
+    patch: int | None = None
+    node: str = ""
+    request: str = ""
+    with_devices: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A question, prepared. ``usage`` is what pods take of each node, ``extended`` what devices may serve."""
+
+    question: Question
+    snapshot: Snapshot
+    settings: Settings
+    view: View
+    holders: HolderIndex
+    usage: NodeUsage
+    extended: ExtendedRequests | None
+    notes: tuple[str, ...]
+
+    @property
+    def unallocated(self) -> list[ResourceClaim]:
+        """The claims that still need devices, in the order in which they are allocated."""
+        return [state.claim for state in self.question.claims if state.claim and state.claim.allocation is None]
+
+    @property
+    def allocated(self) -> list[ResourceClaim]:
+        """The claims that hold devices already."""
+        return [state.claim for state in self.question.claims if state.claim and state.claim.allocation is not None]
+
+    def delegated(self, node: Node) -> frozenset[str]:
+        """The pod's extended resources that devices serve on this node."""
+        return self.extended.delegated(node) if self.extended else frozenset()
+
+    def claims_on(self, node: Node) -> list[ResourceClaim]:
+        """The claims to allocate on a node: the one for extended resources differs from node to node."""
+        if self.extended is None:
+            return self.unallocated
+        claims = [claim for claim in self.unallocated if claim.metadata.name != CLAIM_NAME]
+        own = self.extended.claim(self.delegated(node))
+        return [*claims, own] if own else claims
+
+
+def make_cycle(snapshot: Snapshot, settings: Settings, notes: list[str]) -> Cycle:
+    """The scheduling cycle of a snapshot, DeviceTaintRules applied as the release does."""
+    features = Features.from_gates(settings.gates)
+    slices: Sequence = snapshot.slices
+    if snapshot.taint_rules:
+        blind = settings.release.minor == 36 and settings.patch is not None
+        if blind and settings.patch is not None and settings.patch <= LAST_PATCH_WITHOUT_RULES:
+            notes.append(
+                f"{len(snapshot.taint_rules)} DeviceTaintRules exist: the scheduler of 1.36.0 to 1.36.2 does not see "
+                "them (and may crash), so they are left out here"
+            )
+        else:
+            slices = apply_rules(slices, snapshot.taint_rules)
+    return Cycle(
+        index=SliceIndex(slices),
+        classes=snapshot.classes,
+        state=allocated_state(snapshot.claims.values(), features),
+        selectors=Selectors(Environment.for_release(str(settings.release), features=settings.gates, stored=True)),
+        features=features,
+        quirks=Quirks.of_release(settings.release.minor, settings.patch),
+    )
+
+
+def prepare(question: Question, snapshot: Snapshot, settings: Settings, notes: list[str]) -> Case:
+    """Prepares a question.
+
+    Raises:
+        InputError: the node asked about does not exist.
+    """
+    cycle = make_cycle(snapshot, settings, notes)
+    nodes = _nodes(snapshot, cycle, settings, notes)
+    extended = None
+    if question.pod is not None and cycle.features.extended_resources:
+        extended = extended_requests(question.pod, cycle.classes)
+    usage = NodeUsage(
+        (pod for pod in snapshot.pods.values() if pod is not question.pod),
+        complete=snapshot.missing("Pod") is None,
+    )
+    ineligible = _ineligible(question, nodes, usage, extended)
+    eligible = [node for node in nodes if node.name not in ineligible]
+    return Case(
+        question=_with_extended(question, extended, snapshot),
+        snapshot=snapshot,
+        settings=settings,
+        view=View(cycle, eligible, ineligible),
+        holders=HolderIndex(cycle.state, snapshot.pods),
+        usage=usage,
+        extended=extended,
+        notes=tuple(notes),
+    )
+
+
+def _ineligible(
+    question: Question, nodes: Sequence[Node], usage: NodeUsage, extended: ExtendedRequests | None
+) -> dict[str, str]:
+    pod = question.pod
+    if pod is None or pod.node_name:
+        return {}
+    out: dict[str, str] = {}
+    for node in nodes:
+        delegated = extended.delegated(node) if extended else ()
+        reason = rejection(pod, node) or usage.shortage(pod, node, delegated)
+        if reason:
+            out[node.name] = reason
+    return out
+
+
+def _with_extended(question: Question, extended: ExtendedRequests | None, snapshot: Snapshot) -> Question:
+    """The question with the claim that the scheduler makes for extended resources, existing or not."""
+    pod = question.pod
+    if extended is None or pod is None:
+        return question
+    claim = snapshot.claims.get((pod.metadata.namespace, pod.extended_resource_claim))
+    hypothetical = claim is None
+    claim = claim or extended.claim(extended.amounts)
+    state = PodClaimState(EXTENDED, claim=claim, hypothetical=hypothetical)
+    return replace(question, claims=(*question.claims, state))
+
+
+def _nodes(snapshot: Snapshot, cycle: Cycle, settings: Settings, notes: list[str]) -> list[Node]:
+    nodes = list(snapshot.nodes.values())
+    if not nodes:
+        scopes = [entry.scope for entry in cycle.index.slices] + [
+            device.scope for entry in cycle.index.slices if entry.per_device_node_selection for device in entry.devices
+        ]
+        names = sorted({scope.node_name for scope in scopes if scope.node_name})
+        nodes = [Node(name=name) for name in names] or [Node(name="(any node)")]
+        notes.append("no Nodes were read: their names are taken from ResourceSlices, labels and taints are unknown")
+    if not settings.node:
+        return nodes
+    chosen = [node for node in nodes if node.name == settings.node]
+    if not chosen:
+        near = nearest(settings.node, [node.name for node in nodes])
+        hint = f"; nearest: {', '.join(near)}" if near else ""
+        raise InputError(f"node {settings.node} does not exist{hint}")
+    return chosen

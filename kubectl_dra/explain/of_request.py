@@ -1,0 +1,421 @@
+"""Causes of one request that no node can satisfy by itself, one maker per stage of the funnel."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
+
+from kubectl_dra.allocation.capacity import NOTHING, CapacityShortage, amount_taken, shortage
+from kubectl_dra.api.claims import ALL, DeviceRequest, ResourceClaim
+from kubectl_dra.api.quantity import Quantity
+from kubectl_dra.api.taints import DeviceTaint, DeviceToleration, blocking_taint
+from kubectl_dra.explain.causes import devices, pools, request
+from kubectl_dra.explain.funnel import RequestFunnel, StageResult
+from kubectl_dra.explain.holders import HolderIndex
+from kubectl_dra.explain.judge import judge, term_texts
+from kubectl_dra.explain.model import Cause, CauseKind, Evidence
+from kubectl_dra.explain.observe import observations
+from kubectl_dra.explain.phrases import amount, are, join, some
+from kubectl_dra.explain.view import Published, View
+from kubectl_dra.explain.whatif import Proof, WhatIf, tolerating, without_terms
+
+MAX_TRIES = 12
+MAX_EVIDENCE = 6
+_DRIVER = re.compile(r"""device\.driver\s*==\s*(["'])(?P<driver>[^"']+)\1""")
+
+
+@dataclass(frozen=True, slots=True)
+class Located:
+    """A funnel with its place: indices of claim, request and alternative."""
+
+    claim_index: int
+    request_index: int
+    alternative: int
+    claim: ResourceClaim
+    funnel: RequestFunnel
+
+    @property
+    def where(self) -> str:
+        return f'request "{self.funnel.name}"'
+
+
+@dataclass(frozen=True, slots=True)
+class Blocked:
+    """A request that falls short on these nodes at one stage, with the devices that it loses there."""
+
+    located: Located
+    stage: StageResult
+    nodes: tuple[str, ...]
+    lost: tuple[Published, ...]
+    reasons: tuple[str, ...]
+    left: int
+
+    @property
+    def spec(self) -> DeviceRequest:
+        return self.located.funnel.spec
+
+    @property
+    def tested(self) -> int:
+        """Devices of these nodes that reached the stage."""
+        return self.left + len(self.lost)
+
+
+class RequestCauses:
+    """Makes the cause of one blocked request."""
+
+    def __init__(self, view: View, whatif: WhatIf, holders: HolderIndex) -> None:
+        self._view = view
+        self._whatif = whatif
+        self._holders = holders
+
+    def cause(self, blocked: Blocked) -> Cause:
+        """The cause for the stage at which the request is blocked."""
+        makers = {
+            "node": self._node,
+            "pool": self._pool,
+            "class-selector": self._class_selector,
+            "request-selector": self._request_selector,
+            "capacity": self._capacity,
+            "taint": self._taint,
+            "held": self._held,
+            "counters": self._counters,
+        }
+        cause = makers.get(blocked.stage.name, self._published)(blocked)
+        return replace(cause, claim=blocked.located.claim.key, request=blocked.located.funnel.name)
+
+    def matching_in_unusable_pools(self, blocked: Blocked) -> bool:
+        """Whether a device that the pool stage loses would fulfil the class's and the request's selectors."""
+        funnel = blocked.located.funnel
+        selectors = self._view.cycle.selectors
+        items = [item.device for item in blocked.lost]
+        for expression in (*funnel.device_class.selectors, *funnel.spec.selectors):
+            verdicts = judge(selectors, expression or "", items)
+            items = [device for device, verdict in zip(items, verdicts, strict=True) if verdict is None]
+        return bool(items)
+
+    def _published(self, blocked: Blocked) -> Cause:
+        kind = pools.NO_SLICES
+        drivers = self._view.drivers()
+        if not drivers:
+            evidence = (Evidence("ResourceSlices", "number of devices", "0"),)
+            return Cause(kind, "no driver publishes any device in this cluster", evidence, kind.fix)
+        listed = ", ".join(f"{driver} ({amount(count)})" for driver, count in sorted(drivers.items()))
+        return Cause(
+            kind,
+            f"no eligible node sees any device for {blocked.located.where}",
+            (Evidence("ResourceSlices", "drivers", listed),),
+            kind.fix,
+        )
+
+    def _node(self, blocked: Blocked) -> Cause:
+        kind = pools.NOT_FOR_NODE
+        reasons = Counter(blocked.reasons).most_common(4)
+        first = reasons[0][0] if reasons else "no node sees them"
+        proof = self._whatif.on_other_nodes()
+        return Cause(
+            kind,
+            f"{amount(len(blocked.lost))} for {blocked.located.where} {are(len(blocked.lost))} out of reach: {first}",
+            tuple(Evidence("devices", reason, str(count)) for reason, count in reasons),
+            f"Let the pod run where the devices are ({first})." if proof else kind.fix,
+            str(proof) if proof else "",
+        )
+
+    def _pool(self, blocked: Blocked) -> Cause:
+        seen = sorted({item.slice.pool for item in blocked.lost})
+        known = [pool for pool_id in seen if (pool := self._view.pool_seen.get(pool_id))]
+        evidence = [
+            Evidence(
+                f"pool {pool.id}",
+                f"slices of generation {pool.generation}",
+                f"{pool.found} exist, spec.pool.resourceSliceCount says {pool.expected}",
+            )
+            for pool in known
+            if pool.incomplete
+        ] + [Evidence(f"pool {pool.id}", "problem", pool.invalid) for pool in known if pool.invalid]
+        kind: CauseKind = pools.OBSOLETE
+        if any(pool.incomplete for pool in known):
+            kind = pools.INCOMPLETE
+        elif known:
+            kind = pools.INVALID
+        reason = Counter(blocked.reasons).most_common(1)[0][0]
+        return Cause(
+            kind,
+            f"{amount(len(blocked.lost))} on {some(blocked.nodes)} cannot be used for {blocked.located.where}: {reason}",
+            tuple(evidence[:MAX_EVIDENCE]),
+            kind.fix,
+        )
+
+    def _class_selector(self, blocked: Blocked) -> Cause:
+        device_class = blocked.located.funnel.device_class
+        drivers = self._view.drivers()
+        for expression in device_class.selectors:
+            wanted = _DRIVER.search(expression or "")
+            if wanted is None or wanted["driver"] in drivers:
+                continue
+            kind = pools.NO_SLICES
+            return Cause(
+                kind,
+                f"driver {wanted['driver']} publishes no devices (class {device_class.name} wants it; drivers "
+                f"here: {', '.join(sorted(drivers)) or 'none'})",
+                (
+                    Evidence(
+                        f"DeviceClass {device_class.name}", "spec.selectors", " ".join((expression or "").split())
+                    ),
+                    Evidence("ResourceSlices", f"with spec.driver {wanted['driver']}", "0"),
+                ),
+                kind.fix,
+            )
+        return self._selector(blocked, request.CLASS_MATCHES_NOTHING, f"DeviceClass {device_class.name}")
+
+    def _request_selector(self, blocked: Blocked) -> Cause:
+        return self._selector(blocked, request.SELECTOR_MATCHES_NOTHING, f"claim {blocked.located.claim.key}")
+
+    def _selector(self, blocked: Blocked, kind: CauseKind, owner: str) -> Cause:
+        funnel, stage = blocked.located.funnel, blocked.stage
+        what = (
+            f"class {funnel.device_class.name}"
+            if stage.name == "class-selector"
+            else f"{stage.label} of {blocked.located.where}"
+        )
+        tested = stage.passed + len(stage.failed)
+        evidence = [Evidence(owner, "selector term", stage.expression)]
+        have = self._have(stage)
+        if have:
+            evidence.append(Evidence("devices that fail it", "have instead", have))
+        if stage.passed and not stage.errors:
+            best = _best(self._view, funnel, stage)
+            summary = (
+                f"{what} is true on {stage.passed} of {tested} devices, but {blocked.located.where} needs "
+                f"{needed(funnel)} on one node and no node has more than {best}"
+            )
+            fix, proof = self._lower_count(blocked, best, devices.TOO_FEW.fix)
+            return Cause(devices.TOO_FEW, summary, tuple(evidence), fix, proof)
+        if stage.errors:
+            item, message, _ = stage.errors[0]
+            summary = (
+                f"{what} fails with an error on {len(stage.errors)} of {tested} devices: {message} (such as {item.id})"
+            )
+            return Cause(request.SELECTOR_ERROR, summary, tuple(evidence), request.SELECTOR_ERROR.fix)
+        summary = f"{what} is false on all {amount(tested)}: {stage.expression}"
+        if have:
+            summary += f" ({have})"
+        found = self._without_term(blocked)
+        if found is None:
+            return Cause(kind, summary, tuple(evidence), kind.fix)
+        return Cause(kind, summary, tuple(evidence), f"Relax or drop the term {stage.expression}.", str(found))
+
+    def _without_term(self, blocked: Blocked) -> Proof | None:
+        stage, spec = blocked.stage, blocked.spec
+        if stage.name != "request-selector":
+            return None
+        selectors = self._view.cycle.selectors
+        terms = [term_texts(selectors, expression or "") for expression in spec.selectors]
+        index = next(number for number, expression in enumerate(spec.selectors) if expression == stage.program)
+        changed = without_terms(spec.selectors, terms, index, stage.term)
+        return self._change(blocked, lambda old: replace(old, selectors=changed))
+
+    def _have(self, stage: StageResult) -> str:
+        terms = self._view.cycle.selectors.terms(stage.program)
+        if not terms or not stage.failed:
+            return ""
+        parts: list[str] = []
+        for seen in observations(terms[stage.term], [item.device for item in stage.failed])[:2]:
+            values = [f"{'absent' if value is None else value} on {count}" for value, count in seen.values[:4]]
+            more = len(seen.values) - 4
+            parts.append(f"{seen.name}: {', '.join(values)}" + (f", {more} other values" if more > 0 else ""))
+        return "; ".join(parts)
+
+    def _capacity(self, blocked: Blocked) -> Cause:
+        shorts = [(item, short) for item in blocked.lost if (short := self._shortage(item, blocked.spec))]
+        first = Counter(short.reason for _, short in shorts).most_common(1)[0][0]
+        kind = {"unknown": devices.CAPACITY_UNKNOWN, "policy": devices.CAPACITY_POLICY}.get(first, devices.CAPACITY)
+        fix, proof = kind.fix, None
+        if kind is devices.CAPACITY_UNKNOWN:
+            keys = sorted({key for item, _ in shorts for key in item.device.capacity})
+            fix = f"Use a capacity that the devices have: {join(keys) or 'none'}."
+        elif kind is devices.CAPACITY:
+            fix, proof = self._lower_capacity(blocked, shorts) or (fix, None)
+        reason = Counter(blocked.reasons).most_common(1)[0][0]
+        return Cause(
+            kind,
+            f"{amount(len(blocked.lost))} for {blocked.located.where} cannot give the requested capacity: {reason}",
+            _by_device(blocked, "capacity"),
+            fix,
+            str(proof) if proof else "",
+        )
+
+    def _shortage(self, item: Published, spec: DeviceRequest) -> CapacityShortage | None:
+        used = self._view.cycle.state.consumed.get(item.id, NOTHING)
+        return shortage(item.device, spec.capacity, used, NOTHING)
+
+    def _lower_capacity(
+        self, blocked: Blocked, shorts: Sequence[tuple[Published, CapacityShortage]]
+    ) -> tuple[str, Proof] | None:
+        """The largest amount of the capacity that is short which some device still gives."""
+        name = shorts[0][1].capacity
+        offers: list[Quantity] = []
+        for item, short in shorts:
+            if short.capacity == name and short.value is not None and short.used is not None:
+                left = short.value - short.used
+                if left > Quantity.parse("0") and amount_taken(left, item.device.capacity[name]) <= left:
+                    offers.append(left)
+        if not offers:
+            return None
+        most = max(offers)
+        proof = self._change(blocked, lambda old: replace(old, capacity={**(old.capacity or {}), name: most}))
+        return (f"Ask for at most {most} of {name}.", proof) if proof else None
+
+    def _taint(self, blocked: Blocked) -> Cause:
+        kind = devices.ALL_INCOMPLETE if blocked.spec.allocation_mode == ALL else devices.TAINTED
+        found: dict[str, list[DeviceTaint]] = {}
+        for item in blocked.lost:
+            taint = blocking_taint(item.device.taints, blocked.spec.tolerations)
+            if taint is not None:
+                found.setdefault(str(taint), []).append(taint)
+        tolerations = [
+            DeviceToleration(key=taints[0].key, value=taints[0].value, effect=taints[0].effect)
+            for taints in found.values()
+        ]
+        proof = self._change(blocked, lambda old: tolerating(old, tolerations))
+        listed = ", ".join(
+            f"{text} on {len(taints)}" for text, taints in sorted(found.items(), key=lambda entry: -len(entry[1]))
+        )
+        rules = sorted({taint.rule for taints in found.values() for taint in taints if taint.rule})
+        fix = kind.fix
+        if rules:
+            fix = f"End the maintenance (DeviceTaintRule {join(rules)}), or let the request tolerate the taint."
+        elif proof:
+            fix = f"Repair the devices; or, if the pod may use them as they are, tolerate {join(found)}."
+        rest = f"; {blocked.left} untainted, {needed(blocked.located.funnel)} needed" if blocked.left else ""
+        evidence = tuple(
+            Evidence(f"device {item.id}", "taint", text.removeprefix("taint ") + _since(item.device.taints))
+            for item, text in list(zip(blocked.lost, blocked.reasons, strict=True))[:MAX_EVIDENCE]
+        )
+        count = len(blocked.lost)
+        return Cause(
+            kind,
+            f"{amount(count)} that match {blocked.located.where} {are(count)} tainted: {listed}{rest}",
+            (*evidence, *_more(count, "devices tainted")),
+            fix,
+            str(proof) if proof else "",
+        )
+
+    def _held(self, blocked: Blocked) -> Cause:
+        held: dict[str, list[str]] = {}
+        claims: dict[str, ResourceClaim] = {}
+        for item in blocked.lost:
+            for claim in self._holders.claims(item.id):
+                held.setdefault(claim.key, []).append(f"{item.id.pool}/{item.id.device}")
+                claims[claim.key] = claim
+        kind = devices.ALL_INCOMPLETE if blocked.spec.allocation_mode == ALL else devices.ALL_HELD
+        kind, fix, proof = self._free(list(claims.values()), kind)
+        evidence = tuple(
+            Evidence(self._holders.describe_claim(claims[key]), "holds", some(names))
+            for key, names in sorted(held.items(), key=lambda entry: -len(entry[1]))[:MAX_EVIDENCE]
+        )
+        if blocked.left:
+            best = _best(self._view, blocked.located.funnel, blocked.stage)
+            summary = (
+                f"{blocked.left} of {blocked.tested} matching devices {are(blocked.left)} free, at most {best} on one "
+                f"node; {blocked.located.where} needs {needed(blocked.located.funnel)}"
+            )
+        elif blocked.tested == 1:
+            summary = f"the only device that matches {blocked.located.where} is held by another claim"
+        else:
+            summary = f"all {blocked.tested} devices that match {blocked.located.where} are held by other claims"
+        return Cause(
+            kind,
+            summary,
+            (*evidence, *_more(len(held), "claims hold devices")),
+            fix,
+            str(proof) if proof else "",
+        )
+
+    def _free(self, claims: Sequence[ResourceClaim], kind: CauseKind) -> tuple[CauseKind, str, Proof | None]:
+        """Which holders have to give up their devices, proved: one nobody uses first, then any one, then all."""
+        orphans = [claim for claim in claims if not claim.reserved_for]
+        stuck = [claim for claim in claims if claim not in orphans and self._holders.stuck(claim)]
+        rest = [claim for claim in claims if claim not in orphans and claim not in stuck]
+        for claim in [*orphans, *stuck, *rest][:MAX_TRIES]:
+            proof = self._whatif.without_holders([claim])
+            if proof is None:
+                continue
+            if claim in orphans:
+                command = f"kubectl delete resourceclaim -n {claim.metadata.namespace} {claim.metadata.name}"
+                return devices.ORPHANED, f"Delete the claim that nobody uses: {command}", proof
+            if claim in stuck:
+                return (
+                    devices.HOLDER_STUCK,
+                    f"{devices.HOLDER_STUCK.fix} Here: {self._holders.describe_claim(claim)}.",
+                    proof,
+                )
+            return kind, f"It is enough that {self._holders.describe_claim(claim)} gives its devices back.", proof
+        proof = self._whatif.without_holders(claims) if claims else None
+        if proof is None:
+            return kind, kind.fix, None
+        return kind, "Several of these claims have to give their devices back; one alone is not enough.", proof
+
+    def _counters(self, blocked: Blocked) -> Cause:
+        kind = devices.COUNTERS
+        pool_ids = {item.slice.pool for item in blocked.lost}
+        users = {
+            id(claim): claim
+            for device, claims in self._view.cycle.state.holders.items()
+            for claim in claims
+            if device[:2] in pool_ids
+        }
+        fix, proof = kind.fix, None
+        for claim in list(users.values())[:MAX_TRIES]:
+            proof = self._whatif.without_holders([claim])
+            if proof is not None:
+                fix = f"It is enough that {self._holders.describe_claim(claim)} gives its partition back."
+                break
+        count = len(blocked.lost)
+        return Cause(
+            kind,
+            f"{amount(count)} for {blocked.located.where} {are(count)} blocked by partitions in use: {blocked.reasons[0]}",
+            _by_device(blocked, "consumesCounters"),
+            fix,
+            str(proof) if proof else "",
+        )
+
+    def _lower_count(self, blocked: Blocked, best: int, fix: str) -> tuple[str, str]:
+        if not best or blocked.spec.allocation_mode == ALL:
+            return fix, ""
+        proof = self._change(blocked, lambda old: replace(old, count=best))
+        return (f"Lower count to {best}.", str(proof)) if proof else (fix, "")
+
+    def _change(self, blocked: Blocked, change: object) -> Proof | None:
+        assert callable(change)
+        located = blocked.located
+        return self._whatif.with_request(located.claim_index, located.request_index, located.alternative, change)
+
+
+def needed(funnel: RequestFunnel) -> str:
+    """How many devices the request needs, as text."""
+    return "all" if funnel.spec.allocation_mode == ALL else str(funnel.spec.count)
+
+
+def _best(view: View, funnel: RequestFunnel, stage: StageResult) -> int:
+    """The most devices that any eligible node has left after a stage."""
+    position = funnel.stages.index(stage)
+    return max((funnel.left_on(node.name, position) for node in view.nodes), default=0)
+
+
+def _by_device(blocked: Blocked, field: str) -> tuple[Evidence, ...]:
+    lines = tuple(
+        Evidence(f"device {item.id}", field, text)
+        for item, text in list(zip(blocked.lost, blocked.reasons, strict=True))[:MAX_EVIDENCE]
+    )
+    return (*lines, *_more(len(blocked.lost), "devices are refused like this"))
+
+
+def _more(count: int, what: str) -> tuple[Evidence, ...]:
+    return (Evidence("in all", what, str(count)),) if count > MAX_EVIDENCE else ()
+
+
+def _since(taints: Collection[DeviceTaint]) -> str:
+    times = sorted(taint.time_added for taint in taints if taint.time_added)
+    return f", since {times[0]}" if times else ""

@@ -1,0 +1,118 @@
+"""Attempts on every eligible node, and how nodes are grouped by what came of them."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+
+from kubectl_dra.allocation.attempt import Attempt
+from kubectl_dra.allocation.attempt import Verdict as Outcome
+from kubectl_dra.allocation.search import Budget
+from kubectl_dra.api.nodes import InvalidNodeSelector
+from kubectl_dra.explain.case import Case
+from kubectl_dra.explain.model import NodeGroup, Placement
+from kubectl_dra.explain.of_request import Located
+
+SECONDS_PER_NODE = 2.0
+SECONDS_TOTAL = 7.0
+STEPS_PER_NODE = 400_000
+_ORDER = {"allocated": 0, "error": 1, "rejected": 2, "undetermined": 3, "not-eligible": 4}
+
+
+def run_attempts(case: Case) -> dict[str, Attempt]:
+    """One attempt per eligible node, in the order of the nodes, within a total time."""
+    out: dict[str, Attempt] = {}
+    end = time.monotonic() + SECONDS_TOTAL
+    same = case.unallocated
+    for node in case.view.nodes:
+        now = time.monotonic()
+        budget = Budget(
+            max_steps=STEPS_PER_NODE if now < end else 1,
+            deadline=min(now + SECONDS_PER_NODE, end),
+        )
+        claims = same if case.extended is None else case.claims_on(node)
+        out[node.name] = case.view.cycle.attempt(node, claims, budget=budget, pools=case.view.pools.get(node.name))
+    return out
+
+
+def unavailable_nodes(case: Case) -> dict[str, str]:
+    """Nodes on which an allocated claim of the pod cannot be used, with the claim."""
+    out: dict[str, str] = {}
+    if case.question.kind == "claim":
+        return out
+    for claim in case.allocated:
+        assert claim.allocation is not None
+        selector = claim.allocation.node_selector
+        if selector is None:
+            continue
+        for node in case.view.nodes:
+            try:
+                usable = selector.matches(node)
+            except InvalidNodeSelector:
+                usable = False
+            if not usable:
+                out.setdefault(node.name, claim.key)
+    return out
+
+
+def node_groups(
+    case: Case, attempts: Mapping[str, Attempt], unavailable: Mapping[str, str], funnels: Sequence[Located]
+) -> list[NodeGroup]:
+    """Nodes by outcome and reason: those that fit first, those where the pod may not run last."""
+    groups: dict[tuple[str, str], list[str]] = {}
+    for name, attempt in attempts.items():
+        groups.setdefault(_outcome(name, attempt, unavailable, funnels), []).append(name)
+    if not attempts and case.allocated and not case.unallocated:
+        for node in case.view.nodes:
+            where = unavailable.get(node.name)
+            key = (
+                ("rejected", f"claim {where} is allocated for other nodes")
+                if where
+                else ("allocated", "all claims are usable here")
+            )
+            groups.setdefault(key, []).append(node.name)
+    for name, reason in case.view.ineligible.items():
+        groups.setdefault(("not-eligible", reason), []).append(name)
+    return [
+        NodeGroup(outcome, reason, tuple(names))
+        for (outcome, reason), names in sorted(
+            groups.items(), key=lambda entry: (_ORDER[entry[0][0]], -len(entry[1]), entry[0][1])
+        )
+    ]
+
+
+def _outcome(
+    name: str, attempt: Attempt, unavailable: Mapping[str, str], funnels: Sequence[Located]
+) -> tuple[str, str]:
+    if attempt.verdict is Outcome.ERROR:
+        return "error", attempt.message
+    if attempt.verdict is Outcome.UNDETERMINED:
+        return "undetermined", "the search did not end in time"
+    if attempt.verdict is Outcome.ALLOCATED:
+        if name in unavailable:
+            return "rejected", f"claim {unavailable[name]} is allocated for other nodes"
+        return "allocated", "all claims fit"
+    shortfalls: dict[tuple[int, int], list[tuple[int, str]]] = {}
+    for located in funnels:
+        short = located.funnel.shortfall(name)
+        text = f"{located.funnel.name}: {short[1]}" if short else ""
+        key = (located.claim_index, located.request_index)
+        shortfalls.setdefault(key, []).append((short[0] if short else -1, text))
+    parts = [max(entries)[1] for entries in shortfalls.values() if all(text for _, text in entries)]
+    return "rejected", "; ".join(parts) or "each request fits alone, all together do not"
+
+
+def placements(case: Case, attempts: Mapping[str, Attempt], unavailable: Mapping[str, str]) -> list[Placement]:
+    """What the claims would get, for every node that works."""
+    out: list[Placement] = []
+    for name, attempt in attempts.items():
+        if attempt.verdict is not Outcome.ALLOCATED or name in unavailable:
+            continue
+        claims = case.claims_on(case.view.node_by_name[name])
+        devices = tuple(
+            (claim.key, device["request"], f"{device['driver']}/{device['pool']}/{device['device']}")
+            for claim, result in zip(claims, attempt.results, strict=True)
+            for device in result.devices
+        )
+        out.append(Placement(name, devices))
+    return out

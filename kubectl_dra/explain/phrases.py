@@ -1,0 +1,26 @@
+"""Small words: numbers with nouns, short lists."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+
+def amount(count: int, noun: str = "device") -> str:
+    """``1 device``, ``2 devices``."""
+    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
+
+
+def are(count: int) -> str:
+    """``is`` for one, ``are`` for any other number."""
+    return "is" if count == 1 else "are"
+
+
+def some(names: Sequence[str], limit: int = 4) -> str:
+    """The first names, and how many more there are."""
+    more = f" and {len(names) - limit:,} more" if len(names) > limit else ""
+    return ", ".join(names[:limit]) + more
+
+
+def join(names: Iterable[str]) -> str:
+    """All names, with commas."""
+    return ", ".join(names)

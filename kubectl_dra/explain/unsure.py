@@ -1,0 +1,67 @@
+"""When an answer cannot be relied on: what was not seen, or is not modelled."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from kubectl_dra.allocation.attempt import Attempt
+from kubectl_dra.allocation.attempt import Verdict as Outcome
+from kubectl_dra.cluster.snapshot import ABSENT
+from kubectl_dra.explain.case import Case
+from kubectl_dra.explain.model import Verdict
+from kubectl_dra.explain.words import gap
+
+
+def reasons(case: Case, verdict: Verdict, attempts: Mapping[str, Attempt]) -> list[str]:
+    """Why the verdict about unallocated claims is undetermined; empty where it stands."""
+    if not case.unallocated:
+        return []
+    return [*_not_seen(case, verdict), *_too_long(verdict, attempts), *_unmodelled(case)]
+
+
+def _not_seen(case: Case, verdict: Verdict) -> Iterator[str]:
+    snapshot = case.snapshot
+    if slices := snapshot.missing("ResourceSlice"):
+        yield f"which devices exist is unknown ({gap(slices)})"
+    if classes := snapshot.missing("DeviceClass"):
+        yield f"what the classes select is unknown ({gap(classes)})"
+    claims = snapshot.missing("ResourceClaim")
+    if claims and claims.reason != ABSENT and verdict is Verdict.ALLOCATABLE:
+        yield f"claims that were not seen may hold these devices ({gap(claims)})"
+    by_label = any(entry.scope.node_selector is not None for entry in case.view.cycle.index.slices)
+    if not snapshot.nodes and by_label:
+        yield "no Nodes were read, and some devices are bound to node labels"
+
+
+def _too_long(verdict: Verdict, attempts: Mapping[str, Attempt]) -> Iterator[str]:
+    if verdict is not Verdict.UNDETERMINED:
+        return
+    for attempt in attempts.values():
+        if attempt.verdict is Outcome.UNDETERMINED:
+            yield (
+                f"the search on node {attempt.node} was stopped after {attempt.steps:,} steps; the scheduler, which "
+                "gives up after 10 s per node, would probably time out as well"
+            )
+            return
+
+
+def _unmodelled(case: Case) -> Iterator[str]:
+    fields: dict[str, str] = {}
+    for claim in case.unallocated:
+        for name in claim.unmodelled:
+            fields.setdefault(f"spec.devices.{name}", f"claim {claim.key}")
+        for request in claim.requests:
+            for spec in request.alternatives():
+                for name in spec.unmodelled:
+                    fields.setdefault(f"requests[].{name}", f"claim {claim.key}")
+    for entry in case.view.cycle.index.slices:
+        for name in entry.unmodelled:
+            fields.setdefault(f"spec.{name}", f"ResourceSlice {entry.name}")
+        for device in entry.devices:
+            for name in device.unmodelled:
+                fields.setdefault(f"spec.devices[].{name}", f"ResourceSlice {entry.name}")
+    for rule in case.snapshot.taint_rules:
+        for name in rule.unmodelled:
+            fields.setdefault(f"spec.{name}", f"DeviceTaintRule {rule.metadata.name}")
+    for field, where in sorted(fields.items()):
+        yield f"{where} uses {field}, which is not modelled"
