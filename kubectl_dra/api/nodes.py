@@ -41,8 +41,10 @@ class Requirement:
         return out
 
     def __str__(self) -> str:
-        values = f" ({', '.join(self.values)})" if self.values else ""
-        return f"{self.key} {self.operator}{values}"
+        values = ", ".join(self.values)
+        if self.key == "metadata.name" and self.operator == "In":
+            return f"node {values}"
+        return f"{self.key} {self.operator} ({values})" if values else f"{self.key} {self.operator}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,9 +66,7 @@ class NodeSelector:
         return cls(
             terms=tuple(
                 NodeSelectorTerm(
-                    expressions=tuple(
-                        Requirement.from_json(entry) for entry in term.get("matchExpressions") or ()
-                    ),
+                    expressions=tuple(Requirement.from_json(entry) for entry in term.get("matchExpressions") or ()),
                     fields=tuple(Requirement.from_json(entry) for entry in term.get("matchFields") or ()),
                 )
                 for term in raw.get("nodeSelectorTerms") or ()
@@ -83,8 +83,7 @@ class NodeSelector:
 
     def __str__(self) -> str:
         return " or ".join(
-            " and ".join(str(entry) for entry in (*term.expressions, *term.fields)) or "nothing"
-            for term in self.terms
+            " and ".join(str(entry) for entry in (*term.expressions, *term.fields)) or "nothing" for term in self.terms
         )
 
 

@@ -3,100 +3,227 @@
 Operators are calls with cel-go's internal names (``_&&_``, ``_[_]``, ``@in`` ...), and macros are
 expanded exactly as cel-go expands them, because costs are defined on the expanded tree.
 Offsets count code points from the start of the expression.
+
+The classes are written out, not dataclasses, because those would take most of the start-up time of the
+engine.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 
-@dataclass(frozen=True, slots=True)
 class Node:
     """What all nodes share.
 
     ``id`` is unique in one expression. ``position`` is where Kubernetes reports an error of this
     node (the operator of a binary operation, the opening parenthesis of a call).
-    ``start`` and ``end`` delimit the text the node was written as.
+    ``start`` and ``end`` delimit the text the node was written as. Nodes are never changed.
     """
 
-    id: int
-    position: int
-    start: int
-    end: int
+    __slots__ = ("end", "id", "position", "start")
+
+    def __init__(self, id: int, position: int, start: int, end: int) -> None:
+        self.id = id
+        self.position = position
+        self.start = start
+        self.end = end
+
+    def __repr__(self) -> str:
+        names = [name for name in self.__class__.__slots__ if name != "id"]
+        parts = [f"{name}={getattr(self, name)!r}" for name in names]
+        return f"{self.__class__.__name__}({', '.join(parts)})"
 
 
-@dataclass(frozen=True, slots=True)
 class Literal(Node):
     """A constant: null, bool, int, Uint, float, str or bytes."""
 
-    value: Any
+    __slots__ = ("value",)
+
+    def __init__(
+        self,
+        id: int,
+        position: int,
+        start: int,
+        end: int,
+        value: Any,
+    ) -> None:
+        self.id = id
+        self.position = position
+        self.start = start
+        self.end = end
+        self.value = value
 
 
-@dataclass(frozen=True, slots=True)
 class Identifier(Node):
-    name: str
+    __slots__ = ("name",)
+
+    def __init__(
+        self,
+        id: int,
+        position: int,
+        start: int,
+        end: int,
+        name: str,
+    ) -> None:
+        self.id = id
+        self.position = position
+        self.start = start
+        self.end = end
+        self.name = name
 
 
-@dataclass(frozen=True, slots=True)
 class Select(Node):
     """``operand.field``, or with ``test_only`` what ``has(operand.field)`` becomes."""
 
-    operand: Expression
-    field: str
-    test_only: bool = False
+    __slots__ = ("field", "operand", "test_only")
+
+    def __init__(
+        self,
+        id: int,
+        position: int,
+        start: int,
+        end: int,
+        operand: Expression,
+        field: str,
+        test_only: bool = False,
+    ) -> None:
+        self.id = id
+        self.position = position
+        self.start = start
+        self.end = end
+        self.operand = operand
+        self.field = field
+        self.test_only = test_only
 
 
-@dataclass(frozen=True, slots=True)
 class Call(Node):
     """A function call; ``target`` is the receiver of a member call."""
 
-    function: str
-    target: Expression | None
-    arguments: tuple[Expression, ...]
+    __slots__ = ("arguments", "function", "target")
+
+    def __init__(
+        self,
+        id: int,
+        position: int,
+        start: int,
+        end: int,
+        function: str,
+        target: Expression | None,
+        arguments: tuple[Expression, ...],
+    ) -> None:
+        self.id = id
+        self.position = position
+        self.start = start
+        self.end = end
+        self.function = function
+        self.target = target
+        self.arguments = arguments
 
 
-@dataclass(frozen=True, slots=True)
 class ListLiteral(Node):
     """``optional_indices`` names the elements written with ``?``."""
 
-    elements: tuple[Expression, ...]
-    optional_indices: tuple[int, ...] = ()
+    __slots__ = ("elements", "optional_indices")
+
+    def __init__(
+        self,
+        id: int,
+        position: int,
+        start: int,
+        end: int,
+        elements: tuple[Expression, ...],
+        optional_indices: tuple[int, ...] = (),
+    ) -> None:
+        self.id = id
+        self.position = position
+        self.start = start
+        self.end = end
+        self.elements = elements
+        self.optional_indices = optional_indices
 
 
-@dataclass(frozen=True, slots=True)
 class MapEntry:
-    id: int
-    position: int
-    key: Expression
-    value: Expression
-    optional: bool = False
+    """One entry of a map literal; ``optional`` ones are written with ``?``."""
+
+    __slots__ = ("id", "key", "optional", "position", "value")
+
+    def __init__(
+        self,
+        id: int,
+        position: int,
+        key: Expression,
+        value: Expression,
+        optional: bool = False,
+    ) -> None:
+        self.id = id
+        self.position = position
+        self.key = key
+        self.value = value
+        self.optional = optional
 
 
-@dataclass(frozen=True, slots=True)
 class MapLiteral(Node):
-    entries: tuple[MapEntry, ...]
+    __slots__ = ("entries",)
+
+    def __init__(
+        self,
+        id: int,
+        position: int,
+        start: int,
+        end: int,
+        entries: tuple[MapEntry, ...],
+    ) -> None:
+        self.id = id
+        self.position = position
+        self.start = start
+        self.end = end
+        self.entries = entries
 
 
-@dataclass(frozen=True, slots=True)
 class FieldEntry:
-    id: int
-    position: int
-    name: str
-    value: Expression
-    optional: bool = False
+    """One field of a struct literal."""
+
+    __slots__ = ("id", "name", "optional", "position", "value")
+
+    def __init__(
+        self,
+        id: int,
+        position: int,
+        name: str,
+        value: Expression,
+        optional: bool = False,
+    ) -> None:
+        self.id = id
+        self.position = position
+        self.name = name
+        self.value = value
+        self.optional = optional
 
 
-@dataclass(frozen=True, slots=True)
 class StructLiteral(Node):
     """``type_name{field: value}``. No message type can be constructed in DRA expressions."""
 
-    type_name: str
-    fields: tuple[FieldEntry, ...]
+    __slots__ = ("fields", "type_name")
+
+    def __init__(
+        self,
+        id: int,
+        position: int,
+        start: int,
+        end: int,
+        type_name: str,
+        fields: tuple[FieldEntry, ...],
+    ) -> None:
+        self.id = id
+        self.position = position
+        self.start = start
+        self.end = end
+        self.type_name = type_name
+        self.fields = fields
 
 
-@dataclass(frozen=True, slots=True)
 class Comprehension(Node):
     """A loop over ``iter_range`` folding into ``accu_var``.
 
@@ -104,22 +231,49 @@ class Comprehension(Node):
     element; for maps, key and value.
     """
 
-    iter_range: Expression
-    iter_var: str
-    iter_var2: str
-    accu_var: str
-    accu_init: Expression
-    loop_condition: Expression
-    loop_step: Expression
-    result: Expression
+    __slots__ = (
+        "accu_init",
+        "accu_var",
+        "iter_range",
+        "iter_var",
+        "iter_var2",
+        "loop_condition",
+        "loop_step",
+        "result",
+    )
+
+    def __init__(
+        self,
+        id: int,
+        position: int,
+        start: int,
+        end: int,
+        iter_range: Expression,
+        iter_var: str,
+        iter_var2: str,
+        accu_var: str,
+        accu_init: Expression,
+        loop_condition: Expression,
+        loop_step: Expression,
+        result: Expression,
+    ) -> None:
+        self.id = id
+        self.position = position
+        self.start = start
+        self.end = end
+        self.iter_range = iter_range
+        self.iter_var = iter_var
+        self.iter_var2 = iter_var2
+        self.accu_var = accu_var
+        self.accu_init = accu_init
+        self.loop_condition = loop_condition
+        self.loop_step = loop_step
+        self.result = result
 
 
-Expression: TypeAlias = (
-    Literal | Identifier | Select | Call | ListLiteral | MapLiteral | StructLiteral | Comprehension
-)
+Expression: TypeAlias = Literal | Identifier | Select | Call | ListLiteral | MapLiteral | StructLiteral | Comprehension
 
 
-@dataclass(frozen=True, slots=True)
 class Ast:
     """A parsed expression.
 
@@ -127,9 +281,12 @@ class Ast:
     parsed arguments (which may contain expanded macros themselves).
     """
 
-    expression: Expression
-    source: str
-    macro_calls: Mapping[int, Call]
+    __slots__ = ("expression", "macro_calls", "source")
+
+    def __init__(self, expression: Expression, source: str, macro_calls: Mapping[int, Call]) -> None:
+        self.expression = expression
+        self.source = source
+        self.macro_calls = macro_calls
 
 
 def children(node: Expression) -> tuple[Expression, ...]:

@@ -8,7 +8,6 @@ the possible overloads of every call.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Protocol
 
 from kubectl_dra.cel import ast, types
@@ -39,14 +38,22 @@ class Declarations(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
 class Checked:
     """A checked expression: the resolved tree and what is known about its nodes, by node id."""
 
-    expression: ast.Expression
-    node_types: Mapping[int, CelType]
-    overloads: Mapping[int, tuple[Overload, ...]]
-    issues: tuple[Issue, ...]
+    __slots__ = ("expression", "issues", "node_types", "overloads")
+
+    def __init__(
+        self,
+        expression: ast.Expression,
+        node_types: Mapping[int, CelType],
+        overloads: Mapping[int, tuple[Overload, ...]],
+        issues: tuple[Issue, ...],
+    ) -> None:
+        self.expression = expression
+        self.node_types = node_types
+        self.overloads = overloads
+        self.issues = issues
 
 
 def check(expression: ast.Expression, declarations: Declarations) -> Checked:
@@ -166,9 +173,7 @@ class _Checker:
         if node.test_only:
             result = types.BOOL
         self.node_types[node.id] = self.bindings.substitute(result, False)
-        return ast.Select(
-            node.id, node.position, node.start, node.end, operand, node.field, node.test_only
-        )
+        return ast.Select(node.id, node.position, node.start, node.end, operand, node.field, node.test_only)
 
     def _optional_select(self, node: ast.Call) -> ast.Expression:
         operand = self.check(node.arguments[0])
@@ -176,13 +181,9 @@ class _Checker:
         assert isinstance(field, ast.Literal)
         result = self._field_type(node, operand, str(field.value), optional=True)
         self.node_types[node.id] = self.bindings.substitute(result, False)
-        return ast.Call(
-            node.id, node.position, node.start, node.end, node.function, None, (operand, field)
-        )
+        return ast.Call(node.id, node.position, node.start, node.end, node.function, None, (operand, field))
 
-    def _field_type(
-        self, node: ast.Expression, operand: ast.Expression, field: str, optional: bool
-    ) -> CelType:
+    def _field_type(self, node: ast.Expression, operand: ast.Expression, field: str, optional: bool) -> CelType:
         target = self.bindings.substitute(self._type(operand), False)
         is_optional = target.is_optional
         if is_optional:
@@ -308,9 +309,7 @@ class _Checker:
                 current = self._unwrapped(element, current)
             element_type = self._joined(element_type, current)
         self.node_types[node.id] = list_of(element_type or self._fresh())
-        return ast.ListLiteral(
-            node.id, node.position, node.start, node.end, tuple(elements), node.optional_indices
-        )
+        return ast.ListLiteral(node.id, node.position, node.start, node.end, tuple(elements), node.optional_indices)
 
     def _unwrapped(self, node: ast.Expression, current: CelType) -> CelType:
         if current.is_optional:
@@ -422,8 +421,7 @@ class _Checker:
             return DYN, DYN
         self._report(
             node.position,
-            f"expression of type '{range_type}' cannot be range of a comprehension "
-            "(must be list, map, or dynamic)",
+            f"expression of type '{range_type}' cannot be range of a comprehension (must be list, map, or dynamic)",
         )
         return ERROR, ERROR
 

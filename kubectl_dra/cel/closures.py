@@ -54,9 +54,7 @@ class Meter(Protocol):
         """Add units; raises CostLimitExceeded above the limit."""
         ...
 
-    def call(
-        self, function: str, overloads: Sequence[Overload], values: Sequence[Value], result: Value
-    ) -> None:
+    def call(self, function: str, overloads: Sequence[Overload], values: Sequence[Value], result: Value) -> None:
         """Add the cost of a call that has happened. An error counts as result None."""
         ...
 
@@ -95,9 +93,7 @@ class _Lazy:
         self.compute = compute
 
 
-_CONVERSIONS = frozenset(
-    ("bool", "bytes", "double", "duration", "dyn", "int", "string", "timestamp", "type", "uint")
-)
+_CONVERSIONS = frozenset(("bool", "bytes", "double", "duration", "dyn", "int", "string", "timestamp", "type", "uint"))
 _REGEX_FUNCTIONS = frozenset(("matches", "find", "findAll"))
 _KEY_CLASSES = frozenset((str, int, Uint, bool, float))
 _UNHASHABLE = frozenset(("bytes", "kubernetes.Semver"))
@@ -610,9 +606,7 @@ class _Compiler:
         return chosen if meter is None else _metered_literal(chosen, meter, 10)
 
     def _map(self, node: ast.MapLiteral) -> Closure:
-        entries = [
-            (self.compile(entry.key), self.compile(entry.value), entry.optional) for entry in node.entries
-        ]
+        entries = [(self.compile(entry.key), self.compile(entry.value), entry.optional) for entry in node.entries]
         meter = self._meter
 
         def build(frame: Frame) -> Value:
@@ -622,9 +616,7 @@ class _Compiler:
                 value = value_closure(frame)
                 if optional:
                     if value.__class__ is not OptionalValue:
-                        message = (
-                            f"cannot initialize optional entry '{_key_text(key)}' from non-optional value {value}"
-                        )
+                        message = f"cannot initialize optional entry '{_key_text(key)}' from non-optional value {value}"
                         raise located(EvaluationError(message), node)
                     if not value.has_value:
                         result.pop(key, None)

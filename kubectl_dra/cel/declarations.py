@@ -7,7 +7,6 @@ generated reference read it. ``kubectl_dra.cel.library.table()`` builds it.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -17,7 +16,6 @@ if TYPE_CHECKING:
 ALWAYS = "1.0"
 
 
-@dataclass(frozen=True, slots=True)
 class Overload:
     """One signature of a function.
 
@@ -26,27 +24,56 @@ class Overload:
     it is None for what the evaluator does itself (logic, conditional, comparison for equality,
     index, ``in``), and then the function's ``implementation`` is None too.
 
-    New expressions may use the overload from release ``since`` on, and before release ``removed``;
-    stored expressions from ``stored_since`` on. With ``feature`` it additionally (in new
-    expressions) needs that feature gate.
+    New expressions may use the overload from release ``since`` on; stored expressions from
+    ``stored_since`` on. With ``feature``, new expressions need that feature gate instead.
 
     ``estimate`` and ``actual`` replace the generic cost rules for this overload.
     """
 
-    id: str
-    parameters: tuple[CelType, ...]
-    result: CelType
-    member: bool = False
-    implementation: Callable[..., Any] | None = None
-    since: str = ALWAYS
-    stored_since: str = ALWAYS
-    feature: str | None = None
-    estimate: Estimate | None = None
-    actual: Actual | None = None
-    non_strict: bool = False
+    __slots__ = (
+        "actual",
+        "estimate",
+        "feature",
+        "id",
+        "implementation",
+        "member",
+        "non_strict",
+        "parameters",
+        "result",
+        "since",
+        "stored_since",
+    )
+
+    def __init__(
+        self,
+        id: str,
+        parameters: tuple[CelType, ...],
+        result: CelType,
+        member: bool = False,
+        implementation: Callable[..., Any] | None = None,
+        since: str = ALWAYS,
+        stored_since: str = ALWAYS,
+        feature: str | None = None,
+        estimate: Estimate | None = None,
+        actual: Actual | None = None,
+        non_strict: bool = False,
+    ) -> None:
+        self.id = id
+        self.parameters = parameters
+        self.result = result
+        self.member = member
+        self.implementation = implementation
+        self.since = since
+        self.stored_since = stored_since
+        self.feature = feature
+        self.estimate = estimate
+        self.actual = actual
+        self.non_strict = non_strict
+
+    def __repr__(self) -> str:
+        return f"Overload({self.id})"
 
 
-@dataclass(frozen=True, slots=True)
 class Function:
     """A function or operator name with all its overloads, in cel-go's declaration order.
 
@@ -55,27 +82,23 @@ class Function:
     ``documentation`` and ``examples`` feed the generated reference.
     """
 
-    name: str
-    overloads: tuple[Overload, ...]
-    implementation: Callable[..., Any] | None = None
-    documentation: str = ""
-    examples: tuple[str, ...] = ()
-    library: str = "standard"
+    __slots__ = ("documentation", "examples", "implementation", "library", "name", "overloads")
 
+    def __init__(
+        self,
+        name: str,
+        overloads: tuple[Overload, ...],
+        implementation: Callable[..., Any] | None = None,
+        documentation: str = "",
+        examples: tuple[str, ...] = (),
+        library: str = "standard",
+    ) -> None:
+        self.name = name
+        self.overloads = overloads
+        self.implementation = implementation
+        self.documentation = documentation
+        self.examples = examples
+        self.library = library
 
-@dataclass(frozen=True, slots=True)
-class Macro:
-    """A macro as the reference lists it; the expansion is in ``kubectl_dra.cel.macros``.
-
-    ``argument_count`` excludes the receiver.
-    """
-
-    name: str
-    member: bool
-    argument_count: int
-    since: str = ALWAYS
-    stored_since: str = ALWAYS
-    documentation: str = ""
-    examples: tuple[str, ...] = ()
-    library: str = "standard"
-    expander: Callable[..., Any] | None = field(default=None, compare=False)
+    def __repr__(self) -> str:
+        return f"Function({self.name})"

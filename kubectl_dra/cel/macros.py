@@ -176,9 +176,7 @@ def _exists_one2(context: MacroContext, target: ast.Expression | None, arguments
     return _fold_exists_one(context, _receiver(target), _loop_variables(arguments), arguments[2])
 
 
-def _transform_list(
-    context: MacroContext, target: ast.Expression | None, arguments: _Arguments
-) -> ast.Expression:
+def _transform_list(context: MacroContext, target: ast.Expression | None, arguments: _Arguments) -> ast.Expression:
     names = _loop_variables(arguments)
     predicate = arguments[2] if len(arguments) == 4 else None
     return _fold_list(context, _receiver(target), names, predicate, arguments[-1])
@@ -191,26 +189,20 @@ def _transform_map(context: MacroContext, target: ast.Expression | None, argumen
     return _fold_map(context, _receiver(target), names, predicate, insertion)
 
 
-def _transform_map_entry(
-    context: MacroContext, target: ast.Expression | None, arguments: _Arguments
-) -> ast.Expression:
+def _transform_map_entry(context: MacroContext, target: ast.Expression | None, arguments: _Arguments) -> ast.Expression:
     names = _loop_variables(arguments)
     predicate = arguments[2] if len(arguments) == 4 else None
     return _fold_map(context, _receiver(target), names, predicate, (arguments[-1],))
 
 
-def _local(
-    context: MacroContext, name: str, value: ast.Expression, result: ast.Expression
-) -> ast.Comprehension:
+def _local(context: MacroContext, name: str, value: ast.Expression, result: ast.Expression) -> ast.Comprehension:
     """``result`` with the variable ``name`` bound to ``value``: a loop over nothing."""
     return context.comprehension(
         context.list(), (_UNUSED, ""), name, value, context.literal(False), context.identifier(name), result
     )
 
 
-def _bind(
-    context: MacroContext, target: ast.Expression | None, arguments: _Arguments
-) -> ast.Expression | None:
+def _bind(context: MacroContext, target: ast.Expression | None, arguments: _Arguments) -> ast.Expression | None:
     if not isinstance(target, ast.Identifier) or target.name != "cel":
         return None
     name = _variable(arguments[0], "cel.bind() variable names must be simple identifiers")

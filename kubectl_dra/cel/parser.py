@@ -30,7 +30,25 @@ MAX_EXPRESSION_BYTES = 10_240
 """The API server refuses longer expressions (``CELSelectorExpressionMaxLength``)."""
 
 _RESERVED = frozenset(
-    "as break const continue else for function if import let loop package namespace return var void while".split()
+    (
+        "as",
+        "break",
+        "const",
+        "continue",
+        "else",
+        "for",
+        "function",
+        "if",
+        "import",
+        "let",
+        "loop",
+        "package",
+        "namespace",
+        "return",
+        "var",
+        "void",
+        "while",
+    )
 )
 _RELATIONS = {
     "<": "_<_",
@@ -44,8 +62,7 @@ _RELATIONS = {
 _SUMS = {"+": "_+_", "-": "_-_"}
 _PRODUCTS = {"*": "_*_", "/": "_/_", "%": "_%_"}
 _OPERAND = (
-    "{'[', '{', '(', '.', '-', '!', 'true', 'false', 'null', NUM_FLOAT, NUM_INT, NUM_UINT, STRING, BYTES, "
-    "IDENTIFIER}"
+    "{'[', '{', '(', '.', '-', '!', 'true', 'false', 'null', NUM_FLOAT, NUM_INT, NUM_UINT, STRING, BYTES, IDENTIFIER}"
 )
 
 MacroKey: TypeAlias = tuple[str, int, bool]
@@ -229,9 +246,7 @@ class _Parser:
 
     def _unexpected(self, expected: str) -> None:
         token = self._tokens[self._index]
-        raise ParseError(
-            Issue(f"Syntax error: mismatched input '{token.text}' expecting {expected}", token.start)
-        )
+        raise ParseError(Issue(f"Syntax error: mismatched input '{token.text}' expecting {expected}", token.start))
 
     def _fail(self, message: str, offset: int) -> ParseError:
         return ParseError(Issue(message, offset))
@@ -294,15 +309,9 @@ class _Parser:
     ) -> ast.Expression:
         middle = (low + high + 1) // 2
         left = terms[middle] if middle == low else self._balanced(function, terms, operators, low, middle - 1)
-        right = (
-            terms[middle + 1]
-            if middle == high
-            else self._balanced(function, terms, operators, middle + 1, high)
-        )
+        right = terms[middle + 1] if middle == high else self._balanced(function, terms, operators, middle + 1, high)
         node_id, token = operators[middle]
-        node = ast.Call(
-            node_id, token.start, self._span(left)[0], self._span(right)[1], function, None, (left, right)
-        )
+        node = ast.Call(node_id, token.start, self._span(left)[0], self._span(right)[1], function, None, (left, right))
         self._count(node, left, right, step=0)
         return node
 
@@ -414,9 +423,7 @@ class _Parser:
         name = self._expect("IDENTIFIER")
         if optional:
             field = ast.Literal(self.next_id(), name.start, name.start, name.end, name.text)
-            node: ast.Expression = ast.Call(
-                self.next_id(), dot.start, start, name.end, "_?._", None, (operand, field)
-            )
+            node: ast.Expression = ast.Call(self.next_id(), dot.start, start, name.end, "_?._", None, (operand, field))
         elif self._tokens[self._index].kind == "(":
             opening = self._tokens[self._index]
             self._index += 1
@@ -548,9 +555,7 @@ class _Parser:
             more = self._has_next("]")
         self._accept(",")
         closing = self._expect("]")
-        node = ast.ListLiteral(
-            node_id, opening.start, opening.start, closing.end, tuple(elements), tuple(optional)
-        )
+        node = ast.ListLiteral(node_id, opening.start, opening.start, closing.end, tuple(elements), tuple(optional))
         self._count(node, *elements, step=0)
         return node
 

@@ -95,9 +95,7 @@ class Program:
             from kubectl_dra.cel.cost import estimate_cost
 
             checked = self._checked
-            estimate = with_room(
-                lambda: estimate_cost(checked.expression, checked.node_types, checked.overloads)
-            )
+            estimate = with_room(lambda: estimate_cost(checked.expression, checked.node_types, checked.overloads))
             self._max_cost = estimate.max
         return self._max_cost
 
@@ -141,9 +139,7 @@ class Program:
             return bool(outcome)
         return as_bool(self.evaluate_raw(value))
 
-    def evaluate_devices(
-        self, devices: Sequence[DeviceInput] | DeviceTable
-    ) -> list[bool | EvaluationError]:
+    def evaluate_devices(self, devices: Sequence[DeviceInput] | DeviceTable) -> list[bool | EvaluationError]:
         """The outcome per device; devices that the expression cannot tell apart are evaluated once.
 
         A DeviceTable made by the caller is shared between the expressions evaluated on the same devices.
@@ -205,9 +201,7 @@ class Program:
 
         return generate(self._checked, self.environment)
 
-    def _run(
-        self, closure: Closure, slots: int, value: Value, restart: Callable[[], None] | None = None
-    ) -> Value:
+    def _run(self, closure: Closure, slots: int, value: Value, restart: Callable[[], None] | None = None) -> Value:
         """Evaluate a closure; every failure becomes an EvaluationError."""
 
         def once() -> Value:
@@ -247,9 +241,7 @@ class Program:
             if meter is not None:
                 meter.reset()
 
-        closure, slots = with_room(
-            lambda: compile_closures(self._checked, self.environment, meter, recording)
-        )
+        closure, slots = with_room(lambda: compile_closures(self._checked, self.environment, meter, recording))
         try:
             self._run(closure, slots, value, restart)
         except EvaluationError as error:
@@ -318,6 +310,5 @@ def as_bool(value: Value) -> bool:
         raise EvaluationError(f"CEL result of type optional_type could not be converted to bool: {reason}")
     name = type_name(value)
     raise EvaluationError(
-        f"CEL result of type {name} could not be converted to bool: "
-        f"unsupported native conversion from {name} to 'bool'"
+        f"CEL result of type {name} could not be converted to bool: unsupported native conversion from {name} to 'bool'"
     )

@@ -50,9 +50,7 @@ class SharedQuantity(Quantity):
             self._set(self, wide=True)
 
     def _set(self, value: Quantity, wide: bool) -> None:
-        Quantity.__init__(
-            self, value.unscaled, value.exponent, self.format, wide=wide, computed=self.computed
-        )
+        Quantity.__init__(self, value.unscaled, value.exponent, self.format, wide=wide, computed=self.computed)
 
     def _became(self, outcome: Quantity) -> Quantity:
         if self.wide:
@@ -61,9 +59,7 @@ class SharedQuantity(Quantity):
             result = SharedQuantity(outcome, self._aliases)
         else:
             result = SharedQuantity(outcome)
-        Quantity.__init__(
-            result, outcome.unscaled, outcome.exponent, outcome.format, wide=outcome.wide, computed=True
-        )
+        Quantity.__init__(result, outcome.unscaled, outcome.exponent, outcome.format, wide=outcome.wide, computed=True)
         return result
 
 

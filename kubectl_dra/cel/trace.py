@@ -16,7 +16,7 @@ class TraceEntry(NamedTuple):
     """One sub-expression as written, at ``start`` to ``end`` of the expression, ``depth`` levels down.
 
     ``outcomes`` are its values in order of evaluation, errors as EvaluationError: none if it was skipped,
-    several inside a loop (the first 64; ``count`` knows them all).
+    several inside a loop (the first 64; ``evaluations`` counts them all).
     """
 
     start: int
@@ -24,7 +24,7 @@ class TraceEntry(NamedTuple):
     text: str
     depth: int
     outcomes: tuple[Value, ...]
-    count: int
+    evaluations: int
 
     @property
     def value(self) -> Value:

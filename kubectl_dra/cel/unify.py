@@ -2,6 +2,8 @@
 
 The rules are those of cel-go's checker: dyn and any fit everywhere, null fits every object type, and a
 type parameter is bound at its first use and widened to the more general type later.
+
+The loops are written out: a generator in all() would recurse through C code, which deep types must not.
 """
 
 from __future__ import annotations
@@ -20,7 +22,7 @@ def has_parameter(candidate: CelType) -> bool:
     """Whether a type parameter occurs in the type."""
     if candidate.kind == "param":
         return True
-    for parameter in candidate.parameters:
+    for parameter in candidate.parameters:  # noqa: SIM110
         if has_parameter(parameter):
             return True
     return False
@@ -51,7 +53,7 @@ def equal_or_less_specific(left: CelType, right: CelType) -> bool:
     if left.kind in _PARAMETERIZED:
         if left.name != right.name or len(left.parameters) != len(right.parameters):
             return False
-        for a, b in zip(left.parameters, right.parameters, strict=True):
+        for a, b in zip(left.parameters, right.parameters, strict=True):  # noqa: SIM110
             if not equal_or_less_specific(a, b):
                 return False
         return True
@@ -122,7 +124,7 @@ class Bindings:
         if kind in _PARAMETERIZED:
             if kind != other or left.name != right.name or len(left.parameters) != len(right.parameters):
                 return False
-            for a, b in zip(left.parameters, right.parameters, strict=True):
+            for a, b in zip(left.parameters, right.parameters, strict=True):  # noqa: SIM110
                 if not self._assignable(a, b):
                     return False
             return True
@@ -154,7 +156,7 @@ class Bindings:
                 return False
             bound = self._bound.get(within.name)
             return bound is None or self._not_inside(parameter, bound)
-        for part in within.parameters:
+        for part in within.parameters:  # noqa: SIM110
             if not self._not_inside(parameter, part):
                 return False
         return True

@@ -128,7 +128,7 @@ _CLAUSE_KINDS: dict[str, tuple[frozenset[str], str]] = {
 }
 _CLAUSE_KINDS["X"] = _CLAUSE_KINDS["x"]
 _TEXT_KINDS = frozenset(
-    "list map int uint double bool string timestamp bytes duration type null".split(),
+    ("list", "map", "int", "uint", "double", "bool", "string", "timestamp", "bytes", "duration", "type", "null")
 )
 _TEXT_MESSAGE = (
     "string clause can only be used on strings, bools, bytes, ints, doubles, maps, lists, types, durations, "
@@ -181,9 +181,7 @@ def _check_format(text: str, arguments: Sequence[ast.Expression], node_types: Ma
     return used
 
 
-def _check_clause(
-    text: str, index: int, argument: ast.Expression, node_types: Mapping[int, CelType]
-) -> int:
+def _check_clause(text: str, index: int, argument: ast.Expression, node_types: Mapping[int, CelType]) -> int:
     """Check one clause whose text after ``%`` starts at ``index``; returns where it ends."""
     failed = "could not parse formatting clause"
     if text[index] == ".":
@@ -194,7 +192,9 @@ def _check_clause(
         if index >= len(text):
             raise _FormatProblem(f"{failed}: error while parsing precision: could not find end of precision specifier")
         if index == digits or index - digits > 18:
-            raise _FormatProblem(f"{failed}: error while parsing precision: error while converting precision to integer")
+            raise _FormatProblem(
+                f"{failed}: error while parsing precision: error while converting precision to integer"
+            )
     clause = text[index]
     if clause == "s":
         bad = _not_text(argument, node_types)

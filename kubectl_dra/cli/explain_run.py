@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -178,7 +179,17 @@ def settings_of(asked: Asked, snapshot: Snapshot) -> Settings:
         node=asked.node,
         request=asked.request,
         with_devices=asked.with_devices,
+        invocation=invocation(asked),
     )
+
+
+def invocation(asked: Asked) -> str:
+    """The command line without what only refines the output, to be repeated with other flags."""
+    words = ["kubectl dra explain", asked.target]
+    words += [f"-f {shlex.quote(path)}" for path in asked.manifests]
+    words += [f"-n {asked.namespace}"] if asked.namespace else []
+    words += [f"--snapshot {shlex.quote(path)}" for path in asked.snapshots]
+    return " ".join(word for word in words if word)
 
 
 def _diagnose(question: Question, snapshot: Snapshot, settings: Settings, asked: Asked) -> Diagnosis:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import Enum
+from enum import StrEnum
 from typing import Annotated
 
 import typer
@@ -12,7 +12,7 @@ CONNECTION = "Cluster connection"
 SNAPSHOT = "What is read"
 
 
-class Output(str, Enum):
+class Output(StrEnum):
     """Output formats of data commands."""
 
     text = "text"
@@ -20,7 +20,7 @@ class Output(str, Enum):
     yaml = "yaml"
 
 
-class Color(str, Enum):
+class Color(StrEnum):
     """When to use colours."""
 
     auto = "auto"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from kubectl_dra.allocation.attempt import Cycle
@@ -14,11 +14,12 @@ from kubectl_dra.allocation.state import allocated_state
 from kubectl_dra.allocation.taint_rules import apply_rules
 from kubectl_dra.api.claims import ResourceClaim
 from kubectl_dra.api.nodes import Node
+from kubectl_dra.api.slices import PoolID, ResourceSlice
 from kubectl_dra.api.versions import Release
 from kubectl_dra.cel import Environment
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.errors import InputError
-from kubectl_dra.explain.eligibility import rejection
+from kubectl_dra.explain.eligibility import rejection, unmodelled
 from kubectl_dra.explain.holders import HolderIndex
 from kubectl_dra.explain.question import PodClaimState, Question
 from kubectl_dra.explain.resources import NodeUsage
@@ -26,13 +27,17 @@ from kubectl_dra.explain.view import View
 from kubectl_dra.names import nearest
 
 EXTENDED = "extended resources"
+NOT_ASKED = "not looked at (--node)"
 LAST_PATCH_WITHOUT_RULES = 2
 """Schedulers of 1.36.0 to 1.36.2 do not see DeviceTaintRules (kubernetes/kubernetes#139651)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """How to answer. ``patch`` is the patch release where known; ``release_source`` says where from."""
+    """How to answer. ``patch`` is the patch release where known; ``release_source`` says where from.
+
+    ``invocation`` is the command line up to its flags, to be repeated in what to do next.
+    """
 
     release: Release
     gates: frozenset[str]
@@ -41,6 +46,7 @@ class Settings:
     node: str = ""
     request: str = ""
     with_devices: bool = False
+    invocation: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +88,7 @@ class Case:
 def make_cycle(snapshot: Snapshot, settings: Settings, notes: list[str]) -> Cycle:
     """The scheduling cycle of a snapshot, DeviceTaintRules applied as the release does."""
     features = Features.from_gates(settings.gates)
-    slices: Sequence = snapshot.slices
+    slices: Sequence[ResourceSlice] = snapshot.slices
     if snapshot.taint_rules:
         blind = settings.release.minor == 36 and settings.patch is not None
         if blind and settings.patch is not None and settings.patch <= LAST_PATCH_WITHOUT_RULES:
@@ -118,6 +124,9 @@ def prepare(question: Question, snapshot: Snapshot, settings: Settings, notes: l
         complete=snapshot.missing("Pod") is None,
     )
     ineligible = _ineligible(question, nodes, usage, extended)
+    if settings.node:
+        ineligible.update({name: NOT_ASKED for name in snapshot.nodes if name != settings.node})
+    notes.extend(_notes(question, snapshot, cycle, usage))
     eligible = [node for node in nodes if node.name not in ineligible]
     return Case(
         question=_with_extended(question, extended, snapshot),
@@ -131,6 +140,36 @@ def prepare(question: Question, snapshot: Snapshot, settings: Settings, notes: l
     )
 
 
+def _notes(question: Question, snapshot: Snapshot, cycle: Cycle, usage: NodeUsage) -> Iterator[str]:
+    """What was left out of account, as far as it can matter for this question."""
+    newest: dict[PoolID, int] = {}
+    for entry in cycle.index.slices:
+        newest[entry.pool] = max(entry.generation, newest.get(entry.pool, 0))
+    old: dict[PoolID, int] = {}
+    for entry in cycle.index.slices:
+        if entry.generation < newest[entry.pool]:
+            old[entry.pool] = old.get(entry.pool, 0) + len(entry.devices)
+    for pool, devices in sorted(old.items())[:3]:
+        yield f"{devices} devices in older slices of pool {pool} are ignored: generation {newest[pool]} is its newest"
+    pod = question.pod
+    if pod is None:
+        used = any(
+            entry.claim_name == question.name
+            for (namespace, _), other in snapshot.pods.items()
+            if namespace == question.namespace
+            for entry in other.claims
+        )
+        if not used and snapshot.pods:
+            yield "no pod uses this claim: devices are allocated only when a pod that names it is scheduled"
+        return
+    if not usage.complete and not pod.node_name:
+        yield "Pods of all namespaces were not read: free cpu and memory of nodes are not looked at"
+    if rules := unmodelled(pod):
+        yield f"the pod's {', '.join(rules)} can rule out nodes as well; not modelled"
+    if pod.scheduler_name != "default-scheduler":
+        yield f"the pod asks for scheduler {pod.scheduler_name}; results are those of the default one"
+
+
 def _ineligible(
     question: Question, nodes: Sequence[Node], usage: NodeUsage, extended: ExtendedRequests | None
 ) -> dict[str, str]:
@@ -140,7 +179,9 @@ def _ineligible(
     out: dict[str, str] = {}
     for node in nodes:
         delegated = extended.delegated(node) if extended else ()
-        reason = rejection(pod, node) or usage.shortage(pod, node, delegated)
+        reason = rejection(pod, node)
+        if not reason and (usage.complete or extended):
+            reason = usage.shortage(pod, node, delegated)
         if reason:
             out[node.name] = reason
     return out

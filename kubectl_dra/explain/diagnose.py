@@ -15,6 +15,7 @@ from kubectl_dra.explain import fatal, unsure, words
 from kubectl_dra.explain.case import Case, Settings, prepare
 from kubectl_dra.explain.causes import claim as claim_causes
 from kubectl_dra.explain.causes import devices, extended, pod, request
+from kubectl_dra.explain.eligibility import UNTOLERATED, toleration_of
 from kubectl_dra.explain.find import Finder
 from kubectl_dra.explain.funnel import RequestFunnel
 from kubectl_dra.explain.model import Cause, ClaimReport, Diagnosis, Evidence, Verdict
@@ -62,7 +63,7 @@ def diagnose(question: Question, snapshot: Snapshot, settings: Settings) -> Diag
         notes=tuple(dict.fromkeys((*undetermined, *case.notes))),
         release=str(settings.release),
         release_source=settings.release_source,
-        next_command=words.next_command(question, verdict, causes),
+        next_command=words.next_command(question, verdict, causes, settings.invocation),
         gates=tuple(sorted(settings.gates)),
     )
 
@@ -139,14 +140,14 @@ def _reasons(
     )
     failed = next((attempt for attempt in attempts.values() if attempt.error is not None), None)
     if failed is not None and failed.error is not None:
-        cause = fatal.cause_of(failed.error, failed.node, whatif)
+        cause = fatal.cause_of(failed.error, failed.node, case.view, whatif)
         fits = [name for name, attempt in attempts.items() if attempt.verdict is Outcome.ALLOCATED]
         if fits:
             text = "would fit, but an error on one node ends the attempt for all"
             cause = replace(cause, evidence=(*cause.evidence, Evidence(f"node {fits[0]}", "allocation", text)))
         return [cause]
     if not case.view.nodes:
-        return [_no_node(case)]
+        return [_no_node(case, whatif)]
     fitting = [name for name, attempt in attempts.items() if attempt.verdict is Outcome.ALLOCATED]
     if unavailable and (fitting or not case.unallocated):
         return [_elsewhere(case, claim) for claim in case.allocated if claim.key in unavailable.values()]
@@ -159,7 +160,7 @@ def _other_nodes(case: Case) -> list[Node]:
     return [node for name, node in case.snapshot.nodes.items() if name in case.view.ineligible]
 
 
-def _no_node(case: Case) -> Cause:
+def _no_node(case: Case, whatif: WhatIf) -> Cause:
     reasons: dict[str, list[str]] = {}
     for name, reason in case.view.ineligible.items():
         reasons.setdefault(reason, []).append(name)
@@ -169,7 +170,15 @@ def _no_node(case: Case) -> Cause:
     kind = devices.NO_NODE
     if case.extended is not None and first.startswith("Insufficient") and "/" in first:
         kind = extended.PLUGIN_EXHAUSTED
-    return Cause(kind, f"none of the {len(case.view.ineligible)} nodes may run the pod: {first}", evidence, kind.fix)
+    fix = (
+        f"Let the pod tolerate it: spec.tolerations: {toleration_of(first)}"
+        if first.startswith(UNTOLERATED)
+        else kind.fix
+    )
+    named = {name for name, reason in case.view.ineligible.items() if reason == first}
+    proof = whatif.on_other_nodes(named)
+    summary = f"none of the {len(case.view.ineligible)} nodes may run the pod: {first}"
+    return Cause(kind, summary, evidence, fix, str(proof) if proof else "")
 
 
 def _elsewhere(case: Case, claim: ResourceClaim) -> Cause:
@@ -180,6 +189,11 @@ def _elsewhere(case: Case, claim: ResourceClaim) -> Cause:
     ]
     kind = claim_causes.ELSEWHERE if others else claim_causes.ELSEWHERE_UNUSED
     selector = str(claim.allocation.node_selector)
+    barred = [
+        Evidence(f"node {node.name}", "rejects the pod", case.view.ineligible[node.name])
+        for node in _other_nodes(case)
+        if claim.allocation.node_selector is not None and claim.allocation.node_selector.matches(node)
+    ]
     consumers = ", ".join(f"{entry.resource} {entry.name}" for entry in claim.reserved_for) or "nobody"
     return Cause(
         kind,
@@ -187,6 +201,7 @@ def _elsewhere(case: Case, claim: ResourceClaim) -> Cause:
         (
             Evidence(f"ResourceClaim {claim.key}", "status.allocation.nodeSelector", selector),
             Evidence(f"ResourceClaim {claim.key}", "status.reservedFor", consumers),
+            *barred[:3],
         ),
         kind.fix,
         claim=claim.key,

@@ -1,8 +1,8 @@
 """Which nodes may run a pod, as far as the pod's own placement rules and the nodes' taints tell.
 
-The scheduler never asks for devices on a node that another filter rejects. Modelled here: nodeSelector,
-required node affinity, node taints, cordoned nodes. Not modelled: free cpu and memory, ports, pod affinity,
-topology spread, volumes; the diagnosis says so.
+The scheduler never asks for devices on a node that another filter rejects. Modelled here, in its order: cordoned
+nodes, node taints, nodeSelector and required node affinity; free cpu, memory and extended resources are in
+``resources``. Ports, pod affinity, topology spread and volumes are not: ``unmodelled`` names them for a note.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import Any
 from kubectl_dra.api.nodes import InvalidNodeSelector, Node, NodeSelector, NodeTaint
 from kubectl_dra.api.pods import Pod
 
+UNTOLERATED = "untolerated node taint"
 _BLOCKING = ("NoSchedule", "NoExecute")
 _UNSCHEDULABLE = NodeTaint("node.kubernetes.io/unschedulable", "", "NoSchedule")
 
@@ -20,6 +21,12 @@ _UNSCHEDULABLE = NodeTaint("node.kubernetes.io/unschedulable", "", "NoSchedule")
 def rejection(pod: Pod, node: Node) -> str:
     """Why the pod cannot run on the node whatever devices it has; empty where nothing speaks against it."""
     spec = pod.raw_spec
+    tolerations = spec.get("tolerations") or ()
+    if node.unschedulable and not _tolerated(_UNSCHEDULABLE, tolerations):
+        return "node is cordoned (spec.unschedulable)"
+    for taint in node.taints:
+        if taint.effect in _BLOCKING and not _tolerated(taint, tolerations):
+            return f"{UNTOLERATED} {taint}"
     for key, value in (spec.get("nodeSelector") or {}).items():
         if node.labels.get(key) != value:
             return f"nodeSelector {key}={value} does not match"
@@ -30,13 +37,31 @@ def rejection(pod: Pod, node: Node) -> str:
                 return f"node affinity requires {affinity}"
         except InvalidNodeSelector as error:
             return f"node affinity cannot be parsed: {error}"
-    tolerations = spec.get("tolerations") or ()
-    if node.unschedulable and not _tolerated(_UNSCHEDULABLE, tolerations):
-        return "node is cordoned (spec.unschedulable)"
-    for taint in node.taints:
-        if taint.effect in _BLOCKING and not _tolerated(taint, tolerations):
-            return f"untolerated node taint {taint}"
     return ""
+
+
+def toleration_of(reason: str) -> str:
+    """The pod toleration, as YAML flow text, for a reason that names an untolerated taint."""
+    key_value, _, effect = reason.removeprefix(UNTOLERATED).strip().rpartition(":")
+    key, equal, value = key_value.partition("=")
+    operator = f"operator: Equal, value: {value}" if equal else "operator: Exists"
+    return f"[{{key: {key}, {operator}, effect: {effect}}}]"
+
+
+def unmodelled(pod: Pod) -> tuple[str, ...]:
+    """Placement rules of the pod that are not looked at here, and that the scheduler does look at."""
+    spec = pod.raw_spec
+    affinity = spec.get("affinity") or {}
+    ports = any(port.get("hostPort") for entry in spec.get("containers") or () for port in entry.get("ports") or ())
+    volumes = any("persistentVolumeClaim" in entry or "ephemeral" in entry for entry in spec.get("volumes") or ())
+    found = (
+        ("pod affinity", affinity.get("podAffinity")),
+        ("pod anti-affinity", affinity.get("podAntiAffinity")),
+        ("topology spread", spec.get("topologySpreadConstraints")),
+        ("host ports", ports),
+        ("volumes", volumes),
+    )
+    return tuple(name for name, used in found if used)
 
 
 def _required_affinity(spec: Mapping[str, Any]) -> NodeSelector | None:

@@ -6,10 +6,10 @@ import re
 
 from kubectl_dra.allocation.errors import AllocationError
 from kubectl_dra.allocation.pools import Pool
-from kubectl_dra.api.slices import Device
 from kubectl_dra.cel import CelError
 from kubectl_dra.explain.causes import devices, pools, request
 from kubectl_dra.explain.model import Cause, CauseKind, Evidence
+from kubectl_dra.explain.view import View
 from kubectl_dra.explain.whatif import WhatIf
 
 _KINDS: dict[str, CauseKind] = {
@@ -29,11 +29,11 @@ _KINDS: dict[str, CauseKind] = {
 _READ = r"""device\.(?:attributes|capacity)\[(?:"[^"]*"|'[^']*'|device\.driver)\]\.%s\b"""
 
 
-def cause_of(error: AllocationError, node: str, whatif: WhatIf | None = None) -> Cause:
+def cause_of(error: AllocationError, node: str, view: View, whatif: WhatIf) -> Cause:
     """The cause that stands for a fatal allocation error met on a node; ``whatif`` proves a guard."""
     kind = _KINDS.get(error.check, request.UNSUPPORTED)
     if error.check in ("cel-runtime", "cel-compile"):
-        return _selector(error, kind, node, whatif)
+        return _selector(error, kind, node, view, whatif)
     evidence = [Evidence(error.subject, "scheduler", error.message)]
     pool = error.detail.get("pool")
     summary = error.message
@@ -51,14 +51,14 @@ def cause_of(error: AllocationError, node: str, whatif: WhatIf | None = None) ->
     return Cause(kind, summary, tuple(evidence), kind.fix, request=str(error.detail.get("request") or ""))
 
 
-def _selector(error: AllocationError, kind: CauseKind, node: str, whatif: WhatIf | None) -> Cause:
+def _selector(error: AllocationError, kind: CauseKind, node: str, view: View, whatif: WhatIf) -> Cause:
     detail = error.detail
     expression = str(detail.get("expression") or "")
     index = detail.get("selector")
     device = detail.get("device")
     problem = detail.get("error")
     text = str(problem)
-    name = f"{device.driver} {device.name}" if isinstance(device, Device) else ""
+    name = next((str(item.id) for item in view.published if item.device is device), "")
     evidence = [Evidence(error.subject, f"selectors[{index}].cel.expression", expression)]
     if error.check == "cel-compile":
         message = text.splitlines()[0] if text else ""
@@ -81,9 +81,11 @@ def _selector(error: AllocationError, kind: CauseKind, node: str, whatif: WhatIf
         if read is not None and read[0].endswith(key):
             guard = f"has({read[0]}) && "
             fix = f"Guard it: put {guard.strip()} before the term, or read it as {_optional(read[0], key)}."
-            found = whatif.with_selector(expression, f"{guard}({expression})") if whatif else None
+            found = whatif.with_selector(expression, f"{guard}({expression})")
             proved = str(found) if found else ""
     evidence.append(Evidence(f"device {name} on node {node}", "CEL run-time error", text))
+    if share := _share(view, expression):
+        evidence.append(Evidence("devices", "on which it fails", share))
     if isinstance(problem, CelError) and (offset := getattr(problem, "offset", None)) is not None:
         evidence.append(Evidence("expression", f"offset {offset}", excerpt(expression, offset)))
     return Cause(
@@ -93,6 +95,16 @@ def _selector(error: AllocationError, kind: CauseKind, node: str, whatif: WhatIf
         fix,
         proved,
     )
+
+
+def _share(view: View, expression: str) -> str:
+    """On how many devices of the same drivers the selector fails."""
+    failing = [
+        item for item in view.published if isinstance(view.cycle.selectors.verdict(expression, item.device), CelError)
+    ]
+    drivers = {item.id.driver for item in failing}
+    tested = sum(1 for item in view.published if item.id.driver in drivers)
+    return f"{len(failing)} of {tested} of {', '.join(sorted(drivers))}" if failing else ""
 
 
 def _optional(read: str, key: str) -> str:

@@ -41,8 +41,13 @@ class Finder:
         return sorted(found, key=lambda cause: not cause.proved)
 
     def _of_request(self, group: Sequence[Located]) -> list[Cause]:
-        """One cause per stage that blocks nodes close to success, of the alternative that gets furthest."""
-        furthest = max(group, key=_reach)
+        """The causes of the alternative that gets furthest; of several, the one with the smallest change."""
+        reach = max(_reach(entry) for entry in group)
+        candidates = [self._of_alternative(entry, group) for entry in group if _reach(entry) == reach]
+        return min(candidates, key=lambda causes: (not causes[0].proved, causes[0].weight))
+
+    def _of_alternative(self, furthest: Located, group: Sequence[Located]) -> list[Cause]:
+        """One cause per stage that blocks nodes close to success, then a selector term that alone stands apart."""
         blocked = self._blocked(furthest)
         close = [
             entry
@@ -51,6 +56,9 @@ class Finder:
             or (entry.stage.name == "pool" and self._requests.matching_in_unusable_pools(entry))
         ]
         causes = [self._requests.cause(entry) for entry in close or blocked[:1]]
+        if close:
+            apart = [self._requests.cause(entry) for entry in blocked if entry.stage.name == "request-selector"]
+            causes.extend(cause for cause in apart[:1] if cause.proved)
         if len(group) > 1:
             others = join(entry.funnel.name for entry in group if entry is not furthest)
             text = f"none of the {len(group)} alternatives fits; this one gets furthest (others: {others})"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from kubectl_dra.allocation.capacity import NOTHING, CapacityShortage, shortage
 from kubectl_dra.allocation.counters import CounterLedger, CounterShortage
@@ -17,8 +18,6 @@ from kubectl_dra.explain.judge import judge, term_texts
 from kubectl_dra.explain.model import DeviceLine, Funnel, Observation, Position, Stage, StageError
 from kubectl_dra.explain.observe import observations
 from kubectl_dra.explain.view import Published, View
-
-MAX_DETAILS = 6
 
 
 @dataclass(slots=True)
@@ -38,6 +37,15 @@ class StageResult:
     def fail(self, item: Published, reason: str) -> None:
         self.failed.append(item)
         self.reasons.append(reason)
+
+
+class Shortfall(NamedTuple):
+    """A node has too few devices left after the stage at ``position``: ``left`` of them."""
+
+    position: int
+    left: int
+    text: str
+    request: str
 
 
 class RequestFunnel:
@@ -126,7 +134,8 @@ class RequestFunnel:
         remaining = len(self._left)
         number = f" {index + 1}" if total > 1 or name == "request-selector" else ""
         for term, text in enumerate(texts):
-            stage = StageResult(name, f"{label}{number}", expression=text, program=expression, term=term)
+            place = f", term {term + 1}" if len(texts) > 1 else ""
+            stage = StageResult(name, f"{label}{number}{place}", expression=text, program=expression, term=term)
             for item, message, offset in by_term.get(term, ()):
                 stage.fail(item, message or "false")
                 if message:
@@ -207,12 +216,12 @@ class RequestFunnel:
         """The devices of a node that are left for the request by itself."""
         return [item for item in self.view.on_node(node) if id(item.device) in self._usable_ids]
 
-    def shortfall(self, node: str) -> tuple[int, str] | None:
+    def shortfall(self, node: str) -> Shortfall | None:
         """The stage at which a node has too few devices left and a sentence, None where it keeps enough."""
         items = self.view.on_node(node)
         needed = self.needed_on(node)
         if not items:
-            return 0, "no devices published for it"
+            return Shortfall(0, 0, "no devices published for it", self.name)
         by_stage: dict[int, list[str]] = {}
         for item in items:
             failure = self.failed_at.get(id(item.device))
@@ -222,7 +231,8 @@ class RequestFunnel:
         for position, stage in enumerate(self.stages):
             failed = by_stage.get(position, [])
             if remaining - len(failed) < needed:
-                return position, _story(stage, remaining, failed, needed)
+                left = remaining - len(failed)
+                return Shortfall(position, left, _story(stage, remaining, failed, needed), self.name)
             remaining -= len(failed)
         return None
 
@@ -273,7 +283,7 @@ class RequestFunnel:
             seen = self._observed(stage, devices)
             error = _stage_error(stage)
         elif devices:
-            details = tuple(Counter(stage.reasons).most_common(MAX_DETAILS))
+            details = tuple(Counter(stage.reasons).most_common())
         return Stage(
             name=stage.name,
             label=stage.label,

@@ -32,6 +32,17 @@ class HolderIndex:
                 return True
         return False
 
+    def rank(self, claim: ResourceClaim) -> int:
+        """Whose devices to ask for first: 0 nobody uses them, 1 a consumer that hangs, 2 a healthy one."""
+        if not claim.reserved_for:
+            return 0
+        return 1 if self.stuck(claim) else 2
+
+    @staticmethod
+    def size(claim: ResourceClaim) -> int:
+        """How many devices a claim holds."""
+        return len(claim.allocation.results) if claim.allocation else 0
+
     def describe(self, device: DeviceID) -> str:
         """Who holds a device."""
         return " and ".join(self.describe_claim(claim) for claim in self.claims(device))

@@ -51,6 +51,7 @@ class Cause:
     """A cause found: its kind, one sentence, facts, and the change that ends it here.
 
     ``proved`` says what the allocation gave when it was run again with the change; empty where it was not.
+    ``weight`` orders causes: how large the change is, in devices that somebody else has to give up.
     """
 
     kind: CauseKind
@@ -60,6 +61,7 @@ class Cause:
     proved: str = ""
     claim: str = ""
     request: str = ""
+    weight: int = 0
 
 
 @dataclass(frozen=True, slots=True)

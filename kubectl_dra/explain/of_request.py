@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from kubectl_dra.allocation.capacity import NOTHING, CapacityShortage, amount_taken, shortage
@@ -12,6 +12,7 @@ from kubectl_dra.api.claims import ALL, DeviceRequest, ResourceClaim
 from kubectl_dra.api.quantity import Quantity
 from kubectl_dra.api.taints import DeviceTaint, DeviceToleration, blocking_taint
 from kubectl_dra.explain.causes import devices, pools, request
+from kubectl_dra.explain.eligibility import UNTOLERATED, toleration_of
 from kubectl_dra.explain.funnel import RequestFunnel, StageResult
 from kubectl_dra.explain.holders import HolderIndex
 from kubectl_dra.explain.judge import judge, term_texts
@@ -114,11 +115,18 @@ class RequestCauses:
         reasons = Counter(blocked.reasons).most_common(4)
         first = reasons[0][0] if reasons else "no node sees them"
         proof = self._whatif.on_other_nodes()
+        evidence: list[Evidence] = []
+        for reason, count in reasons:
+            nodes = sorted({node for node, why in self._view.ineligible.items() if why == reason})
+            evidence.append(Evidence(f"nodes {some(nodes)}" if nodes else "devices", reason, amount(count)))
+        fix = f"Let the pod run where the devices are ({first})." if proof else kind.fix
+        if first.startswith(UNTOLERATED):
+            fix = f"Let the pod tolerate it: spec.tolerations: {toleration_of(first)}"
         return Cause(
             kind,
             f"{amount(len(blocked.lost))} for {blocked.located.where} {are(len(blocked.lost))} out of reach: {first}",
-            tuple(Evidence("devices", reason, str(count)) for reason, count in reasons),
-            f"Let the pod run where the devices are ({first})." if proof else kind.fix,
+            tuple(evidence),
+            fix,
             str(proof) if proof else "",
         )
 
@@ -142,7 +150,8 @@ class RequestCauses:
         reason = Counter(blocked.reasons).most_common(1)[0][0]
         return Cause(
             kind,
-            f"{amount(len(blocked.lost))} on {some(blocked.nodes)} cannot be used for {blocked.located.where}: {reason}",
+            f"{amount(len(blocked.lost))} on {some(blocked.nodes) or 'no node'} cannot be used for "
+            f"{blocked.located.where}: {reason}",
             tuple(evidence[:MAX_EVIDENCE]),
             kind.fix,
         )
@@ -164,10 +173,24 @@ class RequestCauses:
                         f"DeviceClass {device_class.name}", "spec.selectors", " ".join((expression or "").split())
                     ),
                     Evidence("ResourceSlices", f"with spec.driver {wanted['driver']}", "0"),
+                    *self._device_plugins(wanted["driver"]),
                 ),
                 kind.fix,
             )
         return self._selector(blocked, request.CLASS_MATCHES_NOTHING, f"DeviceClass {device_class.name}")
+
+    def _device_plugins(self, driver: str) -> Iterator[Evidence]:
+        """Extended resources of the driver's vendor that nodes offer by a device plugin."""
+        nodes: dict[str, list[str]] = {}
+        for node in self._view.nodes:
+            for resource in node.allocatable:
+                domain = resource.partition("/")[0]
+                if "/" in resource and driver.endswith(domain):
+                    nodes.setdefault(resource, []).append(node.name)
+        for resource, names in nodes.items():
+            yield Evidence(
+                f"nodes {some(names)}", "status.allocatable", f"{resource}: served by a device plugin, not by DRA"
+            )
 
     def _request_selector(self, blocked: Blocked) -> Cause:
         return self._selector(blocked, request.SELECTOR_MATCHES_NOTHING, f"claim {blocked.located.claim.key}")
@@ -179,32 +202,32 @@ class RequestCauses:
             if stage.name == "class-selector"
             else f"{stage.label} of {blocked.located.where}"
         )
-        tested = stage.passed + len(stage.failed)
         evidence = [Evidence(owner, "selector term", stage.expression)]
         have = self._have(stage)
-        if have:
-            evidence.append(Evidence("devices that fail it", "have instead", have))
-        if stage.passed and not stage.errors:
-            best = _best(self._view, funnel, stage)
-            summary = (
-                f"{what} is true on {stage.passed} of {tested} devices, but {blocked.located.where} needs "
-                f"{needed(funnel)} on one node and no node has more than {best}"
-            )
-            fix, proof = self._lower_count(blocked, best, devices.TOO_FEW.fix)
-            return Cause(devices.TOO_FEW, summary, tuple(evidence), fix, proof)
         if stage.errors:
             item, message, _ = stage.errors[0]
+            tested = stage.passed + len(stage.failed)
             summary = (
                 f"{what} fails with an error on {len(stage.errors)} of {tested} devices: {message} (such as {item.id})"
             )
             return Cause(request.SELECTOR_ERROR, summary, tuple(evidence), request.SELECTOR_ERROR.fix)
-        summary = f"{what} is false on all {amount(tested)}: {stage.expression}"
+        if blocked.left:
+            best = _best(self._view, funnel, stage)
+            summary = (
+                f"{what} is true on {blocked.left} of {blocked.tested} devices, but {blocked.located.where} needs "
+                f"{needed(funnel)} on one node and no node has more than {best}"
+            )
+            fix, proof = self._lower_count(blocked, best, devices.TOO_FEW.fix)
+            return Cause(devices.TOO_FEW, summary, tuple(evidence), fix, proof)
+        where = f" of {some(blocked.nodes)}" if blocked.nodes and stage.passed else ""
+        summary = f"{what} is false on all {amount(blocked.tested)}{where}: {stage.expression}"
         if have:
             summary += f" ({have})"
         found = self._without_term(blocked)
         if found is None:
             return Cause(kind, summary, tuple(evidence), kind.fix)
-        return Cause(kind, summary, tuple(evidence), f"Relax or drop the term {stage.expression}.", str(found))
+        fix = f"Ask for what there is ({have}), or drop the term." if have else "Relax or drop the term."
+        return Cause(kind, summary, tuple(evidence), fix, f"without the term it {str(found).removeprefix('then ')}")
 
     def _without_term(self, blocked: Blocked) -> Proof | None:
         stage, spec = blocked.stage, blocked.spec
@@ -238,6 +261,8 @@ class RequestCauses:
         elif kind is devices.CAPACITY:
             fix, proof = self._lower_capacity(blocked, shorts) or (fix, None)
         reason = Counter(blocked.reasons).most_common(1)[0][0]
+        if kind is devices.CAPACITY:
+            reason = _most_left(shorts)
         return Cause(
             kind,
             f"{amount(len(blocked.lost))} for {blocked.located.where} cannot give the requested capacity: {reason}",
@@ -278,16 +303,15 @@ class RequestCauses:
             DeviceToleration(key=taints[0].key, value=taints[0].value, effect=taints[0].effect)
             for taints in found.values()
         ]
-        proof = self._change(blocked, lambda old: tolerating(old, tolerations))
+        rules = sorted({taint.rule for taints in found.values() for taint in taints if taint.rule})
+        # A taint that the driver set says that the device is unfit: tolerating it is no way out to offer.
+        proof = self._change(blocked, lambda old: tolerating(old, tolerations)) if rules else None
         listed = ", ".join(
             f"{text} on {len(taints)}" for text, taints in sorted(found.items(), key=lambda entry: -len(entry[1]))
         )
-        rules = sorted({taint.rule for taints in found.values() for taint in taints if taint.rule})
-        fix = kind.fix
+        fix = "The driver set the taint: repair or reset the device, then the driver takes the taint away."
         if rules:
             fix = f"End the maintenance (DeviceTaintRule {join(rules)}), or let the request tolerate the taint."
-        elif proof:
-            fix = f"Repair the devices; or, if the pod may use them as they are, tolerate {join(found)}."
         rest = f"; {blocked.left} untainted, {needed(blocked.located.funnel)} needed" if blocked.left else ""
         evidence = tuple(
             Evidence(f"device {item.id}", "taint", text.removeprefix("taint ") + _since(item.device.taints))
@@ -310,10 +334,18 @@ class RequestCauses:
                 held.setdefault(claim.key, []).append(f"{item.id.pool}/{item.id.device}")
                 claims[claim.key] = claim
         kind = devices.ALL_INCOMPLETE if blocked.spec.allocation_mode == ALL else devices.ALL_HELD
-        kind, fix, proof = self._free(list(claims.values()), kind)
+        if kind is devices.ALL_HELD and blocked.left >= blocked.spec.count:
+            kind = devices.TOO_FEW
+        ranked = sorted(claims.values(), key=lambda claim: (self._holders.rank(claim), len(held[claim.key])))
+        kind, fix, proof, weight = self._free(ranked, kind)
+        if blocked.left and kind is not devices.ALL_INCOMPLETE:
+            best = _best(self._view, blocked.located.funnel, blocked.stage)
+            lower, lower_proof = self._lower_count(blocked, best, "")
+            if lower_proof:
+                fix += f" Or: {lower[0].lower()}{lower[1:]}"
         evidence = tuple(
-            Evidence(self._holders.describe_claim(claims[key]), "holds", some(names))
-            for key, names in sorted(held.items(), key=lambda entry: -len(entry[1]))[:MAX_EVIDENCE]
+            Evidence(self._holders.describe_claim(claim), "holds", some(held[claim.key]))
+            for claim in ranked[:MAX_EVIDENCE]
         )
         if blocked.left:
             best = _best(self._view, blocked.located.funnel, blocked.stage)
@@ -331,31 +363,27 @@ class RequestCauses:
             (*evidence, *_more(len(held), "claims hold devices")),
             fix,
             str(proof) if proof else "",
+            weight=weight,
         )
 
-    def _free(self, claims: Sequence[ResourceClaim], kind: CauseKind) -> tuple[CauseKind, str, Proof | None]:
-        """Which holders have to give up their devices, proved: one nobody uses first, then any one, then all."""
-        orphans = [claim for claim in claims if not claim.reserved_for]
-        stuck = [claim for claim in claims if claim not in orphans and self._holders.stuck(claim)]
-        rest = [claim for claim in claims if claim not in orphans and claim not in stuck]
-        for claim in [*orphans, *stuck, *rest][:MAX_TRIES]:
+    def _free(self, claims: Sequence[ResourceClaim], kind: CauseKind) -> tuple[CauseKind, str, Proof | None, int]:
+        """Which holder has to give up its devices, proved: the first of the ranked claims that suffices, else all."""
+        for claim in claims[:MAX_TRIES]:
             proof = self._whatif.without_holders([claim])
             if proof is None:
                 continue
-            if claim in orphans:
+            described, weight = self._holders.describe_claim(claim), self._holders.size(claim)
+            if not claim.reserved_for:
                 command = f"kubectl delete resourceclaim -n {claim.metadata.namespace} {claim.metadata.name}"
-                return devices.ORPHANED, f"Delete the claim that nobody uses: {command}", proof
-            if claim in stuck:
-                return (
-                    devices.HOLDER_STUCK,
-                    f"{devices.HOLDER_STUCK.fix} Here: {self._holders.describe_claim(claim)}.",
-                    proof,
-                )
-            return kind, f"It is enough that {self._holders.describe_claim(claim)} gives its devices back.", proof
+                return devices.ORPHANED, f"Delete the claim that nobody uses: {command}", proof, 0
+            if self._holders.stuck(claim):
+                return devices.HOLDER_STUCK, f"{devices.HOLDER_STUCK.fix} Here: {described}.", proof, weight
+            return kind, f"It is enough that {described} gives its devices back.", proof, weight
         proof = self._whatif.without_holders(claims) if claims else None
         if proof is None:
-            return kind, kind.fix, None
-        return kind, "Several of these claims have to give their devices back; one alone is not enough.", proof
+            return kind, kind.fix, None, 0
+        weight = sum(self._holders.size(claim) for claim in claims)
+        return kind, "Several of these claims have to give their devices back; one alone is not enough.", proof, weight
 
     def _counters(self, blocked: Blocked) -> Cause:
         kind = devices.COUNTERS
@@ -375,7 +403,8 @@ class RequestCauses:
         count = len(blocked.lost)
         return Cause(
             kind,
-            f"{amount(count)} for {blocked.located.where} {are(count)} blocked by partitions in use: {blocked.reasons[0]}",
+            f"{amount(count)} for {blocked.located.where} {are(count)} blocked by partitions in use: "
+            f"{blocked.reasons[0]}",
             _by_device(blocked, "consumesCounters"),
             fix,
             str(proof) if proof else "",
@@ -414,6 +443,16 @@ def _by_device(blocked: Blocked, field: str) -> tuple[Evidence, ...]:
 
 def _more(count: int, what: str) -> tuple[Evidence, ...]:
     return (Evidence("in all", what, str(count)),) if count > MAX_EVIDENCE else ()
+
+
+def _most_left(shorts: Sequence[tuple[Published, CapacityShortage]]) -> str:
+    """The shortage of the device that has most left."""
+    known = [(item, short) for item, short in shorts if short.value is not None and short.used is not None]
+    if not known:
+        return shorts[0][1].capacity
+    item, short = max(known, key=lambda entry: entry[1].value - entry[1].used)  # type: ignore[operator]
+    assert short.value is not None and short.used is not None
+    return f"{short.amount} of {short.capacity} wanted, at most {short.value - short.used} left (on {item.id})"
 
 
 def _since(taints: Collection[DeviceTaint]) -> str:

@@ -9,7 +9,8 @@ from kubectl_dra.allocation.attempt import Attempt
 from kubectl_dra.allocation.attempt import Verdict as Outcome
 from kubectl_dra.allocation.search import Budget
 from kubectl_dra.api.nodes import InvalidNodeSelector
-from kubectl_dra.explain.case import Case
+from kubectl_dra.explain.case import NOT_ASKED, Case
+from kubectl_dra.explain.funnel import Shortfall
 from kubectl_dra.explain.model import NodeGroup, Placement
 from kubectl_dra.explain.of_request import Located
 
@@ -60,46 +61,55 @@ def node_groups(
 ) -> list[NodeGroup]:
     """Nodes by outcome and reason: those that fit first, those where the pod may not run last."""
     groups: dict[tuple[str, str], list[str]] = {}
+    nearness: dict[tuple[str, str], int] = {}
     for name, attempt in attempts.items():
-        groups.setdefault(_outcome(name, attempt, unavailable, funnels), []).append(name)
+        outcome, reason, near = _outcome(name, attempt, unavailable, funnels)
+        groups.setdefault((outcome, reason), []).append(name)
+        nearness[outcome, reason] = near
     if not attempts and case.allocated and not case.unallocated:
         for node in case.view.nodes:
             where = unavailable.get(node.name)
-            key = (
-                ("rejected", f"claim {where} is allocated for other nodes")
-                if where
-                else ("allocated", "all claims are usable here")
-            )
+            key = ("allocated", "all claims are usable here")
+            if where:
+                key = ("rejected", f"claim {where} is allocated for other nodes")
             groups.setdefault(key, []).append(node.name)
     for name, reason in case.view.ineligible.items():
-        groups.setdefault(("not-eligible", reason), []).append(name)
+        if reason != NOT_ASKED:
+            groups.setdefault(("not-eligible", reason), []).append(name)
     return [
         NodeGroup(outcome, reason, tuple(names))
         for (outcome, reason), names in sorted(
-            groups.items(), key=lambda entry: (_ORDER[entry[0][0]], -len(entry[1]), entry[0][1])
+            groups.items(),
+            key=lambda entry: (_ORDER[entry[0][0]], -nearness.get(entry[0], 0), -len(entry[1]), entry[0][1]),
         )
     ]
 
 
 def _outcome(
     name: str, attempt: Attempt, unavailable: Mapping[str, str], funnels: Sequence[Located]
-) -> tuple[str, str]:
+) -> tuple[str, str, int]:
+    """Outcome, reason, and how near to success the node is (larger is nearer)."""
     if attempt.verdict is Outcome.ERROR:
-        return "error", attempt.message
+        return "error", attempt.message, 0
     if attempt.verdict is Outcome.UNDETERMINED:
-        return "undetermined", "the search did not end in time"
+        return "undetermined", "the search did not end in time", 0
     if attempt.verdict is Outcome.ALLOCATED:
         if name in unavailable:
-            return "rejected", f"claim {unavailable[name]} is allocated for other nodes"
-        return "allocated", "all claims fit"
-    shortfalls: dict[tuple[int, int], list[tuple[int, str]]] = {}
+            return "rejected", f"claim {unavailable[name]} is allocated for other nodes", 0
+        return "allocated", "all claims fit", 0
+    shortfalls: dict[tuple[int, int], list[Shortfall | None]] = {}
     for located in funnels:
-        short = located.funnel.shortfall(name)
-        text = f"{located.funnel.name}: {short[1]}" if short else ""
         key = (located.claim_index, located.request_index)
-        shortfalls.setdefault(key, []).append((short[0] if short else -1, text))
-    parts = [max(entries)[1] for entries in shortfalls.values() if all(text for _, text in entries)]
-    return "rejected", "; ".join(parts) or "each request fits alone, all together do not"
+        shortfalls.setdefault(key, []).append(located.funnel.shortfall(name))
+    furthest = [
+        max((entry for entry in entries if entry), key=lambda entry: (entry.position, entry.left))
+        for entries in shortfalls.values()
+        if all(entries)
+    ]
+    if not furthest:
+        return "rejected", "each request fits alone, all together do not", 10_000
+    near = min(entry.position * 100 + min(entry.left, 99) for entry in furthest)
+    return "rejected", "; ".join(f"{entry.request}: {entry.text}" for entry in furthest), near
 
 
 def placements(case: Case, attempts: Mapping[str, Attempt], unavailable: Mapping[str, str]) -> list[Placement]:

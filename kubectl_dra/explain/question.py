@@ -11,6 +11,7 @@ from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.explain.causes import claim as claim_causes
 from kubectl_dra.explain.causes import pod as pod_causes
 from kubectl_dra.explain.model import Cause, Evidence
+from kubectl_dra.explain.phrases import some
 from kubectl_dra.names import nearest
 
 CREATION_FAILED = "FailedResourceClaimCreation"
@@ -32,7 +33,7 @@ class PodClaimState:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A pod or a claim to explain. ``causes`` hold for the pod as a whole."""
+    """A pod or a claim to explain. ``causes`` hold for the pod as a whole; ``exists``: it is in the cluster."""
 
     kind: str
     namespace: str
@@ -40,6 +41,7 @@ class Question:
     pod: Pod | None
     claims: tuple[PodClaimState, ...]
     causes: tuple[Cause, ...] = ()
+    exists: bool = True
 
 
 def about_claim(claim: ResourceClaim, snapshot: Snapshot) -> Question:
@@ -67,6 +69,7 @@ def about_pod(pod: Pod, snapshot: Snapshot, *, exists: bool) -> Question:
         pod=pod,
         claims=tuple(state for state in states if state is not None),
         causes=tuple(_pod_causes(pod, [state for state in states if state is not None])),
+        exists=exists,
     )
 
 
@@ -181,7 +184,6 @@ def _claim_missing(pod: Pod, entry: PodClaim, snapshot: Snapshot) -> Cause:
         f"ResourceClaim {namespace}/{name} does not exist{hint}",
         (Evidence(f"Pod {pod.key}", f"spec.resourceClaims[{entry.name}].resourceClaimName", name),),
         fix,
-        claim=entry.name,
     )
 
 
@@ -193,10 +195,12 @@ def _template_missing(pod: Pod, entry: PodClaim, snapshot: Snapshot) -> Cause:
     hint = ""
     if is_claim:
         hint = f"; {name} is a ResourceClaim: use resourceClaimName"
-    elif near:
-        hint = f"; nearest: {', '.join(near)}"
-    elif elsewhere:
-        hint = f"; one of that name is in namespace {', '.join(elsewhere)}"
+    else:
+        here = sorted(other for space, other in snapshot.templates if space == namespace)
+        if near or here:
+            hint = f"; nearest: {', '.join(near)}" if near else f"; templates here: {some(here)}"
+        if elsewhere:
+            hint += f"; one of that name is in namespace {', '.join(elsewhere)}"
     fix = f"Create ResourceClaimTemplate {name} in namespace {namespace}; the claim follows by itself."
     if is_claim:
         fix = f"Write resourceClaimName: {name} instead of resourceClaimTemplateName in a new pod."
@@ -205,7 +209,6 @@ def _template_missing(pod: Pod, entry: PodClaim, snapshot: Snapshot) -> Cause:
         f"ResourceClaimTemplate {namespace}/{name} does not exist{hint}",
         (Evidence(f"Pod {pod.key}", f"spec.resourceClaims[{entry.name}].resourceClaimTemplateName", name),),
         fix,
-        claim=entry.name,
     )
 
 

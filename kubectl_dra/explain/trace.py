@@ -72,7 +72,7 @@ def _outcome(step: TraceEntry) -> str:
         return "not evaluated"
     if step.error is not None:
         return f"error: {step.error}"
-    more = f" (last of {step.count})" if step.count > 1 else ""
+    more = f" (last of {step.evaluations})" if step.evaluations > 1 else ""
     return show(step.value) + more
 
 

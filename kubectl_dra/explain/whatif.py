@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from kubectl_dra.allocation.attempt import Attempt, Cycle, Verdict
@@ -94,9 +94,10 @@ class WhatIf:
         state = allocated_state((claim for claim in self._all_claims if id(claim) not in gone), self._cycle.features)
         return self._prove(replace(self._fresh(self._cycle), state=state), self._claims)
 
-    def on_other_nodes(self) -> Proof | None:
-        """The proof that the claims fit on a node where the pod may not run."""
-        return self._prove(self._fresh(self._cycle), self._claims, self._other_nodes)
+    def on_other_nodes(self, names: Container[str] | None = None) -> Proof | None:
+        """The proof that the claims fit on a node (of those named) where the pod may not run."""
+        nodes = [node for node in self._other_nodes if names is None or node.name in names]
+        return self._prove(self._fresh(self._cycle), self._claims, nodes)
 
     def with_quirks(self, quirks: Quirks) -> Proof | None:
         """The proof that the claims fit under an allocator with other defects."""

@@ -96,20 +96,26 @@ def gap_notes(snapshot: Snapshot) -> Iterator[str]:
     yield from snapshot.notes
 
 
-def next_command(question: Question, verdict: Verdict, causes: Sequence[Cause]) -> str:
-    """The command that helps next; empty where there is none."""
-    target = f"{question.kind}/{question.name} -n {question.namespace}"
+def next_command(question: Question, verdict: Verdict, causes: Sequence[Cause], invocation: str) -> str:
+    """The command that helps next; empty where there is none. ``invocation`` is this command, to be refined."""
+    describe = f"kubectl describe pod -n {question.namespace} {question.name}"
+    exists = question.exists
     if verdict is Verdict.ALLOCATABLE and question.kind == "pod":
-        return f"kubectl describe pod -n {question.namespace} {question.name}"
+        return describe if exists else ""
     if not causes:
         return ""
     kind = causes[0].kind
     if kind in pod.KINDS or kind in claim_causes.KINDS:
-        return f"kubectl describe pod -n {question.namespace} {question.name}"
+        return describe if exists and question.kind == "pod" else ""
     if kind is request.CLASS_MISSING:
         return "kubectl get deviceclasses"
+    if kind in (pools.NOT_FOR_NODE, devices.NO_NODE):
+        return "kubectl get nodes -o custom-columns=NAME:.metadata.name,TAINTS:.spec.taints"
     if kind in pools.KINDS:
         return "kubectl get resourceslices"
-    if kind in devices.KINDS or kind in request.KINDS:
-        return f"kubectl dra explain {target} --devices"
-    return ""
+    if kind is request.SELECTOR_ERROR:
+        device = next(
+            (entry.object.split(" ")[1] for entry in causes[0].evidence if entry.object.startswith("device ")), ""
+        )
+        return f"{invocation} --trace {device}" if invocation and device else ""
+    return f"{invocation} --devices" if invocation else ""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import TextIO
 
 from kubectl_dra.explain.model import (
@@ -21,6 +22,8 @@ from kubectl_dra.report.paint import Painter
 
 MAX_PLACEMENTS = 3
 MAX_VALUES = 6
+MAX_REASONS = 4
+MAX_EVIDENCE = 6
 MAX_DEVICES = 200
 _STYLES = {
     Verdict.ALLOCATED: "bold green",
@@ -62,7 +65,9 @@ def _diagnosis(out: Painter, diagnosis: Diagnosis) -> None:
     out.write("")
     out.write(("Notes", "bold"))
     source = f" ({diagnosis.release_source})" if diagnosis.release_source else ""
-    out.paragraph(f"Kubernetes {diagnosis.release} with its feature gates{source}", indent="    ", first="  - ")
+    out.paragraph(
+        f"assumed: Kubernetes {diagnosis.release}, default feature gates{source}", indent="    ", first="  - "
+    )
     for note in diagnosis.notes:
         out.paragraph(note, indent="    ", first="  - ")
     if diagnosis.next_command:
@@ -79,7 +84,9 @@ def _cause(out: Painter, number: int, cause: Cause) -> None:
         )
         if part
     )
-    out.write(f"  {number}. ", (cause.kind.code, "cyan"), f"  {cause.kind.title}" + (f" ({where})" if where else ""))
+    out.write(f"  {number}. ", (cause.kind.code, "cyan"), f": {cause.kind.title}")
+    if where:
+        out.paragraph(where, indent="     ", style="dim")
     if number > 1:
         out.paragraph(cause.summary, indent="     ")
     for evidence in cause.evidence:
@@ -107,7 +114,7 @@ def _funnel(out: Painter, funnel: Funnel) -> None:
     amount = "all devices" if funnel.mode == "All" else str(funnel.needed)
     out.write("  ", (f'request "{funnel.request}"', "bold"), f": {amount} of class {funnel.device_class}")
     width = len(f"{max((stage.passed for stage in funnel.stages), default=0):,}")
-    for stage in _until_empty(funnel.stages):
+    for stage in _folded(_until_empty(funnel.stages)):
         _stage(out, stage, width)
     if funnel.best_node:
         out.write(f"    most on one node: {funnel.best_count} on {funnel.best_node}")
@@ -130,6 +137,19 @@ def _until_empty(stages: Sequence[Stage]) -> Iterator[Stage]:
             return
 
 
+def _folded(stages: Iterator[Stage]) -> Iterator[Stage]:
+    """Selector terms of a class that lose no device become one line."""
+    kept: list[Stage] = []
+    for stage in stages:
+        last = kept[-1] if kept else None
+        foldable = last is not None and not last.failed and not stage.failed and last.name == stage.name
+        if last is not None and foldable and stage.name == "class-selector":
+            kept[-1] = replace(last, label=last.label.split(",")[0], expression="")
+        else:
+            kept.append(stage)
+    yield from kept
+
+
 def _stage(out: Painter, stage: Stage, width: int) -> None:
     number = f"{stage.passed:,}".rjust(width)
     style = "red" if not stage.passed else ("yellow" if stage.failed else "")
@@ -141,8 +161,11 @@ def _stage(out: Painter, stage: Stage, width: int) -> None:
     indent = " " * (width + 6)
     lines = f"{text}{lost}"
     out.write("    ", mark, (number, style), lines)
-    for reason, count in stage.details:
+    for reason, count in stage.details[:MAX_REASONS]:
         out.paragraph(f"{count:,} × {reason}", indent=indent + "      ", first=indent + "    ", style="dim")
+    if len(stage.details) > MAX_REASONS:
+        rest = sum(count for _, count in stage.details[MAX_REASONS:])
+        out.write(indent, "    ", (f"{rest:,} × other reasons", "dim"))
     if stage.error is not None:
         place = f" at column {stage.error.position.column}" if stage.error.position else ""
         line = f" of line {stage.error.position.line}" if stage.error.position and stage.error.position.line > 1 else ""

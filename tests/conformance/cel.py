@@ -63,11 +63,11 @@ def read_devices(path: Path) -> list[RecordedDevice]:
 
 def read_cases(path: Path) -> Iterator[dict[str, Any]]:
     """The lines of a .jsonl or .jsonl.gz file."""
-    opened = gzip.open(path, "rt") if path.suffix == ".gz" else path.open()
-    with opened as lines:
-        for line in lines:
-            if line.strip():
-                yield json.loads(line)
+    raw = path.read_bytes()
+    text = gzip.decompress(raw) if path.suffix == ".gz" else raw
+    for line in text.decode().split("\n"):
+        if line.strip():
+            yield json.loads(line)
 
 
 def _shown(result: Any) -> str:
@@ -92,9 +92,7 @@ def environment_of(case: dict[str, Any]) -> Environment:
     return Environment.for_release("1.36", frozenset(features), stored=bool(case.get("stored")))
 
 
-def compare(
-    case: dict[str, Any], devices: Sequence[RecordedDevice], costs: bool = False
-) -> Disagreement | None:
+def compare(case: dict[str, Any], devices: Sequence[RecordedDevice], costs: bool = False) -> Disagreement | None:
     """The disagreement on one line, or None."""
     expression, expect = case["expression"], case["expect"]
     environment = environment_of(case)
@@ -143,9 +141,7 @@ def _exact(
         return error
 
 
-def _agrees_in_some_order(
-    program: Program, device: RecordedDevice, environment: Environment, theirs: Any
-) -> bool:
+def _agrees_in_some_order(program: Program, device: RecordedDevice, environment: Environment, theirs: Any) -> bool:
     """Whether some order of iterating over maps gives Kubernetes' answer: Go's order is random.
 
     ``attributes.map(k, k)[0]`` is such an expression. Everything else gives the same answer in any order.

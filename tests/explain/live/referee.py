@@ -1,0 +1,142 @@
+"""Asks explain and the real scheduler the same question, and compares what they say."""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from collections.abc import Mapping
+from pathlib import Path
+
+from tests.controlplane.client import Json
+from tests.controlplane.cluster import Cluster, Scheduled, wait
+from tests.explain.live.command import Answer, Command
+
+NOWHERE = "cannot allocate all claims"
+_COUNT = re.compile(r"(\d+) " + NOWHERE)
+
+
+class Referee:
+    """One test's cluster with the two who judge it."""
+
+    def __init__(self, cluster: Cluster, command: Command, directory: Path) -> None:
+        self.cluster = cluster
+        self._command = command
+        self._directory = directory
+
+    def explain(self, *arguments: str, context: str = "admin") -> Answer:
+        """What explain says in the test's namespace."""
+        kubeconfig = str(self.cluster.plane.kubeconfig)
+        connection = ["--kubeconfig", kubeconfig, "--context", context, "-n", self.cluster.namespace]
+        return self._command("explain", *arguments, *connection, "-o", "json")
+
+    def explain_manifest(self, *objects: Json, context: str = "admin") -> Answer:
+        """What explain says about objects that do not exist yet."""
+        path = self._directory / "manifest.json"
+        path.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": objects}))
+        return self.explain("-f", str(path), context=context)
+
+    def fits(
+        self,
+        name: str = "pod",
+        *,
+        claims: Mapping[str, str] | None = None,
+        templates: Mapping[str, str] | None = None,
+        **spec: object,
+    ) -> Scheduled:
+        """Both say that a pod fits, on the node that the scheduler takes with the same devices, and so it is after."""
+        whole = {**self.cluster.pod_spec(claims=claims, templates=templates), **spec}
+        before = self.explain_manifest(
+            {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name}, "spec": whole}
+        )
+        assert (before.code, before.report["verdict"]) == (0, "allocatable"), before.text
+        self.cluster.pod(name, claims=claims, templates=templates, **spec)
+        scheduled = self.cluster.scheduled(name)
+        self.same(before, scheduled)
+        after = self.explain(f"pod/{name}")
+        assert (after.code, after.report["verdict"]) == (0, "allocated"), after.text
+        held = {claim["entry"]: claim.get("devices", []) for claim in after.report["claims"]}
+        assert held == given(scheduled)
+        return scheduled
+
+    def same(self, before: Answer, scheduled: Scheduled) -> None:
+        """The scheduler did what explain said it would."""
+        ours = before.placement(scheduled.node)
+        assert ours is not None, f"scheduled to {scheduled.node}, but explain says: {before.report['answer']}"
+        theirs = {entry: devices for entry, devices in given(scheduled).items() if devices}
+        assert ours == theirs, f"explain: {ours}, scheduler: {theirs}"
+
+    def rejected(self, cause: str, name: str = "pod", **pod: object) -> Answer:
+        """Both say that a pod fits nowhere, on the same number of nodes, and explain names one `cause`."""
+        self.cluster.pod(name, **pod)  # type: ignore[arg-type]
+        message = self.cluster.unschedulable(name)
+        return self.rejected_already(cause, message, name)
+
+    def rejected_already(self, cause: str, message: str, name: str = "pod") -> Answer:
+        """As `rejected`, of a pod that the scheduler has judged with a message."""
+        answer = self.explain(f"pod/{name}")
+        assert (answer.code, answer.causes) == (1, [cause]), f"scheduler: {message}\n{answer.text}"
+        counted = _COUNT.search(message)
+        assert counted, message
+        ours = answer.outcomes(self.cluster.name(""))
+        assert ours == {"rejected": int(counted[1])}, f"{ours}; scheduler: {message}"
+        self._quoted(answer, message)
+        return answer
+
+    def fails(self, cause: str, text: str, name: str = "pod", **pod: object) -> Answer:
+        """Both end in an error with the same text, and explain names one `cause`."""
+        self.cluster.pod(name, **pod)  # type: ignore[arg-type]
+        message = self.condition(name, "SchedulerError", text)
+        answer = self.explain(f"pod/{name}")
+        assert (answer.code, answer.causes) == (1, [cause]), f"scheduler: {message}\n{answer.text}"
+        whole = {group["reason"] for group in answer.report["nodes"] if group["outcome"] == "error"}
+        assert any(message.endswith(f"filter plugin: {reason}") for reason in whole), f"{whole}; {message}"
+        values = [evidence["value"] for evidence in answer.report["causes"][0]["evidence"]]
+        assert any(text in value for value in values), f"{values} lack: {text}"
+        self._quoted(answer, message)
+        return answer
+
+    def condition(self, name: str, reason: str, text: str, steady: float = 0.3) -> str:
+        """Wait for a scheduling condition with a reason and a text, and return its message."""
+        since = 0.0
+
+        def settled() -> str | None:
+            nonlocal since
+            found = self.scheduling(name)
+            if found.get("reason") != reason or text not in found.get("message", ""):
+                since = 0.0
+                return None
+            since = since or time.monotonic()
+            return str(found["message"]) if time.monotonic() - since >= steady else None
+
+        return wait(settled, f"{reason} with: {text}", state=lambda: self.scheduling(name))
+
+    def scheduling(self, name: str) -> Json:
+        """The condition PodScheduled of a pod; empty while there is none."""
+        status = self.cluster.get("Pod", name, "v1").get("status", {})
+        return next((each for each in status.get("conditions", ()) if each["type"] == "PodScheduled"), {})
+
+    def event(self, name: str, reason: str) -> str:
+        """Wait for an event about a pod and return its message."""
+        selector = f"involvedObject.name={name},reason={reason}"
+
+        def seen() -> str | None:
+            found = self.cluster.api.list("v1", "Event", self.cluster.namespace, fieldSelector=selector)
+            return str(found[0]["message"]) if found else None
+
+        return wait(seen, f"an event {reason}")
+
+    def _quoted(self, answer: Answer, message: str) -> None:
+        words = [word["message"] for word in answer.report["scheduler"]]
+        assert message in words, f"{words} lack: {message}"
+
+
+def given(scheduled: Scheduled) -> dict[str, list[str]]:
+    """What a pod got: per entry `request: driver/pool/device`, in the order of the results."""
+    return {
+        entry: [
+            f"{result['request']}: {result['driver']}/{result['pool']}/{result['device']}"
+            for result in scheduled.results(entry)
+        ]
+        for entry in scheduled.allocations
+    }
