@@ -1,4 +1,7 @@
-"""Imports point downward: cli > report > lint, migrate, explain, taint > cluster > manifests > allocation > cel > api."""
+"""Imports point downward.
+
+cli > report > lint, migrate, explain, taint > cluster > manifests > allocation > cel > api.
+"""
 
 from __future__ import annotations
 

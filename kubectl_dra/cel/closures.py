@@ -409,7 +409,7 @@ class _Compiler:
             if left.__class__ is MutableList:
                 if not is_list(right):
                     raise no_such_overload()
-                left.extend(right)
+                left.extend(list(right))
                 return left
             return add(left, right)
 

@@ -66,7 +66,8 @@ class Environment:
         self.features = features
         self.stored = stored
         self._release_number = _minor(release)
-        self.list_attributes = LIST_ATTRIBUTES in features
+        # The gate came with 1.36.
+        self.list_attributes = LIST_ATTRIBUTES in features and self._release_number >= 36
         self._functions: dict[str, Function | None] = {}
         self._macros: dict[MacroKey, Expander] | None = None
         value_type = types.DYN if self.list_attributes else types.ANY
@@ -127,10 +128,9 @@ class Environment:
         return usable
 
     def _is_usable(self, overload: Overload) -> bool:
-        if self.stored:
-            return _minor(overload.stored_since) <= self._release_number
-        if overload.feature is not None:
-            return overload.feature in self.features
+        if self.stored or overload.feature is not None:
+            known = _minor(overload.stored_since) <= self._release_number
+            return known and (self.stored or overload.feature in self.features)
         return _minor(overload.since) <= self._release_number
 
     def overloads(self, function: str) -> Sequence[Overload] | None:

@@ -150,7 +150,7 @@ def settings_of(asked: Asked, snapshot: Snapshot) -> Settings:
     """The release and feature gates to assume, and where they come from."""
     patch: int | None = None
     if asked.release:
-        release, source = parse_release(asked.release), "--kubernetes-version"
+        release, source = _asked_release(asked.release), "--kubernetes-version"
     elif snapshot.release is not None:
         release, source = snapshot.release, snapshot.release_source
         patch = release.patch if source == "server" else None
@@ -181,6 +181,13 @@ def settings_of(asked: Asked, snapshot: Snapshot) -> Settings:
         with_devices=asked.with_devices,
         invocation=invocation(asked),
     )
+
+
+def _asked_release(text: str) -> Release:
+    try:
+        return parse_release(text)
+    except ValueError as error:
+        raise UsageError(f"--kubernetes-version: {error}") from None
 
 
 def invocation(asked: Asked) -> str:

@@ -69,7 +69,8 @@ def _plain(value: Any, name: str = "") -> Any:
         return {
             _camel(entry.name): _plain(getattr(value, entry.name), entry.name)
             for entry in fields(value)
-            if getattr(value, entry.name) not in ("", None, ()) or entry.name in _KEPT
+            if entry.name not in _INTERNAL
+            and (getattr(value, entry.name) not in ("", None, ()) or entry.name in _KEPT)
         }
     if isinstance(value, tuple):
         if name in _PAIRS:
@@ -82,7 +83,8 @@ def _plain(value: Any, name: str = "") -> Any:
 
 
 # Written even when empty: readers should not have to guess what is always there.
-_KEPT = frozenset(("evidence", "funnels", "stages", "nodes", "steps", "value", "message", "differ"))
+_KEPT = frozenset(("evidence", "funnels", "stages", "steps", "value", "message", "differ"))
+_INTERNAL = frozenset(("weight",))
 
 
 def _camel(name: str) -> str:

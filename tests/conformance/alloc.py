@@ -48,9 +48,7 @@ def attempts(case: dict[str, Any]) -> list[Attempt]:
     cycle = Cycle(
         index=SliceIndex(ResourceSlice.from_json(entry) for entry in case["slices"] or ()),
         classes={entry["metadata"]["name"]: DeviceClass.from_json(entry) for entry in case["classes"] or ()},
-        state=allocated_state(
-            (ResourceClaim.from_json(entry) for entry in case["allocatedClaims"] or ()), features
-        ),
+        state=allocated_state((ResourceClaim.from_json(entry) for entry in case["allocatedClaims"] or ()), features),
         selectors=Selectors(Environment.for_release(RELEASE, features=on, stored=True)),
         features=features,
     )
@@ -110,8 +108,7 @@ def _normal(result: dict[str, Any]) -> dict[str, Any]:
             **(
                 {
                     "consumedCapacity": {
-                        name: str(Quantity.parse(amount).nanos)
-                        for name, amount in device["consumedCapacity"].items()
+                        name: str(Quantity.parse(amount).nanos) for name, amount in device["consumedCapacity"].items()
                     }
                 }
                 if "consumedCapacity" in device

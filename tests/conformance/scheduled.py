@@ -63,7 +63,9 @@ def disagreement(case: dict[str, Any], code: int, found: dict[str, Any]) -> str:
         offered = next((entry for entry in found["placements"] if entry["node"] == node), None)
         if offered is None:
             return f"scheduled on {node}, which is not offered: {[entry['node'] for entry in found['placements']]}"
-        ours = [(entry["claim"].split("/")[-1], entry["request"], entry["device"]) for entry in offered.get("devices", ())]
+        ours = [
+            (entry["claim"].split("/")[-1], entry["request"], entry["device"]) for entry in offered.get("devices", ())
+        ]
         allocations = expect["allocations"]
         allocated = {
             item["metadata"]["name"]

@@ -152,7 +152,8 @@ def _fixed(value: Value, precision: int) -> str | None:
         return None
     if not math.isfinite(number):
         return _not_finite(number)
-    text = f"{abs(number):,.{precision}f}"
+    # No double has more than 1074 decimals.
+    text = f"{abs(number):,.{min(precision, 1100)}f}"
     if precision > 255:
         # Upstream keeps the least number of decimals in one byte.
         least = text.index(".") + 1 + precision % 256

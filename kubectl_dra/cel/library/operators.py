@@ -15,7 +15,7 @@ from kubectl_dra.cel.cost_model import (
     Estimator,
 )
 from kubectl_dra.cel.declarations import ALWAYS, Function, Overload
-from kubectl_dra.cel.errors import EvaluationError, no_such_overload
+from kubectl_dra.cel.errors import EvaluationError, InternalError, no_such_overload
 from kubectl_dra.cel.library.support import compare, function, has_order, not_supported, overload
 from kubectl_dra.cel.types import (
     BOOL,
@@ -74,6 +74,9 @@ def _difference(left: int, right: int) -> Duration:
     return Duration(checked_int(left - right))
 
 
+# Kubernetes joins lists without copying, for one unit of cost; doubling one forty times must not fill memory.
+_LONGEST_LIST = 4_000_000
+
 _ADDED = frozenset({int, Uint, float, str, bytes, Timestamp, Duration})
 _SUBTRACTED = frozenset({int, Uint, float, Timestamp, Duration})
 _MULTIPLIED = frozenset({int, Uint, float})
@@ -101,6 +104,8 @@ def add(left: Value, right: Value) -> Value:
         return _checked_timestamp(left.nanoseconds + right.nanoseconds, right.offset)
     if is_list(left):
         if is_list(right):
+            if len(left) + len(right) > _LONGEST_LIST:
+                raise InternalError(f"undetermined: a list of more than {_LONGEST_LIST} elements")
             return [*left, *right]
     elif kind not in _ADDED:
         raise not_supported("_+_", left)

@@ -20,9 +20,9 @@ from kubectl_dra.cel.library.support import (
 from kubectl_dra.cel.types import BOOL, INT, SEMVER, STRING
 
 _LIBRARY = "semantic versions"
-# Versions came to device selectors with Kubernetes 1.31, normalisation with 1.33; new expressions may use
-# them one release later.
-_SINCE = "1.32"
+# Device selectors had versions from their first release on; normalisation came with 1.33, and new expressions
+# may use it one release later.
+_SINCE = "1.31"
 _SINCE_NORMALISING = "1.34"
 
 
@@ -74,6 +74,7 @@ def functions() -> list[Function]:
         "estimate": scan_first_argument(STRING_TRAVERSAL_FACTOR),
         "actual": scan_first_value(),
     }
+    normalising: dict[str, Any] = {"since": _SINCE_NORMALISING, "stored_since": "1.33"}
     nominal: dict[str, Any] = {"estimate": nominal_estimate, "actual": nominal_actual, "since": _SINCE}
 
     def of_version(name: str, documentation: str, example: str, *overloads: Overload) -> Function:
@@ -85,14 +86,14 @@ def functions() -> list[Function]:
             "The version a text is; with true, a leading v, leading zeros and missing parts are repaired.",
             'semver("v1.2", true) == semver("1.2.0")',
             overload("string_to_semver", (STRING,), SEMVER, _semver, since=_SINCE, **costs),
-            overload("string_bool_to_semver", (STRING, BOOL), SEMVER, _semver, since=_SINCE_NORMALISING, **costs),
+            overload("string_bool_to_semver", (STRING, BOOL), SEMVER, _semver, **normalising, **costs),
         ),
         of_version(
             "isSemver",
             "Whether semver() takes the text.",
             'isSemver("1.2.3") && !isSemver("v1.2") && isSemver("v1.2", true)',
             overload("is_semver_string", (STRING,), BOOL, _is_semver, since=_SINCE, **costs),
-            overload("is_semver_string_bool", (STRING, BOOL), BOOL, _is_semver, since=_SINCE_NORMALISING, **costs),
+            overload("is_semver_string_bool", (STRING, BOOL), BOOL, _is_semver, **normalising, **costs),
         ),
         of_version(
             "isGreaterThan",

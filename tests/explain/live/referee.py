@@ -46,9 +46,7 @@ class Referee:
     ) -> Scheduled:
         """Both say that a pod fits, on the node that the scheduler takes with the same devices, and so it is after."""
         whole = {**self.cluster.pod_spec(claims=claims, templates=templates), **spec}
-        before = self.explain_manifest(
-            {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name}, "spec": whole}
-        )
+        before = self.explain_manifest({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name}, "spec": whole})
         assert (before.code, before.report["verdict"]) == (0, "allocatable"), before.text
         self.cluster.pod(name, claims=claims, templates=templates, **spec)
         scheduled = self.cluster.scheduled(name)

@@ -2,50 +2,27 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, field
-from typing import Any
 
 import pytest
 
 from tests.controlplane.client import Json
-from tests.controlplane.cluster import Cluster
-from tests.controlplane.objects import cel_selectors, device, request
+from tests.controlplane.objects import device, request
 from tests.explain.live.referee import Referee
-
-# In tables CLASS stands for the test's device class, DRIVER for its driver.
-ATTRIBUTE = 'device.attributes["DRIVER"]'
-
-
-def filled(cluster: Cluster, gpu: str, value: Any) -> Any:
-    """A value of a table with the names of this test in it."""
-    return json.loads(json.dumps(value).replace("CLASS", gpu).replace("DRIVER", cluster.driver))
-
-
-def taint(key: str, effect: str = "NoSchedule") -> Json:
-    return {"taints": [{"key": key, "value": "x", "effect": effect}]}
-
-
-def alternatives(*subrequests: Json, name: str = "gpu") -> Json:
-    """A request that takes the first of several subrequests that fits."""
-    listed = [{"name": f"alt-{index}", "deviceClassName": "CLASS", **each} for index, each in enumerate(subrequests)]
-    return {"name": name, "firstAvailable": listed}
-
-
-def where(expression: str) -> Json:
-    return {"selectors": cel_selectors([expression])}
-
-
-def share(total: str, **policy: Any) -> Json:
-    """Capacity `memory` of a device that several claims may use at once."""
-    capacity: Json = {"value": total}
-    if policy:
-        capacity["requestPolicy"] = policy
-    return {"allowMultipleAllocations": True, "capacity": {"memory": capacity}}
-
-
-def memory(amount: str) -> Json:
-    return {"capacity": {"requests": {"memory": amount}}}
+from tests.explain.live.tables import (
+    ATTRIBUTE,
+    CARD,
+    HALVES,
+    MODELS,
+    NUMA,
+    PLAIN,
+    alternatives,
+    filled,
+    memory,
+    shared,
+    taint,
+    where,
+)
 
 
 @dataclass(frozen=True)
@@ -59,16 +36,6 @@ class Fit:
     counters: list[Json] = field(default_factory=list)
     slices: int = 1
 
-
-NUMA = [device(f"gpu-{index}", {"numa": numa}) for index, numa in enumerate([0, 1, 2, 1])]
-PLAIN = [device(f"gpu-{index}") for index in range(4)]
-MODELS = [device(f"gpu-{index}", {"model": model}) for index, model in enumerate("abab")]
-HALVES = [
-    {"name": "whole", "consumesCounters": [{"counterSet": "card", "counters": {"memory": {"value": "80Gi"}}}]},
-    {"name": "half-0", "consumesCounters": [{"counterSet": "card", "counters": {"memory": {"value": "40Gi"}}}]},
-    {"name": "half-1", "consumesCounters": [{"counterSet": "card", "counters": {"memory": {"value": "40Gi"}}}]},
-]
-CARD = [{"name": "card", "counters": {"memory": {"value": "80Gi"}}}]
 
 FITS = {
     "first of several": Fit(PLAIN, [request("CLASS")], ["gpu-0"]),
@@ -153,26 +120,26 @@ FITS = {
     "partitions instead of the whole": Fit(HALVES, [request("CLASS", count=2)], ["half-0", "half-1"], counters=CARD),
     "whole card": Fit(HALVES, [request("CLASS")], ["whole"], counters=CARD),
     "two shares of one device": Fit(
-        [device("gpu-0", **share("10Gi"))],
+        [shared("gpu-0", "10Gi")],
         [request("CLASS", "a", **memory("6Gi")), request("CLASS", "b", **memory("4Gi"))],
         ["gpu-0", "gpu-0"],
     ),
     "share goes to the next device": Fit(
-        [device("gpu-0", **share("10Gi")), device("gpu-1", **share("10Gi"))],
+        [shared("gpu-0", "10Gi"), shared("gpu-1", "10Gi")],
         [request("CLASS", "a", **memory("6Gi")), request("CLASS", "b", **memory("6Gi"))],
         ["gpu-0", "gpu-1"],
     ),
     "share rounded up by its policy": Fit(
         [
-            device("gpu-0", **share("10Gi", default="1Gi", validRange={"min": "1Gi", "step": "4Gi"})),
-            device("gpu-1", **share("10Gi")),
+            shared("gpu-0", "10Gi", default="1Gi", validRange={"min": "1Gi", "step": "4Gi"}),
+            shared("gpu-1", "10Gi"),
         ],
         # 2Gi becomes 5Gi, twice; the third has no room.
         [request("CLASS", name, **memory("2Gi")) for name in "abc"],
         ["gpu-0", "gpu-0", "gpu-1"],
     ),
     "share without a request gets the default": Fit(
-        [device("gpu-0", **share("10Gi", default="5Gi", validValues=["5Gi", "10Gi"])), device("gpu-1")],
+        [shared("gpu-0", "10Gi", default="5Gi", validValues=["5Gi", "10Gi"]), device("gpu-1")],
         [request("CLASS", name) for name in "abc"],
         ["gpu-0", "gpu-0", "gpu-1"],
     ),

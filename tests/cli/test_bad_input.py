@@ -1,0 +1,237 @@
+"""Bad input gets one clear sentence and the documented exit code; never a traceback, never a hang."""
+
+from __future__ import annotations
+
+import json
+import socket
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.cli.conftest import Ran
+
+Dra = Callable[..., Ran]
+
+CLASS = {
+    "apiVersion": "resource.k8s.io/v1",
+    "kind": "DeviceClass",
+    "metadata": {"name": "gpu"},
+    "spec": {"selectors": [{"cel": {"expression": 'device.driver == "gpu.example.com"'}}]},
+}
+SLICE = {
+    "apiVersion": "resource.k8s.io/v1",
+    "kind": "ResourceSlice",
+    "metadata": {"name": "n1-gpu"},
+    "spec": {
+        "driver": "gpu.example.com",
+        "nodeName": "n1",
+        "pool": {"name": "n1", "generation": 1, "resourceSliceCount": 1},
+        "devices": [{"name": "gpu-0", "attributes": {"model": {"string": "A100"}}}],
+    },
+}
+NODE = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n1"}}
+
+
+def claim(selector: str = "", name: str = "gpus", **request: Any) -> dict[str, Any]:
+    exactly: dict[str, Any] = {"deviceClassName": "gpu", **request}
+    if selector:
+        exactly["selectors"] = [{"cel": {"expression": selector}}]
+    return {
+        "apiVersion": "resource.k8s.io/v1",
+        "kind": "ResourceClaim",
+        "metadata": {"name": name, "namespace": "default"},
+        "spec": {"devices": {"requests": [{"name": "gpu", "exactly": exactly}]}},
+    }
+
+
+def snapshot(folder: Path, *objects: dict[str, Any], name: str = "cluster.yaml") -> str:
+    path = folder / name
+    path.write_text(yaml.safe_dump_all(objects))
+    return str(path)
+
+
+def sentence(ran: Ran) -> str:
+    """The one line on stderr."""
+    lines = ran.err.strip().splitlines()
+    assert len(lines) == 1, ran.err
+    assert lines[0].startswith("error: ")
+    return lines[0]
+
+
+FILES = {
+    "broken YAML": ("spec:\n  a: [1, 2\nb: }\n", "cluster.yaml:3"),
+    "a Helm template": ("apiVersion: v1\nkind: {{ .Values.kind }}\n", "helm template"),
+    "an empty file": ("", "cluster.yaml"),
+    "only comments": ("# nothing\n", "cluster.yaml"),
+    "binary": ("\x00\x01\x02", "cluster.yaml"),
+    "a scalar": ("42\n", "cluster.yaml"),
+    "a list": ("- a\n- b\n", "cluster.yaml"),
+    "no kind": ("apiVersion: v1\nmetadata: {name: x}\n", "kind"),
+    "broken JSON": ('{"kind": "List", "items": [', "cluster.yaml"),
+}
+
+
+@pytest.mark.parametrize("what", FILES)
+def test_a_file_that_is_no_snapshot(dra: Dra, tmp_path: Path, what: str) -> None:
+    text, expected = FILES[what]
+    (tmp_path / "cluster.yaml").write_text(text)
+    ran = dra("explain", "claim/gpus", "--snapshot", "cluster.yaml")
+    assert ran.code == 2 and not ran.out
+    assert expected in sentence(ran)
+
+
+def test_a_file_that_does_not_exist(dra: Dra) -> None:
+    ran = dra("explain", "claim/gpus", "--snapshot", "missing.yaml")
+    assert ran.code == 2 and "missing.yaml" in sentence(ran)
+
+
+def test_an_unreadable_quantity_and_a_wrong_type_name_the_field(dra: Dra, tmp_path: Path) -> None:
+    broken = {**SLICE, "spec": {**SLICE["spec"], "devices": "gpu-0"}}  # type: ignore[dict-item]
+    ran = dra("explain", "claim/gpus", "--snapshot", snapshot(tmp_path, broken, CLASS, claim()))
+    assert ran.code == 2 and "n1-gpu" in sentence(ran) and "devices" in sentence(ran)
+    bad = claim(capacity={"requests": {"memory": "lots"}})
+    ran = dra("explain", "claim/gpus", "--snapshot", snapshot(tmp_path, SLICE, CLASS, bad))
+    assert ran.code == 2 and "gpus" in sentence(ran)
+
+
+def test_two_objects_of_one_name(dra: Dra, tmp_path: Path) -> None:
+    ran = dra("explain", "claim/gpus", "--snapshot", snapshot(tmp_path, SLICE, CLASS, claim(), claim(count=2)))
+    assert ran.code == 2 and "gpus" in sentence(ran) and "cluster.yaml" in sentence(ran)
+
+
+def test_names_that_do_not_exist_show_the_nearest(dra: Dra, tmp_path: Path) -> None:
+    path = snapshot(tmp_path, NODE, SLICE, CLASS, claim())
+    ran = dra("explain", "claim/gpu", "--snapshot", path)
+    assert ran.code == 2 and "nearest: gpus" in sentence(ran)
+    ran = dra("explain", "claim/gpus", "--snapshot", path, "--node", "n2")
+    assert ran.code == 2 and "nearest: n1" in sentence(ran)
+    ran = dra("explain", "claim/gpus", "--snapshot", path, "--request", "gpuu")
+    assert ran.code == 2 and "gpu" in sentence(ran)
+    ran = dra("explain", "claim/gpus", "--snapshot", path, "--trace", "n1/gpu-9")
+    assert ran.code == 2 and "n1/gpu-0" in sentence(ran)
+    ran = dra("explain", "claim/gpus", "-n", "other", "--snapshot", path)
+    assert ran.code == 2 and "namespace default" in sentence(ran)
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (["explain"], "pod/NAME"),
+        (["explain", "gpus"], "pod/NAME"),
+        (["explain", "pods/a/b"], "pod/NAME"),
+        (["explain", "node/n1"], "pods and claims"),
+        (["explain", "claim/x", "--snapshot", "s", "--kubernetes-version", "banana"], "banana"),
+        (["explain", "claim/x", "--snapshot", "s", "--kubernetes-version", "1.20"], "1.34"),
+        (["explain", "claim/x", "--snapshot", "s", "--feature-gates", "DRAConsumableCapacity"], "GATE=true"),
+        (
+            ["explain", "claim/x", "--snapshot", "s", "--feature-gates", "DRAConsumableCapacities=true"],
+            "DRAConsumableCapacity",
+        ),
+        (["explain", "claim/x", "--request-timeout", "soon"], "soon"),
+    ],
+)
+def test_wrong_usage(dra: Dra, tmp_path: Path, words: list[str], expected: str) -> None:
+    (tmp_path / "s").write_text(yaml.safe_dump_all([SLICE, CLASS, claim(name="x")]))
+    ran = dra(*words)
+    assert ran.code == 2 and expected in sentence(ran)
+
+
+@pytest.mark.parametrize("words", [["explain", "claim/x", "--no-such-flag"], ["explain", "-o", "xml"], ["explan"]])
+def test_unknown_words_are_usage_errors(dra: Dra, words: list[str]) -> None:
+    ran = dra(*words)
+    assert ran.code == 2 and not ran.out
+
+
+def test_half_a_snapshot_is_undetermined(dra: Dra, tmp_path: Path) -> None:
+    ran = dra("explain", "claim/gpus", "--snapshot", snapshot(tmp_path, NODE, CLASS, claim()))
+    assert ran.code == 3 and "no ResourceSlice in the snapshot" in ran.out
+    ran = dra("explain", "claim/gpus", "--snapshot", snapshot(tmp_path, NODE, SLICE, claim()))
+    assert ran.code == 3 and "no DeviceClass in the snapshot" in ran.out
+
+
+def test_an_unknown_api_version_is_undetermined(dra: Dra, tmp_path: Path) -> None:
+    newer = {**SLICE, "apiVersion": "resource.k8s.io/v2"}
+    ran = dra("explain", "claim/gpus", "--snapshot", snapshot(tmp_path, NODE, newer, CLASS, claim()))
+    assert ran.code == 3 and "resource.k8s.io/v2" in ran.out
+
+
+def test_a_field_that_is_not_modelled_is_undetermined(dra: Dra, tmp_path: Path) -> None:
+    asked = claim(derivedAttributes=[{"name": "a/b", "expression": "1"}])
+    ran = dra("explain", "claim/gpus", "--snapshot", snapshot(tmp_path, NODE, SLICE, CLASS, asked))
+    assert ran.code == 3 and "derivedAttributes" in ran.out
+
+
+HOSTILE = {
+    "does not compile": "device.driver = 'x'",
+    "unknown name": "devise.driver == 'x'",
+    "deep nesting": "(" * 600 + "true" + ")" * 600,
+    "many terms": " || ".join(["device.driver == 'x'"] * 3000),
+    "nested loops": "device.attributes.all(a, device.attributes.all(b, device.attributes.all(c, "
+    "device.attributes.all(d, device.attributes.all(e, a + b + c + d + e != '')))))",
+    "growing text": "[1,2,3,4,5,6,7,8,9,10].all(a, [1,2,3,4,5,6,7,8,9,10].all(b, [1,2,3,4,5,6,7,8,9,10].all(c, "
+    "[1,2,3,4,5,6,7,8,9,10].all(d, [1,2,3,4,5,6,7,8,9,10].all(e, "
+    "'aaaaaaaaaa'.replace('a', 'aaaaaaaaaa').size() > 0)))))",
+    "backtracking regex": f"'{'a' * 60}!'.matches('^(a+)+$') || device.driver == 'x'",
+    "a bad regex": "device.driver.matches('[')",
+    "control characters": "device.driver == '\\u0000'",
+    "not text": "\u202e\u2066device",
+}
+
+
+@pytest.mark.parametrize("what", HOSTILE)
+def test_hostile_selectors_end_quickly_with_an_answer(dra: Dra, tmp_path: Path, what: str) -> None:
+    path = snapshot(tmp_path, NODE, SLICE, CLASS, claim(HOSTILE[what]))
+    started = time.monotonic()
+    ran = dra("explain", "claim/gpus", "--snapshot", path)
+    assert time.monotonic() - started < 10
+    assert ran.code in (0, 1, 3) and ran.out
+    json_ran = dra("explain", "claim/gpus", "--snapshot", path, "-o", "json")
+    assert json.loads(json_ran.out)["exitCode"] == ran.code
+
+
+def test_no_kubeconfig(dra: Dra) -> None:
+    ran = dra("explain", "pod/x")
+    assert ran.code == 2 and "kubeconfig" in sentence(ran)
+
+
+def kubeconfig(folder: Path, server: str) -> str:
+    path = folder / "config"
+    path.write_text(
+        yaml.safe_dump(
+            {
+                "apiVersion": "v1",
+                "kind": "Config",
+                "current-context": "c",
+                "contexts": [{"name": "c", "context": {"cluster": "k", "user": "u"}}],
+                "clusters": [{"name": "k", "cluster": {"server": server}}],
+                "users": [{"name": "u", "user": {"token": "t"}}],
+            }
+        )
+    )
+    return str(path)
+
+
+def test_a_malformed_kubeconfig_and_an_unknown_context(dra: Dra, tmp_path: Path) -> None:
+    (tmp_path / "bad").write_text("contexts: [")
+    ran = dra("explain", "pod/x", "--kubeconfig", "bad")
+    assert ran.code == 2 and "bad" in sentence(ran)
+    ran = dra("explain", "pod/x", "--kubeconfig", kubeconfig(tmp_path, "http://127.0.0.1:1"), "--context", "prod")
+    assert ran.code == 2 and "prod" in sentence(ran)
+
+
+def test_a_connection_that_is_refused_or_silent(dra: Dra, tmp_path: Path) -> None:
+    with socket.socket() as silent:
+        silent.bind(("127.0.0.1", 0))
+        silent.listen()
+        port = silent.getsockname()[1]
+        config = kubeconfig(tmp_path, f"http://127.0.0.1:{port}")
+        started = time.monotonic()
+        ran = dra("explain", "pod/x", "--kubeconfig", config, "--request-timeout", "300ms")
+        assert time.monotonic() - started < 8
+        assert ran.code == 2 and str(port) in sentence(ran)
+    ran = dra("explain", "pod/x", "--kubeconfig", kubeconfig(tmp_path, f"http://127.0.0.1:{port}"))
+    assert ran.code == 2 and str(port) in sentence(ran)

@@ -1,0 +1,32 @@
+"""All recorded answers of Kubernetes, on every run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.conformance import alloc, conversions, scheduled
+
+DATA = Path(__file__).parent / "data"
+
+
+def test_allocations(capsys: pytest.CaptureFixture[str]) -> None:
+    assert alloc.run([DATA / "alloc.jsonl.gz"]) == 0, capsys.readouterr().out[-4000:]
+    assert capsys.readouterr().out == "agree 2500 of 2500\n"
+
+
+def test_what_a_real_scheduler_did(capsys: pytest.CaptureFixture[str]) -> None:
+    assert scheduled.run([DATA / "scheduled.jsonl.gz"]) == 0, capsys.readouterr().out[-4000:]
+    assert capsys.readouterr().out == "agree 80 of 80\n"
+
+
+def test_a_disagreement_is_seen() -> None:
+    case = next(alloc.lines(DATA / "alloc.jsonl.gz"))
+    attempts = alloc.attempts(case)
+    expected = {"node": "node-0", "results": [{"devices": {"results": [], "config": []}}]}
+    assert alloc.disagreement(attempts[0], expected)
+
+
+def test_conversions(capsys: pytest.CaptureFixture[str]) -> None:
+    assert conversions.run([DATA / "conversions.jsonl.gz"], None) == 0, capsys.readouterr().out[-4000:]

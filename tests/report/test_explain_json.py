@@ -1,0 +1,66 @@
+"""Every example's JSON validates against the schema, and YAML says the same."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+import yaml
+
+from tests.cli.conftest import Ran
+from tests.cli.conftest import dra as dra
+
+ROOT = Path(__file__).parent.parent.parent
+EXAMPLES = sorted(path.parent for path in (ROOT / "examples" / "explain").glob("*/command"))
+SCHEMA = json.loads((ROOT / "schemas" / "explain.json").read_text())
+VALIDATOR = jsonschema.Draft202012Validator(SCHEMA)
+
+
+def words_of(folder: Path) -> list[str]:
+    return shlex.split((folder / "command").read_text())[2:]
+
+
+def test_the_schema_is_a_schema() -> None:
+    jsonschema.Draft202012Validator.check_schema(SCHEMA)
+
+
+@pytest.mark.parametrize("folder", EXAMPLES, ids=lambda folder: folder.name)
+def test_examples_validate(dra: Callable[..., Ran], monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
+    monkeypatch.chdir(folder)
+    ran = dra(*words_of(folder), "-o", "json", "--devices", "--verify")
+    result = json.loads(ran.out)
+    VALIDATOR.validate(result)
+    assert result["exitCode"] == ran.code == int((folder / "exit-code").read_text())
+    assert result["secondOpinion"]["differ"] == []
+
+
+def test_yaml_says_the_same_as_json(dra: Callable[..., Ran], monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = ROOT / "examples" / "explain" / "no-device-matches"
+    monkeypatch.chdir(folder)
+    as_json = json.loads(dra(*words_of(folder), "-o", "json").out)
+    assert yaml.safe_load(dra(*words_of(folder), "-o", "yaml").out) == as_json
+
+
+def test_trace_and_lists_validate(dra: Callable[..., Ran], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    folder = ROOT / "examples" / "explain" / "no-device-matches"
+    monkeypatch.chdir(folder)
+    result = json.loads(dra(*words_of(folder), "-o", "json", "--trace", "gpu-1/gpu-0").out)
+    VALIDATOR.validate(result)
+    steps: list[dict[str, Any]] = [step for trace in result["traces"] for step in trace["steps"]]
+    assert any(step["text"].endswith(".memory") and step["value"] == "40Gi" for step in steps)
+    pods = tmp_path / "pods.yaml"
+    names = ("a", "b")
+    pods.write_text(
+        yaml.safe_dump_all(
+            {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name}, "spec": {"containers": []}}
+            for name in names
+        )
+    )
+    several = json.loads(dra("explain", "-f", str(pods), "--snapshot", "cluster.yaml", "-o", "json").out)
+    VALIDATOR.validate(several)
+    assert [item["subject"]["name"] for item in several["items"]] == list(names)

@@ -1,0 +1,56 @@
+"""How the text report behaves on terminals and pipes."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+
+import pytest
+
+from kubectl_dra.report.paint import PIPE_WIDTH, Painter, wrap
+from tests.examples.run import examples
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.mark.parametrize(
+    ("stream", "color", "environment", "colored"),
+    [
+        (io.StringIO, "auto", {}, False),
+        (Terminal, "auto", {}, True),
+        (Terminal, "auto", {"NO_COLOR": "1"}, False),
+        (Terminal, "auto", {"TERM": "dumb"}, False),
+        (io.StringIO, "auto", {"FORCE_COLOR": "1"}, True),
+        (io.StringIO, "always", {"NO_COLOR": "1"}, True),
+        (Terminal, "never", {"FORCE_COLOR": "1"}, False),
+    ],
+)
+def test_colour_only_where_it_is_wanted(
+    stream: type[io.StringIO], color: str, environment: dict[str, str], colored: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("NO_COLOR", "FORCE_COLOR"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("TERM", "xterm")
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    out = stream()
+    Painter(out, color).write("a ", ("b", "red"))
+    assert ("\x1b[" in out.getvalue()) is colored
+    assert out.getvalue().endswith("\n")
+
+
+def test_lines_are_wrapped_and_never_cut() -> None:
+    word = "x" * 300
+    assert wrap(f"a {word} b", 40) == ["a", word, "b"]
+    assert wrap("", 40) == [""]
+
+
+@pytest.mark.parametrize("folder", examples(), ids=lambda folder: folder.name)
+def test_goldens_fit_the_width_unless_one_expression_does_not(folder: Path) -> None:
+    for line in (folder / "expected.txt").read_text().splitlines():
+        assert line == line.rstrip()
+        if len(line) > PIPE_WIDTH:
+            assert ": device." in line or "device.attributes" in line or "kubectl " in line, line
