@@ -325,7 +325,7 @@ class _Compiler:
 
     def _branch(self, node: ast.Expression, later: tuple[Qualifier, ...]) -> Closure:
         closure = self._chain(node, later)
-        if self._recorder is not None and not later:
+        if self._recorder is not None and not later and _is_attribute(node):
             return _recorded(closure, self._recorder, node.id)
         return closure
 

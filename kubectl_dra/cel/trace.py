@@ -59,12 +59,12 @@ class Recording:
 
 
 def entries(tree: ast.Ast, recording: Recording) -> tuple[TraceEntry, ...]:
-    """The entries of an expression as written, parents before children; literals are left out."""
+    """The entries of an expression as written, parents before children; literals below are left out."""
     found: list[TraceEntry] = []
     pending: list[tuple[ast.Expression, int]] = [(tree.expression, 0)]
     while pending:
         node, depth = pending.pop()
-        if isinstance(node, ast.Literal):
+        if depth and isinstance(node, ast.Literal):
             continue
         found.append(
             TraceEntry(

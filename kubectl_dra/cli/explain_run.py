@@ -98,7 +98,7 @@ def _read(asked: Asked, connection: Connection, kind: str, name: str) -> tuple[S
         snapshot, namespace = read_live(connection, asked.namespace)
     if not asked.manifests:
         return snapshot, namespace, None
-    manifest = read_snapshot(list(asked.manifests), namespace=namespace)
+    manifest = read_snapshot(list(asked.manifests), namespace=namespace, workloads=True)
     return overlay(snapshot, manifest), namespace, manifest
 
 
@@ -123,7 +123,8 @@ def _questions(
             for (space, _), template in manifest.templates.items()
         ]
     raise InputError(
-        f"{', '.join(asked.manifests)} holds no Pod, ResourceClaim or ResourceClaimTemplate: nothing to explain"
+        f"{', '.join(asked.manifests)} holds no pod, workload, ResourceClaim or ResourceClaimTemplate: "
+        "nothing to explain"
     )
 
 

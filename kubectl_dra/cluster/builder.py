@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
 from kubectl_dra.api.claims import ResourceClaim, ResourceClaimTemplate
@@ -28,8 +28,11 @@ from kubectl_dra.cluster.snapshot import (
     Snapshot,
 )
 from kubectl_dra.errors import InputError
+from kubectl_dra.manifests.workloads import pod_templates
 
 _NAMESPACED: Final = frozenset(("ResourceClaim", "ResourceClaimTemplate", "Pod", "ResourceQuota", "Event"))
+MADE_BY: Final = "kubectl-dra/made-by"
+"""Annotation of a pod that stands for those of a workload: the workload's kind and name."""
 _EVENT_ABOUT: Final = frozenset(("Pod", "ResourceClaim"))
 
 
@@ -49,8 +52,10 @@ class Place(NamedTuple):
 class SnapshotBuilder:
     """Collects objects, then builds a Snapshot of them. Use once."""
 
-    def __init__(self, namespace: str = "default") -> None:
+    def __init__(self, namespace: str = "default", *, workloads: bool = False) -> None:
+        """``workloads``: a Deployment, Job and the like stands for a pod of each of its templates."""
         self._namespace = namespace
+        self._workloads = workloads
         self._objects: dict[str, dict[Any, tuple[dict[str, Any], Place]]] = {kind: {} for kind in KINDS}
         self._slices = SliceChecker()
         self._present: set[str] = set()
@@ -74,6 +79,9 @@ class SnapshotBuilder:
                 self._unsupported(kind, raw["apiVersion"], place)
         elif kind in CORE_KINDS and (group == "" or (group == "events.k8s.io" and kind == "Event")):
             self._keep(kind, _checked(raw, kind, "v1", place, self._slices), place)
+        elif self._workloads:
+            for pod in _pods_of(raw):
+                self._keep("Pod", _checked(pod, "Pod", "v1", place, self._slices), place)
 
     def forget(self, kind: str) -> None:
         """Drops the objects of a kind, because they will be added anew."""
@@ -213,6 +221,26 @@ class SnapshotBuilder:
         if best is None:
             return None, ""
         return best[0], f"kubelet of node {best[1]}; the API server may be newer"
+
+
+def _pods_of(workload: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """A pod for each template of a workload, named after the workload and what tells its templates apart."""
+    meta = workload.get("metadata") or EMPTY
+    found = list(pod_templates(workload))
+    shared = set.intersection(*(set(template.path) for template in found)) if found else set()
+    for template in found:
+        parts = [str(meta.get("name") or meta.get("generateName") or "pod").rstrip("-")]
+        if len(found) > 1:
+            parts += [str(step).removesuffix("Template").lower() for step in template.path if step not in shared]
+        made = template.content.get("metadata") or EMPTY
+        metadata: dict[str, Any] = {
+            "name": "-".join(parts),
+            "labels": made.get("labels") or {},
+            "annotations": {**(made.get("annotations") or {}), MADE_BY: _title(workload)},
+        }
+        if meta.get("namespace"):
+            metadata["namespace"] = meta["namespace"]
+        yield {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": template.content["spec"]}
 
 
 def _title(raw: Mapping[str, Any]) -> str:

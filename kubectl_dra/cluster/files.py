@@ -19,17 +19,20 @@ SUFFIXES: Final = (".yaml", ".yml", ".json")
 STDIN: Final = "-"
 
 
-def read_snapshot(paths: Sequence[str], *, namespace: str = "default", stdin: bytes | None = None) -> Snapshot:
+def read_snapshot(
+    paths: Sequence[str], *, namespace: str = "default", stdin: bytes | None = None, workloads: bool = False
+) -> Snapshot:
     """Reads a snapshot from files, directories (with all their ``SUFFIXES`` files) and ``-``.
 
     Objects without a namespace are put into ``namespace``. In a directory, files that hold no Kubernetes
-    objects, and templates, are left out with a note; a file that is named must hold objects.
+    objects, and templates, are left out with a note; a file that is named must hold objects. With ``workloads``,
+    a pod stands for each pod template of a Deployment, Job and the like.
 
     Raises:
         InputError: a path that cannot be read, text that is not YAML, an object that makes no sense, or two
             different objects of one name.
     """
-    builder = SnapshotBuilder(namespace)
+    builder = SnapshotBuilder(namespace, workloads=workloads)
     add_files(builder, paths, stdin=stdin)
     return builder.build()
 

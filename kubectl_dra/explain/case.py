@@ -17,6 +17,7 @@ from kubectl_dra.api.nodes import Node
 from kubectl_dra.api.slices import PoolID, ResourceSlice
 from kubectl_dra.api.versions import Release
 from kubectl_dra.cel import Environment
+from kubectl_dra.cluster.builder import MADE_BY
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.errors import InputError
 from kubectl_dra.explain.eligibility import rejection, unmodelled
@@ -127,6 +128,8 @@ def prepare(question: Question, snapshot: Snapshot, settings: Settings, notes: l
     if settings.node:
         ineligible.update({name: NOT_ASKED for name in snapshot.nodes if name != settings.node})
     notes.extend(_notes(question, snapshot, cycle, usage))
+    if extended is not None:
+        notes.extend(extended_notes(extended))
     eligible = [node for node in nodes if node.name not in ineligible]
     return Case(
         question=_with_extended(question, extended, snapshot),
@@ -163,11 +166,24 @@ def _notes(question: Question, snapshot: Snapshot, cycle: Cycle, usage: NodeUsag
             yield "no pod uses this claim: devices are allocated only when a pod that names it is scheduled"
         return
     if not usage.complete and not pod.node_name:
-        yield "Pods of all namespaces were not read: free cpu and memory of nodes are not looked at"
+        yield "not all Pods were read: nodes may have less cpu and memory left than is assumed here"
+    if workload := pod.metadata.annotations.get(MADE_BY):
+        yield f"this is one of the pods that {workload} makes; the others are not looked at"
     if rules := unmodelled(pod):
         yield f"the pod's {', '.join(rules)} can rule out nodes as well; not modelled"
     if pod.scheduler_name != "default-scheduler":
         yield f"the pod asks for scheduler {pod.scheduler_name}; results are those of the default one"
+
+
+def extended_notes(extended: ExtendedRequests) -> Iterator[str]:
+    """Which request of the scheduler's own claim stands for which container and resource."""
+    for resource in sorted(extended.amounts):
+        backing = extended.classes[resource].name
+        yield f"extended resource {resource} is served by DeviceClass {backing} on nodes without a device plugin for it"
+    claim = extended.claim(extended.amounts)
+    for entry in claim.requests if claim else ():
+        container = extended.pod.containers[int(entry.name.split("-")[1])]
+        yield f'request "{entry.name}" is that of container {container.name}'
 
 
 def _ineligible(
@@ -179,9 +195,7 @@ def _ineligible(
     out: dict[str, str] = {}
     for node in nodes:
         delegated = extended.delegated(node) if extended else ()
-        reason = rejection(pod, node)
-        if not reason and (usage.complete or extended):
-            reason = usage.shortage(pod, node, delegated)
+        reason = rejection(pod, node) or usage.shortage(pod, node, delegated)
         if reason:
             out[node.name] = reason
     return out

@@ -122,7 +122,7 @@ def _verdict(case: Case, attempts: Mapping[str, Attempt], unavailable: Mapping[s
         if asked.kind == "claim" or bound:
             return Verdict.ALLOCATED
         usable = any(node.name not in unavailable for node in case.view.nodes)
-        return Verdict.ALLOCATABLE if usable or not case.allocated else Verdict.NOT_ALLOCATABLE
+        return Verdict.ALLOCATABLE if usable else Verdict.NOT_ALLOCATABLE
     if any(attempt.verdict is Outcome.ERROR for attempt in attempts.values()):
         return Verdict.NOT_ALLOCATABLE
     if any(attempt.verdict is Outcome.ALLOCATED and name not in unavailable for name, attempt in attempts.items()):

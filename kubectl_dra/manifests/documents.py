@@ -366,8 +366,7 @@ def _end(node: Node) -> int:
 
 def _template_error(source: Source, line: int) -> TemplateError:
     return TemplateError(
-        f"{source.name}:{line}: this is a template; render it first, for example: "
-        "helm template CHART | kubectl dra lint -"
+        f"{source.name}:{line}: this is a template; render it first, for example: helm template CHART > rendered.yaml"
     )
 
 

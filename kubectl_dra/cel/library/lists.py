@@ -20,7 +20,7 @@ from kubectl_dra.cel.cost_model import (
     fixed,
 )
 from kubectl_dra.cel.declarations import ALWAYS, Function
-from kubectl_dra.cel.errors import EvaluationError, no_such_overload
+from kubectl_dra.cel.errors import CostLimitExceeded, EvaluationError, no_such_overload
 from kubectl_dra.cel.library.operators import add
 from kubectl_dra.cel.library.support import (
     COMPARABLE,
@@ -214,7 +214,7 @@ def _sort_by_keys(target: Value, associated: Value) -> Sequence[Value]:
 def _range(count: int) -> list[Value]:
     # More elements than a cost limit lets anybody count are not worth the memory.
     if count > 10_000_000:
-        raise EvaluationError("operation cancelled: actual cost limit exceeded")
+        raise CostLimitExceeded
     return list(range(count))
 
 

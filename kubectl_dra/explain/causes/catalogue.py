@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kubectl_dra.explain.causes import claim, devices, extended, pod, pools, request
+from kubectl_dra.explain.causes import claim, devices, extended, node, pod, pools, request
 
 FAMILIES = (
     ("The pod is never evaluated", pod.KINDS),
@@ -11,5 +11,6 @@ FAMILIES = (
     ("ResourceSlices and pools", pools.KINDS),
     ("Devices that match but cannot be had", devices.KINDS),
     ("Extended resources", extended.KINDS),
+    ("Allocated, but the pod does not run", node.KINDS),
 )
 ALL = tuple(kind for _, kinds in FAMILIES for kind in kinds)

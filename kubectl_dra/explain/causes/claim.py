@@ -20,6 +20,14 @@ ELSEWHERE_UNUSED = CauseKind(
     fix="Wait for the next attempt; if it repeats, see what else keeps the pod off the claim's node.",
     seen_as="deallocation of ResourceClaim completed",
 )
+STUCK = CauseKind(
+    code="claim-stuck-elsewhere",
+    title="An unused allocation on other nodes is not given up, because another claim of the pod fails",
+    why="The scheduler gives up an unused allocation on the wrong nodes only when nothing else fails there. While "
+    "another claim of the pod cannot be allocated it reports that one alone, and never touches this one.",
+    fix="Free devices for the other claim, or delete this claim and make it again: both are then allocated together.",
+    seen_as="cannot allocate all claims",
+)
 TWICE = CauseKind(
     code="claim-listed-twice",
     title="The pod lists one claim twice",
@@ -49,4 +57,4 @@ BINDING_FAILED = CauseKind(
     seen_as="device binding failed",
 )
 
-KINDS = (ELSEWHERE, ELSEWHERE_UNUSED, TWICE, TOO_MANY_CONSUMERS, BINDING_PENDING, BINDING_FAILED)
+KINDS = (ELSEWHERE, ELSEWHERE_UNUSED, STUCK, TWICE, TOO_MANY_CONSUMERS, BINDING_PENDING, BINDING_FAILED)

@@ -42,6 +42,30 @@ TAINTED = CauseKind(
     fix="Repair the device or end the maintenance; tolerate the taint only if the pod may use such a device.",
     seen_as="cannot allocate all claims",
 )
+TOLERATION = CauseKind(
+    code="toleration-does-not-match",
+    title="The request's toleration misses the taint",
+    why="A toleration covers a taint when effect, key and, with operator Equal, the value are the same. An empty "
+    "effect covers every effect, an empty key with operator Exists every key.",
+    fix="Correct the part of the toleration that differs, in a new claim.",
+    seen_as="cannot allocate all claims",
+)
+HELD_WHOLE = CauseKind(
+    code="shareable-device-held-whole",
+    title="A device that can be shared is held as a whole",
+    why="An allocation made before the device could be shared has no share ID and holds all of it, whatever "
+    "capacity is left on paper.",
+    fix="Let the claim that holds it end; a new allocation of the device is a share.",
+    seen_as="cannot allocate all claims",
+)
+OVERDRAWN = CauseKind(
+    code="counters-overdrawn",
+    title="A shared counter is overdrawn",
+    why="The devices in use take more of a counter than the driver publishes now, for instance because a set became "
+    "smaller. Until that ends no other device of the pool that uses counters can be allocated.",
+    fix="Free the devices that overdraw the counter; report it to the driver's maintainers.",
+    seen_as="cannot allocate all claims",
+)
 COUNTERS = CauseKind(
     code="counters-exhausted",
     title="Partitions that are in use leave too little of the shared counters",
@@ -79,6 +103,22 @@ CONSTRAINT = CauseKind(
     "attribute never fits.",
     fix="Drop or widen the constraint, ask for fewer devices, or use nodes with other devices.",
     seen_as="cannot allocate all claims; with allocationMode All: … a claim constraint would not be satisfied",
+)
+ATTRIBUTE_MISSING = CauseKind(
+    code="constraint-attribute-missing",
+    title="Devices lack the attribute of a constraint",
+    why="A device without the attribute never fits a matchAttribute or distinctAttribute. The name has to be the same "
+    "with its domain; drivers often publish such a fact under names of their own.",
+    fix="Use an attribute that all these devices have, or drop the constraint.",
+    seen_as="cannot allocate all claims",
+)
+ADMIN_BLOCKS = CauseKind(
+    code="admin-request-blocks",
+    title="An admin request of the same pod takes the devices first",
+    why="Admin access ignores who holds a device, but inside one pod a device that an admin request took is not "
+    "given to an ordinary request as well.",
+    fix="Put the admin request into a pod of its own, or into a later claim of the pod.",
+    seen_as="cannot allocate all claims",
 )
 COMPETITION = CauseKind(
     code="requests-compete",
@@ -130,12 +170,17 @@ KINDS = (
     HOLDER_STUCK,
     TOO_FEW,
     TAINTED,
+    TOLERATION,
+    HELD_WHOLE,
     COUNTERS,
+    OVERDRAWN,
     CAPACITY,
     CAPACITY_UNKNOWN,
     CAPACITY_POLICY,
     CONSTRAINT,
+    ATTRIBUTE_MISSING,
     COMPETITION,
+    ADMIN_BLOCKS,
     DIFFERENT_NODES,
     ALL_INCOMPLETE,
     SLOW,

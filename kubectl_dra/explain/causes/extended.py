@@ -36,4 +36,13 @@ MIXED = CauseKind(
     seen_as="SchedulerError: nil or empty request mappings",
 )
 
-KINDS = (UNBACKED, GATE_OFF, PLUGIN_EXHAUSTED, MIXED)
+TWO_CLASSES = CauseKind(
+    code="extended-resource-two-classes",
+    title="Two DeviceClasses offer the same extended resource",
+    why="If several classes name one extended resource, the newest of them serves it, of equally old ones the first "
+    "by name; the others are not asked.",
+    fix="Let one class have the name: remove extendedResourceName from the other.",
+    seen_as="cannot allocate all claims",
+)
+
+KINDS = (UNBACKED, GATE_OFF, PLUGIN_EXHAUSTED, MIXED, TWO_CLASSES)

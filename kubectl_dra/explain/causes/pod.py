@@ -34,6 +34,30 @@ CREATION_DENIED = CauseKind(
     fix="Do what the message says: raise the quota, label the namespace, or change the template.",
     seen_as="FailedResourceClaimCreation with the API server's reason",
 )
+QUOTA = CauseKind(
+    code="claim-quota-exceeded",
+    title="A ResourceQuota leaves no room for the claim",
+    why="A quota can bound the number of claims (count/resourceclaims.resource.k8s.io) and the devices of a class "
+    "(CLASS.deviceclass.resource.k8s.io/devices). It counts what is asked for: All counts as 32 devices, and of a "
+    "prioritized list the largest amount of each class. A claim above it is refused when it is created.",
+    fix="Raise the quota, or delete claims that are not needed.",
+    seen_as="FailedResourceClaimCreation: … exceeded quota: …",
+)
+ADMIN_NAMESPACE = CauseKind(
+    code="admin-access-not-allowed",
+    title="The namespace does not allow admin access",
+    why="A claim with adminAccess: true may be created only in a namespace with the label "
+    "resource.kubernetes.io/admin-access=true. The older label resource.k8s.io/admin-access does not count any more.",
+    fix="An administrator has to label the namespace; otherwise leave adminAccess out.",
+    seen_as="FailedResourceClaimCreation: … admin access to devices requires the … label",
+)
+POD_GROUP = CauseKind(
+    code="waiting-for-pod-group",
+    title="The pod waits for the other pods of its group",
+    why="Pods of one group are scheduled together: until enough members exist and all of them fit, none is scheduled.",
+    fix="Create the missing members, and explain those that are pending: one that does not fit holds back all.",
+    seen_as="waiting for minCount pods from a gang …, or pod group is unschedulable",
+)
 CLAIM_DELETING = CauseKind(
     code="claim-being-deleted",
     title="The claim is being deleted",
@@ -99,11 +123,14 @@ KINDS = (
     TEMPLATE_MISSING,
     CLAIM_MISSING,
     CREATION_DENIED,
+    QUOTA,
+    ADMIN_NAMESPACE,
     CLAIM_DELETING,
     CLAIM_NOT_OWNED,
     ENTRY_WITHOUT_SOURCE,
     SCHEDULING_GATED,
     OTHER_SCHEDULER,
+    POD_GROUP,
     BOUND_BY_HAND,
     NOBODY_CONSUMES,
     FINISHED,

@@ -59,4 +59,13 @@ BAD_NODE_SELECTOR = CauseKind(
     seen_as="SchedulerError: gather pool information: failed to perform node selection for slice …",
 )
 
-KINDS = (NO_SLICES, NOT_FOR_NODE, INCOMPLETE, OBSOLETE, INVALID, ALL_BLOCKED, BAD_NODE_SELECTOR)
+NEEDS_FEATURE = CauseKind(
+    code="device-needs-feature",
+    title="The devices use a feature that is off",
+    why="The scheduler passes over devices that need a feature gate which is off: binding conditions, shared "
+    "counters, or node selection per device.",
+    fix="Turn the feature gate on in kube-apiserver and kube-scheduler, or let the driver publish without it.",
+    seen_as="cannot allocate all claims",
+)
+
+KINDS = (NO_SLICES, NOT_FOR_NODE, INCOMPLETE, OBSOLETE, INVALID, ALL_BLOCKED, BAD_NODE_SELECTOR, NEEDS_FEATURE)

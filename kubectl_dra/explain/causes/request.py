@@ -46,7 +46,7 @@ UNCONVERTIBLE = CauseKind(
     title="A device publishes an attribute that selectors cannot read",
     why="All attributes of a device are converted before any selector runs. A version that is no semantic "
     "version, or a list while the feature is off, fails every selector on that device.",
-    fix="Report it to the driver; narrow the request to other devices does not help, because conversion comes first.",
+    fix="Report it to the driver's maintainers. A narrower selector does not help: the conversion comes first.",
     seen_as="SchedulerError: … CEL runtime error: attribute …",
 )
 TOO_MANY_DEVICES = CauseKind(

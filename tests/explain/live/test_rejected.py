@@ -75,7 +75,7 @@ MISFITS = {
         [{"distinctAttribute": "DRIVER/model"}],
     ),
     "every alternative": Misfit(
-        MODELS, [alternatives({"count": 5}, where(f'{ATTRIBUTE}.model == "c"'))], "too-few-on-one-node"
+        MODELS, [alternatives({"count": 5}, where(f'{ATTRIBUTE}.model == "c"'))], "selector-matches-nothing"
     ),
     "requests compete": Misfit(MODELS[:2], [request("CLASS", "a", count=2), request("CLASS", "b")], "requests-compete"),
     "partitions exclude each other": Misfit(
@@ -114,12 +114,6 @@ MISFITS = {
         "too-few-on-one-node",
     ),
     "pool incomplete": Misfit(PLAIN, [request("CLASS")], "pool-incomplete", pool={"slice_count": 2}),
-    "counter unknown": Misfit(
-        HALVES,
-        [request("CLASS")],
-        "pool-invalid",
-        counters=[{"name": "other", "counters": {"memory": {"value": "80Gi"}}}],
-    ),
     "devices of the same name": Misfit(
         [device("gpu-0"), device("gpu-0")], [request("CLASS")], "pool-invalid", pool={"slices": 2}
     ),
