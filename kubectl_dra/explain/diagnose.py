@@ -15,7 +15,7 @@ from kubectl_dra.explain import fatal, unsure, words
 from kubectl_dra.explain.case import Case, Settings, prepare
 from kubectl_dra.explain.causes import claim as claim_causes
 from kubectl_dra.explain.causes import devices, extended, pod, request
-from kubectl_dra.explain.eligibility import UNTOLERATED, toleration_of
+from kubectl_dra.explain.eligibility import UNTOLERATED, rejections, toleration_of
 from kubectl_dra.explain.find import Finder
 from kubectl_dra.explain.funnel import RequestFunnel
 from kubectl_dra.explain.model import Cause, ClaimReport, Diagnosis, Evidence, Verdict
@@ -136,7 +136,7 @@ def _reasons(
     case: Case, attempts: Mapping[str, Attempt], unavailable: Mapping[str, str], funnels: Sequence[Located]
 ) -> list[Cause]:
     whatif = WhatIf(
-        case.view.cycle, case.unallocated, case.view.nodes, case.snapshot.claims.values(), _other_nodes(case)
+        case.view.cycle, case.unallocated, case.view.nodes, case.snapshot.claims.values(), _one_step_away(case)
     )
     failed = next((attempt for attempt in attempts.values() if attempt.error is not None), None)
     if failed is not None and failed.error is not None:
@@ -153,6 +153,19 @@ def _reasons(
         return [_elsewhere(case, claim) for claim in case.allocated if claim.key in unavailable.values()]
     located = _funnels(case, "") if case.settings.request else funnels
     return Finder(case.view, case.unallocated, whatif, case.holders).causes(located)
+
+
+def _one_step_away(case: Case) -> list[Node]:
+    """Nodes that would take the pod if it were not for one reason."""
+    asking = case.question.pod
+    if asking is None:
+        return []
+    near: list[Node] = []
+    for node in _other_nodes(case):
+        reasons = [*rejections(asking, node), case.usage.shortage(asking, node, case.delegated(node))]
+        if len([reason for reason in reasons if reason]) == 1:
+            near.append(node)
+    return near
 
 
 def _other_nodes(case: Case) -> list[Node]:
@@ -177,6 +190,8 @@ def _no_node(case: Case, whatif: WhatIf) -> Cause:
     )
     named = {name for name, reason in case.view.ineligible.items() if reason == first}
     proof = whatif.on_other_nodes(named)
+    if proof is None:
+        fix = kind.fix
     summary = f"none of the {len(case.view.ineligible)} nodes may run the pod: {first}"
     return Cause(kind, summary, evidence, fix, str(proof) if proof else "")
 

@@ -7,7 +7,7 @@ nodes, node taints, nodeSelector and required node affinity; free cpu, memory an
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from kubectl_dra.api.nodes import InvalidNodeSelector, Node, NodeSelector, NodeTaint
@@ -18,26 +18,30 @@ _BLOCKING = ("NoSchedule", "NoExecute")
 _UNSCHEDULABLE = NodeTaint("node.kubernetes.io/unschedulable", "", "NoSchedule")
 
 
-def rejection(pod: Pod, node: Node) -> str:
-    """Why the pod cannot run on the node whatever devices it has; empty where nothing speaks against it."""
+def rejections(pod: Pod, node: Node) -> Iterator[str]:
+    """Why the pod cannot run on the node whatever devices it has, in the scheduler's order."""
     spec = pod.raw_spec
     tolerations = spec.get("tolerations") or ()
     if node.unschedulable and not _tolerated(_UNSCHEDULABLE, tolerations):
-        return "node is cordoned (spec.unschedulable)"
+        yield "node is cordoned (spec.unschedulable)"
     for taint in node.taints:
         if taint.effect in _BLOCKING and not _tolerated(taint, tolerations):
-            return f"{UNTOLERATED} {taint}"
+            yield f"{UNTOLERATED} {taint}"
     for key, value in (spec.get("nodeSelector") or {}).items():
         if node.labels.get(key) != value:
-            return f"nodeSelector {key}={value} does not match"
+            yield f"nodeSelector {key}={value} does not match"
     affinity = _required_affinity(spec)
     if affinity is not None:
         try:
             if not affinity.matches(node):
-                return f"node affinity requires {affinity}"
+                yield f"node affinity requires {affinity}"
         except InvalidNodeSelector as error:
-            return f"node affinity cannot be parsed: {error}"
-    return ""
+            yield f"node affinity cannot be parsed: {error}"
+
+
+def rejection(pod: Pod, node: Node) -> str:
+    """The first reason of ``rejections``; empty where nothing speaks against the node."""
+    return next(rejections(pod, node), "")
 
 
 def toleration_of(reason: str) -> str:

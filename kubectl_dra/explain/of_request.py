@@ -120,7 +120,7 @@ class RequestCauses:
             nodes = sorted({node for node, why in self._view.ineligible.items() if why == reason})
             evidence.append(Evidence(f"nodes {some(nodes)}" if nodes else "devices", reason, amount(count)))
         fix = f"Let the pod run where the devices are ({first})." if proof else kind.fix
-        if first.startswith(UNTOLERATED):
+        if proof and first.startswith(UNTOLERATED):
             fix = f"Let the pod tolerate it: spec.tolerations: {toleration_of(first)}"
         return Cause(
             kind,
