@@ -22,6 +22,10 @@ Examples:
   kubectl dra explain -f pod.yaml
   # every device and the reason it is refused
   kubectl dra explain claim/gpus -n ml --devices
+  # would two devices be had?
+  kubectl dra explain pod/train-0 -n ml --what-if count=2
+  # every pending claim of the cluster, with its first cause
+  kubectl dra explain -A
   # each part of the selectors on one device
   kubectl dra explain claim/gpus -n ml --trace gpu-node-1/gpu-0
 
@@ -69,6 +73,25 @@ def explain(
             help="Show every part of the selectors on one device ([driver/]pool/device).",
         ),
     ] = "",
+    what_if: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--what-if",
+            metavar="CHANGE",
+            help="Answer as if something were different; may be repeated. [REQUEST:]count=N, class=NAME, selector=CEL, "
+            "capacity=NAME=QUANTITY or toleration=KEY[=VALUE][:EFFECT]; constraints=none, free=NAMESPACE/CLAIM, "
+            "untaint=DEVICE.",
+        ),
+    ] = None,
+    everything: Annotated[
+        bool, typer.Option("--all", help="A table of every pending claim of the namespace, with its first cause.")
+    ] = False,
+    all_namespaces: Annotated[
+        bool, typer.Option("--all-namespaces", "-A", help="As --all, for all namespaces.")
+    ] = False,
+    watch: Annotated[
+        bool, typer.Option("--watch", "-w", help="Answer again whenever the answer changes; end when it is allocated.")
+    ] = False,
     verify: Annotated[
         bool,
         typer.Option("--verify", help="Evaluate selectors with cel-python as well and report differences."),
@@ -116,6 +139,10 @@ def explain(
         with_devices=devices,
         trace=trace,
         verify=verify,
+        what_if=tuple(what_if or ()),
+        everything=everything or all_namespaces,
+        all_namespaces=all_namespaces,
+        watch=watch,
         release=kubernetes_version,
         gates=tuple(feature_gates or ()),
     )

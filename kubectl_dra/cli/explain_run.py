@@ -4,19 +4,23 @@ from __future__ import annotations
 
 import shlex
 import sys
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from kubectl_dra.api.versions import Release, default_features, known_gates, parse_release
+from kubectl_dra.cli.live import Progress
 from kubectl_dra.cli.options import Connection
 from kubectl_dra.cluster.overlay import overlay
 from kubectl_dra.cluster.snapshot import ABSENT, Snapshot
 from kubectl_dra.errors import InputError, UndeterminedError, UsageError
 from kubectl_dra.explain.case import Settings
 from kubectl_dra.explain.diagnose import diagnose
-from kubectl_dra.explain.model import Diagnosis
+from kubectl_dra.explain.model import Diagnosis, Verdict
+from kubectl_dra.explain.overview import pending
 from kubectl_dra.explain.question import Question, about_claim, about_pod
+from kubectl_dra.explain.suppose import Supposition, parse, suppose
 from kubectl_dra.names import nearest
 
 T = TypeVar("T")
@@ -32,6 +36,7 @@ KINDS = {
     "resourceclaims.resource.k8s.io": "claim",
 }
 ASSUMED = Release(1, 36)
+WATCH_SECONDS = 3.0
 OLDEST, NEWEST = 34, 37
 
 
@@ -48,6 +53,10 @@ class Asked:
     with_devices: bool = False
     trace: str = ""
     verify: bool = False
+    what_if: tuple[str, ...] = ()
+    everything: bool = False
+    all_namespaces: bool = False
+    watch: bool = False
     release: str = ""
     gates: tuple[str, ...] = ()
 
@@ -58,13 +67,72 @@ def run(asked: Asked, connection: Connection, output: str, color: str) -> int:
     Raises:
         DraError: wrong usage, input that cannot be read, a cluster that does not answer.
     """
+    changes = [parse(text) for text in asked.what_if]
+    if asked.everything:
+        return _run_all(asked, connection, output, color)
+    if asked.watch:
+        return _run_watch(asked, connection, output, color, changes)
+    diagnoses = _answer(asked, connection, changes)
+    _print(diagnoses, output, color)
+    return _code(diagnoses)
+
+
+def _answer(asked: Asked, connection: Connection, changes: Sequence[Supposition]) -> list[Diagnosis]:
     kind, name = _target(asked)
-    snapshot, namespace, manifest = _read(asked, connection, kind, name)
+    snapshot, namespace, manifest = _read(asked, connection)
     questions = _questions(asked, kind, name, namespace, snapshot, manifest)
     settings = settings_of(asked, snapshot)
-    diagnoses = [_diagnose(question, snapshot, settings, asked) for question in questions]
-    _print(diagnoses, output, color)
+    out: list[Diagnosis] = []
+    for question in questions:
+        changed, cluster = suppose(question, snapshot, changes)
+        diagnosis = _diagnose(changed, cluster, settings, asked)
+        supposed = tuple(f"supposed: {change}" for change in changes)
+        out.append(replace(diagnosis, notes=(*supposed, *diagnosis.notes)))
+    return out
+
+
+def _code(diagnoses: Sequence[Diagnosis]) -> int:
     return max((diagnosis.verdict.exit_code for diagnosis in diagnoses), default=0)
+
+
+def _run_watch(asked: Asked, connection: Connection, output: str, color: str, changes: Sequence[Supposition]) -> int:
+    """Prints whenever the answer changes, until everything asked about is allocated."""
+    shown: list[Diagnosis] = []
+    while True:
+        diagnoses = _answer(asked, connection, changes)
+        if diagnoses != shown:
+            if shown and output == "text":
+                sys.stdout.write("\n")
+            _print(diagnoses, output, color)
+            sys.stdout.flush()
+            shown = diagnoses
+        if all(diagnosis.verdict is Verdict.ALLOCATED for diagnosis in diagnoses):
+            return 0
+        time.sleep(WATCH_SECONDS)
+
+
+def _run_all(asked: Asked, connection: Connection, output: str, color: str) -> int:
+    if asked.target or asked.manifests:
+        raise UsageError("--all and -A explain every pending claim; leave the pod, claim or manifest out")
+    for given, flag in ((asked.what_if, "--what-if"), (asked.watch, "--watch"), (asked.trace, "--trace")):
+        if given:
+            raise UsageError(f"{flag} needs one pod or claim; it does not go with --all or -A")
+    snapshot, namespace, _ = _read(asked, connection)
+    progress = Progress()
+    try:
+        found = pending(snapshot, "" if asked.all_namespaces else namespace, settings_of(asked, snapshot), progress)
+    finally:
+        progress.done()
+    if output == "text":
+        from kubectl_dra.report.overview import write_overview
+
+        flags = "".join(f" --snapshot {shlex.quote(path)}" for path in asked.snapshots)
+        write_overview(found, color, flags=flags)
+    else:
+        from kubectl_dra.report.explain_json import overview_json, write
+
+        write(overview_json(found), output, sys.stdout)
+    return _code([alike.diagnosis for alike in found])
 
 
 def _target(asked: Asked) -> tuple[str, str]:
@@ -85,7 +153,7 @@ def _target(asked: Asked) -> tuple[str, str]:
     return known, name
 
 
-def _read(asked: Asked, connection: Connection, kind: str, name: str) -> tuple[Snapshot, str, Snapshot | None]:
+def _read(asked: Asked, connection: Connection) -> tuple[Snapshot, str, Snapshot | None]:
     """The snapshot, the namespace meant, and the objects of the manifest alone."""
     from kubectl_dra.cluster.files import read_snapshot
 

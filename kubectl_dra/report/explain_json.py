@@ -9,6 +9,7 @@ from enum import Enum
 from typing import Any, TextIO
 
 from kubectl_dra.explain.model import SCHEMA_VERSION, CauseKind, Diagnosis
+from kubectl_dra.explain.overview import Alike
 
 
 def to_json(diagnoses: Sequence[Diagnosis]) -> dict[str, Any]:
@@ -16,6 +17,12 @@ def to_json(diagnoses: Sequence[Diagnosis]) -> dict[str, Any]:
     items = [_diagnosis(diagnosis) for diagnosis in diagnoses]
     if len(items) == 1:
         return {"schemaVersion": SCHEMA_VERSION, "kind": "Diagnosis", **items[0]}
+    return {"schemaVersion": SCHEMA_VERSION, "kind": "DiagnosisList", "items": items}
+
+
+def overview_json(found: Sequence[Alike]) -> dict[str, Any]:
+    """Every pending claim: a DiagnosisList, each item with the pods and claims that it stands for."""
+    items = [{**_diagnosis(alike.diagnosis), "standsFor": list(alike.names)} for alike in found]
     return {"schemaVersion": SCHEMA_VERSION, "kind": "DiagnosisList", "items": items}
 
 
@@ -69,8 +76,7 @@ def _plain(value: Any, name: str = "") -> Any:
         return {
             _camel(entry.name): _plain(getattr(value, entry.name), entry.name)
             for entry in fields(value)
-            if entry.name not in _INTERNAL
-            and (getattr(value, entry.name) not in ("", None, ()) or entry.name in _KEPT)
+            if entry.name not in _INTERNAL and (getattr(value, entry.name) not in ("", None, ()) or entry.name in _KEPT)
         }
     if isinstance(value, tuple):
         if name in _PAIRS:

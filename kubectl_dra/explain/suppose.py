@@ -1,0 +1,168 @@
+"""Questions of the form "what if": a change to a request or to the cluster, before the answer is looked for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+from kubectl_dra.api.claims import DeviceRequest
+from kubectl_dra.api.quantity import Quantity, QuantityError
+from kubectl_dra.api.slices import Device, ResourceSlice
+from kubectl_dra.api.taints import DeviceToleration
+from kubectl_dra.cluster.snapshot import Snapshot
+from kubectl_dra.errors import InputError, UsageError
+from kubectl_dra.explain.phrases import some
+from kubectl_dra.explain.question import Question
+from kubectl_dra.names import nearest
+
+GRAMMAR = (
+    "[REQUEST:]count=N, [REQUEST:]class=NAME, [REQUEST:]selector=CEL, [REQUEST:]capacity=NAME=QUANTITY, "
+    "[REQUEST:]toleration=KEY[=VALUE][:EFFECT], constraints=none, free=NAMESPACE/CLAIM, untaint=DEVICE"
+)
+_OF_REQUEST = ("count", "class", "selector", "capacity", "toleration")
+_OF_CLUSTER = ("constraints", "free", "untaint")
+_EFFECTS = ("NoSchedule", "NoExecute")
+
+
+class Supposition(NamedTuple):
+    """One change: the request it is about (all where empty), its kind, and its value."""
+
+    request: str
+    kind: str
+    value: str
+
+    def __str__(self) -> str:
+        return f"{self.request + ':' if self.request else ''}{self.kind}={self.value}"
+
+
+def parse(text: str) -> Supposition:
+    """Reads a change; the kind and its value are separated by ``=`` or a blank.
+
+    Raises:
+        UsageError: the text is not of a known form.
+    """
+    stripped = text.strip()
+    head = stripped.split("=", 1)[0].split(" ", 1)[0]
+    request, colon, kind = head.rpartition(":")
+    value = stripped[len(head) :].lstrip("= ").strip()
+    if kind not in (*_OF_REQUEST, *_OF_CLUSTER) or not value or (colon and not request):
+        near = nearest(kind, (*_OF_REQUEST, *_OF_CLUSTER))
+        hint = f' (did you mean "{near[0]}"?)' if near and near[0] != kind else ""
+        raise UsageError(f'--what-if "{text}" is not understood{hint}; write one of: {GRAMMAR}')
+    if request and kind in _OF_CLUSTER:
+        raise UsageError(f'--what-if "{text}": {kind} is not about one request; leave "{request}:" out')
+    return Supposition(request, kind, value)
+
+
+def suppose(question: Question, snapshot: Snapshot, changes: Sequence[Supposition]) -> tuple[Question, Snapshot]:
+    """The question and the cluster as they would be with the changes.
+
+    Raises:
+        UsageError: a value that makes no sense.
+        InputError: a request, claim or device that does not exist.
+    """
+    for change in changes:
+        if change.kind == "free":
+            snapshot = _freed(snapshot, change.value)
+        elif change.kind == "untaint":
+            snapshot = _untainted(snapshot, change.value)
+        else:
+            question = _reworded(question, change)
+    return question, snapshot
+
+
+def _reworded(question: Question, change: Supposition) -> Question:
+    names: list[str] = []
+    hit = False
+    states = []
+    for state in question.claims:
+        claim = state.claim
+        if claim is None or claim.allocation is not None:
+            states.append(state)
+            continue
+        if change.kind == "constraints":
+            hit = True
+            states.append(replace(state, claim=replace(claim, constraints=())))
+            continue
+        edit = _edit(change)
+        requests = []
+        for entry in claim.requests:
+            exactly, listed = entry.exactly, list(entry.first_available)
+            names.extend(entry.result_name(spec) for spec in entry.alternatives())
+            if exactly is not None and change.request in ("", entry.name):
+                exactly, hit = edit(exactly), True
+            for index, spec in enumerate(listed):
+                if change.request in ("", entry.name, entry.result_name(spec)):
+                    listed[index], hit = edit(spec), True
+            requests.append(replace(entry, exactly=exactly, first_available=tuple(listed)))
+        states.append(replace(state, claim=replace(claim, requests=tuple(requests))))
+    if not hit:
+        what = f'request "{change.request}"' if change.request else "unallocated request"
+        raise InputError(f"--what-if {change}: no {what} in these claims; there are: {some(names) or 'none'}")
+    return replace(question, claims=tuple(states))
+
+
+def _edit(change: Supposition) -> Callable[[DeviceRequest], DeviceRequest]:
+    value = change.value
+    if change.kind == "count":
+        if not value.isdigit() or not int(value):
+            raise UsageError(f'--what-if {change}: "{value}" is not a positive number')
+        return lambda spec: replace(spec, allocation_mode="ExactCount", count=int(value))
+    if change.kind == "class":
+        return lambda spec: replace(spec, device_class=value)
+    if change.kind == "selector":
+        return lambda spec: replace(spec, selectors=() if value == "none" else (value,))
+    if change.kind == "capacity":
+        name, _, amount = value.rpartition("=")
+        try:
+            quantity = Quantity.parse(amount)
+        except QuantityError as error:
+            raise UsageError(f"--what-if {change}: {error}") from None
+        return lambda spec: replace(spec, capacity={**(spec.capacity or {}), name: quantity})
+    toleration = _toleration(value)
+    return lambda spec: replace(spec, tolerations=(*spec.tolerations, toleration))
+
+
+def _toleration(text: str) -> DeviceToleration:
+    key_value, colon, effect = text.rpartition(":")
+    if not colon or effect not in _EFFECTS:
+        key_value, effect = text, ""
+    key, equal, value = key_value.partition("=")
+    return DeviceToleration(key=key, operator="Equal" if equal else "Exists", value=value, effect=effect)
+
+
+def _freed(snapshot: Snapshot, name: str) -> Snapshot:
+    namespace, slash, claim = name.partition("/")
+    key = (namespace, claim) if slash else ("default", name)
+    found = snapshot.claims.get(key)
+    if found is None or found.allocation is None:
+        held = [f"{space}/{other}" for (space, other), entry in snapshot.claims.items() if entry.allocation]
+        near = nearest(name, held) or held[:3]
+        raise InputError(f"--what-if free={name}: no allocated claim of that name; there are: {some(near) or 'none'}")
+    released = replace(found, allocation=None, reserved_for=())
+    return replace(snapshot, claims={**snapshot.claims, key: released})
+
+
+def _untainted(snapshot: Snapshot, name: str) -> Snapshot:
+    slices: list[ResourceSlice] = []
+    hit = False
+    for entry in snapshot.slices:
+        devices: list[Device] = []
+        for device in entry.devices:
+            full = f"{entry.driver}/{entry.pool.name}/{device.name}"
+            named = full == name or full.endswith(f"/{name}")
+            devices.append(replace(device, taints=()) if named else device)
+            hit = hit or named
+        slices.append(replace(entry, devices=tuple(devices)))
+    rules = tuple(rule for rule in snapshot.taint_rules if not _names(rule.selector, name))
+    if not hit:
+        raise InputError(f"--what-if untaint={name}: no device of that name (write [driver/]pool/device)")
+    return replace(snapshot, slices=tuple(slices), taint_rules=rules)
+
+
+def _names(selector: tuple[str | None, str | None, str | None] | None, name: str) -> bool:
+    """Whether a DeviceTaintRule is about this one device."""
+    if selector is None or selector[2] is None:
+        return False
+    return "/".join(part for part in selector if part).endswith(name)
