@@ -181,6 +181,7 @@ class _Writer:
             self._domains[attribute, repr(domain)] = self._name("d")
         # A bind around everything becomes a statement instead of a nested assignment.
         while isinstance(expression, Comprehension) and _is_bind(expression):
+            self._refuse_growing(expression)
             self._declare(expression)
             expression = expression.result
         result = self._bool(self._value(expression))
@@ -569,7 +570,17 @@ class _Writer:
                 return _Code(f"[{self._value(addend.elements[0]).text} {loop}{condition}]", "list")
         raise NotTranslatable
 
+    def _refuse_growing(self, bind: Comprehension) -> None:
+        """What is added to an empty list that has a name stays in it (see the closures): not for us."""
+        for call in walk(bind.result):
+            if isinstance(call, Call) and call.function == "_+_":
+                grown = call.arguments[0]
+                ids = [one.id for one in self._overloads.get(call.id, ())]
+                if "add_list" in ids and not (isinstance(grown, Identifier) and grown.name == "@result"):
+                    raise NotTranslatable
+
     def _bind(self, node: Comprehension) -> _Result:
+        self._refuse_growing(node)
         start = self._visit(node.accu_init)
         before = self._scope
         name = ""

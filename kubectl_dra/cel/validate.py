@@ -81,15 +81,24 @@ def _equivalent(left: CelType, right: CelType) -> bool:
     return left == right or (left.kind == right.kind == "param")
 
 
-def _value_type(node: ast.Expression, optional: bool, node_types: Mapping[int, CelType]) -> CelType:
+def _value_type(node: ast.Expression, optional: bool, node_types: Mapping[int, CelType]) -> CelType | None:
+    """The type of an element; None for an optional one of unknown type, on which Kubernetes panics."""
     found = node_types[node.id]
-    return found.parameters[0] if optional and found.parameters else found
+    if not optional:
+        return found
+    return found.parameters[0] if found.parameters else None
+
+
+def _panic(node: ast.Expression) -> Issue:
+    return Issue("runtime error: index out of range [0] with length 0", node.position)
 
 
 def _list_issues(node: ast.ListLiteral, node_types: Mapping[int, CelType]) -> list[Issue]:
     first: CelType | None = None
     for index, element in enumerate(node.elements):
         current = _value_type(element, index in node.optional_indices, node_types)
+        if current is None:
+            return [_panic(element)]
         if first is None:
             first = current
         elif not _equivalent(first, current):
@@ -103,6 +112,8 @@ def _map_issues(node: ast.MapLiteral, node_types: Mapping[int, CelType]) -> list
     for entry in node.entries:
         key = node_types[entry.key.id]
         value = _value_type(entry.value, entry.optional, node_types)
+        if value is None:
+            return [*issues, _panic(entry.value)]
         if first is None:
             first = (key, value)
             continue

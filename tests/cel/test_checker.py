@@ -82,6 +82,8 @@ def test_attributes_are_dyn_with_the_list_gate() -> None:
         ("{'a': 1, 'b': 'x'}.size() == 2", "expected type 'int' but found 'string'", 14),
         ("{'a': 1, 2: 3}.size() == 2", "expected type 'string' but found 'int'", 9),
         ("[1, dyn(1)].size() == 2", "expected type 'int' but found 'dyn'", 7),
+        ("[?dyn(1)].size() == 1", "runtime error: index out of range", 5),
+        ("{?'a': A.model}.size() == 1", "runtime error: index out of range", None),
         ("[?1].size() == 1", "expected type 'optional_type(int)' but found 'int'", 2),
         ("device.driver.exists(x, true)", "cannot be range of a comprehension (must be list, map, or dynamic)", 6),
         ("[1].exists(x, x)", "expected type 'bool' but found 'int'", 14),

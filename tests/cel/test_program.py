@@ -17,7 +17,7 @@ def test_everything_named_is_there() -> None:
     for name in cel.__all__:
         assert getattr(cel, name) is not None
     with pytest.raises(AttributeError):
-        _ = cel.nosuch  # type: ignore[attr-defined]
+        _ = cel.nosuch
 
 
 def test_environments_are_shared() -> None:
@@ -47,8 +47,8 @@ def compiles(text: str, release: str, gates: set[str] | None = None, stored: boo
 )
 def test_functions_arrive_in_stored_expressions_first(text: str, new_since: str, stored_since: str) -> None:
     releases = [f"1.{minor}" for minor in range(31, 38)]
-    assert [r for r in releases if compiles(text, r)][0] == new_since
-    assert [r for r in releases if compiles(text, r, stored=True)][0] == stored_since
+    assert next(r for r in releases if compiles(text, r)) == new_since
+    assert next(r for r in releases if compiles(text, r, stored=True)) == stored_since
 
 
 def test_feature_gates() -> None:

@@ -21,6 +21,7 @@ from random import Random
 from typing import Any
 
 from kubectl_dra.cel import CompileError, Environment, EvaluationError, Program, closures
+from kubectl_dra.cel.cost_model import COST_LIMIT
 from kubectl_dra.cel.device import device_value
 
 DATA = Path(__file__).parent / "data"
@@ -53,9 +54,9 @@ def read_devices(path: Path) -> list[RecordedDevice]:
     return [
         RecordedDevice(
             one["driver"],
-            one.get("attributes", {}),
-            one.get("capacity", {}),
-            one.get("allowMultipleAllocations", False),
+            one.get("attributes") or {},
+            one.get("capacity") or {},
+            bool(one.get("allowMultipleAllocations")),
         )
         for one in json.loads(path.read_text())
     ]
@@ -115,7 +116,8 @@ def compare(case: dict[str, Any], devices: Sequence[RecordedDevice], costs: bool
     results = program.evaluate_devices(devices)
     for index, device in enumerate(devices):
         theirs = expect["results"][index]
-        exact = _exact(program, device, environment)
+        # Too expensive expressions have no fast path to compare with.
+        exact = results[index] if program.max_cost > COST_LIMIT else _exact(program, device, environment)
         for how, ours in (("", results[index]), (", exactly", exact)):
             if not _agrees(ours, theirs) and not _agrees_in_some_order(program, device, environment, theirs):
                 return differ(f"device {index}{how}: {_shown(ours)}", _shown(theirs))
