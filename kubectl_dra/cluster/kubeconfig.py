@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from kubectl_dra.cluster.names import nearest
+from kubectl_dra.names import nearest
 from kubectl_dra.errors import ClusterError
 
 _SERVICE_ACCOUNT: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount")
