@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 
-def nearest(name: str, candidates: Iterable[str], limit: int = 3) -> list[str]:
+def nearest(name: str, candidates: Iterable[str], limit: int = 3) -> tuple[str, ...]:
     """The candidates that are most like the name, best first: for "did you mean".
 
     Case does not count. A candidate is near when one contains the other, or when few enough letters differ
@@ -13,12 +13,12 @@ def nearest(name: str, candidates: Iterable[str], limit: int = 3) -> list[str]:
     """
     wanted = name.lower()
     scored: list[tuple[float, str]] = []
-    for candidate in dict.fromkeys(candidates):
+    for candidate in dict.fromkeys(other for other in candidates if other != name):
         score = _distance(wanted, candidate.lower())
         if score is not None:
             scored.append((score, candidate))
     scored.sort()
-    return [candidate for _, candidate in scored[:limit]]
+    return tuple(candidate for _, candidate in scored[:limit])
 
 
 def _distance(wanted: str, candidate: str) -> float | None:
