@@ -78,7 +78,8 @@ def _binding_failed(claim: ResourceClaim, result: DeviceResult, name: str, said:
     kind = claim_causes.BINDING_FAILED
     return Cause(
         kind,
-        f"device {result.device} of claim {claim.key} failed to get ready: {name} is True ({said or 'no reason given'})",
+        f"device {result.device} of claim {claim.key} failed to get ready: {name} is True"
+        + (f" ({said})" if said else ""),
         (Evidence(f"ResourceClaim {claim.key}", f"status.devices[{result.device}] {name}", f"True, {said}"),),
         kind.fix,
         claim=claim.key,

@@ -24,11 +24,13 @@ from kubectl_dra.explain.eligibility import rejection, unmodelled
 from kubectl_dra.explain.holders import HolderIndex
 from kubectl_dra.explain.question import PodClaimState, Question
 from kubectl_dra.explain.resources import NodeUsage
+from kubectl_dra.explain.unscheduled import DEFAULT_SCHEDULER, consumers
 from kubectl_dra.explain.view import View
 from kubectl_dra.names import nearest
 
 EXTENDED = "extended resources"
 NOT_ASKED = "not looked at (--node)"
+NO_CONSUMER = "no pod uses this claim: devices are allocated only when a pod that names it is scheduled"
 LAST_PATCH_WITHOUT_RULES = 2
 """Schedulers of 1.36.0 to 1.36.2 do not see DeviceTaintRules (kubernetes/kubernetes#139651)."""
 
@@ -156,14 +158,9 @@ def _notes(question: Question, snapshot: Snapshot, cycle: Cycle, usage: NodeUsag
         yield f"{devices} devices in older slices of pool {pool} are ignored: generation {newest[pool]} is its newest"
     pod = question.pod
     if pod is None:
-        used = any(
-            entry.claim_name == question.name
-            for (namespace, _), other in snapshot.pods.items()
-            if namespace == question.namespace
-            for entry in other.claims
-        )
-        if not used and snapshot.pods:
-            yield "no pod uses this claim: devices are allocated only when a pod that names it is scheduled"
+        claim = question.claims[0].claim
+        if snapshot.pods and claim is not None and not consumers(claim, snapshot):
+            yield NO_CONSUMER
         return
     if not usage.complete and not pod.node_name:
         yield "not all Pods were read: nodes may have less cpu and memory left than is assumed here"
@@ -171,7 +168,7 @@ def _notes(question: Question, snapshot: Snapshot, cycle: Cycle, usage: NodeUsag
         yield f"this is one of the pods that {workload} makes; the others are not looked at"
     if rules := unmodelled(pod):
         yield f"the pod's {', '.join(rules)} can rule out nodes as well; not modelled"
-    if pod.scheduler_name != "default-scheduler":
+    if pod.scheduler_name != DEFAULT_SCHEDULER:
         yield f"the pod asks for scheduler {pod.scheduler_name}; results are those of the default one"
 
 

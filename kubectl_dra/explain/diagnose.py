@@ -11,8 +11,8 @@ from kubectl_dra.api.claims import ResourceClaim
 from kubectl_dra.api.nodes import Node
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.errors import InputError
-from kubectl_dra.explain import fatal, unsure, words
-from kubectl_dra.explain.case import Case, Settings, prepare
+from kubectl_dra.explain import after, fatal, of_extended, unscheduled, unsure, words
+from kubectl_dra.explain.case import NO_CONSUMER, Case, Settings, prepare
 from kubectl_dra.explain.causes import claim as claim_causes
 from kubectl_dra.explain.causes import devices, extended, pod, request
 from kubectl_dra.explain.eligibility import UNTOLERATED, rejections, toleration_of
@@ -27,7 +27,19 @@ from kubectl_dra.explain.whatif import WhatIf
 from kubectl_dra.names import nearest
 
 # With these the devices still matter: what would happen next is worth saying.
-_PASSING = (pod.NOT_CREATED, pod.CREATION_DENIED, pod.SCHEDULING_GATED, pod.OTHER_SCHEDULER)
+_PASSING = (
+    pod.NOT_CREATED,
+    pod.CREATION_DENIED,
+    pod.QUOTA,
+    pod.ADMIN_NAMESPACE,
+    pod.SCHEDULING_GATED,
+    pod.OTHER_SCHEDULER,
+    pod.POD_GROUP,
+)
+
+
+# Devices that somebody else has.
+_HELD = (devices.ALL_HELD, devices.HELD_WHOLE, devices.COUNTERS, devices.CAPACITY, devices.ALL_INCOMPLETE)
 
 
 def diagnose(question: Question, snapshot: Snapshot, settings: Settings) -> Diagnosis:
@@ -44,10 +56,14 @@ def diagnose(question: Question, snapshot: Snapshot, settings: Settings) -> Diag
     attempts = run_attempts(case) if case.unallocated and not stopped else {}
     unavailable = unavailable_nodes(case)
     verdict = Verdict.NOT_ALLOCATABLE if causes else _verdict(case, attempts, unavailable)
-    if verdict is Verdict.NOT_ALLOCATABLE and not causes:
-        causes = _reasons(case, attempts, unavailable, funnels)
+    if not causes:
+        causes = _causes(case, verdict, attempts, unavailable, funnels)
+        if verdict is Verdict.ALLOCATABLE and any(cause.kind is extended.MIXED for cause in causes):
+            verdict = Verdict.NOT_ALLOCATABLE
     undetermined = [] if stopped else unsure.reasons(case, verdict, attempts)
     if undetermined:
+        if unsure.not_seen(case, verdict):
+            causes = _structural(case)
         verdict = Verdict.UNDETERMINED
     return Diagnosis(
         kind=question.kind,
@@ -60,7 +76,7 @@ def diagnose(question: Question, snapshot: Snapshot, settings: Settings) -> Diag
         nodes=() if stopped else tuple(node_groups(case, attempts, unavailable, funnels)),
         placements=tuple(placements(case, attempts, unavailable)),
         scheduler=tuple(words.scheduler_words(question, snapshot)),
-        notes=tuple(dict.fromkeys((*undetermined, *case.notes))),
+        notes=tuple(dict.fromkeys((*undetermined, *_notes(case, causes, attempts)))),
         release=str(settings.release),
         release_source=settings.release_source,
         next_command=words.next_command(question, verdict, causes, settings.invocation),
@@ -72,6 +88,11 @@ def _structural(case: Case) -> list[Cause]:
     """What stands in the way before devices count: the pod, its entries, and missing classes."""
     causes = list(case.question.causes)
     causes.extend(cause for state in case.question.claims for cause in state.causes)
+    asking = case.question.pod
+    if asking is not None and not asking.node_name and not asking.finished:
+        causes.extend(of_extended.unserved(case))
+        if case.view.cycle.features.binding_conditions:
+            causes.extend(after.binding(case.allocated))
     if case.snapshot.missing("DeviceClass"):
         return causes
     classes = case.view.cycle.classes
@@ -82,6 +103,53 @@ def _structural(case: Case) -> list[Cause]:
                     name = entry.result_name(spec)
                     causes.append(_class_missing(claim, name, spec.device_class, list(classes)))
     return causes
+
+
+def _causes(
+    case: Case,
+    verdict: Verdict,
+    attempts: Mapping[str, Attempt],
+    unavailable: Mapping[str, str],
+    funnels: Sequence[Located],
+) -> list[Cause]:
+    """Why, where nothing structural stands in the way; also what is wrong although devices are allocated."""
+    asked = case.question
+    if verdict is Verdict.NOT_ALLOCATABLE:
+        causes = _reasons(case, attempts, unavailable, funnels)
+        return [*causes, *unsure.too_slow(attempts, _whatif(case))]
+    if verdict is Verdict.UNDETERMINED:
+        return unsure.too_slow(attempts, _whatif(case))
+    if verdict is Verdict.ALLOCATED:
+        if asked.pod is None:
+            return list(after.binding(case.allocated)) if case.view.cycle.features.binding_conditions else []
+        return list(after.on_node(asked.pod, case.allocated, case.snapshot))
+    if asked.pod is None:
+        claim = case.unallocated[0]
+        known = asked.exists and case.snapshot.missing("Pod") is None
+        return [unscheduled.nobody(claim)] if known and not unscheduled.consumers(claim, case.snapshot) else []
+    never = of_extended.never_bound(case, attempts)
+    fitting = {name for name, attempt in attempts.items() if attempt.verdict is Outcome.ALLOCATED}
+    if fitting and all(attempts[name].would_time_out for name in fitting):
+        return unsure.too_slow(attempts, _whatif(case))
+    return [of_extended.mixed(case, never)] if never and fitting - set(unavailable) <= never else []
+
+
+def _notes(case: Case, causes: Sequence[Cause], attempts: Mapping[str, Attempt]) -> list[str]:
+    notes = list(case.notes)
+    if any(cause.kind is pod.NOBODY_CONSUMES for cause in causes) and NO_CONSUMER in notes:
+        notes.remove(NO_CONSUMER)
+    asking = case.question.pod
+    if asking is not None and asking.priority > 0 and any(cause.kind in _HELD for cause in causes):
+        notes.append(f"the pod's priority ({asking.priority}) does not help: no pod is evicted to free a device")
+    never = of_extended.never_bound(case, attempts)
+    if never and not any(cause.kind is extended.MIXED for cause in causes):
+        notes.append(f"on {some(sorted(never))} the pod would fit, but never bind: {extended.MIXED.why}")
+    return notes
+
+
+def _whatif(case: Case) -> WhatIf:
+    cycle, claims = case.view.cycle, case.snapshot.claims.values()
+    return WhatIf(cycle, case.unallocated, case.view.nodes, claims, _one_step_away(case))
 
 
 def _class_missing(claim: ResourceClaim, name: str, wanted: str, known: Sequence[str]) -> Cause:
@@ -119,6 +187,8 @@ def _verdict(case: Case, attempts: Mapping[str, Attempt], unavailable: Mapping[s
     asked = case.question
     bound = asked.pod is not None and asked.pod.node_name
     if not case.unallocated:
+        if not asked.claims and asked.pod is not None and not bound and of_extended.plugin_exhausted(case):
+            return Verdict.NOT_ALLOCATABLE
         if asked.kind == "claim" or bound:
             return Verdict.ALLOCATED
         usable = any(node.name not in unavailable for node in case.view.nodes)
@@ -135,9 +205,7 @@ def _verdict(case: Case, attempts: Mapping[str, Attempt], unavailable: Mapping[s
 def _reasons(
     case: Case, attempts: Mapping[str, Attempt], unavailable: Mapping[str, str], funnels: Sequence[Located]
 ) -> list[Cause]:
-    whatif = WhatIf(
-        case.view.cycle, case.unallocated, case.view.nodes, case.snapshot.claims.values(), _one_step_away(case)
-    )
+    whatif = _whatif(case)
     failed = next((attempt for attempt in attempts.values() if attempt.error is not None), None)
     if failed is not None and failed.error is not None:
         cause = fatal.cause_of(failed.error, failed.node, case.view, whatif)
@@ -152,7 +220,21 @@ def _reasons(
     if unavailable and (fitting or not case.unallocated):
         return [_elsewhere(case, claim) for claim in case.allocated if claim.key in unavailable.values()]
     located = _funnels(case, "") if case.settings.request else funnels
-    return Finder(case.view, case.unallocated, whatif, case.holders).causes(located)
+    causes = Finder(case.view, case.unallocated, whatif, case.holders).causes(located)
+    rival = of_extended.two_classes(case, whatif)
+    return [*([rival] if rival else []), *causes, *_stuck(case, unavailable)]
+
+
+def _stuck(case: Case, unavailable: Mapping[str, str]) -> list[Cause]:
+    """Claims allocated where the pod cannot run, while another claim of the pod fails."""
+    if not unavailable or len(unavailable) < len(case.view.nodes):
+        return []
+    causes = [_elsewhere(case, claim) for claim in case.allocated if claim.key in unavailable.values()]
+    unused = claim_causes.ELSEWHERE_UNUSED
+    return [
+        replace(cause, kind=claim_causes.STUCK, fix=claim_causes.STUCK.fix) if cause.kind is unused else cause
+        for cause in causes
+    ]
 
 
 def _one_step_away(case: Case) -> list[Node]:
@@ -174,6 +256,9 @@ def _other_nodes(case: Case) -> list[Node]:
 
 
 def _no_node(case: Case, whatif: WhatIf) -> Cause:
+    exhausted = of_extended.plugin_exhausted(case)
+    if exhausted is not None:
+        return exhausted
     reasons: dict[str, list[str]] = {}
     for name, reason in case.view.ineligible.items():
         reasons.setdefault(reason, []).append(name)
@@ -181,8 +266,6 @@ def _no_node(case: Case, whatif: WhatIf) -> Cause:
     evidence = tuple(Evidence(some(names), "rejects the pod", reason) for reason, names in ranked[:6])
     first = ranked[0][0] if ranked else "no Nodes exist"
     kind = devices.NO_NODE
-    if case.extended is not None and first.startswith("Insufficient") and "/" in first:
-        kind = extended.PLUGIN_EXHAUSTED
     fix = (
         f"Let the pod tolerate it: spec.tolerations: {toleration_of(first)}"
         if first.startswith(UNTOLERATED)

@@ -14,6 +14,7 @@ from kubectl_dra.api.nodes import InvalidNodeSelector, Node, NodeSelector, NodeT
 from kubectl_dra.api.pods import Pod
 
 UNTOLERATED = "untolerated node taint"
+_NOT_TEXT = frozenset(("true", "false", "yes", "no", "on", "off", "y", "n", "null"))
 _BLOCKING = ("NoSchedule", "NoExecute")
 _UNSCHEDULABLE = NodeTaint("node.kubernetes.io/unschedulable", "", "NoSchedule")
 
@@ -48,7 +49,9 @@ def toleration_of(reason: str) -> str:
     """The pod toleration, as YAML flow text, for a reason that names an untolerated taint."""
     key_value, _, effect = reason.removeprefix(UNTOLERATED).strip().rpartition(":")
     key, equal, value = key_value.partition("=")
-    operator = f"operator: Equal, value: {value}" if equal else "operator: Exists"
+    # What YAML would read as a boolean, a number or nothing is text all the same.
+    text = value if value[:1].isalpha() and value.lower() not in _NOT_TEXT else f'"{value}"'
+    operator = f"operator: Equal, value: {text}" if equal else "operator: Exists"
     return f"[{{key: {key}, {operator}, effect: {effect}}}]"
 
 

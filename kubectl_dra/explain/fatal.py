@@ -26,6 +26,7 @@ _KINDS: dict[str, CauseKind] = {
 }
 
 
+_UNDECLARED = re.compile(r"undeclared reference to '(\w+)'")
 _READ = r"""device\.(?:attributes|capacity)\[(?:"[^"]*"|'[^']*'|device\.driver)\]\.%s\b"""
 
 
@@ -48,7 +49,10 @@ def cause_of(error: AllocationError, node: str, view: View, whatif: WhatIf) -> C
             f"is {problem}"
         )
         evidence.append(Evidence(f"pool {pool.id}", "slices", problem))
-    return Cause(kind, summary, tuple(evidence), kind.fix, request=str(error.detail.get("request") or ""))
+    fix = kind.fix
+    if gate := error.detail.get("gate"):
+        fix = f"Turn the feature gate {gate} on in kube-apiserver and kube-scheduler, or do without the field."
+    return Cause(kind, summary, tuple(evidence), fix, request=str(error.detail.get("request") or ""))
 
 
 def _selector(error: AllocationError, kind: CauseKind, node: str, view: View, whatif: WhatIf) -> Cause:
@@ -58,15 +62,17 @@ def _selector(error: AllocationError, kind: CauseKind, node: str, view: View, wh
     device = detail.get("device")
     problem = detail.get("error")
     text = str(problem)
-    name = next((str(item.id) for item in view.published if item.device is device), "")
+    published = next((item for item in view.published if item.device is device), None)
+    name = str(published.id) if published else ""
     evidence = [Evidence(error.subject, f"selectors[{index}].cel.expression", expression)]
     if error.check == "cel-compile":
         message = text.splitlines()[0] if text else ""
+        unknown = _UNDECLARED.search(message)
         return Cause(
             kind,
             f"selector {_ordinal(index)} of {error.subject} does not compile: {message}",
             tuple(evidence),
-            kind.fix,
+            f'Write "{unknown[1]}" with quotes if the text is meant; there is no such name.' if unknown else kind.fix,
         )
     fix, proved = kind.fix, ""
     if text.startswith("attribute "):
@@ -84,6 +90,9 @@ def _selector(error: AllocationError, kind: CauseKind, node: str, view: View, wh
             found = whatif.with_selector(expression, f"{guard}({expression})")
             proved = str(found) if found else ""
     evidence.append(Evidence(f"device {name} on node {node}", "CEL run-time error", text))
+    if published is not None and node in view.node_by_name and not published.on(view.node_by_name[node]):
+        text_of_scope = f"{published.device.scope}; selectors run before a device's own node is looked at"
+        evidence.append(Evidence(f"device {name}", "is for", text_of_scope))
     if share := _share(view, expression):
         evidence.append(Evidence("devices", "on which it fails", share))
     if isinstance(problem, CelError) and (offset := getattr(problem, "offset", None)) is not None:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 
 from kubectl_dra.allocation.constraints import attribute_of
 from kubectl_dra.allocation.features import Quirks
-from kubectl_dra.api.claims import Constraint, ResourceClaim
+from kubectl_dra.api.claims import Constraint, Request, ResourceClaim
 from kubectl_dra.explain.causes import devices
 from kubectl_dra.explain.holders import HolderIndex
 from kubectl_dra.explain.model import Cause, Evidence
@@ -16,9 +17,11 @@ from kubectl_dra.explain.of_request import Blocked, Located, RequestCauses, need
 from kubectl_dra.explain.phrases import join, some
 from kubectl_dra.explain.view import View
 from kubectl_dra.explain.whatif import Proof, WhatIf
+from kubectl_dra.names import nearest
 
 # Stages at which a node loses devices that are what was asked for; before them it has none of that kind.
-_CLOSE = ("capacity", "taint", "held", "counters")
+MAX_ATTRIBUTES = 6
+_CLOSE = ("binding", "capacity", "taint", "held", "counters")
 
 
 class Finder:
@@ -127,20 +130,54 @@ class Finder:
         name = constraint.match_attribute or constraint.distinct_attribute
         evidence: list[Evidence] = []
         for located in funnels:
-            main, _, sub = located.funnel.name.partition("/")
-            if located.claim is not claim or not constraint.covers(main, sub):
+            if located.claim is not claim or not constraint.covers(*_names(located)):
                 continue
             for node, values in self._values(located, name):
                 evidence.append(Evidence(f"{located.where} on {node}", name, values))
         covered = join(constraint.requests) or "all requests"
-        return Cause(
-            devices.CONSTRAINT,
-            f"constraint {constraint} over {covered} cannot be met together with the rest on any node",
-            tuple(evidence[:8]),
-            f"Drop or widen the constraint {constraint}.",
-            str(proof),
-            claim=claim.key,
+        kind = devices.CONSTRAINT
+        summary = f"constraint {constraint} over {covered} cannot be met together with the rest on any node"
+        fix = f"Drop or widen the constraint {constraint}."
+        group = [entry for entry in funnels if entry.claim is claim and constraint.covers(*_names(entry))]
+        if self._lacking(group, name):
+            kind = devices.ATTRIBUTE_MISSING
+            summary = f"too few devices have {name}, which the constraint {constraint} over {covered} reads"
+            fix, proof = self._other_attribute(group, constraint) or (fix, proof)
+        return Cause(kind, summary, tuple(evidence[:8]), fix, str(proof), claim=claim.key)
+
+    def _lacking(self, group: Sequence[Located], name: str) -> bool:
+        """Whether on every node some request has too few usable devices with the attribute."""
+        return all(
+            any(
+                sum(1 for item in entry.funnel.usable_on(node.name) if attribute_of(item.device, name))
+                < entry.funnel.needed_on(node.name)
+                for entry in group
+            )
+            for node in self._view.nodes
         )
+
+    def _other_attribute(self, group: Sequence[Located], constraint: Constraint) -> tuple[str, Proof] | None:
+        """An attribute that usable devices of all the requests have, with which the claims fit."""
+        if not group or not constraint.match_attribute:
+            return None
+        names = [
+            {
+                name if "/" in name else f"{item.device.driver}/{name}"
+                for item in entry.funnel.usable
+                for name in item.device.attributes
+            }
+            for entry in group
+        ]
+        old = constraint.match_attribute
+        wanted = old.rpartition("/")[2].casefold()
+        common = sorted(name for name in set.intersection(*names) - {old} if _alike(wanted, name))
+        for name in common[:MAX_ATTRIBUTES]:
+            proof = self._whatif.with_constraint(
+                group[0].claim_index, constraint, replace(constraint, match_attribute=name)
+            )
+            if proof is not None:
+                return f"Write matchAttribute: {name}, which these devices have.", proof
+        return None
 
     def _values(self, located: Located, name: str) -> Iterator[tuple[str, str]]:
         """Per node that has usable devices: the constraint's attribute on them."""
@@ -169,27 +206,89 @@ class Finder:
         )
 
     def _competition(self, funnels: Sequence[Located]) -> Cause:
+        apart = self._different_nodes(funnels)
+        if apart is not None:
+            return apart
         kind = devices.COMPETITION
         evidence = tuple(self._usable(funnels))
         several = sum(len(claim.requests) for claim in self._claims) > 1
-        for claim_index, claim in enumerate(self._claims if several else ()):
+        entries = [
+            (claim_index, request_index, claim, entry)
+            for claim_index, claim in enumerate(self._claims if several else ())
+            for request_index, entry in enumerate(claim.requests)
+        ]
+        # Of two requests that exclude each other, the admin request is the one that could be done without.
+        entries.sort(key=lambda place: not _admin(place[3]))
+        for claim_index, request_index, claim, entry in entries:
+            proof = self._whatif.without_request(claim_index, request_index)
+            if proof is None:
+                continue
+            if _admin(entry):
+                kind = devices.ADMIN_BLOCKS
+            return Cause(
+                kind,
+                f'request "{entry.name}" of claim {claim.key} and the pod\'s other requests want the same '
+                "devices: each fits alone, all together on no node",
+                evidence,
+                kind.fix,
+                f'without request "{entry.name}" it {str(proof).removeprefix("then ")}',
+                claim=claim.key,
+                request=entry.name,
+            )
+        return self._used_up(evidence) or Cause(
+            kind, "every request fits alone, but not all together on one node", evidence, kind.fix
+        )
+
+    def _used_up(self, evidence: tuple[Evidence, ...]) -> Cause | None:
+        """The cause where the devices picked first leave too few counters or too little capacity for the rest."""
+        found = self._whatif.refusals()
+        described = found.describe()
+        if described is None:
+            return None
+        check, name, device, lack = described
+        kind = devices.COUNTERS if check == "counters" else devices.CAPACITY
+        facts = (Evidence(f"device {device}", check, lack), *evidence)
+        summary = f'the devices for request "{name}" cannot be had together: they share {check}, and {lack}'
+        for claim_index, claim in enumerate(self._claims):
             for request_index, entry in enumerate(claim.requests):
-                proof = self._whatif.without_request(claim_index, request_index)
-                if proof is not None:
-                    return Cause(
-                        kind,
-                        f'request "{entry.name}" of claim {claim.key} and the pod\'s other requests want the same '
-                        "devices: each fits alone, all together on no node",
-                        evidence,
-                        kind.fix,
-                        f'without request "{entry.name}" it {str(proof).removeprefix("then ")}',
-                        claim=claim.key,
-                        request=entry.name,
-                    )
-        if len(self._claims) > 1:
-            kind = devices.DIFFERENT_NODES
-            return Cause(kind, "the pod's claims fit one by one, but not together on one node", evidence, kind.fix)
-        return Cause(kind, "every request fits alone, but not all together on one node", evidence, kind.fix)
+                spec = entry.exactly
+                if spec is None or entry.name != name:
+                    continue
+                lower = self._largest_count(claim_index, request_index, spec.count)
+                if lower is not None:
+                    fewer, proof = lower
+                    fix = f"Lower count to {fewer}."
+                    return Cause(kind, summary, facts, fix, str(proof), claim=claim.key, request=name)
+        return Cause(kind, summary, facts, kind.fix, request=name)
+
+    def _largest_count(self, claim: int, request: int, count: int) -> tuple[int, Proof] | None:
+        """The largest smaller count of a request with which everything fits, with the proof."""
+        for fewer in range(count - 1, 0, -1):
+            proof = self._whatif.with_request(claim, request, 0, partial(replace, count=fewer))
+            if proof is not None:
+                return fewer, proof
+        return None
+
+    def _different_nodes(self, funnels: Sequence[Located]) -> Cause | None:
+        """The cause where no node has enough devices for every request: each fits, but elsewhere."""
+        fitting: dict[str, list[str]] = {}
+        common = {node.name for node in self._view.nodes}
+        for group in _by_request(funnels):
+            names = [
+                node.name
+                for node in self._view.nodes
+                if any(entry.funnel.shortfall(node.name) is None for entry in group)
+            ]
+            first = group[0]
+            where = f'claim {first.claim.key}, request "{_names(first)[0]}"'
+            fitting[where] = names
+            common &= set(names)
+        if common or len(fitting) < 2:
+            return None
+        kind = devices.DIFFERENT_NODES
+        told = "; ".join(f"{where} on {some(names)}" for where, names in fitting.items())
+        evidence = tuple(Evidence(where, "fits alone on", some(names)) for where, names in fitting.items())
+        return Cause(kind, f"the pod's requests fit on different nodes only: {told}", evidence, kind.fix)
 
     def _usable(self, funnels: Sequence[Located]) -> Iterator[Evidence]:
         for located in funnels[:8]:
@@ -198,6 +297,22 @@ class Finder:
                 f"devices usable for {located.where} (needs {needed(located.funnel)})",
                 some([str(item.id) for item in located.funnel.usable]) or "none",
             )
+
+
+def _names(located: Located) -> tuple[str, str]:
+    """The names of a request and of its subrequest, empty where there is none."""
+    main, _, sub = located.funnel.name.partition("/")
+    return main, sub
+
+
+def _alike(wanted: str, name: str) -> bool:
+    """Whether an attribute seems to say the same: its identifier is as good as equal."""
+    identifier = name.rpartition("/")[2].casefold()
+    return bool(nearest(wanted, [identifier]))
+
+
+def _admin(entry: Request) -> bool:
+    return any(spec.admin_access for spec in entry.alternatives())
 
 
 def _by_request(funnels: Sequence[Located]) -> list[list[Located]]:

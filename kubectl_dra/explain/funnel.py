@@ -19,6 +19,11 @@ from kubectl_dra.explain.model import DeviceLine, Funnel, Observation, Position,
 from kubectl_dra.explain.observe import observations
 from kubectl_dra.explain.view import Published, View
 
+# The stages that say what a device is; the later ones say whether it can be had.
+_SELECTING = ("published", "node", "pool", "class-selector", "request-selector")
+BINDING = "DRADeviceBindingConditions"
+PARTITIONS = "DRAPartitionableDevices"
+
 
 @dataclass(slots=True)
 class StageResult:
@@ -95,6 +100,8 @@ class RequestFunnel:
             self._filter("held", "not held by other claims", self._held_problem)
         if self.view.cycle.features.partitionable_devices:
             self._filter("counters", "with counters left", self._counter_problem, quiet=True)
+        else:
+            self._filter("counters", "without shared counters", self._consumes_counters, quiet=True)
 
     def _close(self, stage: StageResult, *, quiet: bool = False) -> None:
         stage.passed = len(self._left)
@@ -149,11 +156,13 @@ class RequestFunnel:
         self._left = left
 
     def _node_problem(self, item: Published) -> str:
+        if item.slice.name not in self.view.slice_nodes and item.slice.pool in self.view.obsolete:
+            return ""
+        if not self.view.cycle.features.partitionable_devices and item.slice.per_device_node_selection is not None:
+            return f"its slice has perDeviceNodeSelection, and the feature {PARTITIONS} is off"
         if item.slice.scope.node_name and item.slice.scope.node_name in self.view.ineligible:
             return self.view.ineligible[item.slice.scope.node_name]
         if item.slice.name not in self.view.slice_nodes:
-            if item.slice.pool in self.view.obsolete:
-                return ""
             scope = item.device.scope if item.slice.per_device_node_selection else item.slice.scope
             if scope.node_name and scope.node_name not in self.view.node_by_name:
                 return f"node {scope.node_name} does not exist"
@@ -174,7 +183,7 @@ class RequestFunnel:
         return f"pool {pool_id} is invalid: {pool.invalid}" if pool.invalid else ""
 
     def _binding_problem(self, item: Published) -> str:
-        return "has binding conditions, and the feature is off" if item.device.binding_conditions else ""
+        return f"has binding conditions, and the feature {BINDING} is off" if item.device.binding_conditions else ""
 
     def _capacity_problem(self, item: Published) -> str:
         used = self.view.cycle.state.consumed.get(item.id, NOTHING)
@@ -189,6 +198,9 @@ class RequestFunnel:
         if item.id not in self.view.cycle.state.exclusive:
             return ""
         return self._holders.describe(item.id)
+
+    def _consumes_counters(self, item: Published) -> str:
+        return f"uses shared counters, and the feature {PARTITIONS} is off" if item.device.consumes_counters else ""
 
     def _counter_problem(self, item: Published) -> str:
         if not item.device.consumes_counters:
@@ -221,6 +233,10 @@ class RequestFunnel:
         items = self.view.on_node(node)
         needed = self.needed_on(node)
         if not items:
+            obsolete = [str(pool) for pool, nodes in self.view.obsolete.items() if node in nodes]
+            if obsolete:
+                text = f"pool {', '.join(obsolete)} is obsolete here: a newer generation exists for other nodes"
+                return Shortfall(0, 0, text, self.name)
             return Shortfall(0, 0, "no devices published for it", self.name)
         by_stage: dict[int, list[str]] = {}
         for item in items:
@@ -228,12 +244,14 @@ class RequestFunnel:
             if failure is not None:
                 by_stage.setdefault(failure[0], []).append(failure[1])
         remaining = len(items)
+        selected = max(position for position, stage in enumerate(self.stages) if stage.name in _SELECTING)
         for position, stage in enumerate(self.stages):
             failed = by_stage.get(position, [])
-            if remaining - len(failed) < needed:
-                left = remaining - len(failed)
+            left = remaining - len(failed)
+            # A node with too few devices from the start falls short where it loses one, or has all that it can have.
+            if left < needed and (failed or position == selected):
                 return Shortfall(position, left, _story(stage, remaining, failed, needed), self.name)
-            remaining -= len(failed)
+            remaining = left
         return None
 
     def left_on(self, node: str, position: int) -> int:

@@ -8,12 +8,13 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from kubectl_dra.allocation.capacity import NOTHING, CapacityShortage, amount_taken, shortage
+from kubectl_dra.allocation.pools import Pool
 from kubectl_dra.api.claims import ALL, DeviceRequest, ResourceClaim
 from kubectl_dra.api.quantity import Quantity
 from kubectl_dra.api.taints import DeviceTaint, DeviceToleration, blocking_taint
 from kubectl_dra.explain.causes import devices, pools, request
 from kubectl_dra.explain.eligibility import UNTOLERATED, toleration_of
-from kubectl_dra.explain.funnel import RequestFunnel, StageResult
+from kubectl_dra.explain.funnel import BINDING, PARTITIONS, RequestFunnel, StageResult
 from kubectl_dra.explain.holders import HolderIndex
 from kubectl_dra.explain.judge import judge, term_texts
 from kubectl_dra.explain.model import Cause, CauseKind, Evidence
@@ -75,6 +76,7 @@ class RequestCauses:
         """The cause for the stage at which the request is blocked."""
         makers = {
             "node": self._node,
+            "binding": self._binding,
             "pool": self._pool,
             "class-selector": self._class_selector,
             "request-selector": self._request_selector,
@@ -83,7 +85,10 @@ class RequestCauses:
             "held": self._held,
             "counters": self._counters,
         }
-        cause = makers.get(blocked.stage.name, self._published)(blocked)
+        maker = makers.get(blocked.stage.name, self._published)
+        if blocked.left and not blocked.lost:
+            maker = self._too_few
+        cause = maker(blocked)
         return replace(cause, claim=blocked.located.claim.key, request=blocked.located.funnel.name)
 
     def matching_in_unusable_pools(self, blocked: Blocked) -> bool:
@@ -96,11 +101,28 @@ class RequestCauses:
             items = [device for device, verdict in zip(items, verdicts, strict=True) if verdict is None]
         return bool(items)
 
+    def _too_few(self, blocked: Blocked) -> Cause:
+        kind = devices.TOO_FEW
+        best = _best(self._view, blocked.located.funnel, blocked.stage)
+        fix, proof = self._lower_count(blocked, best, kind.fix)
+        evidence = tuple(
+            Evidence(f"node {name}", "devices of this kind", str(len(self._view.on_node(name))))
+            for name in blocked.nodes[:MAX_EVIDENCE]
+        )
+        return Cause(
+            kind,
+            f"{blocked.located.where} needs {amount(blocked.spec.count)} on one node, and no eligible node has more "
+            f"than {best}",
+            evidence,
+            fix,
+            proof,
+        )
+
     def _published(self, blocked: Blocked) -> Cause:
         kind = pools.NO_SLICES
         drivers = self._view.drivers()
         if not drivers:
-            evidence = (Evidence("ResourceSlices", "number of devices", "0"),)
+            evidence = (Evidence("ResourceSlices", "number of devices", "0"), *self._empty_slices())
             return Cause(kind, "no driver publishes any device in this cluster", evidence, kind.fix)
         listed = ", ".join(f"{driver} ({amount(count)})" for driver, count in sorted(drivers.items()))
         return Cause(
@@ -110,9 +132,26 @@ class RequestCauses:
             kind.fix,
         )
 
+    def _binding(self, blocked: Blocked) -> Cause:
+        return self._needs_feature(blocked, BINDING, binding_conditions=True)
+
+    def _needs_feature(self, blocked: Blocked, gate: str, **features: bool) -> Cause:
+        kind = pools.NEEDS_FEATURE
+        proof = self._whatif.with_features(replace(self._view.cycle.features, **features))
+        count = len(blocked.lost)
+        return Cause(
+            kind,
+            f"{amount(count)} for {blocked.located.where} {are(count)} passed over: the feature {gate} is off",
+            _by_device(blocked, "device"),
+            f"Turn the feature gate {gate} on in kube-apiserver and kube-scheduler.",
+            str(proof) if proof else "",
+        )
+
     def _node(self, blocked: Blocked) -> Cause:
         kind = pools.NOT_FOR_NODE
         reasons = Counter(blocked.reasons).most_common(4)
+        if reasons and reasons[0][0].endswith(f"{PARTITIONS} is off"):
+            return self._needs_feature(blocked, PARTITIONS, partitionable_devices=True)
         first = reasons[0][0] if reasons else "no node sees them"
         proof = self._whatif.on_other_nodes()
         evidence: list[Evidence] = []
@@ -142,6 +181,7 @@ class RequestCauses:
             for pool in known
             if pool.incomplete
         ] + [Evidence(f"pool {pool.id}", "problem", pool.invalid) for pool in known if pool.invalid]
+        evidence.extend(line for pool in known if (line := _disagreement(pool)))
         kind: CauseKind = pools.OBSOLETE
         if any(pool.incomplete for pool in known):
             kind = pools.INCOMPLETE
@@ -173,11 +213,18 @@ class RequestCauses:
                         f"DeviceClass {device_class.name}", "spec.selectors", " ".join((expression or "").split())
                     ),
                     Evidence("ResourceSlices", f"with spec.driver {wanted['driver']}", "0"),
+                    *self._empty_slices(wanted["driver"]),
                     *self._device_plugins(wanted["driver"]),
                 ),
                 kind.fix,
             )
         return self._selector(blocked, request.CLASS_MATCHES_NOTHING, f"DeviceClass {device_class.name}")
+
+    def _empty_slices(self, driver: str = "") -> Iterator[Evidence]:
+        """Slices (of one driver) that publish nothing: the driver runs there, and finds no device."""
+        for entry in self._view.cycle.index.slices:
+            if not entry.devices and not entry.shared_counters and driver in ("", entry.driver):
+                yield Evidence(f"ResourceSlice {entry.name}", "spec.devices", f"none, for {entry.scope}")
 
     def _device_plugins(self, driver: str) -> Iterator[Evidence]:
         """Extended resources of the driver's vendor that nodes offer by a device plugin."""
@@ -204,13 +251,6 @@ class RequestCauses:
         )
         evidence = [Evidence(owner, "selector term", stage.expression)]
         have = self._have(stage)
-        if stage.errors:
-            item, message, _ = stage.errors[0]
-            tested = stage.passed + len(stage.failed)
-            summary = (
-                f"{what} fails with an error on {len(stage.errors)} of {tested} devices: {message} (such as {item.id})"
-            )
-            return Cause(request.SELECTOR_ERROR, summary, tuple(evidence), request.SELECTOR_ERROR.fix)
         if blocked.left:
             best = _best(self._view, funnel, stage)
             summary = (
@@ -220,7 +260,8 @@ class RequestCauses:
             fix, proof = self._lower_count(blocked, best, devices.TOO_FEW.fix)
             return Cause(devices.TOO_FEW, summary, tuple(evidence), fix, proof)
         where = f" of {some(blocked.nodes)}" if blocked.nodes and stage.passed else ""
-        summary = f"{what} is false on all {amount(blocked.tested)}{where}: {stage.expression}"
+        fails = "false" if not stage.errors else f"false or an error ({stage.errors[0][1]})"
+        summary = f"{what} is {fails} on all {amount(blocked.tested)}{where}: {stage.expression}"
         if have:
             summary += f" ({have})"
         found = self._without_term(blocked)
@@ -312,6 +353,13 @@ class RequestCauses:
         fix = "The driver set the taint: repair or reset the device, then the driver takes the taint away."
         if rules:
             fix = f"End the maintenance (DeviceTaintRule {join(rules)}), or let the request tolerate the taint."
+        missed = _missed(blocked)
+        if missed and kind is devices.TAINTED:
+            kind = devices.TOLERATION
+            fix = f"Correct the toleration in a new claim: {missed}."
+            if rules:
+                fix += f" Or end the maintenance (DeviceTaintRule {join(rules)})."
+            proof = self._change(blocked, lambda old: tolerating(old, tolerations))
         rest = f"; {blocked.left} untainted, {needed(blocked.located.funnel)} needed" if blocked.left else ""
         evidence = tuple(
             Evidence(f"device {item.id}", "taint", text.removeprefix("taint ") + _since(item.device.taints))
@@ -337,6 +385,8 @@ class RequestCauses:
         if kind is devices.ALL_HELD and blocked.left >= blocked.spec.count:
             kind = devices.TOO_FEW
         ranked = sorted(claims.values(), key=lambda claim: (self._holders.rank(claim), len(held[claim.key])))
+        if kind is devices.ALL_HELD and all(item.device.allow_multiple_allocations for item in blocked.lost):
+            kind = devices.HELD_WHOLE
         kind, fix, proof, weight = self._free(ranked, kind)
         if blocked.left and kind is not devices.ALL_INCOMPLETE:
             best = _best(self._view, blocked.located.funnel, blocked.stage)
@@ -386,7 +436,10 @@ class RequestCauses:
         return kind, "Several of these claims have to give their devices back; one alone is not enough.", proof, weight
 
     def _counters(self, blocked: Blocked) -> Cause:
-        kind = devices.COUNTERS
+        if not self._view.cycle.features.partitionable_devices:
+            return self._needs_feature(blocked, PARTITIONS, partitionable_devices=True)
+        overdrawn = all("is overdrawn" in reason for reason in blocked.reasons)
+        kind = devices.OVERDRAWN if overdrawn else devices.COUNTERS
         pool_ids = {item.slice.pool for item in blocked.lost}
         users = {
             id(claim): claim
@@ -420,6 +473,29 @@ class RequestCauses:
         assert callable(change)
         located = blocked.located
         return self._whatif.with_request(located.claim_index, located.request_index, located.alternative, change)
+
+
+def _disagreement(pool: Pool) -> Evidence | None:
+    """What the slices of a pool announce, where they do not announce the same number of slices."""
+    counts = {entry.name: entry.slice_count for entry in (*pool.slices, *pool.other_slices)}
+    if len(set(counts.values())) < 2:
+        return None
+    said = join(f"{name}: {count}" for name, count in sorted(counts.items()))
+    return Evidence(f"pool {pool.id}", "slices disagree on spec.pool.resourceSliceCount", said)
+
+
+def _missed(blocked: Blocked) -> str:
+    """What differs in tolerations that name the taints of all lost devices; empty where one has none near it."""
+    texts: dict[str, None] = {}
+    for item in blocked.lost:
+        taint = blocking_taint(item.device.taints, blocked.spec.tolerations)
+        near = [entry for entry in blocked.spec.tolerations if taint is not None and entry.key in ("", taint.key)]
+        if taint is None or not near:
+            return ""
+        part = near[0].mismatch(taint)
+        wanted = {"effect": taint.effect, "value": taint.value or '""'}.get(part or "", "Exists or Equal")
+        texts[f"{part} has to be {wanted} for key {taint.key}"] = None
+    return ", ".join(texts)
 
 
 def needed(funnel: RequestFunnel) -> str:

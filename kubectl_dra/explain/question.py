@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from kubectl_dra.api.claims import ResourceClaim
 from kubectl_dra.api.pods import Pod, PodClaim
 from kubectl_dra.cluster.snapshot import Snapshot
+from kubectl_dra.explain import admission, after, unscheduled
 from kubectl_dra.explain.causes import claim as claim_causes
 from kubectl_dra.explain.causes import pod as pod_causes
 from kubectl_dra.explain.model import Cause, Evidence
@@ -49,26 +50,29 @@ def about_claim(claim: ResourceClaim, snapshot: Snapshot) -> Question:
     causes: list[Cause] = []
     if claim.metadata.deletion_timestamp:
         causes.append(_deleting(claim))
+    if (claim.metadata.namespace, claim.metadata.name) not in snapshot.claims:
+        causes.extend(admission.refusals([claim], snapshot))
     return Question(
         kind="claim",
         namespace=claim.metadata.namespace,
         name=claim.metadata.name,
         pod=None,
         claims=(PodClaimState(entry=claim.metadata.name, claim=claim, causes=tuple(causes)),),
+        exists=bool(claim.metadata.uid),
     )
 
 
 def about_pod(pod: Pod, snapshot: Snapshot, *, exists: bool) -> Question:
     """The question about a pod. A pod that does not exist yet gets its template claims hypothetically."""
-    states = [_resolve(pod, entry, snapshot, exists=exists) for entry in pod.claims]
-    states = [state for state in states if state is not None]
+    resolved = (_resolve(pod, entry, snapshot, exists=exists) for entry in pod.claims)
+    states = [state for state in resolved if state is not None]
     return Question(
         kind="pod",
         namespace=pod.metadata.namespace,
         name=pod.metadata.name or pod.metadata.generate_name,
         pod=pod,
-        claims=tuple(state for state in states if state is not None),
-        causes=tuple(_pod_causes(pod, [state for state in states if state is not None])),
+        claims=tuple(states),
+        causes=tuple(_pod_causes(pod, states, snapshot, exists=exists)),
         exists=exists,
     )
 
@@ -146,14 +150,7 @@ def _resolve_template(pod: Pod, entry: PodClaim, snapshot: Snapshot, *, exists: 
 def _not_created(pod: Pod, entry: PodClaim, snapshot: Snapshot) -> list[Cause]:
     for event in snapshot.events_about("Pod", pod.metadata.namespace, pod.metadata.name):
         if event.reason == CREATION_FAILED:
-            return [
-                Cause(
-                    pod_causes.CREATION_DENIED,
-                    f'the claim for entry "{entry.name}" cannot be created: {event.message}',
-                    (Evidence(f"Event on Pod {pod.key}", event.reason, event.message),),
-                    pod_causes.CREATION_DENIED.fix,
-                )
-            ]
+            return [admission.denied(pod, entry.name, event)]
     return [
         Cause(
             pod_causes.NOT_CREATED,
@@ -230,10 +227,18 @@ def _deleting(claim: ResourceClaim) -> Cause:
     )
 
 
-def _pod_causes(pod: Pod, states: Sequence[PodClaimState]) -> list[Cause]:
-    causes: list[Cause] = []
+def _refused(states: Sequence[PodClaimState], snapshot: Snapshot) -> list[Cause]:
+    """What stands against creating the claims that templates would make, unless an event says so already."""
+    known = [cause.kind for state in states for cause in state.causes]
+    claims = [state.claim for state in states if state.claim is not None and state.hypothetical]
+    return [cause for cause in admission.refusals(claims, snapshot) if cause.kind not in known]
+
+
+def _pod_causes(pod: Pod, states: Sequence[PodClaimState], snapshot: Snapshot, *, exists: bool) -> list[Cause]:
+    claims = [state.claim for state in states if state.claim is not None]
+    causes = list(after.evicted(pod, claims, snapshot))
     target = f"Pod {pod.key}"
-    if pod.finished:
+    if pod.finished and not causes:
         causes.append(
             Cause(
                 pod_causes.FINISHED,
@@ -252,7 +257,13 @@ def _pod_causes(pod: Pod, states: Sequence[PodClaimState]) -> list[Cause]:
                 pod_causes.SCHEDULING_GATED.fix,
             )
         )
-    if pod.node_name:
+    if not pod.node_name and not pod.finished:
+        causes.extend(unscheduled.waiting_for_group(pod, snapshot))
+        causes.extend(after.full(pod, claims))
+        causes.extend(_refused(states, snapshot))
+        if exists and not causes and not any(state.causes for state in states):
+            causes.extend(unscheduled.ignored(pod, snapshot))
+    if pod.node_name and not pod.finished:
         unallocated = [
             state.claim.key
             for state in states

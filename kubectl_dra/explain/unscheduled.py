@@ -13,7 +13,7 @@ from kubectl_dra.explain.model import Cause, Evidence
 from kubectl_dra.explain.phrases import amount
 
 DEFAULT_SCHEDULER = "default-scheduler"
-_WAITS_FOR_GROUP = re.compile(r"\bgang\b|\bpod'?s?'?s? group\b|\bminCount\b")
+_WAITS_FOR_GROUP = re.compile(r"\bgang\b|\bpod group\b")
 
 
 def ignored(pod: Pod, snapshot: Snapshot) -> Iterator[Cause]:

@@ -8,7 +8,9 @@ from kubectl_dra.allocation.attempt import Attempt
 from kubectl_dra.allocation.attempt import Verdict as Outcome
 from kubectl_dra.cluster.snapshot import ABSENT
 from kubectl_dra.explain.case import Case
-from kubectl_dra.explain.model import Verdict
+from kubectl_dra.explain.causes import devices
+from kubectl_dra.explain.model import Cause, Evidence, Verdict
+from kubectl_dra.explain.whatif import WhatIf
 from kubectl_dra.explain.words import gap
 
 
@@ -16,7 +18,12 @@ def reasons(case: Case, verdict: Verdict, attempts: Mapping[str, Attempt]) -> li
     """Why the verdict about unallocated claims is undetermined; empty where it stands."""
     if not case.unallocated:
         return []
-    return [*_not_seen(case, verdict), *_too_long(verdict, attempts), *_unmodelled(case)]
+    return [*not_seen(case, verdict), *_too_long(verdict, attempts), *_unmodelled(case)]
+
+
+def not_seen(case: Case, verdict: Verdict) -> list[str]:
+    """What decides and was not seen: causes found without it mean nothing."""
+    return list(_not_seen(case, verdict))
 
 
 def _not_seen(case: Case, verdict: Verdict) -> Iterator[str]:
@@ -34,6 +41,9 @@ def _not_seen(case: Case, verdict: Verdict) -> Iterator[str]:
 
 
 def _too_long(verdict: Verdict, attempts: Mapping[str, Attempt]) -> Iterator[str]:
+    fitting = [attempt for attempt in attempts.values() if attempt.verdict is Outcome.ALLOCATED]
+    if verdict is Verdict.ALLOCATABLE and fitting and all(attempt.would_time_out for attempt in fitting):
+        yield f"the claims fit, but the scheduler would probably time out before it finds out ({fitting[0].node})"
     if verdict is not Verdict.UNDETERMINED:
         return
     for attempt in attempts.values():
@@ -43,6 +53,35 @@ def _too_long(verdict: Verdict, attempts: Mapping[str, Attempt]) -> Iterator[str
                 "gives up after 10 s per node, would probably time out as well"
             )
             return
+
+
+def too_slow(attempts: Mapping[str, Attempt], whatif: WhatIf) -> list[Cause]:
+    """The cause of a search that does not end in time, with the constraint without which it does."""
+    slow = [
+        attempt for attempt in attempts.values() if attempt.verdict is Outcome.UNDETERMINED or attempt.would_time_out
+    ]
+    if not slow:
+        return []
+    kind = devices.SLOW
+    fix, proved = kind.fix, ""
+    for claim, constraint in whatif.constraints():
+        proof = whatif.without_constraint(claim, constraint)
+        if proof is not None:
+            fix, proved = f"Drop or loosen the constraint {constraint}, or narrow the selectors.", str(proof)
+            break
+    first = slow[0]
+    steps = "more combinations than can be tried device by device in 10 s"
+    if first.verdict is Outcome.UNDETERMINED:
+        steps = f"stopped after {first.steps:,} steps without an answer"
+    return [
+        Cause(
+            kind,
+            f"there are too many combinations of devices on node {first.node} to try them all",
+            (Evidence(f"node {first.node}", "search", steps),),
+            fix,
+            proved,
+        )
+    ]
 
 
 def _unmodelled(case: Case) -> Iterator[str]:

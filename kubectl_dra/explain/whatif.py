@@ -6,13 +6,14 @@ from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from kubectl_dra.allocation.attempt import Attempt, Cycle, Verdict
-from kubectl_dra.allocation.features import Quirks
+from kubectl_dra.allocation.features import Features, Quirks
 from kubectl_dra.allocation.search import Budget
 from kubectl_dra.allocation.state import allocated_state
 from kubectl_dra.api.claims import Constraint, DeviceRequest, ResourceClaim
 from kubectl_dra.api.nodes import Node
 from kubectl_dra.api.slices import DeviceID
 from kubectl_dra.api.taints import DeviceToleration
+from kubectl_dra.explain.refusals import Refusals
 
 MAX_NODES = 200
 STEPS = 200_000
@@ -73,12 +74,30 @@ class WhatIf:
         }
         return self._prove(replace(self._fresh(self._cycle), classes=classes), claims)
 
+    def constraints(self) -> Iterator[tuple[int, Constraint]]:
+        """The constraints of all claims, each with the index of its claim."""
+        for index, claim in enumerate(self._claims):
+            for constraint in claim.constraints:
+                yield index, constraint
+
     def without_constraint(self, claim: int, constraint: Constraint) -> Proof | None:
         """The proof that the claims fit when a constraint is dropped."""
         claims = list(self._claims)
         kept = tuple(entry for entry in claims[claim].constraints if entry is not constraint)
         claims[claim] = replace(claims[claim], constraints=kept)
         return self.with_claims(claims)
+
+    def with_constraint(self, claim: int, old: Constraint, new: Constraint) -> Proof | None:
+        """The proof that the claims fit when a constraint is replaced."""
+        claims = list(self._claims)
+        changed = tuple(new if entry is old else entry for entry in claims[claim].constraints)
+        claims[claim] = replace(claims[claim], constraints=changed)
+        return self.with_claims(claims)
+
+    def with_features(self, features: Features) -> Proof | None:
+        """The proof that the claims fit under an allocator with other features."""
+        state = allocated_state(self._all_claims, features)
+        return self._prove(replace(self._fresh(self._cycle), features=features, state=state), self._claims)
 
     def without_request(self, claim: int, request: int) -> Proof | None:
         """The proof that the claims fit when one whole request is left out."""
@@ -102,6 +121,14 @@ class WhatIf:
     def with_quirks(self, quirks: Quirks) -> Proof | None:
         """The proof that the claims fit under an allocator with other defects."""
         return self._prove(replace(self._fresh(self._cycle), quirks=quirks), self._claims)
+
+    def refusals(self) -> Refusals:
+        """What the search refuses on the nodes because of devices that it picked before."""
+        seen = Refusals()
+        cycle = self._fresh(self._cycle)
+        for node in self._nodes:
+            cycle.attempt(node, self._claims, budget=Budget(max_steps=STEPS // 10), observer=seen)
+        return seen
 
     def _prove(
         self, cycle: Cycle, claims: Sequence[ResourceClaim], nodes: Sequence[Node] | None = None

@@ -8,7 +8,7 @@ from kubectl_dra.allocation.attempt import Attempt
 from kubectl_dra.allocation.attempt import Verdict as Outcome
 from kubectl_dra.cluster.snapshot import ABSENT, NOT_SERVED, Gap, Snapshot
 from kubectl_dra.explain.causes import claim as claim_causes
-from kubectl_dra.explain.causes import devices, pod, pools, request
+from kubectl_dra.explain.causes import devices, node, pod, pools, request
 from kubectl_dra.explain.model import Cause, SchedulerWord, Verdict
 from kubectl_dra.explain.phrases import amount, some
 from kubectl_dra.explain.question import Question
@@ -34,9 +34,12 @@ def answer(
     if verdict is Verdict.UNDETERMINED:
         return f"{subject}: undetermined: {undetermined[0] if undetermined else 'the search did not end in time'}."
     if verdict is Verdict.ALLOCATED:
-        return _allocated(subject, question)
+        return _allocated(subject, question, causes)
     if verdict is Verdict.ALLOCATABLE:
         nodes = [name for name, attempt in attempts.items() if attempt.verdict is Outcome.ALLOCATED]
+        if question.kind == "claim":
+            unused = f", but it is pending: {causes[0].summary}" if causes else ""
+            return f"{subject} can be allocated: it fits on {amount(len(nodes), 'node')} ({some(nodes)}){unused}."
         if not question.claims:
             return f"{subject} uses no resource claims: devices do not keep it pending."
         if not nodes:
@@ -47,7 +50,7 @@ def answer(
     return f"{subject} {verb}: {causes[0].summary if causes else 'no reason found'}{more}."
 
 
-def _allocated(subject: str, question: Question) -> str:
+def _allocated(subject: str, question: Question, causes: Sequence[Cause]) -> str:
     held = [
         str(result.device)
         for state in question.claims
@@ -55,7 +58,8 @@ def _allocated(subject: str, question: Question) -> str:
         for result in state.claim.allocation.results
     ]
     where = f" on node {question.pod.node_name}" if question.pod is not None and question.pod.node_name else ""
-    return f"{subject} is allocated{where}: {some(held) or 'no devices needed'}."
+    problem = f"; but {causes[0].summary}" if causes else ""
+    return f"{subject} is allocated{where}: {some(held) or 'no devices needed'}{problem}."
 
 
 def scheduler_words(question: Question, snapshot: Snapshot) -> Iterator[SchedulerWord]:
@@ -105,7 +109,9 @@ def next_command(question: Question, verdict: Verdict, causes: Sequence[Cause], 
     if not causes:
         return ""
     kind = causes[0].kind
-    if kind in pod.KINDS or kind in claim_causes.KINDS:
+    if kind in node.KINDS and question.pod is not None and question.pod.node_name:
+        return f"kubectl get pods -A --field-selector spec.nodeName={question.pod.node_name}"
+    if kind in pod.KINDS or kind in claim_causes.KINDS or kind in node.KINDS:
         return describe if exists and question.kind == "pod" else ""
     if kind is request.CLASS_MISSING:
         return "kubectl get deviceclasses"

@@ -38,7 +38,7 @@ TWICE = CauseKind(
 TOO_MANY_CONSUMERS = CauseKind(
     code="claim-consumers-exhausted",
     title="The claim has 256 consumers already",
-    why="status.reservedFor holds at most 256 entries.",
+    why="A claim lists its consumers in status.reservedFor, which holds at most 256 entries.",
     fix="Use more claims.",
     seen_as="status.reservedFor: Too many: 257: must have at most 256 items",
 )

@@ -99,8 +99,8 @@ CAPACITY_POLICY = CauseKind(
 CONSTRAINT = CauseKind(
     code="constraint-unsatisfiable",
     title="A constraint between the devices cannot be met",
-    why="matchAttribute wants one value on all devices, distinctAttribute different ones; a device without the "
-    "attribute never fits.",
+    why="With matchAttribute a claim wants one value on all devices, with distinctAttribute different ones; a device "
+    "without the attribute never fits.",
     fix="Drop or widen the constraint, ask for fewer devices, or use nodes with other devices.",
     seen_as="cannot allocate all claims; with allocationMode All: … a claim constraint would not be satisfied",
 )

@@ -91,7 +91,7 @@ SCHEDULING_GATED = CauseKind(
 OTHER_SCHEDULER = CauseKind(
     code="other-scheduler",
     title="The pod asks for another scheduler",
-    why="spec.schedulerName names a scheduler other than the default one. If it does not run, or does not "
+    why="The pod names in spec.schedulerName a scheduler other than the default one. If it does not run, or does not "
     "support claims, nothing happens.",
     fix="Correct spec.schedulerName, or look at that scheduler; results here assume the default allocator.",
     seen_as="nothing from the default scheduler",

@@ -33,7 +33,6 @@ class Answer:
         """The diagnosis, which is as the schema says."""
         assert self.out, f"exit code {self.code}, no output; stderr: {self.err}"
         report: Json = json.loads(self.out)
-        [cause.pop("weight", None) for cause in report["causes"]]  # TEMPORARY
         error = jsonschema.exceptions.best_match(_validator().iter_errors(report))
         assert error is None, f"{error.json_path}: {error.message}"
         assert report["exitCode"] == self.code

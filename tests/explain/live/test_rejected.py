@@ -50,7 +50,7 @@ MISFITS = {
     "tainted otherwise than tolerated": Misfit(
         [device("gpu-0", **taint("bad", "NoExecute"))],
         [request("CLASS", tolerations=[{"key": "bad", "operator": "Exists", "effect": "NoSchedule"}])],
-        "devices-tainted",
+        "toleration-does-not-match",
     ),
     "one of all tainted": Misfit(
         [device("gpu-0"), device("gpu-1", **taint("bad"))],
@@ -66,7 +66,7 @@ MISFITS = {
         NUMA[:3], [request("CLASS", count=2)], "constraint-unsatisfiable", [{"matchAttribute": "DRIVER/numa"}]
     ),
     "value absent": Misfit(
-        PLAIN, [request("CLASS", count=2)], "constraint-unsatisfiable", [{"matchAttribute": "DRIVER/numa"}]
+        PLAIN, [request("CLASS", count=2)], "constraint-attribute-missing", [{"matchAttribute": "DRIVER/numa"}]
     ),
     "one value only": Misfit(
         MODELS[::2],
