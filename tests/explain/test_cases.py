@@ -1,0 +1,176 @@
+"""Case files: small clusters, a question, and what ``kubectl dra explain`` has to say. See cases/README.md.
+
+Every case runs the command itself with -o json; one that expects a text runs it a second time, as text.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import redirect_stderr, redirect_stdout
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+import yaml
+
+from kubectl_dra.cli.main import run as command
+from kubectl_dra.cluster.snapshot import KINDS
+from kubectl_dra.explain.causes.catalogue import ALL
+
+FOLDER = Path(__file__).parent / "cases"
+THREADS = FOLDER / "threads"
+CODES = {kind.code for kind in ALL}
+VERSIONS = {"resource.k8s.io/v1": ("ResourceSlice", "DeviceClass", "ResourceClaim", "ResourceClaimTemplate")}
+API_VERSION = {kind: version for version, kinds in VERSIONS.items() for kind in kinds}
+API_VERSION |= {"DeviceTaintRule": "resource.k8s.io/v1beta2"}
+FILE_KEYS = {"about", "cluster", "cases"}
+CASE_KEYS = {"name", "cluster", "without", "unseen", "explain", "manifest", "flags", "expect"}
+EXPECT_KEYS = {"exit", "verdict", "causes", "answer", "evidence", "fix", "proof", "notes", "text", "never"}
+
+JSON = dict[str, Any]
+
+
+class Case(NamedTuple):
+    """One case of a file, with the objects of the file's clusters and its own."""
+
+    file: str
+    name: str
+    objects: list[JSON]
+    raw: JSON
+
+
+def _load(path: Path) -> Any:
+    return yaml.load(path.read_text(encoding="utf-8"), Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+
+
+def _objects(entries: Sequence[Any]) -> Iterator[JSON]:
+    """The objects of a ``cluster`` list: an entry that is text names a file of clusters/."""
+    for entry in entries:
+        if isinstance(entry, str):
+            yield from _objects(_load(FOLDER / "clusters" / f"{entry}.yaml"))
+        else:
+            yield {"apiVersion": API_VERSION.get(entry["kind"], "v1"), **entry}
+
+
+def _key(entry: Mapping[str, Any]) -> str:
+    meta = entry["metadata"]
+    space = f"{meta['namespace']}/" if "namespace" in meta else ""
+    return f"{entry['kind']}/{space}{meta['name']}"
+
+
+def _cases(path: Path) -> Iterator[Case]:
+    raw = _load(path)
+    assert raw.keys() <= FILE_KEYS, f"{path.name}: unknown {raw.keys() - FILE_KEYS}"
+    for case in raw["cases"]:
+        assert case.keys() <= CASE_KEYS, f"{path.name}: unknown {case.keys() - CASE_KEYS}"
+        assert case["expect"].keys() <= EXPECT_KEYS, f"{path.name}: unknown {case['expect'].keys() - EXPECT_KEYS}"
+        kept = {_key(entry): entry for entry in _objects([*raw.get("cluster", ()), *case.get("cluster", ())])}
+        for name in case.get("without", ()):
+            del kept[name]
+        yield Case(path.stem, case["name"], list(kept.values()), case)
+
+
+FILES = sorted(FOLDER.glob("*.yaml")) + sorted(THREADS.glob("*.yaml"))
+CASES = [case for path in FILES for case in _cases(path)]
+
+
+def _run(case: Case, folder: Path, output: str) -> tuple[int, str]:
+    """The command on the case: exit code and output. What is not in ``unseen`` was listed completely."""
+    unseen = case.raw.get("unseen", ())
+    lists = [
+        {
+            "apiVersion": API_VERSION.get(kind, "v1"),
+            "kind": f"{kind}List",
+            "items": [entry for entry in case.objects if entry["kind"] == kind],
+        }
+        for kind in KINDS
+        if kind not in unseen
+    ]
+    snapshot = folder / "cluster.yaml"
+    snapshot.write_text("\n---\n".join(json.dumps(entry) for entry in lists))
+    words = ["explain", "--snapshot", str(snapshot), "-o", output, *case.raw.get("flags", ())]
+    if "explain" in case.raw:
+        words.append(case.raw["explain"])
+    if "manifest" in case.raw:
+        manifest = folder / "manifest.yaml"
+        manifest.write_text("\n---\n".join(json.dumps(entry) for entry in _objects(case.raw["manifest"])))
+        words += ["-f", str(manifest)]
+    out, errors = io.StringIO(), io.StringIO()
+    with redirect_stdout(out), redirect_stderr(errors):
+        code = command(words)
+    assert errors.getvalue() == ""
+    return code, out.getvalue()
+
+
+@pytest.mark.parametrize("case", CASES, ids=[f"{case.file}: {case.name}" for case in CASES])
+def test_case(case: Case, tmp_path: Path) -> None:
+    expect = case.raw["expect"]
+    code, output = _run(case, tmp_path, "json")
+    found = json.loads(output)
+    causes = found["causes"]
+    print(output)
+    assert [cause["kind"]["code"] for cause in causes] == expect.get("causes", [])
+    assert found["verdict"] == expect["verdict"]
+    assert code == {"allocated": 0, "allocatable": 0, "not-allocatable": 1, "undetermined": 3}[expect["verdict"]]
+    _holds(found["answer"], expect.get("answer"))
+    facts = [entry for cause in causes for entry in cause["evidence"]]
+    evidence = [f"{entry['object']} · {entry['field']}: {entry['value']}" for entry in facts]
+    _holds("\n".join(evidence), expect.get("evidence"))
+    _holds("\n".join(cause.get("fix", "") for cause in causes), expect.get("fix"))
+    _holds("\n".join(cause.get("proved", "") for cause in causes), expect.get("proof"))
+    if expect.get("proof") == []:
+        assert not any(cause.get("proved") for cause in causes)
+    _holds("\n".join(found["notes"]), expect.get("notes"))
+    for words in _texts(expect.get("never")):
+        assert words not in output
+    if "text" not in expect:
+        return
+    shown_code, shown = _run(case, tmp_path, "text")
+    assert shown_code == code
+    flat = " ".join(shown.split())
+    for cause in causes:
+        assert cause["kind"]["code"] in flat
+    for words in _texts(expect.get("text")):
+        assert words in flat
+
+
+def _texts(expected: Any) -> list[str]:
+    return [expected] if isinstance(expected, str) else list(expected or ())
+
+
+def _holds(text: str, expected: Any) -> None:
+    for words in _texts(expected):
+        assert words in text
+
+
+def test_names_are_unique() -> None:
+    names = [(case.file, case.name) for case in CASES]
+    assert len(names) == len(set(names))
+
+
+def test_every_cause_has_a_case_file_that_reproduces_it() -> None:
+    """A file is called after the code, and its first case has that cause."""
+    files = {path.stem: path for path in FOLDER.glob("*.yaml")}
+    assert files.keys() == CODES
+    for code, path in files.items():
+        first = next(_cases(path))
+        assert code in first.raw["expect"]["causes"], path.name
+
+
+def test_cases_name_known_causes() -> None:
+    for case in CASES:
+        assert set(case.raw["expect"].get("causes", ())) <= CODES, case
+
+
+def test_threads_are_named_after_what_people_asked() -> None:
+    paths = sorted(THREADS.glob("*.yaml"))
+    assert len(paths) >= 25
+    for path in paths:
+        assert re.fullmatch(r"[A-Za-z0-9.-]+-\d+", path.stem), path.name
+        about = _load(path)["about"]
+        assert about.startswith("https://github.com/"), path.name
+        assert re.search(r"/(issues|pull)/\d+", about.split()[0]), path.name
+        assert about.split()[0].rstrip("/").rsplit("/", 1)[1] == path.stem.rsplit("-", 1)[1], path.name

@@ -1,0 +1,51 @@
+"""The catalogue of causes: codes that are good names, texts that say something, pages that are not stale."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from kubectl_dra.explain.causes.catalogue import ALL, FAMILIES
+from kubectl_dra.explain.model import CauseKind
+from kubectl_dra.explain.reference import pages, write
+
+DOCS = Path(__file__).resolve().parents[2] / "docs" / "causes"
+
+each = pytest.mark.parametrize("kind", ALL, ids=[kind.code for kind in ALL])
+
+
+@each
+def test_code_is_a_name_in_lower_case(kind: CauseKind) -> None:
+    assert re.fullmatch(r"[a-z]+(-[a-z]+)*", kind.code)
+    assert len(kind.code) <= 40
+
+
+@each
+def test_texts_are_sentences(kind: CauseKind) -> None:
+    assert not kind.title.endswith(".")
+    for text in (kind.why, kind.fix):
+        assert text.endswith("."), text
+        assert text[0].isupper(), text
+    assert kind.seen_as
+
+
+def test_codes_and_titles_are_unique() -> None:
+    assert len({kind.code for kind in ALL}) == len(ALL)
+    assert len({kind.title for kind in ALL}) == len(ALL)
+
+
+def test_every_family_has_causes() -> None:
+    assert all(kinds for _, kinds in FAMILIES)
+
+
+def test_pages_in_docs_are_those_of_the_catalogue() -> None:
+    """``make docs`` writes them; a change of a cause belongs into the same commit as its page."""
+    assert {path.name: path.read_text() for path in DOCS.glob("*.md")} == dict(pages())
+
+
+def test_writing_pages_removes_those_of_causes_that_are_gone(tmp_path: Path) -> None:
+    (tmp_path / "old-cause.md").write_text("# gone\n")
+    write(tmp_path)
+    assert {path.name for path in tmp_path.iterdir()} == {name for name, _ in pages()}

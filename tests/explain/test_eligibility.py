@@ -1,0 +1,131 @@
+"""Which nodes may run a pod: cordons, node taints, nodeSelector and required node affinity."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import yaml
+
+from kubectl_dra.api.nodes import Node
+from kubectl_dra.api.pods import Pod
+from kubectl_dra.explain.eligibility import rejection, rejections, toleration_of, unmodelled
+
+JSON = dict[str, Any]
+
+
+def pod(**spec: Any) -> Pod:
+    return Pod.from_json({"metadata": {"name": "p", "namespace": "n"}, "spec": spec})
+
+
+def node(*taints: str, labels: JSON | None = None, unschedulable: bool = False) -> Node:
+    parsed = []
+    for text in taints:
+        key_value, effect = text.rsplit(":", 1)
+        key, _, value = key_value.partition("=")
+        parsed.append({"key": key, "value": value, "effect": effect})
+    spec = {"taints": parsed, "unschedulable": unschedulable}
+    return Node.from_json({"metadata": {"name": "n1", "labels": labels or {}}, "spec": spec})
+
+
+def affinity(*terms: JSON, preferred: bool = False) -> JSON:
+    if preferred:
+        rule = {"preferredDuringSchedulingIgnoredDuringExecution": [{"weight": 1, "preference": terms[0]}]}
+        return {"nodeAffinity": rule}
+    return {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": list(terms)}}}
+
+
+ZONE_A: JSON = {"matchExpressions": [{"key": "zone", "operator": "In", "values": ["a"]}]}
+ZONE_B: JSON = {"matchExpressions": [{"key": "zone", "operator": "In", "values": ["b"]}]}
+
+
+def test_a_plain_pod_on_a_plain_node() -> None:
+    assert rejection(pod(), node()) == ""
+
+
+@pytest.mark.parametrize(
+    ("taint", "toleration", "tolerated"),
+    [
+        ("k=v:NoSchedule", {"key": "k", "operator": "Equal", "value": "v", "effect": "NoSchedule"}, True),
+        ("k=v:NoSchedule", {"key": "k", "value": "v"}, True),
+        ("k=v:NoSchedule", {"key": "k", "value": "w"}, False),
+        ("k=v:NoSchedule", {"key": "k", "operator": "Exists"}, True),
+        ("k=v:NoSchedule", {"key": "other", "operator": "Exists"}, False),
+        ("k=v:NoSchedule", {"operator": "Exists"}, True),
+        ("k:NoSchedule", {"key": "k"}, True),
+        ("k=v:NoExecute", {"key": "k", "operator": "Exists", "effect": "NoSchedule"}, False),
+        ("k=v:NoExecute", {"key": "k", "operator": "Exists", "effect": "NoExecute"}, True),
+        ("k=v:NoExecute", {"key": "k", "operator": "Exists"}, True),
+    ],
+)
+def test_taints_and_tolerations(taint: str, toleration: JSON, tolerated: bool) -> None:
+    expected = "" if tolerated else f"untolerated node taint {taint}"
+    assert rejection(pod(tolerations=[toleration]), node(taint)) == expected
+
+
+def test_a_preference_not_to_schedule_does_not_reject() -> None:
+    assert rejection(pod(), node("k=v:PreferNoSchedule")) == ""
+
+
+@pytest.mark.parametrize("taint", ["k=v:NoSchedule", "k:NoExecute", "gpu=yes:NoSchedule"])
+def test_the_toleration_offered_for_a_taint_tolerates_it(taint: str) -> None:
+    offered = yaml.safe_load(toleration_of(rejection(pod(), node(taint))))
+    assert rejection(pod(tolerations=offered), node(taint)) == ""
+
+
+def test_cordoned() -> None:
+    cordoned = node(unschedulable=True)
+    assert rejection(pod(), cordoned) == "node is cordoned (spec.unschedulable)"
+    tolerating = pod(tolerations=[{"key": "node.kubernetes.io/unschedulable", "operator": "Exists"}])
+    assert rejection(tolerating, cordoned) == ""
+
+
+def test_node_selector() -> None:
+    picky = pod(nodeSelector={"zone": "a"})
+    assert rejection(picky, node(labels={"zone": "a"})) == ""
+    assert rejection(picky, node(labels={"zone": "b"})) == "nodeSelector zone=a does not match"
+    assert rejection(picky, node()) == "nodeSelector zone=a does not match"
+
+
+def test_required_affinity() -> None:
+    in_b = node(labels={"zone": "b"})
+    assert rejection(pod(affinity=affinity(ZONE_A)), in_b) == "node affinity requires zone In (a)"
+    assert rejection(pod(affinity=affinity(ZONE_A, ZONE_B)), in_b) == "", "one term is enough"
+    assert rejection(pod(affinity=affinity(ZONE_A, preferred=True)), in_b) == "", "a preference rejects nothing"
+
+
+def test_affinity_to_a_node_by_name() -> None:
+    field = {"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["n2"]}]}
+    assert rejection(pod(affinity=affinity(field)), node()) == "node affinity requires node n2"
+
+
+def test_affinity_that_cannot_be_parsed() -> None:
+    broken = {"matchExpressions": [{"key": "zone", "operator": "Near", "values": ["a"]}]}
+    assert rejection(pod(affinity=affinity(broken)), node()).startswith("node affinity cannot be parsed: ")
+
+
+def test_all_reasons_in_the_schedulers_order() -> None:
+    found = list(rejections(pod(nodeSelector={"zone": "a"}), node("k=v:NoSchedule", unschedulable=True)))
+    assert found == [
+        "node is cordoned (spec.unschedulable)",
+        "untolerated node taint k=v:NoSchedule",
+        "nodeSelector zone=a does not match",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("spec", "names"),
+    [
+        ({}, ()),
+        ({"affinity": {"podAffinity": {"x": 1}}}, ("pod affinity",)),
+        ({"affinity": {"podAntiAffinity": {"x": 1}}}, ("pod anti-affinity",)),
+        ({"topologySpreadConstraints": [{"maxSkew": 1}]}, ("topology spread",)),
+        ({"containers": [{"name": "c", "ports": [{"containerPort": 80}]}]}, ()),
+        ({"containers": [{"name": "c", "ports": [{"hostPort": 80}]}]}, ("host ports",)),
+        ({"volumes": [{"name": "v", "emptyDir": {}}]}, ()),
+        ({"volumes": [{"name": "v", "persistentVolumeClaim": {"claimName": "c"}}]}, ("volumes",)),
+        ({"volumes": [{"name": "v", "ephemeral": {}}]}, ("volumes",)),
+    ],
+)
+def test_rules_that_are_not_looked_at_are_named(spec: JSON, names: tuple[str, ...]) -> None:
+    assert unmodelled(pod(**spec)) == names
