@@ -100,6 +100,8 @@ def make_cycle(snapshot: Snapshot, settings: Settings, notes: list[str]) -> Cycl
                 "them (and may crash), so they are left out here"
             )
         else:
+            if not features.taint_rules:
+                notes.append("DeviceTaintRules exist, so their feature gate (DRADeviceTaintRules) is taken to be on")
             slices = apply_rules(slices, snapshot.taint_rules)
     return Cycle(
         index=SliceIndex(slices),

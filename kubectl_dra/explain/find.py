@@ -31,46 +31,59 @@ class Finder:
         self._view = view
         self._claims = claims
         self._whatif = whatif
+        self._holders = holders
         self._requests = RequestCauses(view, whatif, holders)
 
     def causes(self, funnels: Sequence[Located]) -> list[Cause]:
         """The causes: of each request that fails by itself, else of the combination; proved ones first."""
-        found: list[Cause] = []
-        for group in _by_request(funnels):
-            if all(entry.funnel.blocking_stage() is not None for entry in group):
-                found.extend(self._of_request(group))
-        if not found:
+        groups = [
+            group for group in _by_request(funnels) if all(entry.funnel.blocking_stage() is not None for entry in group)
+        ]
+        if not groups:
             return self._of_combination(funnels)
+        found = self._of_several(groups) if len(groups) > 1 else self._of_request(groups[0], self._requests)
         return sorted(found, key=lambda cause: not cause.proved)
 
-    def _of_request(self, group: Sequence[Located]) -> list[Cause]:
+    def _of_several(self, groups: Sequence[Sequence[Located]]) -> list[Cause]:
+        """The causes of several requests: each proved with the unsolved others set aside, the last with all changes."""
+        found: list[Cause] = []
+        world = self._whatif
+        unsolved = [(group[0].claim_index, group[0].request_index) for group in groups]
+        for group in groups:
+            place = (group[0].claim_index, group[0].request_index)
+            aside = [other for other in unsolved if other != place]
+            causes = self._of_request(group, RequestCauses(self._view, world.setting_aside(aside), self._holders))
+            remedy = causes[0].remedy
+            if callable(remedy):
+                world = remedy(world)
+                unsolved.remove(place)
+            how = "other requests left aside" if aside else "with the fixes of the other requests made as well"
+            found.extend(_with_proof(cause, f"{cause.proved} ({how})") for cause in causes)
+        return found
+
+    def _of_request(self, group: Sequence[Located], requests: RequestCauses) -> list[Cause]:
         """The causes of the alternative that gets furthest; of several, the one with the smallest change."""
         reach = max(_reach(entry) for entry in group)
-        candidates = [self._of_alternative(entry, group) for entry in group if _reach(entry) == reach]
+        candidates = [self._of_alternative(entry, group, requests) for entry in group if _reach(entry) == reach]
         return min(candidates, key=lambda causes: (not causes[0].proved, causes[0].weight))
 
-    def _of_alternative(self, furthest: Located, group: Sequence[Located]) -> list[Cause]:
+    def _of_alternative(self, furthest: Located, group: Sequence[Located], requests: RequestCauses) -> list[Cause]:
         """One cause per stage that blocks nodes close to success, then a selector term that alone stands apart."""
         blocked = self._blocked(furthest)
         close = [
             entry
             for entry in blocked
-            if entry.stage.name in _CLOSE
-            or (entry.stage.name == "pool" and self._requests.matching_in_unusable_pools(entry))
+            if entry.stage.name in _CLOSE or (entry.stage.name == "pool" and requests.matching_in_unusable_pools(entry))
         ]
-        causes = [self._requests.cause(entry) for entry in close or blocked[:1]]
+        causes = [requests.cause(entry) for entry in close or blocked[:1]]
         if close:
-            apart = [self._requests.cause(entry) for entry in blocked if entry.stage.name == "request-selector"]
+            apart = [requests.cause(entry) for entry in blocked if entry.stage.name == "request-selector"]
             causes.extend(cause for cause in apart[:1] if cause.proved)
         if len(group) > 1:
             others = join(entry.funnel.name for entry in group if entry is not furthest)
             text = f"none of the {len(group)} alternatives fits; this one gets furthest (others: {others})"
-            causes = [
-                replace(
-                    cause, evidence=(*cause.evidence, Evidence(f"claim {furthest.claim.key}", "firstAvailable", text))
-                )
-                for cause in causes
-            ]
+            evidence = Evidence(f"claim {furthest.claim.key}", "firstAvailable", text)
+            causes = [replace(cause, evidence=(*cause.evidence, evidence)) for cause in causes]
         return causes
 
     def _blocked(self, located: Located) -> list[Blocked]:
@@ -325,3 +338,7 @@ def _by_request(funnels: Sequence[Located]) -> list[list[Located]]:
 def _reach(located: Located) -> int:
     stage = located.funnel.blocking_stage()
     return len(located.funnel.stages) if stage is None else located.funnel.stages.index(stage)
+
+
+def _with_proof(cause: Cause, proved: str) -> Cause:
+    return replace(cause, proved=proved) if cause.proved else cause

@@ -345,7 +345,7 @@ class _Listing:
 
 ANY_NODE: Final = "(any node)"
 _NOTHING: Mapping[str, Quantity] = {}
-_MATTERS: Final = ("ResourceClaim", "DeviceClass", "DeviceTaintRule", "Node")
+_MATTERS: Final = ("ResourceSlice", "ResourceClaim", "DeviceClass", "DeviceTaintRule", "Node")
 
 
 def taint_owner(taint: DeviceTaint) -> str:

@@ -51,7 +51,8 @@ class Cause:
     """A cause found: its kind, one sentence, facts, and the change that ends it here.
 
     ``proved`` says what the allocation gave when it was run again with the change; empty where it was not.
-    ``weight`` orders causes: how large the change is, in devices that somebody else has to give up.
+    ``weight`` orders causes: how large the change is, in devices that somebody else has to give up. ``remedy``
+    makes the proved change in a WhatIf, so that several can be proved together.
     """
 
     kind: CauseKind
@@ -62,6 +63,7 @@ class Cause:
     claim: str = ""
     request: str = ""
     weight: int = 0
+    remedy: object = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)

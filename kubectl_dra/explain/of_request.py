@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 from kubectl_dra.allocation.capacity import NOTHING, CapacityShortage, amount_taken, shortage
 from kubectl_dra.allocation.pools import Pool
@@ -88,7 +89,10 @@ class RequestCauses:
         maker = makers.get(blocked.stage.name, self._published)
         if blocked.left and not blocked.lost:
             maker = self._too_few
+        self._whatif.remedy = None
         cause = maker(blocked)
+        if cause.proved:
+            cause = replace(cause, remedy=self._whatif.remedy)
         return replace(cause, claim=blocked.located.claim.key, request=blocked.located.funnel.name)
 
     def matching_in_unusable_pools(self, blocked: Blocked) -> bool:
@@ -464,10 +468,13 @@ class RequestCauses:
         )
 
     def _lower_count(self, blocked: Blocked, best: int, fix: str) -> tuple[str, str]:
-        if not best or blocked.spec.allocation_mode == ALL:
+        if blocked.spec.allocation_mode == ALL:
             return fix, ""
-        proof = self._change(blocked, lambda old: replace(old, count=best))
-        return (f"Lower count to {best}.", str(proof)) if proof else (fix, "")
+        for count in range(best, max(0, best - MAX_TRIES), -1):
+            proof = self._change(blocked, partial(replace, count=count))
+            if proof is not None:
+                return f"Lower count to {count}.", str(proof)
+        return fix, ""
 
     def _change(self, blocked: Blocked, change: object) -> Proof | None:
         assert callable(change)

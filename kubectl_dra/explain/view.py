@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from kubectl_dra.allocation.attempt import Cycle
 from kubectl_dra.allocation.errors import AllocationError
@@ -12,8 +12,7 @@ from kubectl_dra.api.nodes import InvalidNodeSelector, Node
 from kubectl_dra.api.slices import Device, DeviceID, PoolID, ResourceSlice
 
 
-@dataclass(frozen=True, slots=True)
-class Published:
+class Published(NamedTuple):
     """A device of the newest generation of its pool, with the slice that publishes it."""
 
     id: DeviceID
@@ -47,16 +46,16 @@ class View:
             self._add(node)
         self.newest: dict[PoolID, int] = {}
         for entry in cycle.index.slices:
-            self.newest[entry.pool] = max(self.newest.get(entry.pool, 0), entry.generation)
-        self.published = tuple(
-            Published(DeviceID(*entry.pool, device.name), device, entry)
-            for entry in cycle.index.slices
-            if entry.generation == self.newest[entry.pool] or entry.name in self.slice_nodes
-            for device in entry.devices
-        )
+            if entry.generation > self.newest.get(entry.pool, -1):
+                self.newest[entry.pool] = entry.generation
         self.by_slice: dict[str, list[Published]] = {}
-        for item in self.published:
-            self.by_slice.setdefault(item.slice.name, []).append(item)
+        for entry in cycle.index.slices:
+            if entry.generation == self.newest[entry.pool] or entry.name in self.slice_nodes:
+                driver, pool = entry.pool
+                found = [Published(DeviceID(driver, pool, device.name), device, entry) for device in entry.devices]
+                self.by_slice.setdefault(entry.name, []).extend(found)
+        self.published = tuple(item for items in self.by_slice.values() for item in items)
+        self._on_node: dict[str, list[Published]] = {}
 
     def _add(self, node: Node) -> None:
         try:
@@ -74,19 +73,24 @@ class View:
         for pool_id in pools.obsolete:
             self.obsolete.setdefault(pool_id, []).append(node.name)
 
-    def on_node(self, name: str) -> list[Published]:
+    def on_node(self, name: str) -> Sequence[Published]:
         """The devices of all pools, usable or not, that a node sees and that are meant for it."""
+        known = self._on_node.get(name)
+        if known is None:
+            known = self._on_node[name] = self._find_on_node(name)
+        return known
+
+    def _find_on_node(self, name: str) -> list[Published]:
         pools = self.pools.get(name)
         if pools is None:
             return []
         node = self.node_by_name[name]
-        return [
-            item
-            for pool in pools.pools
-            for entry in pool.slices
-            for item in self.by_slice.get(entry.name, ())
-            if item.on(node)
-        ]
+        found: list[Published] = []
+        for pool in pools.pools:
+            for entry in pool.slices:
+                items = self.by_slice.get(entry.name, ())
+                found.extend((item for item in items if item.on(node)) if entry.per_device_node_selection else items)
+        return found
 
     def nodes_of(self, item: Published) -> list[str]:
         """The eligible nodes on which a device could be used, as far as its pool and scope go."""

@@ -9,7 +9,7 @@ from kubectl_dra.allocation.attempt import Attempt, Cycle, Verdict
 from kubectl_dra.allocation.features import Features, Quirks
 from kubectl_dra.allocation.search import Budget
 from kubectl_dra.allocation.state import allocated_state
-from kubectl_dra.api.claims import Constraint, DeviceRequest, ResourceClaim
+from kubectl_dra.api.claims import EXACT_COUNT, Constraint, DeviceRequest, Request, ResourceClaim
 from kubectl_dra.api.nodes import Node
 from kubectl_dra.api.slices import DeviceID
 from kubectl_dra.api.taints import DeviceToleration
@@ -31,6 +31,10 @@ class Proof:
         return f"then fits on {self.node}: {shown}" if shown else f"then fits on {self.node}"
 
 
+Remedy = Callable[["WhatIf"], "WhatIf"]
+"""Makes a change in a question."""
+
+
 class WhatIf:
     """Runs the allocation of one question again, with something changed."""
 
@@ -47,6 +51,30 @@ class WhatIf:
         self._nodes = tuple(nodes)[:MAX_NODES]
         self._all_claims = tuple(all_claims)
         self._other_nodes = tuple(other_nodes)[:MAX_NODES]
+        self.remedy: Remedy | None = None
+        """The last change that was proved, as a way to make it in another WhatIf."""
+
+    def changed(self, claims: Sequence[ResourceClaim]) -> WhatIf:
+        """The same cluster, asked about other claims."""
+        return WhatIf(self._cycle, claims, self._nodes, self._all_claims, self._other_nodes)
+
+    def setting_aside(self, requests: Container[tuple[int, int]]) -> WhatIf:
+        """The same question without the requests at these (claim, request) indices: they need nothing."""
+        claims: list[ResourceClaim] = []
+        for claim_index, claim in enumerate(self._claims):
+            entries = [
+                _needless(entry) if (claim_index, request_index) in requests else entry
+                for request_index, entry in enumerate(claim.requests)
+            ]
+            claims.append(replace(claim, requests=tuple(entries)))
+        return self.changed(claims)
+
+    def freeing(self, holders: Iterable[ResourceClaim]) -> WhatIf:
+        """The same question where other claims have given their devices back."""
+        gone = {id(holder) for holder in holders}
+        kept = [claim for claim in self._all_claims if id(claim) not in gone]
+        cycle = replace(self._fresh(self._cycle), state=allocated_state(kept, self._cycle.features))
+        return WhatIf(cycle, self._claims, self._nodes, kept, self._other_nodes)
 
     def with_claims(self, claims: Sequence[ResourceClaim]) -> Proof | None:
         """The proof that other claims fit in the same cluster."""
@@ -56,9 +84,13 @@ class WhatIf:
         self, claim: int, request: int, alternative: int, change: Callable[[DeviceRequest], DeviceRequest]
     ) -> Proof | None:
         """The proof that the claims fit when one request or subrequest is changed."""
-        claims = list(self._claims)
-        claims[claim] = _changed(claims[claim], request, alternative, change)
-        return self.with_claims(claims)
+
+        def remedy(world: WhatIf) -> WhatIf:
+            claims = list(world._claims)
+            claims[claim] = _changed(claims[claim], request, alternative, change)
+            return world.changed(claims)
+
+        return self._prove_remedy(remedy)
 
     def with_selector(self, old: str, new: str) -> Proof | None:
         """The proof that the claims fit when a selector, of a request or a class, reads otherwise."""
@@ -109,9 +141,15 @@ class WhatIf:
 
     def without_holders(self, holders: Iterable[ResourceClaim]) -> Proof | None:
         """The proof that the claims fit when other claims give their devices back."""
-        gone = {id(holder) for holder in holders}
-        state = allocated_state((claim for claim in self._all_claims if id(claim) not in gone), self._cycle.features)
-        return self._prove(replace(self._fresh(self._cycle), state=state), self._claims)
+        given_up = tuple(holders)
+        return self._prove_remedy(lambda world: world.freeing(given_up))
+
+    def _prove_remedy(self, remedy: Remedy) -> Proof | None:
+        world = remedy(self)
+        proof = self._prove(self._fresh(world._cycle), world._claims)
+        if proof is not None:
+            self.remedy = remedy
+        return proof
 
     def on_other_nodes(self, names: Container[str] | None = None) -> Proof | None:
         """The proof that the claims fit on a node (of those named) where the pod may not run."""
@@ -163,6 +201,12 @@ def _changed(
     elif old.exactly is not None:
         requests[request] = replace(old, exactly=change(old.exactly))
     return replace(claim, requests=tuple(requests))
+
+
+def _needless(entry: Request) -> Request:
+    """A request that is satisfied by nothing."""
+    spec = entry.alternatives()[0]
+    return replace(entry, exactly=replace(spec, allocation_mode=EXACT_COUNT, count=0), first_available=())
 
 
 def _reworded(spec: DeviceRequest, old: str, new: str) -> DeviceRequest:

@@ -90,7 +90,7 @@ def _plain(value: Any, name: str = "") -> Any:
 
 # Written even when empty: readers should not have to guess what is always there.
 _KEPT = frozenset(("evidence", "funnels", "stages", "steps", "value", "message", "differ"))
-_INTERNAL = frozenset(("weight",))
+_INTERNAL = frozenset(("weight", "remedy"))
 
 
 def _camel(name: str) -> str:
