@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
+from operator import is_
 
 from kubectl_dra.allocation.capacity import NOTHING, shortage
 from kubectl_dra.allocation.counters import CounterLedger, Key, Table
-from kubectl_dra.allocation.errors import AllocationError, SearchBudgetExceeded
+from kubectl_dra.allocation.errors import AllocationError, NodeRejected, SearchBudgetExceeded
 from kubectl_dra.allocation.features import Features, Quirks
 from kubectl_dra.allocation.pools import NodePools, SliceIndex, gather
 from kubectl_dra.allocation.request import (
@@ -20,8 +21,9 @@ from kubectl_dra.allocation.request import (
     prepare_alternative,
 )
 from kubectl_dra.allocation.result import AllocationResult, build_result
-from kubectl_dra.allocation.search import Budget, Candidate, Context, Observer, Placement, Search
+from kubectl_dra.allocation.search import Budget, Candidate, Context, Observer, Placement
 from kubectl_dra.allocation.selection import Selectors
+from kubectl_dra.allocation.solve import solve
 from kubectl_dra.allocation.state import AllocatedState
 from kubectl_dra.api.claims import ALL, ResourceClaim
 from kubectl_dra.api.classes import DeviceClass
@@ -45,7 +47,9 @@ class Verdict(Enum):
 class Attempt:
     """The outcome on one node. ``message`` is the scheduler's text for anything but ALLOCATED.
 
-    ``results`` holds one allocation per claim, in the order of the claims.
+    ``results`` holds one allocation per claim, in the order of the claims. ``steps`` counts the devices tried.
+    ``would_time_out``: the answer is what the scheduler's search leads to, but that search would probably be
+    stopped by the scheduler's time-out of 10 s per node first (see ``solve.SCHEDULER_STEPS``).
     """
 
     node: str
@@ -56,6 +60,7 @@ class Attempt:
     error: AllocationError | None = None
     pools: NodePools | None = None
     steps: int = 0
+    would_time_out: bool = False
 
 
 @dataclass(slots=True)
@@ -73,6 +78,9 @@ class Cycle:
     features: Features = field(default_factory=Features)
     quirks: Quirks = field(default_factory=Quirks)
     available: dict[Key, Table] = field(default_factory=dict)
+    _prepared: tuple[tuple[ResourceClaim, ...], list[PreparedClaim]] | None = field(
+        default=None, init=False, repr=False
+    )
 
     def attempt(
         self,
@@ -89,16 +97,25 @@ class Cycle:
             pools = pools or gather(self.index, node, self.features, self.quirks)
             context = self._context(node, pools, budget, observer)
             prepared = self._prepare(claims, context, pools)
-            search = Search(context, claims, prepared, CounterLedger(self.available, self.state, self.quirks))
-            found = search.run()
+            solution = solve(context, claims, prepared, lambda: CounterLedger(self.available, self.state, self.quirks))
         except AllocationError as error:
             return Attempt(node.name, Verdict.ERROR, error.message, error=error, pools=pools, steps=budget.steps)
-        except SearchBudgetExceeded:
-            return Attempt(node.name, Verdict.UNDETERMINED, "search budget exceeded", pools=pools, steps=budget.steps)
-        if not found:
+        except NodeRejected as error:
+            return Attempt(node.name, Verdict.REJECTED, str(error), pools=pools, steps=budget.steps)
+        except SearchBudgetExceeded as error:
+            return Attempt(
+                node.name,
+                Verdict.UNDETERMINED,
+                str(error),
+                pools=pools,
+                steps=budget.steps,
+                would_time_out=error.would_time_out,
+            )
+        late = solution.would_time_out
+        if not solution.found:
             message = INVALID_POOLS if any(pool.invalid for pool in pools.pools) else NOT_FOUND
-            return Attempt(node.name, Verdict.REJECTED, message, pools=pools, steps=budget.steps)
-        placements = tuple(tuple(placed) for placed in search.results)
+            return Attempt(node.name, Verdict.REJECTED, message, pools=pools, steps=budget.steps, would_time_out=late)
+        placements = tuple(tuple(placed) for placed in solution.results)
         try:
             results = tuple(
                 build_result(claim, placed, node, self.features, self.quirks)
@@ -106,7 +123,16 @@ class Cycle:
             )
         except AllocationError as error:
             return Attempt(node.name, Verdict.ERROR, error.message, error=error, pools=pools, steps=budget.steps)
-        return Attempt(node.name, Verdict.ALLOCATED, "", results, placements, pools=pools, steps=budget.steps)
+        return Attempt(
+            node.name,
+            Verdict.ALLOCATED,
+            "",
+            results,
+            placements,
+            pools=pools,
+            steps=budget.steps,
+            would_time_out=late,
+        )
 
     def _context(self, node: Node, pools: NodePools, budget: Budget, observer: Observer | None) -> Context:
         return Context(
@@ -121,6 +147,16 @@ class Cycle:
         )
 
     def _prepare(self, claims: Sequence[ResourceClaim], context: Context, pools: NodePools) -> list[PreparedClaim]:
+        """The validation stage. Without mode All its result is the same on all nodes."""
+        known = self._prepared
+        if known and len(known[0]) == len(claims) and all(map(is_, known[0], claims)):
+            return known[1]
+        prepared = self._validate(claims, context, pools)
+        if all(entry.listed is None for claim in prepared for request in claim for entry in request):
+            self._prepared = (tuple(claims), prepared)
+        return prepared
+
+    def _validate(self, claims: Sequence[ResourceClaim], context: Context, pools: NodePools) -> list[PreparedClaim]:
         prepared: list[PreparedClaim] = []
         for claim_index, claim in enumerate(claims):
             requests: list[tuple[Alternative, ...]] = []
@@ -150,12 +186,13 @@ class Cycle:
             by_pool.setdefault(id(candidate.pool), []).append(candidate)
         for pool in pools.pools:
             if not pool.usable:
-                if not self.quirks.all_fails_on_any_pool and not self._could_match(alternative, pool.id.driver):
-                    continue
                 problem = "being updated" if pool.incomplete else "invalid"
                 subject = f"claim {claim.key}, request {alternative.spec.name}"
+                message = f"{subject}: asks for all devices, but resource pool {pool.id} is currently {problem}"
+                if not self.quirks.all_fails_on_any_pool:
+                    raise NodeRejected(message)
                 raise AllocationError(
-                    f"{subject}: asks for all devices, but resource pool {pool.id} is currently {problem}",
+                    message,
                     check="all-pool",
                     subject=str(pool.id),
                     detail={"request": alternative.result_name, "pool": pool},
@@ -167,9 +204,6 @@ class Cycle:
                     continue
                 listed.append(candidate.position)
         return tuple(listed)
-
-    def _could_match(self, alternative: Alternative, driver: str) -> bool:
-        return True
 
     def _drops(self, alternative: Alternative, candidate: Candidate) -> bool:
         """Whether mode All leaves a selectable device out because its capacity does not serve the request."""
@@ -184,19 +218,13 @@ class Cycle:
 def candidates(pools: NodePools, features: Features) -> tuple[Candidate, ...]:
     """The devices of usable pools, in the order in which the scheduler tries them."""
     out: list[Candidate] = []
+    sharing = features.consumable_capacity
     for pool in pools.pools:
         if not pool.usable:
             continue
+        driver, name = pool.id
         for entry in pool.slices:
             for device in entry.devices:
-                out.append(
-                    Candidate(
-                        position=len(out),
-                        device=device,
-                        id=DeviceID(pool.id.driver, pool.id.name, device.name),
-                        pool=pool,
-                        slice=entry,
-                        shareable=device.allow_multiple_allocations and features.consumable_capacity,
-                    )
-                )
+                shareable = sharing and device.allow_multiple_allocations
+                out.append(Candidate(len(out), device, DeviceID(driver, name, device.name), pool, entry, shareable))
     return tuple(out)

@@ -76,7 +76,7 @@ def violates_policy(amount: Quantity, capacity: Mapping[str, Any]) -> bool:
         step = Quantity.parse(valid_range["step"]).value()
         minimum = Quantity.parse(valid_range.get("min") or "0").value()
         return step == 0 or (amount.value() - minimum) % step != 0
-    values = policy.get("validValues")
+    values = policy.get("validValues") or ()
     return bool(values) and all(amount != Quantity.parse(value) for value in values)
 
 

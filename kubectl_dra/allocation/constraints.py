@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from typing import Any, Protocol
 
 from kubectl_dra.allocation.features import Quirks
@@ -41,6 +42,9 @@ class ConstraintState(Protocol):
     def remove(self, request: str, subrequest: str) -> None:
         """Gives a device of the request back."""
 
+    def seen(self) -> Hashable:
+        """What decides about devices to come; equal where the constraint will decide the same."""
+
 
 class MatchAttribute:
     """All covered devices have the value of the first one."""
@@ -66,6 +70,9 @@ class MatchAttribute:
     def remove(self, request: str, subrequest: str) -> None:
         if self.constraint.covers(request, subrequest):
             self._count -= 1
+
+    def seen(self) -> Hashable:
+        return self._value if self._count else None
 
 
 class DistinctAttribute:
@@ -93,6 +100,9 @@ class DistinctAttribute:
             self._values.pop(request, None)
             self._count -= 1
 
+    def seen(self) -> Hashable:
+        return bool(self._count), frozenset(self._values.items())
+
 
 class TrulyDistinctAttribute:
     """Covered devices differ from each other, as the API documents it."""
@@ -113,6 +123,9 @@ class TrulyDistinctAttribute:
     def remove(self, request: str, subrequest: str) -> None:
         if self.constraint.covers(request, subrequest):
             self._values.pop()
+
+    def seen(self) -> Hashable:
+        return frozenset(self._values)
 
 
 def constraint_state(constraint: Constraint, quirks: Quirks) -> ConstraintState:

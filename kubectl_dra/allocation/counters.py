@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from kubectl_dra.allocation.features import Quirks
@@ -13,6 +14,7 @@ from kubectl_dra.api.slices import Device, DeviceID, PoolID
 Table = dict[str, dict[str, Quantity]]
 Key = PoolID | str
 ZERO = Quantity.parse("0")
+_NOTHING: Table = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,17 +53,20 @@ class CounterLedger:
     def __init__(self, available: dict[Key, Table], state: AllocatedState, quirks: Quirks) -> None:
         self._available = available
         self._charged: dict[Key, Table] = {}
+        self._overdrawn: dict[Key, bool] = {}
         self._state = state
         self._quirks = quirks
 
     def charge(self, pool: Pool, device: Device) -> CounterShortage | None:
         """Charges a device, or returns the counter that is short and charges nothing."""
-        key = self._key(pool)
-        available = self._available.get(key)
-        if available is None:
-            available = self._available[key] = available_counters(pool, self._state)
+        key = self.key(pool)
+        available = self.available(pool)
         charged = self._charged.setdefault(key, {})
         _apply(charged, device, 1)
+        # What was charged before did fit, so only the device's own counters can be exceeded now, unless a
+        # counter was negative from the start, which blocks every device of the pool.
+        if not self._overdrawn[key] and _fits(available, charged, device):
+            return None
         for set_name, counters in available.items():
             taken = charged.get(set_name)
             for counter, left in counters.items():
@@ -74,10 +79,65 @@ class CounterLedger:
 
     def release(self, pool: Pool, device: Device) -> None:
         """Takes a charge back."""
-        _apply(self._charged.setdefault(self._key(pool), {}), device, -1)
+        _apply(self._charged.setdefault(self.key(pool), {}), device, -1)
 
-    def _key(self, pool: Pool) -> Key:
+    def key(self, pool: Pool) -> Key:
+        """What the pool's counters are kept under: by name alone, drivers that use one name share them."""
         return pool.id.name if self._quirks.counters_keyed_by_pool_name else pool.id
+
+    def available(self, pool: Pool) -> Table:
+        """The counters that allocated devices leave; computed by the first pool of the key."""
+        key = self.key(pool)
+        available = self._available.get(key)
+        if available is None:
+            available = self._available[key] = available_counters(pool, self._state)
+        if key not in self._overdrawn:
+            self._overdrawn[key] = any(left < ZERO for counters in available.values() for left in counters.values())
+        return available
+
+    def peek(self, pool: Pool) -> Table:
+        """What ``available`` would answer, without deciding which pool is first."""
+        known = self._available.get(self.key(pool))
+        return available_counters(pool, self._state) if known is None else known
+
+    def charges(self) -> tuple[tuple[Key, str, str, int], ...]:
+        """What this attempt has charged, as (key, counter set, counter, nano units), zeros left out."""
+        return tuple(
+            sorted(
+                (key, set_name, counter, amount.nanos)
+                for key, table in self._charged.items()
+                for set_name, counters in table.items()
+                for counter, amount in counters.items()
+                if amount.nanos
+            )
+        )
+
+    def charged(self, key: Key, counter_set: str) -> Mapping[str, Quantity]:
+        """What this attempt has charged on one counter set."""
+        return self._charged.get(key, _NOTHING).get(counter_set, {})
+
+    def copy(self) -> dict[Key, Table]:
+        """What is charged, to ``restore`` it later."""
+        return {key: {name: dict(counters) for name, counters in table.items()} for key, table in self._charged.items()}
+
+    def restore(self, charged: dict[Key, Table]) -> None:
+        """Sets what is charged to an earlier ``copy``."""
+        self._charged = {
+            key: {name: dict(counters) for name, counters in table.items()} for key, table in charged.items()
+        }
+
+
+def _fits(available: Table, charged: Table, device: Device) -> bool:
+    for consumption in device.consumes_counters:
+        limits = available.get(consumption.counter_set)
+        if limits is None:
+            continue
+        totals = charged[consumption.counter_set]
+        for counter in consumption.counters:
+            left = limits.get(counter)
+            if left is not None and left < totals[counter]:
+                return False
+    return True
 
 
 def _apply(table: Table, device: Device, sign: int) -> None:

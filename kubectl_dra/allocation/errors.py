@@ -23,4 +23,15 @@ class AllocationError(Exception):
 
 
 class SearchBudgetExceeded(Exception):
-    """The search took more steps, or longer, than allowed: the answer is undetermined."""
+    """The search took more steps, or longer, than allowed: the answer is undetermined.
+
+    ``would_time_out``: it was far enough to say that the scheduler's search would probably not end in time.
+    """
+
+    def __init__(self, would_time_out: bool = False) -> None:
+        super().__init__("search budget exceeded")
+        self.would_time_out = would_time_out
+
+
+class NodeRejected(Exception):
+    """The node cannot serve the claims, for a reason found before the search; others may."""

@@ -16,10 +16,11 @@ from kubectl_dra.api.classes import DeviceClass
 class Alternative:
     """One way to satisfy a request: the exact request, or one subrequest.
 
-    ``claim``, ``request``, ``position`` are indices; ``listed`` holds, in mode All, the positions of the
-    node's devices that all have to be taken, and is None in mode ExactCount.
+    ``claim``, ``request``, ``position`` are indices, together ``indices``; ``listed`` holds, in mode All, the
+    positions of the node's devices that all have to be taken, and is None in mode ExactCount.
     """
 
+    indices: tuple[int, int, int]
     claim: int
     request: int
     position: int
@@ -103,6 +104,7 @@ def prepare_alternative(
             subject=subject,
         )
     return Alternative(
+        indices=indices,
         claim=indices[0],
         request=indices[1],
         position=indices[2],

@@ -6,7 +6,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from kubectl_dra.allocation.capacity import NOTHING, consumption, shortage
 from kubectl_dra.allocation.constraints import ConstraintState, constraint_state
@@ -34,8 +34,7 @@ class Outcome(Enum):
     TOO_MANY = 2
 
 
-@dataclass(frozen=True, slots=True)
-class Candidate:
+class Candidate(NamedTuple):
     """A device of a usable pool on the node, in the order in which it is tried."""
 
     position: int
@@ -101,10 +100,9 @@ class Context:
         Raises:
             AllocationError: a selector fails on the device.
         """
-        key = (alternative.claim, alternative.request, alternative.position)
-        answers = self._selectable.get(key)
+        answers = self._selectable.get(alternative.indices)
         if answers is None:
-            answers = self._selectable[key] = [None] * len(self.candidates)
+            answers = self._selectable[alternative.indices] = [None] * len(self.candidates)
         answer = answers[candidate.position]
         if answer is None:
             answer = answers[candidate.position] = self._selects(alternative, candidate)
@@ -143,6 +141,11 @@ class Search:
         ]
         self._held: dict[DeviceID, set[int]] = {}
         self._held_capacity: dict[DeviceID, dict[str, Quantity]] = {}
+
+    @property
+    def tally(self) -> int:
+        """How many devices were tried."""
+        return self.context.budget.steps
 
     def run(self) -> bool:
         """Whether the claims fit together; ``results`` then holds the placements per claim.
@@ -200,10 +203,10 @@ class Search:
 
     def _place_any(self, chosen: Alternative, placed: int, start: int) -> Outcome:
         context = self.context
-        candidates = context.candidates
+        candidates, tick = context.candidates, context.budget.tick
         for position in range(start, len(candidates)):
             candidate = candidates[position]
-            context.budget.tick()
+            tick()
             if not self._eligible(chosen, candidate) or not self._place(chosen, candidate, must=False):
                 continue
             outcome = self._step(chosen.claim, chosen.request, chosen, placed + 1, position + 1)
@@ -259,7 +262,7 @@ class Search:
         if not (candidate.shareable and admin) and not self._free(chosen, candidate):
             return False
         charged = False
-        if device.consumes_counters:
+        if self._counts(candidate):
             if not self._can_charge(chosen, candidate):
                 return False
             charged = not (candidate.shareable and self._capacity_in_use(candidate.id))
@@ -287,6 +290,9 @@ class Search:
                     held[name] = held[name] + amount if name in held else amount
         self.results[chosen.claim].append(Placement(chosen, candidate, consumed, charged))
         return True
+
+    def _counts(self, candidate: Candidate) -> bool:
+        return bool(candidate.device.consumes_counters)
 
     def _can_charge(self, chosen: Alternative, candidate: Candidate) -> bool:
         if self.context.features.partitionable_devices:
@@ -343,10 +349,11 @@ class Search:
                 self._ledger.release(candidate.pool, candidate.device)
             return
         if placement.consumed:
-            held = self._held_capacity[candidate.id]
-            for name, amount in placement.consumed.items():
-                held[name] = held[name] - amount
-            if not any(held.values()):
+            # The entry may be gone already: it goes when all its amounts are zero, whoever else holds zero.
+            held = self._held_capacity.get(candidate.id, {})
+            for name in held:
+                held[name] = held[name] - placement.consumed[name]
+            if held and not any(held.values()):
                 del self._held_capacity[candidate.id]
         self._refund(candidate, placement.charged)
 

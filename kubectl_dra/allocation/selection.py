@@ -4,10 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from operator import is_
+from typing import TYPE_CHECKING
 
 from kubectl_dra.allocation.errors import AllocationError
 from kubectl_dra.api.slices import Device
 from kubectl_dra.cel import CompileError, Environment, EvaluationError, Program
+
+if TYPE_CHECKING:
+    from kubectl_dra.cel.columns import DeviceTable
 
 Verdict = bool | EvaluationError | CompileError
 
@@ -23,6 +28,7 @@ class Selectors:
         self._programs: dict[str, Program | CompileError] = {}
         self._terms: dict[str, tuple[Program, ...]] = {}
         self._verdicts: dict[str, dict[int, bool | EvaluationError]] = {}
+        self._table: DeviceTable | None = None
 
     def program(self, expression: str) -> Program | CompileError:
         """The compiled expression, or why it does not compile."""
@@ -67,9 +73,18 @@ class Selectors:
         if isinstance(program, CompileError):
             return
         known = self._verdicts.setdefault(expression, {})
-        missing = [device for device in devices if id(device) not in known]
-        for device, verdict in zip(missing, program.evaluate_devices(missing), strict=True):
-            known[id(device)] = verdict
+        missing = [device for device in devices if id(device) not in known] if known else list(devices)
+        if missing:
+            known.update(zip(map(id, missing), program.evaluate_devices(self.table(missing)), strict=True))
+
+    def table(self, devices: Sequence[Device]) -> DeviceTable:
+        """What expressions read of these devices; the same table as before where the devices are the same."""
+        from kubectl_dra.cel.columns import DeviceTable
+
+        known = self._table
+        if known is None or len(known.devices) != len(devices) or not all(map(is_, known.devices, devices)):
+            known = self._table = DeviceTable(devices)
+        return known
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,4 +129,7 @@ def matches(lists: Sequence[SelectorList], selectors: Selectors, device: Device)
     Raises:
         AllocationError: see SelectorList.first_false.
     """
-    return all(entry.first_false(selectors, device) is None for entry in lists)
+    for entry in lists:  # noqa: SIM110, a generator costs more than what it runs here
+        if entry.first_false(selectors, device) is not None:
+            return False
+    return True

@@ -1,0 +1,219 @@
+"""`kubectl dra explain` on a large cluster: `python -m benchmarks.explain [--nodes 12500] [--profile NAME]`.
+
+Writes a synthetic snapshot (one ResourceSlice of 8 GPUs per node, 12,500 nodes, about 70 MB) to a temporary
+directory, runs the whole command on it for several questions, each in a fresh process, and prints wall time and
+the peak of memory. `--profile` prints where one question spends its time instead.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+DRIVER = "gpu.example.com"
+GPUS = 8
+JSON = dict[str, Any]
+MODELS = (
+    ("NVIDIA A100-SXM4-40GB", "Ampere", "40Gi", "8.0.0"),
+    ("NVIDIA A100-SXM4-80GB", "Ampere", "80Gi", "8.0.0"),
+    ("NVIDIA H100-SXM5-80GB", "Hopper", "80Gi", "9.0.0"),
+)
+A, C = f'device.attributes["{DRIVER}"]', f'device.capacity["{DRIVER}"]'
+FREE_MODEL = "NVIDIA H100-SXM5-80GB"
+HELD_MODEL = "NVIDIA A100-SXM4-40GB"
+QUESTIONS = {
+    "fits": f'{A}.productName == "{FREE_MODEL}"',
+    "matches-nothing": f'{A}.productName == "NVIDIA H200" && {C}.memory.compareTo(quantity("100Gi")) >= 0',
+    "all-held": f'{A}.productName == "{HELD_MODEL}"',
+}
+
+
+def model(node: int) -> tuple[str, str, str, str]:
+    return MODELS[node % len(MODELS)]
+
+
+def slice_of(node: int) -> JSON:
+    name, architecture, memory, compute = model(node)
+    return {
+        "apiVersion": "resource.k8s.io/v1",
+        "kind": "ResourceSlice",
+        "metadata": {
+            "name": f"node-{node:05}-gpu-{node * 7919 % 99991:05}",
+            "uid": f"{node:08x}-0000-4000-8000-000000000000",
+            "resourceVersion": str(1_000_000 + node),
+            "generation": 1,
+            "creationTimestamp": "2026-01-01T00:00:00Z",
+        },
+        "spec": {
+            "driver": DRIVER,
+            "nodeName": f"node-{node:05}",
+            "pool": {"name": f"node-{node:05}", "generation": 1, "resourceSliceCount": 1},
+            "devices": [
+                {
+                    "name": f"gpu-{index}",
+                    "attributes": {
+                        "architecture": {"string": architecture},
+                        "brand": {"string": "Nvidia"},
+                        "cudaComputeCapability": {"version": compute},
+                        "cudaDriverVersion": {"version": "13.0.0"},
+                        "driverVersion": {"version": "580.82.7"},
+                        "pcieBusID": {"string": f"0000:{17 + index * 16:02x}:00.0"},
+                        "productName": {"string": name},
+                        "resource.kubernetes.io/pcieRoot": {"string": f"pci0000:{16 + index // 2 * 16:02x}"},
+                        "type": {"string": "gpu"},
+                        "uuid": {"string": f"GPU-{node:08x}-{index:04x}-4000-8000-{node * 8 + index:012x}"},
+                    },
+                    "capacity": {"memory": {"value": memory}},
+                }
+                for index in range(GPUS)
+            ],
+        },
+    }
+
+
+def node_of(node: int) -> JSON:
+    return {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": {
+            "name": f"node-{node:05}",
+            "labels": {
+                "kubernetes.io/hostname": f"node-{node:05}",
+                "kubernetes.io/arch": "amd64",
+                "topology.kubernetes.io/zone": f"zone-{node % 3}",
+            },
+        },
+        "status": {
+            "allocatable": {"cpu": "128", "memory": "1Ti", "pods": "110"},
+            "nodeInfo": {"kubeletVersion": "v1.36.2"},
+            "conditions": [{"type": "Ready", "status": "True"}],
+        },
+    }
+
+
+def holder(node: int) -> JSON:
+    """A claim that holds all GPUs of a node."""
+    results = [
+        {"request": "gpu", "driver": DRIVER, "pool": f"node-{node:05}", "device": f"gpu-{index}"}
+        for index in range(GPUS)
+    ]
+    pinned = {"matchFields": [{"key": "metadata.name", "operator": "In", "values": [f"node-{node:05}"]}]}
+    return {
+        "apiVersion": "resource.k8s.io/v1",
+        "kind": "ResourceClaim",
+        "metadata": {"name": f"train-{node}", "namespace": "ml", "uid": f"claim-{node}"},
+        "spec": {"devices": {"requests": [{"name": "gpu", "exactly": {"deviceClassName": "gpu", "count": GPUS}}]}},
+        "status": {
+            "allocation": {"devices": {"results": results}, "nodeSelector": {"nodeSelectorTerms": [pinned]}},
+            "reservedFor": [{"resource": "pods", "name": f"train-{node}", "uid": f"pod-{node}"}],
+        },
+    }
+
+
+def question(name: str, selector: str) -> Iterator[JSON]:
+    """A pending pod with a claim of two GPUs."""
+    exactly = {"deviceClassName": "gpu", "count": 2, "selectors": [{"cel": {"expression": selector}}]}
+    meta = {"name": name, "namespace": "default", "uid": f"uid-{name}"}
+    yield {
+        "apiVersion": "resource.k8s.io/v1",
+        "kind": "ResourceClaim",
+        "metadata": {**meta, "name": f"{name}-gpu"},
+        "spec": {"devices": {"requests": [{"name": "gpu", "exactly": exactly}]}},
+    }
+    yield {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": meta,
+        "spec": {
+            "containers": [{"name": "main", "image": "x", "resources": {"claims": [{"name": "gpu"}]}}],
+            "resourceClaims": [{"name": "gpu", "resourceClaimName": f"{name}-gpu"}],
+        },
+        "status": {"phase": "Pending"},
+    }
+
+
+def objects(nodes: int) -> Iterator[JSON]:
+    yield {
+        "apiVersion": "resource.k8s.io/v1",
+        "kind": "DeviceClass",
+        "metadata": {"name": "gpu"},
+        "spec": {"selectors": [{"cel": {"expression": f'device.driver == "{DRIVER}" && {A}.type == "gpu"'}}]},
+    }
+    for name, selector in QUESTIONS.items():
+        yield from question(name, selector)
+    for node in range(nodes):
+        yield node_of(node)
+        yield slice_of(node)
+        if model(node)[0] == HELD_MODEL:
+            yield holder(node)
+
+
+def write(path: Path, nodes: int) -> None:
+    """Writes one List, an object per line."""
+    with path.open("w") as stream:
+        stream.write('{\n    "apiVersion": "v1",\n    "items": [\n')
+        for index, entry in enumerate(objects(nodes)):
+            stream.write((",\n" if index else "") + json.dumps(entry))
+        stream.write('\n    ],\n    "kind": "List"\n}\n')
+
+
+def run(snapshot: Path, name: str) -> None:
+    command = [sys.executable, "-m", "kubectl_dra", "explain", f"pod/{name}", "--snapshot", str(snapshot)]
+    start = time.perf_counter()
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    first = process.stdout.readline().strip()
+    process.stdout.read()
+    _, status, usage = os.wait4(process.pid, 0)
+    seconds = time.perf_counter() - start
+    code = os.waitstatus_to_exitcode(status)
+    cpu = usage.ru_utime + usage.ru_stime
+    print(f"| {name} | {seconds:.2f} | {cpu:.2f} | {usage.ru_maxrss // 1024} | {code} | {first} |", flush=True)
+
+
+def profile(snapshot: Path, name: str, lines: int) -> None:
+    import cProfile
+    import pstats
+
+    from kubectl_dra.__main__ import main
+
+    sys.argv = ["kubectl-dra", "explain", f"pod/{name}", "--snapshot", str(snapshot)]
+    profiler = cProfile.Profile()
+    with contextlib.suppress(SystemExit):
+        profiler.runcall(main)
+    pstats.Stats(profiler).sort_stats("tottime").print_stats(lines)
+    pstats.Stats(profiler).sort_stats("cumulative").print_stats(lines)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--nodes", type=int, default=12_500)
+    parser.add_argument("--profile", default="", choices=["", *QUESTIONS])
+    parser.add_argument("--lines", type=int, default=45)
+    parser.add_argument("--snapshot", default="", help="a snapshot that an earlier run kept")
+    parser.add_argument("--keep", default="", help="where to keep the snapshot")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="kubectl-dra-") as directory:
+        snapshot = Path(options.snapshot or options.keep or f"{directory}/cluster.json")
+        if not options.snapshot:
+            write(snapshot, options.nodes)
+        if options.profile:
+            profile(snapshot, options.profile, options.lines)
+            return
+        print(f"{options.nodes:,} nodes, {options.nodes * GPUS:,} devices, {snapshot.stat().st_size / 1e6:.0f} MB\n")
+        print("| question | wall s | CPU s | peak MB | exit | answer |\n|---|---|---|---|---|---|")
+        for name in QUESTIONS:
+            run(snapshot, name)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,145 @@
+"""From the plain search to the pruned ones: how an attempt that takes long is answered after all."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from kubectl_dra.allocation.counters import CounterLedger
+from kubectl_dra.allocation.errors import SearchBudgetExceeded
+from kubectl_dra.allocation.interchange import Problem
+from kubectl_dra.allocation.merged import MergedSearch, RelaxedSearch
+from kubectl_dra.allocation.request import PreparedClaim
+from kubectl_dra.allocation.search import Budget, Context, Placement, Search
+from kubectl_dra.api.claims import ResourceClaim
+from kubectl_dra.cel.recursion import with_room
+
+PLAIN_STEPS = 20_000
+"""How many devices the plain search tries before equal parts are looked for; 0.1 s or less."""
+
+COUNTING_STEPS = 30_000
+"""How many devices are tried to find out how long the plain search is, where it is merged."""
+
+SECONDS = 6.0
+"""How long the pruned searches may take in all."""
+
+SCHEDULER_STEPS = 20_000_000
+"""How many devices the scheduler can try before its time-out: 10 s (``filterTimeout``) at 2 million a second."""
+
+
+@dataclass(frozen=True, slots=True)
+class Solution:
+    """What a search found. ``would_time_out``: the scheduler's own search would probably not end in its time."""
+
+    found: bool
+    results: Sequence[Sequence[Placement]] = ()
+    would_time_out: bool = False
+
+
+def solve(
+    context: Context,
+    claims: Sequence[ResourceClaim],
+    prepared: Sequence[PreparedClaim],
+    ledger: Callable[[], CounterLedger],
+    *,
+    plain_steps: int = PLAIN_STEPS,
+) -> Solution:
+    """The first solution of the plain search, or that there is none.
+
+    Raises:
+        AllocationError: fatal, as the plain search would raise it.
+        SearchBudgetExceeded: no answer within the budget.
+    """
+    budget = context.budget
+    first = Budget(min(plain_steps, budget.max_steps - budget.steps), budget.deadline)
+
+    context.budget = first
+
+    def plain() -> Solution:
+        search = Search(context, claims, prepared, ledger())
+        return Solution(search.run(), search.results)
+
+    try:
+        return with_room(plain)
+    except SearchBudgetExceeded:
+        if budget.steps + first.steps >= budget.max_steps or time.monotonic() > budget.deadline:
+            raise
+    finally:
+        budget.steps += first.steps
+        context.budget = budget
+    return with_room(lambda: _pruned(context, claims, prepared, ledger))
+
+
+def _pruned(
+    context: Context,
+    claims: Sequence[ResourceClaim],
+    prepared: Sequence[PreparedClaim],
+    ledger: Callable[[], CounterLedger],
+) -> Solution:
+    end = min(context.budget.deadline, time.monotonic() + SECONDS)
+    # Rejections were reported by the plain search; the pruned ones meet only some of them.
+    quiet = replace(context, observer=None, budget=replace(context.budget, deadline=end))
+    try:
+        problem = Problem(quiet, claims, prepared, ledger())
+        if problem.history.none:
+            return _by_sets(problem, ledger)
+        return _by_sequences(problem, ledger)
+    finally:
+        context.budget.steps = quiet.budget.steps
+
+
+def _by_sets(problem: Problem, ledger: Callable[[], CounterLedger]) -> Solution:
+    """Where failures leave nothing behind: merge, and drop hopeless parts if no error can hide in them."""
+    counting = MergedSearch(_limited(problem, COUNTING_STEPS), ledger())
+    try:
+        found = counting.run()
+        return Solution(found, counting.results, counting.tally > SCHEDULER_STEPS)
+    except SearchBudgetExceeded:
+        pass  # Not even the merged search ended soon, so the plain one is taken to be too long.
+    finally:
+        problem.context.budget.steps += counting.context.budget.steps
+    search = MergedSearch(problem, ledger(), skip_equal=True, bounded=not problem.fails)
+    return _run(search)
+
+
+def _by_sequences(problem: Problem, ledger: Callable[[], CounterLedger]) -> Solution:
+    """Where failures leave something behind: show that an easier question has no answer, or merge exactly."""
+    budget = problem.context.budget
+    counting = _faithful(_limited(problem, COUNTING_STEPS), ledger())
+    try:
+        found = counting.run()
+        return Solution(found, counting.results, counting.tally > SCHEDULER_STEPS)
+    except SearchBudgetExceeded:
+        pass
+    finally:
+        budget.steps += counting.context.budget.steps
+    if not problem.fails:
+        half = replace(budget, deadline=(time.monotonic() + budget.deadline) / 2)
+        relaxed = RelaxedSearch(problem.within(half), ledger())
+        try:
+            if not relaxed.run():
+                return Solution(False, would_time_out=True)
+        except SearchBudgetExceeded:
+            pass
+        budget.steps = half.steps
+    return _run(_faithful(problem, ledger()))
+
+
+def _faithful(problem: Problem, ledger: CounterLedger) -> Search:
+    """The merged search where its argument holds, else the plain one."""
+    if problem.history.traceable:
+        return MergedSearch(problem, ledger, exact=True)
+    return Search(problem.context, problem.claims, problem.prepared, ledger)
+
+
+def _run(search: Search) -> Solution:
+    try:
+        return Solution(search.run(), search.results, True)
+    except SearchBudgetExceeded:
+        raise SearchBudgetExceeded(True) from None
+
+
+def _limited(problem: Problem, steps: int) -> Problem:
+    budget = problem.context.budget
+    return problem.within(Budget(min(steps, budget.max_steps - budget.steps), budget.deadline))
