@@ -286,14 +286,26 @@ _META: Final[Mapping[str, Mapping[str, str]]] = {
         "namespace": "string",
         "uid": "string",
         "generateName": "string",
+        "resourceVersion": "string",
+        "selfLink": "string",
+        "generation": "int",
         "creationTimestamp": "*time",
         "deletionTimestamp": "*time",
+        "deletionGracePeriodSeconds": "*int",
         "labels": "{}string",
         "annotations": "{}string",
         "finalizers": "[]string",
         "ownerReferences": "[]OwnerReference",
+        "managedFields": "[]object",
     },
-    "OwnerReference": {"kind": "string", "name": "string", "uid": "string", "controller": "*bool"},
+    "OwnerReference": {
+        "apiVersion": "string",
+        "kind": "string",
+        "name": "string",
+        "uid": "string",
+        "controller": "*bool",
+        "blockOwnerDeletion": "*bool",
+    },
 }
 
 KINDS: Final = ("DeviceClass", "DeviceTaintRule", "ResourceClaim", "ResourceClaimTemplate", "ResourceSlice")
@@ -511,13 +523,7 @@ def _unknown_in(raw: Any, struct: str, version: str, path: FieldPath) -> Iterato
             yield (*path, name)
 
 
-_OBJECT_META: Final = frozenset(_META["ObjectMeta"]) | {
-    "resourceVersion",
-    "generation",
-    "deletionGracePeriodSeconds",
-    "managedFields",
-    "selfLink",
-}
+_OBJECT_META: Final = frozenset(_META["ObjectMeta"])
 
 
 def _printed_struct(raw: Mapping[str, Any], struct: str, version: str) -> dict[str, Any]:

@@ -1,0 +1,1 @@
+"""What is wrong, or will be, with manifests of Dynamic Resource Allocation."""

@@ -1,0 +1,27 @@
+"""What the API server of Kubernetes says about manifests, without asking one.
+
+    verdict = check(manifest, namespaces={"default": {}})
+
+Decoding errors (HTTP 400) stop before validation errors (422), as on the server.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from kubectl_dra.lint.server.model import Verdict, Violation, nearest
+    from kubectl_dra.lint.server.verdict import check, is_known
+
+__all__ = ["Verdict", "Violation", "check", "is_known", "nearest"]
+
+_HOMES = {"Verdict": "model", "Violation": "model", "nearest": "model", "check": "verdict", "is_known": "verdict"}
+
+
+def __getattr__(name: str) -> Any:
+    home = _HOMES.get(name)
+    if home is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module
+
+    return getattr(import_module(f"{__name__}.{home}"), name)

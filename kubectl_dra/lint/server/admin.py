@@ -1,0 +1,39 @@
+"""Admin access: only in namespaces whose label allows it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from kubectl_dra.api.versions import Release
+from kubectl_dra.lint.server.context import Context
+from kubectl_dra.lint.server.model import FORBIDDEN, Path, Violations, field_text, violation
+
+
+def admin_label(release: Release) -> str | None:
+    """The namespace label that must be "true"; None for a release that does not ask for one."""
+    if release.at_least(34):
+        return "resource.kubernetes.io/admin-access"
+    return "resource.k8s.io/admin-access" if release.at_least(33) else None
+
+
+def check_admin_access(spec: Mapping[str, Any], context: Context, prefix: Path = ()) -> Violations:
+    """The first request with admin access, where the namespace's labels do not allow it, or are not known.
+
+    ``prefix`` leads to the claim's spec in a template; the server leaves it out of its text.
+    """
+    label = admin_label(context.release)
+    if label is None or (context.labels is not None and context.labels.get(label) == "true"):
+        return
+    requests = (spec.get("devices") or {}).get("requests") or ()
+    for index, request in enumerate(requests):
+        if ((request or {}).get("exactly") or {}).get("adminAccess"):
+            inside: Path = ("spec", "devices", "requests", index)
+            yield violation(
+                (*prefix, *inside, "exactly", "adminAccess"),
+                FORBIDDEN,
+                "admin-access-namespace",
+                f"admin access needs the label {label}: true on the namespace",
+                field=field_text((*inside, "adminAccess")),
+            )
+            return

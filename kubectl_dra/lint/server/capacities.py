@@ -1,0 +1,157 @@
+"""Request policies of a device's capacity: which amounts one claim may take."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from kubectl_dra.api.quantity import Quantity
+from kubectl_dra.lint.server.context import Context
+from kubectl_dra.lint.server.model import (
+    DUPLICATE,
+    FORBIDDEN,
+    INTERNAL_ERROR,
+    INVALID,
+    TOO_MANY,
+    Path,
+    Violation,
+    Violations,
+    violation,
+)
+
+VALUES_MAX: Final = 10
+
+
+def check_capacity(
+    capacity: Mapping[str, Any] | None, at: Path, field: str, shared: bool, context: Context
+) -> Violations:
+    """One entry of ``capacity``; ``field`` is the text of ``at``, ``shared`` is allowMultipleAllocations."""
+    policy = (capacity or {}).get("requestPolicy")
+    if policy is None:
+        return
+    where = _Where((*at, "requestPolicy"), f"{field}.requestPolicy")
+    if not shared:
+        yield where.violation(FORBIDDEN, "policy-needs-multi", "needs allowMultipleAllocations: true on the device")
+        return
+    value = Quantity.from_json((capacity or {}).get("value"))
+    values, limits = policy.get("validValues"), policy.get("validRange")
+    if values and limits is not None:
+        yield where.violation(FORBIDDEN, "policy-both", "has validValues and validRange; only one may be set")
+    elif values or limits is not None:
+        default = policy.get("default")
+        if default is None:
+            message = f"must be set with {'validValues' if values else 'validRange'}"
+            yield where.child("default").violation("Required", "policy-default-missing", message)
+        elif values:
+            amounts = [Quantity.from_json(entry) for entry in values]
+            yield from _check_values(amounts, Quantity.from_json(default), value, where.child("validValues"))
+        else:
+            yield from _check_range(limits, Quantity.from_json(default), value, where.child("validRange"), context)
+
+
+class _Where:
+    """A path together with its text, which may be shortened."""
+
+    __slots__ = ("field", "path")
+
+    def __init__(self, path: Path, field: str) -> None:
+        self.path = path
+        self.field = field
+
+    def child(self, part: str | int) -> _Where:
+        """The place of a field or an item in it."""
+        shown = f"[{part}]" if isinstance(part, int) else f".{part}"
+        return _Where((*self.path, part), self.field + shown)
+
+    def violation(self, reason: str, rule: str, message: str) -> Violation:
+        """A violation at this place."""
+        return violation(self.path, reason, rule, message, field=self.field)
+
+
+def _check_values(values: list[Quantity], default: Quantity, capacity: Quantity, where: _Where) -> Violations:
+    for index in range(1, len(values)):
+        if values[index - 1] > values[index]:
+            message = f"{values[index]} is less than the value before it; values must ascend"
+            yield where.child(index).violation(INVALID, "policy-values-order", message)
+    too_many = len(values) > VALUES_MAX
+    if too_many:
+        message = f"has {len(values)} values, at most {VALUES_MAX} are allowed"
+        yield where.violation(TOO_MANY, "policy-values-too-many", message)
+    else:
+        yield from _check_each(values, capacity, where)
+    # The server looks for the default only in a list that is not too long.
+    if too_many or default not in values:
+        yield where.violation(INVALID, "policy-values-default", f"the default {default} is not among the values")
+
+
+def _check_each(values: list[Quantity], capacity: Quantity, where: _Where) -> Violations:
+    for index, value in enumerate(values):
+        if value > capacity:
+            message = f"{value} is more than the capacity's value {capacity}"
+            yield where.child(index).violation(INVALID, "policy-values-large", message)
+    seen: set[int] = set()
+    for index, value in enumerate(values):
+        # Compared as whole numbers, rounded up: 1200m and 1500m are equal here.
+        whole = value.value()
+        if whole in seen:
+            message = f"{value} is already in the list, fractions rounded up"
+            yield where.child(index).violation(DUPLICATE, "policy-values-duplicate", message)
+        seen.add(whole)
+
+
+def _check_range(
+    limits: Mapping[str, Any], default: Quantity, capacity: Quantity, where: _Where, context: Context
+) -> Violations:
+    least, most, step = (_optional(limits.get(name)) for name in ("min", "max", "step"))
+    if least is None:
+        yield where.child("min").violation("Required", "policy-range-min-missing", "must be set in a validRange")
+        return
+    comparisons = [
+        ("min", least > capacity, f"min {least} is more than the capacity's value {capacity}"),
+        ("min", default < least, f"the default {default} is less than min {least}"),
+    ]
+    if most is not None:
+        comparisons += [
+            ("max", least > most, f"min {least} is more than max {most}"),
+            ("max", most > capacity, f"max {most} is more than the capacity's value {capacity}"),
+            ("max", default > most, f"the default {default} is more than max {most}"),
+        ]
+    for name, broken, message in comparisons:
+        if broken:
+            yield where.child(name).violation(INVALID, f"policy-range-{name}", message)
+    if step is not None:
+        yield from _check_step(step, least, most, default, capacity, where.child("step"), context)
+
+
+def _check_step(
+    step: Quantity,
+    least: Quantity,
+    most: Quantity | None,
+    default: Quantity,
+    capacity: Quantity,
+    where: _Where,
+    context: Context,
+) -> Violations:
+    rule = "policy-range-step"
+    if least.nanos + step.nanos > capacity.nanos:
+        message = f"min {least} and one step {step} are more than the capacity's value {capacity}"
+        yield where.violation(INVALID, rule, message)
+    if not step.value():
+        if context.release.at_least(37):
+            yield where.violation(INVALID, "policy-range-step-zero", "must be more than 0")
+        else:
+            message = "is 0, which crashes the API server's handler of this request"
+            yield where.violation(INTERNAL_ERROR, "policy-range-step-zero", message)
+        return
+    for name, amount in (("the default", default), ("max", most)):
+        if amount is not None and _int64(amount.value() - least.value()) % step.value():
+            message = f"{name} {amount} is not min {least} plus a multiple of the step {step}"
+            yield where.violation(INVALID, rule, message)
+
+
+def _int64(value: int) -> int:
+    return (value + 2**63) % 2**64 - 2**63
+
+
+def _optional(value: Any) -> Quantity | None:
+    return None if value is None else Quantity.from_json(value)

@@ -1,0 +1,179 @@
+"""ResourceClaim and ResourceClaimTemplate: the spec, in v1's shape, after defaults."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from kubectl_dra.lint.server.admin import check_admin_access
+from kubectl_dra.lint.server.configs import CONFIGS_MAX, check_config
+from kubectl_dra.lint.server.context import Context
+from kubectl_dra.lint.server.metadata import check_metadata, check_template_metadata
+from kubectl_dra.lint.server.model import (
+    INVALID,
+    Path,
+    Violation,
+    Violations,
+    check_list,
+    check_set,
+    missing,
+    struct,
+    text,
+    violation,
+)
+from kubectl_dra.lint.server.names import (
+    check_format,
+    check_fully_qualified,
+    check_required,
+    label_problems,
+    subdomain_problems,
+)
+from kubectl_dra.lint.server.selectors import check_selectors
+from kubectl_dra.lint.server.taints import check_toleration, unsupported
+
+REQUESTS_MAX: Final = 32
+SUBREQUESTS_MAX: Final = 8
+CONSTRAINTS_MAX: Final = 32
+
+_MODES: Final = ("All", "ExactCount")
+_ATTRIBUTE: Final = ("constraint-attribute-format", "constraint-attribute-long")
+
+RequestNames = Mapping[str, frozenset[str]]
+"""The requests of a claim, each with the names of its subrequests."""
+
+
+def check_claim(claim: Mapping[str, Any], context: Context) -> Violations:
+    """A ResourceClaim to be created; its status does not matter then."""
+    spec = struct(claim, "spec")
+    yield from check_admin_access(spec, context)
+    yield from check_metadata(claim.get("metadata"), subdomain_problems, namespaced=True)
+    yield from _check_devices(struct(spec, "devices"), ("spec", "devices"), context)
+
+
+def check_template(template: Mapping[str, Any], context: Context) -> Violations:
+    """A ResourceClaimTemplate to be created."""
+    spec = struct(template, "spec")
+    claim_spec = struct(spec, "spec")
+    yield from check_admin_access(claim_spec, context, ("spec",))
+    yield from check_metadata(template.get("metadata"), subdomain_problems, namespaced=True)
+    yield from check_template_metadata(spec.get("metadata"), ("spec", "metadata"))
+    yield from _check_devices(struct(claim_spec, "devices"), ("spec", "spec", "devices"), context)
+
+
+def _check_devices(devices: Mapping[str, Any], at: Path, context: Context) -> Violations:
+    names = _request_names(devices)
+
+    def request(raw: Mapping[str, Any] | None, at: Path) -> Violations:
+        return _check_request(raw or {}, at, context)
+
+    def constraint(raw: Mapping[str, Any] | None, at: Path) -> Violations:
+        return _check_constraint(raw or {}, at, names, context)
+
+    def config(raw: Mapping[str, Any] | None, at: Path) -> Violations:
+        yield from _check_references(raw, at, "config", names)
+        yield from check_config(raw, at)
+
+    rules = ("requests-too-many", "request-name-duplicate")
+    yield from check_set(devices.get("requests"), (*at, "requests"), REQUESTS_MAX, rules, request, _name)
+    where = (*at, "constraints")
+    yield from check_list(devices.get("constraints"), where, CONSTRAINTS_MAX, "constraints-too-many", constraint)
+    yield from check_list(devices.get("config"), (*at, "config"), CONFIGS_MAX, "config-too-many", config)
+
+
+def _name(raw: Mapping[str, Any] | None) -> str:
+    return text(raw, "name")
+
+
+def _request_names(devices: Mapping[str, Any]) -> RequestNames:
+    return {
+        _name(request): frozenset(_name(entry) for entry in (request or {}).get("firstAvailable") or ())
+        for request in devices.get("requests") or ()
+    }
+
+
+def _check_request(request: Mapping[str, Any], at: Path, context: Context) -> Violations:
+    yield from check_format(_name(request), (*at, "name"), "request-name-invalid", label_problems)
+    exactly, alternatives = request.get("exactly"), request.get("firstAvailable")
+    if exactly is not None and alternatives:
+        message = "has both exactly and firstAvailable; only one of them may be set"
+        yield violation(at, INVALID, "request-kind-both", message)
+    elif exactly is not None:
+        yield from _check_device_request(exactly, (*at, "exactly"), context)
+    elif alternatives:
+
+        def subrequest(raw: Mapping[str, Any] | None, at: Path) -> Violations:
+            yield from check_format(_name(raw), (*at, "name"), "sub-request-name-invalid", label_problems)
+            yield from _check_device_request(raw or {}, at, context)
+
+        rules = ("sub-requests-too-many", "sub-request-name-duplicate")
+        yield from check_set(alternatives, (*at, "firstAvailable"), SUBREQUESTS_MAX, rules, subrequest, _name)
+    else:
+        yield missing(at, "request-kind-missing", "must have either exactly or firstAvailable")
+
+
+def _check_device_request(request: Mapping[str, Any], at: Path, context: Context) -> Violations:
+    """What ``exactly`` and a subrequest have in common."""
+    class_rules = ("class-name-missing", "class-name-invalid")
+    yield from check_required(
+        text(request, "deviceClassName"), (*at, "deviceClassName"), class_rules, subdomain_problems
+    )
+    yield from check_selectors(request.get("selectors"), (*at, "selectors"), "selectors-too-many", context)
+    yield from _check_count(text(request, "allocationMode"), request.get("count") or 0, at)
+    for index, toleration in enumerate(request.get("tolerations") or ()):
+        yield from check_toleration(toleration, (*at, "tolerations", index), context)
+
+
+def _check_count(mode: str, count: int, at: Path) -> Violations:
+    if mode == "All":
+        if count:
+            yield violation((*at, "count"), INVALID, "count-with-all", "must not be set with allocationMode All")
+    elif mode == "ExactCount":
+        if count <= 0:
+            yield violation((*at, "count"), INVALID, "count-not-positive", f"must be at least 1, not {count}")
+    else:
+        yield unsupported(mode, (*at, "allocationMode"), "allocation-mode-unknown", _MODES)
+
+
+def _check_constraint(constraint: Mapping[str, Any], at: Path, names: RequestNames, context: Context) -> Violations:
+    yield from _check_references(constraint, at, "constraint", names)
+    match, distinct = constraint.get("matchAttribute"), constraint.get("distinctAttribute")
+    if match is not None:
+        yield from check_fully_qualified(match, (*at, "matchAttribute"), _ATTRIBUTE)
+        if distinct is not None and context.release.at_least(37):
+            yield from check_fully_qualified(distinct, (*at, "distinctAttribute"), _ATTRIBUTE)
+    elif distinct is not None:
+        yield from check_fully_qualified(distinct, (*at, "distinctAttribute"), _ATTRIBUTE)
+    elif context.on("DRAConsumableCapacity"):
+        yield missing(at, "constraint-attribute-missing", "must have matchAttribute or distinctAttribute")
+    else:
+        yield missing((*at, "matchAttribute"), "constraint-attribute-missing")
+
+
+def _check_references(raw: Mapping[str, Any] | None, at: Path, rule: str, names: RequestNames) -> Violations:
+    """The ``requests`` of a constraint or config; ``rule`` is the beginning of the rules' names."""
+
+    def reference(name: str | None, at: Path) -> Violations:
+        return _check_reference(name or "", at, f"{rule}-request-unknown", names)
+
+    def identity(name: str | None) -> str:
+        return name or ""
+
+    rules = (f"{rule}-requests-too-many", f"{rule}-request-duplicate")
+    yield from check_set((raw or {}).get("requests"), (*at, "requests"), REQUESTS_MAX, rules, reference, identity)
+
+
+def _check_reference(name: str, at: Path, rule: str, names: RequestNames) -> Violations:
+    parts = name.split("/")
+    if len(parts) > 2:
+        yield _unknown_request(name, at, rule, names)
+        return
+    for part in parts:
+        yield from check_format(part, at, rule, label_problems)
+    if parts[0] not in names or (len(parts) == 2 and parts[1] not in names[parts[0]]):
+        yield _unknown_request(name, at, rule, names)
+
+
+def _unknown_request(name: str, at: Path, rule: str, names: RequestNames) -> Violation:
+    owner = next((request for request, alternatives in names.items() if name in alternatives), None)
+    hint = f"; the subrequest is written {owner}/{name}" if owner is not None else ""
+    return violation(at, INVALID, rule, f"{name!r} is no request of this claim{hint}")

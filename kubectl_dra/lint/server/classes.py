@@ -1,0 +1,41 @@
+"""DeviceClass, and the names of extended resources."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from kubectl_dra.lint.server.configs import CONFIGS_MAX, check_config
+from kubectl_dra.lint.server.context import Context
+from kubectl_dra.lint.server.metadata import check_metadata
+from kubectl_dra.lint.server.model import INVALID, Violations, check_list, struct, violation
+from kubectl_dra.lint.server.names import label_key_problems, subdomain_problems
+from kubectl_dra.lint.server.selectors import check_selectors
+
+
+def check_class(device_class: Mapping[str, Any], context: Context) -> Violations:
+    """A DeviceClass to be created."""
+    yield from check_metadata(device_class.get("metadata"), subdomain_problems, namespaced=False, check_prefix=False)
+    spec = struct(device_class, "spec")
+    yield from check_selectors(spec.get("selectors"), ("spec", "selectors"), "class-selectors-too-many", context)
+    at = ("spec", "config")
+    yield from check_list(spec.get("config"), at, CONFIGS_MAX, "class-config-too-many", check_config)
+    name = spec.get("extendedResourceName")
+    if name is not None and not is_extended_resource(name):
+        message = (
+            f"{name!r} must be domain/name, not under kubernetes.io/, not beginning with 'requests.', "
+            "with a lower case domain of at most 244 characters"
+        )
+        yield violation(("spec", "extendedResourceName"), INVALID, "extended-resource-name", message)
+
+
+def is_native_resource(name: str) -> bool:
+    """Whether Kubernetes takes a resource name for its own: no domain, or kubernetes.io anywhere in it."""
+    return "/" not in name or "kubernetes.io/" in name
+
+
+def is_extended_resource(name: str) -> bool:
+    """Whether a name may be that of an extended resource; it must be a valid quota key with its prefix, too."""
+    if is_native_resource(name) or name.startswith("requests."):
+        return False
+    return not label_key_problems(f"requests.{name}")

@@ -1,0 +1,55 @@
+"""Counters that devices share: the sets of a slice, and what a device consumes of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from kubectl_dra.lint.server.context import Context
+from kubectl_dra.lint.server.model import TOO_MANY, Path, Violations, check_set, missing, text, violation
+from kubectl_dra.lint.server.names import check_format, check_required, label_problems
+
+SETS_MAX: Final = 8
+COUNTERS_MAX: Final = 32
+CONSUMPTIONS_MAX: Final = 2
+
+
+def check_counter_sets(sets: Any, at: Path, context: Context) -> Violations:
+    """``sharedCounters`` of a slice."""
+
+    def check(counter_set: Mapping[str, Any] | None, at: Path) -> Violations:
+        yield from check_required(text(counter_set, "name"), (*at, "name"), ("counter-set-name",) * 2, label_problems)
+        rules = ("counters-missing", "counters-too-many", "counter-name")
+        yield from _check_counters((counter_set or {}).get("counters"), (*at, "counters"), rules)
+
+    # Up to 1.34 the limit was on the counters of all sets together.
+    limit = SETS_MAX if context.release.at_least(35) else None
+    rules = ("counter-sets-too-many", "counter-set-name")
+    yield from check_set(sets, at, limit, rules, check, lambda entry: text(entry, "name"))
+
+
+def check_consumptions(consumptions: Any, at: Path, context: Context) -> Violations:
+    """``consumesCounters`` of a device."""
+
+    def check(consumption: Mapping[str, Any] | None, at: Path) -> Violations:
+        yield from check_required(
+            text(consumption, "counterSet"), (*at, "counterSet"), ("consumes-set",) * 2, label_problems
+        )
+        rules = ("consumes-counters",) * 3
+        yield from _check_counters((consumption or {}).get("counters"), (*at, "counters"), rules)
+
+    limit = CONSUMPTIONS_MAX if context.release.at_least(35) else None
+    rules = ("consumes-too-many", "consumes-duplicate")
+    yield from check_set(consumptions, at, limit, rules, check, lambda entry: text(entry, "counterSet"))
+
+
+def _check_counters(counters: Mapping[str, Any] | None, at: Path, rules: tuple[str, str, str]) -> Violations:
+    """``rules``: missing, too many, bad name."""
+    if not counters:
+        yield missing(at, rules[0], "must have at least one counter")
+    elif len(counters) > COUNTERS_MAX:
+        message = f"has {len(counters)} counters, at most {COUNTERS_MAX} are allowed"
+        yield violation(at, TOO_MANY, rules[1], message)
+    else:
+        for name in counters:
+            yield from check_format(name, at, rules[2], label_problems, below=(name,))

@@ -1,0 +1,153 @@
+"""Rules for the metadata that every kind has."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from kubectl_dra.lint.server.model import (
+    FORBIDDEN,
+    INVALID,
+    TOO_LONG,
+    Key,
+    Path,
+    Violation,
+    Violations,
+    field_text,
+    missing,
+    size,
+    text,
+    violation,
+)
+from kubectl_dra.lint.server.names import (
+    Format,
+    check_format,
+    generated,
+    label_key_problems,
+    label_problems,
+    label_value_problems,
+    lower,
+)
+
+_ANNOTATIONS_MAX: Final = 256 * 1024
+_META: Final = ("metadata",)
+_FINALIZERS: Final = frozenset(("kubernetes", "orphan", "foregroundDeletion"))
+_OWNER_FIELDS: Final = ("kind", "name", "uid")
+
+
+def check_metadata(
+    meta: Mapping[str, Any] | None, name_format: Format, namespaced: bool, check_prefix: bool = True
+) -> Violations:
+    """``metadata`` of an object to be created. ``name_format`` is the kind's rule for names.
+
+    ``check_prefix``: whether the kind also reports a bad generateName as such, not only the name made of it.
+    """
+    meta = meta or {}
+    yield from _check_name(meta, name_format, check_prefix)
+    namespace = text(meta, "namespace")
+    if namespaced and namespace:
+        yield from check_format(namespace, (*_META, "namespace"), "namespace-invalid", label_problems)
+    generation = meta.get("generation") or 0
+    if generation < 0:
+        yield violation((*_META, "generation"), INVALID, "generation-negative", "must not be negative")
+    yield from check_labels(meta.get("labels"), (*_META, "labels"))
+    yield from check_annotations(meta.get("annotations"), (*_META, "annotations"))
+    yield from _check_owners(meta.get("ownerReferences") or ())
+    yield from _check_finalizers([finalizer or "" for finalizer in meta.get("finalizers") or ()])
+
+
+def _check_name(meta: Mapping[str, Any], name_format: Format, check_prefix: bool) -> Violations:
+    name, prefix = text(meta, "name"), text(meta, "generateName")
+    if prefix and check_prefix:
+        yield from check_format(prefix, (*_META, "generateName"), "name-invalid", generated(name_format))
+    if name:
+        yield from check_format(name, (*_META, "name"), "name-invalid", name_format)
+    elif prefix:
+        # The server makes a name of the prefix, cut to 58 characters, and five random ones.
+        for problem in name_format(f"{prefix[:58]}abcde"):
+            at = (*_META, "name")
+            yield violation(at, INVALID, "name-invalid", f"the generated name {problem}")
+    else:
+        yield missing((*_META, "name"), "name-missing", "name or generateName must be set")
+
+
+def check_labels(
+    labels: Mapping[str, Any] | None, at: Path, field: Path | None = None, rule: str = "labels-invalid"
+) -> Violations:
+    """Labels: keys and values. ``field`` is what the server reports where that is not ``at``."""
+    reported = at if field is None else field
+    for key, value in (labels or {}).items():
+        for problem in label_key_problems(key):
+            yield _reported(reported, at, rule, key, f"key {key!r} {problem}")
+        for problem in label_value_problems(value or ""):
+            yield _reported(reported, at, rule, key, f"value {value!r} {problem}")
+
+
+def check_annotations(
+    annotations: Mapping[str, Any] | None, at: Path, field: Path | None = None, rule: str = "annotations-invalid"
+) -> Violations:
+    """Annotations: keys, in any case, and the size of all together."""
+    reported = at if field is None else field
+    total = 0
+    for key, value in (annotations or {}).items():
+        total += size(key) + size(value or "")
+        for problem in label_key_problems(lower(key)):
+            yield _reported(reported, at, rule, key, f"key {key!r} {problem}")
+    if total > _ANNOTATIONS_MAX:
+        message = f"keys and values have {total} bytes together, at most {_ANNOTATIONS_MAX} are allowed"
+        yield _reported(reported, at, rule, None, message, TOO_LONG)
+
+
+def _reported(reported: Path, at: Path, rule: str, key: str | None, message: str, reason: str = INVALID) -> Violation:
+    path = at if key is None else (*at, Key(key))
+    return Violation(path, field_text(reported), reason, message, rule)
+
+
+def check_template_metadata(meta: Mapping[str, Any] | None, at: Path) -> Violations:
+    """The metadata of claims to be made from a template: labels and annotations, nothing else."""
+    meta = meta or {}
+    yield from check_annotations(meta.get("annotations"), (*at, "annotations"), rule="template-labels-invalid")
+    yield from check_labels(meta.get("labels"), (*at, "labels"), rule="template-labels-invalid")
+    for name, value in meta.items():
+        # Lists and maps count as set even when they are empty.
+        is_set = value is not None and (bool(value) or isinstance(value, list | dict))
+        if is_set and name not in ("labels", "annotations"):
+            message = "cannot be set on claims made from a template: only labels and annotations can"
+            yield violation((*at, name), FORBIDDEN, "template-metadata-forbidden", message)
+
+
+def _check_owners(owners: Any) -> Violations:
+    at = (*_META, "ownerReferences")
+    controllers = 0
+    for index, owner in enumerate(owners):
+        # The server drops an entry that repeats another.
+        if owner in owners[:index]:
+            continue
+        owner = owner or {}
+        group_version = text(owner, "apiVersion")
+        if not group_version or group_version.endswith("/") or group_version.count("/") > 1:
+            yield from _owner(at, index, "apiVersion", "must name a version")
+        for name in _OWNER_FIELDS:
+            if not text(owner, name):
+                yield from _owner(at, index, name, "must not be empty")
+        if group_version == "v1" and text(owner, "kind") == "Event":
+            yield violation(at, INVALID, "owner-invalid", "an Event cannot be an owner", below=(index,))
+        controllers += owner.get("controller") is True
+    if controllers > 1:
+        yield violation(at, INVALID, "owner-invalid", "only one owner can be the controller")
+
+
+def _owner(at: Path, index: int, name: str, message: str) -> Violations:
+    yield violation((*at, index, name), INVALID, "owner-invalid", message, field=f"metadata.ownerReferences.{name}")
+
+
+def _check_finalizers(finalizers: list[str]) -> Violations:
+    at = (*_META, "finalizers")
+    for index, finalizer in enumerate(finalizers):
+        for problem in label_key_problems(finalizer):
+            yield violation(at, INVALID, "finalizer-invalid", f"{finalizer!r} {problem}", below=(index,))
+        if "/" not in finalizer and finalizer not in _FINALIZERS:
+            message = f"{finalizer!r} must have a domain, as in 'example.com/name'"
+            yield violation((*at, index), INVALID, "finalizer-invalid", message)
+    if {"orphan", "foregroundDeletion"} <= set(finalizers):
+        yield violation(at, INVALID, "finalizer-invalid", "orphan and foregroundDeletion exclude each other")

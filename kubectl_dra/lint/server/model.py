@@ -1,0 +1,165 @@
+"""What a check of the API server's rules finds, and how the server writes where it found it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+Path = tuple[str | int, ...]
+"""Keys and list indices from the object's root; a key of a map (not a field's name) is a ``Key``."""
+
+REQUIRED: Final = "Required"
+INVALID: Final = "Invalid"
+TOO_LONG: Final = "TooLong"
+TOO_MANY: Final = "TooMany"
+DUPLICATE: Final = "Duplicate"
+NOT_SUPPORTED: Final = "NotSupported"
+FORBIDDEN: Final = "Forbidden"
+NOT_FOUND: Final = "NotFound"
+INTERNAL_ERROR: Final = "InternalError"
+BAD_REQUEST: Final = "BadRequest"
+
+
+class Key(str):
+    """A key of a map in a path: Kubernetes writes it in brackets."""
+
+
+@dataclass(frozen=True, slots=True)
+class Violation:
+    """One thing for which the API server rejects the manifest.
+
+    ``path`` leads to the place in this manifest's own version; its last steps may be missing there (see
+    ``nearest``). ``field`` is the text that the server reports, which speaks of v1's shapes whatever the
+    version. ``reason`` is the server's, without "FieldValue". ``rule`` names the rule. ``cel_offset``
+    counts code points in the expression that ``path`` leads to.
+    """
+
+    path: Path
+    field: str
+    reason: str
+    message: str
+    rule: str
+    cel_offset: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """The API server's answer to creating an object.
+
+    ``code`` is 201, or 400 for what cannot be decoded, 422 for what is invalid, 500 where the server
+    fails. ``unsure`` are violations that depend on what is not known here, the namespace's labels.
+    """
+
+    accepted: bool
+    code: int
+    violations: tuple[Violation, ...] = ()
+    warnings: tuple[str, ...] = ()
+    unsure: tuple[Violation, ...] = ()
+
+
+Violations = Iterator[Violation]
+
+
+def violation(
+    at: Path,
+    reason: str,
+    rule: str,
+    message: str,
+    *,
+    below: Path = (),
+    field: str | None = None,
+    cel_offset: int | None = None,
+) -> Violation:
+    """A violation reported at ``at``; ``below`` is the rest of the path to the culprit, which the server leaves out."""
+    return Violation((*at, *below), field_text(at) if field is None else field, reason, message, rule, cel_offset)
+
+
+def missing(at: Path, rule: str, message: str = "must be set") -> Violation:
+    """A required field is missing or empty."""
+    return violation(at, REQUIRED, rule, message)
+
+
+def field_text(path: Path) -> str:
+    """A path as the API server writes it: ``spec.devices[0].capacity[memory].value``."""
+    out: list[str] = []
+    for part in path:
+        if isinstance(part, int) or part.__class__ is Key:
+            out.append(f"[{part}]")
+        else:
+            out.append(f".{part}" if out else str(part))
+    return "".join(out)
+
+
+def key_at(at: Path, key: str, limit: int) -> tuple[Path, str]:
+    """The path of a map's entry, and its text, in which the server shortens keys over ``limit`` bytes in the middle."""
+    encoded = key.encode("utf-8", "surrogatepass")
+    limit = max(limit, 16)
+    shown = key
+    if len(encoded) > limit:
+        rest = limit - 3
+        cut = encoded[: (rest + 1) // 2] + b"..." + encoded[len(encoded) - rest // 2 :]
+        shown = cut.decode("utf-8", "replace")
+    return (*at, Key(key)), f"{field_text(at)}[{shown}]"
+
+
+def nearest(raw: Any, path: Path) -> Path:
+    """The longest beginning of a path that exists in an object."""
+    for index, part in enumerate(path):
+        inside = raw if isinstance(raw, Mapping) else dict(enumerate(raw)) if isinstance(raw, list) else {}
+        if part not in inside:
+            return path[:index]
+        raw = inside[part]
+    return path
+
+
+Check = Callable[[Any, Path], Iterable[Violation]]
+
+
+def check_list(values: Sequence[Any] | None, at: Path, limit: int | None, rule: str, check: Check) -> Violations:
+    """Checks each item; a list over its limit is not looked into."""
+    values = values or ()
+    if limit is not None and len(values) > limit:
+        yield violation(at, TOO_MANY, rule, f"has {len(values)} items, at most {limit} are allowed")
+        return
+    for index, value in enumerate(values):
+        yield from check(value, (*at, index))
+
+
+def check_set(
+    values: Sequence[Any] | None,
+    at: Path,
+    limit: int | None,
+    rules: tuple[str, str],
+    check: Check,
+    key: Callable[[Any], Hashable],
+) -> Violations:
+    """As ``check_list``, then reports items with a key seen before. ``rules``: too many, duplicate."""
+    values = values or ()
+    if limit is not None and len(values) > limit:
+        yield from check_list(values, at, limit, rules[0], check)
+        return
+    for index, value in enumerate(values):
+        yield from check(value, (*at, index))
+    seen: set[Hashable] = set()
+    for index, value in enumerate(values):
+        identity = key(value)
+        if identity in seen:
+            yield violation((*at, index), DUPLICATE, rules[1], f"{identity!r} is already in the list")
+        seen.add(identity)
+
+
+def struct(raw: Mapping[str, Any] | None, name: str) -> Mapping[str, Any]:
+    """A struct field that is no pointer: missing and null are the empty struct."""
+    found: Mapping[str, Any] = (raw or {}).get(name) or {}
+    return found
+
+
+def text(raw: Mapping[str, Any] | None, name: str) -> str:
+    """A string field that is no pointer: missing and null are the empty string."""
+    return (raw or {}).get(name) or ""
+
+
+def size(value: str) -> int:
+    """The length of a text in bytes, which is what the API limits."""
+    return len(value) if value.isascii() else len(value.encode("utf-8", "surrogatepass"))

@@ -1,0 +1,189 @@
+"""Pods and pod templates: resource claims, containers and their resources.
+
+Of a pod's many other rules only those for what every pod has are here: names, images, restart policy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from kubectl_dra.lint.server.context import Context
+from kubectl_dra.lint.server.metadata import check_annotations, check_labels, check_metadata
+from kubectl_dra.lint.server.model import (
+    DUPLICATE,
+    FORBIDDEN,
+    INVALID,
+    NOT_FOUND,
+    Path,
+    Violations,
+    missing,
+    struct,
+    text,
+    violation,
+)
+from kubectl_dra.lint.server.names import check_format, check_required, label_problems, subdomain_problems
+from kubectl_dra.lint.server.resources import check_requirements
+from kubectl_dra.lint.server.taints import unsupported
+
+RESTART_POLICIES: Final = ("Always", "OnFailure", "Never")
+
+_MIRROR: Final = "kubernetes.io/config.mirror"
+_SOURCES: Final = ("resourceClaimName", "resourceClaimTemplateName")
+_CHOICES: Final = {
+    "imagePullPolicy": ("Always", "IfNotPresent", "Never"),
+    "terminationMessagePolicy": ("File", "FallbackToLogsOnError"),
+}
+
+
+def check_pod(pod: Mapping[str, Any], context: Context) -> Violations:
+    """A Pod to be created."""
+    yield from check_metadata(pod.get("metadata"), subdomain_problems, namespaced=True)
+    annotations = (pod.get("metadata") or {}).get("annotations") or {}
+    spec = struct(pod, "spec")
+    yield from check_pod_spec(spec, ("spec",), mirror=_MIRROR in annotations, is_pod=True)
+    for name in ("containers", "initContainers"):
+        for index, container in enumerate(spec.get(name) or ()):
+            image = text(container, "image")
+            if image != image.strip():
+                message = "must not have blanks around it"
+                yield violation(("spec", name, index, "image"), INVALID, "container-image", message)
+    if spec.get("ephemeralContainers"):
+        message = "cannot be set when a pod is created"
+        yield violation(("spec", "ephemeralContainers"), FORBIDDEN, "ephemeral-containers", message)
+    if text(spec, "nodeName") and spec.get("schedulingGates"):
+        message = "cannot be set while there are schedulingGates"
+        yield violation(("spec", "nodeName"), FORBIDDEN, "pod-node-name", message)
+
+
+def check_template(template: Mapping[str, Any], at: Path, extra_labels: Mapping[str, str] | None = None) -> Violations:
+    """A pod template. The server reports its labels without ``metadata``; ``extra_labels`` it adds itself."""
+    meta = template.get("metadata") or {}
+    labels = {**(extra_labels or {}), **(meta.get("labels") or {})}
+    yield from check_labels(labels, (*at, "metadata", "labels"), (*at, "labels"))
+    yield from check_annotations(meta.get("annotations"), (*at, "metadata", "annotations"), (*at, "annotations"))
+    spec = struct(template, "spec")
+    yield from check_pod_spec(spec, (*at, "spec"))
+    if spec.get("ephemeralContainers"):
+        message = "cannot be set in a template"
+        yield violation((*at, "spec", "ephemeralContainers"), FORBIDDEN, "ephemeral-containers", message)
+
+
+def check_pod_spec(spec: Mapping[str, Any], at: Path, mirror: bool = False, is_pod: bool = False) -> Violations:
+    """A pod's spec; ``mirror``: the pod stands for a static pod of a kubelet."""
+    claims = spec.get("resourceClaims") or ()
+    yield from _check_claims(claims, (*at, "resourceClaims"), mirror)
+    names = frozenset(text(claim, "name") for claim in claims) - {""}
+    yield from _check_containers(spec, at, names, is_pod)
+    resources = spec.get("resources")
+    if resources is not None:
+        yield from _check_pod_resources(resources, (*at, "resources"), names)
+    policy = text(spec, "restartPolicy") or "Always"
+    if policy not in RESTART_POLICIES:
+        yield unsupported(policy, (*at, "restartPolicy"), "restart-policy", RESTART_POLICIES)
+    yield from check_labels(spec.get("nodeSelector"), (*at, "nodeSelector"), rule="pod-node-selector")
+    for name in ("nodeName", "serviceAccountName", "priorityClassName"):
+        if text(spec, name):
+            yield from check_format(text(spec, name), (*at, name), "pod-reference-name", subdomain_problems)
+
+
+def _check_claims(claims: Any, at: Path, mirror: bool) -> Violations:
+    if mirror:
+        for index, _ in enumerate(claims):
+            message = "static pods cannot use resource claims"
+            yield violation((*at, index), FORBIDDEN, "static-pod-claims", message, field="[]")
+        return
+    seen: set[str] = set()
+    for index, claim in enumerate(claims):
+        claim = claim or {}
+        where = (*at, index)
+        name = text(claim, "name")
+        if name in seen:
+            yield violation((*where, "name"), DUPLICATE, "pod-claim-name", f"{name!r} is already in the list")
+        else:
+            yield from check_required(name, (*where, "name"), ("pod-claim-name",) * 2, label_problems)
+            seen |= {name} - {""}
+        yield from _check_source(claim, where)
+
+
+def _check_source(claim: Mapping[str, Any], at: Path) -> Violations:
+    given = [name for name in _SOURCES if claim.get(name) is not None]
+    if len(given) > 1:
+        yield violation(at, INVALID, "pod-claim-source-both", f"has {' and '.join(given)}; only one may be set")
+    if not given:
+        yield violation(at, INVALID, "pod-claim-source-none", f"must have {' or '.join(_SOURCES)}")
+    for name in given:
+        yield from check_format(claim[name], (*at, name), "pod-claim-source-name", subdomain_problems)
+
+
+def _check_containers(spec: Mapping[str, Any], at: Path, claims: frozenset[str], is_pod: bool) -> Violations:
+    """All containers; a name must be unique among the containers before it, of any kind."""
+    containers = spec.get("containers") or ()
+    if not containers:
+        yield missing((*at, "containers"), "containers-missing", "must have at least one container")
+    seen: set[str] = set()
+    for kind in ("containers", "initContainers", "ephemeralContainers"):
+        for index, container in enumerate(spec.get(kind) or ()):
+            container = container or {}
+            where = (*at, kind, index)
+            yield from _check_container(container, where, claims, is_pod)
+            if kind == "ephemeralContainers" and container.get("resources"):
+                message = "cannot be set for an ephemeral container"
+                yield violation((*where, "resources"), FORBIDDEN, "ephemeral-containers", message)
+            name = text(container, "name")
+            if name in seen:
+                yield violation((*where, "name"), DUPLICATE, "container-name", f"{name!r} is already in the list")
+            elif name or kind != "initContainers":
+                seen.add(name)
+
+
+def _check_container(container: Mapping[str, Any], at: Path, claims: frozenset[str], is_pod: bool) -> Violations:
+    yield from check_required(text(container, "name"), (*at, "name"), ("container-name",) * 2, label_problems)
+    if not text(container, "image"):
+        yield missing((*at, "image"), "container-image")
+    for name, known in _CHOICES.items():
+        value = text(container, name)
+        if value and value not in known:
+            yield unsupported(value, (*at, name), "container-choice", known)
+    resources = struct(container, "resources")
+    is_ephemeral = "ephemeralContainers" in at
+    yield from check_requirements(resources, (*at, "resources"), False, is_pod and not is_ephemeral)
+    yield from _check_container_claims(resources.get("claims") or (), (*at, "resources", "claims"), claims)
+
+
+def _check_pod_resources(resources: Mapping[str, Any], at: Path, claims: frozenset[str]) -> Violations:
+    used = resources.get("claims")
+    if used is not None:
+        message = "cannot be set for a whole pod, only for containers"
+        yield violation((*at, "claims"), FORBIDDEN, "pod-level-claims", message)
+    yield from check_requirements(resources, at, True, False)
+    yield from _check_container_claims(used or (), (*at, "claims"), claims)
+
+
+def _check_container_claims(used: Any, at: Path, claims: frozenset[str]) -> Violations:
+    """The claims that a container uses; ``claims`` are the names of the pod's."""
+    whole: set[str] = set()
+    parts: dict[str, set[str]] = {}
+    for index, claim in enumerate(used):
+        where = (*at, index)
+        name, request = text(claim, "name"), text(claim, "request")
+        if not name:
+            yield missing(where, "container-claim-name")
+            continue
+        if name in whole:
+            yield violation(where, DUPLICATE, "container-claim-duplicate", f"all of {name!r} is used already")
+        elif not request:
+            for part in sorted(parts.get(name, ())):
+                message = f"the request {part!r} of {name!r} is used already"
+                yield violation(where, DUPLICATE, "container-claim-duplicate", message)
+            whole.add(name)
+        else:
+            yield from check_format(request, (*where, "request"), "container-claim-request", label_problems)
+            if request in parts.get(name, ()):
+                message = f"the request {request!r} of {name!r} is used already"
+                yield violation(where, DUPLICATE, "container-claim-duplicate", message)
+            parts.setdefault(name, set()).add(request)
+        if name not in claims:
+            has = f"it has {', '.join(sorted(claims))}" if claims else "it has none"
+            message = f"{name!r} is no entry of the pod's resourceClaims: {has}"
+            yield violation(where, NOT_FOUND, "container-claim-unknown", message)

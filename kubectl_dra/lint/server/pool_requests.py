@@ -1,0 +1,34 @@
+"""ResourcePoolStatusRequest."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from kubectl_dra.lint.server.context import Context
+from kubectl_dra.lint.server.metadata import check_metadata
+from kubectl_dra.lint.server.model import INVALID, Violations, missing, struct, text, violation
+from kubectl_dra.lint.server.names import POOL_MAX, check_format, check_length, subdomain_problems
+
+LIMIT_MAX: Final = 1000
+
+
+def check_pool_request(request: Mapping[str, Any], context: Context) -> Violations:
+    """A ResourcePoolStatusRequest to be created; its status does not matter then."""
+    yield from check_metadata(request.get("metadata"), subdomain_problems, namespaced=False)
+    spec = struct(request, "spec")
+    driver, pool, limit = text(spec, "driver"), spec.get("poolName"), spec.get("limit")
+    if not driver:
+        yield missing(("spec", "driver"), "pool-request-driver")
+    else:
+        # Compared without regard to case, for which these two count as letters.
+        folded = driver.translate({0x212A: "k", 0x17F: "s"})
+        for problem in subdomain_problems(folded.lower() if folded.isascii() else folded):
+            yield violation(("spec", "driver"), INVALID, "pool-request-driver", f"{driver!r} {problem}")
+    if pool is not None:
+        yield from check_length(pool, ("spec", "poolName"), POOL_MAX, "pool-request-pool")
+        for part in pool.split("/"):
+            yield from check_format(part, ("spec", "poolName"), "pool-request-pool", subdomain_problems)
+    if limit is not None and not 1 <= limit <= LIMIT_MAX:
+        message = f"must be from 1 to {LIMIT_MAX}, not {limit}"
+        yield violation(("spec", "limit"), INVALID, "pool-request-limit", message)

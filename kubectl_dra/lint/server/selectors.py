@@ -1,0 +1,78 @@
+"""CEL selectors: what the API server says about a device selector's expression."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Final
+
+from kubectl_dra.lint.server.context import Context
+from kubectl_dra.lint.server.model import (
+    FORBIDDEN,
+    INTERNAL_ERROR,
+    INVALID,
+    Path,
+    Violations,
+    check_list,
+    missing,
+    text,
+    violation,
+)
+from kubectl_dra.lint.server.names import check_length
+
+if TYPE_CHECKING:
+    from kubectl_dra.cel import Environment
+
+SELECTORS_MAX: Final = 32
+EXPRESSION_MAX: Final = 10 * 1024
+COST_MAX: Final = 1_000_000
+
+# How the engine begins the text of an error that comes after type checking.
+_INSTANTIATION: Final = "program instantiation failed"
+
+Problem = tuple[str, str, str, int | None]
+"""Reason, rule, message, offset in code points."""
+
+
+def check_selectors(selectors: Any, at: Path, rule: str, context: Context) -> Violations:
+    """A list of device selectors; ``rule`` is the name of its size limit."""
+
+    def check(selector: Mapping[str, Any] | None, at: Path) -> Violations:
+        cel = (selector or {}).get("cel")
+        if cel is None:
+            yield missing((*at, "cel"), "selector-cel-missing")
+        else:
+            yield from _check_expression(text(cel, "expression"), (*at, "cel", "expression"), context)
+
+    yield from check_list(selectors, at, SELECTORS_MAX, rule, check)
+
+
+def _check_expression(expression: str, at: Path, context: Context) -> Violations:
+    too_long = tuple(check_length(expression, at, EXPRESSION_MAX, "cel-too-long"))
+    if too_long:
+        yield from too_long
+        return
+    problem = _problem(context.environment, expression)
+    if problem is not None:
+        reason, rule, message, offset = problem
+        yield violation(at, reason, rule, message, cel_offset=offset)
+
+
+@lru_cache(maxsize=4096)
+def _problem(environment: Environment, expression: str) -> Problem | None:
+    from kubectl_dra.cel import CompileError
+
+    try:
+        cost = environment.compile(expression).max_cost
+    except CompileError as error:
+        if str(error).startswith(_INSTANTIATION):
+            return INTERNAL_ERROR, "cel-program", str(error), error.issues[0].offset
+        return INVALID, "cel-compile", "; ".join(_worded(issue) for issue in error.issues), error.issues[0].offset
+    if cost > COST_MAX:
+        message = f"may cost up to {cost} in the worst case, more than {COST_MAX}"
+        return FORBIDDEN, "cel-cost", message, None
+    return None
+
+
+def _worded(issue: Any) -> str:
+    return f"{issue.message} ({issue.hint})" if issue.hint else str(issue.message)

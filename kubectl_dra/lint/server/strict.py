@@ -1,0 +1,117 @@
+"""What the API server refuses to decode, with strict field validation: HTTP 400.
+
+Fields the version does not have, fields given twice, values of the wrong JSON type. For resource.k8s.io
+the table of ``api.fields`` is the measure, for other kinds the schemas of Kubernetes 1.36.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from functools import cache
+from typing import Any, Final
+
+from kubectl_dra.api.fields import KINDS, Field, fields
+from kubectl_dra.api.versions import Release
+from kubectl_dra.lint.server.model import BAD_REQUEST, Key, Path, Violations, violation
+from kubectl_dra.lint.server.releases import has_field, lifetime
+from kubectl_dra.lint.server.scalars import scalar_problem, wrong_type
+
+_STRING: Final = Field("string", "", False, False, True)
+_OBJECT_META: Final = Field("ObjectMeta", "", False, False, False)
+_HEAD: Final = {"apiVersion": _STRING, "kind": _STRING, "metadata": _OBJECT_META}
+
+
+def decoding(raw: Mapping[str, Any], version: str, release: Release) -> Violations:
+    """Everything in an object of resource.k8s.io that cannot be decoded, in the object's order."""
+    kind = raw["kind"]
+    yield from _fields_of(raw, kind, {**_table(kind, version, release), **_HEAD}, version, release, ())
+
+
+def duplicates(paths: Iterable[Path]) -> Violations:
+    """Fields that the manifest's text gives twice."""
+    for path in paths:
+        yield violation(path, BAD_REQUEST, "duplicate-field", f"{path[-1]!r} is given twice")
+
+
+def unknown(at: Path, known: Iterable[str], note: str = "") -> Violations:
+    """A field that the kind does not have there; ``known`` are those it has."""
+    message = f"there is no field {at[-1]!r} here{note}"
+    if not note:
+        from difflib import get_close_matches
+
+        close = get_close_matches(str(at[-1]), list(known), 1, 0.75)
+        message += f"; did you mean {close[0]!r}?" if close else ""
+    yield violation(at, BAD_REQUEST, "unknown-field", message)
+
+
+def wrong(at: Path, problem: tuple[str, str] | None) -> Violations:
+    """A value that its field's type does not accept."""
+    if problem is not None:
+        yield violation(at, BAD_REQUEST, *problem)
+
+
+@cache
+def _table(struct: str, version: str, release: Release) -> Mapping[str, Field]:
+    table = fields("ObjectMeta" if struct == "ClaimMetadata" else struct, version)
+    return {name: field for name, field in table.items() if has_field(struct, name, release)}
+
+
+def _fields_of(
+    raw: Mapping[str, Any], name: str, table: Mapping[str, Field], version: str, release: Release, at: Path
+) -> Violations:
+    for key, value in raw.items():
+        field = table.get(key)
+        if field is None:
+            yield from unknown((*at, key), table, _note(name, key, version, release))
+        elif value is not None:
+            yield from _value(value, field, version, release, (*at, key))
+
+
+def _note(struct: str, key: str, version: str, release: Release) -> str:
+    """Says so where the field is one of another release or version."""
+    if struct == "ClaimMetadata" or struct in KINDS:
+        return ""
+    if struct == "DeviceSubRequest" and key == "adminAccess":
+        return "; admin access is only for requests with exactly"
+    if key in fields(struct, version):
+        first, last = lifetime(struct, key)
+        since = f"it came with 1.{first}" if last is None else f"1.{last} was the last with it"
+        return f" in {release}: {since}"
+    flat = version in ("v1beta1", "v1alpha3")
+    wrapper = {"DeviceRequest": "exactly", "Device": "basic"}.get(struct, "")
+    if flat and key == wrapper == "exactly":
+        return f" in {version}: its content is directly in the request"
+    if not flat and key == wrapper == "basic":
+        return f" in {version}: its content is directly in the device"
+    if not flat and wrapper == "exactly" and key in fields("ExactDeviceRequest", version):
+        return f" in {version}: it is inside exactly"
+    if flat and wrapper == "basic" and key in fields("BasicDevice", version):
+        return f" in {version}: it is inside basic"
+    return ""
+
+
+def _value(value: Any, field: Field, version: str, release: Release, at: Path) -> Violations:
+    if field.container == "list":
+        if not isinstance(value, list):
+            yield from wrong(at, wrong_type("a list", value))
+            return
+        for index, item in enumerate(value):
+            yield from _item(item, field, version, release, (*at, index))
+    elif field.container == "map":
+        if not isinstance(value, dict):
+            yield from wrong(at, wrong_type("an object", value))
+            return
+        for key, item in value.items():
+            yield from _item(item, field, version, release, (*at, Key(key)))
+    else:
+        yield from _item(value, field, version, release, at)
+
+
+def _item(value: Any, field: Field, version: str, release: Release, at: Path) -> Violations:
+    if field.scalar:
+        yield from wrong(at, scalar_problem(value, field.type))
+    elif value is not None:
+        if isinstance(value, dict):
+            yield from _fields_of(value, field.type, _table(field.type, version, release), version, release, at)
+        else:
+            yield from wrong(at, wrong_type("an object", value))

@@ -1,0 +1,30 @@
+"""DeviceTaintRule."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from kubectl_dra.lint.server.context import Context
+from kubectl_dra.lint.server.metadata import check_metadata
+from kubectl_dra.lint.server.model import Path, Violations, struct
+from kubectl_dra.lint.server.names import check_driver, check_format, check_pool, label_problems, subdomain_problems
+from kubectl_dra.lint.server.taints import check_taint
+
+
+def check_taint_rule(rule: Mapping[str, Any], context: Context) -> Violations:
+    """A DeviceTaintRule to be created; its status does not matter then."""
+    yield from check_metadata(rule.get("metadata"), subdomain_problems, namespaced=False)
+    spec = struct(rule, "spec")
+    yield from _check_selector(struct(spec, "deviceSelector"), ("spec", "deviceSelector"))
+    yield from check_taint(spec.get("taint"), ("spec", "taint"), context, "rule-taint")
+
+
+def _check_selector(selector: Mapping[str, Any], at: Path) -> Violations:
+    driver, pool, device = (selector.get(name) for name in ("driver", "pool", "device"))
+    if driver is not None:
+        yield from check_driver(driver, (*at, "driver"), ("rule-selector-driver",) * 3)
+    if pool is not None:
+        yield from check_pool(pool, (*at, "pool"), ("rule-selector-pool",) * 3)
+    if device is not None:
+        yield from check_format(device, (*at, "device"), "rule-selector-device", label_problems)

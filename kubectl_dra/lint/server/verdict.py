@@ -1,0 +1,147 @@
+"""What a Kubernetes API server would say to creating an object: the order in which it checks, and its answer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from typing import Any, Final
+
+from kubectl_dra.api.conversion import VERSIONS, reshaped
+from kubectl_dra.api.defaults import defaulted, without_disabled
+from kubectl_dra.api.fields import KINDS
+from kubectl_dra.api.versions import GROUP, Release, default_features, lifecycle
+from kubectl_dra.lint.server import structure
+from kubectl_dra.lint.server.claims import check_claim, check_template
+from kubectl_dra.lint.server.classes import check_class
+from kubectl_dra.lint.server.context import Context
+from kubectl_dra.lint.server.model import INTERNAL_ERROR, Path, Verdict, Violation, Violations
+from kubectl_dra.lint.server.pods import check_pod
+from kubectl_dra.lint.server.pool_requests import check_pool_request
+from kubectl_dra.lint.server.quota import check_quota
+from kubectl_dra.lint.server.slices import check_slice, slice_warnings
+from kubectl_dra.lint.server.strict import decoding, duplicates
+from kubectl_dra.lint.server.taint_rules import check_taint_rule
+from kubectl_dra.lint.server.workloads import CHECKS as WORKLOADS
+
+DEFAULT_RELEASE: Final = Release(1, 36)
+
+_Check = Callable[[Mapping[str, Any], Context], Violations]
+_DRA: Final[Mapping[str, _Check]] = {
+    "DeviceClass": check_class,
+    "DeviceTaintRule": check_taint_rule,
+    "ResourceClaim": check_claim,
+    "ResourceClaimTemplate": check_template,
+    "ResourceSlice": check_slice,
+}
+_OTHERS: Final[Mapping[tuple[str, str, str], _Check]] = {
+    ("", "v1", "Pod"): check_pod,
+    ("", "v1", "ResourceQuota"): check_quota,
+    (GROUP, "v1alpha3", "ResourcePoolStatusRequest"): check_pool_request,
+    **{("batch" if kind in ("Job", "CronJob") else "apps", "v1", kind): check for kind, check in WORKLOADS.items()},
+}
+
+
+def is_known(raw: Any) -> bool:
+    """Whether ``check`` knows the rules for an object's apiVersion and kind."""
+    if (
+        not isinstance(raw, Mapping)
+        or not isinstance(raw.get("kind"), str)
+        or not isinstance(raw.get("apiVersion"), str)
+    ):
+        return False
+    group, version = _group_version(raw)
+    kind = raw["kind"]
+    if group == GROUP and kind in KINDS:
+        return version in VERSIONS and lifecycle(version, kind) is not None
+    return (group, version, kind) in _OTHERS
+
+
+def check(
+    raw: Mapping[str, Any],
+    *,
+    release: Release = DEFAULT_RELEASE,
+    features: Iterable[str] | None = None,
+    namespaces: Mapping[str, Mapping[str, str]] | None = None,
+    duplicate_fields: Iterable[Path] = (),
+) -> Verdict | None:
+    """The answer to creating an object with strict field validation; None for kinds that ``is_known`` does not know.
+
+    ``features`` are the gates that are on, None for the release's defaults. ``namespaces`` are the labels
+    of the namespaces known; what depends on others is in ``unsure``. An object without namespace is taken
+    to go into "default". Fields that the manifest's text gives twice come as ``duplicate_fields``.
+
+    Whether the release serves the version at all is not checked, nor quotas, permissions, admission
+    plugins, or whether the object exists already.
+    """
+    if not is_known(raw):
+        return None
+    group, version = _group_version(raw)
+    broken = (*duplicates(duplicate_fields), *_decoding(raw, group, version, release))
+    if broken:
+        return Verdict(False, 400, broken, _deprecation(group, version, raw["kind"], release))
+    found, unsure, warnings = _validation(raw, group, version, release, features, namespaces or {})
+    warnings = (*_deprecation(group, version, raw["kind"], release), *warnings)
+    if not found:
+        return Verdict(True, 201, (), warnings, unsure)
+    crashed = any(one.rule == "policy-range-step-zero" and one.reason == INTERNAL_ERROR for one in found)
+    return Verdict(False, 500 if crashed else 422, found, warnings, unsure)
+
+
+def _group_version(raw: Mapping[str, Any]) -> tuple[str, str]:
+    group, _, version = raw["apiVersion"].rpartition("/")
+    return group, version
+
+
+def _decoding(raw: Mapping[str, Any], group: str, version: str, release: Release) -> Violations:
+    if group == GROUP and raw["kind"] in KINDS:
+        return decoding(raw, version, release)
+    return structure.decoding(raw, group, version)
+
+
+def _validation(
+    raw: Mapping[str, Any],
+    group: str,
+    version: str,
+    release: Release,
+    features: Iterable[str] | None,
+    namespaces: Mapping[str, Mapping[str, str]],
+) -> tuple[tuple[Violation, ...], tuple[Violation, ...], tuple[str, ...]]:
+    """Violations, those that depend on a namespace not known, and warnings."""
+    from kubectl_dra.cel import Environment
+
+    gates = default_features(release) if features is None else frozenset(features)
+    namespace = (raw.get("metadata") or {}).get("namespace") or "default"
+    environment = Environment.for_release(str(release), gates)
+    context = Context(release, gates, environment, namespaces.get(namespace))
+    kind = raw["kind"]
+    if group != GROUP or kind not in KINDS:
+        return tuple(_OTHERS[group, version, kind](raw, context)), (), ()
+    v1 = without_disabled(reshaped(defaulted(raw)), gates)
+    found = [replace(one, path=_written(one.path, kind, version)) for one in _DRA[kind](v1, context)]
+    warnings = slice_warnings(v1) if kind == "ResourceSlice" else ()
+    unsure: list[Violation] = []
+    if context.labels is None:
+        unsure = [one for one in found if one.rule == "admin-access-namespace"]
+        found = [one for one in found if one.rule != "admin-access-namespace"]
+    return tuple(found), tuple(unsure), warnings
+
+
+def _written(path: Path, kind: str, version: str) -> Path:
+    """The path in the manifest of a path in v1's shape."""
+    if version not in ("v1beta1", "v1alpha3"):
+        return path
+    if kind in ("ResourceClaim", "ResourceClaimTemplate"):
+        start = path.index("requests") + 2 if "requests" in path else len(path)
+        is_flat = path[start - 3 : start - 1] == ("devices", "requests") and path[start : start + 1] == ("exactly",)
+        return (*path[:start], *path[start + 1 :]) if is_flat else path
+    if kind == "ResourceSlice" and path[:2] == ("spec", "devices") and len(path) > 3 and path[3] != "name":
+        return (*path[:3], "basic", *path[3:])
+    return path
+
+
+def _deprecation(group: str, version: str, kind: str, release: Release) -> tuple[str, ...]:
+    life = lifecycle(version, kind) if group == GROUP else None
+    if life is None or life.deprecated is None:
+        return ()
+    until = f", unavailable in v1.{life.removed}+" if life.removed is not None else ""
+    return (f"{group}/{version} {kind} is deprecated in v1.{life.deprecated}+{until}",)

@@ -1,0 +1,79 @@
+"""Compare verdicts on manifests with what a real API server answered to a dry-run create.
+
+    python -m tests.conformance manifests FILE...
+
+Each disagreement is printed. The last lines are ``pairs N of M``, rejected manifests with the same set of
+(field, reason) pairs, and ``agree N of M``, manifests that both accept or both reject.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from kubectl_dra.lint.server import Verdict, check
+from tests.conformance.alloc import lines
+
+NAMESPACES: Mapping[str, Mapping[str, str]] = {
+    "default": {},
+    "admin": {"resource.kubernetes.io/admin-access": "true"},
+}
+"""The namespaces of the recorded server, with their labels."""
+
+ENOUGH = 0.99
+
+Pairs = frozenset[tuple[str, str]]
+
+
+def our_pairs(verdict: Verdict) -> Pairs:
+    """The (field, reason) pairs we would answer: only validation errors have them."""
+    if verdict.code != 422:
+        return frozenset()
+    return frozenset((one.field, one.reason) for one in verdict.violations)
+
+
+def recorded_pairs(expected: Mapping[str, Any]) -> Pairs:
+    """The (field, reason) pairs the server answered."""
+    return frozenset(
+        (cause.get("field") or "", (cause.get("reason") or "").removeprefix("FieldValue"))
+        for cause in expected.get("causes") or ()
+    )
+
+
+def run(files: list[Path], options: Any = None) -> int:
+    """Prints every disagreement and the totals; 0 if all verdicts agree, and pairs on 99 % of the rejected."""
+    total = agree = rejected = same = 0
+    for path in files:
+        for case in lines(path):
+            expected = case["expect"]
+            verdict = check(case["manifest"], namespaces=NAMESPACES)
+            ours = Verdict(False, 404) if verdict is None else verdict
+            total += 1
+            agreed = ours.accepted == expected["accepted"]
+            agree += agreed
+            paired = (ours.code, our_pairs(ours)) == (expected["code"], recorded_pairs(expected))
+            if not expected["accepted"]:
+                rejected += 1
+                same += paired
+            if not agreed or not paired:
+                print(_disagreement(case, ours))
+    print(f"pairs {same} of {rejected}")
+    print(f"agree {agree} of {total}")
+    return 0 if agree == total and same >= ENOUGH * rejected else 1
+
+
+def _disagreement(case: Mapping[str, Any], ours: Verdict) -> str:
+    expected = case["expect"]
+    theirs, mine = recorded_pairs(expected), our_pairs(ours)
+    manifest = case["manifest"]
+    out = [
+        f"{case['id']} {manifest['apiVersion']} {manifest['kind']} ({case['change']}): "
+        f"expected {expected['code']}, got {ours.code}"
+    ]
+    out += [f"  only expected: {field} {reason}" for field, reason in sorted(theirs - mine)]
+    out += [f"  only ours: {field} {reason}" for field, reason in sorted(mine - theirs)]
+    if expected["code"] != ours.code:
+        out.append(f"  expected: {expected.get('message', '')[:300]}")
+        out += [f"  ours: {one.field} {one.reason} ({one.rule}): {one.message}" for one in ours.violations[:4]]
+    return "\n".join(out)
