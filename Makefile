@@ -2,6 +2,7 @@
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
+DEMO   := examples/explain/no-device-matches
 
 .PHONY: help demo test lint format typecheck schemas docs benchmark clean
 
@@ -18,12 +19,12 @@ $(VENV)/.installed-dev: $(VENV)/.installed
 	@touch $@
 
 demo: $(VENV)/.installed ## Explain a pending pod of examples/explain
-	@echo '$$ cd examples/explain/no-device-matches && cat command && sh command'
-	@cd examples/explain/no-device-matches && cat command && \
-		{ PATH="$(CURDIR)/$(BIN):$$PATH" $(CURDIR)/$(BIN)/python -m kubectl_dra $$(sed -e 's/^kubectl dra //' command); \
-		  code=$$?; echo; echo "(exit code $$code: the pod cannot be scheduled)"; test $$code -eq 1; }
+	@cd $(DEMO) && echo "$$ cd $(DEMO)" && echo "$$ $$(cat command)" && echo && \
+		{ $(CURDIR)/$(BIN)/python -m kubectl_dra $$(sed -e 's/^kubectl dra //' command); code=$$?; \
+		  echo; echo "(exit code $$code: the pod cannot be scheduled)"; test $$code -eq 1; }
 
-test: $(VENV)/.installed-dev ## Run all tests
+test: $(VENV)/.installed-dev ## Run all tests; builds the control plane for them first, once, where Go is there
+	@$(BIN)/python -m tests.controlplane.program || true
 	$(BIN)/python -m pytest -n auto --dist loadgroup $(PYTEST_ARGS)
 
 lint: $(VENV)/.installed-dev ## ruff: lint and format
@@ -46,6 +47,8 @@ docs: $(VENV)/.installed-dev ## Write the generated pages under docs/
 
 benchmark: $(VENV)/.installed-dev ## Run the benchmark programs
 	$(BIN)/python benchmarks/cel.py
+	$(BIN)/python benchmarks/search.py
+	$(BIN)/python benchmarks/explain.py
 
 clean: ## Remove what the targets made
 	rm -rf $(VENV) dist build .mypy_cache .ruff_cache .hypothesis

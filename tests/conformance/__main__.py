@@ -1,6 +1,6 @@
 """Compare with recorded answers of Kubernetes: ``python -m tests.conformance KIND FILE...``.
 
-KIND is the name of a module beside this one (cel, conversions, alloc, scheduled). Each disagreement is
+KIND is the name of a module beside this one (cel, conversions, alloc, manifests, scheduled). Each disagreement is
 printed; the last line is ``agree N of M``, and the exit code is 0 only if all lines agree.
 """
 
