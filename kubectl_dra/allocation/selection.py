@@ -67,6 +67,14 @@ class Selectors:
             known[id(device)] = verdict
         return verdict
 
+    def verdicts(self, expression: str, devices: Sequence[Device]) -> list[Verdict]:
+        """The verdict on each of many devices."""
+        self.prefetch(expression, devices)
+        known = self._verdicts.get(expression)
+        if known is None:
+            return [self.verdict(expression, device) for device in devices]
+        return [known[key] for key in map(id, devices)]
+
     def prefetch(self, expression: str, devices: Iterable[Device]) -> None:
         """Judges many devices at once, which is faster than one by one."""
         program = self.program(expression)

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 import typer
 
-from kubectl_dra.cli import explain
+from kubectl_dra.cli import devices, explain, snapshot
 from kubectl_dra.errors import DraError, UndeterminedError
 
 EXIT_ERROR = 2
@@ -38,6 +38,8 @@ def root(
 
 
 explain.register(app)
+devices.register(app)
+snapshot.register(app)
 
 
 def run(arguments: Sequence[str]) -> int:

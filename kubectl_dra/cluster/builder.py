@@ -109,6 +109,24 @@ class SnapshotBuilder:
         """Records the release that the API server itself reported."""
         self._release = release
 
+    def said(self, said: Any, place: str) -> None:
+        """Takes what ``kubectl dra snapshot`` says of the cluster beside its objects (see ``cluster.save``).
+
+        Raises:
+            InputError: it is not of that form.
+        """
+        try:
+            for kind in said.get("read") or ():
+                self.present(str(kind))
+            for entry in said.get("gaps") or ():
+                self.gap(Gap(*(str(entry.get(name) or "") for name in Gap._fields)))
+            for sentence in said.get("notes") or ():
+                self.note(str(sentence))
+            if said.get("serverVersion"):
+                self.server_release(parse_release(str(said["serverVersion"])))
+        except (AttributeError, TypeError, ValueError) as error:
+            raise InputError(f"{place}: kubectl-dra is not what kubectl dra snapshot writes: {error}") from None
+
     def build(self, expected: Iterable[str] = KINDS) -> Snapshot:
         """The Snapshot. An expected kind without any object or gap becomes a gap itself.
 

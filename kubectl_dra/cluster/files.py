@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
@@ -17,6 +19,10 @@ from kubectl_dra.manifests.stream import LARGE, NotAList, list_items
 
 SUFFIXES: Final = (".yaml", ".yml", ".json")
 STDIN: Final = "-"
+SAID: Final = "kubectl-dra"
+"""The field of a List in which ``kubectl dra snapshot`` says what it could not read."""
+_SAID_FIRST: Final = re.compile(rf'\s*\{{\s*(?:"(?:apiVersion|kind)"\s*:\s*"[^"]*"\s*,\s*)*"{SAID}"\s*:\s*')
+_SAID: Final = re.compile(rf'"{SAID}"\s*:')
 
 
 def read_snapshot(
@@ -122,14 +128,19 @@ def _add_large(builder: SnapshotBuilder, source: Source) -> bool:
     """Takes a large JSON List item by item; False if it is not that, and has to be read as a whole."""
     if len(source.text) < LARGE:
         return False
+    first = _SAID_FIRST.match(source.text)
+    if first is None and _SAID.search(source.text):
+        return False
     try:
+        if first is not None:
+            builder.said(json.JSONDecoder().raw_decode(source.text, first.end())[0], source.name)
         for index, item in list_items(source):
             if not is_object(item):
                 raise InputError(f"{source.name}:1: item {index} of the List has no apiVersion and kind")
             if item["kind"].endswith("List"):
                 return False
             builder.add(item, Place(source.name, 1, index))
-    except NotAList:
+    except (NotAList, json.JSONDecodeError):
         return False
     return True
 
@@ -139,6 +150,8 @@ def _add(builder: SnapshotBuilder, documents: Iterable[Document]) -> None:
         kind = document.object.get("kind")
         if isinstance(kind, str) and kind.endswith("List") and kind.removesuffix("List") in KINDS:
             builder.present(kind.removesuffix("List"))
+        if kind == "List" and SAID in document.object:
+            builder.said(document.object[SAID], f"{document.name}:{document.line}")
         for found in objects((document,)):
             item = found.path[-1] if found.path else None
             builder.add(found.object, Place(document.name, document.line, item if isinstance(item, int) else None))

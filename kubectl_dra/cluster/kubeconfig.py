@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from kubectl_dra.names import nearest
 from kubectl_dra.errors import ClusterError
+from kubectl_dra.names import nearest
 
 _SERVICE_ACCOUNT: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 _SECTIONS: Final = (("clusters", "cluster"), ("contexts", "context"), ("users", "user"))

@@ -72,7 +72,9 @@ class RequestFunnel:
         self.failed_at: dict[int, tuple[int, str]] = {}
         self._holders = holders
         self._left: list[Published] = list(view.published)
+        self._shortfalls: dict[str, Shortfall | None] = {}
         self._run()
+        self._selected = max(position for position, stage in enumerate(self.stages) if stage.name in _SELECTING)
         self.usable = self._left
         self._usable_ids = {id(item.device) for item in self.usable}
 
@@ -230,6 +232,11 @@ class RequestFunnel:
 
     def shortfall(self, node: str) -> Shortfall | None:
         """The stage at which a node has too few devices left and a sentence, None where it keeps enough."""
+        if node not in self._shortfalls:
+            self._shortfalls[node] = self._shortfall(node)
+        return self._shortfalls[node]
+
+    def _shortfall(self, node: str) -> Shortfall | None:
         items = self.view.on_node(node)
         needed = self.needed_on(node)
         if not items:
@@ -244,7 +251,7 @@ class RequestFunnel:
             if failure is not None:
                 by_stage.setdefault(failure[0], []).append(failure[1])
         remaining = len(items)
-        selected = max(position for position, stage in enumerate(self.stages) if stage.name in _SELECTING)
+        selected = self._selected
         for position, stage in enumerate(self.stages):
             failed = by_stage.get(position, [])
             left = remaining - len(failed)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from typing import Final, NamedTuple
 
 from kubectl_dra.allocation.attempt import Cycle
@@ -136,6 +137,9 @@ class _Listing:
         # All devices of a slice without scopes of their own are in the same place.
         self._places: dict[str, _Place] = {}
         self._counters: dict[PoolID, Table] = {}
+        self._generations: dict[PoolID, set[int]] = {}
+        for entry in cycle.index.slices:
+            self._generations.setdefault(entry.pool, set()).add(entry.generation)
         gap = snapshot.missing("ResourceClaim")
         self._claims_hidden = gap is not None and gap.reason != ABSENT
         # The scheduler of some releases does not see DeviceTaintRules: they are shown all the same.
@@ -143,7 +147,7 @@ class _Listing:
 
     def inventory(self) -> Inventory:
         wanted = self._wanted
-        items = sorted(self._all(), key=lambda item: (item.slice.pool, item.slice.name))
+        items = list(self._all())
         narrowed = [("published", len(items))]
 
         def keep(what: str, kept: list[Published]) -> list[Published]:
@@ -175,36 +179,37 @@ class _Listing:
         return Inventory(tuple(rows), tuple(narrowed), tuple(dict.fromkeys(self._notes)))
 
     def _all(self) -> Iterator[Published]:
-        """Every device once: of the newest generation, of the one a node sees, or of one that nothing replaced."""
+        """Every device, by pool and slice: of the newest generation, of the one a node sees, or else an obsolete one.
+
+        An invalid pool may publish a device twice; both are listed.
+        """
         view = self._view
-        seen: set[DeviceID] = set()
-        first = sorted(view.published, key=lambda item: item.slice.name not in view.slice_nodes)
-        for item in first:
-            if item.id not in seen:
-                seen.add(item.id)
-                yield item
-            elif self._duplicated(item):
-                yield item
         old: dict[PoolID, int] = {}
-        for entry in self._cycle.index.slices:
-            if entry.generation == view.newest[entry.pool] or entry.name in view.slice_nodes:
-                continue
-            for device in entry.devices:
-                item = Published(DeviceID(*entry.pool, device.name), device, entry)
-                if entry.pool in view.obsolete and item.id not in seen:
-                    seen.add(item.id)
-                    yield item
+        slices = sorted(self._cycle.index.slices, key=lambda entry: (entry.pool, entry.name))
+        for pool, entries in groupby(slices, key=lambda entry: entry.pool):
+            left: list[ResourceSlice] = []
+            names: set[str] = set()
+            # What a node sees comes before a newer generation that no node sees.
+            for entry in sorted(entries, key=lambda entry: entry.name not in view.slice_nodes):
+                items = view.by_slice.get(entry.name, ())
+                if not items:
+                    left.append(entry)
+                elif len(self._generations[pool]) == 1:
+                    yield from items
                 else:
-                    old[entry.pool] = old.get(entry.pool, 0) + 1
+                    yield from (item for item in items if item.id.device not in names)
+                    names.update(item.id.device for item in items)
+            for entry in left:
+                for device in entry.devices:
+                    if pool in view.obsolete and device.name not in names:
+                        names.add(device.name)
+                        yield Published(DeviceID(pool.driver, pool.name, device.name), device, entry)
+                    else:
+                        old[pool] = old.get(pool, 0) + 1
         for pool, count in sorted(old.items()):
             self._notes.append(
                 f"{count} devices in older slices of pool {pool} are left out: generation {view.newest[pool]} is newer"
             )
-
-    def _duplicated(self, item: Published) -> bool:
-        """Whether an invalid pool publishes a device twice; both are listed."""
-        pool = self._view.pool_seen.get(item.slice.pool)
-        return pool is not None and bool(pool.invalid) and item.slice.generation == pool.generation
 
     def _is_on(self, item: Published, names: Sequence[str]) -> bool:
         place = self._place(item)

@@ -32,25 +32,26 @@ def judge(selectors: Selectors, expression: str, devices: Sequence[Device]) -> l
     program = selectors.program(expression)
     if isinstance(program, CompileError):
         return [Refusal(0, EvaluationError(str(program)))] * len(devices)
-    selectors.prefetch(expression, devices)
-    verdicts = [selectors.verdict(expression, device) for device in devices]
-    terms = selectors.terms(expression)
+    verdicts = selectors.verdicts(expression, devices)
     refused = [index for index, verdict in enumerate(verdicts) if verdict is not True]
     out: list[Refusal | None] = [None] * len(devices)
     if not refused:
         return out
-    subset = [devices[index] for index in refused]
-    answers = [term.evaluate_devices(subset) for term in terms] if len(terms) > 1 else []
-    for row, index in enumerate(refused):
+    terms = selectors.terms(expression)
+    # Asked about all devices, the terms share what the whole expression has already read of them.
+    table = selectors.table(devices)
+    answers = [term.evaluate_devices(table) for term in terms] if len(terms) > 1 else []
+    plain = [Refusal(term, None) for term in range(max(1, len(terms)))]
+    for index in refused:
         verdict = verdicts[index]
         error = verdict if isinstance(verdict, EvaluationError) else None
         term = 0
         for position, answer in enumerate(answers):
-            value = answer[row]
+            value = answer[index]
             if (error is None and value is False) or (error is not None and isinstance(value, EvaluationError)):
                 term = position
                 break
-        out[index] = Refusal(term, error)
+        out[index] = plain[term] if error is None else Refusal(term, error)
     return out
 
 

@@ -38,7 +38,7 @@ def test_vo1_pools_slices_and_devices_in_order() -> None:
 
 
 def test_vo2_pools_with_binding_conditions_last() -> None:
-    binding = {"bindingConditions": ["x"], "bindingFailureConditions": ["y"]}
+    binding: dict[str, Any] = {"bindingConditions": ["x"], "bindingFailureConditions": ["y"]}
     slices = [
         slice_of(device("d1", **binding), pool="pA"),
         slice_of(device("d9"), pool="pB"),
@@ -206,7 +206,7 @@ def test_ve15_shareable_devices() -> None:
 def test_ve15f_capacity_filters_exclusive_devices() -> None:
     slices = [slice_of(device("d1", m=10), device("d2", m=20))]
     assert picked(allocate(slices, claim(request(m=15)))) == ["d2"]
-    unknown = {"capacity": {"requests": {"other": "1"}}}
+    unknown: dict[str, Any] = {"capacity": {"requests": {"other": "1"}}}
     assert picked(allocate(slices, claim(request(**unknown)))) is None
 
 
@@ -279,7 +279,7 @@ def test_vd1_all_on_a_device_used_up_by_the_same_pod() -> None:
 
 def test_vs_shares_and_exclusive_allocations() -> None:
     multi, plain = slice_of(device("d1", m=10, multi=True)), slice_of(device("d1", m=10))
-    share = {"shareID": "s", "consumedCapacity": {"m": "4"}}
+    share: dict[str, Any] = {"shareID": "s", "consumedCapacity": {"m": "4"}}
     assert picked(allocate([multi], claim(request(m=1)), allocated=[held("d1")])) is None
     assert picked(allocate([plain], claim(request()), allocated=[held("d1", **share)])) is None
     assert picked(allocate([plain], claim(request(m=6)), allocated=[held("d1", **share)])) == ["d1"]

@@ -1,0 +1,107 @@
+"""What ``devices`` does: read, list, report."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+
+from kubectl_dra.cel import CompileError, Environment, Program
+from kubectl_dra.cli.explain_run import Asked as ExplainAsked
+from kubectl_dra.cli.explain_run import settings_of
+from kubectl_dra.cli.live import Progress, connection_options
+from kubectl_dra.cli.options import Connection
+from kubectl_dra.cluster.snapshot import Snapshot
+from kubectl_dra.errors import UsageError
+from kubectl_dra.explain.case import make_cycle
+from kubectl_dra.explain.inventory import Wanted, take_inventory
+
+KINDS = ("ResourceSlice", "DeviceClass", "ResourceClaim", "DeviceTaintRule", "Node")
+"""The kinds that the list is made from."""
+EXIT_NONE = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """The command line of one ``devices``."""
+
+    drivers: tuple[str, ...] = ()
+    nodes: tuple[str, ...] = ()
+    pools: tuple[str, ...] = ()
+    classes: tuple[str, ...] = ()
+    selector: str = ""
+    free: bool = False
+    tainted: bool = False
+    snapshots: tuple[str, ...] = ()
+    release: str = ""
+    gates: tuple[str, ...] = ()
+
+
+def run(asked: Asked, connection: Connection, output: str, color: str) -> int:
+    """Lists and prints; returns the exit code.
+
+    Raises:
+        DraError: wrong usage, a name that does not exist, input that cannot be read, a cluster that does not
+            answer.
+    """
+    snapshot = _read(asked, connection)
+    settings = settings_of(ExplainAsked(release=asked.release, gates=asked.gates), snapshot)
+    notes: list[str] = []
+    cycle = make_cycle(snapshot, settings, notes)
+    wanted = Wanted(
+        drivers=asked.drivers,
+        nodes=asked.nodes,
+        pools=asked.pools,
+        classes=asked.classes,
+        selector=_compiled(asked.selector, cycle.selectors.environment) if asked.selector else None,
+        free=asked.free,
+        tainted=asked.tainted,
+    )
+    inventory = take_inventory(snapshot, cycle, wanted, notes)
+    if output in ("json", "yaml"):
+        from kubectl_dra.report.devices_json import to_json, write_json
+        from kubectl_dra.report.explain_json import write
+
+        result = to_json(inventory, settings)
+        if output == "json":
+            write_json(result, sys.stdout)
+        else:
+            write(result, output, sys.stdout)
+    else:
+        from kubectl_dra.report.devices_text import write_names, write_table
+
+        for note in inventory.notes:
+            sys.stderr.write(f"note: {note}\n")
+        if output == "name":
+            write_names(inventory)
+        else:
+            write_table(inventory, color, wide=output == "wide")
+    return 0 if inventory.rows else EXIT_NONE
+
+
+def _read(asked: Asked, connection: Connection) -> Snapshot:
+    if asked.snapshots:
+        from kubectl_dra.cluster.files import read_snapshot
+
+        return read_snapshot(list(asked.snapshots))
+    from kubectl_dra.cluster.live import Cluster
+
+    cluster = Cluster(connection_options(connection, ""))
+    progress = Progress()
+    try:
+        return cluster.read_snapshot(KINDS, progress=progress)
+    finally:
+        progress.done()
+
+
+def _compiled(expression: str, environment: Environment) -> Program:
+    try:
+        return environment.compile(expression)
+    except CompileError as error:
+        lines = ["--selector does not compile"]
+        for issue in error.issues[:3]:
+            hint = f" ({issue.hint})" if issue.hint else ""
+            lines[-1] += f": {issue.message}{hint}"
+            if issue.line:
+                text = expression.splitlines()[issue.line - 1] if issue.line <= len(expression.splitlines()) else ""
+                lines += [f"  {text}", f"  {' ' * (issue.column - 1)}^"]
+        raise UsageError("\n".join(lines)) from None

@@ -1,0 +1,119 @@
+"""``kubectl dra snapshot``: what explain needs of a cluster, in one file."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from kubectl_dra.cli import options as opt
+
+HELP = """Save what the other commands read of a cluster in one file, to be read with --snapshot.
+
+Holds ResourceSlices, DeviceClasses, ResourceClaims, ResourceClaimTemplates, DeviceTaintRules, Pods, Nodes,
+Namespaces, ResourceQuotas, and Events of pods and claims; never Secrets or ConfigMaps. Pods are reduced to what
+decides about devices: no images, commands, arguments, environment, volumes or annotations. What could not be read
+is written down, so that explain misses the same on the file. The cluster is never changed.
+
+--anonymize makes it fit for a bug report: names of nodes, namespaces, pods, claims, templates and classes, label
+values, UUIDs, serial numbers and addresses are replaced, and explain still says the same. Drivers, attribute names,
+values such as a product's name, request names, amounts and times stay. Look at the file before you publish it.
+
+\b
+Examples:
+  # save the cluster of the current context
+  kubectl dra snapshot -o cluster.json
+  # look at it later, or somewhere else
+  kubectl dra explain pod/train-0 -n ml --snapshot cluster.json
+  # for a bug report, with a private list of what is called how now
+  kubectl dra snapshot -o report.yaml --anonymize --names names.json
+  # anonymize what was saved before
+  kubectl dra snapshot --snapshot saved/ -o report.json --anonymize
+  # into a pipe
+  kubectl dra snapshot -o - | gzip > cluster.json.gz
+
+\b
+Exit codes:
+  0  written
+  2  error: usage, input, connection; nothing is written
+"""
+
+
+def register(app: typer.Typer) -> None:
+    """Adds the command."""
+    app.command("snapshot", help=HELP)(snapshot)
+
+
+def snapshot(
+    output: Annotated[
+        str,
+        typer.Option(
+            "--output", "-o", metavar="FILE", help="Where to: a .json, .yaml or .yml file, or - for JSON on stdout."
+        ),
+    ] = "",
+    anonymize: Annotated[
+        bool, typer.Option("--anonymize", help="Replace names and other identities, consistently.")
+    ] = False,
+    seed: Annotated[
+        str,
+        typer.Option(
+            "--seed",
+            metavar="TEXT",
+            help="With --anonymize: give serial numbers and UUIDs the same replacements in each run. Default: random.",
+        ),
+    ] = "",
+    names: Annotated[
+        str,
+        typer.Option(
+            "--names",
+            metavar="FILE",
+            help="With --anonymize: also write a JSON file that says what each name was replaced by. Keep it private.",
+        ),
+    ] = "",
+    force: Annotated[bool, typer.Option("--force", help="Replace files that exist.")] = False,
+    snapshots: opt.Snapshots = None,
+    namespace: Annotated[
+        str,
+        typer.Option(
+            "--namespace", "-n", metavar="NS", help="Namespace to read where reading all namespaces is forbidden."
+        ),
+    ] = "",
+    kubeconfig: opt.Kubeconfig = "",
+    context: opt.Context = "",
+    cluster: opt.Cluster = "",
+    user: opt.User = "",
+    server: opt.Server = "",
+    token: opt.Token = "",
+    as_user: opt.AsUser = "",
+    as_group: opt.AsGroup = None,
+    as_uid: opt.AsUid = "",
+    insecure_skip_tls_verify: opt.Insecure = False,
+    tls_server_name: opt.TlsServerName = "",
+    request_timeout: opt.RequestTimeout = "0",
+) -> None:
+    from kubectl_dra.cli import snapshot_run
+
+    connection = opt.Connection(
+        kubeconfig=kubeconfig,
+        context=context,
+        cluster=cluster,
+        user=user,
+        server=server,
+        token=token,
+        as_user=as_user,
+        as_groups=tuple(as_group or ()),
+        as_uid=as_uid,
+        insecure_skip_tls_verify=insecure_skip_tls_verify,
+        tls_server_name=tls_server_name,
+        request_timeout=request_timeout,
+    )
+    asked = snapshot_run.Asked(
+        output=output,
+        anonymize=anonymize,
+        seed=seed,
+        names=names,
+        force=force,
+        snapshots=tuple(snapshots or ()),
+        namespace=namespace,
+    )
+    raise typer.Exit(snapshot_run.run(asked, connection))

@@ -1,0 +1,140 @@
+"""What ``snapshot`` does: read, reduce, replace names where asked to, write one file."""
+
+from __future__ import annotations
+
+import json
+import secrets
+import sys
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TextIO
+
+from kubectl_dra.cli.live import Progress, connection_options
+from kubectl_dra.cli.options import Connection
+from kubectl_dra.cluster.anonymize import Anonymizer
+from kubectl_dra.cluster.builder import Place, SnapshotBuilder
+from kubectl_dra.cluster.save import (
+    RecordedCluster,
+    Recorder,
+    check_target,
+    record_files,
+    said,
+    write_file,
+    write_list,
+)
+from kubectl_dra.cluster.snapshot import ABSENT, KINDS, Snapshot
+from kubectl_dra.errors import UsageError
+
+STDOUT = "-"
+YAML = (".yaml", ".yml")
+Json = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """The command line of one ``snapshot``."""
+
+    output: str = ""
+    anonymize: bool = False
+    seed: str = ""
+    names: str = ""
+    force: bool = False
+    snapshots: tuple[str, ...] = ()
+    namespace: str = ""
+
+
+def run(asked: Asked, connection: Connection) -> int:
+    """Writes the snapshot; returns the exit code.
+
+    Raises:
+        DraError: wrong usage, input that cannot be read, a cluster that does not answer, a file that cannot be
+            written. Nothing is written then.
+    """
+    _check(asked)
+    recorder = _record(asked, connection)
+    items = recorder.items()
+    snapshot = recorder.build(expected=KINDS if asked.snapshots else ())
+    head = said(snapshot)
+    names: dict[str, dict[str, str]] = {}
+    warnings: list[str] = []
+    if asked.anonymize:
+        # Notes on files name them.
+        head["notes"] = [note for note in head["notes"] if not any(source in note for source in snapshot.sources)]
+        anonymizer = Anonymizer(items, asked.seed or secrets.token_hex(16))
+        items = [anonymizer.item(item) for item in items]
+        head = anonymizer.said(head)
+        names = anonymizer.names()
+        warnings = _compared(snapshot, items)
+    _write(asked, items, head, names)
+    _tell(asked, items, snapshot, warnings)
+    return 0
+
+
+def _check(asked: Asked) -> None:
+    """Finds what is wrong before the cluster is asked."""
+    if not asked.output:
+        raise UsageError("say where to write: -o FILE.json, -o FILE.yaml, or -o - for standard output")
+    if not asked.anonymize:
+        for given, flag in ((asked.seed, "--seed"), (asked.names, "--names")):
+            if given:
+                raise UsageError(f"{flag} goes with --anonymize")
+    if asked.output != STDOUT:
+        if Path(asked.output).suffix.lower() not in (".json", *YAML):
+            raise UsageError(f"--output: {asked.output} ends neither in .json nor in .yaml or .yml")
+        check_target(Path(asked.output), force=asked.force)
+    if asked.names:
+        if Path(asked.names).absolute() == Path(asked.output).absolute():
+            raise UsageError("--names and --output are the same file")
+        check_target(Path(asked.names), force=asked.force)
+
+
+def _record(asked: Asked, connection: Connection) -> Recorder:
+    if asked.snapshots:
+        return record_files(asked.snapshots)
+    cluster = RecordedCluster(connection_options(connection, asked.namespace))
+    progress = Progress()
+    try:
+        return cluster.record(progress)
+    finally:
+        progress.done()
+
+
+def _compared(snapshot: Snapshot, items: Iterable[Json]) -> list[str]:
+    """What explain may say differently about the replaced objects."""
+    from kubectl_dra.cluster.agreement import disagreements
+
+    builder = SnapshotBuilder()
+    for index, item in enumerate(items):
+        builder.add(item, Place("the anonymized objects", item=index))
+    return disagreements(snapshot, builder.build(expected=()))
+
+
+def _write(asked: Asked, items: list[Json], head: Json, names: dict[str, dict[str, str]]) -> None:
+    if asked.names:
+
+        def write_names(stream: TextIO) -> None:
+            json.dump(names, stream, indent=2, ensure_ascii=False)
+            stream.write("\n")
+
+        write_file(Path(asked.names), write_names, force=asked.force)
+    if asked.output == STDOUT:
+        write_list(items, head, sys.stdout)
+        return
+    path = Path(asked.output)
+    yaml = path.suffix.lower() in YAML
+    write_file(path, lambda stream: write_list(items, head, stream, yaml=yaml), force=asked.force)
+
+
+def _tell(asked: Asked, items: list[Json], snapshot: Snapshot, warnings: list[str]) -> None:
+    """Says on standard error what was written, and what was not."""
+    for gap in snapshot.gaps:
+        if gap.reason != ABSENT:
+            sys.stderr.write(f"note: not in the snapshot: {gap}\n")
+    for warning in warnings:
+        sys.stderr.write(f"warning: explain may answer differently: {warning}\n")
+    if asked.output != STDOUT:
+        counts = Counter(item["kind"] for item in items)
+        listed = ", ".join(f"{count:,} {kind}" for kind, count in counts.items())
+        sys.stderr.write(f"wrote {asked.output}: {listed or 'no objects'}\n")

@@ -1,0 +1,281 @@
+"""A cluster's objects for a file: raw as the API serves them, reduced to what the other commands read.
+
+The file is a ``v1`` List, as ``kubectl get -o json`` writes it, with one more field, ``kubectl-dra``:
+
+    schemaVersion   "1"
+    serverVersion   the API server's release, where it was asked
+    read            the kinds that were listed, even if there is no object of them
+    gaps            what could not be read: kind, reason, and where known namespace and detail
+    notes           sentences about what was ignored or chosen while reading
+
+``cluster.files`` reads it back, so that ``explain`` misses on the file what it would have missed in the cluster.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Final, TextIO
+
+from kubectl_dra.cluster.builder import Place, SnapshotBuilder
+from kubectl_dra.cluster.client import Progress
+from kubectl_dra.cluster.files import SAID, add_files
+from kubectl_dra.cluster.live import Cluster
+from kubectl_dra.cluster.snapshot import ABSENT, KINDS, Snapshot
+from kubectl_dra.errors import InputError
+
+SCHEMA_VERSION: Final = "1"
+Json = dict[str, Any]
+
+_META: Final = (
+    "name",
+    "namespace",
+    "uid",
+    "resourceVersion",
+    "generateName",
+    "creationTimestamp",
+    "deletionTimestamp",
+    "labels",
+    "ownerReferences",
+    "finalizers",
+)
+_POD_SPEC: Final = (
+    "nodeName",
+    "schedulerName",
+    "schedulingGates",
+    "schedulingGroup",
+    "priority",
+    "resourceClaims",
+    "nodeSelector",
+    "affinity",
+    "tolerations",
+    "topologySpreadConstraints",
+    "overhead",
+)
+_POD_STATUS: Final = ("phase", "conditions", "resourceClaimStatuses", "extendedResourceClaimStatus")
+_EVENT: Final = (
+    "involvedObject",
+    "regarding",
+    "reason",
+    "message",
+    "note",
+    "type",
+    "count",
+    "deprecatedCount",
+    "series",
+    "firstTimestamp",
+    "lastTimestamp",
+    "eventTime",
+    "deprecatedFirstTimestamp",
+    "deprecatedLastTimestamp",
+    "source",
+    "deprecatedSource",
+    "reportingComponent",
+    "reportingController",
+)
+_OWN_ANNOTATIONS: Final = "resource.kubernetes.io/"
+
+
+class Recorder(SnapshotBuilder):
+    """A builder that also keeps the objects as they came. Ask for ``items`` before ``build``."""
+
+    def __init__(self, namespace: str = "default") -> None:
+        super().__init__(namespace)
+        # By the identity of their place, which the builder keeps with the object that it chooses.
+        self._came: dict[int, tuple[Json, Place]] = {}
+
+    def add(self, raw: Json, place: Place) -> None:
+        super().add(raw, place)
+        self._came[id(place)] = (raw, place)
+
+    def items(self) -> list[Json]:
+        """The objects of the snapshot, reduced (see ``reduced``), by kind and in the order in which they came.
+
+        Raises:
+            InputError: an object that cannot be understood.
+        """
+        out: list[Json] = []
+        for kind in KINDS:
+            for (namespace, name), (_, place) in self._objects[kind].items():
+                try:
+                    item = reduced(self._came[id(place)][0])
+                except (AttributeError, KeyError, TypeError, ValueError) as error:
+                    raise InputError(f"{place}: {kind} {name} cannot be understood: {error}") from None
+                item["metadata"] = {"name": name, **item["metadata"]}
+                if namespace:
+                    item["metadata"]["namespace"] = namespace
+                out.append(item)
+        return out
+
+
+class RecordedCluster(Cluster):
+    """A live cluster of which the objects are kept as they are served."""
+
+    def record(self, progress: Progress | None = None) -> Recorder:
+        """Reads what ``read_snapshot`` does, with the same gaps. Raises ClusterError."""
+        recorder = Recorder(self.namespace)
+        recorder.source(self.server)
+        release = self.release()
+        if release is not None:
+            recorder.server_release(release)
+        for kind in KINDS:
+            self._read(recorder, kind, "", progress)
+        return recorder
+
+
+def record_files(paths: Sequence[str]) -> Recorder:
+    """Reads files and directories as ``cluster.files.read_snapshot`` does. Raises InputError."""
+    recorder = Recorder()
+    add_files(recorder, paths)
+    return recorder
+
+
+def said(snapshot: Snapshot) -> Json:
+    """The field ``kubectl-dra`` of the file: what the objects do not tell."""
+    out: Json = {"schemaVersion": SCHEMA_VERSION}
+    if snapshot.release is not None and snapshot.release_source == "server":
+        major, minor, patch = snapshot.release
+        out["serverVersion"] = f"v{major}.{minor}.{patch}"
+    absent = {gap.kind for gap in snapshot.gaps if gap.reason == ABSENT}
+    out["read"] = [kind for kind in KINDS if kind not in absent]
+    out["gaps"] = [
+        {name: value for name, value in gap._asdict().items() if value} for gap in snapshot.gaps if gap.reason != ABSENT
+    ]
+    out["notes"] = list(snapshot.notes)
+    return out
+
+
+def reduced(raw: Mapping[str, Any]) -> Json:
+    """An object without what no command reads.
+
+    All: annotations (but resource.kubernetes.io's own) and managedFields. Pods: labels, images, commands, arguments,
+    environment, volumes but claims, most of the status. Nodes: addresses, images, identities of the machine.
+    Kinds of resource.k8s.io keep their spec and status whole.
+    """
+    kind = raw["kind"]
+    out: Json = {"apiVersion": raw["apiVersion"], "kind": kind, "metadata": _metadata(raw.get("metadata") or {}, kind)}
+    if kind == "Pod":
+        out["spec"] = _pod_spec(raw.get("spec") or {})
+        out["status"] = _some(raw.get("status"), _POD_STATUS)
+    elif kind == "Node":
+        out["spec"] = _some(raw.get("spec"), ("taints", "unschedulable"))
+        out["status"] = _node_status(raw.get("status") or {})
+    elif kind == "Event":
+        out.update(_some(raw, _EVENT))
+    elif kind == "ResourceQuota":
+        out["spec"] = _some(raw.get("spec"), ("hard",))
+        out["status"] = _some(raw.get("status"), ("hard", "used"))
+    elif kind != "Namespace":
+        out.update(_some(raw, ("spec", "status")))
+    return out
+
+
+def _metadata(raw: Mapping[str, Any], kind: str) -> Json:
+    out = _some(raw, _META)
+    if kind in ("Pod", "Event"):
+        out.pop("labels", None)
+    annotations = {
+        key: value for key, value in (raw.get("annotations") or {}).items() if key.startswith(_OWN_ANNOTATIONS)
+    }
+    if annotations:
+        out["annotations"] = annotations
+    return out
+
+
+def _pod_spec(spec: Mapping[str, Any]) -> Json:
+    out = _some(spec, _POD_SPEC)
+    for key in ("initContainers", "containers"):
+        if spec.get(key):
+            out[key] = [_container(entry) for entry in spec[key]]
+    # That there are such volumes is all that counts: they can rule out nodes.
+    volumes = [
+        {"name": entry.get("name"), kind: {"claimName": entry[kind].get("claimName")} if kind[0] == "p" else {}}
+        for entry in spec.get("volumes") or ()
+        for kind in ("persistentVolumeClaim", "ephemeral")
+        if isinstance(entry.get(kind), dict)
+    ]
+    if volumes:
+        out["volumes"] = volumes
+    return out
+
+
+def _container(raw: Mapping[str, Any]) -> Json:
+    out = _some(raw, ("name", "resources", "restartPolicy"))
+    ports = [_some(port, ("containerPort", "hostPort")) for port in raw.get("ports") or () if port.get("hostPort")]
+    if ports:
+        out["ports"] = ports
+    return out
+
+
+def _node_status(status: Mapping[str, Any]) -> Json:
+    out = _some(status, ("allocatable",))
+    conditions = [entry for entry in status.get("conditions") or () if entry.get("type") == "Ready"]
+    if conditions:
+        out["conditions"] = [_some(entry, ("type", "status", "reason", "lastTransitionTime")) for entry in conditions]
+    version = (status.get("nodeInfo") or {}).get("kubeletVersion")
+    if version:
+        out["nodeInfo"] = {"kubeletVersion": version}
+    return out
+
+
+def _some(raw: Mapping[str, Any] | None, keys: Iterable[str]) -> Json:
+    return {key: raw[key] for key in keys if key in raw} if raw else {}
+
+
+def write_list(items: Sequence[Json], head: Mapping[str, Any], stream: TextIO, *, yaml: bool = False) -> None:
+    """Writes the List; JSON has one object a line."""
+    if yaml:
+        from yaml import dump
+
+        try:
+            from yaml import CSafeDumper as Dumper
+        except ImportError:
+            from yaml import SafeDumper as Dumper  # type: ignore[assignment]
+        whole = {"apiVersion": "v1", "kind": "List", SAID: head, "items": list(items)}
+        dump(whole, stream, Dumper=Dumper, sort_keys=False, allow_unicode=True, width=120)
+        return
+    encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+    # In front, where a reader that goes through a large file item by item finds it.
+    stream.write(f'{{"apiVersion":"v1","kind":"List","{SAID}":{encode(head)},"items":[\n')
+    for index, item in enumerate(items):
+        stream.write((",\n" if index else "") + encode(item))
+    stream.write("\n]}\n")
+
+
+def check_target(path: Path, *, force: bool) -> None:
+    """Raises InputError where a file cannot be written there, or exists already."""
+    if path.is_dir():
+        raise InputError(f"{path}: is a directory; name a file in it")
+    if not path.parent.is_dir():
+        raise InputError(f"{path}: there is no directory {path.parent}")
+    if path.exists() and not force:
+        raise InputError(f"{path} exists already; give --force to replace it")
+
+
+def write_file(path: Path, write: Callable[[TextIO], object], *, force: bool) -> None:
+    """Makes a file, readable by its owner only, as a whole or not at all.
+
+    Raises:
+        InputError: it cannot be written, or exists and ``force`` is not given.
+    """
+    check_target(path, force=force)
+    try:
+        handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    except OSError as error:
+        raise InputError(f"{path}: cannot be written: {error.strerror or error}") from None
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as stream:
+            write(stream)
+            stream.flush()
+            os.fsync(stream.fileno())
+        check_target(path, force=force)
+        Path(name).replace(path)
+    except OSError as error:
+        raise InputError(f"{path}: cannot be written: {error.strerror or error}") from None
+    finally:
+        with suppress(FileNotFoundError):
+            Path(name).unlink()

@@ -1,0 +1,96 @@
+"""Devices as JSON or YAML, in the shape of ``schemas/devices.json``."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, TextIO
+
+from kubectl_dra.api.claims import ResourceClaim
+from kubectl_dra.api.taints import DeviceTaint
+from kubectl_dra.explain.case import Settings
+from kubectl_dra.explain.inventory import SCHEMA_VERSION, DeviceRow, Inventory
+
+
+def to_json(inventory: Inventory, settings: Settings) -> dict[str, Any]:
+    """A DeviceList."""
+    return {
+        "schemaVersion": SCHEMA_VERSION,
+        "kind": "DeviceList",
+        "assumed": {
+            "kubernetesVersion": str(settings.release),
+            "source": settings.release_source,
+            "featureGates": sorted(settings.gates),
+        },
+        "summary": {
+            "devices": len(inventory.rows),
+            "nodes": inventory.node_count(),
+            "states": inventory.states(),
+        },
+        "items": [_device(row) for row in inventory.rows],
+        "notes": list(inventory.notes),
+    }
+
+
+def write_json(result: dict[str, Any], stream: TextIO) -> None:
+    """Writes JSON with one device a line: it is quick for 100,000 devices, and good for grep."""
+    encode = json.JSONEncoder(ensure_ascii=False).encode
+    lines = []
+    for key, value in result.items():
+        if key == "items" and value:
+            devices = ",\n".join(f"    {encode(item)}" for item in value)
+            lines.append(f'  "items": [\n{devices}\n  ]')
+        else:
+            lines.append(f"  {encode(key)}: {encode(value)}")
+    stream.write("{\n" + ",\n".join(lines) + "\n}\n")
+
+
+def _device(row: DeviceRow) -> dict[str, Any]:
+    out: dict[str, Any] = {
+        "driver": row.id.driver,
+        "pool": row.id.pool,
+        "device": row.id.device,
+        "resourceSlice": row.slice.name,
+        "generation": row.slice.generation,
+        "where": row.where,
+        "nodeCount": len(row.nodes),
+    }
+    if len(row.nodes) == 1:
+        out["node"] = row.nodes[0]
+    out["classes"] = list(row.classes)
+    out["state"] = row.state
+    if row.reason:
+        out["reason"] = row.reason
+    out["shareable"] = row.device.allow_multiple_allocations
+    out["attributes"] = {name: next(iter(entry.values()), None) for name, entry in row.device.attributes.items()}
+    out["capacity"] = [_capacity(row, name) for name in row.device.capacity]
+    out["taints"] = [_taint(taint, row) for taint in row.taints]
+    out["heldBy"] = [_holder(claim) for claim in row.holders]
+    return out
+
+
+def _capacity(row: DeviceRow, name: str) -> dict[str, str]:
+    """Total, and what claims consume of it where the device can be shared."""
+    out = {"name": name, "value": str(row.device.capacity[name].get("value", "0"))}
+    if row.device.allow_multiple_allocations:
+        out["consumed"] = str(row.consumed.get(name, "0"))
+    return out
+
+
+def _taint(taint: DeviceTaint, row: DeviceRow) -> dict[str, Any]:
+    out: dict[str, Any] = {"key": taint.key}
+    if taint.value:
+        out["value"] = taint.value
+    out["effect"] = taint.effect
+    if taint.time_added:
+        out["timeAdded"] = taint.time_added
+    kind, name = ("DeviceTaintRule", taint.rule) if taint.rule else ("ResourceSlice", row.slice.name)
+    out["owner"] = {"kind": kind, "name": name}
+    return out
+
+
+def _holder(claim: ResourceClaim) -> dict[str, Any]:
+    return {
+        "namespace": claim.metadata.namespace,
+        "claim": claim.metadata.name,
+        "consumers": [{"resource": entry.resource, "name": entry.name} for entry in claim.reserved_for],
+    }

@@ -1,0 +1,132 @@
+"""Devices as a table in kubectl's way, a summary last; or as names, one a line."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, TextIO
+
+from kubectl_dra.api.claims import ResourceClaim
+from kubectl_dra.explain.inventory import FREE, HELD, SHARED, TAINTED, DeviceRow, Inventory, taint_owner
+from kubectl_dra.report.paint import Painter
+from kubectl_dra.report.table import aligned
+
+HEADER = ("NODE", "DRIVER", "POOL", "DEVICE", "CLASS", "STATE", "HELD-BY", "REASON")
+WIDE = ("CAPACITY", "TAINTS", "ATTRIBUTES")
+# The attributes that tell devices apart for a person, best first; drivers differ in what they publish.
+KEY_ATTRIBUTES = ("productName", "model", "deviceType", "type", "profile", "architecture", "family", "version", "uuid")
+MAX_ATTRIBUTES = 4
+MAX_HOLDERS = 2
+# Colours cost a tenth of a millisecond a line.
+MAX_COLOURED = 2_000
+EMPTY = "-"
+_STYLES = {FREE: "green", HELD: "", SHARED: "cyan", TAINTED: "yellow"}
+
+
+def write_table(inventory: Inventory, color: str = "auto", *, wide: bool = False, stream: TextIO | None = None) -> None:
+    """Writes the table and the summary; a sentence where no device matches."""
+    out = Painter(stream, color)
+    if not inventory.rows:
+        out.write(_nothing(inventory))
+        return
+    header = (*HEADER, *WIDE) if wide else HEADER
+    cells = [_cells(row, wide) for row in inventory.rows]
+    lines = aligned([header, *cells])
+    out.write((lines[0], "bold"))
+    if len(inventory.rows) <= MAX_COLOURED:
+        for line, row in zip(lines[1:], inventory.rows, strict=True):
+            out.write((line, _STYLES.get(row.state, "red")))
+    else:
+        out.stream.write("\n".join(lines[1:]) + "\n")
+    out.write(summary(inventory))
+
+
+def write_names(inventory: Inventory, stream: TextIO | None = None) -> None:
+    """Writes DRIVER/POOL/DEVICE, one a line."""
+    out = Painter(stream, "never")
+    out.stream.write("".join(f"{row.id}\n" for row in inventory.rows))
+
+
+def summary(inventory: Inventory) -> str:
+    """How many devices there are, on how many nodes, and in which states."""
+    total, nodes = len(inventory.rows), inventory.node_count()
+    states = ", ".join(f"{count:,} {state}" for state, count in inventory.states().items())
+    place = f" on {nodes:,} node{'' if nodes == 1 else 's'}" if nodes else ""
+    return f"{total:,} device{'' if total == 1 else 's'}{place}: {states}"
+
+
+def _nothing(inventory: Inventory) -> str:
+    """Which part of the selection left no device."""
+    published, *parts = inventory.narrowed
+    if not published[1]:
+        return "No device is published."
+    steps = [f"{published[1]:,} published"]
+    for what, count in parts:
+        steps.append(f"{count:,} {what}" if count else f"none {what}")
+        if not count:
+            break
+    return f"No device matches: {', '.join(steps)}."
+
+
+def _cells(row: DeviceRow, wide: bool) -> tuple[str, ...]:
+    cells = (
+        row.where,
+        row.id.driver,
+        row.id.pool,
+        row.id.device,
+        ",".join(row.classes) or EMPTY,
+        row.state,
+        _held_by(row.holders) if row.holders else EMPTY,
+        row.reason or EMPTY,
+    )
+    if not wide:
+        return cells
+    return (
+        *cells,
+        ",".join(_capacity(row)) or EMPTY,
+        ",".join(f"{taint} ({taint_owner(taint)})" for taint in row.taints) or EMPTY,
+        ",".join(f"{name}={value}" for name, value in _key_attributes(row.device.attributes)) or EMPTY,
+    )
+
+
+def _held_by(holders: tuple[ResourceClaim, ...]) -> str:
+    """The claims, each with the pods that consume it."""
+    shown = [f"{claim.key} ({_consumers(claim)})" for claim in holders[:MAX_HOLDERS]]
+    return ", ".join(shown) + (f" and {len(holders) - MAX_HOLDERS} more" if len(holders) > MAX_HOLDERS else "")
+
+
+def _consumers(claim: ResourceClaim) -> str:
+    names = [
+        f"pod {entry.name}" if entry.resource == "pods" else f"{entry.resource} {entry.name}"
+        for entry in claim.reserved_for
+    ]
+    if not names:
+        return "no pod"
+    return names[0] + (f" and {len(names) - 1} more" if len(names) > 1 else "")
+
+
+def _capacity(row: DeviceRow) -> Iterator[str]:
+    """Each capacity; of a device that can be shared, what is used of it."""
+    for name, entry in row.device.capacity.items():
+        value = entry.get("value", "0")
+        if row.device.allow_multiple_allocations:
+            yield f"{name}={row.consumed.get(name, 0)}/{value}"
+        else:
+            yield f"{name}={value}"
+
+
+def _key_attributes(attributes: Mapping[str, Mapping[str, Any]]) -> list[tuple[str, str]]:
+    """The few attributes that say what the device is."""
+    short = {name.rpartition("/")[2]: name for name in attributes}
+    chosen = [short[name] for name in KEY_ATTRIBUTES if name in short][:MAX_ATTRIBUTES]
+    chosen = chosen or list(attributes)[:MAX_ATTRIBUTES]
+    return [(name.rpartition("/")[2], plain(attributes[name])) for name in chosen]
+
+
+def plain(attribute: Mapping[str, Any]) -> str:
+    """An attribute's value as text, as CEL would write a boolean."""
+    value: Any = next(iter(attribute.values()), "")
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, list):
+        return "[" + " ".join(str(entry) for entry in value) + "]"
+    return str(value)

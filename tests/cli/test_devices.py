@@ -1,0 +1,330 @@
+"""``kubectl dra devices`` from files."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+import yaml
+
+from kubectl_dra.cli.complete import FILES, NO_FILES, complete
+from tests.cli.conftest import Ran
+
+ROOT = Path(__file__).parent.parent.parent
+EXAMPLES = ROOT / "examples" / "explain"
+SCHEMA = json.loads((ROOT / "schemas" / "devices.json").read_text())
+Dra = Callable[..., Ran]
+Json = dict[str, Any]
+API = "resource.k8s.io/v1"
+DRIVER = "gpu.example.com"
+
+
+def listed(ran: Ran) -> dict[str, Json]:
+    """The devices of a JSON answer by pool/device; the answer is as the schema says."""
+    answer = json.loads(ran.out)
+    jsonschema.Draft202012Validator(SCHEMA).validate(answer)
+    assert answer["summary"]["devices"] == len(answer["items"]) == sum(answer["summary"]["states"].values())
+    return {f"{item['pool']}/{item['device']}": item for item in answer["items"]}
+
+
+def gpu(name: str, model: str = "a", **fields: Any) -> Json:
+    return {"name": name, "attributes": {"model": {"string": model}}, **fields}
+
+
+def slice_of(name: str, devices: list[Json], count: int = 1, generation: int = 1, pool: str = "", **spec: Any) -> Json:
+    spec = spec or {"nodeName": name}
+    at = {"name": pool or name, "generation": generation, "resourceSliceCount": count}
+    return {
+        "apiVersion": API,
+        "kind": "ResourceSlice",
+        "metadata": {"name": f"{name}-slice-{generation}"},
+        "spec": {"driver": DRIVER, "pool": at, "devices": devices, **spec},
+    }
+
+
+def node(name: str, **labels: str) -> Json:
+    return {"apiVersion": "v1", "kind": "Node", "metadata": {"name": name, "labels": labels}}
+
+
+def device_class(name: str, *selectors: str) -> Json:
+    spec = {"selectors": [{"cel": {"expression": text}} for text in selectors]}
+    return {"apiVersion": API, "kind": "DeviceClass", "metadata": {"name": name}, "spec": spec}
+
+
+def held(name: str, *results: Json, pods: tuple[str, ...] = ()) -> Json:
+    return {
+        "apiVersion": API,
+        "kind": "ResourceClaim",
+        "metadata": {"name": name, "namespace": "ml"},
+        "spec": {"devices": {"requests": [{"name": "r", "exactly": {"deviceClassName": "gpu"}}]}},
+        "status": {
+            "reservedFor": [{"resource": "pods", "name": pod, "uid": pod} for pod in pods],
+            "allocation": {"devices": {"results": [{"request": "r", "driver": DRIVER, **each} for each in results]}},
+        },
+    }
+
+
+def rule(name: str, effect: str = "NoSchedule", **selector: str) -> Json:
+    taint = {"key": "example.com/maintenance", "effect": effect}
+    return {
+        "apiVersion": "resource.k8s.io/v1beta2",
+        "kind": "DeviceTaintRule",
+        "metadata": {"name": name},
+        "spec": {"deviceSelector": {"driver": DRIVER, **selector}, "taint": taint},
+    }
+
+
+SHARE = "4f2b6cde-7a39-4a5e-9d7c-8a6b1c2d3e4f"
+CLUSTER = [
+    node("n1"),
+    node("n2", zone="east"),
+    node("n3"),
+    slice_of("n1", [gpu("gpu-0"), gpu("gpu-1"), gpu("gpu-2", "b")]),
+    slice_of(
+        "n2",
+        [
+            gpu("gpu-0", "shared", allowMultipleAllocations=True, capacity={"memory": {"value": "40Gi"}}),
+            gpu("gpu-1", taints=[{"key": "broken", "value": "xid", "effect": "NoExecute"}]),
+            gpu("gpu-2", taints=[{"key": "noted", "effect": "None"}]),
+        ],
+    ),
+    slice_of("n3", [gpu("gpu-0")], count=2),
+    slice_of("gone", [gpu("gpu-0")]),
+    slice_of("fabric", [gpu("nic-0", "nic")], allNodes=True),
+    device_class("gpu", f'device.driver == "{DRIVER}"', f'device.attributes["{DRIVER}"].model != "nic"'),
+    device_class("picky", f'device.attributes["{DRIVER}"].memory == "x"'),
+    device_class("broken", "device.drivr == 1"),
+    held("train", {"pool": "n1", "device": "gpu-0"}, pods=("train-0", "train-1")),
+    held("idle", {"pool": "n1", "device": "gpu-1"}),
+    held("watch", {"pool": "n1", "device": "gpu-2", "adminAccess": True}, pods=("watch-0",)),
+    held(
+        "part",
+        {"pool": "n2", "device": "gpu-0", "shareID": SHARE, "consumedCapacity": {"memory": "10Gi"}},
+        pods=("part-0",),
+    ),
+    rule("r1", pool="n1", device="gpu-2"),
+]
+
+
+@pytest.fixture
+def cluster(tmp_path: Path) -> str:
+    (tmp_path / "cluster.yaml").write_text(yaml.safe_dump_all(CLUSTER))
+    return "cluster.yaml"
+
+
+def test_states_holders_and_reasons(dra: Dra, cluster: str) -> None:
+    ran = dra("devices", "--snapshot", cluster, "-o", "json")
+    assert ran.code == 0 and not ran.err
+    devices = listed(ran)
+    assert {name: item["state"] for name, item in devices.items()} == {
+        "fabric/nic-0": "free",
+        "gone/gpu-0": "unusable",
+        "n1/gpu-0": "held",
+        "n1/gpu-1": "held",
+        "n1/gpu-2": "tainted",
+        "n2/gpu-0": "shared",
+        "n2/gpu-1": "tainted",
+        "n2/gpu-2": "free",
+        "n3/gpu-0": "unusable",
+    }
+    assert devices["n3/gpu-0"]["reason"] == "the pool is incomplete: 1 of 2 slices"
+    assert devices["gone/gpu-0"]["reason"] == "there is no node gone"
+    pods = [{"resource": "pods", "name": "train-0"}, {"resource": "pods", "name": "train-1"}]
+    assert devices["n1/gpu-0"]["heldBy"] == [{"namespace": "ml", "claim": "train", "consumers": pods}]
+    assert devices["n1/gpu-1"]["heldBy"][0]["consumers"] == []
+    assert devices["n1/gpu-2"]["heldBy"] == []
+    assert devices["n2/gpu-0"]["capacity"] == [{"name": "memory", "value": "40Gi", "consumed": "10Gi"}]
+    assert devices["n2/gpu-0"]["reason"] == "memory 10Gi of 40Gi used"
+    assert devices["n1/gpu-2"]["taints"][0]["owner"] == {"kind": "DeviceTaintRule", "name": "r1"}
+    assert devices["n2/gpu-1"]["taints"][0]["owner"] == {"kind": "ResourceSlice", "name": "n2-slice-1"}
+    assert devices["fabric/nic-0"]["where"] == "all nodes" and devices["fabric/nic-0"]["nodeCount"] == 3
+    assert "node" not in devices["fabric/nic-0"] and devices["n1/gpu-0"]["node"] == "n1"
+    assert devices["fabric/nic-0"]["classes"] == [] and devices["n1/gpu-0"]["classes"] == ["gpu"]
+    notes = json.loads(ran.out)["notes"]
+    assert any("DeviceClass broken" in note and "compile" in note for note in notes)
+    assert any("DeviceClass picky fails on 9 devices" in note for note in notes)
+
+
+def test_the_table(dra: Dra, cluster: str) -> None:
+    ran = dra("devices", "--snapshot", cluster)
+    lines = ran.out.splitlines()
+    assert lines[0].split() == ["NODE", "DRIVER", "POOL", "DEVICE", "CLASS", "STATE", "HELD-BY", "REASON"]
+    assert "ml/train (pod train-0 and 1 more)" in ran.out and "ml/idle (no pod)" in ran.out
+    assert lines[-1] == "9 devices on 3 nodes: 2 free, 1 shared, 2 held, 2 tainted, 2 unusable"
+    column = lines[0].index("STATE")
+    assert {line[column:].split()[0] for line in lines[1:-1]} <= {"free", "shared", "held", "tainted", "unusable"}
+    assert "note: DeviceClass broken" in ran.err and "DeviceClass broken" not in ran.out
+    wide = dra("devices", "--snapshot", cluster, "-o", "wide").out
+    assert wide.splitlines()[0].split()[-3:] == ["CAPACITY", "TAINTS", "ATTRIBUTES"]
+    assert "memory=10Gi/40Gi" in wide and "model=shared" in wide
+    assert "example.com/maintenance:NoSchedule (DeviceTaintRule r1)" in wide and "broken=xid:NoExecute (driver)" in wide
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (["--node", "n1"], ["fabric/nic-0", "n1/gpu-0", "n1/gpu-1", "n1/gpu-2"]),
+        (["--node", "gone"], ["gone/gpu-0"]),
+        (["--pool", "n2"], ["n2/gpu-0", "n2/gpu-1", "n2/gpu-2"]),
+        (["--pool", f"{DRIVER}/n3", "--pool", "gone"], ["gone/gpu-0", "n3/gpu-0"]),
+        (["--class", "gpu", "--free"], ["n2/gpu-2"]),
+        (["--free"], ["fabric/nic-0", "n2/gpu-2"]),
+        (["--tainted"], ["n1/gpu-2", "n2/gpu-1", "n2/gpu-2"]),
+        (["--tainted", "--node", "n1"], ["n1/gpu-2"]),
+        (["--selector", f'device.attributes["{DRIVER}"].model == "b"'], ["n1/gpu-2"]),
+        (["--driver", DRIVER, "--free", "--pool", "fabric"], ["fabric/nic-0"]),
+    ],
+)
+def test_selections_combine(dra: Dra, cluster: str, words: list[str], expected: list[str]) -> None:
+    ran = dra("devices", "--snapshot", cluster, "-o", "name", *words)
+    assert ran.code == 0
+    assert ran.out.splitlines() == [f"{DRIVER}/{name}" for name in expected]
+
+
+def test_nothing_matches(dra: Dra, cluster: str) -> None:
+    ran = dra("devices", "--snapshot", cluster, "--node", "n1", "--pool", "n2")
+    assert ran.code == 1
+    assert ran.out == "No device matches: 9 published, 3 in pool n2, none on node n1.\n"
+    ran = dra("devices", "--snapshot", cluster, "--class", "picky", "-o", "json")
+    assert ran.code == 1 and listed(ran) == {}
+    assert dra("devices", "--snapshot", cluster, "--class", "picky", "-o", "name").out == ""
+
+
+def test_no_device_at_all(dra: Dra, tmp_path: Path) -> None:
+    (tmp_path / "nodes.yaml").write_text(yaml.safe_dump(node("n1")))
+    ran = dra("devices", "--snapshot", "nodes.yaml")
+    assert ran.code == 1 and ran.out == "No device is published.\n"
+    assert "note: no ResourceSlice in the snapshot" in ran.err
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (["--node", "n11"], "there is no node n11; nearest: n1"),
+        (["--driver", "gpu.example.org"], "nearest: gpu.example.com"),
+        (["--class", "gpus"], "there is no DeviceClass gpus; nearest: gpu"),
+        (["--pool", "farbic"], "nearest: fabric"),
+        (["--pool", "xxxxxxxx"], "there are: "),
+        (["--selector", "device.drivr == 'x'"], "undefined field 'drivr'"),
+        (["--selector", "'text'"], "--selector"),
+        (["--kubernetes-version", "1.20"], "1.34"),
+    ],
+)
+def test_names_and_selectors_that_are_wrong(dra: Dra, cluster: str, words: list[str], expected: str) -> None:
+    ran = dra("devices", "--snapshot", cluster, *words)
+    assert ran.code == 2 and not ran.out
+    assert ran.err.startswith("error: ") and expected in ran.err
+
+
+def test_a_selector_that_does_not_compile_has_a_caret(dra: Dra, cluster: str) -> None:
+    ran = dra("devices", "--snapshot", cluster, "--selector", "device.driver == 'x' &&\n  device.drivr == 'y'")
+    _, text, caret = ran.err.splitlines()
+    assert text[caret.index("^") :].startswith(".drivr")
+
+
+def test_a_selector_that_fails_on_some_devices_is_noted(dra: Dra, cluster: str, tmp_path: Path) -> None:
+    devices = [gpu("gpu-0"), {"name": "gpu-1"}]
+    (tmp_path / "two.yaml").write_text(yaml.safe_dump_all([node("n1"), slice_of("n1", devices)]))
+    selector = f'device.attributes["{DRIVER}"].model == "a"'
+    ran = dra("devices", "--snapshot", "two.yaml", "--selector", selector, "-o", "name")
+    assert ran.code == 0 and ran.out == f"{DRIVER}/n1/gpu-0\n"
+    assert f"--selector fails on 1 devices, which are left out; on {DRIVER}/n1/gpu-1" in ran.err
+
+
+def test_a_newer_generation_elsewhere_leaves_devices_behind(dra: Dra, tmp_path: Path) -> None:
+    objects = [
+        node("n1"),
+        node("n2"),
+        slice_of("n1", [gpu("left"), gpu("moved")], count=2, pool="p"),
+        slice_of("n2", [gpu("moved")], generation=2, pool="p"),
+    ]
+    (tmp_path / "two.yaml").write_text(yaml.safe_dump_all(objects))
+    ran = dra("devices", "--snapshot", "two.yaml", "-o", "json")
+    devices = listed(ran)
+    assert devices["p/left"]["state"] == "unusable" and "generation 1 is obsolete" in devices["p/left"]["reason"]
+    assert devices["p/moved"]["state"] == "free" and devices["p/moved"]["node"] == "n2"
+
+
+def test_an_invalid_pool(dra: Dra, tmp_path: Path) -> None:
+    (tmp_path / "x.yaml").write_text(yaml.safe_dump_all([node("n1"), slice_of("n1", [gpu("a"), gpu("a")])]))
+    answer = json.loads(dra("devices", "--snapshot", "x.yaml", "-o", "json").out)
+    assert [item["reason"] for item in answer["items"]] == ["the pool is invalid: duplicate device name a"] * 2
+
+
+def test_devices_without_their_nodes(dra: Dra, tmp_path: Path) -> None:
+    """Slices alone are enough to list devices; which nodes a label selects is then unknown."""
+    term = {"matchExpressions": [{"key": "zone", "operator": "In", "values": ["east"]}]}
+    objects = [
+        slice_of("n1", [gpu("gpu-0")]),
+        slice_of("zone", [gpu("nic-0")], nodeSelector={"nodeSelectorTerms": [term]}),
+    ]
+    (tmp_path / "slices.yaml").write_text(yaml.safe_dump_all(objects))
+    devices = listed(dra("devices", "--snapshot", "slices.yaml", "-o", "json"))
+    assert {item["state"] for item in devices.values()} == {"free"}
+    assert devices["zone/nic-0"]["where"] == "nodes with zone In (east)"
+    (tmp_path / "one.yaml").write_text(yaml.safe_dump(slice_of("zone", [gpu("nic-0")], allNodes=True)))
+    assert dra("devices", "--snapshot", "one.yaml").out.splitlines()[-1] == "1 device: 1 free"
+
+
+def test_claims_that_were_hidden_leave_the_state_open(dra: Dra, tmp_path: Path) -> None:
+    gaps = [{"kind": "ResourceClaim", "reason": "forbidden", "detail": "no"}]
+    whole = {
+        "apiVersion": "v1",
+        "kind": "List",
+        "items": [node("n1"), slice_of("n1", [gpu("gpu-0")])],
+        "kubectl-dra": {"gaps": gaps},
+    }
+    (tmp_path / "x.json").write_text(json.dumps(whole))
+    ran = dra("devices", "--snapshot", "x.json")
+    assert "1 unknown" in ran.out and "not seen: ResourceClaim forbidden: no" in ran.err
+    whole["kubectl-dra"] = {"gaps": [{**gaps[0], "kind": "ResourceSlice"}]}
+    (tmp_path / "x.json").write_text(json.dumps(whole))
+    ran = dra("devices", "--snapshot", "x.json")
+    assert ran.code == 2 and "the ResourceSlices could not be read: no" in ran.err
+
+
+def test_rules_that_the_scheduler_does_not_see_are_shown_and_do_not_count(dra: Dra, tmp_path: Path) -> None:
+    objects = [node("n1"), slice_of("n1", [gpu("gpu-0")]), rule("r", device="gpu-0")]
+    whole = {"apiVersion": "v1", "kind": "List", "items": objects, "kubectl-dra": {"serverVersion": "v1.36.1"}}
+    (tmp_path / "x.json").write_text(json.dumps(whole))
+    ran = dra("devices", "--snapshot", "x.json", "-o", "json")
+    (device,) = listed(ran).values()
+    assert device["state"] == "free" and device["taints"][0]["owner"]["name"] == "r"
+    assert any("does not see" in note for note in json.loads(ran.out)["notes"])
+
+
+@pytest.mark.parametrize("example", sorted(path.name for path in EXAMPLES.iterdir() if path.is_dir()))
+def test_examples(dra: Dra, example: str) -> None:
+    """Held and shared devices are those that allocated claims name; partitions of used cards are blocked."""
+    (path,) = (EXAMPLES / example).glob("cluster.*")
+    devices = listed(dra("devices", "--snapshot", str(path), "-o", "json"))
+    items = yaml.safe_load(path.read_text())["items"]
+    expected = {
+        f"{result['pool']}/{result['device']}"
+        for item in items
+        if item["kind"] == "ResourceClaim" and "allocation" in item.get("status", {})
+        for result in item["status"]["allocation"]["devices"]["results"]
+    }
+    assert {name for name, item in devices.items() if item["heldBy"]} == expected
+    for name, item in devices.items():
+        if item["state"] in ("held", "shared"):
+            assert name in expected
+    if example == "amd-partitions-in-use":
+        assert devices["mi300x-1/gpu-0-spx-nps1"]["state"] == "blocked"
+        assert "partition-mode" in devices["mi300x-1/gpu-0-spx-nps1"]["reason"]
+
+
+def test_yaml_says_the_same_as_json(dra: Dra, cluster: str) -> None:
+    words = ("devices", "--snapshot", cluster, "-o")
+    assert yaml.safe_load(dra(*words, "yaml").out) == json.loads(dra(*words, "json").out)
+
+
+def test_completion_offers_flags_and_no_pods() -> None:
+    assert complete(["devices", ""]) == ([], NO_FILES)
+    assert complete(["devices", "--ta"]) == (["--tainted"], NO_FILES)
+    assert complete(["devices", "-o", "w"]) == (["wide"], NO_FILES)
+    assert complete(["snapshot", "--output", ""]) == ([], FILES)

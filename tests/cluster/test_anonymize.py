@@ -1,0 +1,329 @@
+"""Anonymized objects: nothing tells whose they are, and explain says the same of them."""
+
+from __future__ import annotations
+
+import copy
+import json
+import random
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from kubectl_dra.cli.explain_run import Asked, settings_of
+from kubectl_dra.cluster.agreement import disagreements
+from kubectl_dra.cluster.anonymize import Anonymizer
+from kubectl_dra.cluster.builder import Place, SnapshotBuilder
+from kubectl_dra.cluster.files import read_snapshot
+from kubectl_dra.cluster.overlay import overlay
+from kubectl_dra.cluster.pseudonyms import Pseudonyms
+from kubectl_dra.cluster.save import Recorder, record_files
+from kubectl_dra.cluster.snapshot import Snapshot
+from kubectl_dra.explain.diagnose import diagnose
+from kubectl_dra.explain.model import Diagnosis
+from kubectl_dra.explain.question import about_claim, about_pod
+from tests.examples.run import arguments, examples
+from tests.explain import test_cases as explain_cases
+
+EXAMPLES = examples()
+Json = dict[str, Any]
+DRIVER = "gpu.example.org"
+UUID = "GPU-8f2c5a3e-1b7d-4c21-9a10-2f4be1f0c7aa"
+
+
+def built(items: Iterable[Json]) -> Snapshot:
+    recorder = Recorder()
+    for index, item in enumerate(items):
+        recorder.add(item, Place("test", item=index))
+    return recorder.build()
+
+
+def summary(diagnosis: Diagnosis) -> Json:
+    """What does not depend on names: the verdict, causes and every count."""
+    return {
+        "verdict": diagnosis.verdict,
+        "causes": [(cause.kind.code, bool(cause.fix), bool(cause.proved)) for cause in diagnosis.causes],
+        "funnels": [
+            [(stage.name, stage.passed, stage.failed, sorted(n for _, n in stage.details)) for stage in funnel.stages]
+            for claim in diagnosis.claims
+            for funnel in claim.funnels
+        ],
+        "best": [funnel.best_count for claim in diagnosis.claims for funnel in claim.funnels],
+        "nodes": [(group.outcome, len(group.nodes)) for group in diagnosis.nodes],
+        "devices": [len(placement.devices) for placement in diagnosis.placements],
+        "words": [(word.source, word.reason, word.time) for word in diagnosis.scheduler],
+        "notes": len(diagnosis.notes),
+    }
+
+
+def ask(
+    snapshot: Snapshot, manifest: Snapshot | None, kind: str, key: tuple[str, str], release: Snapshot
+) -> list[Diagnosis]:
+    """What explain says of a pod or claim, or of each pod of a manifest."""
+    whole = snapshot if manifest is None else overlay(snapshot, manifest)
+    settings = settings_of(Asked(), release)
+    if manifest is not None:
+        return [diagnose(about_pod(pod, whole, exists=False), whole, settings) for pod in manifest.pods.values()]
+    question = (
+        about_pod(whole.pods[key], whole, exists=True) if kind == "pod" else about_claim(whole.claims[key], whole)
+    )
+    return [diagnose(question, whole, settings)]
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.name)
+def test_explain_says_the_same(example: Path) -> None:
+    words = arguments(example)
+    path = str(example / words[words.index("--snapshot") + 1])
+    manifest_path = str(example / words[words.index("-f") + 1]) if "-f" in words else ""
+    cluster = record_files([path]).items()
+    manifest = record_files([manifest_path]).items() if manifest_path else []
+    anonymizer = Anonymizer([*cluster, *manifest], "seed")
+    kind, _, name = words[1].partition("/")
+    namespace = words[words.index("-n") + 1] if "-n" in words else "default"
+    new = (anonymizer.namespace(namespace), anonymizer.names().get(kind, {}).get(name, ""))
+    before = read_snapshot([path])
+    changed = [anonymizer.item(item) for item in cluster]
+    changed_manifest = [anonymizer.item(item) for item in manifest]
+    ours = ask(before, read_snapshot([manifest_path]) if manifest else None, kind, (namespace, name), before)
+    theirs = ask(built(changed), built(changed_manifest) if manifest else None, kind, new, before)
+    assert ours
+    assert [summary(one) for one in theirs] == [summary(one) for one in ours]
+    assert disagreements(before, built(changed)) == []
+    text = json.dumps([changed, changed_manifest])
+    for category in ("node", "namespace", "pod", "claim", "template", "owner"):
+        for original in anonymizer.names().get(category, {}):
+            # Shorter ones, such as ml, are found in other words.
+            if len(original) > 4 and original not in ("batch", "media"):
+                assert f'"{original}"' not in text, f"{category} {original}"
+
+
+CASES = [case for case in explain_cases.CASES if "/" in case.raw.get("explain", "") and "manifest" not in case.raw]
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.file}: {case.name}")
+def test_explain_says_the_same_of_every_cause(case: explain_cases.Case) -> None:
+    recorder = Recorder()
+    before_builder = SnapshotBuilder()
+    for index, entry in enumerate(case.objects):
+        recorder.add(copy.deepcopy(entry), Place("case", item=index))
+        before_builder.add(copy.deepcopy(entry), Place("case", item=index))
+    items, before = recorder.items(), before_builder.build()
+    kind, name = case.raw["explain"].split()[0].split("/")
+    table = {"pod": before.pods, "claim": before.claims}[kind]
+    if ("default", name) not in table:
+        pytest.skip("asks for an object that is not there")
+    anonymizer = Anonymizer(items, "seed")
+    after = built(anonymizer.item(item) for item in items)
+    ours = ask(before, None, kind, ("default", name), before)
+    theirs = ask(after, None, kind, ("default", anonymizer.names()[kind][name]), before)
+    assert [summary(one) for one in theirs] == [summary(one) for one in ours]
+
+
+def slice_of(devices: list[Json], **spec: Any) -> Json:
+    pool = {"name": "rack7-n12.corp.example", "generation": 1, "resourceSliceCount": 1}
+    return {
+        "apiVersion": "resource.k8s.io/v1",
+        "kind": "ResourceSlice",
+        "metadata": {"name": "rack7-n12.corp.example-gpu-x", "uid": "c55f6e3a-8a1d-44c5-97d5-0f1b5a3a1a11"},
+        "spec": {"driver": DRIVER, "pool": pool, "nodeName": "rack7-n12.corp.example", "devices": devices, **spec},
+    }
+
+
+def claim_of(expression: str, name: str = "acme-train") -> Json:
+    request = {
+        "name": "gpu",
+        "exactly": {"deviceClassName": "acme-gpus", "selectors": [{"cel": {"expression": expression}}]},
+    }
+    return {
+        "apiVersion": "resource.k8s.io/v1",
+        "kind": "ResourceClaim",
+        "metadata": {"name": name, "namespace": "acme-ml"},
+        "spec": {"devices": {"requests": [request]}},
+    }
+
+
+GPU: Json = {
+    "name": "rack7-n12.corp.example-gpu-0",
+    "attributes": {
+        "productName": {"string": "NVIDIA H100"},
+        "uuid": {"string": UUID},
+        "serialNumber": {"int": 1654123456789},
+        "serial": {"string": "SN12345XK"},
+        "pcieRoot": {"string": "pci0000:16"},
+        "address": {"string": "192.168.17.4"},
+        "hwAddress": {"string": "0a:58:a9:fe:01:7f"},
+        "gid": {"string": "fe80::a58:a9ff:fefe:17f"},
+        "driverVersion": {"version": "570.86.15"},
+        "host": {"string": "rack7-n12.corp.example"},
+    },
+    "capacity": {"memory": {"value": "80Gi"}},
+}
+ATTRIBUTE = f'device.attributes["{DRIVER}"]'
+SELECTORS = (
+    f'{ATTRIBUTE}.uuid == "{UUID}"',
+    f"{ATTRIBUTE}.uuid in ['GPU-other', '{UUID}']",
+    f"{ATTRIBUTE}.serialNumber == 1654123456789",
+    f'{ATTRIBUTE}.serial == "SN12345XK" // the one that acme bought',
+    f'{ATTRIBUTE}.productName.contains("H100") && device.driver == "{DRIVER}"',
+    f'{ATTRIBUTE}.host == r"rack7-n12.corp.example"',
+    f'{ATTRIBUTE}.uuid == "GPU-00000000-1111-2222-3333-444444444444"',
+)
+
+
+@pytest.mark.parametrize("expression", SELECTORS)
+def test_selectors_follow_the_values(expression: str) -> None:
+    items = [slice_of([GPU]), claim_of(expression)]
+    anonymizer = Anonymizer(items, "seed")
+    changed = [anonymizer.item(item) for item in items]
+    assert disagreements(built(items), built(changed)) == []
+    text = json.dumps(changed)
+    for secret in (UUID, "1654123456789", "SN12345XK", "rack7", "corp.example", "acme", "192.168", "a58", "0a:58:a9"):
+        assert secret not in text
+    for kept in ("NVIDIA H100", "pci0000:16", "570.86.15", DRIVER, "80Gi", "uuid"):
+        assert kept in text
+
+
+def test_a_selector_that_reads_part_of_a_value_is_told() -> None:
+    items = [slice_of([GPU]), claim_of(f'{ATTRIBUTE}.uuid.startsWith("GPU-8f2c5a3e")')]
+    anonymizer = Anonymizer(items, "seed")
+    told = disagreements(built(items), built(anonymizer.item(item) for item in items))
+    assert len(told) == 1 and "acme-ml/acme-train" in told[0] and "1 devices" in told[0]
+
+
+def test_the_seed_decides_and_nothing_else() -> None:
+    items = [slice_of([GPU]), claim_of(SELECTORS[0])]
+    one, same, other = (Anonymizer(items, seed).item(items[0]) for seed in ("a", "a", "b"))
+    assert one == same
+    assert one["spec"]["devices"][0]["attributes"]["uuid"] != other["spec"]["devices"][0]["attributes"]["uuid"]
+
+
+def test_a_pod_and_what_belongs_to_it() -> None:
+    pod: Json = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {
+            "name": "acme-train-0",
+            "namespace": "acme-ml",
+            "uid": "5c1e2a7b-98f1-4f0e-a4c5-3b7c1d2e4f50",
+            "finalizers": ["foregroundDeletion"],
+        },
+        "spec": {
+            "nodeSelector": {"acme.example/zone": "berlin", "kubernetes.io/os": "linux", "acme.example/fast": "true"},
+            "schedulerName": "acme-scheduler",
+            "containers": [{"name": "acme", "resources": {"limits": {"acme.example/gpu": "1", "cpu": "2"}}}],
+            "tolerations": [{"key": "acme.example/team", "operator": "Equal", "value": "vision"}],
+            "resourceClaims": [{"name": "gpu", "resourceClaimName": "acme-train"}],
+            "newField": {"acme": "acme"},
+        },
+    }
+    event: Json = {
+        "apiVersion": "v1",
+        "kind": "Event",
+        "metadata": {"name": "acme-train-0.17f", "namespace": "acme-ml"},
+        "involvedObject": {"kind": "Pod", "namespace": "acme-ml", "name": "acme-train-0"},
+        "reason": "FailedScheduling",
+        "message": 'pod "acme-train-0" needs acme-ml/acme-train: User "jane@corp.example" at https://acme.corp.example',
+    }
+    pulling = {**event, "metadata": {"name": "b", "namespace": "acme-ml"}, "reason": "Pulled"}
+    pulling["message"] = "pulled registry.acme/secret"
+    node: Json = {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": {
+            "name": "n12",
+            "labels": {
+                "kubernetes.io/hostname": "n12",
+                "acme.example/zone": "berlin",
+                "kubernetes.io/os": "linux",
+                "nvidia.com/gpu.product": "NVIDIA-H100",
+                "acme.example/fast": "true",
+            },
+        },
+        "spec": {"taints": [{"key": "acme.example/team", "value": "vision", "effect": "NoSchedule"}]},
+        "status": {"allocatable": {"acme.example/gpu": "4", "cpu": "8"}},
+    }
+    items = [pod, event, pulling, node, claim_of("true")]
+    anonymizer = Anonymizer(items, "seed")
+    changed = [anonymizer.item(item) for item in items]
+    text = json.dumps(changed)
+    for secret in ("acme", "jane", "corp", "berlin", "vision", "registry", "foreground"):
+        assert secret not in text, secret
+    spec, labels = changed[0]["spec"], changed[3]["metadata"]["labels"]
+    assert spec["nodeSelector"].items() <= labels.items()
+    assert labels["kubernetes.io/hostname"] == changed[3]["metadata"]["name"]
+    assert labels["nvidia.com/gpu.product"] == "NVIDIA-H100" and labels["kubernetes.io/os"] == "linux"
+    assert spec["tolerations"][0]["key"] == changed[3]["spec"]["taints"][0]["key"]
+    assert set(spec["containers"][0]["resources"]["limits"]) == set(changed[3]["status"]["allocatable"])
+    assert spec["resourceClaims"][0]["resourceClaimName"] == changed[4]["metadata"]["name"]
+    assert changed[1]["message"].startswith(f'pod "{changed[0]["metadata"]["name"]}" needs ')
+    assert changed[2]["message"] == ""
+    # That there is an unknown field can decide, what it says cannot.
+    assert "newField" in spec
+
+
+def test_order_of_names_is_kept() -> None:
+    numbers = random.Random(7)
+    names = [f"{numbers.choice('abc')}{numbers.randrange(1000)}" for _ in range(300)]
+    pseudonyms = Pseudonyms("seed")
+    for name in names:
+        assert pseudonyms.of("node", name) == name
+    pseudonyms.freeze()
+    unique = sorted(set(names))
+    assert [pseudonyms.of("node", name) for name in unique] == sorted({pseudonyms.of("node", name) for name in names})
+
+
+def test_pools_stay_in_order_when_their_nodes_names_do_not_help() -> None:
+    """node-1 of the pool a-1 sorts before node-2 of 0-z, as before."""
+    pools = ["n1", "n1-b", "n1-fabric", "fabric", "z"]
+    pseudonyms = Pseudonyms("seed")
+    for name in pools:
+        pseudonyms.of("pool", name)
+    for name in ("n1", "n1-b"):
+        pseudonyms.of("node", name)
+    pseudonyms.freeze()
+    pseudonyms.settle("pool", pseudonyms.embedded)
+    renamed = [pseudonyms.of("pool", name) for name in sorted(pools)]
+    assert renamed == sorted(renamed) and len(set(renamed)) == len(pools)
+    assert not any("n1" in name for name in renamed)
+
+
+@pytest.mark.parametrize(
+    ("text", "changed"),
+    [
+        ("GPU-8f2c5a3e-1b7d-4c21-9a10-2f4be1f0c7aa", True),
+        ("10.1.2.3", True),
+        ("0a:58:a9:fe:01:7f", True),
+        ("fe80::1", True),
+        ("n12-gpu-0", True),
+        ("0000:18:00.0", False),
+        ("pci0000:16", False),
+        ("570.86.15", False),
+        ("NVIDIA H100 80GB HBM3", False),
+        ("n123", False),
+        ("1g.10gb", False),
+    ],
+)
+def test_what_counts_as_an_identity(text: str, changed: bool) -> None:
+    pseudonyms = Pseudonyms("seed")
+    pseudonyms.of("node", "n12")
+    pseudonyms.freeze()
+    assert (pseudonyms.embedded(text) != text) == changed
+
+
+def test_messages_keep_their_own_words() -> None:
+    pseudonyms = Pseudonyms("seed")
+    for category, name in (("quota", "quota"), ("pod", "gang"), ("namespace", "acme")):
+        pseudonyms.of(category, name)
+    pseudonyms.freeze()
+    pseudonyms.words(("quota", "pod", "namespace"))
+    assert pseudonyms.text("exceeded quota: quota in acme/x") == "exceeded quota: quota in namespace-1/x"
+
+
+def test_yaml_of_an_example_is_read_back(tmp_path: Path) -> None:
+    items = record_files([str(EXAMPLES[0] / "cluster.yaml")]).items()
+    anonymizer = Anonymizer(items, "seed")
+    path = tmp_path / "a.yaml"
+    path.write_text(yaml.safe_dump_all([anonymizer.item(item) for item in items]))
+    assert len(record_files([str(path)]).items()) == len(items)

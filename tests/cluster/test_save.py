@@ -1,0 +1,256 @@
+"""Snapshots as they are written: reduced objects, gaps, whole files or none."""
+
+from __future__ import annotations
+
+import io
+import json
+import stat
+from pathlib import Path
+from typing import Any, TextIO
+
+import pytest
+
+from kubectl_dra.api.versions import Release
+from kubectl_dra.cluster.builder import Place
+from kubectl_dra.cluster.files import read_snapshot
+from kubectl_dra.cluster.kubeconfig import ConnectionOptions
+from kubectl_dra.cluster.live import Cluster
+from kubectl_dra.cluster.save import RecordedCluster, Recorder, record_files, reduced, said, write_file, write_list
+from kubectl_dra.cluster.snapshot import KINDS
+from kubectl_dra.errors import InputError
+from tests.cluster.server import GROUP, APIServer, forbidden
+
+Json = dict[str, Any]
+
+POD: Json = {
+    "apiVersion": "v1",
+    "kind": "Pod",
+    "metadata": {
+        "name": "train",
+        "namespace": "ml",
+        "uid": "u1",
+        "labels": {"app": "train"},
+        "annotations": {"kubectl.kubernetes.io/last-applied-configuration": "{}", "secret": "x"},
+        "managedFields": [{"manager": "kubectl"}],
+    },
+    "spec": {
+        "nodeName": "n1",
+        "serviceAccountName": "robot",
+        "containers": [
+            {
+                "name": "main",
+                "image": "registry/secret:1",
+                "command": ["sh", "-c", "secret"],
+                "args": ["--token=secret"],
+                "env": [{"name": "TOKEN", "value": "secret"}],
+                "resources": {"requests": {"cpu": "1"}, "claims": [{"name": "gpu"}]},
+                "ports": [{"containerPort": 80}, {"containerPort": 81, "hostPort": 81}],
+                "volumeMounts": [{"name": "secret", "mountPath": "/"}],
+            }
+        ],
+        "volumes": [
+            {"name": "a", "secret": {"secretName": "secret"}},
+            {"name": "b", "persistentVolumeClaim": {"claimName": "data"}},
+        ],
+        "resourceClaims": [{"name": "gpu", "resourceClaimName": "gpus"}],
+        "tolerations": [{"operator": "Exists"}],
+    },
+    "status": {"phase": "Running", "podIP": "10.0.0.1", "containerStatuses": [{"image": "registry/secret:1"}]},
+}
+
+
+def test_pods_are_reduced_to_what_decides() -> None:
+    out = reduced(POD)
+    assert "secret" not in json.dumps(out) and "registry" not in json.dumps(out)
+    assert out["metadata"] == {"name": "train", "namespace": "ml", "uid": "u1"}
+    spec = out["spec"]
+    assert spec["nodeName"] == "n1" and spec["tolerations"] == [{"operator": "Exists"}]
+    assert spec["containers"] == [
+        {
+            "name": "main",
+            "resources": {"requests": {"cpu": "1"}, "claims": [{"name": "gpu"}]},
+            "ports": [{"containerPort": 81, "hostPort": 81}],
+        }
+    ]
+    assert spec["volumes"] == [{"name": "b", "persistentVolumeClaim": {"claimName": "data"}}]
+    assert out["status"] == {"phase": "Running"}
+
+
+def test_nodes_keep_labels_taints_and_what_is_allocatable() -> None:
+    node: Json = {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": {"name": "n1", "labels": {"a": "b"}, "annotations": {"csi": "x"}},
+        "spec": {"podCIDR": "10.0.0.0/24", "unschedulable": True, "taints": [{"key": "k", "effect": "NoSchedule"}]},
+        "status": {
+            "addresses": [{"address": "10.0.0.1", "type": "InternalIP"}],
+            "allocatable": {"cpu": "8"},
+            "capacity": {"cpu": "9"},
+            "conditions": [{"type": "Ready", "status": "True", "message": "m"}, {"type": "DiskPressure"}],
+            "images": [{"names": ["registry/secret"]}],
+            "nodeInfo": {"kubeletVersion": "v1.36.2", "machineID": "m"},
+        },
+    }
+    assert reduced(node) == {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": {"name": "n1", "labels": {"a": "b"}},
+        "spec": {"unschedulable": True, "taints": [{"key": "k", "effect": "NoSchedule"}]},
+        "status": {
+            "allocatable": {"cpu": "8"},
+            "conditions": [{"type": "Ready", "status": "True"}],
+            "nodeInfo": {"kubeletVersion": "v1.36.2"},
+        },
+    }
+
+
+def test_dra_objects_stay_whole_as_they_are_served(tmp_path: Path) -> None:
+    claim: Json = {
+        "apiVersion": f"{GROUP}/v1beta1",
+        "kind": "ResourceClaim",
+        "metadata": {
+            "name": "c",
+            "annotations": {"resource.kubernetes.io/pod-claim-name": "gpu", "mine": "x"},
+            "managedFields": [],
+        },
+        "spec": {"devices": {"requests": [{"name": "r", "deviceClassName": "gpu"}], "newField": 1}},
+    }
+    recorder = Recorder("team")
+    recorder.add(claim, Place("test"))
+    assert recorder.items() == [
+        {
+            "apiVersion": f"{GROUP}/v1beta1",
+            "kind": "ResourceClaim",
+            "metadata": {
+                "name": "c",
+                "namespace": "team",
+                "annotations": {"resource.kubernetes.io/pod-claim-name": "gpu"},
+            },
+            "spec": claim["spec"],
+        }
+    ]
+
+
+def test_the_newer_of_two_states_is_kept() -> None:
+    recorder = Recorder()
+    for version, node in (("5", "new"), ("4", "old")):
+        meta = {**POD["metadata"], "resourceVersion": version}
+        recorder.add({**POD, "metadata": meta, "spec": {"nodeName": node}}, Place("test"))
+    assert [item["spec"] for item in recorder.items()] == [{"nodeName": "new"}]
+
+
+@pytest.fixture
+def server() -> Any:
+    server = APIServer()
+    server.routes["/version"] = {"gitVersion": "v1.36.3"}
+    dra = ("deviceclasses", "resourceclaims", "resourceclaimtemplates", "resourceslices")
+    server.serve_group(v1=dra)
+    for plural in dra:
+        server.routes[f"/apis/{GROUP}/v1/{plural}"] = []
+    for plural in ("pods", "nodes", "namespaces", "resourcequotas", "events"):
+        server.routes[f"/api/v1/{plural}"] = []
+    yield server
+    server.close()
+
+
+def _pods(*pods: Json) -> Json:
+    items = [{key: pod[key] for key in ("metadata", "spec", "status")} for pod in pods]
+    return {"kind": "PodList", "apiVersion": "v1", "metadata": {}, "items": items}
+
+
+@pytest.mark.parametrize("suffix", [".json", ".yaml"])
+@pytest.mark.parametrize("large", [False, True])
+def test_what_the_cluster_hides_is_hidden_in_the_file(
+    server: APIServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, suffix: str, large: bool
+) -> None:
+    server.routes["/api/v1/nodes"] = forbidden("nodes")
+    server.routes["/api/v1/pods"] = forbidden("pods")
+    server.routes["/api/v1/namespaces/team/pods"] = _pods({**POD, "metadata": {**POD["metadata"], "namespace": "team"}})
+    options = ConnectionOptions(kubeconfig=server.kubeconfig(tmp_path))
+    live = Cluster(options).read_snapshot()
+    recorder = RecordedCluster(options).record()
+    items = recorder.items()
+    recorded = recorder.build(expected=())
+    path = tmp_path / f"snapshot{suffix}"
+    with path.open("w") as stream:
+        write_list(items, said(recorded), stream, yaml=suffix == ".yaml")
+    if large:
+        monkeypatch.setattr("kubectl_dra.cluster.files.LARGE", 10)
+    read = read_snapshot([str(path)])
+    assert set(read.gaps) == set(recorded.gaps) == set(live.gaps)
+    assert {gap.kind for gap in read.gaps} == {"Node", "Pod", "DeviceTaintRule"}
+    assert read.notes == live.notes == ("Pod: only namespace team could be read",)
+    assert (read.release, read.release_source) == (Release(1, 36, 3), "server")
+    assert list(read.pods) == [("team", "train")]
+    assert {asked.method for asked in server.asked} == {"GET"}
+    assert not any("secret" in asked.path for asked in server.asked)
+    whole = path.read_text()
+    assert "registry" not in whole and "managedFields" not in whole
+
+
+def test_the_field_is_found_wherever_a_tool_puts_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    head = {"read": list(KINDS), "gaps": [{"kind": "Pod", "reason": "forbidden", "detail": "no"}]}
+    whole = {"apiVersion": "v1", "items": [], "kind": "List", "kubectl-dra": head}
+    path = tmp_path / "sorted.json"
+    for limit in (10_000, 10):
+        monkeypatch.setattr("kubectl_dra.cluster.files.LARGE", limit)
+        for text in (json.dumps(whole), json.dumps(dict(reversed(whole.items())), indent=2)):
+            path.write_text(text)
+            assert [str(gap) for gap in read_snapshot([str(path)]).gaps] == ["Pod forbidden: no"]
+
+
+@pytest.mark.parametrize("wrong", ["text", {"gaps": ["x"]}, {"gaps": 3}, {"serverVersion": "soon"}, {"notes": 4}])
+def test_a_field_that_makes_no_sense(tmp_path: Path, wrong: Any) -> None:
+    path = tmp_path / "wrong.json"
+    path.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": [], "kubectl-dra": wrong}))
+    with pytest.raises(InputError, match=r"wrong\.json:1: kubectl-dra is not what"):
+        read_snapshot([str(path)])
+
+
+def test_json_is_a_list_with_one_object_a_line() -> None:
+    stream = io.StringIO()
+    write_list([reduced(POD), reduced(POD)], {"read": []}, stream)
+    assert len(stream.getvalue().splitlines()) == 4
+    assert [item["kind"] for item in json.loads(stream.getvalue())["items"]] == ["Pod", "Pod"]
+    stream = io.StringIO()
+    write_list([], {}, stream)
+    assert json.loads(stream.getvalue())["items"] == []
+
+
+def test_a_file_is_written_as_a_whole_or_not_at_all(tmp_path: Path) -> None:
+    path = tmp_path / "out.json"
+
+    def fails(stream: TextIO) -> None:
+        stream.write("half")
+        raise OSError(28, "No space left on device")
+
+    with pytest.raises(InputError, match="No space left"):
+        write_file(path, fails, force=False)
+    assert list(tmp_path.iterdir()) == []
+    write_file(path, lambda stream: stream.write("one"), force=False)
+    with pytest.raises(InputError, match="--force"):
+        write_file(path, lambda stream: stream.write("two"), force=False)
+    with pytest.raises(InputError, match="No space left"):
+        write_file(path, fails, force=True)
+    assert path.read_text() == "one"
+    write_file(path, lambda stream: stream.write("two"), force=True)
+    assert path.read_text() == "two" and stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert list(tmp_path.iterdir()) == [path]
+
+
+@pytest.mark.parametrize(("name", "word"), [("no/such/out.json", "directory"), (".", "is a directory")])
+def test_a_place_that_cannot_be_written(tmp_path: Path, name: str, word: str) -> None:
+    with pytest.raises(InputError, match=word):
+        write_file(tmp_path / name, lambda stream: None, force=True)
+
+
+def test_recording_files_gives_what_reading_them_does(tmp_path: Path) -> None:
+    (tmp_path / "a.json").write_text(json.dumps(POD))
+    recorder = record_files([str(tmp_path)])
+    items = recorder.items()
+    snapshot = recorder.build()
+    assert said(snapshot)["read"] == ["Pod"] and "serverVersion" not in said(snapshot)
+    path = tmp_path / "b.json"
+    with path.open("w") as stream:
+        write_list(items, said(snapshot), stream)
+    assert set(read_snapshot([str(path)]).gaps) == set(read_snapshot([str(tmp_path / "a.json")]).gaps)
