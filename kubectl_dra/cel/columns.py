@@ -254,9 +254,14 @@ def _broken(devices: Sequence[DeviceInput], list_attributes: bool) -> dict[int, 
 
     found: dict[int, EvaluationError] = {}
     versions: set[str] = set()
+    # Readers of snapshots share equal values between devices: one look at each object is enough.
+    plain: set[int] = set()
     for index, device in enumerate(devices):
         for raw in device.attributes.values():
+            if id(raw) in plain:
+                continue
             if len(raw) == 1 and _is_plain(raw, versions):
+                plain.add(id(raw))
                 continue
             # Something rarer than a plain value, or a version not seen before: convert to find out.
             try:

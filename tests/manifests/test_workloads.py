@@ -8,7 +8,7 @@ import pytest
 
 from kubectl_dra.manifests.workloads import TEMPLATES, Path, pod_templates
 
-POD = {"spec": {"containers": []}}
+POD: dict[str, Any] = {"spec": {"containers": []}}
 
 
 def wrapped(path: Path) -> Any:
