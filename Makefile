@@ -44,6 +44,8 @@ schemas: $(VENV)/.installed-dev ## Write the JSON Schemas of Kubernetes kinds fr
 docs: $(VENV)/.installed-dev ## Write the generated pages under docs/
 	$(BIN)/python -m kubectl_dra.cel.reference docs/cel.md
 	$(BIN)/python -m kubectl_dra.explain.reference docs/causes
+	$(BIN)/python -m kubectl_dra.lint.reference docs/rules
+	$(BIN)/python -m tests.test_readme
 
 benchmark: $(VENV)/.installed-dev ## Run the benchmark programs
 	$(BIN)/python benchmarks/cel.py

@@ -56,9 +56,7 @@ class DeviceRequest:
             raw_tolerations=tolerations,
             capacity=None
             if capacity is None
-            else {
-                key: Quantity.parse(value) for key, value in (capacity.get("requests") or EMPTY).items()
-            },
+            else {key: Quantity.parse(value) for key, value in (capacity.get("requests") or EMPTY).items()},
             unmodelled=tuple(sorted(raw.keys() - _REQUEST_KEYS)),
         )
 

@@ -134,9 +134,7 @@ def _container(raw: JSONObject, init: bool) -> Container:
     return Container(
         name=raw.get("name") or "",
         requests={key: str(value) for key, value in requests.items()},
-        claims=tuple(
-            (entry.get("name") or "", entry.get("request") or "") for entry in resources.get("claims") or ()
-        ),
+        claims=tuple((entry.get("name") or "", entry.get("request") or "") for entry in resources.get("claims") or ()),
         init=init,
         restart_policy=raw.get("restartPolicy") or "",
     )

@@ -37,6 +37,8 @@ def complete(words: Sequence[str]) -> tuple[list[str], str]:
         return [value for value in values if value.startswith(current)], FILES if not values else NO_FILES
     names = [*getattr(command, "commands", {})] if not current.startswith("-") else [*_flags(command)]
     if not names and not current.startswith("-") and any(p.param_type_name == "argument" for p in command.params):
+        if command.name == "lint":
+            return [], FILES
         names = ["pod/", "claim/"]
     return sorted(name for name in names if name.startswith(current)), NO_FILES
 

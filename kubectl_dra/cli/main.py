@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 import typer
 
-from kubectl_dra.cli import devices, explain, snapshot
+from kubectl_dra.cli import devices, explain, lint, snapshot
 from kubectl_dra.errors import DraError, UndeterminedError
 
 EXIT_ERROR = 2
@@ -16,7 +16,7 @@ EXIT_UNDETERMINED = 3
 
 app = typer.Typer(
     name="kubectl dra",
-    help="Kubernetes Dynamic Resource Allocation: why a claim is pending, and what to change.",
+    help="Kubernetes Dynamic Resource Allocation: what is wrong with a manifest, why a claim is pending, what exists.",
     add_completion=False,
     no_args_is_help=True,
     rich_markup_mode=None,
@@ -37,6 +37,7 @@ def root(
         raise typer.Exit
 
 
+lint.register(app)
 explain.register(app)
 devices.register(app)
 snapshot.register(app)

@@ -19,9 +19,7 @@ _WORDS = {
 }
 
 
-def write_overview(
-    found: Sequence[Alike], color: str = "auto", stream: TextIO | None = None, flags: str = ""
-) -> None:
+def write_overview(found: Sequence[Alike], color: str = "auto", stream: TextIO | None = None, flags: str = "") -> None:
     """Writes the table, stuck ones first, then a summary and the next command, with ``flags`` repeated."""
     out = Painter(stream, color)
     if not found:

@@ -1,0 +1,303 @@
+"""What ``lint`` does: configure, find the inputs, check or fix them, report."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from kubectl_dra.api.versions import (
+    NEWEST_MODELLED,
+    OLDEST_MODELLED,
+    Release,
+    default_features,
+    known_gates,
+    parse_release,
+)
+from kubectl_dra.cli.options import Connection
+from kubectl_dra.errors import InputError, UsageError
+from kubectl_dra.lint.checking import Job
+from kubectl_dra.lint.config import Config, find, load
+from kubectl_dra.lint.context import Target
+from kubectl_dra.lint.engine import lint
+from kubectl_dra.lint.finding import SEVERITIES, Safety
+from kubectl_dra.lint.inputs import Input, find_inputs
+from kubectl_dra.lint.registry import BY_CODE, RULES
+from kubectl_dra.lint.result import Located, Report
+from kubectl_dra.lint.select import Selection, codes
+from kubectl_dra.names import nearest
+
+if TYPE_CHECKING:
+    from kubectl_dra.cluster.snapshot import Snapshot
+    from kubectl_dra.lint.fixes import Fixed
+
+EXIT_FINDINGS: Final = 1
+EXIT_ERROR: Final = 2
+_NOTES: Final = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """The command line of one ``lint``."""
+
+    paths: tuple[str, ...] = ()
+    kustomize: tuple[str, ...] = ()
+    select: tuple[str, ...] = ()
+    ignore: tuple[str, ...] = ()
+    fail_on: str = ""
+    fix: bool = False
+    unsafe_fixes: bool = False
+    diff: bool = False
+    snapshots: tuple[str, ...] = ()
+    live: bool = False
+    namespace: str = ""
+    config: str = ""
+    no_config: bool = False
+    allow_empty: bool = False
+    rules: bool = False
+    rule: str = ""
+    release: str = ""
+    gates: tuple[str, ...] = ()
+
+
+def run(asked: Asked, connection: Connection, output: str, color: str) -> int:
+    """Checks and prints; returns the exit code.
+
+    Raises:
+        DraError: wrong usage, a path that does not exist, a cluster that does not answer.
+    """
+    if asked.rules or asked.rule:
+        return _about_rules(asked)
+    if not asked.paths and not asked.kustomize:
+        raise UsageError("say what to check: files, directories, - or -k DIR (see kubectl dra lint --help)")
+    config = _config(asked)
+    job = Job(_target(asked, config, connection), _selection(asked, config))
+    inputs = find_inputs(asked.paths, asked.kustomize, config.exclude)
+    fixing = asked.fix or asked.unsafe_fixes or asked.diff
+    if fixing and not asked.diff and any(found.data is not None for found in inputs):
+        raise UsageError("--fix writes files; for standard input and -k use --diff")
+    report = lint(inputs, job)
+    _note(report)
+    if not report.manifests and not report.findings:
+        return _nothing(asked, inputs, report, output, color)
+    fail_on = asked.fail_on or config.fail_on or "warning"
+    if not fixing:
+        _print(report, output, color)
+        return _code(report, fail_on)
+    fixed = _fix(asked, report, inputs, job)
+    if asked.diff:
+        return _show(fixed, report)
+    _write(fixed)
+    report = lint(inputs, job)
+    _print(report, output, color)
+    return _code(report, fail_on)
+
+
+# --- what is asked for ---------------------------------------------------------------------------
+
+
+def _config(asked: Asked) -> Config:
+    if asked.no_config:
+        return Config()
+    if asked.config:
+        return load(Path(asked.config))
+    found = find(Path.cwd())
+    return Config() if found is None else load(found)
+
+
+def _selection(asked: Asked, config: Config) -> Selection:
+    select = codes(asked.select, "--select") or codes(config.select, f"{config.source}: lint.select")
+    ignore = (*codes(asked.ignore, "--ignore"), *codes(config.ignore, f"{config.source}: lint.ignore"))
+    per_file = tuple(
+        (pattern, codes(words, f"{config.source}: lint.perFileIgnores")) for pattern, words in config.per_file
+    )
+    return Selection(select or ("DRA",), ignore, per_file)
+
+
+def _target(asked: Asked, config: Config, connection: Connection) -> Target:
+    snapshot = _snapshot(asked, connection)
+    release = _release(asked, config, snapshot)
+    gates = set(default_features(release))
+    for item in (part for text in (*config.gates, *asked.gates) for part in text.split(",") if part):
+        gate, _, value = item.partition("=")
+        if value not in ("true", "false"):
+            raise UsageError(f'--feature-gates: "{item}" is not of the form GATE=true or GATE=false')
+        if gate not in known_gates():
+            near = nearest(gate, known_gates())
+            hint = f"; did you mean {near[0]}?" if near else ""
+            raise UsageError(f'--feature-gates: unknown gate "{gate}"{hint}')
+        gates.add(gate) if value == "true" else gates.discard(gate)
+    return Target(release, frozenset(gates), snapshot)
+
+
+def _release(asked: Asked, config: Config, snapshot: Snapshot | None) -> Release:
+    text, source = asked.release, "--kubernetes-version"
+    if not text and config.release:
+        text, source = config.release, f"{config.source}: kubernetesVersion"
+    if text:
+        try:
+            release = parse_release(text)
+        except ValueError as error:
+            raise UsageError(f"{source}: {error}") from None
+        if not OLDEST_MODELLED <= Release(release.major, release.minor) <= NEWEST_MODELLED:
+            raise UsageError(f"{source} {text}: lint knows {OLDEST_MODELLED} to {NEWEST_MODELLED}")
+        return Release(release.major, release.minor)
+    if snapshot is not None and snapshot.release is not None:
+        known = min(max(snapshot.release.minor, OLDEST_MODELLED.minor), NEWEST_MODELLED.minor)
+        return Release(1, known)
+    return NEWEST_MODELLED
+
+
+def _snapshot(asked: Asked, connection: Connection) -> Snapshot | None:
+    if asked.live and asked.snapshots:
+        raise UsageError("--live and --snapshot exclude one another")
+    if asked.live:
+        from kubectl_dra.cli.live import read_live
+
+        return read_live(connection, asked.namespace)[0]
+    if asked.snapshots:
+        from kubectl_dra.cluster.files import read_snapshot
+
+        return read_snapshot(list(asked.snapshots), namespace=asked.namespace or "default")
+    return None
+
+
+# --- results -------------------------------------------------------------------------------------
+
+
+def _note(report: Report) -> None:
+    """Notes and defects on standard error: results are on standard output, alone."""
+    for note in report.notes[:_NOTES]:
+        sys.stderr.write(f"note: {note}\n")
+    if len(report.notes) > _NOTES:
+        sys.stderr.write(f"note: {len(report.notes) - _NOTES} more files were left out\n")
+    for defect in report.defects:
+        sys.stderr.write(f"error: a defect of kubectl-dra, please report it: {defect}\n")
+
+
+def _nothing(asked: Asked, inputs: Sequence[Input], report: Report, output: str, color: str) -> int:
+    if asked.allow_empty:
+        _print(report, output, color)
+        return 0
+    names = ", ".join((*asked.paths, *asked.kustomize))
+    read = f"{len(inputs)} file{'' if len(inputs) == 1 else 's'} read" if inputs else "no YAML or JSON file found"
+    raise InputError(f"{names}: no Kubernetes object to check ({read})")
+
+
+def _code(report: Report, fail_on: str) -> int:
+    if report.defects:
+        return EXIT_ERROR
+    failing = SEVERITIES[: SEVERITIES.index(fail_on) + 1]
+    return EXIT_FINDINGS if any(finding.severity in failing for finding in report.findings) else 0
+
+
+def _print(report: Report, output: str, color: str) -> None:
+    if output == "text":
+        from kubectl_dra.report.lint_text import write_text
+
+        write_text(report, color)
+    elif output == "json":
+        from kubectl_dra.report.lint_json import write_json
+
+        write_json(report, sys.stdout)
+    elif output == "sarif":
+        from kubectl_dra.report.lint_sarif import write_sarif
+
+        write_sarif(report, sys.stdout)
+    elif output == "github":
+        from kubectl_dra.report.lint_github import write_github
+
+        write_github(report, sys.stdout)
+    else:
+        from kubectl_dra.report.lint_junit import write_junit
+
+        write_junit(report, sys.stdout)
+
+
+# --- fixes ---------------------------------------------------------------------------------------
+
+
+def _fix(asked: Asked, report: Report, inputs: Sequence[Input], job: Job) -> list[Fixed]:
+    from kubectl_dra.lint.fixes import fix_text
+    from kubectl_dra.lint.inputs import read
+    from kubectl_dra.manifests.source import decode
+
+    allowed: tuple[Safety, ...] = ("safe", "unsafe") if asked.unsafe_fixes else ("safe",)
+    by_file: dict[str, list[Located]] = {}
+    for finding in report.findings:
+        if finding.changes and finding.safety in allowed:
+            by_file.setdefault(finding.file, []).append(finding)
+
+    def check(name: str, data: bytes) -> Sequence[Located]:
+        changed = [found._replace(data=data) if found.name == name else found for found in inputs]
+        if not any(BY_CODE[finding.code].scope == "set" for finding in by_file[name]):
+            changed = [found for found in changed if found.name == name]
+        return [finding for finding in lint(changed, job, 1).findings if finding.file == name]
+
+    out = []
+    for found in inputs:
+        if found.name in by_file:
+            source = decode(read(found), found.name)
+            out.append(fix_text(source, by_file[found.name], allowed, check))
+    return out
+
+
+def _show(fixed: Sequence[Fixed], report: Report) -> int:
+    from kubectl_dra.lint.fixes import diff
+
+    differs = False
+    for one in fixed:
+        text = diff(one)
+        differs = differs or bool(text)
+        sys.stdout.write(text)
+    sys.stdout.flush()
+    made = sum(len(one.made) for one in fixed)
+    sys.stderr.write(f"{_many(made, 'fix', 'fixes')} for {_many(len(report.findings), 'finding', 'findings')}\n")
+    _refusals(fixed)
+    return EXIT_FINDINGS if differs else 0
+
+
+def _write(fixed: Sequence[Fixed]) -> None:
+    from kubectl_dra.lint.fixes import write
+
+    for one in fixed:
+        if one.after != one.before:
+            write(one)
+    made = sum(len(one.made) for one in fixed)
+    files = sum(one.after != one.before for one in fixed)
+    sys.stderr.write(f"{_many(made, 'fix', 'fixes')} made in {_many(files, 'file', 'files')}\n")
+    _refusals(fixed)
+
+
+def _refusals(fixed: Sequence[Fixed]) -> None:
+    for one in fixed:
+        for finding, why in one.refused:
+            sys.stderr.write(f"not fixed: {finding.file}:{finding.line}: {finding.code}: {why}\n")
+
+
+def _many(number: int, one: str, several: str) -> str:
+    return f"{number} {one if number == 1 else several}"
+
+
+# --- rules ---------------------------------------------------------------------------------------
+
+
+def _about_rules(asked: Asked) -> int:
+    from kubectl_dra.lint.reference import page, title
+
+    if asked.rule:
+        wanted = {rule.name: rule for rule in RULES} | dict(BY_CODE)
+        rule = wanted.get(asked.rule) or wanted.get(asked.rule.upper())
+        if rule is None:
+            near = nearest(asked.rule, wanted)
+            hint = f"; did you mean {near[0]}?" if near else " (kubectl dra lint --rules lists them)"
+            raise UsageError(f'there is no rule "{asked.rule}"{hint}')
+        sys.stdout.write(page(rule))
+        return 0
+    width = max(len(rule.name) for rule in RULES)
+    for rule in RULES:
+        fix = "" if rule.fixable == "none" else f" [{rule.fixable} fix]"
+        sys.stdout.write(f"{rule.code}  {rule.name.ljust(width)}  {rule.severity.ljust(7)}  {title(rule)}{fix}\n")
+    return 0

@@ -1,0 +1,327 @@
+"""What a rule is given: one object, the objects that came with it, and what cluster is assumed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from kubectl_dra.api.conversion import VERSIONS, ConversionError, reshaped
+from kubectl_dra.api.fields import KINDS, mismatch
+from kubectl_dra.api.versions import GROUP, Release
+from kubectl_dra.lint.finding import Path
+
+if TYPE_CHECKING:
+    from kubectl_dra.cel.errors import CompileError
+    from kubectl_dra.cel.program import Program
+    from kubectl_dra.cluster.snapshot import Snapshot
+
+DEFAULT_NAMESPACE: Final = "default"
+_UNSET: Any = object()
+
+
+class Place(NamedTuple):
+    """Where an item is written: the file, the document in it, the path inside the document."""
+
+    file: str
+    document: int
+    path: Path = ()
+
+
+class Item:
+    """One object of a manifest, or one pod template of a workload, which then looks like a Pod.
+
+    ``raw`` is the object as written. For a pod template it is a Pod made of the template's metadata and
+    spec, with the workload's namespace, and ``owner`` is the workload. Paths are relative to ``raw``.
+    """
+
+    __slots__ = ("_name", "_namespace", "_v1", "api_version", "kind", "owner", "place", "raw")
+
+    def __init__(self, raw: Mapping[str, Any], place: Place, owner: Item | None = None) -> None:
+        self.raw: Final = raw
+        self.place: Final = place
+        self.owner: Final = owner
+        self.api_version: Final = str(raw.get("apiVersion", ""))
+        self.kind: Final = str(raw.get("kind", ""))
+        self._v1: Any = _UNSET
+        self._name: str | None = None
+        self._namespace: str | None = None
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Item, (self.raw, self.place, self.owner)
+
+    @property
+    def group(self) -> str:
+        """The API group; empty for the core group."""
+        return self.api_version.rpartition("/")[0]
+
+    @property
+    def version(self) -> str:
+        """The version in the group, such as v1beta1."""
+        return self.api_version.rpartition("/")[2]
+
+    @property
+    def is_dra(self) -> bool:
+        """Whether it is of resource.k8s.io, in whatever version."""
+        return self.group == GROUP
+
+    @property
+    def is_template(self) -> bool:
+        """Whether it is a pod template of a workload."""
+        return self.owner is not None
+
+    @property
+    def metadata(self) -> Mapping[str, Any]:
+        """``metadata`` if it is a mapping, else an empty one."""
+        found = self.raw.get("metadata")
+        return found if isinstance(found, Mapping) else {}
+
+    @property
+    def name(self) -> str:
+        """``metadata.name``, else generateName with a star; empty if there is neither. A template has its owner's."""
+        if self._name is None:
+            self._name = self._named() if self.owner is None else self.owner.name
+        return self._name
+
+    def _named(self) -> str:
+        name, prefix = self.metadata.get("name"), self.metadata.get("generateName")
+        if isinstance(name, str) and name:
+            return name
+        return f"{prefix}*" if isinstance(prefix, str) and prefix else ""
+
+    @property
+    def namespace(self) -> str:
+        """``metadata.namespace`` as written; empty if it is not: then kubectl's own namespace is meant."""
+        if self._namespace is None:
+            source = self.owner.metadata if self.owner is not None else self.metadata
+            found = source.get("namespace")
+            self._namespace = found if isinstance(found, str) else ""
+        return self._namespace
+
+    @property
+    def title(self) -> str:
+        """``Kind NAMESPACE/NAME`` as messages show it."""
+        kind = self.owner.kind if self.owner is not None else self.kind
+        return f"{kind} {self.namespace}/{self.name}" if self.namespace else f"{kind} {self.name}".rstrip()
+
+    @property
+    def v1(self) -> Mapping[str, Any] | None:
+        """The object in v1's shape, defaults not added.
+
+        For kinds of other groups it is ``raw``. None where the version is unknown or a field has the wrong
+        type: rules that need the shape then have nothing to say.
+        """
+        if self._v1 is _UNSET:
+            self._v1 = self._reshaped() if self.is_dra else self.raw
+        found: Mapping[str, Any] | None = self._v1
+        return found
+
+    def _reshaped(self) -> Mapping[str, Any] | None:
+        if self.version not in VERSIONS or self.kind not in KINDS:
+            return None
+        try:
+            if mismatch(self.raw, self.kind, self.version) is not None:
+                return None
+            return reshaped(self.raw)
+        except (ConversionError, KeyError, TypeError, AttributeError):
+            return None
+
+
+class World:
+    """The items given together, by kind and name. Several objects may have one name: different environments."""
+
+    def __init__(self, items: Iterable[Item] = ()) -> None:
+        self.items: Final = tuple(items)
+        self._by_kind: dict[str, list[Item]] = {}
+        self._by_name: dict[tuple[str, str], list[Item]] = {}
+        for item in self.items:
+            self._by_kind.setdefault(item.kind, []).append(item)
+            if item.owner is None:
+                self._by_name.setdefault((item.kind, item.name), []).append(item)
+
+    def of_kind(self, kind: str) -> tuple[Item, ...]:
+        """All items of a kind; "Pod" includes the pod templates of workloads."""
+        return tuple(self._by_kind.get(kind, ()))
+
+    def find(self, kind: str, name: str, namespace: str = "") -> tuple[Item, ...]:
+        """The objects of a name. One without a namespace is found from every namespace, and the reverse."""
+        found = self._by_name.get((kind, name), ())
+        return tuple(item for item in found if not namespace or item.namespace in ("", namespace))
+
+    def claims(self, name: str, namespace: str = "") -> tuple[Item, ...]:
+        """ResourceClaims of a name."""
+        return self.find("ResourceClaim", name, namespace)
+
+    def templates(self, name: str, namespace: str = "") -> tuple[Item, ...]:
+        """ResourceClaimTemplates of a name."""
+        return self.find("ResourceClaimTemplate", name, namespace)
+
+    def classes(self, name: str) -> tuple[Item, ...]:
+        """DeviceClasses of a name."""
+        return self.find("DeviceClass", name)
+
+    @property
+    def pods(self) -> tuple[Item, ...]:
+        """Pods and pod templates."""
+        return self.of_kind("Pod")
+
+    @property
+    def quotas(self) -> tuple[Item, ...]:
+        """ResourceQuotas."""
+        return self.of_kind("ResourceQuota")
+
+    @property
+    def slices(self) -> tuple[Item, ...]:
+        """ResourceSlices."""
+        return self.of_kind("ResourceSlice")
+
+    @property
+    def namespaces(self) -> Mapping[str, Item]:
+        """Namespaces by name."""
+        return {item.name: item for item in self.of_kind("Namespace")}
+
+
+class Target(NamedTuple):
+    """The cluster that is assumed. ``snapshot`` is there with ``--snapshot`` or ``--live``."""
+
+    release: Release
+    features: frozenset[str]
+    snapshot: Snapshot | None = None
+
+    def has(self, gate: str) -> bool:
+        """Whether a feature gate is on."""
+        return gate in self.features
+
+
+class Selector(NamedTuple):
+    """A CEL selector of an item: where (in v1's shape), its text, and what compiling it gave."""
+
+    path: Path
+    expression: str
+    program: Program | None
+    error: CompileError | None
+
+
+Compile = Callable[[str], "Program | CompileError"]
+
+
+class Context:
+    """What ``Rule.check`` is given."""
+
+    __slots__ = ("_selectors", "item", "memo", "target", "world")
+
+    def __init__(self, item: Item, target: Target, world: World | None = None) -> None:
+        self.item: Final = item
+        self.target: Final = target
+        self.world: Final = world or World()
+        # What rules of one family share about this item.
+        self.memo: Final[dict[str, Any]] = {}
+        self._selectors: tuple[Selector, ...] | None = None
+
+    @property
+    def raw(self) -> Mapping[str, Any]:
+        """The object as written."""
+        return self.item.raw
+
+    @property
+    def v1(self) -> Mapping[str, Any]:
+        """The object in v1's shape; empty where it has none."""
+        return self.item.v1 or {}
+
+    @property
+    def release(self) -> Release:
+        """The release that is assumed."""
+        return self.target.release
+
+    @property
+    def features(self) -> frozenset[str]:
+        """The feature gates that are on."""
+        return self.target.features
+
+    @property
+    def snapshot(self) -> Snapshot | None:
+        """The cluster, if one was given."""
+        return self.target.snapshot
+
+    @property
+    def spec(self) -> Mapping[str, Any]:
+        """``spec`` in v1's shape; for a ResourceClaimTemplate the claim's (``spec_path`` leads there)."""
+        found: Any = self.v1
+        for part in self.spec_path:
+            found = found.get(part) if isinstance(found, Mapping) else None
+        return found if isinstance(found, Mapping) else {}
+
+    @property
+    def spec_path(self) -> Path:
+        """The path of ``spec``."""
+        return ("spec", "spec") if self.item.kind == "ResourceClaimTemplate" else ("spec",)
+
+    @property
+    def selectors(self) -> tuple[Selector, ...]:
+        """The CEL selectors of a claim, claim template, class or taint rule, compiled for the target.
+
+        Those beyond ``_MOST_TEXT`` characters together are left out: the API server's own checks see all of them,
+        and looking deeper into so much would take too long.
+        """
+        if self._selectors is None:
+            found = []
+            total = 0
+            for path, expression in selector_texts(self.v1, self.spec_path):
+                total += len(expression)
+                if total > _MOST_TEXT:
+                    break
+                result = compile_selector(expression, self.target)
+                if isinstance(result, Exception):
+                    found.append(Selector(path, expression, None, result))
+                else:
+                    found.append(Selector(path, expression, result, None))
+            self._selectors = tuple(found)
+        return self._selectors
+
+
+def selector_texts(raw: Mapping[str, Any], spec_path: Path) -> Iterator[tuple[Path, str]]:
+    """Paths and texts of the CEL expressions of an object in v1's shape: every ``cel.expression`` below spec."""
+    found: Any = raw
+    for part in spec_path:
+        found = found.get(part) if isinstance(found, Mapping) else None
+    yield from _expressions(found, spec_path)
+
+
+def _expressions(value: Any, path: Path) -> Iterator[tuple[Path, str]]:
+    if isinstance(value, Mapping):
+        for key, below in value.items():
+            if key == "cel" and isinstance(below, Mapping):
+                expression = below.get("expression")
+                if isinstance(expression, str) and expression:
+                    yield (*path, "cel", "expression"), expression
+            # Opaque parameters belong to the driver, whatever they hold.
+            elif key != "opaque":
+                yield from _expressions(below, (*path, key))
+    elif isinstance(value, list):
+        for index, below in enumerate(value):
+            yield from _expressions(below, (*path, index))
+
+
+_compiled: dict[tuple[str, str, frozenset[str]], Program | CompileError] = {}
+_LONGEST: Final = 10_240
+_MOST_TEXT: Final = 20_000
+
+
+def compile_selector(expression: str, target: Target) -> Program | CompileError:
+    """The program of a new selector in the target's environment, or why there is none; remembered."""
+    from kubectl_dra.cel.environment import Environment
+    from kubectl_dra.cel.errors import CompileError, Issue
+
+    key = (expression, str(target.release), target.features)
+    found = _compiled.get(key)
+    if found is None:
+        if len(expression.encode("utf-8", "surrogatepass")) > _LONGEST:
+            message = f"longer than {_LONGEST} bytes"
+            found = CompileError((Issue(message),), message)
+        else:
+            environment = Environment.for_release(str(target.release), target.features)
+            try:
+                found = environment.compile(expression)
+            except CompileError as error:
+                found = error
+        _compiled[key] = found
+    return found

@@ -1,0 +1,155 @@
+"""``--fix``: the fixes of findings made in the texts, round after round until nothing is left to fix."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path as File
+from typing import Any, Final, NamedTuple
+
+from kubectl_dra.errors import InputError
+from kubectl_dra.lint.edits import Edit, Refused, changed, edits_of, verified
+from kubectl_dra.lint.finding import Change, Safety
+from kubectl_dra.lint.positions import value_at, written_path
+from kubectl_dra.lint.result import Located
+from kubectl_dra.manifests.documents import Document, parse
+from kubectl_dra.manifests.source import Source
+
+ROUNDS: Final = 10
+
+Check = Callable[[str, bytes], Sequence[Located]]
+"""Lints the bytes of a file by its name."""
+
+
+class Fixed(NamedTuple):
+    """What became of one file. ``refused`` are fixes that were not made, with the reason."""
+
+    file: str
+    before: str
+    after: str
+    source: Source
+    made: tuple[Located, ...] = ()
+    refused: tuple[tuple[Located, str], ...] = ()
+
+    @property
+    def data(self) -> bytes:
+        """The bytes of the file after all fixes, with the encoding it had."""
+        return self.source.encode(self.after)
+
+
+def fix_text(source: Source, found: Sequence[Located], allowed: Sequence[Safety], check: Check) -> Fixed:
+    """Makes the fixes of a file's findings, then those of what is found in the result, until there are none.
+
+    A fix is made only if the text then reads exactly as intended, and its finding is gone.
+    """
+    text, made, refused = source.text, [], {}
+    settled: set[tuple[Any, ...]] = set()
+    for _ in range(ROUNDS):
+        current = Source(source.name, text, source.encoding, source.bom)
+        waiting = [one for one in found if one.changes and one.safety in allowed and _key(one) not in settled]
+        if not waiting:
+            break
+        after, done, failed = _round(current, waiting)
+        for one, why in failed:
+            settled.add(_key(one))
+            refused[_key(one)] = (one, why)
+        if not done:
+            break
+        found = check(source.name, source.encode(after))
+        remaining = {_key(one) for one in found}
+        for one in done:
+            # A fix that leaves its finding is not made again, and not counted.
+            settled.add(_key(one))
+            if _key(one) in remaining:
+                refused[_key(one)] = (one, "the finding is still there after the fix")
+            else:
+                made.append(one)
+        text = after
+    return Fixed(source.name, source.text, text, source, tuple(made), tuple(refused.values()))
+
+
+def _key(found: Located) -> tuple[Any, ...]:
+    return found.code, found.document, found.path, found.message
+
+
+def _round(source: Source, waiting: Sequence[Located]) -> tuple[str, list[Located], list[tuple[Located, str]]]:
+    """As many fixes as go together: the text, the fixes made, those that cannot be made with the reason."""
+    documents = parse(source)
+    by_index = {document.index: document for document in documents}
+    edits: list[Edit] = []
+    objects: dict[int, Any] = {}
+    done: list[Located] = []
+    failed: list[tuple[Located, str]] = []
+    text = source.text
+    for found in waiting:
+        try:
+            document = by_index[found.document]
+            changes = _in_document(document, found)
+            own = edits_of(document, changes)
+            if _overlap(own, edits):
+                # The next round makes it, if it is still needed then.
+                continue
+            intended = {**objects, found.document: changed(objects.get(found.document, document.object), changes)}
+            text = verified(documents, [*edits, *own], intended)
+        except (Refused, KeyError, IndexError, TypeError, ValueError) as error:
+            failed.append((found, str(error) or type(error).__name__))
+            continue
+        edits, objects = [*edits, *own], intended
+        done.append(found)
+    return text, done, failed
+
+
+def _in_document(document: Document, found: Located) -> list[Change]:
+    """The changes with the document's own paths."""
+    raw = value_at(document.object, found.root)
+    if not isinstance(raw, Mapping):
+        raise Refused("the object is not where it was")
+    return [replace(change, path=(*found.root, *written_path(raw, change.path))) for change in found.changes]
+
+
+def _overlap(own: Sequence[Edit], others: Sequence[Edit]) -> bool:
+    """Whether edits touch the same or neighbouring places, so that one could undo the other."""
+    return any(one.start <= other.end and other.start <= one.end for one in own for other in others)
+
+
+def write(fixed: Fixed) -> None:
+    """Replaces the file by its fixed text, at once, with the permissions it had.
+
+    Raises:
+        InputError: it changed meanwhile, or cannot be written.
+    """
+    path = File(fixed.file)
+    try:
+        target = path.resolve()
+        if target.read_bytes() != fixed.source.encode(fixed.before):
+            raise InputError(f"{fixed.file}: it changed while it was fixed; nothing is written")
+        mode = target.stat().st_mode
+        handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+        try:
+            with os.fdopen(handle, "wb") as file:
+                file.write(fixed.data)
+            File(name).chmod(mode & 0o7777)
+            File(name).replace(target)
+        except OSError:
+            File(name).unlink(missing_ok=True)
+            raise
+    except OSError as error:
+        raise InputError(f"{fixed.file}: cannot be written: {error.strerror or error}") from None
+
+
+def diff(fixed: Fixed) -> str:
+    """The change as a unified diff; empty where there is none."""
+    from difflib import unified_diff
+
+    lines = unified_diff(
+        fixed.before.splitlines(keepends=True),
+        fixed.after.splitlines(keepends=True),
+        f"a/{fixed.file.lstrip('/')}",
+        f"b/{fixed.file.lstrip('/')}",
+    )
+    out = []
+    for line in lines:
+        out.append(line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n")
+    return "".join(out)

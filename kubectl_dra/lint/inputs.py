@@ -1,0 +1,161 @@
+"""The files to check: what is named, what is below directories, standard input, and what kustomize builds."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import stat
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from kubectl_dra.errors import InputError
+
+SUFFIXES: Final = (".yaml", ".yml", ".json")
+STDIN: Final = "-"
+STDIN_NAME: Final = "<stdin>"
+LARGEST: Final = 64_000_000
+KUSTOMIZE_SECONDS: Final = 120.0
+# kubectl logs what a plugin of it failed with.
+_LOGGED: Final = re.compile(r'"command failed" err="(.*)"\Z')
+
+
+class Input(NamedTuple):
+    """One text to check. ``data`` is there if it is not read from the file ``name``.
+
+    ``named`` is False for files found in a directory: those may be of somebody else's. ``problem`` says why
+    it cannot be read.
+    """
+
+    name: str
+    named: bool
+    data: bytes | None = None
+    problem: str = ""
+
+
+def find_inputs(
+    paths: Sequence[str], kustomize: Sequence[str] = (), exclude: Sequence[str] = (), stdin: bytes | None = None
+) -> list[Input]:
+    """Every input, in the order given, directories sorted; each file once.
+
+    Files in directories are left out if a pattern of ``exclude`` matches their path or a directory of it.
+
+    Raises:
+        InputError: a path that does not exist, or kustomize failed.
+    """
+    out: list[Input] = []
+    seen: set[str] = set()
+    for path in paths:
+        if path == STDIN:
+            data = sys.stdin.buffer.read(LARGEST + 1) if stdin is None else stdin
+            out.append(Input(STDIN_NAME, True, data))
+            continue
+        for found in _below(path, exclude) if _is_directory(path) else (Input(path, True),):
+            key = os.path.normpath(found.name)
+            if key not in seen:
+                seen.add(key)
+                out.append(found)
+    out += [Input(_join(directory, "(kustomize)"), True, build(directory)) for directory in kustomize]
+    return out
+
+
+def read(found: Input) -> bytes:
+    """The bytes of an input, at most one more than ``LARGEST``.
+
+    Raises:
+        InputError: it cannot be read.
+    """
+    if found.problem:
+        raise InputError(f"{found.name}: {found.problem}")
+    if found.data is not None:
+        return found.data
+    try:
+        with Path(found.name).open("rb") as file:
+            return file.read(LARGEST + 1)
+    except OSError as error:
+        raise InputError(f"{found.name}: cannot be read: {error.strerror or error}") from None
+
+
+def _is_directory(path: str) -> bool:
+    try:
+        return stat.S_ISDIR(Path(path).stat().st_mode)
+    except FileNotFoundError:
+        raise InputError(f"{path}: there is no such file or directory") from None
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read: {error.strerror or error}") from None
+    except ValueError:
+        raise InputError(f"{path!r}: not a file name") from None
+
+
+def _below(directory: str, exclude: Sequence[str]) -> Iterator[Input]:
+    try:
+        with os.scandir(directory) as scan:
+            entries = sorted(scan, key=lambda entry: entry.name)
+    except OSError as error:
+        yield Input(directory, False, None, f"cannot be read: {error.strerror or error}")
+        return
+    for entry in entries:
+        name = _join(directory, entry.name)
+        if entry.name.startswith(".") or _excluded(name, exclude):
+            continue
+        # A link to a directory could lead back to where it came from; pipes and devices never end.
+        if entry.is_dir(follow_symlinks=False):
+            yield from _below(name, exclude)
+        elif entry.name.lower().endswith(SUFFIXES) and _is_file(entry):
+            yield Input(name, False)
+
+
+def _is_file(entry: os.DirEntry[str]) -> bool:
+    try:
+        return entry.is_file()
+    except OSError:
+        return False
+
+
+def _join(directory: str, name: str) -> str:
+    return name if directory in (".", "") else f"{directory.rstrip('/')}/{name}"
+
+
+def _excluded(name: str, patterns: Sequence[str]) -> bool:
+    return any(matches(name, pattern) for pattern in patterns)
+
+
+def matches(name: str, pattern: str) -> bool:
+    """Whether a path matches a pattern such as ``vendor/**`` or ``*.gen.yaml``, as a whole or from some part on."""
+    path = os.path.normpath(name).replace(os.sep, "/")
+    pattern = pattern.removeprefix("./").rstrip("/")
+    below = pattern.removesuffix("/**")
+    parts = path.split("/")
+    for index in range(len(parts)):
+        rest = "/".join(parts[index:])
+        if fnmatchcase(rest, pattern) or fnmatchcase(rest, f"{below}/*") or rest == below:
+            return True
+    return False
+
+
+def build(directory: str) -> bytes:
+    """What ``kubectl kustomize`` or ``kustomize build`` prints for a directory.
+
+    Raises:
+        InputError: neither is installed, or it failed.
+    """
+    for program, command in (("kubectl", "kustomize"), ("kustomize", "build")):
+        if shutil.which(program) is None:
+            continue
+        try:
+            done = subprocess.run([program, command, directory], capture_output=True, timeout=KUSTOMIZE_SECONDS)
+        except subprocess.TimeoutExpired:
+            raise InputError(f"{directory}: {program} {command} took more than {KUSTOMIZE_SECONDS:.0f} s") from None
+        except OSError as error:
+            raise InputError(f"{directory}: {program} cannot be run: {error.strerror or error}") from None
+        if done.returncode:
+            lines = done.stderr.decode("utf-8", "replace").strip().splitlines()
+            message = lines[-1] if lines else "no message"
+            logged = _LOGGED.search(message)
+            raise InputError(f"{directory}: {program} {command} failed: {message if logged is None else logged[1]}")
+        return done.stdout
+    raise InputError(f"{directory}: -k needs kubectl or kustomize, and neither is on the PATH")

@@ -1,0 +1,125 @@
+"""Where in a text a finding is: from paths of v1 to the manifest's own, from paths and CEL ranges to offsets."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from kubectl_dra.lint.finding import Path
+from kubectl_dra.lint.scalars import source_offsets
+from kubectl_dra.manifests.documents import Document
+from kubectl_dra.manifests.source import Position
+
+_FLAT: Final = ("v1beta1", "v1alpha3")
+_TOKEN: Final = re.compile(
+    r"[A-Za-z_]\w*|\d[\w.]*|\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.)*'|&&|\|\||[=!<>]=|.", re.DOTALL
+)
+
+
+def written_path(raw: Mapping[str, Any], path: Path) -> Path:
+    """The path in the manifest's own shape of a path that may be of v1's: ``exactly`` out, ``basic`` in.
+
+    A path that is the manifest's own already stays as it is.
+    """
+    if str(raw.get("apiVersion", "")).rpartition("/")[2] not in _FLAT:
+        return path
+    out: list[str | int] = []
+    value: Any = raw
+    for index, part in enumerate(path):
+        before = path[index - 2] if index >= 2 else None
+        inside = index >= 1 and isinstance(path[index - 1], int)
+        if inside and before == "requests" and part == "exactly" and not _has(value, "exactly"):
+            continue
+        if inside and before == "devices" and part not in ("name", "basic") and _has(value, "basic"):
+            out.append("basic")
+            value = value["basic"]
+        out.append(part)
+        value = _below(value, part)
+    # A v1alpha3 capacity is a plain quantity.
+    if out and out[-1] == "value" and isinstance(_at(raw, tuple(out[:-1])), str | int | float):
+        out.pop()
+    return tuple(out)
+
+
+def _has(value: Any, key: str) -> bool:
+    return isinstance(value, Mapping) and key in value
+
+
+def _below(value: Any, part: str | int) -> Any:
+    if isinstance(value, Mapping):
+        return value.get(part)
+    if isinstance(value, list) and isinstance(part, int) and part < len(value):
+        return value[part]
+    return None
+
+
+def _at(value: Any, path: Path) -> Any:
+    for part in path:
+        value = _below(value, part)
+    return value
+
+
+def value_at(raw: Any, path: Path) -> Any:
+    """The value at a path, or None if there is nothing."""
+    return _at(raw, path)
+
+
+def position_of(document: Document, path: Path, cel: tuple[int, int] | None = None, on_key: bool = False) -> Position:
+    """The exact span of what a path leads to.
+
+    Of a scalar the value, with ``cel`` a range of its characters; of a mapping or list its key, or the
+    first line where it has none; of what is missing, its nearest parent likewise.
+    """
+    pair, found = document.nodes(path), path
+    while pair is None:
+        found = found[:-1]
+        pair = document.nodes(found)
+    if found == path and cel is not None and pair.value.id == "scalar":
+        return _inside(document, found, cel) or document.position(found)
+    if pair.key is not None and (on_key or found != path or pair.value.id != "scalar"):
+        return document.source.span(pair.key.start_mark.index, pair.key.end_mark.index)
+    whole = document.position(found)
+    if whole.end_line == whole.line:
+        return whole
+    # A list item or the root: its first line.
+    text = document.source.text
+    end = whole.offset
+    while end < whole.end_offset and text[end] not in "\r\n":
+        end += 1
+    while end > whole.offset + 1 and text[end - 1] in " \t":
+        end -= 1
+    return document.source.span(whole.offset, end)
+
+
+def _inside(document: Document, path: Path, cel: tuple[int, int]) -> Position | None:
+    value = _at(document.object, path)
+    pair = document.nodes(path)
+    if not isinstance(value, str) or pair is None:
+        return None
+    offsets = source_offsets(document.source.text, pair.value, value)
+    if not offsets:
+        return None
+    start = max(0, min(cel[0], len(value)))
+    end = max(start, min(cel[1], len(value)))
+    if start == len(value):
+        behind = offsets[-1][1]
+        return document.source.span(behind, behind)
+    last = max(end - 1, start)
+    return document.source.span(offsets[start][0], offsets[last][1])
+
+
+def token_range(expression: str, offset: int) -> tuple[int, int]:
+    """The token of an expression that begins at the offset, as a range."""
+    if offset >= len(expression):
+        return len(expression), len(expression)
+    found = _TOKEN.match(expression, offset)
+    return (offset, offset + 1) if found is None else found.span()
+
+
+def enclosing_lines(document: Document, path: Path) -> Iterator[tuple[int, int]]:
+    """(line, depth) where each part of the path begins, from the root (depth 0) inward."""
+    for depth in range(len(path) + 1):
+        if document.nodes(path[:depth]) is None:
+            return
+        yield document.key_position(path[:depth]).line, depth

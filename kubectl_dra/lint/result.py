@@ -1,0 +1,73 @@
+"""What a run of lint found, ready to be reported: everything located, nothing left to look up but rule texts."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from kubectl_dra.api.versions import Release
+from kubectl_dra.lint.finding import Change, Path, Safety, Severity
+
+
+class Located(NamedTuple):
+    """A finding with where it is.
+
+    Lines and columns count from 1, in characters; the end is behind the last one; offsets count characters
+    of the text without its byte order mark. ``excerpt`` is the text of the first line. ``object`` is the
+    kind with namespace and name. ``advice`` says what to change, ``safety`` whether ``changes`` do it.
+    ``document`` and ``path`` lead to the culprit in the file; ``root`` is the path of the item's own root.
+    ``lines`` are the lines where what encloses it begins: a suppression there covers it.
+    """
+
+    code: str
+    severity: Severity
+    file: str
+    line: int
+    column: int
+    end_line: int
+    end_column: int
+    offset: int
+    end_offset: int
+    object: str
+    field: str
+    message: str
+    advice: str = ""
+    safety: Safety = "none"
+    detail: str = ""
+    excerpt: str = ""
+    document: int = 0
+    path: Path = ()
+    root: Path = ()
+    changes: tuple[Change, ...] = ()
+    lines: tuple[int, ...] = ()
+
+    @property
+    def order(self) -> tuple[int, int, str, str]:
+        """Sorts findings of one file by place."""
+        return self.offset, self.end_offset, self.code, self.message
+
+
+class Report(NamedTuple):
+    """The findings of a run, by file in the order of the inputs and then by place.
+
+    ``files`` are the names of the files that were read, ``objects`` (file, title) of the objects in them that
+    rules look at, ``manifests`` counts all Kubernetes objects.
+    ``notes`` are sentences about what was left out. ``defects`` are failures of lint itself. ``suppressed``
+    counts findings that comments in the files silence.
+    """
+
+    findings: tuple[Located, ...]
+    files: tuple[str, ...]
+    objects: tuple[tuple[str, str], ...]
+    manifests: int
+    suppressed: int
+    notes: tuple[str, ...]
+    defects: tuple[str, ...]
+    release: Release
+    features: frozenset[str]
+
+    def counts(self) -> dict[str, int]:
+        """Findings by severity, worst first."""
+        out = {"error": 0, "warning": 0, "info": 0}
+        for finding in self.findings:
+            out[finding.severity] += 1
+        return out

@@ -1,0 +1,69 @@
+"""What a rule is: one class with its documentation beside its check."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, ClassVar, Literal
+
+from kubectl_dra.lint.finding import Finding, Fix, Path, Safety, Severity
+
+if TYPE_CHECKING:
+    from kubectl_dra.lint.context import Context, Item
+
+ANY_KIND = ("*",)
+"""For ``kinds``: every item: all of resource.k8s.io, pods and pod templates, workloads, quotas, namespaces."""
+
+
+class Rule:
+    """The base of all rules. A code never changes its meaning; a rule that goes takes its code with it.
+
+    ``code`` is DRA and three digits: 1 structure and API, 2 selectors, 3 requests and constraints, 4 wiring
+    between objects, 5 lifecycle and gates, 6 drivers, 7 device plugins, 8 taints and admin access, 9 files.
+    ``name`` is in lower case with hyphens. ``kinds`` are the kinds that are checked; "Pod" means pods and the
+    pod templates of workloads. ``why`` is one paragraph: what happens if nobody changes it. ``bad`` and
+    ``good`` are manifests. ``releases`` are the first and last minor release for which the rule is true,
+    None for no end. ``scope`` is "set" if the rule looks at ``context.world``: it then runs after all
+    files are read.
+    """
+
+    code: ClassVar[str]
+    name: ClassVar[str]
+    severity: ClassVar[Severity]
+    kinds: ClassVar[tuple[str, ...]]
+    why: ClassVar[str]
+    bad: ClassVar[str]
+    good: ClassVar[str]
+    releases: ClassVar[tuple[int, int | None]] = (31, None)
+    fixable: ClassVar[Safety] = "none"
+    scope: ClassVar[Literal["object", "set"]] = "object"
+
+    def check(self, context: Context) -> Iterator[Finding]:
+        """Yields what is wrong with ``context.item``."""
+        raise NotImplementedError
+
+    def finding(
+        self,
+        path: Path,
+        message: str,
+        *,
+        fix: Fix | str | None = None,
+        cel: tuple[int, int] | None = None,
+        on_key: bool = False,
+        severity: Severity | None = None,
+        item: Item | None = None,
+        field: str = "",
+        detail: str = "",
+    ) -> Finding:
+        """A finding of this rule; a ``fix`` that is text is advice only."""
+        return Finding(
+            self.code,
+            severity or self.severity,
+            path,
+            message,
+            Fix(fix) if isinstance(fix, str) else fix,
+            cel,
+            on_key,
+            item,
+            field,
+            detail,
+        )

@@ -1,0 +1,36 @@
+"""The rules beyond the API server's own. A family is added by one line."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from kubectl_dra.lint.rule import Rule
+from kubectl_dra.lint.rules import (
+    cluster,
+    comparisons,
+    configs,
+    guards,
+    known,
+    lifecycle,
+    names,
+    offers,
+    plugins,
+    requests,
+    taints,
+    wiring,
+)
+
+RULES: Final[tuple[type[Rule], ...]] = (
+    *guards.RULES,
+    *comparisons.RULES,
+    *known.RULES,
+    *offers.RULES,
+    *requests.RULES,
+    *wiring.RULES,
+    *names.RULES,
+    *lifecycle.RULES,
+    *configs.RULES,
+    *plugins.RULES,
+    *taints.RULES,
+    *cluster.RULES,
+)

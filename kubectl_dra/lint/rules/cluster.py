@@ -1,0 +1,267 @@
+"""What a snapshot of a cluster says about a manifest: names that are not there, selectors that match nothing."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from kubectl_dra.cel.columns import Column
+from kubectl_dra.cel.errors import EvaluationError
+from kubectl_dra.lint.context import Context
+from kubectl_dra.lint.finding import Finding, Fix, Set
+from kubectl_dra.lint.rule import Rule
+from kubectl_dra.lint.rules.known import span_of
+from kubectl_dra.lint.rules.pods import references
+from kubectl_dra.lint.rules.requests import CLAIM_KINDS, alternatives
+from kubectl_dra.lint.rules.selecting import Asked, asked, class_programs, columns, read_text
+from kubectl_dra.names import nearest
+
+if TYPE_CHECKING:
+    from kubectl_dra.api.slices import Device
+    from kubectl_dra.cel.program import Program
+    from kubectl_dra.cluster.snapshot import Snapshot
+
+_CLAIM: Final = """\
+apiVersion: resource.k8s.io/v1
+kind: ResourceClaim
+metadata: {name: gpu}
+spec:
+  devices:
+    requests:
+    - name: gpu
+      exactly:
+        deviceClassName: %s
+%s"""
+_SELECTOR: Final = "        selectors:\n        - cel: {expression: '%s'}\n"
+
+
+class ClassMissing(Rule):
+    """A class that the cluster does not have."""
+
+    code = "DRA421"
+    name = "class-not-in-cluster"
+    severity = "error"
+    kinds = CLAIM_KINDS
+    scope = "set"
+    why = "The cluster has no DeviceClass of this name, and none is given: the pod stays pending until there is one."
+    bad = _CLAIM % ("gpu.exampel.com", "")
+    good = _CLAIM % ("gpu.example.com", "")
+    fixable = "unsafe"
+
+    def check(self, context: Context) -> Iterator[Finding]:
+        snapshot = context.snapshot
+        if snapshot is None or snapshot.is_gap("DeviceClass"):
+            return
+        for one in alternatives(context):
+            name = one.content.get("deviceClassName")
+            if not isinstance(name, str) or not name or name in snapshot.classes or context.world.classes(name):
+                continue
+            near = nearest(name, snapshot.classes, 1)
+            path = (*one.path, "deviceClassName")
+            yield self.finding(
+                path,
+                f"the cluster has no DeviceClass {name}; it has {', '.join(sorted(snapshot.classes)) or 'none'}",
+                fix=Fix(f"Did you mean {near[0]}?", (Set(path, near[0]),), "unsafe") if near else None,
+            )
+
+
+class ReferenceMissing(Rule):
+    """A claim or template that the cluster does not have."""
+
+    code = "DRA422"
+    name = "claim-not-in-cluster"
+    severity = "warning"
+    kinds = ("Pod",)
+    scope = "set"
+    why = "The pod waits for a claim or template that the cluster does not have in its namespace, and none is given."
+    bad = """\
+apiVersion: v1
+kind: Pod
+metadata: {name: trainer, namespace: default}
+spec:
+  containers:
+  - {name: trainer, image: "registry.example.com/trainer:1", resources: {claims: [{name: gpu}]}}
+  resourceClaims:
+  - {name: gpu, resourceClaimName: nobody-made-this}
+"""
+    good = bad.replace("nobody-made-this", "shared-gpu")
+
+    def check(self, context: Context) -> Iterator[Finding]:
+        snapshot = context.snapshot
+        if snapshot is None:
+            return
+        namespace = context.item.namespace or "default"
+        for reference in references(context.raw):
+            if snapshot.is_gap(reference.kind, namespace) or context.world.find(
+                reference.kind, reference.target, context.item.namespace
+            ):
+                continue
+            known = snapshot.claims if reference.kind == "ResourceClaim" else snapshot.templates
+            if (namespace, reference.target) in known:
+                continue
+            near = nearest(reference.target, [name for place, name in known if place == namespace], 1)
+            yield self.finding(
+                (*reference.path, reference.field),
+                f"namespace {namespace} has no {reference.kind} {reference.target}",
+                fix=f"Did you mean {near[0]}?" if near else None,
+            )
+
+
+class MatchesNothing(Rule):
+    """A selector that none of the devices fulfils."""
+
+    code = "DRA221"
+    name = "selector-matches-no-device"
+    severity = "error"
+    kinds = CLAIM_KINDS
+    scope = "set"
+    why = (
+        "No device that the cluster publishes now fulfils the class and this selector. It may be right for devices "
+        "that come later; for those that are there it is not, and the pod stays pending."
+    )
+    bad = _CLAIM % ("gpu.example.com", _SELECTOR % 'device.attributes["gpu.example.com"].model == "z9"')
+    good = _CLAIM % ("gpu.example.com", _SELECTOR % 'device.attributes["gpu.example.com"].model == "a1"')
+
+    def check(self, context: Context) -> Iterator[Finding]:
+        for one, devices in _devices(context):
+            if not devices:
+                continue
+            outcomes = one.program.evaluate_devices(devices)
+            if any(outcome is True for outcome in outcomes):
+                continue
+            errors = Counter(str(outcome) for outcome in outcomes if isinstance(outcome, EvaluationError))
+            term = _first_false(one.program, devices)
+            why = ""
+            if errors:
+                text, number = errors.most_common(1)[0]
+                why = f"; on {number} it ends in an error: {text}"
+            elif term is not None:
+                why = f"; {term.expression.strip()} is false on all of them{_seen(term, devices)}"
+            yield self.finding(
+                one.selector.path,
+                f"none of the {len(devices)} devices of class {one.device_class} matches{why}",
+                fix="Compare the values with those of the devices: kubectl dra explain shows which term fails where.",
+                cel=(term.start, term.end) if term is not None and (term.start, term.end) != (0, 0) else None,
+            )
+
+
+class AbsentOnSome(Rule):
+    """An attribute that some of the devices do not have."""
+
+    code = "DRA222"
+    name = "attribute-absent-on-some"
+    severity = "error"
+    kinds = CLAIM_KINDS
+    scope = "set"
+    why = (
+        "Some devices that the class admits do not have the attribute, and the selector reads it without a guard. "
+        "The scheduler meets such a device, the expression ends in an error, and the whole pod stays pending."
+    )
+    bad = _CLAIM % ("gpu.example.com", _SELECTOR % 'device.attributes["gpu.example.com"].slot == 3')
+    good = _CLAIM % (
+        "gpu.example.com",
+        _SELECTOR % 'device.attributes["gpu.example.com"].?slot.orValue(0) == 3',
+    )
+
+    def check(self, context: Context) -> Iterator[Finding]:
+        for one, devices in _devices(context):
+            outcomes = one.program.evaluate_devices(devices)
+            failing = [
+                device
+                for device, outcome in zip(devices, outcomes, strict=True)
+                if isinstance(outcome, EvaluationError)
+            ]
+            if not failing or not any(outcome is True for outcome in outcomes):
+                continue
+            for column in columns(one.program):
+                lacking = sum(1 for device in failing if _value(device, column) is None)
+                if not lacking:
+                    continue
+                absent = sum(1 for device in devices if _value(device, column) is None)
+                yield self.finding(
+                    one.selector.path,
+                    f"{column.id} is absent on {absent} of the {len(devices)} devices of class {one.device_class}, "
+                    "and reading it there ends the allocation",
+                    fix=f"Guard it: has({read_text(column)}) && …",
+                    cel=span_of(one.program, column),
+                )
+
+
+class _Known(NamedTuple):
+    snapshot: Snapshot
+    devices: tuple[Device, ...]
+
+
+def _devices(context: Context) -> Iterator[tuple[Asked, Sequence[Device]]]:
+    """The selectors of requests, each with the devices that its class and the selectors before it let through."""
+    snapshot = context.snapshot
+    if snapshot is None or snapshot.is_gap("ResourceSlice"):
+        return
+    everything = _published(snapshot)
+    for one in asked(context):
+        programs = class_programs(context, one.device_class)
+        if programs is None:
+            continue
+        devices: Sequence[Device] = everything
+        for program in (*programs, *one.before):
+            outcomes = program.evaluate_devices(devices)
+            devices = [device for device, outcome in zip(devices, outcomes, strict=True) if outcome is True]
+        if devices:
+            yield one, devices
+
+
+_published_of: dict[int, _Known] = {}
+
+
+def _published(snapshot: Snapshot) -> tuple[Device, ...]:
+    """The devices of the newest generation of each pool."""
+    known = _published_of.get(id(snapshot))
+    if known is None or known.snapshot is not snapshot:
+        newest: dict[tuple[str, str], int] = {}
+        for entry in snapshot.slices:
+            key = (entry.driver, entry.pool.name)
+            newest[key] = max(newest.get(key, 0), entry.generation)
+        devices = tuple(
+            device
+            for entry in snapshot.slices
+            if entry.generation == newest[entry.driver, entry.pool.name]
+            for device in entry.devices
+        )
+        _published_of.clear()
+        known = _published_of[id(snapshot)] = _Known(snapshot, devices)
+    return known.devices
+
+
+def _first_false(program: Program, devices: Sequence[Device]) -> Program | None:
+    """The first term of the top-level && that is true on no device; None if each is true on some."""
+    for term in program.terms():
+        if not any(outcome is True for outcome in term.evaluate_devices(devices)):
+            return term
+    return None
+
+
+def _seen(term: Program, devices: Sequence[Device]) -> str:
+    """The values that the devices have of what a term reads."""
+    read = columns(term)
+    if len(read) != 1:
+        return ""
+    values = Counter(str(_value(device, read[0])) for device in devices)
+    if len(values) > 6:
+        return ""
+    shown = ", ".join(f"{value} on {number}" for value, number in values.most_common(4))
+    return f" ({read[0].id}: {shown})"
+
+
+def _value(device: Device, column: Column) -> Any:
+    """The value of a device's attribute or capacity as published; None if it has none."""
+    from kubectl_dra.cel.device import split_name
+
+    table = device.capacity if column.kind == "capacity" else device.attributes
+    for name, value in table.items():
+        if split_name(name, device.driver) == (column.domain, column.id):
+            return value.get("value") if column.kind == "capacity" else next(iter(value.values()), None)
+    return None
+
+
+RULES = (MatchesNothing, AbsentOnSome, ClassMissing, ReferenceMissing)

@@ -1,0 +1,280 @@
+"""Comparisons that can never be true, and terms that exclude each other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from kubectl_dra.cel.columns import Column
+from kubectl_dra.lint.context import Context
+from kubectl_dra.lint.drivers.catalogue import Attribute, Driver, catalogue
+from kubectl_dra.lint.finding import Finding, Fix, Splice
+from kubectl_dra.lint.rule import Rule
+from kubectl_dra.lint.rules.selecting import SELECTOR_KINDS, Asked, asked, class_programs, read_text
+from kubectl_dra.lint.rules.terms import Comparison, Constant, comparisons, contradiction, demands
+from kubectl_dra.names import nearest
+
+_CLAIM: Final = """\
+apiVersion: resource.k8s.io/v1
+kind: ResourceClaim
+metadata: {name: gpu}
+spec:
+  devices:
+    requests:
+    - name: gpu
+      exactly:
+        deviceClassName: gpu.nvidia.com
+        selectors:
+        - cel:
+            expression: %s
+"""
+_WORDS: Final = {"int": "an int", "string": "a string", "bool": "a bool", "version": "a version", "double": "a number"}
+
+
+class NeverTrue(Rule):
+    """A comparison that can never be true."""
+
+    code = "DRA213"
+    name = "comparison-never-true"
+    severity = "error"
+    kinds = SELECTOR_KINDS
+    why = (
+        "Attributes are compared at run time. A value of another type is just unequal, so the selector matches no "
+        "device and the pod stays pending; a version compared with a string, and < or > between types, even end the "
+        "allocation with an error."
+    )
+    bad = _CLAIM % """'device.attributes["gpu.nvidia.com"].cudaComputeCapability == "8.0.0"'"""
+    good = _CLAIM % """'device.attributes["gpu.nvidia.com"].cudaComputeCapability == semver("8.0.0")'"""
+    fixable = "unsafe"
+
+    def check(self, context: Context) -> Iterator[Finding]:
+        for one in asked(context):
+            for comparison in comparisons(one.program):
+                known = _known(comparison.column)
+                if known is None:
+                    continue
+                driver, attribute = known
+                found = self._types(one, comparison, driver, attribute)
+                if found is None and attribute.type == "string" and comparison.operator in ("==", "in"):
+                    found = self._values(one, comparison, driver, attribute)
+                if found is not None:
+                    yield found
+
+    def _types(self, one: Asked, comparison: Comparison, driver: Driver, attribute: Attribute) -> Finding | None:
+        wrong = [value for value in comparison.constants if attribute.type and not _fits(attribute.type, value.type)]
+        if not wrong or len(wrong) < len(comparison.constants):
+            return None
+        value = wrong[0]
+        name = comparison.column.id
+        if attribute.type == "version" and value.type == "string":
+            outcome = (
+                f'is always false; write semver("{_semver(value.text)}")'
+                if comparison.turned and comparison.operator == "=="
+                else f'ends in an error; compare with semver("{_semver(value.text)}")'
+            )
+        else:
+            outcome = "is never true" if comparison.operator in ("==", "in") else "says nothing: they are never equal"
+            if comparison.operator in ("<", "<=", ">", ">="):
+                outcome = "ends in an error"
+        return self.finding(
+            one.selector.path,
+            f"{name} of {driver.name} is {_WORDS[attribute.type]}, so comparing it with "
+            f"{_WORDS.get(value.type, 'a ' + value.type)} {outcome}",
+            fix=_typed(one, comparison, attribute, value),
+            cel=(comparison.node.start, comparison.node.end),
+        )
+
+    def _values(self, one: Asked, comparison: Comparison, driver: Driver, attribute: Attribute) -> Finding | None:
+        wanted = [value.text for value in comparison.constants]
+        name = comparison.column.id
+        at = (comparison.node.start, comparison.node.end)
+        if attribute.values:
+            if any(text in attribute.values for text in wanted):
+                return None
+            near = nearest(wanted[0], attribute.values, 1)
+            fix = _replaced(one, comparison, wanted[0], near[0]) if near and len(wanted) == 1 else None
+            return self.finding(
+                one.selector.path,
+                f'{name} of {driver.name} is never "{wanted[0]}": it is one of {", ".join(attribute.values)}',
+                fix=fix or (f'Did you mean "{near[0]}"?' if near else None),
+                cel=at,
+            )
+        if attribute.names != "products":
+            return None
+        odd = [text for text in wanted if text not in driver.products and _alike(text, driver.products)]
+        if not odd or len(odd) < len(wanted):
+            return None
+        full = _alike(odd[0], driver.products)
+        return self.finding(
+            one.selector.path,
+            f'no product is called "{odd[0]}": {name} is the whole name, such as "{full[0]}"',
+            fix=f"Write the whole name: {' or '.join(chr(34) + text + chr(34) for text in full[:3])}; "
+            f'or match a part of it: {name}.contains("{_core(odd[0])}").',
+            severity="warning",
+            cel=at,
+        )
+
+
+class QuantityEquality(Rule):
+    """A measured capacity that must equal a round quantity."""
+
+    code = "DRA214"
+    name = "quantity-equality"
+    severity = "warning"
+    kinds = SELECTOR_KINDS
+    why = (
+        "Devices publish what is measured: an 80 GB card has 81559Mi. A capacity that must equal a round quantity "
+        "matches no device, and 80G is not 80Gi."
+    )
+    bad = _CLAIM % """'device.capacity["gpu.nvidia.com"].memory == quantity("80Gi")'"""
+    good = _CLAIM % """'device.capacity["gpu.nvidia.com"].memory.compareTo(quantity("79Gi")) >= 0'"""
+    fixable = "unsafe"
+
+    def check(self, context: Context) -> Iterator[Finding]:
+        for one in asked(context):
+            for comparison in comparisons(one.program):
+                column, value = comparison.column, comparison.constants[0]
+                if column.kind != "capacity" or comparison.operator not in ("==", "in") or value.type != "quantity":
+                    continue
+                driver = catalogue().driver(column.domain or "")
+                facts = driver.capacities.get(column.id or "") if driver is not None else None
+                decimal = value.text[-1:] in ("k", "M", "G", "T", "P", "E")
+                if not (facts or {}).get("measured") and not (facts is None and decimal):
+                    continue
+                example = (facts or {}).get("example")
+                shown = f", for example {example}" if example else ""
+                text = read_text(column)
+                changes: tuple[Splice, ...] = ()
+                if comparison.operator == "==" and not comparison.called:
+                    new = f'{text}.compareTo(quantity("{value.text}")) >= 0'
+                    changes = (Splice(one.selector.path, comparison.node.start, comparison.node.end, new),)
+                yield self.finding(
+                    one.selector.path,
+                    f"{column.id} hardly ever equals {value.text} exactly: devices publish a measured size{shown}",
+                    fix=Fix(
+                        f'Ask for at least that much, and mind the unit: compareTo(quantity("{value.text}")) >= 0',
+                        changes,
+                        "unsafe" if changes else "none",
+                    ),
+                    cel=(comparison.node.start, comparison.node.end),
+                )
+
+
+class Contradiction(Rule):
+    """Terms that no device can fulfil together."""
+
+    code = "DRA215"
+    name = "contradictory-terms"
+    severity = "error"
+    kinds = SELECTOR_KINDS
+    scope = "set"
+    why = (
+        "All selectors of a class and of a request must be true for the same device. Two of them demand what no "
+        "value can fulfil, so no device ever matches and the pod stays pending."
+    )
+    bad = _CLAIM % (
+        """'device.attributes["gpu.nvidia.com"].architecture == "Ampere" """
+        """&& device.attributes["gpu.nvidia.com"].architecture == "Hopper"'"""
+    )
+    good = _CLAIM % """'device.attributes["gpu.nvidia.com"].architecture in ["Ampere", "Hopper"]'"""
+
+    def check(self, context: Context) -> Iterator[Finding]:
+        for one in asked(context):
+            of_class = class_programs(context, one.device_class) or () if one.device_class else ()
+            earlier = [(demand, "the class's selector") for program in of_class for demand in demands(program)]
+            earlier += [(demand, "another selector") for program in one.before for demand in demands(program)]
+            own: list[Comparison] = []
+            for demand in demands(one.program):
+                rivals = [*earlier, *((other, "another term") for other in own)]
+                clash = next(((other, whose) for other, whose in rivals if contradiction(other, demand)), None)
+                own.append(demand)
+                if clash is None:
+                    continue
+                other, whose = clash
+                yield self.finding(
+                    one.selector.path,
+                    f"no device can match: {_told(demand)}, and {whose} wants {_told(other)}",
+                    fix="Drop one of the two, or join them with ||.",
+                    cel=(demand.node.start, demand.node.end),
+                )
+                break
+
+
+def _known(column: Column) -> tuple[Driver, Attribute] | None:
+    driver = catalogue().driver(column.domain or "")
+    if driver is None or column.kind != "attribute":
+        return None
+    attribute = driver.attributes.get(column.id or "")
+    return None if attribute is None else (driver, attribute)
+
+
+def _fits(declared: str, found: str) -> bool:
+    return declared == found or (declared == "int" and found == "double")
+
+
+def _semver(text: str) -> str:
+    parts = [part.lstrip("0") or "0" for part in text.lstrip("v").split(".")]
+    if not all(part.isdigit() for part in parts) or len(parts) > 3:
+        return text
+    return ".".join([*parts, "0", "0"][:3])
+
+
+def _typed(one: Asked, comparison: Comparison, attribute: Attribute, value: Constant) -> Fix | None:
+    """The constant in the attribute's type."""
+    if len(comparison.constants) > 1 or comparison.operator not in ("==", "!="):
+        if attribute.type == "version" and value.type == "string":
+            return Fix(f'Use compareTo(semver("{_semver(value.text)}")), isGreaterThan or isLessThan')
+        return None
+    if attribute.type == "version" and value.type == "string":
+        new = f'semver("{_semver(value.text)}")'
+    elif attribute.type == "string":
+        new = f'"{value.text}"'
+    elif attribute.type == "int" and value.type == "string" and value.text.lstrip("-").isdigit():
+        new = value.text
+    elif attribute.type == "bool" and value.text.lower() in ("true", "false"):
+        new = value.text.lower()
+    else:
+        return None
+    return _replaced(one, comparison, value.text, new, quoted=False)
+
+
+def _replaced(one: Asked, comparison: Comparison, old: str, new: str, quoted: bool = True) -> Fix | None:
+    """A fix that writes another constant where the old one stands in the comparison."""
+    text = one.selector.expression
+    start, end = comparison.node.start, comparison.node.end
+    for written in (f'"{old}"', f"'{old}'", old):
+        at = text.rfind(written, start, end)
+        if at >= 0 and text.count(written, start, end) == 1:
+            put = f"{written[0]}{new}{written[0]}" if quoted and written[0] in "\"'" else new
+            return Fix(f"Compare with {put}", (Splice(one.selector.path, at, at + len(written), put),), "unsafe")
+    return None
+
+
+def _alike(text: str, products: tuple[str, ...]) -> list[str]:
+    """Whole product names that the text is only a part or another spelling of."""
+    wanted = text.lower().replace("-", " ").replace("_", " ").removeprefix("nvidia ")
+    if len(wanted) < 2:
+        return []
+    # "h100" is a part of "nvidia h100 pcie", and "a100 80gb" of "nvidia a100 sxm4 80gb", word by word.
+    words = wanted.split()
+    found = []
+    for product in products:
+        parts = product.lower().replace("-", " ").split()
+        if all(word in parts for word in words):
+            found.append(product)
+    return found
+
+
+def _core(text: str) -> str:
+    words = text.replace("-", " ").replace("_", " ").split()
+    return next((word for word in words if any(char.isdigit() for char in word)), text)
+
+
+def _told(demand: Comparison) -> str:
+    values = ", ".join(f'"{value.text}"' if value.type == "string" else value.text for value in demand.constants)
+    shown = f"[{values}]" if demand.operator == "in" else values
+    name = "driver" if demand.column.kind == "driver" else demand.column.id
+    return f"{name} {demand.operator} {shown}"
+
+
+RULES = (NeverTrue, QuantityEquality, Contradiction)

@@ -1,0 +1,109 @@
+"""What is wrong with files rather than with objects. The engine finds these; here is what they mean."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from kubectl_dra.lint.context import Context
+from kubectl_dra.lint.finding import Finding
+from kubectl_dra.lint.rule import Rule
+
+_GOOD: Final = """\
+apiVersion: resource.k8s.io/v1
+kind: DeviceClass
+metadata:
+  name: gpu.example.com
+"""
+
+
+class FileRule(Rule):
+    """A rule about a whole file."""
+
+    kinds = ()
+    good = _GOOD
+
+    def check(self, context: Context) -> Iterator[Finding]:
+        return iter(())
+
+
+class Unreadable(FileRule):
+    """Text that is no manifest."""
+
+    code = "DRA901"
+    name = "unreadable-manifest"
+    severity = "error"
+    why = (
+        "kubectl cannot read the file: it is not YAML or JSON, not text, nested too deeply, or so full of aliases that "
+        "it would expand to millions of values. Nothing else in the file is checked."
+    )
+    bad = "apiVersion: resource.k8s.io/v1\nkind: DeviceClass\nmetadata:\n\tname: gpu.example.com\n"
+
+
+class DuplicateKey(FileRule):
+    """A key that is there twice."""
+
+    code = "DRA902"
+    name = "duplicate-key"
+    severity = "warning"
+    why = (
+        "A mapping has the same key twice. kubectl takes the last and says nothing; kustomize and other tools refuse "
+        "the file, or take the first."
+    )
+    bad = f"{_GOOD}metadata:\n  name: other.example.com\n"
+
+
+class UnusedSuppression(FileRule):
+    """A comment that silences nothing."""
+
+    code = "DRA903"
+    name = "unused-suppression"
+    severity = "warning"
+    why = (
+        "The comment asks to ignore a finding that is not there: it was repaired, or the comment is on another line. "
+        "Left in place it would hide the next mistake."
+    )
+    bad = f"# kubectl-dra: ignore[DRA101] not any more\n{_GOOD}"
+
+
+class BadSuppression(FileRule):
+    """A comment that cannot be understood."""
+
+    code = "DRA904"
+    name = "malformed-suppression"
+    severity = "warning"
+    why = "A comment for kubectl-dra that it cannot read, or that names a rule that does not exist, ignores nothing."
+    bad = f"# kubectl-dra: ignore DRA101\n{_GOOD}"
+
+
+class TooLarge(FileRule):
+    """A file that is too large to be checked."""
+
+    code = "DRA905"
+    name = "file-too-large"
+    severity = "error"
+    why = (
+        "The file is larger than anything the API server would take, so it is not read: an object has at most about "
+        "1.5 MB, and checking far more at once would take minutes and gigabytes."
+    )
+    bad = "# a YAML file of more than 10 MB, or JSON of more than 64 MB\n"
+
+
+class Unavailable(FileRule):
+    """A file or directory that the system does not let us read."""
+
+    code = "DRA906"
+    name = "file-not-readable"
+    severity = "error"
+    why = "The file or directory is there but cannot be read, or it changed while it was read: it is not checked."
+    bad = "# a file without read permission\n"
+
+
+RULES: Final[tuple[type[Rule], ...]] = (
+    Unreadable,
+    DuplicateKey,
+    UnusedSuppression,
+    BadSuppression,
+    TooLarge,
+    Unavailable,
+)

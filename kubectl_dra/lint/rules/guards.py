@@ -1,0 +1,296 @@
+"""Attributes that are read although a device may not have them, and selectors without a comparison."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import pairwise
+from typing import Any
+
+from kubectl_dra.cel import ast
+from kubectl_dra.cel.columns import Column
+from kubectl_dra.lint.context import Context
+from kubectl_dra.lint.drivers.catalogue import Kind, catalogue
+from kubectl_dra.lint.finding import Finding, Fix, Path, Splice
+from kubectl_dra.lint.rule import Rule
+from kubectl_dra.lint.rules.cel_remedies import STRINGS, spliced
+from kubectl_dra.lint.rules.possible import Read, outcome
+from kubectl_dra.lint.rules.selecting import SELECTOR_KINDS, Asked, Lacking, OtherDriver, asked, columns, read_text
+
+_CLAIM = """\
+apiVersion: resource.k8s.io/v1
+kind: ResourceClaim
+metadata: {name: gpu}
+spec:
+  devices:
+    requests:
+    - name: gpu
+      exactly:
+        deviceClassName: accelerator
+        selectors:
+        - cel:
+            expression: %s
+"""
+_CLASS = """\
+apiVersion: resource.k8s.io/v1
+kind: DeviceClass
+metadata: {name: accelerator}
+spec:
+  selectors:
+  - cel:
+      expression: %s
+"""
+
+
+class UnguardedAttribute(Rule):
+    """An attribute is read that a device may not have."""
+
+    code = "DRA211"
+    name = "unguarded-attribute"
+    severity = "warning"
+    kinds = SELECTOR_KINDS
+    scope = "set"
+    why = (
+        "Reading an attribute or capacity that a device does not have is an error in CEL, not false. The scheduler "
+        "evaluates the selector on every device that the class admits, and one error ends the allocation for the "
+        "whole pod: it stays pending although other devices would fit."
+    )
+    bad = _CLAIM % """'device.attributes["accel.example.com"].model == "a1"'"""
+    good = _CLAIM % (
+        """'has(device.attributes["accel.example.com"].model) """
+        """&& device.attributes["accel.example.com"].model == "a1"'"""
+    )
+    fixable = "safe"
+
+    def check(self, context: Context) -> Iterator[Finding]:
+        for one in asked(context):
+            for column, reads, reason in _unguarded(one):
+                first = min(reads, key=lambda read: read.node.start).node
+                yield self.finding(
+                    one.selector.path,
+                    f"{read_text(column)} is read without a guard, {reason}",
+                    fix=_guard(one, reads),
+                    cel=(first.start, first.end),
+                )
+
+
+class ForeignDevices(Rule):
+    """A class reads attributes on devices of all drivers."""
+
+    code = "DRA217"
+    name = "class-reads-foreign-devices"
+    severity = "warning"
+    kinds = ("DeviceClass",)
+    why = (
+        "A class's selectors are evaluated on every device of the cluster, of all drivers. On a device of another "
+        "driver the attributes are not there, reading them is an error, and the error ends the allocation for every "
+        "pod that uses the class. It shows on the day when a second driver is installed."
+    )
+    bad = _CLASS % """'device.attributes["accel.example.com"].model == "a1"'"""
+    good = _CLASS % (
+        """'device.driver == "accel.example.com" && has(device.attributes["accel.example.com"].model)"""
+        """ && device.attributes["accel.example.com"].model == "a1"'"""
+    )
+    fixable = "unsafe"
+
+    def check(self, context: Context) -> Iterator[Finding]:
+        for one in asked(context):
+            if not one.of_class or not one.reaches(OtherDriver()):
+                continue
+            found, failed = outcome(one.program.ast.expression, OtherDriver())
+            if not found.error or not failed:
+                continue
+            first = min(failed, key=lambda read: read.node.start)
+            domain = first.column.domain or ""
+            text = one.selector.expression
+            own = domain in catalogue().names or not domain.startswith("resource.kubernetes.io")
+            check = f'device.driver == "{domain}" && '
+            yield self.finding(
+                one.selector.path,
+                f"{read_text(first.column)} is read on devices of all drivers: the selector does not check "
+                "device.driver first",
+                fix=Fix(
+                    f"Put {check.removesuffix(' && ')} before it",
+                    (_put_before(one.selector.path, check, text),),
+                    "unsafe",
+                )
+                if own
+                else 'Put device.driver == "…" && before it.',
+                cel=(first.node.start, first.node.end),
+            )
+
+
+class BareAttribute(Rule):
+    """A selector that is an attribute, not a comparison."""
+
+    code = "DRA212"
+    name = "bare-attribute"
+    severity = "warning"
+    kinds = SELECTOR_KINDS
+    why = (
+        "A selector that is just an attribute compiles, because the type of an attribute is known only at run time. "
+        "If the value is not a bool, evaluating it is an error, and the pod stays pending."
+    )
+    bad = _CLAIM % """'device.attributes["accel.example.com"].model'"""
+    good = _CLAIM % """'device.attributes["accel.example.com"].?healthy.orValue(false) == true'"""
+
+    def check(self, context: Context) -> Iterator[Finding]:
+        for one in asked(context):
+            if one.program.output_type.kind == "bool":
+                continue
+            root = _result(one.program.ast.expression)
+            column = _column_of(root)
+            driver = catalogue().driver(column.domain or "") if column is not None else None
+            known = driver.attributes.get(column.id or "") if driver is not None and column is not None else None
+            if known is not None and known.type == "bool":
+                continue
+            what = f", and this one is a {known.type}" if known is not None and known.type else ""
+            yield self.finding(
+                one.selector.path,
+                f"the selector is the value itself, not a comparison: it fails unless the attribute is a bool{what}",
+                fix='Compare it: … == true, or … == "VALUE".',
+                severity="error" if what else None,
+                cel=(root.start, root.end),
+            )
+
+
+def _unguarded(one: Asked) -> Iterator[tuple[Column, list[Read], str]]:
+    """Columns that some device may lack while the expression needs them, where they are read, and who lacks them."""
+    for column in columns(one.program):
+        lacking = _lacking(one, column)
+        if lacking is None:
+            continue
+        reads = _reads(one, Lacking(column), column)
+        if not reads:
+            continue
+        shapes = [kind for kind in lacking if one.reaches(kind) and _reads(one, kind, column)]
+        if shapes:
+            yield column, reads, _who(shapes, column)
+        elif not lacking and one.reaches(Lacking(column)):
+            yield column, reads, "and a device without it aborts the allocation"
+
+
+def _lacking(one: Asked, column: Column) -> list[Kind] | None:
+    """The kinds of device that may lack the column; none if nothing is known; None if it is always there.
+
+    Also None where the driver does not know the name at all: other rules say so.
+    """
+    driver = catalogue().driver(column.domain or "")
+    if driver is not None and not driver.knows(column) and (driver.complete or column.id in driver.instead):
+        return None
+    if "/" in (column.domain or ""):
+        return None
+    kinds = [kind for kind in one.kinds if driver is None or kind.driver == driver.name]
+    if not kinds or (driver is None and not one.sure):
+        return []
+    having = [kind for kind in kinds if kind.publishes(column)]
+    if not having:
+        return None
+    if not one.of_class and not one.sure:
+        # Which of the driver's classes it is, is not known: one that always has it, if there is one.
+        kinds = [] if any(kind.values(column) != () for kind in having) else having
+    return [kind for kind in kinds if kind.values(column) == ()] or None
+
+
+def _who(kinds: list[Any], column: Column) -> str:
+    driver = kinds[0].driver
+    names = [kind.name for kind in kinds]
+    known = catalogue().driver(driver)
+    title = driver if known is None else known.title
+    if all(kind.publishes(column) for kind in kinds):
+        return f"and not every device of {title} has it"
+    return f"and devices of type {' and '.join(names)} of {title} do not have it"
+
+
+def _reads(one: Asked, shape: Any, column: Column) -> list[Read]:
+    """Where the expression reads the column without a guard, if that can make it an error on the shape."""
+    found, failed = outcome(one.program.ast.expression, shape)
+    return [read for read in failed if read.column == column] if found.error else []
+
+
+def _guard(one: Asked, reads: list[Read]) -> Fix | None:
+    """Puts ``has(…) &&`` before the operands that read it."""
+    text = one.selector.expression
+    spots: dict[tuple[int, int], str] = {}
+    for read in reads:
+        operand = _operand(one.program.ast.expression, read.node)
+        if operand is None:
+            return None
+        end = _closed(text, operand.start, operand.end)
+        spots[operand.start, end] = f"has({read_text(read.column)}) && "
+    ordered = sorted(spots)
+    if any(left[1] > right[0] for left, right in pairwise(ordered)):
+        return None
+    path: Path = one.selector.path
+    if all(_between_ands(text, start, end) for start, end in ordered):
+        # One guard among terms that must all be true is enough.
+        ordered = ordered[:1]
+    edits = []
+    for start, end in ordered:
+        inner = text[start:end]
+        plain = (start, end) == (0, len(text.rstrip())) or _between_ands(text, start, end)
+        edits.append((start, end, f"{spots[start, end]}{inner}" if plain else f"({spots[start, end]}{inner})"))
+    title = f"Guard it with {spots[ordered[0]].removesuffix(' && ')}"
+    return Fix(title, (spliced(path, text, edits),), "safe")
+
+
+def _closed(text: str, start: int, end: int) -> int:
+    """The end of an operand with the parentheses that it opens: the positions of nodes leave out the last."""
+    plain = STRINGS.sub(lambda found: "_" * len(found.group()), text)
+    missing = plain.count("(", start, end) - plain.count(")", start, end)
+    while missing > 0 and end < len(plain):
+        missing -= plain[end] == ")"
+        end += 1
+    return end
+
+
+def _between_ands(text: str, start: int, end: int) -> bool:
+    """Whether only ``&&`` or the ends of the expression are beside the operand, so that it needs no parentheses."""
+    before, after = text[:start].rstrip(), text[end:].lstrip()
+    return (
+        "||" not in text
+        and "?" not in text
+        and (not before or before.endswith("&&"))
+        and (not after or after.startswith("&&"))
+    )
+
+
+def _operand(root: ast.Expression, node: ast.Expression) -> ast.Expression | None:
+    """The operand of a logical operator, or the whole expression, that the node is in; None inside a macro."""
+    current, best = root, root
+    while current is not node:
+        if isinstance(current, ast.Comprehension):
+            return None
+        below = next((child for child in ast.children(current) if _holds(child, node)), None)
+        if below is None:
+            return None
+        if isinstance(current, ast.Call) and current.function in ("_&&_", "_||_", "_?_:_"):
+            best = below
+        current = below
+    return best
+
+
+def _holds(tree: ast.Expression, node: ast.Expression) -> bool:
+    return any(one is node for one in ast.walk(tree))
+
+
+def _result(node: ast.Expression) -> ast.Expression:
+    while isinstance(node, ast.Comprehension) and node.iter_var == "#unused":
+        node = node.result
+    return node
+
+
+def _column_of(node: ast.Expression) -> Column | None:
+    from kubectl_dra.cel.columns import columns_of
+
+    found = [column for column in columns_of(node) or () if column.kind == "attribute"]
+    return found[0] if len(found) == 1 and isinstance(node, ast.Select | ast.Call) else None
+
+
+def _put_before(path: Path, check: str, text: str) -> Splice:
+    """The change that makes ``check`` a condition of the whole expression."""
+    if "||" not in text and "?" not in text:
+        return Splice(path, 0, 0, check)
+    return Splice(path, 0, len(text.rstrip()), f"{check}({text.strip()})")
+
+
+RULES = (UnguardedAttribute, BareAttribute, ForeignDevices)

@@ -1,0 +1,336 @@
+"""API versions, fields and functions by Kubernetes release, and what a feature gate that is off drops."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+from kubectl_dra.api.versions import (
+    GROUP,
+    LIFECYCLES,
+    Release,
+    default_version,
+    gate_default,
+    known_gates,
+    lifecycle,
+    versions_of,
+)
+from kubectl_dra.lint.context import Context
+from kubectl_dra.lint.finding import Finding, Fix, Set
+from kubectl_dra.lint.rule import ANY_KIND, Rule
+from kubectl_dra.lint.rules.gated_fields import gated_fields
+from kubectl_dra.lint.rules.selecting import SELECTOR_KINDS
+
+_CLASS: Final = """\
+apiVersion: resource.k8s.io/%s
+kind: DeviceClass
+metadata: {name: gpu.example.com}
+"""
+_CLAIM: Final = """\
+apiVersion: resource.k8s.io/v1
+kind: ResourceClaim
+metadata: {name: gpu}
+spec:
+  devices:
+    requests:
+    - name: gpu
+      exactly:
+        deviceClassName: gpu.example.com
+%s"""
+_OLD_KINDS: Final[Mapping[str, str]] = {
+    "ResourceClass": 'DeviceClass, with a selector device.driver == "DRIVER"',
+    "ResourceClaimParameters": "selectors and config in the ResourceClaim itself",
+    "ResourceClassParameters": "selectors and config in the DeviceClass itself",
+    "PodSchedulingContext": "nothing: the scheduler needs no such object any more; delete it",
+    "PodScheduling": "nothing: the scheduler needs no such object any more; delete it",
+}
+_EASY: Final = ("v1beta2", "v1")
+
+
+class UnknownVersion(Rule):
+    """A kind or version that has never existed."""
+
+    code = "DRA501"
+    name = "unknown-version"
+    severity = "error"
+    kinds = ANY_KIND
+    why = "The group has never had this kind in this version, so no cluster takes the object."
+    bad = _CLASS % "v2"
+    good = _CLASS % "v1"
+    fixable = "unsafe"
+
+    def check(self, context: Context) -> Iterator[Finding]:
+        item = context.item
+        if not item.is_dra or lifecycle(item.version, item.kind) is not None or item.kind.endswith("List"):
+            return
+        kinds = {entry.kind for entry in LIFECYCLES}
+        if item.kind not in kinds:
+            from kubectl_dra.names import nearest
+
+            near = nearest(item.kind, sorted(kinds), 1)
+            yield self.finding(
+                ("kind",),
+                f"{GROUP} has no kind {item.kind}",
+                fix=Fix(f"Did you mean {near[0]}?", (Set(("kind",), near[0]),), "unsafe") if near else None,
+            )
+            return
+        versions = [entry.version for entry in LIFECYCLES if entry.kind == item.kind]
+        yield self.finding(
+            ("apiVersion",),
+            f"{item.kind} has never been in {item.api_version}; it is in {', '.join(versions)}",
+            fix=f"Write {GROUP}/{versions[0]}, in its shape.",
+        )
+
+
+class VersionMissing(Rule):
+    """A version that the target release does not have."""
+
+    code = "DRA502"
+    name = "version-not-in-release"
+    severity = "error"
+    kinds = ANY_KIND
+    why = (
+        "The release has no such version of the kind: it was removed, or it came later. The API server answers that "
+        "it could not find the requested resource."
+    )
+    bad = _CLASS % "v1alpha3"
+    good = _CLASS % "v1"
+    fixable = "unsafe"
+
+    def check(self, context: Context) -> Iterator[Finding]:
+        item, release = context.item, context.release
+        entry = lifecycle(item.version, item.kind) if item.is_dra else None
+        if entry is None or entry.exists(release):
+            return
+        served = versions_of(item.kind, release)
+        removed = entry.removed is not None and release.at_least(entry.removed)
+        told = f"was removed in 1.{entry.removed}" if removed else f"came in 1.{entry.introduced}"
+        if item.kind in _OLD_KINDS and not served:
+            advice: Fix | str | None = f"It is replaced by {_OLD_KINDS[item.kind]}."
+        elif served:
+            advice = _move(item.version, served[0])
+        else:
+            advice = None
+        yield self.finding(
+            ("apiVersion",), f"{item.api_version} {item.kind} {told}; the target is {release}", fix=advice
+        )
+
+
+class NotServed(Rule):
+    """A version that the target release does not serve by default."""
+
+    code = "DRA503"
+    name = "version-not-served-by-default"
+    severity = "warning"
+    kinds = ANY_KIND
+    why = (
+        "The release has this version and serves it only if its operator asks for it with --runtime-config. On other "
+        "clusters the API server answers that it could not find the requested resource."
+    )
+    bad = """\
+apiVersion: resource.k8s.io/v1beta2
+kind: DeviceTaintRule
+metadata: {name: broken}
+spec:
+  deviceSelector: {driver: gpu.example.com, pool: node-1}
+  taint: {key: example.com/broken, effect: NoSchedule}
+"""
+    good = _CLASS % "v1"
+    fixable = "safe"
+
+    def check(self, context: Context) -> Iterator[Finding]:
+        item, release = context.item, context.release
+        entry = lifecycle(item.version, item.kind) if item.is_dra else None
+        if (
+            entry is None
+            or not entry.exists(release)
+            or entry.served_by_default(release)
+            or entry.is_deprecated(release)
+        ):
+            return
+        better = default_version(item.kind, release)
+        yield self.finding(
+            ("apiVersion",),
+            f"{release} does not serve {item.api_version} by default"
+            + (f", only {better}" if better else f": it needs --runtime-config={item.api_version}=true"),
+            fix=_move(item.version, better) if better else None,
+            severity=None if better else "info",
+        )
+
+
+class Deprecated(Rule):
+    """A version that is going away."""
+
+    code = "DRA504"
+    name = "version-deprecated"
+    severity = "warning"
+    kinds = ANY_KIND
+    why = (
+        "The version goes away in a later release. Until then the API server takes it with a warning, and only where "
+        "its operator has asked for it: from 1.34 on only v1 is served by default."
+    )
+    bad = _CLASS % "v1beta1"
+    good = _CLASS % "v1"
+    fixable = "safe"
+
+    def check(self, context: Context) -> Iterator[Finding]:
+        item, release = context.item, context.release
+        entry = lifecycle(item.version, item.kind) if item.is_dra else None
+        if entry is None or not entry.exists(release) or not entry.is_deprecated(release):
+            return
+        better = next(iter(versions_of(item.kind, release)))
+        removal = f" and gone in 1.{entry.removed}" if entry.removed else ""
+        default = default_version(item.kind, release)
+        if default and not entry.served_by_default(release):
+            removal += f"; {release} serves only {default} unless told otherwise"
+        yield self.finding(
+            ("apiVersion",),
+            f"{item.api_version} {item.kind} is deprecated since 1.{entry.deprecated}{removal}",
+            fix=_move(item.version, better) if better != item.version else None,
+        )
+
+
+class FieldTooNew(Rule):
+    """A field that the target release does not have."""
+
+    code = "DRA505"
+    name = "field-too-new"
+    severity = "error"
+    kinds = ("DeviceClass", "ResourceClaim", "ResourceClaimTemplate", "ResourceSlice")
+    why = (
+        "The target release does not have this field. kubectl's strict validation rejects it there; other clients "
+        "lose it without a word."
+    )
+    bad = _CLAIM % "        derivedAttributes:\n        - {name: example.com/a, expression: 'true'}\n"
+    good = _CLAIM % "        count: 1\n"
+
+    def check(self, context: Context) -> Iterator[Finding]:
+        for field, path in gated_fields(context):
+            if not context.release.at_least(field.since):
+                yield self.finding(
+                    path, f"{field.path[-1]} came in 1.{field.since}; the target is {context.release}", on_key=True
+                )
+
+
+class GateOff(Rule):
+    """A field that a gate drops while it is off."""
+
+    code = "DRA506"
+    name = "gate-off"
+    severity = "warning"
+    kinds = ("DeviceClass", "ResourceClaim", "ResourceClaimTemplate", "ResourceSlice", "DeviceTaintRule")
+    why = (
+        "A field of a feature whose gate is off is dropped before anything is checked. The object is accepted without "
+        "it and means something else, or it is rejected for what then is missing."
+    )
+    bad = """\
+apiVersion: resource.k8s.io/v1
+kind: ResourceSlice
+metadata: {name: node-1}
+spec:
+  driver: gpu.example.com
+  pool: {name: node-1, generation: 1, resourceSliceCount: 1}
+  nodeName: node-1
+  devices:
+  - name: gpu-0
+    attributes:
+      modes: {strings: [a, b]}
+"""
+    good = bad.replace("strings: [a, b]", "string: a")
+
+    def check(self, context: Context) -> Iterator[Finding]:
+        for field, path in gated_fields(context):
+            if not context.release.at_least(field.since):
+                continue
+            for gate in field.gates:
+                if _off(gate, context):
+                    yield self.finding(
+                        path,
+                        f"{field.path[-1]} is dropped where the gate {gate} is off, {_default(gate, context.release)}",
+                        on_key=True,
+                    )
+                    break
+        if context.item.kind == "DeviceTaintRule" and context.v1 and context.release.at_least(35):
+            gate = "DRADeviceTaintRules"
+            if _off(gate, context):
+                yield self.finding(
+                    ("spec",),
+                    f"the rule is stored and ignored where the gate {gate} is off, {_default(gate, context.release)}",
+                    on_key=True,
+                )
+
+
+class FunctionTooNew(Rule):
+    """An expression for a later release, or another gate."""
+
+    code = "DRA507"
+    name = "cel-too-new"
+    severity = "error"
+    kinds = SELECTOR_KINDS
+    why = (
+        "The expression uses a function or field that device selectors of the target release do not have, but those "
+        "of a later one, or with another gate, do. A cluster takes a function in new expressions one release after "
+        "it was added."
+    )
+    bad = _CLAIM % '        selectors:\n        - cel: {expression: \'device.driver in ["a", "b"].sort()\'}\n'
+    good = _CLAIM % '        selectors:\n        - cel: {expression: \'device.driver in ["a", "b"]\'}\n'
+
+    def check(self, context: Context) -> Iterator[Finding]:
+        for selector in context.selectors:
+            if selector.program is not None:
+                continue
+            needed = _compiles_from(selector.expression, context)
+            if needed is not None:
+                yield self.finding(selector.path, f"this needs {needed}; the target is {context.release}")
+
+
+def _compiles_from(expression: str, context: Context) -> str | None:
+    """The first release or gate with which the expression compiles; None if none does."""
+    from kubectl_dra.cel.environment import CONSUMABLE_CAPACITY, LATEST_RELEASE, LIST_ATTRIBUTES, Environment
+    from kubectl_dra.cel.errors import CompileError
+
+    latest = int(LATEST_RELEASE.partition(".")[2])
+    tries = [
+        (f"1.{context.release.minor}", context.features | {gate}, f"the gate {gate}")
+        for gate in (CONSUMABLE_CAPACITY, LIST_ATTRIBUTES)
+        if gate not in context.features
+    ]
+    tries += [
+        (f"1.{minor}", context.features, f"Kubernetes 1.{minor}")
+        for minor in range(context.release.minor + 1, latest + 1)
+    ]
+    for release, features, told in tries:
+        try:
+            Environment.for_release(release, features).compile(expression)
+        except CompileError:
+            continue
+        return told
+    return None
+
+
+def _off(gate: str, context: Context) -> bool:
+    return gate in known_gates() and gate not in context.features
+
+
+def _default(gate: str, release: Release) -> str:
+    default = gate_default(gate, release)
+    if default is None:
+        return f"and {release} does not have it"
+    return f"as {release} has it by default" if not default else "as was asked for"
+
+
+def _move(version: str, better: str) -> Fix:
+    """How to come to another version: a change where the shapes are equal, else advice."""
+    if version in ("v1alpha1", "v1alpha2"):
+        return Fix(
+            f"Write it anew for {GROUP}/{better}; no release converts it: resourceClassName becomes "
+            "devices.requests[].exactly.deviceClassName, parameters become selectors and devices.config[].opaque, "
+            "allocationMode and the rest go."
+        )
+    title = f"Write apiVersion: {GROUP}/{better}"
+    if version in _EASY and better in _EASY:
+        return Fix(title, (Set(("apiVersion",), f"{GROUP}/{better}"),), "safe")
+    return Fix(f"{title}, and the fields as that version has them.")
+
+
+RULES = (UnknownVersion, VersionMissing, NotServed, Deprecated, FieldTooNew, GateOff, FunctionTooNew)

@@ -1,0 +1,120 @@
+"""Names of objects that are nearly right, or right in another namespace."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from kubectl_dra.lint.context import Context
+from kubectl_dra.lint.drivers.catalogue import catalogue
+from kubectl_dra.lint.finding import Finding, Fix, Path, Set
+from kubectl_dra.lint.rule import Rule
+from kubectl_dra.lint.rules.pods import is_given, references
+from kubectl_dra.lint.rules.requests import CLAIM_KINDS, alternatives
+from kubectl_dra.lint.rules.wiring import BY_CLAIM, BY_TEMPLATE, CLAIM, POD, TEMPLATE
+from kubectl_dra.names import nearest
+
+
+class MissingName(Rule):
+    """A name that is nearly that of another object."""
+
+    code = "DRA406"
+    name = "misspelt-name"
+    severity = "warning"
+    kinds = ("Pod", *CLAIM_KINDS)
+    scope = "set"
+    why = (
+        "The object that is named is not among the manifests, but one with nearly the same name is. If it is a slip, "
+        "the pod waits for ever for an object that nobody makes."
+    )
+    bad = POD % ("", "{name: gpu}", "resourceClaimTemplateName: one-gpus") + TEMPLATE
+    good = POD % ("", "{name: gpu}", BY_TEMPLATE) + TEMPLATE
+    fixable = "unsafe"
+
+    def check(self, context: Context) -> Iterator[Finding]:
+        if context.item.kind == "Pod":
+            for reference in references(context.raw):
+                if is_given(context, reference.kind, reference.target, context.item.namespace):
+                    continue
+                names = [item.name for item in context.world.of_kind(reference.kind) if item.owner is None]
+                yield from self._near((*reference.path, reference.field), reference.kind, reference.target, names)
+            return
+        for one in alternatives(context):
+            name = one.content.get("deviceClassName")
+            if (
+                not isinstance(name, str)
+                or not name
+                or catalogue().of_class(name) is not None
+                or context.world.classes(name)
+            ):
+                continue
+            if context.snapshot is not None and not context.snapshot.is_gap("DeviceClass"):
+                continue
+            names = [item.name for item in context.world.of_kind("DeviceClass")]
+            yield from self._near((*one.path, "deviceClassName"), "DeviceClass", name, [*names, *catalogue().classes()])
+
+    def _near(self, path: Path, kind: str, name: str, names: list[str]) -> Iterator[Finding]:
+        near = [other for other in nearest(name, names) if _slip(name, other)]
+        if near:
+            yield self.finding(
+                path,
+                f"{kind} {name} is not known; {near[0]} is",
+                fix=Fix(f"Write {near[0]}", (Set(path, near[0]),), "unsafe"),
+            )
+
+
+class OtherNamespace(Rule):
+    """A claim or template in another namespace than the pod."""
+
+    code = "DRA409"
+    name = "claim-in-another-namespace"
+    severity = "warning"
+    kinds = ("Pod",)
+    scope = "set"
+    why = (
+        "A pod finds claims and templates in its own namespace only. The one that is given together with it is in "
+        "another namespace, so the pod waits for a claim that does not exist."
+    )
+    bad = POD % ("", "{name: gpu}", BY_CLAIM) + CLAIM.replace("{name: one-gpu}", "{name: one-gpu, namespace: team}")
+    good = POD.replace("{name: trainer}", "{name: trainer, namespace: team}") % ("", "{name: gpu}", BY_CLAIM) + (
+        CLAIM.replace("{name: one-gpu}", "{name: one-gpu, namespace: team}")
+    )
+
+    def check(self, context: Context) -> Iterator[Finding]:
+        own = context.item.namespace
+        for reference in references(context.raw):
+            given = [
+                item
+                for item in context.world.of_kind(reference.kind)
+                if item.name == reference.target and not item.owner
+            ]
+            places = {item.namespace for item in given}
+            if not given or own in places or (own and "" in places):
+                continue
+            where = ", ".join(sorted(place for place in places if place))
+            own_text = f"namespace {own}" if own else "whatever namespace kubectl is set to"
+            yield self.finding(
+                (*reference.path, reference.field),
+                f"{reference.kind} {reference.target} is in namespace {where}, and the pod is in {own_text}",
+                fix=f"Put metadata.namespace: {where} on the {'workload' if context.item.is_template else 'pod'}.",
+                severity="error" if own else None,
+            )
+
+
+def _slip(name: str, other: str) -> bool:
+    """Whether one is so near the other that it is a slip: a letter or two, not another word."""
+    from kubectl_dra.names import edit_distance
+
+    first, second = name.partition(".")[0], other.partition(".")[0]
+    if "." in name and first != second and len(first) == len(second) and sorted(first) != sorted(second):
+        # cpu.example.com is no slip of gpu.example.com.
+        return False
+    if any(char.isdigit() for char in name + other) and _digits(name) != _digits(other):
+        return False
+    return name != other and edit_distance(name, other, 1 if len(name) < 8 else 2) is not None
+
+
+def _digits(text: str) -> str:
+    return "".join(char for char in text if char.isdigit())
+
+
+RULES = (MissingName, OtherNamespace)

@@ -1,0 +1,215 @@
+"""Where claims meet device plugins, and quotas that count neither."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+from kubectl_dra.lint.context import Context
+from kubectl_dra.lint.drivers.catalogue import catalogue
+from kubectl_dra.lint.finding import Delete, Finding, Fix, Path, Rename
+from kubectl_dra.lint.rule import Rule
+from kubectl_dra.lint.rules.pods import drivers_of_claim, references, speaks_of_network
+from kubectl_dra.lint.rules.requests import items
+
+_POD: Final = """\
+apiVersion: v1
+kind: Pod
+metadata: {name: trainer}
+spec:
+  containers:
+  - name: trainer
+    image: registry.example.com/trainer:1
+%s    resources:
+      claims: [{name: gpu}]
+%s  resourceClaims:
+  - {name: gpu, resourceClaimTemplateName: one-gpu}
+"""
+_MIG: Final = re.compile(r"nvidia\.com/mig-")
+_SHARED_RESOURCES: Final = ("nvidia.com/gpu.shared",)
+
+
+class PluginAndClaim(Rule):
+    """A device plugin's resource and a claim in one pod."""
+
+    code = "DRA701"
+    name = "device-plugin-and-claim"
+    severity = "warning"
+    # A ComputeDomain says what the claim template is that its controller makes.
+    kinds = ("Pod", "ComputeDomain")
+    scope = "set"
+    why = (
+        "The device plugin and the DRA driver of a vendor know nothing of each other. A pod that asks both gets two "
+        "sets of devices where one was meant, needs a node that runs both, and there the same device can be given out "
+        "twice."
+    )
+    bad = _POD % ("", "      limits: {nvidia.com/gpu: 1}\n")
+    good = _POD % ("", "      limits: {cpu: 1}\n")
+
+    def check(self, context: Context) -> Iterator[Finding]:
+        spec = context.raw.get("spec")
+        if context.item.kind != "Pod" or not items(spec, "resourceClaims"):
+            return
+        drivers = _claimed_drivers(context)
+        for list_name in ("initContainers", "containers"):
+            for index, container in enumerate(items(spec, list_name)):
+                resources = container.get("resources")
+                own = bool(items(resources, "claims"))
+                limits = resources.get("limits") if isinstance(resources, Mapping) else None
+                for name, amount in limits.items() if isinstance(limits, Mapping) else ():
+                    driver = _plugin_of(str(name))
+                    if driver is None or str(amount) == "0":
+                        continue
+                    # Claims of another vendor's driver, such as a network's, do not meet this plugin.
+                    if drivers is not None and driver not in drivers:
+                        continue
+                    if drivers is None and not own:
+                        continue
+                    yield self.finding(
+                        ("spec", list_name, index, "resources", "limits", name),
+                        f"{name} comes from the device plugin, and the pod has a claim for {driver} as well"
+                        if drivers is not None
+                        else f"{name} comes from the device plugin, and the container uses a claim as well",
+                        fix=f"Remove {name}, or the claim.",
+                        on_key=True,
+                    )
+
+
+class VisibleDevices(Rule):
+    """NVIDIA_VISIBLE_DEVICES beside a claim."""
+
+    code = "DRA702"
+    name = "visible-devices"
+    severity = "warning"
+    kinds = ("Pod",)
+    scope = "set"
+    why = (
+        "NVIDIA_VISIBLE_DEVICES tells the NVIDIA container runtime which devices to add, beside those of the claim. "
+        "The DRA driver passes devices by CDI and needs no such variable: a value set by hand has no effect or adds "
+        "devices that belong to others."
+    )
+    bad = _POD % ("    env: [{name: NVIDIA_VISIBLE_DEVICES, value: all}]\n", "")
+    good = _POD % ("", "")
+    fixable = "unsafe"
+
+    def check(self, context: Context) -> Iterator[Finding]:
+        spec = context.raw.get("spec")
+        if not items(spec, "resourceClaims"):
+            return
+        drivers = _claimed_drivers(context)
+        if drivers is not None and not any("nvidia" in driver for driver in drivers):
+            return
+        for list_name in ("initContainers", "containers"):
+            for index, container in enumerate(items(spec, list_name)):
+                for position, variable in enumerate(items(container, "env")):
+                    if variable.get("name") != "NVIDIA_VISIBLE_DEVICES" or variable.get("value") in ("void", "none"):
+                        continue
+                    if not items(container.get("resources"), "claims"):
+                        continue
+                    path: Path = ("spec", list_name, index, "env", position)
+                    gone = path if len(items(container, "env")) > 1 else path[:-1]
+                    yield self.finding(
+                        path,
+                        "NVIDIA_VISIBLE_DEVICES does not belong beside a claim: no value of it means DRA",
+                        fix=Fix("Remove the variable", (Delete(gone),), "unsafe"),
+                    )
+
+
+class QuotaKey(Rule):
+    """A quota key that counts nothing."""
+
+    code = "DRA410"
+    name = "quota-key-counts-nothing"
+    severity = "error"
+    kinds = ("ResourceQuota",)
+    why = (
+        "A quota counts what its keys name, and a key that names nothing is accepted and never counted: the limit "
+        "looks set and is not there."
+    )
+    bad = """\
+apiVersion: v1
+kind: ResourceQuota
+metadata: {name: gpus}
+spec:
+  hard:
+    gpu.nvidia.com.resource.k8s.io/count: "16"
+"""
+    good = """\
+apiVersion: v1
+kind: ResourceQuota
+metadata: {name: gpus}
+spec:
+  hard:
+    gpu.nvidia.com.deviceclass.resource.k8s.io/devices: "16"
+    count/resourceclaims.resource.k8s.io: "10"
+"""
+    fixable = "unsafe"
+
+    def check(self, context: Context) -> Iterator[Finding]:
+        spec = context.raw.get("spec")
+        hard = spec.get("hard") if isinstance(spec, Mapping) else None
+        for key in hard if isinstance(hard, Mapping) else ():
+            found = _quota_problem(str(key))
+            if found is None:
+                continue
+            message, right = found
+            path: Path = ("spec", "hard", key)
+            changes = (Rename(path, right),) if right and right not in (hard or {}) else ()
+            fix = Fix(f"Write {right}", changes, "unsafe" if changes else "none") if right else None
+            yield self.finding(path, f"{key} counts nothing: {message}", fix=fix, on_key=True)
+
+
+def _quota_problem(key: str) -> tuple[str, str] | None:
+    """Why a quota key counts nothing, and the key that was meant; None for a key that counts or is not of DRA."""
+    devices = ".deviceclass.resource.k8s.io/devices"
+    if key.endswith(devices):
+        return None
+    prefix, _, name = key.partition("/")
+    if prefix == "count":
+        for plural in ("resourceclaims", "resourceclaimtemplates"):
+            if name == plural or (name.startswith(f"{plural}.") and name != f"{plural}.resource.k8s.io"):
+                return f"{plural} are in the group resource.k8s.io", f"count/{plural}.resource.k8s.io"
+        if name in ("deviceclasses.resource.k8s.io", "resourceslices.resource.k8s.io"):
+            return "a quota is for a namespace, and these objects are in none", ""
+        return None
+    if prefix == "limits.deviceclass.resource.kubernetes.io":
+        return "quotas count extended resources by requests", f"requests.deviceclass.resource.kubernetes.io/{name}"
+    if prefix == "deviceclass.resource.kubernetes.io":
+        return "the key of an extended resource begins with requests.", f"requests.{key}"
+    if prefix.startswith("limits.") and "." in prefix.removeprefix("limits.") and "kubernetes.io" not in prefix:
+        return "quotas count extended resources by requests", f"requests.{key.removeprefix('limits.')}"
+    if prefix.endswith(("resource.k8s.io", "resource.kubernetes.io")) and not prefix.startswith("requests."):
+        owner = prefix.removesuffix(".resource.k8s.io").removesuffix(".resource.kubernetes.io")
+        owner = owner.removesuffix(".deviceclass").removesuffix(".deviceclasses")
+        if owner and owner != prefix and owner not in ("deviceclass", "resourceclaims", "resourceclaimtemplates"):
+            return (
+                "the devices of a class are counted by CLASS.deviceclass.resource.k8s.io/devices",
+                f"{owner}{devices}",
+            )
+        return "it is none of the keys of dynamic resource allocation", ""
+    return None
+
+
+def _plugin_of(resource: str) -> str | None:
+    """The driver whose devices a device plugin gives out under a resource name."""
+    if _MIG.match(resource) or resource in _SHARED_RESOURCES:
+        return "gpu.nvidia.com"
+    driver = catalogue().of_resource(resource)
+    return None if driver is None else driver.name
+
+
+def _claimed_drivers(context: Context) -> frozenset[str] | None:
+    """The drivers of the pod's claims; None where one of them is not known."""
+    found: set[str] = set()
+    for reference in references(context.raw):
+        drivers = drivers_of_claim(context, reference)
+        if drivers is None:
+            if not speaks_of_network(context, reference):
+                return None
+            continue
+        found.update(driver.name for driver in drivers)
+    return frozenset(found)
+
+
+RULES = (QuotaKey, PluginAndClaim, VisibleDevices)

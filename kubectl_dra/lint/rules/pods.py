@@ -1,0 +1,109 @@
+"""The claims that a pod names, what is known of them, and which containers use them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any, Final, NamedTuple
+
+from kubectl_dra.lint.context import Context, Item
+from kubectl_dra.lint.drivers.catalogue import Driver, catalogue
+from kubectl_dra.lint.finding import Path
+from kubectl_dra.lint.rules.requests import items
+from kubectl_dra.lint.rules.selecting import drivers_of
+
+REFERENCES: Final = {"resourceClaimName": "ResourceClaim", "resourceClaimTemplateName": "ResourceClaimTemplate"}
+_NETWORK: Final = re.compile(
+    r"(^|[-.])((multi)?nics?|(e|nccl-)?rdma|net(work|works)?|dranet|efa|roce|ib|vfs?|sriov|imex|channel|interfaces?|whereabouts)"
+    r"($|[-.])|compute-?domain"
+)
+
+
+class Reference(NamedTuple):
+    """An entry of a pod's ``spec.resourceClaims`` that names an object by one of the two fields."""
+
+    path: Path
+    name: str
+    field: str
+    target: str
+
+    @property
+    def kind(self) -> str:
+        """The kind it names."""
+        return REFERENCES[self.field]
+
+
+def references(pod: Mapping[str, Any]) -> Iterator[Reference]:
+    """The claims and templates that a pod names. Entries with both or none are the API server's business."""
+    for index, entry in enumerate(items(pod.get("spec"), "resourceClaims")):
+        found = [field for field in REFERENCES if isinstance(entry.get(field), str) and entry[field]]
+        if len(found) == 1:
+            path = ("spec", "resourceClaims", index)
+            yield Reference(path, str(entry.get("name") or ""), found[0], entry[found[0]])
+
+
+def uses(pod: Mapping[str, Any]) -> Iterator[tuple[Path, str, str]]:
+    """What containers use: path, the claim entry's name, and the request or nothing."""
+    for list_name in ("initContainers", "containers"):
+        for index, container in enumerate(items(pod.get("spec"), list_name)):
+            for position, use in enumerate(items(container.get("resources"), "claims")):
+                path = ("spec", list_name, index, "resources", "claims", position)
+                yield path, str(use.get("name") or ""), str(use.get("request") or "")
+
+
+def drivers_of_claim(context: Context, reference: Reference) -> tuple[Driver, ...] | None:
+    """The known drivers of a claim or template; None where it is not given, or its class is not known."""
+    given = context.world.find(reference.kind, reference.target, context.item.namespace)
+    if not given:
+        return _of_compute_domain(context, reference)
+    found: list[Driver] = []
+    for name in claim_classes(given[0]):
+        drivers = drivers_of(context, name)
+        if not drivers:
+            return None
+        found.extend(drivers)
+    return tuple(found)
+
+
+def _of_compute_domain(context: Context, reference: Reference) -> tuple[Driver, ...] | None:
+    """NVIDIA's controller makes the template that a ComputeDomain names."""
+    for item in context.world.of_kind("ComputeDomain"):
+        spec: Any = item.raw.get("spec")
+        for key in ("channel", "resourceClaimTemplate", "name"):
+            spec = spec.get(key) if isinstance(spec, Mapping) else None
+        if spec == reference.target and reference.kind == "ResourceClaimTemplate":
+            driver = catalogue().driver("compute-domain.nvidia.com")
+            return () if driver is None else (driver,)
+    return None
+
+
+def speaks_of_network(context: Context, reference: Reference) -> bool:
+    """Whether a claim of which only names are known sounds like a network interface or an IMEX channel."""
+    names = [reference.name, reference.target]
+    for item in context.world.find(reference.kind, reference.target, context.item.namespace):
+        names.extend(claim_classes(item))
+    return any(_NETWORK.search(name) for name in names)
+
+
+def claim_classes(item: Item) -> tuple[str, ...]:
+    """The classes that a claim or a template asks for."""
+    content = (item.v1 or item.raw).get("spec")
+    if item.kind == "ResourceClaimTemplate" and isinstance(content, Mapping):
+        content = content.get("spec")
+    names = []
+    for request in items(content.get("devices") if isinstance(content, Mapping) else None, "requests"):
+        exactly = request.get("exactly")
+        for one in ([exactly] if isinstance(exactly, Mapping) else []) + items(request, "firstAvailable"):
+            names.append(str(one.get("deviceClassName") or ""))
+    return tuple(name for name in names if name)
+
+
+def is_given(context: Context, kind: str, name: str, namespace: str) -> bool:
+    """Whether a claim or template is among the manifests or in the snapshot."""
+    if context.world.find(kind, name, namespace):
+        return True
+    snapshot = context.snapshot
+    if snapshot is None:
+        return False
+    known = snapshot.claims if kind == "ResourceClaim" else snapshot.templates
+    return (namespace or "default", name) in known

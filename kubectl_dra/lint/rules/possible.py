@@ -1,0 +1,286 @@
+"""What a selector can come to on a kind of device of which only some things are known.
+
+A *shape* says which attributes and capacities a device has, and the values of a few of them. The expression is
+evaluated on it with unknown values kept apart: the answer is which of true, false and error can happen. A guard
+counts as a guard however it is written, because ``has(x)`` is known to be false where the attribute is absent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Final, NamedTuple, Protocol
+
+from kubectl_dra.cel import ast
+from kubectl_dra.cel.columns import Column
+
+
+class Shape(Protocol):
+    """A kind of device. ``driver`` is None where any driver may publish it."""
+
+    @property
+    def driver(self) -> str | None: ...
+
+    def values(self, column: Column) -> tuple[Any, ...] | None:
+        """The values an attribute or capacity can have: none if it is absent, None if they are not known."""
+
+
+class Read(NamedTuple):
+    """A reading of an attribute or capacity that the shape does not have."""
+
+    column: Column
+    node: ast.Expression
+
+
+class Outcome(NamedTuple):
+    """What a sub-expression can be: its possible values (None: any), and whether it can be an error."""
+
+    values: tuple[Any, ...] | None = None
+    error: bool = False
+    place: Column | None = None
+
+    def can_be(self, value: bool) -> bool:
+        """Whether the outcome may be this boolean."""
+        return self.values is None or any(one is value for one in self.values)
+
+
+class _Optional(NamedTuple):
+    inner: Outcome | None
+
+
+ANYTHING: Final = Outcome()
+FAILS: Final = Outcome((), True)
+DEVICE: Final = Outcome(place=Column("device", None, None))
+_TRUE: Final = Outcome((True,))
+_FALSE: Final = Outcome((False,))
+_ORDERED: Final[Mapping[str, Callable[..., Any]]] = {
+    "_<_": lambda left, right: bool(left < right),
+    "_<=_": lambda left, right: bool(left <= right),
+    "_>_": lambda left, right: bool(left > right),
+    "_>=_": lambda left, right: bool(left >= right),
+}
+_TEXT: Final[Mapping[str, Callable[..., Any]]] = {
+    "startsWith": lambda text, part: text.startswith(part),
+    "endsWith": lambda text, part: text.endswith(part),
+    "contains": lambda text, part: part in text,
+    "lowerAscii": lambda text: text.lower() if text.isascii() else None,
+    "upperAscii": lambda text: text.upper() if text.isascii() else None,
+}
+
+_Scope = dict[str, Outcome]
+
+
+def outcome(expression: ast.Expression, shape: Shape) -> tuple[Outcome, tuple[Read, ...]]:
+    """What the expression can come to on a device of the shape, and the readings that fail on the way."""
+    judge = _Judge(shape)
+    return judge.run(expression, {"device": DEVICE}), tuple(judge.failed)
+
+
+class _Judge:
+    def __init__(self, shape: Shape) -> None:
+        self.shape = shape
+        self.failed: list[Read] = []
+
+    def run(self, node: ast.Expression, scope: _Scope) -> Outcome:
+        if isinstance(node, ast.Literal):
+            return Outcome((node.value,))
+        if isinstance(node, ast.Identifier):
+            return scope.get(node.name, ANYTHING)
+        if isinstance(node, ast.Select):
+            return self._step(node, self.run(node.operand, scope), node.field, node.test_only)
+        if isinstance(node, ast.Call):
+            return self._call(node, scope)
+        if isinstance(node, ast.Comprehension):
+            return self._comprehension(node, scope)
+        parts = [self.run(child, scope) for child in ast.children(node)]
+        error = any(part.error for part in parts)
+        if isinstance(node, ast.ListLiteral) and all(
+            part.values is not None and len(part.values) == 1 for part in parts
+        ):
+            return Outcome(([part.values[0] for part in parts if part.values],), error)
+        return Outcome(None, error)
+
+    def _comprehension(self, node: ast.Comprehension, scope: _Scope) -> Outcome:
+        if node.iter_var == "#unused":
+            return self.run(node.result, {**scope, node.accu_var: self.run(node.accu_init, scope)})
+        source = self.run(node.iter_range, scope)
+        inner = {**scope, node.iter_var: ANYTHING, node.accu_var: ANYTHING}
+        if node.iter_var2:
+            inner[node.iter_var2] = ANYTHING
+        step = self.run(node.loop_step, inner)
+        return Outcome(None, source.error or step.error)
+
+    def _step(self, node: ast.Expression, at: Outcome, key: str, test_only: bool = False) -> Outcome:
+        if at.values is not None and len(at.values) == 1 and isinstance(at.values[0], _Optional):
+            inner = at.values[0].inner
+            return at if inner is None else Outcome((_Optional(self._step(node, inner, key)),))
+        place = at.place
+        if place is None:
+            return Outcome(None, at.error)
+        if place.kind == "device":
+            return self._field(key, test_only)
+        if place.domain is None:
+            return _TRUE if test_only else Outcome(place=Column(place.kind, key, None))
+        column = Column(place.kind, place.domain, key)
+        values = self.shape.values(column)
+        if test_only:
+            return _FALSE if values == () else _TRUE
+        if values == ():
+            self.failed.append(Read(column, node))
+            return FAILS
+        return Outcome(values, place=column._replace(kind="value"))
+
+    def _field(self, key: str, test_only: bool) -> Outcome:
+        if test_only:
+            return _TRUE
+        if key == "driver":
+            driver = self.shape.driver
+            return Outcome(None if driver is None else (driver,))
+        if key == "attributes":
+            return Outcome(place=Column("attribute", None, None))
+        if key == "capacity":
+            return Outcome(place=Column("capacity", None, None))
+        return ANYTHING
+
+    def _call(self, node: ast.Call, scope: _Scope) -> Outcome:
+        function = node.function
+        if function in ("_&&_", "_||_"):
+            return self._logic(node.arguments, function == "_&&_", scope)
+        if function == "_?_:_":
+            return self._choice(node.arguments, scope)
+        if function in ("_[_]", "_?._", "_[?_]"):
+            return self._lookup(node, scope, function != "_[_]")
+        arguments = node.arguments if node.target is None else (node.target, *node.arguments)
+        parts = [self.run(argument, scope) for argument in arguments]
+        error = any(part.error for part in parts)
+        if any(part.values == () for part in parts):
+            return Outcome((), True)
+        if function == "@in":
+            return self._membership(parts[0], parts[1], error)
+        optional = parts[0].values[0] if parts and parts[0].values and len(parts[0].values) == 1 else None
+        if isinstance(optional, _Optional):
+            return self._of_optional(function, optional, parts[1:], error)
+        return self._computed(function, parts, error)
+
+    def _logic(self, operands: Iterable[ast.Expression], conjunction: bool, scope: _Scope) -> Outcome:
+        # One operand that decides hides the errors of the others, wherever it stands.
+        decides = not conjunction
+        possible: set[object] = {not decides}
+        for operand in operands:
+            if possible == {decides}:
+                break
+            found = _states(self.run(operand, scope))
+            possible = {_joined(left, right, decides) for left in possible for right in found}
+        values = tuple(value for value in (True, False) if value in possible)
+        return Outcome(values, None in possible)
+
+    def _choice(self, arguments: tuple[ast.Expression, ...], scope: _Scope) -> Outcome:
+        condition = self.run(arguments[0], scope)
+        states = _states(condition)
+        branches = [
+            self.run(branch, scope)
+            for branch, value in ((arguments[1], True), (arguments[2], False))
+            if value in states
+        ]
+        error = None in states or any(branch.error for branch in branches)
+        values: list[Any] = []
+        for branch in branches:
+            if branch.values is None:
+                return Outcome(None, error)
+            values.extend(branch.values)
+        return Outcome(tuple(values), error)
+
+    def _lookup(self, node: ast.Call, scope: _Scope, optional: bool) -> Outcome:
+        at = self.run(node.arguments[0], scope)
+        key = self.run(node.arguments[1], scope)
+        known = key.values[0] if key.values is not None and len(key.values) == 1 else None
+        if not isinstance(known, str) or (at.place is None and not at.values):
+            return Outcome(place=_unknown_place(at.place), error=at.error)
+        if not optional:
+            return self._step(node, at, known)
+        if at.values and isinstance(at.values[0], _Optional):
+            inner = at.values[0].inner
+            return at if inner is None else self._optional(node, inner, known)
+        return self._optional(node, at, known)
+
+    def _optional(self, node: ast.Call, at: Outcome, key: str) -> Outcome:
+        place = at.place
+        if place is not None and place.kind != "device" and place.domain is not None:
+            values = self.shape.values(Column(place.kind, place.domain, key))
+            return Outcome((_Optional(None if values == () else Outcome(values)),))
+        return Outcome((_Optional(self._step(node, at, key)),))
+
+    def _of_optional(self, function: str, optional: _Optional, others: list[Outcome], error: bool) -> Outcome:
+        inner = optional.inner
+        if function == "hasValue":
+            return _FALSE if inner is None else _TRUE
+        if function == "orValue":
+            return others[0] if inner is None else inner
+        if function == "value":
+            return FAILS if inner is None else inner
+        return Outcome(None, error)
+
+    def _membership(self, item: Outcome, container: Outcome, error: bool) -> Outcome:
+        place = container.place
+        if place is not None and place.kind in ("attribute", "capacity"):
+            if item.values is None or len(item.values) != 1 or not isinstance(item.values[0], str):
+                return Outcome(None, error)
+            if place.domain is None:
+                return self._has_domain(item.values[0])
+            return _FALSE if self.shape.values(Column(place.kind, place.domain, item.values[0])) == () else _TRUE
+        if container.values is None or len(container.values) != 1 or not isinstance(container.values[0], list):
+            return Outcome(None, error)
+        if item.values is None:
+            return Outcome(None, error)
+        found = {any(_equal(value, one) for one in container.values[0]) for value in item.values}
+        return Outcome(tuple(found), error)
+
+    def _has_domain(self, domain: str) -> Outcome:
+        if self.shape.driver == domain:
+            return _TRUE
+        known = self.shape.values(Column("attribute", domain, None))
+        return _FALSE if known == () else ANYTHING
+
+    def _computed(self, function: str, parts: list[Outcome], error: bool) -> Outcome:
+        if any(part.values is None or len(part.values) > 64 for part in parts):
+            return Outcome(None, error)
+        if function == "!_" and parts:
+            return Outcome(tuple(not value for value in parts[0].values or () if isinstance(value, bool)), error)
+        if len(parts) == 2 and function in ("_==_", "_!=_"):
+            equal = {_equal(left, right) for left in parts[0].values or () for right in parts[1].values or ()}
+            return Outcome(tuple(value is (function == "_==_") for value in equal), error)
+        work = _ORDERED.get(function) or _TEXT.get(function)
+        if work is None:
+            return Outcome(None, error)
+        try:
+            if len(parts) == 2:
+                found = {work(left, right) for left in parts[0].values or () for right in parts[1].values or ()}
+            else:
+                found = {work(value) for value in parts[0].values or ()}
+        except (TypeError, AttributeError):
+            return Outcome(None, error)
+        return Outcome(None, error) if None in found else Outcome(tuple(found), error)
+
+
+def _unknown_place(place: Column | None) -> Column | None:
+    """Where a lookup with an unknown key leads: a map of maps gives a map of which nothing is known."""
+    return None if place is None or place.domain is not None else Column("unknown", "", None)
+
+
+def _states(found: Outcome) -> set[object]:
+    """True, False and None for an error: what a boolean operand can be."""
+    states: set[object] = {None} if found.error else set()
+    if found.values is None:
+        return states | {True, False}
+    # What is not a boolean is as bad as an error here.
+    return states | {value if isinstance(value, bool) else None for value in found.values}
+
+
+def _joined(left: object, right: object, decides: bool) -> object:
+    if left is decides or right is decides:
+        return decides
+    return None if left is None or right is None else not decides
+
+
+def _equal(left: Any, right: Any) -> bool:
+    # In CEL true is not 1.
+    return bool(left == right) and isinstance(left, bool) == isinstance(right, bool)

@@ -1,0 +1,287 @@
+"""What to change about what the API server rejects: where a field has moved to, and how a value is written."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+from kubectl_dra.api.fields import fields
+from kubectl_dra.lint.context import Context
+from kubectl_dra.lint.finding import Change, Delete, Fix, Path, Rename, Set, Unwrap, Wrap
+from kubectl_dra.names import nearest
+
+if TYPE_CHECKING:
+    from kubectl_dra.lint.server.model import Violation
+
+_FLAT: Final = ("deviceClassName", "selectors", "allocationMode", "count", "adminAccess", "tolerations", "capacity")
+_DEVICE_PARTS: Final = ("requests", "constraints", "config")
+_VALUE_NAMES: Final = {
+    "stringValue": "string",
+    "intValue": "int",
+    "boolValue": "bool",
+    "versionValue": "version",
+    "integer": "int",
+    "boolean": "bool",
+    "str": "string",
+    "semver": "version",
+}
+_MEMBERS: Final[Mapping[str, tuple[str, ...]]] = {
+    "allocationMode": ("ExactCount", "All"),
+    "effect": ("NoSchedule", "NoExecute", "None"),
+    "operator": ("Exists", "Equal"),
+}
+_ADVICE: Final[Mapping[str, str]] = {
+    "partitionRequest": (
+        "There is no such field. A partition is a device of its own, asked for by its class, for MIG mig.nvidia.com, "
+        'and a selector such as device.attributes["gpu.nvidia.com"].profile == "2g.20gb"; a share of a device that '
+        "allows several allocations is asked for by exactly.capacity.requests (1.34+)."
+    ),
+    "deviceRequests": (
+        "Write spec.devices.requests; each has a name and exactly: {deviceClassName, count, selectors}, or "
+        "firstAvailable, a list of such alternatives in the order of preference."
+    ),
+    "alternatives": "Write firstAvailable: a list of subrequests in the order of preference.",
+    "selector": "Write selectors, a list of {cel: {expression: …}}.",
+    "priority": "Write the alternatives in firstAvailable in the order of preference.",
+    "resourceClassName": "Write devices.requests[].exactly.deviceClassName: a DeviceClass succeeds a ResourceClass.",
+    "resourceClass": "Write devices.requests[].exactly.deviceClassName.",
+    "parametersRef": "Parameters stand in the claim itself: devices.config[].opaque {driver, parameters}.",
+    "parameters": "Parameters stand in the claim itself: devices.config[].opaque {driver, parameters}.",
+    "driverName": 'A class chooses its driver by a selector: device.driver == "DRIVER".',
+    "structuredParameters": "A class has spec.selectors and spec.config instead.",
+    "suitableNodes": "Remove it: which nodes a device can serve is said by its ResourceSlice.",
+    "controller": "Remove it: there are no control-plane controllers any more.",
+    "namedResources": "Write devices: a list of {name, attributes, capacity}.",
+    "nodeSelector": "Put it into the pod's spec.nodeSelector, or select devices by their attributes.",
+    "operator": "Remove it: a constraint is matchAttribute (equal on all) or distinctAttribute (different on all).",
+    "adminAccess": "Admin access is for exactly only, not for the alternatives of firstAvailable.",
+}
+_WHERE: Final[Mapping[str, str]] = {
+    **{name: f"It stands in devices.requests[].exactly.{name}." for name in _FLAT},
+    "requests": "It stands in spec.devices.requests.",
+    "constraints": "It stands in spec.devices.constraints.",
+    "config": "It stands in spec.devices.config.",
+    "matchAttribute": "It stands in devices.constraints[].matchAttribute.",
+    "firstAvailable": "It stands in devices.requests[].firstAvailable.",
+    "exactly": "It stands in devices.requests[].exactly.",
+}
+
+
+def remedy(context: Context, found: Violation) -> Fix | None:
+    """The fix for a violation, where there is one to be sure of, or advice."""
+    path = tuple(str(part) if isinstance(part, str) else part for part in found.path)
+    if found.rule == "unknown-field":
+        return _unknown_field(context, path)
+    if found.reason == "NotSupported":
+        return _member(context.raw, path)
+    if found.reason == "BadRequest":
+        return _wrong_type(context.raw, path)
+    if found.rule in ("cel-compile", "cel-program"):
+        from kubectl_dra.lint.rules.cel_remedies import expression_remedy
+
+        text = _at(context.raw, path)
+        return expression_remedy(path, text) if isinstance(text, str) else None
+    if found.rule == "request-kind-missing":
+        return Fix("Add exactly: {deviceClassName: CLASS}, or firstAvailable with alternatives.")
+    if found.rule in ("pod-claim-source-none", "pod-claim-source-both"):
+        return Fix("Say either resourceClaimName, for a claim that pods share, or resourceClaimTemplateName.")
+    return None
+
+
+def _unknown_field(context: Context, path: Path) -> Fix | None:
+    raw = context.raw
+    for attempt in _MOVES:
+        fix = attempt(raw, path)
+        if fix is not None:
+            return fix
+    name = str(path[-1])
+    if name in _ADVICE:
+        return Fix(_ADVICE[name])
+    if name == "exactly" and context.item.version in ("v1beta1", "v1alpha3"):
+        return Fix(
+            f"In {context.item.version} its fields stand in the request itself; exactly came with v1beta2 and v1."
+        )
+    if name == "tolerations":
+        return Fix("Tolerations belong to a request: devices.requests[].exactly.tolerations.")
+    if name in _WHERE:
+        return Fix(_WHERE[name])
+    return _spelling(context, path)
+
+
+def _flat_request(raw: Any, path: Path) -> Fix | None:
+    """Flat fields of v1beta1 in a request of v1beta2 or v1."""
+    if len(path) < 3 or path[-3] != "requests" or path[-1] not in _FLAT:
+        return None
+    holder = _at(raw, path[:-1])
+    if not isinstance(holder, Mapping) or "exactly" in holder or "firstAvailable" in holder:
+        return None
+    moved = tuple(key for key in holder if key in _FLAT)
+    return Fix(f"Put {', '.join(moved)} under exactly", (Wrap(path[:-1], "exactly", moved),), "safe")
+
+
+def _beside_cel(raw: Any, path: Path) -> Fix | None:
+    """``expression`` one level too far left."""
+    if path[-1] != "expression" or len(path) < 3 or path[-3] != "selectors":
+        return None
+    holder = _at(raw, path[:-1])
+    if not isinstance(holder, Mapping) or holder.get("cel"):
+        return None
+    if "cel" not in holder:
+        return Fix("Put expression under cel", (Wrap(path[:-1], "cel", ("expression",)),), "safe")
+    changes: tuple[Change, ...] = (Set((*path[:-1], "cel"), {"expression": holder["expression"]}), Delete(path))
+    return Fix("Indent expression: it belongs to cel", changes, "safe")
+
+
+def _source(raw: Any, path: Path) -> Fix | None:
+    """The nesting of a pod's claim names before 1.31."""
+    if path[-1] != "source" or len(path) < 3 or path[-3] != "resourceClaims":
+        return None
+    source = _at(raw, path)
+    if not isinstance(source, Mapping) or not source:
+        return Fix(
+            "source is gone since 1.31: write resourceClaimName or resourceClaimTemplateName in the entry itself."
+        )
+    names = ", ".join(source)
+    return Fix(f"Put {names} into the entry itself: source is gone since 1.31", (Unwrap(path),), "safe")
+
+
+def _basic(raw: Any, path: Path) -> Fix | None:
+    """The wrapper of v1beta1 around what a device has."""
+    if path[-1] != "basic" or len(path) < 3 or path[-3] != "devices":
+        return None
+    inner = _at(raw, path)
+    holder = _at(raw, path[:-1])
+    if not isinstance(inner, Mapping) or any(key in holder for key in inner):
+        return Fix("In v1beta2 and v1 the fields of basic stand in the device itself.")
+    return Fix("Put what is in basic into the device itself", (Unwrap(path),), "safe")
+
+
+def _by_domain(raw: Any, path: Path) -> Fix | None:
+    """Attributes nested by domain, as CEL reads them: the API wants one key, domain/name."""
+    if len(path) < 3 or path[-3] not in ("attributes", "capacity"):
+        return None
+    domain = path[-2]
+    inner = _at(raw, path[:-1])
+    if not isinstance(inner, Mapping) or not all(isinstance(value, Mapping) for value in inner.values()):
+        return None
+    changes: tuple[Change, ...] = tuple(Rename((*path[:-1], str(key)), f"{domain}/{key}") for key in inner)
+    changes += (Unwrap(path[:-1]),)
+    names = ", ".join(f"{domain}/{key}" for key in inner)
+    return Fix(f"Write the domain into the key: {names}", changes, "safe")
+
+
+def _value_name(raw: Any, path: Path) -> Fix | None:
+    """An attribute's value under the name that a Go client has for it."""
+    right = _VALUE_NAMES.get(str(path[-1]))
+    if right is None or len(path) < 3 or path[-3] != "attributes":
+        return None
+    return Fix(f"Write {right}", (Rename(path, right),), "safe")
+
+
+def _without_devices(raw: Any, path: Path) -> Fix | None:
+    """requests, constraints and config straight under the claim's spec."""
+    if path[-1] not in _DEVICE_PARTS or len(path) < 2 or path[-2] != "spec" or raw.get("kind") == "DeviceClass":
+        return None
+    spec = _at(raw, path[:-1])
+    moved = tuple(key for key in spec if key in _DEVICE_PARTS)
+    if "devices" in spec or "requests" not in moved:
+        return None
+    return Fix(f"Put {', '.join(moved)} under devices", (Wrap(path[:-1], "devices", moved),), "safe")
+
+
+_MOVES: Final[tuple[Callable[[Any, Path], Fix | None], ...]] = (
+    _flat_request,
+    _beside_cel,
+    _source,
+    _basic,
+    _by_domain,
+    _value_name,
+    _without_devices,
+)
+
+
+def _spelling(context: Context, path: Path) -> Fix | None:
+    """The field of the same struct that was probably meant."""
+    struct = _struct_at(context.item.kind, context.item.version, path[:-1])
+    holder = _at(context.raw, path[:-1])
+    if struct is None or not isinstance(holder, Mapping):
+        return None
+    known = fields(struct, context.item.version)
+    near = [name for name in nearest(str(path[-1]), known) if name not in holder]
+    if not near:
+        return Fix(f"Known here are {', '.join(known)}.") if known else None
+    from kubectl_dra.names import edit_distance
+
+    sure = edit_distance(str(path[-1]), near[0], 2) is not None or near[0] == f"{path[-1]}Name"
+    if not sure:
+        return Fix(f"Did you mean {near[0]}?")
+    return Fix(f"Write {near[0]}", (Rename(path, near[0]),), "safe")
+
+
+def _struct_at(kind: str, version: str, path: Path) -> str | None:
+    """The name of the API's struct at a path; None where the fields are not known."""
+    struct = kind
+    inside = False
+    for part in path:
+        if inside:
+            inside = False
+            continue
+        try:
+            field = fields(struct, version).get(str(part))
+        except KeyError:
+            return None
+        if field is None or field.scalar:
+            return None
+        struct, inside = field.type, bool(field.container)
+    try:
+        fields(struct, version)
+    except KeyError:
+        return None
+    return struct
+
+
+def _member(raw: Any, path: Path) -> Fix | None:
+    """The value in the spelling that Kubernetes has."""
+    value = _at(raw, path)
+    members = _MEMBERS.get(str(path[-1]), ())
+    if not isinstance(value, str) or not members:
+        return None
+    same = next(
+        (member for member in members if member.lower() == value.replace("-", "").replace("_", "").lower()), None
+    )
+    if same is not None:
+        return Fix(f"Write {same}", (Set(path, same),), "safe")
+    near = nearest(value, members, 1)
+    return Fix(f"Did you mean {near[0]}?" if near else f"Write {' or '.join(members)}.")
+
+
+def _wrong_type(raw: Any, path: Path) -> Fix | None:
+    """A value in the type that the field has."""
+    value = _at(raw, path)
+    name = path[-1] if path else ""
+    if (
+        name in ("config", "selectors", "requests", "constraints", "tolerations")
+        and isinstance(value, Mapping)
+        and value
+    ):
+        return Fix(f"{name} is a list: put a dash before the entry.")
+    if name in ("count", "generation", "resourceSliceCount", "tolerationSeconds") and isinstance(value, str):
+        return Fix(f"Write {value} without quotes", (Set(path, int(value)),), "safe") if value.isdigit() else None
+    if name in ("adminAccess", "allNodes", "allowMultipleAllocations") and value in ("true", "false"):
+        return Fix(f"Write {value} without quotes", (Set(path, value == "true"),), "safe")
+    if len(path) > 2 and path[-2] == "capacity" and isinstance(value, str | int | float):
+        return Fix("Write {value: …}", (Set(path, {"value": value}),), "safe")
+    if len(path) > 2 and path[-2] == "attributes":
+        kind = "bool" if isinstance(value, bool) else "int" if isinstance(value, int) else "string"
+        if isinstance(value, bool | int | str):
+            return Fix(f"Write {{{kind}: …}}", (Set(path, {kind: value}),), "safe")
+    return None
+
+
+def _at(raw: Any, path: Path) -> Any:
+    for part in path:
+        try:
+            raw = raw[part]
+        except (KeyError, IndexError, TypeError):
+            return None
+    return raw

@@ -1,0 +1,302 @@
+"""Requests, constraints and request policies that the API server accepts and that do not do what they say."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final, NamedTuple
+
+from kubectl_dra.cel.columns import Column
+from kubectl_dra.lint.context import Context
+from kubectl_dra.lint.drivers.catalogue import catalogue, name_in
+from kubectl_dra.lint.finding import Delete, Finding, Fix, Path, Set
+from kubectl_dra.lint.rule import Rule
+
+CLAIM_KINDS: Final = ("ResourceClaim", "ResourceClaimTemplate")
+_CLAIM: Final = """\
+apiVersion: resource.k8s.io/v1
+kind: ResourceClaim
+metadata: {name: gpus}
+spec:
+  devices:
+    requests:
+    - name: gpu
+      exactly: {deviceClassName: gpu.example.com%s}
+%s"""
+
+
+class Alternative(NamedTuple):
+    """The content of ``exactly`` or one subrequest. ``name`` is as constraints write it."""
+
+    request: str
+    name: str
+    path: Path
+    content: Mapping[str, Any]
+
+    @property
+    def all_devices(self) -> bool:
+        """Whether it asks for all devices that match."""
+        return self.content.get("allocationMode") == "All"
+
+    @property
+    def number(self) -> int:
+        """How many devices it asks for; at least as many where it asks for all."""
+        found = self.content.get("count")
+        given = isinstance(found, int | float) and not isinstance(found, bool)
+        return 1 if self.all_devices or not given else max(int(found or 1), 1)
+
+
+def alternatives(context: Context) -> Iterator[Alternative]:
+    """Every ``exactly`` and subrequest of a claim or template, in v1's shape."""
+    for index, request in enumerate(items(context.spec.get("devices"), "requests")):
+        path = (*context.spec_path, "devices", "requests", index)
+        name = str(request.get("name") or "")
+        exactly = request.get("exactly")
+        if isinstance(exactly, Mapping):
+            yield Alternative(name, name, (*path, "exactly"), exactly)
+        for position, sub in enumerate(items(request, "firstAvailable")):
+            yield Alternative(name, f"{name}/{sub.get('name') or ''}", (*path, "firstAvailable", position), sub)
+
+
+def items(holder: Any, key: str) -> list[Mapping[str, Any]]:
+    """The mappings in a list field."""
+    found = holder.get(key) if isinstance(holder, Mapping) else None
+    return [entry if isinstance(entry, Mapping) else {} for entry in found] if isinstance(found, list) else []
+
+
+class CountZero(Rule):
+    """count: 0, which becomes 1."""
+
+    code = "DRA301"
+    name = "count-zero"
+    severity = "warning"
+    kinds = CLAIM_KINDS
+    why = (
+        "Zero is taken as not set: the API server turns count: 0 into 1. The claim takes one device where the author "
+        "wanted none."
+    )
+    bad = _CLAIM % (", count: 0", "")
+    good = _CLAIM % (", count: 1", "")
+    fixable = "unsafe"
+
+    def check(self, context: Context) -> Iterator[Finding]:
+        for one in alternatives(context):
+            if one.content.get("count") == 0 and one.content.get("count") is not False and not one.all_devices:
+                path = (*one.path, "count")
+                yield self.finding(
+                    path,
+                    f"count: 0 of request {one.name} becomes 1",
+                    fix=Fix("Say count: 1, or remove the request", (Set(path, 1),), "unsafe"),
+                )
+
+
+class TooManyDevices(Rule):
+    """More devices than one claim can have."""
+
+    code = "DRA302"
+    name = "too-many-devices"
+    severity = "error"
+    kinds = CLAIM_KINDS
+    why = (
+        "The result of one claim has room for 32 devices. The API server accepts any count, but the scheduler can "
+        "never allocate more than that for one claim."
+    )
+    bad = _CLAIM % (", count: 64", "")
+    good = _CLAIM % (", count: 32", "")
+
+    def check(self, context: Context) -> Iterator[Finding]:
+        from kubectl_dra.api.claims import MAX_RESULTS
+
+        by_request: dict[str, list[Alternative]] = {}
+        for one in alternatives(context):
+            by_request.setdefault(one.request, []).append(one)
+        total = 0
+        for options in by_request.values():
+            for option in options:
+                if option.number > MAX_RESULTS:
+                    yield self.finding(
+                        (*option.path, "count"),
+                        f"request {option.name} asks for {option.number} devices; a claim can have {MAX_RESULTS}",
+                        fix="Split them into several claims, or ask for fewer.",
+                    )
+            total += min(option.number for option in options)
+        if total > MAX_RESULTS and all(one.number <= MAX_RESULTS for one in alternatives(context)):
+            yield self.finding(
+                (*context.spec_path, "devices", "requests"),
+                f"the requests ask for {total} devices together; a claim can have {MAX_RESULTS}",
+                fix="Split them into several claims.",
+            )
+
+
+class VacuousConstraint(Rule):
+    """A constraint over a single device."""
+
+    code = "DRA303"
+    name = "constraint-over-one-device"
+    severity = "warning"
+    kinds = CLAIM_KINDS
+    why = (
+        "A constraint compares the devices of one claim with each other. Over a single device it is always met, so "
+        "it does nothing; it cannot relate devices of different claims or pods."
+    )
+    bad = _CLAIM % ("", "    constraints:\n    - matchAttribute: resource.kubernetes.io/pcieRoot\n")
+    good = _CLAIM % (", count: 2", "    constraints:\n    - matchAttribute: resource.kubernetes.io/pcieRoot\n")
+
+    def check(self, context: Context) -> Iterator[Finding]:
+        options = list(alternatives(context))
+        for path, constraint, names in _constraints(context):
+            covered = [one for one in options if not names or one.request in names or one.name in names]
+            if not covered or any(one.all_devices for one in covered):
+                continue
+            most: dict[str, int] = {}
+            for one in covered:
+                most[one.request] = max(most.get(one.request, 0), one.number)
+            if sum(most.values()) > 1:
+                continue
+            kind = "matchAttribute" if constraint.get("matchAttribute") else "distinctAttribute"
+            yield self.finding(
+                path,
+                f"{kind} covers one device only, so it does nothing",
+                fix="Ask for more devices in this claim, name more requests, or remove the constraint.",
+            )
+
+
+class MatchAndDistinct(Rule):
+    """matchAttribute and distinctAttribute in one constraint."""
+
+    code = "DRA304"
+    name = "match-and-distinct"
+    severity = "warning"
+    kinds = CLAIM_KINDS
+    why = (
+        "A constraint has one meaning. With both fields set the scheduler follows matchAttribute and ignores "
+        "distinctAttribute, without a word."
+    )
+    releases = (34, None)
+    bad = _CLAIM % (
+        ", count: 2",
+        "    constraints:\n    - matchAttribute: resource.kubernetes.io/pcieRoot\n"
+        "      distinctAttribute: gpu.example.com/uuid\n",
+    )
+    good = _CLAIM % (
+        ", count: 2",
+        "    constraints:\n    - matchAttribute: resource.kubernetes.io/pcieRoot\n"
+        "    - distinctAttribute: gpu.example.com/index\n",
+    )
+
+    def check(self, context: Context) -> Iterator[Finding]:
+        for path, constraint, _ in _constraints(context):
+            if constraint.get("matchAttribute") and constraint.get("distinctAttribute"):
+                yield self.finding(
+                    (*path, "distinctAttribute"),
+                    "distinctAttribute is ignored beside matchAttribute",
+                    fix="Make two constraints of it.",
+                )
+
+
+class MatchUnique(Rule):
+    """matchAttribute on what is different on every device."""
+
+    code = "DRA305"
+    name = "match-of-unique-attribute"
+    severity = "error"
+    kinds = CLAIM_KINDS
+    why = (
+        "matchAttribute demands the same value on all devices, and this attribute is different on each. Two devices "
+        "can never meet it, so the claim is never allocated."
+    )
+    bad = _CLAIM % (", count: 2", "    constraints:\n    - matchAttribute: gpu.example.com/uuid\n")
+    good = _CLAIM % (", count: 2", "    constraints:\n    - distinctAttribute: gpu.example.com/uuid\n")
+
+    def check(self, context: Context) -> Iterator[Finding]:
+        options = list(alternatives(context))
+        for path, constraint, names in _constraints(context):
+            domain, _, name = str(constraint.get("matchAttribute") or "").partition("/")
+            driver = catalogue().driver(domain)
+            attribute = (
+                None if driver is None else driver.attributes.get(name_in(domain, Column("attribute", domain, name)))
+            )
+            if attribute is None or not attribute.unique:
+                continue
+            least: dict[str, int] = {}
+            for one in options:
+                if not names or one.request in names or one.name in names:
+                    least[one.request] = min(least.get(one.request, 99), one.number)
+            if sum(least.values()) > 1:
+                yield self.finding(
+                    (*path, "matchAttribute"),
+                    f"{name} is different on every device of {domain}: no two devices have the same",
+                    fix="Match something that devices share, such as resource.kubernetes.io/pcieRoot.",
+                )
+
+
+class StepZero(Rule):
+    """A request policy with a step of 0."""
+
+    code = "DRA310"
+    name = "request-policy-step-zero"
+    severity = "error"
+    kinds = ("ResourceSlice",)
+    why = (
+        "The API server divides by the step. Up to 1.36 a step of 0 crashes the handler of the request: the "
+        "connection drops without an answer. From 1.37 on it is rejected."
+    )
+    bad = """\
+apiVersion: resource.k8s.io/v1
+kind: ResourceSlice
+metadata: {name: node-1}
+spec:
+  driver: gpu.example.com
+  pool: {name: node-1, generation: 1, resourceSliceCount: 1}
+  nodeName: node-1
+  devices:
+  - name: gpu-0
+    allowMultipleAllocations: true
+    capacity:
+      memory:
+        value: 40Gi
+        requestPolicy:
+          default: 1Gi
+          validRange: {min: 1Gi, step: "0"}
+"""
+    good = bad.replace('step: "0"', "step: 1Gi")
+    releases = (34, None)
+    fixable = "unsafe"
+
+    def check(self, context: Context) -> Iterator[Finding]:
+        for index, device in enumerate(items(context.spec, "devices")):
+            capacities = device.get("capacity")
+            for name, capacity in capacities.items() if isinstance(capacities, Mapping) else ():
+                path: Path = ("spec", "devices", index, "capacity", name, "requestPolicy", "validRange", "step")
+                step: Any = capacity
+                for key in path[5:]:
+                    step = step.get(key) if isinstance(step, Mapping) else None
+                if step is None or not _is_zero(step):
+                    continue
+                yield self.finding(
+                    path,
+                    f"a step of 0 for capacity {name} "
+                    + ("is rejected" if context.release.at_least(37) else "crashes the API server's handler"),
+                    fix=Fix("Remove the step: every value from min to max is then valid", (Delete(path),), "unsafe"),
+                )
+
+
+def _constraints(context: Context) -> Iterator[tuple[Path, Mapping[str, Any], tuple[str, ...]]]:
+    for index, constraint in enumerate(items(context.spec.get("devices"), "constraints")):
+        names = constraint.get("requests")
+        yield (
+            (*context.spec_path, "devices", "constraints", index),
+            constraint,
+            tuple(str(name) for name in names) if isinstance(names, list) else (),
+        )
+
+
+def _is_zero(value: Any) -> bool:
+    from kubectl_dra.api.quantity import Quantity, QuantityError
+
+    try:
+        return Quantity.from_json(value) == Quantity.parse("0")
+    except QuantityError:
+        return False
+
+
+RULES = (CountZero, TooManyDevices, VacuousConstraint, MatchAndDistinct, MatchUnique, StepZero)

@@ -1,0 +1,216 @@
+"""Which devices a selector is asked about: the class of its request, the selectors before it, known drivers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from kubectl_dra.cel.columns import Column
+from kubectl_dra.cel.errors import CompileError
+from kubectl_dra.lint.context import Context, Selector, compile_selector, selector_texts
+from kubectl_dra.lint.drivers.catalogue import Driver, Kind, catalogue
+from kubectl_dra.lint.finding import Path
+from kubectl_dra.lint.rules.possible import outcome
+
+if TYPE_CHECKING:
+    from kubectl_dra.cel.program import Program
+
+SELECTOR_KINDS: Final = ("ResourceClaim", "ResourceClaimTemplate", "DeviceClass")
+_NO_DRIVER: Final = "another.driver.invalid"
+
+
+class OtherDriver(NamedTuple):
+    """A device of a driver that the expression does not expect."""
+
+    driver: str = _NO_DRIVER
+
+    def values(self, column: Column) -> tuple[Any, ...] | None:
+        """It has nothing in the domains that are asked for."""
+        return ()
+
+
+class Lacking(NamedTuple):
+    """A device of whatever driver that has everything but one attribute or capacity."""
+
+    column: Column
+    driver: str | None = None
+
+    def values(self, column: Column) -> tuple[Any, ...] | None:
+        """Unknown, but absent for the one."""
+        return () if column == self.column else None
+
+
+class Asked(NamedTuple):
+    """A selector with what is known of the devices it is asked about.
+
+    ``kinds`` are the kinds of known drivers that come so far; ``sure`` says that no others do. ``before`` are
+    the selectors of the same list that were true then. ``device_class`` is empty for a class's own selectors.
+    """
+
+    selector: Selector
+    program: Program
+    device_class: str
+    kinds: tuple[Kind, ...]
+    sure: bool
+    before: tuple[Program, ...]
+
+    @property
+    def of_class(self) -> bool:
+        """Whether it is a DeviceClass's selector, which is asked about every device of the cluster."""
+        return not self.device_class
+
+    def reaches(self, shape: Any) -> bool:
+        """Whether the selectors before it can all be true on the shape."""
+        return all(outcome(program.ast.expression, shape)[0].can_be(True) for program in self.before)
+
+
+def asked(context: Context) -> tuple[Asked, ...]:
+    """The selectors of an object that compile; worked out once."""
+    known = context.memo.get("asked")
+    if known is None:
+        known = context.memo["asked"] = tuple(_asked(context))
+    found: tuple[Asked, ...] = known
+    return found
+
+
+def _asked(context: Context) -> Iterator[Asked]:
+    before: list[Program] = []
+    last: Path = ()
+    for selector in selectors(context):
+        # .../selectors/N/cel/expression
+        if len(selector.path) < 4 or selector.path[-4] != "selectors":
+            continue
+        holder = selector.path[:-4]
+        if holder != last:
+            before, last = [], holder
+        if selector.program is None:
+            continue
+        name = (
+            ""
+            if context.item.kind == "DeviceClass"
+            else str(_at(context.v1 or context.raw, holder).get("deviceClassName") or "")
+        )
+        if name or context.item.kind == "DeviceClass":
+            kinds, sure = _kinds(context, name, selector.program)
+            yield Asked(selector, selector.program, name, kinds, sure, tuple(before))
+        before.append(selector.program)
+
+
+def selectors(context: Context) -> Sequence[Selector]:
+    """The selectors, also of objects that have a field of a wrong type somewhere else."""
+    if context.item.v1 is not None or not context.item.is_dra:
+        return context.selectors
+    found = []
+    for path, expression in selector_texts(context.raw, context.spec_path):
+        result = compile_selector(expression, context.target)
+        error = isinstance(result, CompileError)
+        found.append(Selector(path, expression, None if error else result, result if error else None))  # type: ignore[arg-type]
+    return found
+
+
+def columns(program: Program) -> tuple[Column, ...]:
+    """The attributes and capacities that the expression names, sorted; none where they are not known."""
+    found = program.columns or ()
+    return tuple(
+        sorted(column for column in found if column.kind in ("attribute", "capacity") and column.domain and column.id)
+    )
+
+
+def class_programs(context: Context, name: str) -> tuple[Program, ...] | None:
+    """The compiled selectors of a class given with the manifests or in the snapshot; None if it is not there."""
+    expressions: list[str] = []
+    given = context.world.classes(name)
+    if given:
+        for item in given[:1]:
+            expressions.extend(text for _, text in selector_texts(item.v1 or item.raw, ("spec",)))
+    elif context.snapshot is not None and name in context.snapshot.classes:
+        expressions.extend(text for text in context.snapshot.classes[name].selectors if text)
+    else:
+        return None
+    compiled = [compile_selector(text, context.target) for text in expressions]
+    return tuple(program for program in compiled if not isinstance(program, CompileError))
+
+
+def drivers_of(context: Context, name: str) -> tuple[Driver, ...]:
+    """The known drivers whose devices a class can give."""
+    programs = class_programs(context, name)
+    if programs is not None:
+        kinds = _admitted(programs)
+        found = (catalogue().driver(name) for name in sorted({kind.driver for kind in kinds}))
+        return tuple(driver for driver in found if driver is not None)
+    driver = catalogue().of_class(name)
+    return () if driver is None else (driver,)
+
+
+def _kinds(context: Context, name: str, program: Program) -> tuple[tuple[Kind, ...], bool]:
+    read = sorted({column.domain for column in program.columns or () if column.domain})
+    of_read = tuple(kind for domain in read for kind in _kinds_of_driver(domain))
+    if not name:
+        return of_read, False
+    own = catalogue().of_class(name)
+    if own is not None:
+        return own.kinds_of(name), bool(own.kinds)
+    programs = class_programs(context, name)
+    if programs is None:
+        return of_read, False
+    kinds = _admitted(programs)
+    return kinds, bool(kinds)
+
+
+@lru_cache(1024)
+def _admitted(programs: tuple[Program, ...]) -> tuple[Kind, ...]:
+    """The kinds of known drivers that a class's selectors can be true for, if they name a driver at all."""
+    if not programs or all(outcome(program.ast.expression, OtherDriver())[0].can_be(True) for program in programs):
+        return ()
+    texts = " ".join(program.ast.source for program in programs)
+    named = [name for name in catalogue().names if name in texts]
+    found = []
+    for driver in map(catalogue().driver, named or catalogue().names):
+        for kind in driver.kinds if driver is not None else ():
+            if driver is not None and all(_can_match(program, driver, kind) for program in programs):
+                found.append(kind)
+    return tuple(found)
+
+
+def _kinds_of_driver(name: str) -> tuple[Kind, ...]:
+    driver = catalogue().driver(name)
+    return () if driver is None else driver.kinds
+
+
+def _can_match(program: Program, driver: Driver, kind: Kind) -> bool:
+    return outcome(program.ast.expression, Perhaps(driver, kind))[0].can_be(True)
+
+
+class Perhaps(NamedTuple):
+    """A kind of device with all that any of its devices may have."""
+
+    known: Driver
+    kind: Kind
+
+    @property
+    def driver(self) -> str:
+        """The kind's driver."""
+        return self.kind.driver
+
+    def values(self, column: Column) -> tuple[Any, ...] | None:
+        """Absent only where no device of the kind has it."""
+        found = self.kind.values(column)
+        if found == () and (self.kind.publishes(column) or not self.known.complete):
+            return None
+        return found
+
+
+def _at(raw: Any, path: Path) -> Mapping[str, Any]:
+    for part in path:
+        try:
+            raw = raw[part]
+        except (KeyError, IndexError, TypeError):
+            return {}
+    return raw if isinstance(raw, Mapping) else {}
+
+
+def read_text(column: Column) -> str:
+    """How a column is read in CEL."""
+    table = "capacity" if column.kind == "capacity" else "attributes"
+    return f'device.{table}["{column.domain}"].{column.id}'

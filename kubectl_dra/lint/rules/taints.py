@@ -1,0 +1,227 @@
+"""Taint rules, tolerations and admin access."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from kubectl_dra.lint.context import Context
+from kubectl_dra.lint.finding import Finding, Fix, Path, Set
+from kubectl_dra.lint.rule import Rule
+from kubectl_dra.lint.rules.requests import CLAIM_KINDS, alternatives, items
+
+MEANT: Final = "kubectl-dra/selects-everything"
+"""An annotation that says that a DeviceTaintRule is meant to select every device."""
+
+_RULE: Final = """\
+apiVersion: resource.k8s.io/v1beta2
+kind: DeviceTaintRule
+metadata: {name: broken}
+spec:
+%s  taint: {key: example.com/broken, effect: NoExecute}
+"""
+_CLAIM: Final = """\
+apiVersion: resource.k8s.io/v1
+kind: ResourceClaim
+metadata: {name: gpu}
+spec:
+  devices:
+    requests:
+    - name: gpu
+      exactly:
+        deviceClassName: gpu.example.com
+%s"""
+_NAMESPACE: Final = """\
+---
+apiVersion: v1
+kind: Namespace
+metadata: {name: default%s}
+"""
+
+
+class SelectsEverything(Rule):
+    """A taint rule for every device of the cluster."""
+
+    code = "DRA801"
+    name = "taint-rule-selects-everything"
+    severity = "error"
+    kinds = ("DeviceTaintRule",)
+    why = (
+        "An empty deviceSelector matches every device of every driver in the cluster. With NoExecute all pods that "
+        "use devices are evicted; PodDisruptionBudgets are not asked. If that is meant, say so with the annotation "
+        f'{MEANT}: "true".'
+    )
+    bad = _RULE % "  deviceSelector: {}\n"
+    good = _RULE % "  deviceSelector: {driver: gpu.example.com, pool: node-1, device: gpu-3}\n"
+
+    def check(self, context: Context) -> Iterator[Finding]:
+        selector = context.spec.get("deviceSelector")
+        if not isinstance(selector, Mapping) or any(value is not None for value in selector.values()):
+            return
+        annotations = context.item.metadata.get("annotations")
+        if isinstance(annotations, Mapping) and annotations.get(MEANT) == "true":
+            return
+        taint = context.spec.get("taint")
+        effect = taint.get("effect") if isinstance(taint, Mapping) else None
+        harm = {
+            "NoExecute": ": all pods that use devices are evicted",
+            "NoSchedule": ": no claim is allocated any more",
+        }.get(str(effect), "")
+        yield self.finding(
+            ("spec", "deviceSelector"),
+            f"an empty deviceSelector taints every device of the cluster{harm}",
+            fix="Name driver, pool and device.",
+        )
+
+
+class SelectsNothing(Rule):
+    """A taint rule for no device."""
+
+    code = "DRA804"
+    name = "taint-rule-selects-nothing"
+    severity = "warning"
+    kinds = ("DeviceTaintRule",)
+    why = "Without deviceSelector a rule matches no device at all: it is accepted and does nothing."
+    bad = _RULE % ""
+    good = SelectsEverything.good
+
+    def check(self, context: Context) -> Iterator[Finding]:
+        if context.spec and context.spec.get("deviceSelector") is None:
+            yield self.finding(
+                ("spec",),
+                "without deviceSelector the rule taints nothing",
+                fix="Add deviceSelector with driver and pool.",
+            )
+
+
+class SelectsAnyDriver(Rule):
+    """A taint rule for a pool or device of any driver."""
+
+    code = "DRA805"
+    name = "taint-rule-without-driver"
+    severity = "warning"
+    kinds = ("DeviceTaintRule",)
+    why = (
+        "Pool and device names are only unique within a driver. Without driver the rule also taints devices of other "
+        "drivers that are called the same, and many drivers name their pools after the node."
+    )
+    bad = _RULE % "  deviceSelector: {pool: node-1, device: gpu-3}\n"
+    good = SelectsEverything.good
+
+    def check(self, context: Context) -> Iterator[Finding]:
+        selector = context.spec.get("deviceSelector")
+        if (
+            isinstance(selector, Mapping)
+            and not selector.get("driver")
+            and (selector.get("pool") or selector.get("device"))
+        ):
+            named = " and ".join(key for key in ("pool", "device") if selector.get(key))
+            yield self.finding(
+                ("spec", "deviceSelector"),
+                f"{named} without driver may mean devices of several drivers",
+                fix="Add driver.",
+            )
+
+
+class TolerationDoesNotStay(Rule):
+    """A toleration that admits a device and does not keep the pod."""
+
+    code = "DRA802"
+    name = "toleration-does-not-stay"
+    severity = "warning"
+    kinds = CLAIM_KINDS
+    why = (
+        "A toleration without effect lets the scheduler use a device whose taint is NoExecute. The controller that "
+        "evicts looks only at tolerations whose effect is NoExecute, so the pod is scheduled and at once deleted."
+    )
+    releases = (33, None)
+    bad = _CLAIM % "        tolerations:\n        - {key: example.com/broken, operator: Exists}\n"
+    good = _CLAIM % (
+        "        tolerations:\n"
+        "        - {key: example.com/broken, operator: Exists, effect: NoSchedule}\n"
+        "        - {key: example.com/broken, operator: Exists, effect: NoExecute}\n"
+    )
+    fixable = "unsafe"
+
+    def check(self, context: Context) -> Iterator[Finding]:
+        for one in alternatives(context):
+            tolerations = items(one.content, "tolerations")
+            for index, toleration in enumerate(tolerations):
+                if toleration.get("effect"):
+                    continue
+                if any(_stays(other, toleration) for other in tolerations):
+                    continue
+                path: Path = (*one.path, "tolerations", index)
+                key = toleration.get("key") or "every taint"
+                yield self.finding(
+                    path,
+                    f"the toleration of {key} has no effect: it admits a NoExecute taint and does not keep the pod",
+                    fix=Fix(
+                        "Say effect: NoExecute, and add one with NoSchedule if that is meant, too",
+                        (Set((*path, "effect"), "NoExecute"),),
+                        "unsafe",
+                    ),
+                )
+
+
+class AdminAccess(Rule):
+    """Admin access in a namespace that does not allow it."""
+
+    code = "DRA803"
+    name = "admin-access-namespace"
+    severity = "error"
+    kinds = CLAIM_KINDS
+    scope = "set"
+    why = (
+        "Claims with adminAccess are admitted only in namespaces with the label "
+        'resource.kubernetes.io/admin-access: "true". The namespace that is given here does not have it, so the '
+        "claim is rejected."
+    )
+    releases = (33, None)
+    bad = _CLAIM % "        adminAccess: true\n" + _NAMESPACE % ""
+    bad = bad.replace("{name: gpu}", "{name: gpu, namespace: default}")
+    good = (
+        _CLAIM % "        adminAccess: true\n" + _NAMESPACE % ', labels: {resource.kubernetes.io/admin-access: "true"}'
+    )
+    good = good.replace("{name: gpu}", "{name: gpu, namespace: default}")
+
+    def check(self, context: Context) -> Iterator[Finding]:
+        admin = [one for one in alternatives(context) if one.content.get("adminAccess") is True]
+        if not admin or (context.release.minor >= 34 and not context.target.has("DRAAdminAccess")):
+            return
+        name = context.item.namespace
+        labels = self._labels(context, name)
+        label = (
+            "resource.kubernetes.io/admin-access" if context.release.at_least(34) else "resource.k8s.io/admin-access"
+        )
+        if labels is None or labels.get(label) == "true":
+            return
+        old = next((key for key in labels if key.endswith("/admin-access") and key != label), None)
+        remark = f"; it has {old}, which release {context.release} does not read" if old else ""
+        if label in labels:
+            remark = f'; its value must be "true", not "{labels[label]}"'
+        for one in admin:
+            yield self.finding(
+                (*one.path, "adminAccess"),
+                f"namespace {name or 'default'} has no label {label}=true{remark}",
+                fix=f"Label it: kubectl label namespace {name or 'default'} {label}=true",
+            )
+
+    def _labels(self, context: Context, name: str) -> Mapping[str, Any] | None:
+        """The labels of the namespace, from the manifests or the snapshot; None where they are not known."""
+        given = context.world.namespaces.get(name) if name else None
+        if given is not None:
+            labels = given.metadata.get("labels")
+            return labels if isinstance(labels, Mapping) else {}
+        snapshot = context.snapshot
+        known = snapshot.namespaces.get(name or "default") if snapshot is not None else None
+        return None if known is None else known.labels
+
+
+def _stays(other: Mapping[str, Any], toleration: Mapping[str, Any]) -> bool:
+    if other.get("effect") != "NoExecute":
+        return False
+    return not other.get("key") or other.get("key") == toleration.get("key")
+
+
+RULES = (SelectsEverything, SelectsNothing, SelectsAnyDriver, TolerationDoesNotStay, AdminAccess)

@@ -1,0 +1,262 @@
+"""The comparisons of an expression with a constant, and what the operands of its ``&&`` demand together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from kubectl_dra.cel import ast
+from kubectl_dra.cel.columns import DRIVER, Column, columns_of
+from kubectl_dra.cel.values import Uint
+
+if TYPE_CHECKING:
+    from kubectl_dra.cel.program import Program
+
+_OPERATORS: Final = {"_==_": "==", "_!=_": "!=", "_<_": "<", "_<=_": "<=", "_>_": ">", "_>=_": ">="}
+_TURNED: Final = {"==": "==", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
+_CALLS: Final = {"isGreaterThan": ">", "isLessThan": "<"}
+
+
+class Constant(NamedTuple):
+    """A constant of an expression. ``type`` is string, int, double, bool, quantity or version.
+
+    ``value`` is Python's for it, a Quantity, or a version's text; ``text`` is what is written in the constant.
+    """
+
+    type: str
+    value: Any
+    text: str
+
+
+class Comparison(NamedTuple):
+    """A column compared with constants. ``operator`` is written as if the column stood on the left.
+
+    ``constants`` are several only for ``in``. ``called`` says that the comparison is a method's, such as
+    ``isGreaterThan``; ``turned`` that the constant stands on the left.
+    """
+
+    column: Column
+    operator: str
+    constants: tuple[Constant, ...]
+    node: ast.Expression
+    called: bool = False
+    turned: bool = False
+
+
+@lru_cache(1024)
+def comparisons(program: Program) -> tuple[Comparison, ...]:
+    """Every comparison of a column with constants, anywhere in the expression."""
+    found = (_comparison(node, scope) for node, scope in _scoped(program.ast.expression))
+    return tuple(one for one in found if one is not None)
+
+
+@lru_cache(1024)
+def demands(program: Program) -> tuple[Comparison, ...]:
+    """The comparisons that must all be true for the expression to be true."""
+    found = (_comparison(node, scope) for node, scope in _conjuncts(program.ast.expression, {}))
+    return tuple(one for one in found if one is not None)
+
+
+_Scope = Mapping[str, ast.Expression]
+
+
+def _conjuncts(node: ast.Expression, scope: _Scope) -> Iterator[tuple[ast.Expression, _Scope]]:
+    if isinstance(node, ast.Call) and node.function == "_&&_":
+        for part in node.arguments:
+            yield from _conjuncts(part, scope)
+    elif isinstance(node, ast.Comprehension) and node.iter_var == "#unused":
+        yield from _conjuncts(node.result, {**scope, node.accu_var: node.accu_init})
+    else:
+        yield node, scope
+
+
+def _scoped(root: ast.Expression) -> Iterator[tuple[ast.Expression, _Scope]]:
+    pending: list[tuple[ast.Expression, _Scope]] = [(root, {})]
+    while pending:
+        node, scope = pending.pop()
+        yield node, scope
+        below = scope
+        if isinstance(node, ast.Comprehension) and node.iter_var == "#unused":
+            below = {**scope, node.accu_var: node.accu_init}
+        pending.extend((child, below) for child in reversed(ast.children(node)))
+
+
+def _comparison(node: ast.Expression, scope: _Scope) -> Comparison | None:
+    if not isinstance(node, ast.Call):
+        return None
+    if node.function in _CALLS and node.target is not None and len(node.arguments) == 1:
+        return _compared(node.target, _CALLS[node.function], node.arguments[0], node, scope, called=True)
+    operator = _OPERATORS.get(node.function)
+    if operator is not None:
+        left, right = node.arguments
+        ordered = _compare_to(left, operator, right, node, scope)
+        if ordered is not None:
+            return ordered
+        return _compared(left, operator, right, node, scope) or _compared(
+            right, _TURNED[operator], left, node, scope, turned=True
+        )
+    if node.function == "@in":
+        column = column_of(node.arguments[0], scope)
+        options = node.arguments[1]
+        if column is None or not isinstance(options, ast.ListLiteral):
+            return None
+        constants = [constant(option) for option in options.elements]
+        known = tuple(one for one in constants if one is not None)
+        return Comparison(column, "in", known, node) if known and len(known) == len(constants) else None
+    return None
+
+
+def _compare_to(
+    left: ast.Expression, operator: str, right: ast.Expression, node: ast.Expression, scope: _Scope
+) -> Comparison | None:
+    """``x.compareTo(c) >= 0`` is ``x >= c``."""
+    zero = constant(right)
+    if not isinstance(left, ast.Call) or left.function != "compareTo" or left.target is None or not left.arguments:
+        return None
+    if zero is None or zero.type != "int" or zero.value not in (-1, 0, 1):
+        return None
+    meaning: Mapping[tuple[str, int], str] = {
+        ("==", 1): ">",
+        ("==", -1): "<",
+        (">=", 1): ">",
+        ("<=", -1): "<",
+        (">", -1): ">=",
+        ("<", 1): "<=",
+    }
+    plain = operator if zero.value == 0 else meaning.get((operator, zero.value))
+    return None if plain is None else _compared(left.target, plain, left.arguments[0], node, scope, called=True)
+
+
+def _compared(
+    subject: ast.Expression,
+    operator: str,
+    other: ast.Expression,
+    node: ast.Expression,
+    scope: _Scope,
+    called: bool = False,
+    turned: bool = False,
+) -> Comparison | None:
+    column, value = column_of(subject, scope), constant(other)
+    if column is None or value is None:
+        return None
+    return Comparison(column, operator, (value,), node, called, turned)
+
+
+def column_of(node: ast.Expression, scope: _Scope) -> Column | None:
+    """The attribute, capacity or driver that a sub-expression is, also behind ``.?`` and ``orValue``; else None."""
+    while isinstance(node, ast.Call) and node.function == "orValue" and node.target is not None:
+        node = node.target
+    if not isinstance(node, ast.Select | ast.Call) or (isinstance(node, ast.Select) and node.test_only):
+        return None
+    if isinstance(node, ast.Call) and node.function not in ("_[_]", "_?._", "_[?_]"):
+        return None
+    root: ast.Expression = node
+    while isinstance(root, ast.Select | ast.Call):
+        if isinstance(root, ast.Select):
+            root = root.operand
+        elif root.function in ("_[_]", "_?._", "_[?_]"):
+            root = root.arguments[0]
+        else:
+            return None
+    if not isinstance(root, ast.Identifier):
+        return None
+    bound = scope.get(root.name)
+    if bound is not None:
+        node = ast.Comprehension(
+            -1, 0, 0, 0, ast.ListLiteral(-1, 0, 0, 0, ()), "#unused", "", root.name, bound, node, node, node
+        )
+        found = columns_of(node)
+    else:
+        found = columns_of(node) if root.name == "device" else None
+    if not found or len(found) != 1:
+        return None
+    column = next(iter(found))
+    if column == DRIVER:
+        return column
+    return column if column.kind in ("attribute", "capacity") and column.domain and column.id else None
+
+
+def constant(node: ast.Expression) -> Constant | None:
+    """The constant that a sub-expression is; None for anything else."""
+    if isinstance(node, ast.Literal):
+        return _literal(node.value)
+    if isinstance(node, ast.Call) and node.function == "-_" and isinstance(node.arguments[0], ast.Literal):
+        found = _literal(node.arguments[0].value)
+        return None if found is None or found.type not in ("int", "double") else found._replace(value=-found.value)
+    if isinstance(node, ast.Call) and node.function in ("quantity", "semver") and node.arguments:
+        text = node.arguments[0]
+        if not isinstance(text, ast.Literal) or not isinstance(text.value, str):
+            return None
+        if node.function == "semver":
+            return Constant("version", text.value, text.value)
+        from kubectl_dra.api.quantity import Quantity, QuantityError
+
+        try:
+            return Constant("quantity", Quantity.parse(text.value), text.value)
+        except QuantityError:
+            return None
+    return None
+
+
+def _literal(value: Any) -> Constant | None:
+    if isinstance(value, bool):
+        return Constant("bool", value, str(value).lower())
+    if isinstance(value, Uint | int):
+        return Constant("int", int(value), str(int(value)))
+    if isinstance(value, float):
+        return Constant("double", value, str(value))
+    return Constant("string", value, value) if isinstance(value, str) else None
+
+
+def contradiction(first: Comparison, second: Comparison) -> bool:
+    """Whether two comparisons of one column can never both be true."""
+    if first.column != second.column:
+        return False
+    if first.operator in ("==", "in"):
+        return not any(_allows(second, value) for value in first.constants)
+    if second.operator in ("==", "in"):
+        return not any(_allows(first, value) for value in second.constants)
+    return _empty_range(first, second) or _empty_range(second, first)
+
+
+def _allows(comparison: Comparison, value: Constant) -> bool:
+    if comparison.operator == "in":
+        return any(_same(value, one) for one in comparison.constants)
+    limit = comparison.constants[0]
+    if comparison.operator == "==":
+        return _same(value, limit)
+    if comparison.operator == "!=":
+        return not _same(value, limit)
+    if not _ordered(value, limit):
+        return True
+    return _holds(value.value, comparison.operator, limit.value)
+
+
+def _empty_range(low: Comparison, high: Comparison) -> bool:
+    if low.operator not in (">", ">=") or high.operator not in ("<", "<="):
+        return False
+    least, most = low.constants[0], high.constants[0]
+    if not _ordered(least, most):
+        return False
+    if bool(least.value > most.value):
+        return True
+    return bool(least.value == most.value) and (low.operator == ">" or high.operator == "<")
+
+
+def _same(left: Constant, right: Constant) -> bool:
+    if {left.type, right.type} <= {"int", "double"} or left.type == right.type:
+        return bool(left.value == right.value)
+    return False
+
+
+def _ordered(left: Constant, right: Constant) -> bool:
+    return {left.type, right.type} <= {"int", "double"} or left.type == right.type in ("quantity", "string")
+
+
+def _holds(left: Any, operator: str, right: Any) -> bool:
+    if operator == "<":
+        return bool(left < right)
+    if operator == "<=":
+        return bool(left <= right)
+    return bool(left > right) if operator == ">" else bool(left >= right)

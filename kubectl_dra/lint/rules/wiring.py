@@ -1,0 +1,299 @@
+"""Pods, their claims, and the names between objects that are given together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from kubectl_dra.lint.context import Context, Item
+from kubectl_dra.lint.finding import Delete, Finding, Fix, Rename, Set
+from kubectl_dra.lint.rule import Rule
+from kubectl_dra.lint.rules.pods import REFERENCES, drivers_of_claim, is_given, references, speaks_of_network, uses
+from kubectl_dra.lint.rules.requests import items
+from kubectl_dra.names import nearest
+
+POD: Final = """\
+apiVersion: v1
+kind: Pod
+metadata: {name: trainer}
+spec:
+%s  containers:
+  - name: trainer
+    image: registry.example.com/trainer:1
+    resources:
+      claims: [%s]
+  resourceClaims:
+  - {name: gpu, %s}
+"""
+CLAIM: Final = """\
+---
+apiVersion: resource.k8s.io/v1
+kind: ResourceClaim
+metadata: {name: one-gpu}
+spec:
+  devices:
+    requests:
+    - name: gpu
+      exactly: {deviceClassName: gpu.example.com}
+"""
+TEMPLATE: Final = """\
+---
+apiVersion: resource.k8s.io/v1
+kind: ResourceClaimTemplate
+metadata: {name: one-gpu}
+spec:
+  spec:
+    devices:
+      requests:
+      - name: gpu
+        exactly: {deviceClassName: gpu.example.com}
+"""
+BY_CLAIM: Final = "resourceClaimName: one-gpu"
+BY_TEMPLATE: Final = "resourceClaimTemplateName: one-gpu"
+
+
+class UnusedClaim(Rule):
+    """A claim that no container uses."""
+
+    code = "DRA401"
+    name = "unused-claim"
+    severity = "warning"
+    kinds = ("Pod",)
+    scope = "set"
+    why = (
+        "The pod waits for the claim and keeps its devices, but no container gets them: a container sees the devices "
+        "of the claims that its own resources.claims names."
+    )
+    bad = POD % ("", "", BY_TEMPLATE)
+    good = POD % ("", "{name: gpu}", BY_TEMPLATE)
+
+    def check(self, context: Context) -> Iterator[Finding]:
+        used = {name for _, name, _ in uses(context.raw)}
+        for index, entry in enumerate(items(context.raw.get("spec"), "resourceClaims")):
+            name = entry.get("name")
+            if isinstance(name, str) and name and name not in used and not self._reaches_pod(context, name):
+                yield self.finding(
+                    ("spec", "resourceClaims", index, "name"),
+                    f"no container uses claim {name}",
+                    fix=f"Add resources.claims: [{{name: {name}}}] to the container that needs it, or remove it here.",
+                )
+
+    def _reaches_pod(self, context: Context, name: str) -> bool:
+        """Whether a driver brings the devices to the whole pod, as network drivers do."""
+        for reference in references(context.raw):
+            if reference.name == name:
+                drivers = drivers_of_claim(context, reference)
+                if drivers is None:
+                    return speaks_of_network(context, reference)
+                return any(driver.pod_level for driver in drivers)
+        return False
+
+
+class UnknownRequest(Rule):
+    """A container uses a request that the claim does not have."""
+
+    code = "DRA402"
+    name = "unknown-request"
+    severity = "error"
+    kinds = ("Pod",)
+    scope = "set"
+    why = (
+        "The container wants the devices of one request, and the claim has no request of that name. The API server "
+        "does not compare the two; the pod is scheduled, or not, and never starts."
+    )
+    bad = POD % ("", "{name: gpu, request: gpus}", BY_TEMPLATE) + TEMPLATE
+    good = POD % ("", "{name: gpu, request: gpu}", BY_TEMPLATE) + TEMPLATE
+    fixable = "unsafe"
+
+    def check(self, context: Context) -> Iterator[Finding]:
+        entries = {reference.name: reference for reference in references(context.raw)}
+        for path, name, request in uses(context.raw):
+            reference = entries.get(name)
+            if not request or reference is None:
+                continue
+            given = context.world.find(reference.kind, reference.target, context.item.namespace)
+            known = [_request_names(item) for item in given]
+            if not known or any(request in names for names in known):
+                continue
+            near = nearest(request, known[0], 1)
+            at = (*path, "request")
+            yield self.finding(
+                at,
+                f"{reference.kind} {reference.target} has no request {request}; it has {', '.join(known[0]) or 'none'}",
+                fix=Fix(f"Write request: {near[0]}", (Set(at, near[0]),), "unsafe") if near else None,
+            )
+
+
+class ClaimOrTemplate(Rule):
+    """A template named as a claim, or the reverse."""
+
+    code = "DRA403"
+    name = "claim-or-template"
+    severity = "error"
+    kinds = ("Pod",)
+    scope = "set"
+    why = (
+        "A ResourceClaim and a ResourceClaimTemplate are different objects in different fields. The name is that of "
+        "the other kind, so the pod waits for an object that does not exist."
+    )
+    bad = POD % ("", "{name: gpu}", BY_TEMPLATE) + CLAIM
+    good = POD % ("", "{name: gpu}", BY_CLAIM) + CLAIM
+    fixable = "unsafe"
+
+    def check(self, context: Context) -> Iterator[Finding]:
+        for reference in references(context.raw):
+            other_field = next(field for field in REFERENCES if field != reference.field)
+            other = REFERENCES[other_field]
+            namespace = context.item.namespace
+            if is_given(context, reference.kind, reference.target, namespace):
+                continue
+            if not is_given(context, other, reference.target, namespace):
+                continue
+            path = (*reference.path, reference.field)
+            yield self.finding(
+                path,
+                f"{reference.target} is a {other}, not a {reference.kind}",
+                fix=Fix(f"Write {other_field}", (Rename(path, other_field),), "unsafe"),
+                on_key=True,
+            )
+
+
+class SharedClaim(Rule):
+    """One claim shared by all pods of a workload."""
+
+    code = "DRA404"
+    name = "shared-claim"
+    severity = "warning"
+    kinds = ("Pod",)
+    scope = "set"
+    why = (
+        "All pods of the workload share this one claim: its devices are allocated once, mostly on one node, so the "
+        "pods all have to run there and share the same device. Pods for which that node has no room stay pending; in "
+        "a DaemonSet that is every pod but one."
+    )
+    bad = """\
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: server}
+spec:
+  replicas: 3
+  selector: {matchLabels: {app: server}}
+  template:
+    metadata: {labels: {app: server}}
+    spec:
+      containers:
+      - name: server
+        image: registry.example.com/server:1
+        resources: {claims: [{name: gpu}]}
+      resourceClaims:
+      - {name: gpu, resourceClaimName: one-gpu}
+"""
+    good = bad.replace("resourceClaimName", "resourceClaimTemplateName")
+
+    def check(self, context: Context) -> Iterator[Finding]:
+        owner = context.item.owner
+        if owner is None:
+            return
+        number = _replicas(owner)
+        daemon = owner.kind == "DaemonSet"
+        if not daemon and number <= 1:
+            return
+        who = "every pod of the DaemonSet" if daemon else f"{number} pods"
+        for reference in references(context.raw):
+            if reference.field != "resourceClaimName" or any(
+                one.shareable for one in drivers_of_claim(context, reference) or ()
+            ):
+                continue
+            yield self.finding(
+                (*reference.path, reference.field),
+                f"{who} share the one claim {reference.target}",
+                fix="Use resourceClaimTemplateName, and each pod gets a claim of its own; keep it if sharing is meant.",
+            )
+
+
+class NodeName(Rule):
+    """A pod with nodeName and claims."""
+
+    code = "DRA405"
+    name = "node-name-with-claims"
+    severity = "error"
+    kinds = ("Pod",)
+    why = (
+        "spec.nodeName goes past the scheduler, and only the scheduler allocates claims and reserves them for a pod. "
+        "The kubelet refuses to start a pod whose claims are not reserved for it."
+    )
+    bad = POD % ("  nodeName: node-1\n", "{name: gpu}", BY_TEMPLATE)
+    good = POD % ("  nodeSelector: {kubernetes.io/hostname: node-1}\n", "{name: gpu}", BY_TEMPLATE)
+    fixable = "unsafe"
+
+    def check(self, context: Context) -> Iterator[Finding]:
+        spec = context.raw.get("spec")
+        name = spec.get("nodeName") if isinstance(spec, Mapping) else None
+        # A pod that has run has its node, and the time it was made.
+        if not name or not items(spec, "resourceClaims") or context.item.metadata.get("creationTimestamp"):
+            return
+        changes: tuple[Any, ...] = (Delete(("spec", "nodeName")),)
+        selector = spec.get("nodeSelector") if isinstance(spec, Mapping) else None
+        if isinstance(selector, Mapping):
+            changes += (Set(("spec", "nodeSelector", "kubernetes.io/hostname"), name),)
+        else:
+            changes += (Set(("spec", "nodeSelector"), {"kubernetes.io/hostname": name}),)
+        yield self.finding(
+            ("spec", "nodeName"),
+            "a pod with nodeName is not scheduled, so its claims are never allocated",
+            fix=Fix(f"Select the node by kubernetes.io/hostname: {name} instead", changes, "unsafe"),
+        )
+
+
+class SameClaimTwice(Rule):
+    """One claim listed twice in a pod."""
+
+    code = "DRA407"
+    name = "claim-listed-twice"
+    severity = "error"
+    kinds = ("Pod",)
+    why = (
+        "Two entries of spec.resourceClaims are the same ResourceClaim. The scheduler reserves it for the pod once, "
+        "and the second reservation fails each time."
+    )
+    bad = POD % ("", "{name: gpu}, {name: again}", BY_CLAIM) + f"  - {{name: again, {BY_CLAIM}}}\n"
+    good = POD % ("", "{name: gpu}", BY_CLAIM)
+
+    def check(self, context: Context) -> Iterator[Finding]:
+        seen: dict[str, str] = {}
+        for reference in references(context.raw):
+            if reference.field != "resourceClaimName":
+                continue
+            first = seen.setdefault(reference.target, reference.name)
+            if first != reference.name:
+                yield self.finding(
+                    (*reference.path, reference.field),
+                    f"claim {reference.target} is listed twice: as {first} and as {reference.name}",
+                    fix=f"Keep one entry, and let all containers use {first}.",
+                )
+
+
+def _request_names(item: Item) -> list[str]:
+    content: Any = (item.v1 or item.raw).get("spec")
+    if item.kind == "ResourceClaimTemplate" and isinstance(content, Mapping):
+        content = content.get("spec")
+    devices = content.get("devices") if isinstance(content, Mapping) else None
+    return [str(request.get("name") or "") for request in items(devices, "requests")]
+
+
+def _replicas(owner: Item) -> int:
+    spec = owner.raw.get("spec")
+    if not isinstance(spec, Mapping):
+        return 1
+    counts = [spec.get(key) for key in ("replicas", "parallelism")]
+    return max((count for count in counts if isinstance(count, int) and not isinstance(count, bool)), default=1)
+
+
+RULES = (
+    UnusedClaim,
+    UnknownRequest,
+    ClaimOrTemplate,
+    SharedClaim,
+    NodeName,
+    SameClaimTwice,
+)

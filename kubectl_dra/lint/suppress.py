@@ -1,0 +1,124 @@
+"""``# kubectl-dra: ignore[CODE] reason``: comments that silence findings, and those that silence nothing.
+
+A comment behind something covers what begins on its line; one that stands alone covers what begins on the
+next line, with everything in it: a request, a list, or a whole document.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from typing import Final, NamedTuple
+
+from kubectl_dra.lint.registry import BY_CODE, RULES
+from kubectl_dra.lint.result import Located
+from kubectl_dra.manifests.documents import Document
+from kubectl_dra.manifests.source import Source
+
+_MARK: Final = "kubectl-dra:"
+_COMMENT: Final = re.compile(r"(?<!\S)#[ \t]*kubectl-dra:[ \t]*([^\r\n]*)")
+_IGNORE: Final = re.compile(r"ignore[ \t]*\[([^\]]*)\][ \t]*(.*)")
+
+
+class Suppression(NamedTuple):
+    """A comment: where it is, the line it covers, its codes. ``problem`` says why it cannot be understood."""
+
+    offset: int
+    end_offset: int
+    covers: int
+    alone: bool
+    codes: tuple[str, ...]
+    reason: str
+    problem: str = ""
+
+
+def suppressions(source: Source, documents: Sequence[Document]) -> list[Suppression]:
+    """Every comment of the text that is addressed to kubectl-dra."""
+    if _MARK not in source.text:
+        return []
+    out = []
+    inside = _scalars(documents)
+    for found in _COMMENT.finditer(source.text):
+        if not any(start <= found.start() < end for start, end in inside):
+            out.append(_read(source, found))
+    return out
+
+
+def _read(source: Source, found: re.Match[str]) -> Suppression:
+    text = source.text
+    line, _ = source.place(found.start())
+    begin = text.rfind("\n", 0, found.start()) + 1
+    alone = not text[begin : found.start()].strip()
+    covers = _next_line(text, found.end(), line) if alone else line
+    span = (found.start(), found.start() + len(found.group().rstrip()))
+    asked = _IGNORE.match(found[1])
+    if asked is None:
+        return Suppression(*span, covers, alone, (), "", "it must read: # kubectl-dra: ignore[CODE] reason")
+    codes = tuple(code for code in (part.strip() for part in asked[1].split(",")) if code)
+    unknown = [code for code in codes if not any(rule.code.startswith(code) or rule.name == code for rule in RULES)]
+    problem = "" if codes else "it names no code, as in: # kubectl-dra: ignore[DRA301] reason"
+    if unknown:
+        problem = f'there is no rule "{unknown[0]}" (kubectl dra lint --rules lists them)'
+    return Suppression(*span, covers, alone, codes, asked[2].strip(), problem)
+
+
+def _next_line(text: str, offset: int, line: int) -> int:
+    """The number of the next line that is neither blank nor a comment nor a document's beginning."""
+    for following in text[offset:].split("\n")[1:]:
+        line += 1
+        stripped = following.strip()
+        if stripped and not stripped.startswith("#") and stripped != "---":
+            return line
+    return line
+
+
+def _scalars(documents: Sequence[Document]) -> list[tuple[int, int]]:
+    """The spans of texts that may hold something that looks like a comment: quoted and block scalars."""
+    out: list[tuple[int, int]] = []
+    for document in documents:
+        stack, seen = [document.root], set()
+        while stack:
+            node = stack.pop()
+            if id(node) in seen:
+                continue
+            seen.add(id(node))
+            if node.id == "sequence":
+                stack.extend(node.value)
+            elif node.id == "mapping":
+                for pair in node.value:
+                    stack.extend(pair)
+            elif node.style:
+                start, text = node.start_mark.index, document.source.text
+                if node.style in "|>":
+                    # A comment behind the indicator of a block is one.
+                    line_end = text.find("\n", start)
+                    start = len(text) if line_end < 0 else line_end
+                out.append((start, node.end_mark.index))
+    return out
+
+
+def covers(suppression: Suppression, finding: Located) -> bool:
+    """Whether the comment silences the finding: its line, and its code or the rule's name or a family such as DRA3."""
+    if suppression.covers not in finding.lines:
+        return False
+    rule = BY_CODE.get(finding.code)
+    name = "" if rule is None else rule.name
+    return any(finding.code.startswith(code) or name == code for code in suppression.codes)
+
+
+def apply(findings: Iterable[Located], comments: Sequence[Suppression]) -> tuple[list[Located], int, list[Suppression]]:
+    """The findings that remain, how many are silenced, and the comments that silenced nothing."""
+    usable = [comment for comment in comments if not comment.problem]
+    if not usable:
+        return list(findings), 0, []
+    remaining: list[Located] = []
+    silenced = 0
+    used: set[int] = set()
+    for finding in findings:
+        hits = [index for index, comment in enumerate(usable) if covers(comment, finding)]
+        used.update(hits)
+        if hits:
+            silenced += 1
+        else:
+            remaining.append(finding)
+    return remaining, silenced, [comment for index, comment in enumerate(usable) if index not in used]

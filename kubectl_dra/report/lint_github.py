@@ -1,0 +1,42 @@
+"""Findings as annotations of GitHub Actions: workflow commands on standard output."""
+
+from __future__ import annotations
+
+from typing import Final, TextIO
+
+from kubectl_dra.lint.finding import SEVERITIES
+from kubectl_dra.lint.registry import BY_CODE
+from kubectl_dra.lint.result import Located, Report
+from kubectl_dra.report.lint_text import summary
+
+_COMMANDS: Final = {"error": "error", "warning": "warning", "info": "notice"}
+
+
+def write_github(report: Report, stream: TextIO) -> None:
+    """Writes one command per finding, worst first: GitHub shows only the first few of a step."""
+    for severity in SEVERITIES:
+        for finding in report.findings:
+            if finding.severity == severity:
+                stream.write(_command(finding) + "\n")
+    stream.write(f"{summary(report)}\n")
+
+
+def _command(finding: Located) -> str:
+    properties = {"file": finding.file, "line": str(finding.line), "endLine": str(finding.end_line)}
+    # GitHub refuses columns for a range of several lines.
+    if finding.line == finding.end_line:
+        properties |= {"col": str(finding.column), "endColumn": str(finding.end_column)}
+    properties["title"] = f"{finding.code} {BY_CODE[finding.code].name}"
+    text = finding.message + (f"\n{finding.advice}" if finding.advice else "")
+    if finding.object:
+        text = f"{finding.object}: {text}"
+    written = ",".join(f"{name}={_property(value)}" for name, value in properties.items())
+    return f"::{_COMMANDS[finding.severity]} {written}::{_data(text)}"
+
+
+def _data(text: str) -> str:
+    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+
+
+def _property(text: str) -> str:
+    return _data(text).replace(":", "%3A").replace(",", "%2C")

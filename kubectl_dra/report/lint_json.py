@@ -1,0 +1,61 @@
+"""Findings as JSON, in the shape of ``schemas/lint.json``."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, Final, TextIO
+
+from kubectl_dra.lint.reference import page_of
+from kubectl_dra.lint.registry import BY_CODE
+from kubectl_dra.lint.result import Located, Report
+
+SCHEMA_VERSION: Final = "1"
+
+
+def write_json(report: Report, stream: TextIO) -> None:
+    """Writes the report."""
+    json.dump(to_json(report), stream, indent=2, ensure_ascii=False)
+    stream.write("\n")
+
+
+def to_json(report: Report) -> dict[str, Any]:
+    """The report: findings by file and place, counts, and what was assumed."""
+    counts = report.counts()
+    return {
+        "schemaVersion": SCHEMA_VERSION,
+        "kind": "LintReport",
+        "assumed": {"kubernetesVersion": str(report.release), "featureGates": sorted(report.features)},
+        "summary": {
+            "files": len(report.files),
+            "objects": len(report.objects),
+            "errors": counts["error"],
+            "warnings": counts["warning"],
+            "infos": counts["info"],
+            "ignored": report.suppressed,
+        },
+        "findings": [_finding(finding) for finding in report.findings],
+        "notes": list(report.notes),
+        "defects": list(report.defects),
+    }
+
+
+def _finding(finding: Located) -> dict[str, Any]:
+    rule = BY_CODE[finding.code]
+    out: dict[str, Any] = {
+        "code": finding.code,
+        "name": rule.name,
+        "severity": finding.severity,
+        "file": finding.file,
+        "start": {"line": finding.line, "column": finding.column, "offset": finding.offset},
+        "end": {"line": finding.end_line, "column": finding.end_column, "offset": finding.end_offset},
+        "object": finding.object,
+        "field": finding.field,
+        "message": finding.message,
+        "why": rule.why,
+        "page": page_of(finding.code),
+    }
+    if finding.advice:
+        out["fix"] = {"title": finding.advice, "safety": finding.safety}
+    if finding.detail:
+        out["serverRule"] = finding.detail
+    return out

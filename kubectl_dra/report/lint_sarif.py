@@ -1,0 +1,129 @@
+"""Findings as SARIF 2.1.0, as GitHub's code scanning takes it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final, TextIO
+from urllib.parse import quote
+
+from kubectl_dra import __version__
+from kubectl_dra.lint.reference import page, title
+from kubectl_dra.lint.registry import BY_CODE
+from kubectl_dra.lint.result import Located, Report
+
+_LEVELS: Final = {"error": "error", "warning": "warning", "info": "note"}
+_ROOT: Final = "%SRCROOT%"
+
+
+def write_sarif(report: Report, stream: TextIO) -> None:
+    """Writes one run. ``results`` is always there, also when it is empty."""
+    json.dump(to_sarif(report), stream, indent=2, ensure_ascii=False)
+    stream.write("\n")
+
+
+def to_sarif(report: Report) -> dict[str, Any]:
+    """The log: one run with the rules that found something."""
+    codes = sorted({finding.code for finding in report.findings})
+    indices = {code: index for index, code in enumerate(codes)}
+    seen: Counter[str] = Counter()
+    return {
+        "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
+        "version": "2.1.0",
+        "runs": [
+            {
+                "tool": {
+                    "driver": {
+                        "name": "kubectl-dra",
+                        "version": __version__,
+                        "semanticVersion": __version__,
+                        "rules": [_rule(code) for code in codes],
+                    }
+                },
+                "columnKind": "unicodeCodePoints",
+                "originalUriBaseIds": {_ROOT: {"description": {"text": "The directory that lint ran in."}}},
+                "invocations": [
+                    {
+                        "executionSuccessful": not report.defects,
+                        "toolExecutionNotifications": [
+                            *({"level": "note", "message": {"text": note}} for note in report.notes),
+                            *({"level": "error", "message": {"text": defect}} for defect in report.defects),
+                        ],
+                    }
+                ],
+                "results": [_result(finding, indices, seen) for finding in report.findings],
+            }
+        ],
+    }
+
+
+def _rule(code: str) -> dict[str, Any]:
+    rule = BY_CODE[code]
+    return {
+        "id": code,
+        "name": "".join(part.capitalize() for part in rule.name.split("-")),
+        "shortDescription": {"text": f"{title(rule)}."},
+        "fullDescription": {"text": rule.why},
+        "help": {"text": rule.why, "markdown": page(rule)},
+        "defaultConfiguration": {"level": _LEVELS[rule.severity]},
+        "properties": {"tags": ["kubernetes", "dra"], "problem.severity": _problem(rule.severity)},
+    }
+
+
+def _problem(severity: str) -> str:
+    return "recommendation" if severity == "info" else severity
+
+
+def _result(finding: Located, indices: Mapping[str, int], seen: Counter[str]) -> dict[str, Any]:
+    text = finding.message
+    if finding.advice:
+        text += f"\n{finding.advice}"
+    logical = ".".join(part for part in (finding.object, finding.field) if part)
+    location: dict[str, Any] = {
+        "physicalLocation": {
+            "artifactLocation": location_of(finding.file),
+            "region": {
+                "startLine": finding.line,
+                "startColumn": finding.column,
+                "endLine": finding.end_line,
+                "endColumn": finding.end_column,
+                **({"snippet": {"text": finding.excerpt}} if finding.excerpt else {}),
+            },
+        }
+    }
+    if logical:
+        location["logicalLocations"] = [{"fullyQualifiedName": logical, "kind": "object"}]
+    return {
+        "ruleId": finding.code,
+        "ruleIndex": indices[finding.code],
+        "level": _LEVELS[finding.severity],
+        "message": {"text": text},
+        "locations": [location],
+        "partialFingerprints": {"primaryLocationLineHash": _fingerprint(finding, seen)},
+    }
+
+
+def _fingerprint(finding: Located, seen: Counter[str]) -> str:
+    """The same as long as the finding is, wherever lines move; numbered where two are alike."""
+    parts = (finding.code, finding.object, finding.field, finding.excerpt.strip())
+    digest = hashlib.sha256("\0".join(parts).encode("utf-8", "surrogatepass")).hexdigest()[:16]
+    key = f"{finding.file}\0{digest}"
+    seen[key] += 1
+    return f"{digest}:{seen[key]}"
+
+
+def location_of(file: str) -> dict[str, str]:
+    """A relative URI with forward slashes, or a file URI for what is not below the working directory."""
+    path = Path(file)
+    if path.is_absolute():
+        try:
+            path = path.relative_to(Path.cwd())
+        except ValueError:
+            return {"uri": path.as_uri()}
+    name = path.as_posix()
+    if name.startswith("../"):
+        return {"uri": Path(file).resolve().as_uri()}
+    return {"uri": quote(name, safe="/()!$&'*+,;=@~-._"), "uriBaseId": _ROOT}

@@ -1,0 +1,101 @@
+"""Findings for people: by file, the line with a caret, why and what to change, a summary at the end."""
+
+from __future__ import annotations
+
+import sys
+import unicodedata
+from collections.abc import Mapping
+from itertools import groupby
+from typing import Final, TextIO
+
+from kubectl_dra.lint.registry import BY_CODE
+from kubectl_dra.lint.result import Located, Report
+from kubectl_dra.report.paint import Painter
+
+_STYLES: Final = {"error": "red", "warning": "yellow", "info": "cyan"}
+_BEFORE: Final = 60
+
+
+def write_text(report: Report, color: str = "auto", stream: TextIO | None = None) -> None:
+    """Writes the findings, each rule's reason where it comes first, and the summary."""
+    out = Painter(stream or sys.stdout, color)
+    explained: set[str] = set()
+    for file, found in groupby(report.findings, key=lambda finding: finding.file):
+        out.write((file, "bold"))
+        for finding in found:
+            _finding(out, finding, finding.code not in explained)
+            explained.add(finding.code)
+        out.write("")
+    out.paragraph(summary(report))
+
+
+def _finding(out: Painter, finding: Located, explain: bool) -> None:
+    rule = BY_CODE[finding.code]
+    place = f"  {finding.line}:{finding.column}"
+    out.write(place, "  ", (finding.severity, _STYLES[finding.severity]), f" {finding.code} {rule.name}")
+    subject = ", ".join(part for part in (finding.object, finding.field) if part)
+    if subject:
+        out.write("    ", (subject, "dim"))
+    out.paragraph(finding.message, indent="    ")
+    _source(out, finding)
+    if explain:
+        out.paragraph(rule.why, indent="         ", first="    why: ", style="dim")
+    if finding.advice:
+        flag = {"safe": " (--fix)", "unsafe": " (--unsafe-fixes)", "none": ""}[finding.safety]
+        out.paragraph(finding.advice + flag, indent="         ", first="    fix: ", style="green")
+
+
+def _source(out: Painter, finding: Located) -> None:
+    """The line, cut around the place if it is wide, and a caret under what is meant."""
+    if not finding.excerpt.strip():
+        return
+    line, start = finding.excerpt, finding.column - 1
+    end = finding.end_column - 1 if finding.end_line == finding.line else len(line)
+    number = str(finding.line)
+    room = max(20, out.width - len(number) - 8)
+    cut = 0
+    if len(line) > room:
+        cut = max(0, min(start - _BEFORE, len(line) - room))
+        line = line[cut : cut + room]
+    start, end = max(0, start - cut), max(0, min(end - cut, len(line)))
+    lead = "".join(character if character == "\t" else " " * _width(character) for character in line[:start])
+    caret = "^" * max(1, sum(_width(character) for character in line[start:end]))
+    out.write("    ", (f"{number} | ", "dim"), _shown(line))
+    out.write("    ", (f"{' ' * len(number)} | ", "dim"), lead, (caret, _STYLES[finding.severity]))
+
+
+def _width(character: str) -> int:
+    if unicodedata.combining(character):
+        return 0
+    return 2 if unicodedata.east_asian_width(character) in "WF" else 1
+
+
+def _shown(line: str) -> str:
+    """The line without what would steer a terminal."""
+    return "".join(character if character == "\t" or character.isprintable() else " " for character in line)
+
+
+def summary(report: Report) -> str:
+    """One sentence: how many findings, in what, for which Kubernetes."""
+    files = len({finding.file for finding in report.findings})
+    read = _many(len(report.files), "file")
+    objects = _many(len(report.objects), "object")
+    counts: Mapping[str, int] = report.counts()
+    words = {"error": "error", "warning": "warning", "info": "note"}
+    found = [_many(number, words[severity]) for severity, number in counts.items() if number]
+    text = f"{', '.join(found)} in {files} of {read}" if found else f"no findings in {objects} of {read}"
+    text += f", for Kubernetes {report.release}."
+    fixes = [
+        f"{number} with {flag}"
+        for safety, flag in (("safe", "--fix"), ("unsafe", "--unsafe-fixes"))
+        if (number := sum(finding.safety == safety for finding in report.findings))
+    ]
+    if fixes:
+        text += f" To be fixed: {', '.join(fixes)}."
+    if report.suppressed:
+        text += f" {report.suppressed} ignored by comments."
+    return text
+
+
+def _many(number: int, word: str) -> str:
+    return f"{number:,} {word}" + ("" if number == 1 else "s")

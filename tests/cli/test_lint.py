@@ -1,0 +1,150 @@
+"""``kubectl dra lint`` as a person runs it: exit codes, formats, fixes, configuration."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Ran
+from tests.cli.conftest import dra as dra
+from tests.lint.support import CLAIM
+
+Dra = Callable[..., Ran]
+FLAT = CLAIM.replace("      exactly:\n        device", "      device")
+ONLY = ("--select", "DRA1,DRA9")
+
+
+def test_clean_is_0_and_findings_are_1(dra: Dra) -> None:
+    Path("a.yaml").write_text(CLAIM)
+    ran = dra("lint", "a.yaml", *ONLY)
+    assert (ran.code, ran.err) == (0, "") and ran.out.startswith("no findings")
+    Path("a.yaml").write_text(FLAT)
+    assert dra("lint", "a.yaml", *ONLY).code == 1
+
+
+@pytest.mark.parametrize("words", [(), ("nowhere.yaml",), (".",), ("empty.yaml",), ("x.yaml", "--select", "DRAX")])
+def test_usage_and_nothing_to_check_are_2(dra: Dra, words: tuple[str, ...]) -> None:
+    Path("sub").mkdir()
+    if words == ("empty.yaml",):
+        Path("empty.yaml").write_text("")
+    ran = dra("lint", *words)
+    assert (ran.code, ran.out) == (2, "")
+    assert len(ran.err.splitlines()) == 1 and ran.err.startswith("error: ")
+
+
+def test_other_kinds_are_passed_over(dra: Dra) -> None:
+    Path("a.yaml").write_text("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n")
+    assert dra("lint", "a.yaml").code == 0
+    Path("b.yaml").write_text("a: 1\n")
+    assert dra("lint", "b.yaml").code == 2
+    assert dra("lint", "b.yaml", "--allow-empty").code == 0
+
+
+def test_fail_on(dra: Dra) -> None:
+    Path("a.yaml").write_text(CLAIM + "metadata: {name: a}\n")
+    assert dra("lint", "a.yaml", *ONLY).code == 1
+    assert dra("lint", "a.yaml", *ONLY, "--fail-on", "error").code == 0
+    assert dra("lint", "a.yaml", "--ignore", "duplicate-key", "--select", "DRA9").code == 0
+
+
+@pytest.mark.parametrize("output", ["json", "sarif", "github", "junit"])
+def test_formats_are_alone_on_standard_output(dra: Dra, output: str) -> None:
+    Path("a.yaml").write_text(FLAT)
+    Path("t.yaml").write_text("a: {{ .Values.x }}\n")
+    ran = dra("lint", ".", "-o", output, *ONLY)
+    assert ran.code == 1 and "template" in ran.err
+    if output in ("json", "sarif"):
+        json.loads(ran.out)
+
+
+def test_fix_writes_only_what_changes(dra: Dra) -> None:
+    text = "\ufeff# mine 😀\r\n" + FLAT.replace("\n", "\r\n")
+    Path("a.yaml").write_bytes(text.encode())
+    Path("a.yaml").chmod(0o640)
+    ran = dra("lint", "--fix", "a.yaml", *ONLY)
+    assert ran.code == 0 and ran.err == "1 fix made in 1 file\n"
+    assert Path("a.yaml").read_bytes() == ("\ufeff# mine 😀\r\n" + CLAIM.replace("\n", "\r\n")).encode()
+    assert Path("a.yaml").stat().st_mode & 0o777 == 0o640
+    assert [path.name for path in Path().iterdir()] == ["a.yaml"]
+
+
+def test_diff_shows_and_writes_nothing(dra: Dra) -> None:
+    Path("a.yaml").write_text(FLAT)
+    ran = dra("lint", "--diff", "a.yaml", *ONLY)
+    assert ran.code == 1 and Path("a.yaml").read_text() == FLAT
+    assert [line for line in ran.out.splitlines() if line[:1] in "+-"][2:] == [
+        "-      deviceClassName: gpu.example.com",
+        "+      exactly:",
+        "+        deviceClassName: gpu.example.com",
+    ]
+    Path("a.yaml").write_text(CLAIM)
+    assert dra("lint", "--diff", "a.yaml", *ONLY) == Ran(0, "", "0 fixes for 0 findings\n")
+
+
+def test_configuration(dra: Dra, monkeypatch: pytest.MonkeyPatch) -> None:
+    Path("sub").mkdir()
+    Path("sub/a.yaml").write_text(FLAT)
+    Path(".kubectl-dra.yaml").write_text("kubernetesVersion: 1.34\nlint:\n  perFileIgnores: {'sub/*': [DRA1]}\n")
+    ran = dra("lint", "sub", *ONLY, "-o", "json")
+    assert ran.code == 0 and json.loads(ran.out)["assumed"]["kubernetesVersion"] == "1.34"
+    assert dra("lint", "sub", *ONLY, "--no-config").code == 1
+    Path("sub/.kubectl-dra.yaml").write_text("lint: {exclude: ['*.yaml']}\n")
+    monkeypatch.chdir("sub")
+    assert dra("lint", ".", *ONLY).code == 2
+    assert dra("lint", ".", *ONLY, "--config", "../.kubectl-dra.yaml").code == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("lints: {}\n", 'unknown key "lints"; did you mean lint?'),
+        ("lint: {failOn: all}\n", "failOn"),
+        ("lint: {select: 3}\n", "list of texts"),
+        ("lint: {ignore: [DRA999]}\n", "no rule"),
+        ("featureGates: {DRADeviceTaints: maybe}\n", "true or false"),
+        ("featureGates: {DRADeviceTaint: true}\n", "did you mean DRADeviceTaints"),
+        ("kubernetesVersion: '1.30'\n", "1.31 to 1.37"),
+        ("a: [\n", "not valid YAML"),
+    ],
+)
+def test_wrong_configuration_is_one_sentence(dra: Dra, text: str, words: str) -> None:
+    Path("a.yaml").write_text(CLAIM)
+    Path(".kubectl-dra.yaml").write_text(text)
+    ran = dra("lint", "a.yaml")
+    assert ran.code == 2 and words in ran.err and len(ran.err.splitlines()) == 1
+
+
+def test_rules_and_one_rule(dra: Dra) -> None:
+    listed = dra("lint", "--rules")
+    assert listed.code == 0 and listed.out.startswith("DRA101  unknown-field")
+    assert dra("lint", "--rule", "unknown-field").out == dra("lint", "--rule", "dra101").out
+    assert "did you mean" in dra("lint", "--rule", "unknown-fields").err
+
+
+def test_kustomize_that_is_not_there(dra: Dra, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "/nowhere")
+    ran = dra("lint", "-k", ".")
+    assert ran.code == 2 and "neither is on the PATH" in ran.err
+
+
+def test_kustomize(dra: Dra, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    program = tmp_path / "kustomize"
+    program.write_text(f"#!/bin/sh\n[ \"$1 $2\" = 'build .' ] || exit 1\n/bin/cat <<'END'\n{FLAT}END\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    ran = dra("lint", "-k", ".", *ONLY)
+    assert ran.code == 1 and "(kustomize)" in ran.out
+    program.write_text("#!/bin/sh\necho 'no such overlay' >&2\nexit 1\n")
+    assert "no such overlay" in dra("lint", "-k", ".").err
+
+
+def test_snapshot(dra: Dra) -> None:
+    Path("a.yaml").write_text(CLAIM)
+    Path("cluster.json").write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": [
+        {"apiVersion": "resource.k8s.io/v1", "kind": "DeviceClass", "metadata": {"name": "gpu.example.com"}, "spec": {}}
+    ]}))  # fmt: skip
+    assert dra("lint", "a.yaml", "--snapshot", "cluster.json", *ONLY).code == 0
+    assert dra("lint", "a.yaml", "--snapshot", "cluster.json", "--live").code == 2

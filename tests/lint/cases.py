@@ -1,0 +1,90 @@
+"""Reads and runs the case files of rules (see ``cases/README.md``)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import yaml
+
+from kubectl_dra.api.versions import NEWEST_MODELLED, default_features, parse_release
+from kubectl_dra.lint.checking import Job
+from kubectl_dra.lint.context import Target
+from kubectl_dra.lint.engine import lint
+from kubectl_dra.lint.finding import Safety
+from kubectl_dra.lint.fixes import fix_text
+from kubectl_dra.lint.inputs import Input
+from kubectl_dra.lint.result import Located
+from kubectl_dra.lint.select import Selection
+from kubectl_dra.manifests.source import decode
+
+FOLDER = Path(__file__).parent / "cases"
+KEYS = {"fail", "pass", "fix", "findings", "release", "gates", "files", "snapshot"}
+FILE = "case.yaml"
+
+
+class Case(NamedTuple):
+    """One case of a rule."""
+
+    code: str
+    name: str
+    content: Mapping[str, Any]
+
+    def __str__(self) -> str:
+        return f"{self.code}-{self.name}"
+
+    @property
+    def text(self) -> str:
+        found = self.content.get("fail", self.content.get("pass"))
+        assert isinstance(found, str), f"{self}: it needs fail or pass"
+        return found
+
+
+@cache
+def cases() -> tuple[Case, ...]:
+    return tuple(_read())
+
+
+def _read() -> Iterator[Case]:
+    for path in sorted(FOLDER.glob("*.yaml")):
+        for name, content in (yaml.load(path.read_text(), Loader=yaml.CSafeLoader) or {}).items():
+            assert set(content) <= KEYS, f"{path.name}: {name}: {set(content) - KEYS}"
+            yield Case(path.stem, name, content)
+
+
+def job(case: Case) -> Job:
+    release = parse_release(str(case.content.get("release", NEWEST_MODELLED)))
+    gates = set(default_features(release))
+    for item in case.content.get("gates", ()):
+        gate, _, value = item.partition("=")
+        gates.add(gate) if value == "true" else gates.discard(gate)
+    snapshot = None
+    if "snapshot" in case.content:
+        from kubectl_dra.cluster.files import read_snapshot
+
+        snapshot = read_snapshot(["-"], stdin=case.content["snapshot"].encode())
+    return Job(Target(release, frozenset(gates), snapshot), Selection())
+
+
+def inputs(case: Case, text: str) -> list[Input]:
+    more = [Input(name, True, other.encode()) for name, other in case.content.get("files", {}).items()]
+    return [Input(FILE, True, text.encode()), *more]
+
+
+def run(case: Case, text: str) -> list[Located]:
+    """The findings of the case's own rule in the text, with that of all files given."""
+    report = lint(inputs(case, text), job(case), 1)
+    assert not report.defects, report.defects
+    return [found for found in report.findings if found.code == case.code]
+
+
+def fixed(case: Case) -> str:
+    """The text after all fixes of the case's own rule."""
+    allowed: tuple[Safety, ...] = ("safe", "unsafe")
+
+    def check(name: str, data: bytes) -> Sequence[Located]:
+        return run(case, data.decode())
+
+    return fix_text(decode(case.text, FILE), run(case, case.text), allowed, check).after

@@ -1,0 +1,74 @@
+"""The drivers' files are consistent in themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from kubectl_dra.api.quantity import Quantity
+from kubectl_dra.api.semver import Semver
+from kubectl_dra.lint.drivers.catalogue import Driver, catalogue
+
+each_driver = pytest.mark.parametrize("driver", catalogue().drivers.values(), ids=lambda driver: driver.name)
+
+
+@each_driver
+def test_kinds_and_classes_name_what_there_is(driver: Driver) -> None:
+    kinds = {kind.name for kind in driver.kinds}
+    for name, wanted in driver.classes.items():
+        assert set(wanted) <= kinds, name
+    for kind in driver.kinds:
+        assert kind.always <= set(driver.attributes), kind.name
+        assert kind.sometimes is None or kind.sometimes <= set(driver.attributes), kind.name
+        assert kind.capacities <= set(driver.capacities), kind.name
+        for name, value in kind.given.items():
+            known = driver.attributes[name]
+            assert value in (known.values or (True, False)), name
+
+
+@each_driver
+def test_attributes_have_types_and_examples_of_them(driver: Driver) -> None:
+    for name, attribute in driver.attributes.items():
+        assert attribute.type in ("", "string", "int", "bool", "version"), name
+        if attribute.type == "version" and attribute.example:
+            Semver.parse(attribute.example)
+    for capacity in driver.capacities.values():
+        if "example" in capacity:
+            Quantity.parse(str(capacity["example"]))
+
+
+@each_driver
+def test_hints_lead_to_what_there_is(driver: Driver) -> None:
+    for wrong, instead in driver.instead.items():
+        kind, _, name = instead.partition(" ")
+        assert wrong not in driver.attributes, wrong
+        assert name in (driver.capacities if kind == "capacity" else driver.attributes), wrong
+    assert not set(driver.removed) & set(driver.attributes)
+
+
+@each_driver
+def test_config_fields_have_known_types(driver: Driver) -> None:
+    def check(fields: Any) -> None:
+        if isinstance(fields, Mapping):
+            for below in fields.values():
+                check(below)
+        else:
+            assert isinstance(fields, list) or fields in ("int", "string", "bool", "quantity", "any"), fields
+
+    for config in driver.configs or ():
+        check(config.fields)
+
+
+def test_mig_profiles_fit_their_own_pattern() -> None:
+    driver = catalogue().drivers["gpu.nvidia.com"]
+    assert driver.mig_pattern is not None
+    assert [one for one in driver.mig_profiles if not driver.mig_pattern.fullmatch(one)] == []
+
+
+def test_files_are_named_by_their_driver() -> None:
+    from importlib.resources import files
+
+    names = {entry.name for entry in files("kubectl_dra.lint.drivers").iterdir() if entry.name.endswith(".yaml")}
+    assert names == {f"{name}.yaml" for name in catalogue().drivers}

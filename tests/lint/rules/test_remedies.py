@@ -1,0 +1,117 @@
+"""Ways out of what the API server rejects: where fields have moved to, and expressions that nearly compile."""
+
+from __future__ import annotations
+
+import pytest
+
+from kubectl_dra.lint.engine import lint
+from kubectl_dra.lint.fixes import fix_text
+from kubectl_dra.manifests.source import decode
+from tests.lint.cases import FILE, Case, inputs, job
+
+HEAD = "apiVersion: resource.k8s.io/%s\nkind: %s\nmetadata:\n  name: x\nspec:\n"
+CLAIM = HEAD % ("v1", "ResourceClaim") + "  devices:\n    requests:\n    - name: gpu\n      exactly:\n"
+SELECTOR = CLAIM + "        deviceClassName: a\n        selectors:\n        - cel:\n            expression: %s\n"
+SLICE = (
+    HEAD % ("v1", "ResourceSlice")
+    + "  driver: d.example.com\n  nodeName: n\n  pool: {name: n, generation: 1, resourceSliceCount: 1}\n  devices:\n"
+    + "  - name: gpu-0\n"
+)
+POD = (
+    "apiVersion: v1\nkind: Pod\nmetadata:\n  name: x\nspec:\n  containers:\n"
+    "  - {name: a, image: a, resources: {claims: [{name: g}]}}\n"
+)
+
+
+def findings(text: str) -> list[str]:
+    case = Case("", "", {"fail": text})
+    return [found.advice for found in lint(inputs(case, text), job(case), 1).findings]
+
+
+def fixed(text: str) -> str:
+    case = Case("", "", {"fail": text})
+    found = lint(inputs(case, text), job(case), 1).findings
+    return fix_text(
+        decode(text, FILE),
+        found,
+        ("safe", "unsafe"),
+        lambda name, data: lint(inputs(case, data.decode()), job(case), 1).findings,
+    ).after
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (
+            HEAD % ("v1", "ResourceClaim") + "  devices:\n    requests:\n    - name: gpu\n      deviceClassName: a\n",
+            CLAIM + "        deviceClassName: a\n",
+        ),
+        (
+            HEAD % ("v1", "ResourceClaim") + "  requests:\n  - name: gpu\n    exactly:\n      deviceClassName: a\n",
+            CLAIM + "        deviceClassName: a\n",
+        ),
+        (CLAIM + "        deviceClass: a\n", CLAIM + "        deviceClassName: a\n"),
+        (
+            POD + "  resourceClaims:\n  - name: g\n    source:\n      resourceClaimName: c\n",
+            POD + "  resourceClaims:\n  - name: g\n    resourceClaimName: c\n",
+        ),
+        (
+            SLICE + "    basic:\n      attributes:\n        model:\n          string: a\n",
+            SLICE + "    attributes:\n      model:\n        string: a\n",
+        ),
+        (
+            SLICE + "    attributes:\n      model: {stringValue: a}\n",
+            SLICE + "    attributes:\n      model: {string: a}\n",
+        ),
+        (
+            CLAIM + "        deviceClassName: a\n        count: '2'\n",
+            CLAIM + "        deviceClassName: a\n        count: 2\n",
+        ),
+        (
+            CLAIM + "        deviceClassName: a\n        allocationMode: exactcount\n",
+            CLAIM + "        deviceClassName: a\n        allocationMode: ExactCount\n",
+        ),
+        (
+            SELECTOR % """'device.driver = "d.example.com"'""",
+            SELECTOR % """'device.driver == "d.example.com"'""",
+        ),
+        (
+            SELECTOR % """'has(device.capacity["d"].m) && device.capacity["d"].m >= quantity("1Gi")'""",
+            SELECTOR % """'has(device.capacity["d"].m) && device.capacity["d"].m.compareTo(quantity("1Gi")) >= 0'""",
+        ),
+        (
+            SELECTOR % """'has(device.capacity["d"].m) && 5 < device.capacity["d"].m'""",
+            SELECTOR % """'has(device.capacity["d"].m) && device.capacity["d"].m.compareTo(quantity("5")) > 0'""",
+        ),
+    ],
+)
+def test_fixes(before: str, after: str) -> None:
+    assert fixed(before) == after
+
+
+@pytest.mark.parametrize(
+    ("text", "advice"),
+    [
+        (
+            CLAIM + "        deviceClassName: a\n      partitionRequest: {count: 1}\n",
+            "A partition is a device of its own",
+        ),
+        (HEAD % ("v1beta2", "ResourceClaim") + "  deviceRequests: []\n", "Write spec.devices.requests"),
+        (HEAD % ("v1", "ResourceClaim") + "  resourceClassName: a\n", "devices.requests[].exactly.deviceClassName"),
+        (HEAD % ("v1", "ResourceClaim") + "  deviceClassName: a\n", "devices.requests[].exactly.deviceClassName"),
+        (
+            HEAD % ("v1", "DeviceClass") + "  config:\n    opaque: {driver: d.example.com, parameters: {}}\n",
+            "config is a list",
+        ),
+        (
+            SLICE + "    attributes:\n      d.example.com:\n        model: {string: a}\n",
+            "d.example.com/model",
+        ),
+        (
+            HEAD % ("v1beta1", "ResourceClaim") + "  devices:\n    requests:\n    - name: a\n      exactly: {}\n",
+            "came with v1beta2",
+        ),
+    ],
+)
+def test_says_where_fields_have_gone(text: str, advice: str) -> None:
+    assert any(advice in one for one in findings(text)), findings(text)

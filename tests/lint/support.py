@@ -1,0 +1,40 @@
+"""Running lint on texts."""
+
+from __future__ import annotations
+
+from kubectl_dra.api.versions import Release, default_features
+from kubectl_dra.lint.checking import Job
+from kubectl_dra.lint.context import Target
+from kubectl_dra.lint.engine import lint
+from kubectl_dra.lint.inputs import Input
+from kubectl_dra.lint.result import Located, Report
+from kubectl_dra.lint.select import Selection
+
+CLAIM = """\
+apiVersion: resource.k8s.io/v1
+kind: ResourceClaim
+metadata:
+  name: gpu
+spec:
+  devices:
+    requests:
+    - name: gpu
+      exactly:
+        deviceClassName: gpu.example.com
+"""
+
+
+def job(select: str = "DRA1,DRA9", minor: int = 36) -> Job:
+    release = Release(1, minor)
+    return Job(Target(release, default_features(release)), Selection(tuple(select.split(","))))
+
+
+def report(text: str | bytes, select: str = "DRA1,DRA9", named: bool = True) -> Report:
+    data = text.encode() if isinstance(text, str) else text
+    return lint([Input("f.yaml", named, data)], job(select), 1)
+
+
+def findings(text: str | bytes, select: str = "DRA1,DRA9") -> tuple[Located, ...]:
+    found = report(text, select)
+    assert not found.defects
+    return found.findings

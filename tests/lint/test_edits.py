@@ -1,0 +1,104 @@
+"""Edits change only what they must, and what they make reads as intended or is refused."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kubectl_dra.lint.edits import Refused, changed, edited, edits_of, verified
+from kubectl_dra.lint.finding import Change, Delete, Rename, Set, Splice, Unwrap, Wrap
+from kubectl_dra.manifests.documents import read_documents
+
+
+def made(text: str, *changes: Change) -> str:
+    documents = read_documents(text.encode(), "f.yaml")
+    edits = edits_of(documents[0], changes)
+    return verified(documents, edits, {0: changed(documents[0].object, changes)})
+
+
+@pytest.mark.parametrize(
+    ("text", "change", "after"),
+    [
+        ("a: 1 # one\nb: 2\n", Set(("a",), 3), "a: 3 # one\nb: 2\n"),
+        ("a: 'x'\n", Set(("a",), "it's"), "a: 'it''s'\n"),
+        ('a: "x"\n', Set(("a",), "y"), 'a: "y"\n'),
+        ("a: x\n", Set(("a",), "yes"), "a: 'yes'\n"),
+        ("a:\nb: 1\n", Set(("a",), True), "a: true\nb: 1\n"),
+        ("a:\n  b: 1 # one\n# end\n", Set(("a", "c"), [{"d": 1, "e": "f"}]), "a:\n  b: 1 # one\n  c:\n  - d: 1\n    e: f\n# end\n"),  # noqa: E501
+        ("a: {b: 1}\n", Set(("a", "c"), "x y"), "a: {b: 1, c: 'x y'}\n"),
+        ('{"a": {"b": 1}}', Set(("a", "c"), {"d": None}), '{"a": {"b": 1, "c": {"d": null}}}'),
+        ("a:\r\n  b: 1\r\n", Set(("a", "c"), 2), "a:\r\n  b: 1\r\n  c: 2\r\n"),
+        ("a:\n  b: 1", Set(("a", "c"), 2), "a:\n  b: 1\n  c: 2"),
+        ("a:\n  b: 1\nc: 2\n", Set(("a",), {"x": [1]}), "a:\n  x:\n  - 1\nc: 2\n"),
+        ("a: 1\n# about b\nb:\n  c: 1\nd: 2\n", Delete(("b",)), "a: 1\n# about b\nd: 2\n"),
+        ("l:\n- a: 1\n  b: 2\n", Delete(("l", 0, "a")), "l:\n- b: 2\n"),
+        ("l:\n- a\n- b # two\n- c\n", Delete(("l", 1)), "l:\n- a\n- c\n"),
+        ("l: [a, b, c]\n", Delete(("l", 2)), "l: [a, b]\n"),
+        ("{a: 1, b: 2}\n", Delete(("a",)), "{b: 2}\n"),
+        ('"a": 1\n', Rename(("a",), "b"), '"b": 1\n'),
+        ("x:\n  a: 1 # one\n", Rename(("x", "a"), "b"), "x:\n  b: 1 # one\n"),
+        ("n: 1\na: |\n  t\n   u\nb: 2\n", Wrap((), "w", ("a", "b")), "n: 1\nw:\n  a: |\n    t\n     u\n  b: 2\n"),
+        ("a: 1\nn: 2\nb: 3 # three\n", Wrap((), "w", ("a", "b")), "w:\n  a: 1\n  b: 3 # three\nn: 2\n"),
+        ("l:\n- a: 1\n\n  # two\n  b: 2\n", Wrap(("l", 0), "w", ("a", "b")), "l:\n- w:\n    a: 1\n\n    # two\n    b: 2\n"),  # noqa: E501
+        ("a:\n    b: 1\n    c: [2]\nd: 3\n", Unwrap(("a",)), "b: 1\nc: [2]\nd: 3\n"),
+        ("e: a = b\n", Splice(("e",), 2, 3, "=="), "e: a == b\n"),
+        ("e: a\n", Splice(("e",), 1, 1, ": b"), "e: 'a: b'\n"),
+        ("e: >-\n  a\n  = b\n", Splice(("e",), 2, 3, "=="), "e: >-\n  a\n  == b\n"),
+    ],
+)  # fmt: skip
+def test_changes(text: str, change: Change, after: str) -> None:
+    assert made(text, change) == after
+
+
+def test_entries_that_move_up_keep_their_comments() -> None:
+    text = "l:\n- name: a\n  source: # old\n    b: 1\n"
+    changes = (Set(("l", 0, "b"), 1), Delete(("l", 0, "source")))
+    with pytest.raises(Refused):
+        made(text, *changes)
+    assert made(text.replace(" # old", ""), *changes) == "l:\n- name: a\n  b: 1\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "change"),
+    [
+        ("a: &x {b: 1}\nc: *x\n", Set(("c", "b"), 2)),
+        ("a: &x 1\nc: *x\n", Set(("c",), 2)),
+        ("x: &x {b: 1}\na:\n  <<: *x\n", Set(("a", "b"), 2)),
+        ("a: {b: 1}\n", Delete(("a", "b"))),
+        ("a: |\n  t\n", Set(("a",), "u")),
+        ("a: 1\n", Set(("b", "c"), 2)),
+        ("a: 1\nb: 2\n", Rename(("a",), "b")),
+        ("a: 1\nw: 2\n", Wrap((), "w", ("a",))),
+    ],
+)
+def test_doubt_is_refused(text: str, change: Change) -> None:
+    with pytest.raises(Refused):
+        made(text, change)
+
+
+NAMES = st.sampled_from(("a", "b", "c", "d-e", "on", "1"))
+VALUES: st.SearchStrategy[Any] = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=8),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(NAMES, inner, max_size=3),
+    max_leaves=8,
+)
+
+
+@given(st.dictionaries(NAMES, VALUES, min_size=1, max_size=4), VALUES, st.sampled_from((None, True, False)), st.data())
+def test_a_set_value_is_read_again_and_the_rest_stays(raw: dict[str, Any], value: Any, flow: Any, data: Any) -> None:
+    import yaml
+
+    text = yaml.safe_dump(raw, default_flow_style=flow, sort_keys=False, allow_unicode=True)
+    documents = read_documents(text, "f.yaml")
+    key = data.draw(NAMES)
+    change = Set((key,), value)
+    try:
+        edits = edits_of(documents[0], [change])
+        after = verified(documents, edits, {0: changed(documents[0].object, [change])})
+    except Refused:
+        return
+    assert read_documents(after, "f.yaml")[0].object == {**documents[0].object, key: value}
+    assert edited(text, edits) == after

@@ -1,0 +1,132 @@
+"""Bad input: a finding or one clear error, the other files still checked, in bounded time."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from kubectl_dra.errors import InputError
+from kubectl_dra.lint import checking, inputs
+from kubectl_dra.lint.engine import lint
+from kubectl_dra.lint.inputs import Input, find_inputs, matches
+from kubectl_dra.lint.result import Report
+from tests.lint.support import CLAIM, findings, job, report
+
+WRONG = CLAIM.replace("count", "cuont") + "        cuont: 1\n"
+HEAD = "apiVersion: resource.k8s.io/v1\nkind: DeviceClass\n"
+BOMB = "apiVersion: v1\na: &a [x,x,x,x,x,x,x,x,x]\n" + "".join(
+    f"{chr(98 + i)}: &{chr(98 + i)} [{','.join(['*' + chr(97 + i)] * 9)}]\n" for i in range(9)
+)
+
+
+def run(*paths: str, processes: int = 1) -> Report:
+    found = lint(find_inputs(paths), job(), processes)
+    assert not found.defects
+    return found
+
+
+@pytest.mark.parametrize(
+    ("data", "words"),
+    [
+        (b"\x00\x01\x02\x03", "not a text file"),
+        (b"\x7fELF\x02\x01" + bytes(range(256)), "not a text file"),
+        (HEAD.encode() + b"metadata: {name: \xff\xfe}\n", "not UTF-8"),
+        (BOMB.encode(), "aliases expand"),
+        (HEAD.encode() + b"a: " + b"[" * 10_000, "nested"),
+        (b'{"apiVersion": "v1", "a": ' + b"[" * 10_000 + b"]" * 10_000 + b"}", "nested"),
+        (b"apiVersion: v1\n\tkind: Pod\n", "tab"),
+        (b"apiVersion: v1\na: &a [*a]\n", "contains itself"),
+        (b"apiVersion: v1\nkind: List\nitems: 3\n", "must be a list"),
+    ],
+)
+def test_unreadable_text_is_one_finding(data: bytes, words: str) -> None:
+    (found,) = findings(data)
+    assert found.code == "DRA901" and words in found.message
+    assert "f.yaml" not in found.message and found.line >= 1
+
+
+def test_syntax_errors_have_their_place() -> None:
+    (found,) = findings(HEAD + "a: [\n")
+    assert (found.line, found.severity) == (4, "error")
+
+
+def test_other_files_are_still_checked(tmp_path: Path) -> None:
+    (tmp_path / "a.yaml").write_bytes(b"apiVersion: \x00")
+    (tmp_path / "b.yaml").write_text(BOMB)
+    (tmp_path / "c.yaml").write_text(WRONG)
+    assert [found.code for found in run(str(tmp_path)).findings] == ["DRA901", "DRA901", "DRA101"]
+
+
+def test_links_pipes_and_hidden_files_of_directories(tmp_path: Path) -> None:
+    (tmp_path / "sub").mkdir()
+    (tmp_path / "sub" / "a.yml").write_text(WRONG)
+    (tmp_path / ".hidden.yaml").write_text(WRONG)
+    (tmp_path / "sub" / "loop").symlink_to(tmp_path)
+    (tmp_path / "sub" / "gone.yaml").symlink_to("nowhere")
+    os.mkfifo(tmp_path / "pipe.yaml")
+    assert [Path(found.name).name for found in find_inputs([str(tmp_path)])] == ["a.yml"]
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root reads everything")
+def test_unreadable_directory(tmp_path: Path) -> None:
+    (tmp_path / "closed").mkdir(mode=0)
+    (tmp_path / "z.yaml").write_text(WRONG)
+    assert [found.code for found in run(str(tmp_path)).findings] == ["DRA906", "DRA101"]
+
+
+def test_a_file_that_is_gone_when_it_is_read() -> None:
+    found = lint([Input("/nowhere/a.yaml", False), Input("b.yaml", True, WRONG.encode())], job(), 1)
+    assert [one.code for one in found.findings] == ["DRA906", "DRA101"]
+
+
+def test_a_path_that_does_not_exist_is_an_error() -> None:
+    with pytest.raises(InputError, match="no such file"):
+        find_inputs(["/nowhere/a.yaml"])
+
+
+def test_large_files_are_not_read(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(inputs, "LARGEST", 1000)
+    monkeypatch.setattr(checking, "LARGEST", 1000)
+    monkeypatch.setattr(checking, "LARGEST_YAML", 400)
+    (tmp_path / "a.yaml").write_text(CLAIM + "#" * 300)
+    (tmp_path / "b.json").write_text(json.dumps({"apiVersion": "v1", "kind": "X", "a": "x" * 500}))
+    (tmp_path / "c.yaml").write_text("#" * 5000)
+    assert [(Path(found.file).name, found.code) for found in run(str(tmp_path)).findings] == [
+        ("a.yaml", "DRA905"),
+        ("c.yaml", "DRA905"),
+    ]
+
+
+def test_templates_are_left_out_with_a_note() -> None:
+    found = report("apiVersion: v1\nkind: Pod\nmetadata:\n  name: {{ .Values.name }}\n")
+    assert found.findings == () and found.manifests == 0
+    assert len(found.notes) == 1 and "template" in found.notes[0]
+
+
+def test_broken_files_of_others_in_directories_are_left_out() -> None:
+    found = report("a: !!python/tuple [\n", named=False)
+    assert found.findings == () and "left out" in found.notes[0]
+
+
+def test_many_files_in_several_processes_give_the_same(tmp_path: Path) -> None:
+    for index in range(40):
+        (tmp_path / f"{index:02}.yaml").write_text(WRONG if index % 3 else CLAIM)
+    one, two = run(str(tmp_path)), run(str(tmp_path), processes=2)
+    assert one == two and len(one.findings) == 26
+
+
+@pytest.mark.parametrize(
+    ("name", "pattern", "expected"),
+    [
+        ("vendor/a/b.yaml", "vendor/**", True),
+        ("x/vendor/a.yaml", "vendor/", True),
+        ("a.gen.yaml", "*.gen.yaml", True),
+        ("x/a.gen.yaml", "*.gen.yaml", True),
+        ("vendored/a.yaml", "vendor/**", False),
+    ],
+)
+def test_patterns(name: str, pattern: str, expected: bool) -> None:
+    assert matches(name, pattern) is expected

@@ -1,0 +1,185 @@
+"""One set of findings in every format."""
+
+from __future__ import annotations
+
+import json
+import re
+from io import StringIO
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import jsonschema
+import pytest
+
+from kubectl_dra.lint.result import Located, Report
+from kubectl_dra.report.lint_github import write_github
+from kubectl_dra.report.lint_json import to_json
+from kubectl_dra.report.lint_junit import write_junit
+from kubectl_dra.report.lint_sarif import location_of, to_sarif
+from kubectl_dra.report.lint_text import write_text
+from tests.lint.support import CLAIM, report
+
+ROOT = Path(__file__).parent.parent.parent
+SCHEMA = json.loads((ROOT / "schemas" / "lint.json").read_text())
+FLAT = CLAIM.replace("      exactly:\n        device", "      device").replace(
+    "name: gpu\nspec", "name: größe-😀-a%b,c\nspec"
+)
+
+
+@pytest.fixture
+def flat() -> Report:
+    found = report(FLAT)
+    assert [finding.code for finding in found.findings] == ["DRA101"]
+    return found
+
+
+@pytest.fixture
+def clean() -> Report:
+    found = report(CLAIM)
+    assert found.findings == ()
+    return found
+
+
+def text_of(found: Report) -> str:
+    stream = StringIO()
+    write_text(found, "never", stream)
+    return stream.getvalue()
+
+
+def test_text_shows_the_line_with_a_caret(flat: Report) -> None:
+    lines = text_of(flat).splitlines()
+    assert lines[0] == "f.yaml"
+    line = next(index for index, text in enumerate(lines) if "9 |" in text)
+    assert lines[line] == "    9 |       deviceClassName: gpu.example.com"
+    assert lines[line + 1] == "      |       ^^^^^^^^^^^^^^^"
+    assert lines[-1].startswith("1 error in 1 of 1 file, for Kubernetes 1.36.")
+    assert "fix: " in text_of(flat) and "(--fix)" in text_of(flat)
+
+
+def test_text_carets_are_under_wide_characters_and_tabs() -> None:
+    shown = text_of(
+        report('{"apiVersion": "resource.k8s.io/v1",\t"kind": "DeviceClass", "metadata": {"name": "x"}, "é😀": 1}\n')
+    )
+    lines = shown.splitlines()
+    at = next(index for index, text in enumerate(lines) if "1 |" in text)
+    before = lines[at][: lines[at].index('"é')]
+    assert lines[at + 1].index("^") == len(before)
+    assert lines[at + 1].count("^") == len('"é😀"') + 1
+    assert "\t" in lines[at + 1]
+
+
+def test_text_cuts_long_lines_around_the_place() -> None:
+    long = json.dumps(
+        {"apiVersion": "resource.k8s.io/v1", "kind": "DeviceClass", "metadata": {"name": "a" * 60}, "spce": {}}
+    )
+    found = report(long)
+    lines = text_of(found).splitlines()
+    at = next(index for index, text in enumerate(lines) if "1 |" in text)
+    assert len(lines[at]) <= 112
+    start = lines[at + 1].index("^")
+    assert lines[at][start:].startswith('"spce"')
+
+
+def test_text_when_clean(clean: Report) -> None:
+    assert text_of(clean) == "no findings in 1 object of 1 file, for Kubernetes 1.36.\n"
+
+
+def test_json_is_of_its_schema(flat: Report, clean: Report) -> None:
+    jsonschema.Draft202012Validator.check_schema(SCHEMA)
+    for found in (flat, clean, report("a: [\n"), report("# kubectl-dra: ignore\n" + CLAIM)):
+        jsonschema.validate(to_json(found), SCHEMA)
+    (finding,) = to_json(flat)["findings"]
+    assert (finding["start"]["line"], finding["start"]["column"], finding["end"]["column"]) == (9, 7, 22)
+    assert FLAT[finding["start"]["offset"] : finding["end"]["offset"]] == "deviceClassName"
+    assert finding["fix"]["safety"] == "safe"
+
+
+def test_sarif_has_what_github_wants(flat: Report, clean: Report) -> None:
+    log = to_sarif(flat)
+    (run,) = log["runs"]
+    (result,) = run["results"]
+    assert run["tool"]["driver"]["rules"][result["ruleIndex"]]["id"] == result["ruleId"] == "DRA101"
+    for rule in run["tool"]["driver"]["rules"]:
+        assert rule["fullDescription"]["text"] in " ".join(rule["help"]["markdown"].split())
+    place = result["locations"][0]["physicalLocation"]
+    assert place["artifactLocation"] == {"uri": "f.yaml", "uriBaseId": "%SRCROOT%"}
+    assert place["region"]["startLine"] == 9 and place["region"]["endColumn"] == 22
+    assert run["columnKind"] == "unicodeCodePoints"
+    assert to_sarif(clean)["runs"][0]["results"] == []
+
+
+def test_sarif_fingerprints_stay_when_lines_move() -> None:
+    def prints(text: str) -> list[str]:
+        results = to_sarif(report(text))["runs"][0]["results"]
+        return [result["partialFingerprints"]["primaryLocationLineHash"] for result in results]
+
+    assert prints(FLAT) == prints("# moved\n\n" + FLAT)
+    twice = prints(FLAT + "---\n" + FLAT)
+    assert len(set(twice)) == 2
+    assert {one.partition(":")[0] for one in twice} == {prints(FLAT)[0].partition(":")[0]}
+
+
+@pytest.mark.parametrize(
+    ("file", "uri"),
+    [
+        ("a b/ü.yaml", {"uri": "a%20b/%C3%BC.yaml", "uriBaseId": "%SRCROOT%"}),
+        ("./a.yaml", {"uri": "a.yaml", "uriBaseId": "%SRCROOT%"}),
+        ("/elsewhere/a.yaml", {"uri": "file:///elsewhere/a.yaml"}),
+    ],
+)
+def test_sarif_uris(file: str, uri: dict[str, str]) -> None:
+    assert location_of(file) == uri
+
+
+def test_sarif_uri_below_the_working_directory_is_relative(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert location_of(str(tmp_path / "x" / "a.yaml"))["uri"] == "x/a.yaml"
+
+
+def odd(**changes: Any) -> Report:
+    found = Located("DRA101", "error", "a,b:%.yaml", 1, 2, 1, 3, 1, 2, "Pod a", "spec", "50%\nof: <it> \x00")
+    base = report(CLAIM)
+    return base._replace(
+        findings=(found._replace(**changes),), objects=(("a,b:%.yaml", "Pod a"), ("a,b:%.yaml", "Pod b"))
+    )
+
+
+def test_github_escapes() -> None:
+    stream = StringIO()
+    write_github(odd(), stream)
+    first = stream.getvalue().splitlines()[0]
+    assert first == (
+        "::error file=a%2Cb%3A%25.yaml,line=1,endLine=1,col=2,endColumn=3,title=DRA101 unknown-field"
+        "::Pod a: 50%25%0Aof: <it> \x00"
+    )
+
+
+def test_github_has_worst_first_and_no_columns_over_lines() -> None:
+    mild = odd(severity="info").findings[0]
+    both = odd(end_line=2)._replace(findings=(mild, odd(end_line=2).findings[0]))
+    stream = StringIO()
+    write_github(both, stream)
+    commands = re.findall(r"^::(\w+) (.*?)::", stream.getvalue(), re.MULTILINE)
+    assert [name for name, _ in commands] == ["error", "notice"]
+    assert "col=" not in commands[0][1]
+
+
+def test_junit_has_a_case_per_object() -> None:
+    stream = StringIO()
+    write_junit(odd(), stream)
+    root = ElementTree.fromstring(stream.getvalue())
+    assert (root.get("tests"), root.get("failures")) == ("2", "1")
+    failed, passed = root.findall("./testsuite/testcase")
+    assert failed.get("name") == "Pod a" and passed.get("name") == "Pod b"
+    failure = failed.find("failure")
+    assert failure is not None and failure.text is not None and "<it>" in failure.text
+    assert list(passed) == []
+
+
+def test_junit_notes_do_not_fail() -> None:
+    stream = StringIO()
+    write_junit(odd(severity="info"), stream)
+    root = ElementTree.fromstring(stream.getvalue())
+    assert root.get("failures") == "0"
+    assert root.find("./testsuite/testcase/system-out") is not None
