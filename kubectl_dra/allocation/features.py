@@ -74,7 +74,7 @@ class Quirks:
         An unknown patch release is taken to be an early one.
         """
         if minor >= 37:
-            return cls(claim_config_repeated=False, counter_slices_everywhere=False)
+            return replace(cls.none(), all_fails_on_any_pool=True)
         if minor == 36 and patch is not None:
             return cls(counters_leak=patch < 3, counters_keyed_by_pool_name=patch < 4)
         return cls()

@@ -31,6 +31,7 @@ from kubectl_dra.names import nearest
 EXTENDED = "extended resources"
 NOT_ASKED = "not looked at (--node)"
 NO_CONSUMER = "no pod uses this claim: devices are allocated only when a pod that names it is scheduled"
+FIRST_SORTED_RELEASE = 36
 LAST_PATCH_WITHOUT_RULES = 2
 """Schedulers of 1.36.0 to 1.36.2 do not see DeviceTaintRules (kubernetes/kubernetes#139651)."""
 
@@ -131,6 +132,11 @@ def prepare(question: Question, snapshot: Snapshot, settings: Settings, notes: l
     ineligible = _ineligible(question, nodes, usage, extended)
     if settings.node:
         ineligible.update({name: NOT_ASKED for name in snapshot.nodes if name != settings.node})
+    if settings.release.minor < FIRST_SORTED_RELEASE:
+        notes.append(
+            f"schedulers of {settings.release} try pools in random order: which of several suitable devices a pod gets "
+            "is not determined, and some rules of 1.36 differ (docs/versions.md)"
+        )
     notes.extend(_notes(question, snapshot, cycle, usage))
     if extended is not None:
         notes.extend(extended_notes(extended))

@@ -81,7 +81,7 @@ def test_doubt_is_refused(text: str, change: Change) -> None:
 
 NAMES = st.sampled_from(("a", "b", "c", "d-e", "on", "1"))
 VALUES: st.SearchStrategy[Any] = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.text(max_size=8),
+    st.none() | st.booleans() | st.integers(-(2**63), 2**64 - 1) | st.text(max_size=8),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(NAMES, inner, max_size=3),
     max_leaves=8,
 )

@@ -214,7 +214,7 @@ _WORDS = st.text(st.sampled_from("ab é😀:#-'\"\n"), max_size=8)
 _OBJECTS = st.dictionaries(
     st.text(st.sampled_from("abcé-"), min_size=1, max_size=4),
     st.recursive(
-        st.none() | st.booleans() | st.integers() | _WORDS,
+        st.none() | st.booleans() | st.integers(-(2**63), 2**64 - 1) | _WORDS,
         lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text("xqz", min_size=1), inner, max_size=3),
         max_leaves=10,
     ),
