@@ -15,24 +15,26 @@ import os
 import re
 import secrets
 import select
-import shutil
 import signal
 import socket
 import ssl
 import subprocess
 import sys
-import tempfile
 import time
 import urllib.request
+from collections.abc import Callable
 from pathlib import Path
 from types import FrameType
 
 from tests.controlplane.client import Json
+from tests.controlplane.guard import guard
+from tests.controlplane.scratch import scratch_directory
 
 START_SECONDS = 120
 PROFILES = {"full": ("v1beta1", "v1beta2", "v1alpha3"), "defaults": ()}
-FULL_GATES = "DRADeviceTaintRules=true,DRAResourcePoolStatus=true"
-FULL_GATES_SINCE = (1, 36)
+# Gates and controllers by the first version that has them: earlier programs refuse to start with an unknown name.
+FULL_GATES = {"DRADeviceTaints": (1, 33), "DRADeviceTaintRules": (1, 35), "DRAResourcePoolStatus": (1, 36)}
+CONTROLLERS_SINCE = {"resourcepoolstatusrequest-controller": (1, 36)}
 CONTROLLERS = (
     "cronjob-controller,daemonset-controller,deployment-controller,device-taint-eviction-controller,"
     "garbage-collector-controller,job-controller,namespace-controller,replicaset-controller,"
@@ -49,19 +51,24 @@ GROUPS = {
 class Assets:
     """Components started one after the other in one directory."""
 
-    def __init__(self, assets: Path, profile: str, directory: Path) -> None:
+    def __init__(self, assets: Path, profile: str, directory: Path, lock: int, watch: Callable[[int], None]) -> None:
+        """Components write to `directory`, inherit the descriptor `lock`, and are reported to `watch`."""
         self._assets = assets
         self._directory = directory
+        self._lock = lock
+        self._watch = watch
         self._running: dict[str, subprocess.Popen[bytes]] = {}
         self._tokens = {user: secrets.token_hex(16) for user in GROUPS}
         self._served: list[str] = []
         self._gates: list[str] = []
+        version = self._version()
+        controllers = [name for name, since in CONTROLLERS_SINCE.items() if version >= since]
+        self._controllers = ",".join([CONTROLLERS, *controllers])
         if profile == "full":
             versions = ",".join(f"resource.k8s.io/{version}=true" for version in PROFILES[profile])
             self._served = [f"--runtime-config={versions}"]
-            # Older programs refuse to start with a gate they do not know.
-            if self._version() >= FULL_GATES_SINCE:
-                self._gates = [f"--feature-gates={FULL_GATES}"]
+            if gates := [f"{name}=true" for name, since in FULL_GATES.items() if version >= since]:
+                self._gates = [f"--feature-gates={','.join(gates)}"]
 
     def start(self) -> Path:
         """Return the path of the kubeconfig when all components are ready."""
@@ -97,7 +104,7 @@ class Assets:
 
         for name, port, more in (
             ("kube-scheduler", scheduler, []),
-            ("kube-controller-manager", manager, [f"--controllers={CONTROLLERS}"]),
+            ("kube-controller-manager", manager, [f"--controllers={self._controllers}"]),
         ):
             if (self._assets / name).exists():
                 config = self._kubeconfig(name, address, authority, [f"system:{name}"])
@@ -139,7 +146,9 @@ class Assets:
                 stdout=log,
                 stderr=log,
                 cwd=self._directory,
+                pass_fds=[self._lock],
             )
+        self._watch(self._running[name].pid)
 
     def _wait_ready(self, url: str) -> None:
         # These answer only on loopback, to us, and nothing secret is sent.
@@ -194,24 +203,24 @@ def main() -> None:
     parser.add_argument("assets", type=Path)
     parser.add_argument("--profile", choices=sorted(PROFILES), default="full")
     chosen = parser.parse_args()
-    signal.signal(signal.SIGTERM, _stop_on_signal)
-    directory = Path(tempfile.mkdtemp(prefix="kubectl-dra-controlplane-"))
-    components = Assets(chosen.assets, chosen.profile, directory)
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, _stop_on_signal)
     failure = None
-    try:
-        print(components.start(), flush=True)
-        while (failure := components.ended()) is None:
-            readable, _, _ = select.select([sys.stdin], [], [], 0.2)
-            if readable and not os.read(sys.stdin.fileno(), 1):
-                break
-    except KeyboardInterrupt:
-        pass
-    except RuntimeError as error:
-        failure = str(error)
-    finally:
-        (directory / "kubeconfig").unlink(missing_ok=True)
-        components.stop()
-        shutil.rmtree(directory, ignore_errors=True)
+    with scratch_directory() as (directory, lock), guard(directory) as watch:
+        components = Assets(chosen.assets, chosen.profile, directory, lock, watch)
+        try:
+            print(components.start(), flush=True)
+            while (failure := components.ended()) is None:
+                readable, _, _ = select.select([sys.stdin], [], [], 0.2)
+                if readable and not os.read(sys.stdin.fileno(), 1):
+                    break
+        except KeyboardInterrupt:
+            pass
+        except RuntimeError as error:
+            failure = str(error)
+        finally:
+            (directory / "kubeconfig").unlink(missing_ok=True)
+            components.stop()
     if failure:
         sys.exit(failure)
 

@@ -51,7 +51,26 @@ class Api:
 
     def request(self, method: str, path: str, body: Json | None = None, content_type: str = "application/json") -> Json:
         """Send one request and return the object answered. Raises ApiError for codes from 400."""
-        headers = {"Authorization": f"Bearer {self._token}", "Accept": "application/json"}
+        status, text = self._send(method, path, body, content_type)
+        try:
+            decoded: Json = json.loads(text)
+        except ValueError:
+            decoded = {"message": text}
+        if status >= 400:
+            raise ApiError(status, decoded)
+        return decoded
+
+    def text(self, path: str) -> str:
+        """Read what is not JSON, such as `/metrics`. Raises ApiError for codes from 400."""
+        status, text = self._send("GET", path)
+        if status >= 400:
+            raise ApiError(status, {"message": text})
+        return text
+
+    def _send(
+        self, method: str, path: str, body: Json | None = None, content_type: str = "application/json"
+    ) -> tuple[int, str]:
+        headers = {"Authorization": f"Bearer {self._token}", "Accept": "application/json, */*"}
         if body is not None:
             headers["Content-Type"] = content_type
         payload = None if body is None else json.dumps(body)
@@ -63,14 +82,7 @@ class Api:
             self._connection.close()
             self._connection.request(method, path, payload, headers)
             answer = self._connection.getresponse()
-        text = answer.read()
-        try:
-            decoded: Json = json.loads(text)
-        except ValueError:
-            decoded = {"message": text.decode(errors="replace")}
-        if answer.status >= 400:
-            raise ApiError(answer.status, decoded)
-        return decoded
+        return answer.status, answer.read().decode(errors="replace")
 
     def versions(self, group: str) -> list[str]:
         """The versions of an API group that are served, preferred first."""

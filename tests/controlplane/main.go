@@ -5,7 +5,8 @@
 // gates and metrics in global variables.
 //
 // When all of them are ready the path of a kubeconfig (contexts "admin" and "restricted") is printed on one line of
-// standard output. The control plane ends, with everything it wrote, when standard input closes or on SIGINT or SIGTERM.
+// standard output. The control plane ends, with everything it wrote, when standard input closes or on SIGINT, SIGTERM
+// or SIGHUP. After a SIGKILL its components end by themselves, and what they wrote is removed by the next start.
 package main
 
 import (
@@ -46,7 +47,7 @@ func supervise() error {
 
 	end := make(chan struct{}, 2)
 	signals := make(chan os.Signal, 1)
-	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM)
+	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
 	go func() { <-signals; end <- struct{}{} }()
 	go func() { _, _ = io.Copy(io.Discard, os.Stdin); end <- struct{}{} }()
 

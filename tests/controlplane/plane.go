@@ -6,12 +6,15 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
+
+	controllermanager "k8s.io/kubernetes/cmd/kube-controller-manager/app"
 )
 
-// controllers are the loops of kube-controller-manager that DRA tests need. Left out on purpose: the node
-// lifecycle (nodes have no kubelet and must stay Ready), pod garbage collection and everything about volumes,
-// network, certificates and service accounts.
+// controllers are the loops of kube-controller-manager that DRA tests need, where the version has them. Left out on
+// purpose: the node lifecycle (nodes have no kubelet and must stay Ready), pod garbage collection and everything about
+// volumes, network, certificates and service accounts.
 var controllers = []string{
 	"cronjob-controller",
 	"daemonset-controller",
@@ -42,11 +45,11 @@ func run(chosen settings, end <-chan struct{}) error {
 }
 
 func runOnce(chosen settings, end <-chan struct{}) (err error) {
-	directory, err := os.MkdirTemp("", "kubectl-dra-controlplane-")
+	files, err := newScratch()
 	if err != nil {
 		return err
 	}
-	plane := &plane{directory: directory, settings: chosen, exits: make(chan *process, len(components))}
+	plane := &plane{files: files, settings: chosen, exits: make(chan *process, len(components))}
 	defer func() {
 		if cleaning := plane.stop(); err == nil {
 			err = cleaning
@@ -79,7 +82,7 @@ func runOnce(chosen settings, end <-chan struct{}) (err error) {
 
 // plane is a control plane whose files are all in one directory.
 type plane struct {
-	directory  string
+	files      *scratch
 	settings   settings
 	kubeconfig string
 	processes  []*process
@@ -97,7 +100,7 @@ func (p *plane) start(ctx context.Context) error {
 	peerURL := "http://" + ports[1]
 	server := "https://" + ports[2]
 
-	if p.identities, err = newCredentials(p.directory); err != nil {
+	if p.identities, err = newCredentials(p.files.directory); err != nil {
 		return err
 	}
 	if p.kubeconfig, err = p.identities.writeKubeconfig("kubeconfig", server, "admin", "restricted"); err != nil {
@@ -112,7 +115,7 @@ func (p *plane) start(ctx context.Context) error {
 		return err
 	}
 
-	etcd, err := p.launch("etcd", etcdArguments(p.directory, etcdURL, peerURL))
+	etcd, err := p.launch("etcd", etcdArguments(p.files.directory, etcdURL, peerURL))
 	if err != nil {
 		return err
 	}
@@ -133,7 +136,7 @@ func (p *plane) start(ctx context.Context) error {
 		return err
 	}
 	manager, err := p.launch("kube-controller-manager",
-		append(p.loopArguments(controllersConfig, ports[4]), "--controllers="+strings.Join(controllers, ",")))
+		append(p.loopArguments(controllersConfig, ports[4]), "--controllers="+strings.Join(knownControllers(), ",")))
 	if err != nil {
 		return err
 	}
@@ -143,8 +146,13 @@ func (p *plane) start(ctx context.Context) error {
 	return manager.waitReady(ctx, "https://"+ports[4]+"/healthz", p.identities.authority, p.exits)
 }
 
+func knownControllers() []string {
+	known := controllermanager.KnownControllers()
+	return slices.DeleteFunc(slices.Clone(controllers), func(name string) bool { return !slices.Contains(known, name) })
+}
+
 func (p *plane) launch(name string, arguments []string) (*process, error) {
-	started, err := startProcess(p.directory, name, arguments, p.exits)
+	started, err := startProcess(p.files, name, arguments, p.exits)
 	if err != nil {
 		return nil, err
 	}
@@ -161,7 +169,7 @@ func (p *plane) stop() error {
 	for i := len(p.processes) - 1; i >= 0; i-- {
 		p.processes[i].stop()
 	}
-	return os.RemoveAll(p.directory)
+	return p.files.remove()
 }
 
 func etcdArguments(directory, clientURL, peerURL string) []string {

@@ -17,10 +17,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from kubectl_dra.api.versions import Release, parse_release
 from tests.controlplane.client import Api
 from tests.controlplane.program import Program
 
-START_SECONDS = 180
 STOP_SECONDS = 30
 
 
@@ -93,10 +93,15 @@ def _start(
         )
     os.close(reader)
     assert process.stdout is not None
-    kubeconfig = process.stdout.readline().strip()
+    kubeconfig = ""
+    try:
+        kubeconfig = process.stdout.readline().strip()
+    finally:
+        # Without an answer (or interrupted while waiting) there are no users.
+        if not kubeconfig:
+            os.close(writer)
+            process.wait(STOP_SECONDS)
     if not kubeconfig:
-        os.close(writer)
-        process.wait(STOP_SECONDS)
         raise RuntimeError(f"the control plane did not start:\n{errors.read_text()}")
     return process, (writer, ControlPlane(Path(kubeconfig), program.schedules, process.pid))
 
@@ -127,6 +132,11 @@ def _join(state: Path) -> tuple[int, ControlPlane] | None:
         os.close(writer)
         return None
     return writer, plane
+
+
+def release_of(plane: ControlPlane) -> Release:
+    """The release of Kubernetes that a control plane says it is."""
+    return parse_release(plane.api().request("GET", "/version")["gitVersion"])
 
 
 @contextmanager

