@@ -14,6 +14,9 @@ from kubectl_dra.explain.question import Question
 from kubectl_dra.names import nearest
 
 
+VALUE_WIDTH = 40
+
+
 def trace(question: Question, snapshot: Snapshot, settings: Settings, wanted: str) -> tuple[Trace, ...]:
     """Traces of every class and request selector of the question's claims on one device.
 
@@ -63,6 +66,7 @@ def _trace(program: Program | CompileError, owner: str, expression: str, name: s
             depth=step.depth,
         )
         for step in program.trace(device)
+        if step.text != "device"
     )
     return Trace(name, owner, text, result, steps)
 
@@ -73,7 +77,7 @@ def _outcome(step: TraceEntry) -> str:
     if step.error is not None:
         return f"error: {step.error}"
     more = f" (last of {step.evaluations})" if step.evaluations > 1 else ""
-    return show(step.value) + more
+    return show(step.value, VALUE_WIDTH) + more
 
 
 def show(value: object, limit: int = 60) -> str:
