@@ -24,7 +24,7 @@ demo: $(VENV)/.installed ## Explain a pending pod of examples/explain
 		  echo; echo "(exit code $$code: the pod cannot be scheduled)"; test $$code -eq 1; }
 
 test: $(VENV)/.installed-dev ## Run all tests; builds the control plane for them first, once, where Go is there
-	@$(BIN)/python -m tests.controlplane.program || true
+	@$(BIN)/python -m tests.controlplane.program >/dev/null || true
 	$(BIN)/python -m pytest -n auto --dist loadgroup $(PYTEST_ARGS)
 
 lint: $(VENV)/.installed-dev ## ruff: lint and format

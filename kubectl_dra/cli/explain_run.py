@@ -17,6 +17,7 @@ from kubectl_dra.cluster.snapshot import ABSENT, Snapshot
 from kubectl_dra.errors import InputError, UndeterminedError, UsageError
 from kubectl_dra.explain.case import Settings
 from kubectl_dra.explain.diagnose import diagnose
+from kubectl_dra.explain.gates import proved
 from kubectl_dra.explain.model import Diagnosis, Verdict
 from kubectl_dra.explain.overview import pending
 from kubectl_dra.explain.question import Question, about_claim, about_pod
@@ -231,6 +232,9 @@ def settings_of(asked: Asked, snapshot: Snapshot) -> Settings:
     if not OLDEST <= release.minor <= NEWEST:
         raise UsageError(f"--kubernetes-version {asked.release}: explain models 1.{OLDEST} to 1.{NEWEST}")
     gates = set(default_features(release))
+    shown = proved(snapshot.slices, gates)
+    gates |= shown
+    named: set[str] = set()
     for item in (part for text in asked.gates for part in text.split(",") if part):
         gate, _, value = item.partition("=")
         if value not in ("true", "false"):
@@ -239,6 +243,7 @@ def settings_of(asked: Asked, snapshot: Snapshot) -> Settings:
             near = nearest(gate, known_gates())
             hint = f"; did you mean {near[0]}?" if near else ""
             raise UsageError(f'--feature-gates: unknown gate "{gate}"{hint}')
+        named.add(gate)
         gates.add(gate) if value == "true" else gates.discard(gate)
     return Settings(
         release=release,
@@ -249,6 +254,7 @@ def settings_of(asked: Asked, snapshot: Snapshot) -> Settings:
         request=asked.request,
         with_devices=asked.with_devices,
         invocation=invocation(asked),
+        proved_gates=shown - named,
     )
 
 

@@ -40,7 +40,8 @@ LAST_PATCH_WITHOUT_RULES = 2
 class Settings:
     """How to answer. ``patch`` is the patch release where known; ``release_source`` says where from.
 
-    ``invocation`` is the command line up to its flags, to be repeated in what to do next.
+    ``proved_gates`` are those of ``gates`` that stored objects show to be on. ``invocation`` is the command line up
+    to its flags, to be repeated in what to do next.
     """
 
     release: Release
@@ -51,6 +52,7 @@ class Settings:
     request: str = ""
     with_devices: bool = False
     invocation: str = ""
+    proved_gates: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,6 +134,9 @@ def prepare(question: Question, snapshot: Snapshot, settings: Settings, notes: l
     ineligible = _ineligible(question, nodes, usage, extended)
     if settings.node:
         ineligible.update({name: NOT_ASKED for name in snapshot.nodes if name != settings.node})
+    if settings.proved_gates:
+        gates = ", ".join(sorted(settings.proved_gates))
+        notes.append(f"{gates}: off by default in {settings.release}, but stored ResourceSlices show that it is on")
     if settings.release.minor < FIRST_SORTED_RELEASE:
         notes.append(
             f"schedulers of {settings.release} try pools in random order: which of several suitable devices a pod gets "

@@ -13,7 +13,6 @@ from kubectl_dra.explain.model import Trace, TraceStep
 from kubectl_dra.explain.question import Question
 from kubectl_dra.names import nearest
 
-
 VALUE_WIDTH = 40
 
 

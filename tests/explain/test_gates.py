@@ -1,0 +1,52 @@
+"""Gates that stored slices prove, and what follows for the answer."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from kubectl_dra.explain.gates import BINDING, CAPACITY, PARTITIONS, TAINTS, proved
+from tests.allocation.builders import device, slice_of
+
+ROOT = Path(__file__).parent.parent.parent
+
+
+@pytest.mark.parametrize(
+    ("entry", "gate"),
+    [
+        (slice_of(device("d", taint="k:NoSchedule")), TAINTS),
+        (slice_of(device("d", consumes={"s.c": 1})), PARTITIONS),
+        (slice_of(counters={"s.c": 1}), PARTITIONS),
+        (slice_of(device("d", multi=True)), CAPACITY),
+        (slice_of(device("d", bindingConditions=["x"], bindingFailureConditions=["y"])), BINDING),
+    ],
+)
+def test_a_field_proves_its_gate(entry: object, gate: str) -> None:
+    assert proved([entry], frozenset()) == {gate}  # type: ignore[list-item]
+    assert proved([entry], {TAINTS, PARTITIONS, CAPACITY, BINDING}) == frozenset()  # type: ignore[list-item]
+
+
+def test_a_plain_slice_proves_nothing() -> None:
+    assert proved([slice_of(device("d", a="A", m=1))], frozenset()) == frozenset()
+
+
+@pytest.mark.parametrize(("flags", "code"), [((), 1), (("--feature-gates", "DRADeviceTaints=false"), 0)])
+def test_a_stored_taint_counts_on_an_older_release(flags: tuple[str, ...], code: int) -> None:
+    example = ROOT / "examples" / "explain" / "all-tainted"
+    words = ["explain", "pod/eval-0", "-n", "ml", "--snapshot", "cluster.yaml", "-o", "json"]
+    ran = subprocess.run(
+        [sys.executable, "-m", "kubectl_dra", *words, "--kubernetes-version", "1.35", *flags],
+        capture_output=True,
+        text=True,
+        cwd=example,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        check=False,
+    )
+    assert ran.returncode == code, ran.stderr
+    shown = any("DRADeviceTaints" in note and "show that it is on" in note for note in json.loads(ran.stdout)["notes"])
+    assert shown is not bool(flags)
