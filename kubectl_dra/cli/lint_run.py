@@ -23,10 +23,10 @@ from kubectl_dra.lint.config import Config, find, load
 from kubectl_dra.lint.context import Target
 from kubectl_dra.lint.engine import lint
 from kubectl_dra.lint.finding import SEVERITIES, Safety
-from kubectl_dra.lint.inputs import Input, find_inputs
 from kubectl_dra.lint.registry import BY_CODE, RULES
 from kubectl_dra.lint.result import Located, Report
 from kubectl_dra.lint.select import Selection, codes
+from kubectl_dra.manifests.inputs import Input, find_inputs
 from kubectl_dra.names import nearest
 
 if TYPE_CHECKING:
@@ -221,7 +221,7 @@ def _print(report: Report, output: str, color: str) -> None:
 
 def _fix(asked: Asked, report: Report, inputs: Sequence[Input], job: Job) -> list[Fixed]:
     from kubectl_dra.lint.fixes import fix_text
-    from kubectl_dra.lint.inputs import read
+    from kubectl_dra.manifests.inputs import read
     from kubectl_dra.manifests.source import decode
 
     allowed: tuple[Safety, ...] = ("safe", "unsafe") if asked.unsafe_fixes else ("safe",)
@@ -245,11 +245,11 @@ def _fix(asked: Asked, report: Report, inputs: Sequence[Input], job: Job) -> lis
 
 
 def _show(fixed: Sequence[Fixed], report: Report) -> int:
-    from kubectl_dra.lint.fixes import diff
+    from kubectl_dra.manifests.files import unified_diff
 
     differs = False
     for one in fixed:
-        text = diff(one)
+        text = unified_diff(one.text)
         differs = differs or bool(text)
         sys.stdout.write(text)
     sys.stdout.flush()
@@ -260,13 +260,13 @@ def _show(fixed: Sequence[Fixed], report: Report) -> int:
 
 
 def _write(fixed: Sequence[Fixed]) -> None:
-    from kubectl_dra.lint.fixes import write
+    from kubectl_dra.manifests.files import replace_file
 
     for one in fixed:
-        if one.after != one.before:
-            write(one)
+        if one.text.after != one.text.before:
+            replace_file(one.text)
     made = sum(len(one.made) for one in fixed)
-    files = sum(one.after != one.before for one in fixed)
+    files = sum(one.text.after != one.text.before for one in fixed)
     sys.stderr.write(f"{_many(made, 'fix', 'fixes')} made in {_many(files, 'file', 'files')}\n")
     _refusals(fixed)
 

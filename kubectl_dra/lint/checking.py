@@ -9,8 +9,7 @@ from typing import Any, Final, NamedTuple
 from kubectl_dra.api.versions import GROUP, LIFECYCLES
 from kubectl_dra.errors import InputError
 from kubectl_dra.lint.context import Context, Item, Place, Target, World
-from kubectl_dra.lint.finding import Finding, Path
-from kubectl_dra.lint.inputs import LARGEST, Input, read
+from kubectl_dra.lint.finding import Finding
 from kubectl_dra.lint.positions import enclosing_lines, position_of, written_path
 from kubectl_dra.lint.registry import BY_CODE, RULES
 from kubectl_dra.lint.result import Located
@@ -18,7 +17,9 @@ from kubectl_dra.lint.rule import ANY_KIND, Rule
 from kubectl_dra.lint.rules import files
 from kubectl_dra.lint.select import Selection
 from kubectl_dra.lint.suppress import Suppression, suppressions
+from kubectl_dra.manifests.changes import Path
 from kubectl_dra.manifests.documents import Document, NotAnObject, TemplateError, parse
+from kubectl_dra.manifests.inputs import LARGEST, Input, read
 from kubectl_dra.manifests.objects import is_object, objects
 from kubectl_dra.manifests.source import Position, Source, decode
 from kubectl_dra.manifests.workloads import TEMPLATES, pod_templates

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from kubectl_dra.api.conversion import VERSIONS, ConversionError, reshaped
 from kubectl_dra.api.fields import KINDS, mismatch
 from kubectl_dra.api.versions import GROUP, Release
-from kubectl_dra.lint.finding import Path
+from kubectl_dra.manifests.changes import Path
 
 if TYPE_CHECKING:
     from kubectl_dra.cel.errors import CompileError

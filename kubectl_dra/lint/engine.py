@@ -21,11 +21,11 @@ from kubectl_dra.lint.checking import (
     world_of,
 )
 from kubectl_dra.lint.context import Context, World
-from kubectl_dra.lint.inputs import Input, read
 from kubectl_dra.lint.result import Located, Report
 from kubectl_dra.lint.rules import files
 from kubectl_dra.lint.suppress import apply
 from kubectl_dra.manifests.documents import Document
+from kubectl_dra.manifests.inputs import Input, read
 
 MANY: Final = 64
 """Files from which on a second process pays."""

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Final, Literal
+
+from kubectl_dra.manifests.changes import Change, Path
 
 if TYPE_CHECKING:
     from kubectl_dra.lint.context import Item
-
-Path = tuple[str | int, ...]
-"""Keys and list indices from the root of the item that is checked (for a pod template: of the pod)."""
 
 Severity = Literal["error", "warning", "info"]
 """error: the API server rejects it, or it can never work. warning: it is likely to fail. info: worth knowing."""
@@ -19,59 +18,6 @@ SEVERITIES: Final[tuple[Severity, ...]] = ("error", "warning", "info")
 
 Safety = Literal["safe", "unsafe", "none"]
 """safe: the meaning stays, or the manifest was rejected before and can only mean this. unsafe: a likely guess."""
-
-
-@dataclass(frozen=True, slots=True)
-class Set:
-    """The value at ``path`` becomes ``value``. A key that is missing is added; its parent must exist."""
-
-    path: Path
-    value: Any
-
-
-@dataclass(frozen=True, slots=True)
-class Delete:
-    """The key or list item at ``path`` goes, with its value."""
-
-    path: Path
-
-
-@dataclass(frozen=True, slots=True)
-class Rename:
-    """The last key of ``path`` becomes ``key``; its value stays."""
-
-    path: Path
-    key: str
-
-
-@dataclass(frozen=True, slots=True)
-class Wrap:
-    """The ``fields`` of the mapping at ``path`` move into a new mapping ``key`` of it: flat requests to exactly."""
-
-    path: Path
-    key: str
-    fields: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Unwrap:
-    """The entries of the mapping at ``path`` move up beside its key, which goes: ``basic`` of older devices."""
-
-    path: Path
-
-
-@dataclass(frozen=True, slots=True)
-class Splice:
-    """In the text at ``path`` the characters ``start`` to ``end`` (code points) become ``text``: an edit in CEL."""
-
-    path: Path
-    start: int
-    end: int
-    text: str
-
-
-Change = Set | Delete | Rename | Wrap | Unwrap | Splice
-"""A change of an object. Paths are as of before the fix; they are v1's or the manifest's own, as in findings."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import os
-import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path as File
 from typing import Any, Final, NamedTuple
 
-from kubectl_dra.errors import InputError
-from kubectl_dra.lint.edits import Edit, Refused, changed, edits_of, verified
-from kubectl_dra.lint.finding import Change, Safety
-from kubectl_dra.lint.positions import value_at, written_path
+from kubectl_dra.lint.finding import Safety
+from kubectl_dra.lint.positions import written_path
 from kubectl_dra.lint.result import Located
+from kubectl_dra.manifests.changes import Change, Refused, changed, value_at
 from kubectl_dra.manifests.documents import Document, parse
+from kubectl_dra.manifests.edits import Edit, edits_of, verified
+from kubectl_dra.manifests.files import Rewritten
 from kubectl_dra.manifests.source import Source
 
 ROUNDS: Final = 10
@@ -26,17 +24,9 @@ Check = Callable[[str, bytes], Sequence[Located]]
 class Fixed(NamedTuple):
     """What became of one file. ``refused`` are fixes that were not made, with the reason."""
 
-    file: str
-    before: str
-    after: str
-    source: Source
+    text: Rewritten
     made: tuple[Located, ...] = ()
     refused: tuple[tuple[Located, str], ...] = ()
-
-    @property
-    def data(self) -> bytes:
-        """The bytes of the file after all fixes, with the encoding it had."""
-        return self.source.encode(self.after)
 
 
 def fix_text(source: Source, found: Sequence[Located], allowed: Sequence[Safety], check: Check) -> Fixed:
@@ -67,7 +57,7 @@ def fix_text(source: Source, found: Sequence[Located], allowed: Sequence[Safety]
             else:
                 made.append(one)
         text = after
-    return Fixed(source.name, source.text, text, source, tuple(made), tuple(refused.values()))
+    return Fixed(Rewritten(source.name, source.text, text, source), tuple(made), tuple(refused.values()))
 
 
 def _key(found: Located) -> tuple[Any, ...]:
@@ -112,44 +102,3 @@ def _in_document(document: Document, found: Located) -> list[Change]:
 def _overlap(own: Sequence[Edit], others: Sequence[Edit]) -> bool:
     """Whether edits touch the same or neighbouring places, so that one could undo the other."""
     return any(one.start <= other.end and other.start <= one.end for one in own for other in others)
-
-
-def write(fixed: Fixed) -> None:
-    """Replaces the file by its fixed text, at once, with the permissions it had.
-
-    Raises:
-        InputError: it changed meanwhile, or cannot be written.
-    """
-    path = File(fixed.file)
-    try:
-        target = path.resolve()
-        if target.read_bytes() != fixed.source.encode(fixed.before):
-            raise InputError(f"{fixed.file}: it changed while it was fixed; nothing is written")
-        mode = target.stat().st_mode
-        handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
-        try:
-            with os.fdopen(handle, "wb") as file:
-                file.write(fixed.data)
-            File(name).chmod(mode & 0o7777)
-            File(name).replace(target)
-        except OSError:
-            File(name).unlink(missing_ok=True)
-            raise
-    except OSError as error:
-        raise InputError(f"{fixed.file}: cannot be written: {error.strerror or error}") from None
-
-
-def diff(fixed: Fixed) -> str:
-    """The change as a unified diff; empty where there is none."""
-    from difflib import unified_diff
-
-    lines = unified_diff(
-        fixed.before.splitlines(keepends=True),
-        fixed.after.splitlines(keepends=True),
-        f"a/{fixed.file.lstrip('/')}",
-        f"b/{fixed.file.lstrip('/')}",
-    )
-    out = []
-    for line in lines:
-        out.append(line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n")
-    return "".join(out)

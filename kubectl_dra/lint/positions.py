@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from kubectl_dra.lint.finding import Path
-from kubectl_dra.lint.scalars import source_offsets
+from kubectl_dra.manifests.changes import Path, below, value_at
 from kubectl_dra.manifests.documents import Document
+from kubectl_dra.manifests.scalars import source_offsets
 from kubectl_dra.manifests.source import Position
 
 _FLAT: Final = ("v1beta1", "v1alpha3")
@@ -35,34 +35,15 @@ def written_path(raw: Mapping[str, Any], path: Path) -> Path:
             out.append("basic")
             value = value["basic"]
         out.append(part)
-        value = _below(value, part)
+        value = below(value, part)
     # A v1alpha3 capacity is a plain quantity.
-    if out and out[-1] == "value" and isinstance(_at(raw, tuple(out[:-1])), str | int | float):
+    if out and out[-1] == "value" and isinstance(value_at(raw, tuple(out[:-1])), str | int | float):
         out.pop()
     return tuple(out)
 
 
 def _has(value: Any, key: str) -> bool:
     return isinstance(value, Mapping) and key in value
-
-
-def _below(value: Any, part: str | int) -> Any:
-    if isinstance(value, Mapping):
-        return value.get(part)
-    if isinstance(value, list) and isinstance(part, int) and part < len(value):
-        return value[part]
-    return None
-
-
-def _at(value: Any, path: Path) -> Any:
-    for part in path:
-        value = _below(value, part)
-    return value
-
-
-def value_at(raw: Any, path: Path) -> Any:
-    """The value at a path, or None if there is nothing."""
-    return _at(raw, path)
 
 
 def position_of(document: Document, path: Path, cel: tuple[int, int] | None = None, on_key: bool = False) -> Position:
@@ -93,7 +74,7 @@ def position_of(document: Document, path: Path, cel: tuple[int, int] | None = No
 
 
 def _inside(document: Document, path: Path, cel: tuple[int, int]) -> Position | None:
-    value = _at(document.object, path)
+    value = value_at(document.object, path)
     pair = document.nodes(path)
     if not isinstance(value, str) or pair is None:
         return None

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from kubectl_dra.api.versions import Release
-from kubectl_dra.lint.finding import Change, Path, Safety, Severity
+from kubectl_dra.lint.finding import Safety, Severity
+from kubectl_dra.manifests.changes import Change, Path
 
 
 class Located(NamedTuple):

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, ClassVar, Literal
 
-from kubectl_dra.lint.finding import Finding, Fix, Path, Safety, Severity
+from kubectl_dra.lint.finding import Finding, Fix, Safety, Severity
+from kubectl_dra.manifests.changes import Path
 
 if TYPE_CHECKING:
     from kubectl_dra.lint.context import Context, Item

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from kubectl_dra.errors import UsageError
-from kubectl_dra.lint.inputs import matches
 from kubectl_dra.lint.registry import RULES
+from kubectl_dra.manifests.inputs import matches
 from kubectl_dra.names import nearest
 
 

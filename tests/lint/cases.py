@@ -15,9 +15,9 @@ from kubectl_dra.lint.context import Target
 from kubectl_dra.lint.engine import lint
 from kubectl_dra.lint.finding import Safety
 from kubectl_dra.lint.fixes import fix_text
-from kubectl_dra.lint.inputs import Input
 from kubectl_dra.lint.result import Located
 from kubectl_dra.lint.select import Selection
+from kubectl_dra.manifests.inputs import Input
 from kubectl_dra.manifests.source import decode
 
 FOLDER = Path(__file__).parent / "cases"
@@ -87,4 +87,4 @@ def fixed(case: Case) -> str:
     def check(name: str, data: bytes) -> Sequence[Located]:
         return run(case, data.decode())
 
-    return fix_text(decode(case.text, FILE), run(case, case.text), allowed, check).after
+    return fix_text(decode(case.text, FILE), run(case, case.text), allowed, check).text.after

@@ -6,9 +6,9 @@ from kubectl_dra.api.versions import Release, default_features
 from kubectl_dra.lint.checking import Job
 from kubectl_dra.lint.context import Target
 from kubectl_dra.lint.engine import lint
-from kubectl_dra.lint.inputs import Input
 from kubectl_dra.lint.result import Located, Report
 from kubectl_dra.lint.select import Selection
+from kubectl_dra.manifests.inputs import Input
 
 CLAIM = """\
 apiVersion: resource.k8s.io/v1

@@ -7,9 +7,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from kubectl_dra.lint.context import Context, Item
-from kubectl_dra.lint.finding import Finding, Fix, Splice
-from kubectl_dra.lint.positions import token_range, value_at
+from kubectl_dra.lint.finding import Finding, Fix
+from kubectl_dra.lint.positions import token_range
 from kubectl_dra.lint.rule import ANY_KIND, Rule
+from kubectl_dra.manifests.changes import Splice, value_at
 from kubectl_dra.manifests.workloads import pod_templates
 
 if TYPE_CHECKING:

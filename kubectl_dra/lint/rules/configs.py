@@ -7,9 +7,10 @@ from typing import Any, Final
 
 from kubectl_dra.lint.context import Context
 from kubectl_dra.lint.drivers.catalogue import ConfigKind, Driver, catalogue
-from kubectl_dra.lint.finding import Finding, Path
+from kubectl_dra.lint.finding import Finding
 from kubectl_dra.lint.rule import Rule
 from kubectl_dra.lint.rules.selecting import SELECTOR_KINDS
+from kubectl_dra.manifests.changes import Path
 from kubectl_dra.names import nearest
 
 _CLAIM: Final = """\

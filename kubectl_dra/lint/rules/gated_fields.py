@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
 from kubectl_dra.lint.context import Context
-from kubectl_dra.lint.finding import Path
+from kubectl_dra.manifests.changes import Path
 
 
 class Gated(NamedTuple):

@@ -10,11 +10,12 @@ from kubectl_dra.cel import ast
 from kubectl_dra.cel.columns import Column
 from kubectl_dra.lint.context import Context
 from kubectl_dra.lint.drivers.catalogue import Kind, catalogue
-from kubectl_dra.lint.finding import Finding, Fix, Path, Splice
+from kubectl_dra.lint.finding import Finding, Fix
 from kubectl_dra.lint.rule import Rule
 from kubectl_dra.lint.rules.cel_remedies import STRINGS, spliced
 from kubectl_dra.lint.rules.possible import Read, outcome
 from kubectl_dra.lint.rules.selecting import SELECTOR_KINDS, Asked, Lacking, OtherDriver, asked, columns, read_text
+from kubectl_dra.manifests.changes import Path, Splice
 
 _CLAIM = """\
 apiVersion: resource.k8s.io/v1

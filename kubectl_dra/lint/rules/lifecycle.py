@@ -16,10 +16,11 @@ from kubectl_dra.api.versions import (
     versions_of,
 )
 from kubectl_dra.lint.context import Context
-from kubectl_dra.lint.finding import Finding, Fix, Set
+from kubectl_dra.lint.finding import Finding, Fix
 from kubectl_dra.lint.rule import ANY_KIND, Rule
 from kubectl_dra.lint.rules.gated_fields import gated_fields
 from kubectl_dra.lint.rules.selecting import SELECTOR_KINDS
+from kubectl_dra.manifests.changes import Set
 
 _CLASS: Final = """\
 apiVersion: resource.k8s.io/%s

@@ -6,11 +6,12 @@ from collections.abc import Iterator
 
 from kubectl_dra.lint.context import Context
 from kubectl_dra.lint.drivers.catalogue import catalogue
-from kubectl_dra.lint.finding import Finding, Fix, Path, Set
+from kubectl_dra.lint.finding import Finding, Fix
 from kubectl_dra.lint.rule import Rule
 from kubectl_dra.lint.rules.pods import is_given, references
 from kubectl_dra.lint.rules.requests import CLAIM_KINDS, alternatives
 from kubectl_dra.lint.rules.wiring import BY_CLAIM, BY_TEMPLATE, CLAIM, POD, TEMPLATE
+from kubectl_dra.manifests.changes import Path, Set
 from kubectl_dra.names import nearest
 
 

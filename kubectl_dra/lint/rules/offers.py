@@ -9,13 +9,14 @@ from kubectl_dra.cel import ast
 from kubectl_dra.cel.columns import Column
 from kubectl_dra.lint.context import Context
 from kubectl_dra.lint.drivers.catalogue import Driver, catalogue
-from kubectl_dra.lint.finding import Finding, Fix, Splice
+from kubectl_dra.lint.finding import Finding, Fix
 from kubectl_dra.lint.rule import Rule
 from kubectl_dra.lint.rules.cel_remedies import split_domain
 from kubectl_dra.lint.rules.known import CLAIM, span_of
 from kubectl_dra.lint.rules.requests import alternatives, items
 from kubectl_dra.lint.rules.selecting import SELECTOR_KINDS, Asked, asked, columns, selectors
 from kubectl_dra.lint.rules.terms import comparisons
+from kubectl_dra.manifests.changes import Splice
 from kubectl_dra.names import nearest
 
 _VALUE_FIELDS: Final = ("bool", "int", "string", "version", "StringValue", "IntValue", "BoolValue", "VersionValue")

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from kubectl_dra.api.fields import fields
 from kubectl_dra.lint.context import Context
-from kubectl_dra.lint.finding import Change, Delete, Fix, Path, Rename, Set, Unwrap, Wrap
+from kubectl_dra.lint.finding import Fix
+from kubectl_dra.manifests.changes import Change, Delete, Path, Rename, Set, Unwrap, Wrap
 from kubectl_dra.names import nearest
 
 if TYPE_CHECKING:

@@ -8,8 +8,9 @@ from typing import Any, Final, NamedTuple
 from kubectl_dra.cel.columns import Column
 from kubectl_dra.lint.context import Context
 from kubectl_dra.lint.drivers.catalogue import catalogue, name_in
-from kubectl_dra.lint.finding import Delete, Finding, Fix, Path, Set
+from kubectl_dra.lint.finding import Finding, Fix
 from kubectl_dra.lint.rule import Rule
+from kubectl_dra.manifests.changes import Delete, Path, Set
 
 CLAIM_KINDS: Final = ("ResourceClaim", "ResourceClaimTemplate")
 _CLAIM: Final = """\

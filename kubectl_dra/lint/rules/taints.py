@@ -6,9 +6,10 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from kubectl_dra.lint.context import Context
-from kubectl_dra.lint.finding import Finding, Fix, Path, Set
+from kubectl_dra.lint.finding import Finding, Fix
 from kubectl_dra.lint.rule import Rule
 from kubectl_dra.lint.rules.requests import CLAIM_KINDS, alternatives, items
+from kubectl_dra.manifests.changes import Path, Set
 
 MEANT: Final = "kubectl-dra/selects-everything"
 """An annotation that says that a DeviceTaintRule is meant to select every device."""

@@ -36,7 +36,7 @@ def fixed(text: str) -> str:
         found,
         ("safe", "unsafe"),
         lambda name, data: lint(inputs(case, data.decode()), job(case), 1).findings,
-    ).after
+    ).text.after
 
 
 @pytest.mark.parametrize(

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kubectl_dra.lint.edits import Refused, changed, edited, edits_of, verified
-from kubectl_dra.lint.finding import Change, Delete, Rename, Set, Splice, Unwrap, Wrap
+from kubectl_dra.manifests.changes import Change, Delete, Refused, Rename, Set, Splice, Unwrap, Wrap, changed
 from kubectl_dra.manifests.documents import read_documents
+from kubectl_dra.manifests.edits import edited, edits_of, verified
 
 
 def made(text: str, *changes: Change) -> str:

@@ -9,10 +9,9 @@ from itertools import pairwise
 from typing import Any, Final, NamedTuple
 
 from kubectl_dra.errors import InputError
-from kubectl_dra.lint.finding import Change, Delete, Path, Rename, Set, Splice, Unwrap, Wrap
-from kubectl_dra.lint.positions import value_at
-from kubectl_dra.lint.scalars import source_offsets
+from kubectl_dra.manifests.changes import Change, Delete, Path, Refused, Rename, Set, Splice, Unwrap, Wrap, value_at
 from kubectl_dra.manifests.documents import Document, parse
+from kubectl_dra.manifests.scalars import source_offsets
 from kubectl_dra.manifests.source import Source
 from kubectl_dra.manifests.values import scalar
 
@@ -27,10 +26,6 @@ class Edit(NamedTuple):
     start: int
     end: int
     text: str
-
-
-class Refused(Exception):
-    """The change cannot be made for certain; the message says why."""
 
 
 def edits_of(document: Document, changes: Sequence[Change]) -> list[Edit]:
@@ -118,60 +113,6 @@ def verified(documents: Sequence[Document], edits: Sequence[Edit], intended: Map
         if after.object != intended.get(before.index, before.object):
             raise Refused("the text would not say what is meant")
     return text
-
-
-def changed(raw: Any, changes: Sequence[Change]) -> Any:
-    """A copy of an object with the changes made. Paths are of before all changes.
-
-    Raises:
-        Refused: a path that leads nowhere.
-    """
-    out = _copy(raw)
-    # Containers are looked up before anything moves.
-    places = [
-        (change, value_at(out, change.path if isinstance(change, Wrap) else change.path[:-1])) for change in changes
-    ]
-    if not all(isinstance(container, dict | list) for _, container in places):
-        raise Refused("there is nothing at its path")
-    for change, container in places:
-        _change(change, container)
-    gone = [(container, change.path[-1]) for change, container in places if isinstance(change, Delete)]
-    for container, key in sorted(gone, key=lambda pair: -pair[1] if isinstance(pair[1], int) else 0):
-        del container[key]
-    return out
-
-
-def _copy(value: Any) -> Any:
-    """A deep copy in which nothing is shared: what aliases repeat is changed in one place only."""
-    if isinstance(value, dict):
-        return {key: _copy(below) for key, below in value.items()}
-    return [_copy(below) for below in value] if isinstance(value, list) else value
-
-
-def _change(change: Change, container: Any) -> None:
-    if isinstance(change, Set):
-        container[change.path[-1]] = _copy(change.value)
-    elif isinstance(change, Rename):
-        if change.key in container:
-            raise Refused(f'the key "{change.key}" is there already')
-        entries = [(change.key if key == change.path[-1] else key, value) for key, value in container.items()]
-        container.clear()
-        container.update(entries)
-    elif isinstance(change, Wrap):
-        inner = container.get(change.key, {})
-        if not isinstance(inner, dict):
-            raise Refused(f'the key "{change.key}" is there already')
-        container[change.key] = {**inner, **{key: container.pop(key) for key in change.fields if key in container}}
-    elif isinstance(change, Unwrap):
-        inner = container.pop(change.path[-1])
-        if not isinstance(inner, dict) or any(key in container for key in inner):
-            raise Refused("what is in it is there already")
-        container.update(inner)
-    elif isinstance(change, Splice):
-        value = container[change.path[-1]]
-        if not isinstance(value, str):
-            raise Refused("there is no text to change")
-        container[change.path[-1]] = value[: change.start] + change.text + value[change.end :]
 
 
 class _Writer:

@@ -9,10 +9,11 @@ from pathlib import Path
 import pytest
 
 from kubectl_dra.errors import InputError
-from kubectl_dra.lint import checking, inputs
+from kubectl_dra.lint import checking
 from kubectl_dra.lint.engine import lint
-from kubectl_dra.lint.inputs import Input, find_inputs, matches
 from kubectl_dra.lint.result import Report
+from kubectl_dra.manifests import inputs
+from kubectl_dra.manifests.inputs import Input, find_inputs, matches
 from tests.lint.support import CLAIM, findings, job, report
 
 WRONG = CLAIM.replace("count", "cuont") + "        cuont: 1\n"

@@ -1,0 +1,137 @@
+"""Changes of an object by path, and the object after them. What they do to a text is in ``edits``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+Path = tuple[str | int, ...]
+"""Keys and list indices from the root of an object."""
+
+
+class Refused(Exception):
+    """The change cannot be made for certain; the message says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Set:
+    """The value at ``path`` becomes ``value``. A key that is missing is added; its parent must exist."""
+
+    path: Path
+    value: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Delete:
+    """The key or list item at ``path`` goes, with its value."""
+
+    path: Path
+
+
+@dataclass(frozen=True, slots=True)
+class Rename:
+    """The last key of ``path`` becomes ``key``; its value stays."""
+
+    path: Path
+    key: str
+
+
+@dataclass(frozen=True, slots=True)
+class Wrap:
+    """The ``fields`` of the mapping at ``path`` move into a new mapping ``key`` of it: flat requests to exactly."""
+
+    path: Path
+    key: str
+    fields: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Unwrap:
+    """The entries of the mapping at ``path`` move up beside its key, which goes: ``basic`` of older devices."""
+
+    path: Path
+
+
+@dataclass(frozen=True, slots=True)
+class Splice:
+    """In the text at ``path`` the characters ``start`` to ``end`` (code points) become ``text``: an edit in CEL."""
+
+    path: Path
+    start: int
+    end: int
+    text: str
+
+
+Change = Set | Delete | Rename | Wrap | Unwrap | Splice
+"""A change of an object. Paths are as of before all changes."""
+
+
+def value_at(raw: Any, path: Path) -> Any:
+    """The value at a path, or None if there is nothing."""
+    for part in path:
+        raw = below(raw, part)
+    return raw
+
+
+def below(value: Any, part: str | int) -> Any:
+    """The value of a key, or the item of an index; None if there is nothing."""
+    if isinstance(value, Mapping):
+        return value.get(part)
+    if isinstance(value, list) and isinstance(part, int) and part < len(value):
+        return value[part]
+    return None
+
+
+def changed(raw: Any, changes: Sequence[Change]) -> Any:
+    """A copy of an object with the changes made. Paths are of before all changes.
+
+    Raises:
+        Refused: a path that leads nowhere.
+    """
+    out = _copy(raw)
+    # Containers are looked up before anything moves.
+    places = [
+        (change, value_at(out, change.path if isinstance(change, Wrap) else change.path[:-1])) for change in changes
+    ]
+    if not all(isinstance(container, dict | list) for _, container in places):
+        raise Refused("there is nothing at its path")
+    for change, container in places:
+        _change(change, container)
+    gone = [(container, change.path[-1]) for change, container in places if isinstance(change, Delete)]
+    for container, key in sorted(gone, key=lambda pair: -pair[1] if isinstance(pair[1], int) else 0):
+        del container[key]
+    return out
+
+
+def _copy(value: Any) -> Any:
+    """A deep copy in which nothing is shared: what aliases repeat is changed in one place only."""
+    if isinstance(value, dict):
+        return {key: _copy(below) for key, below in value.items()}
+    return [_copy(below) for below in value] if isinstance(value, list) else value
+
+
+def _change(change: Change, container: Any) -> None:
+    if isinstance(change, Set):
+        container[change.path[-1]] = _copy(change.value)
+    elif isinstance(change, Rename):
+        if change.key in container:
+            raise Refused(f'the key "{change.key}" is there already')
+        entries = [(change.key if key == change.path[-1] else key, value) for key, value in container.items()]
+        container.clear()
+        container.update(entries)
+    elif isinstance(change, Wrap):
+        inner = container.get(change.key, {})
+        if not isinstance(inner, dict):
+            raise Refused(f'the key "{change.key}" is there already')
+        container[change.key] = {**inner, **{key: container.pop(key) for key in change.fields if key in container}}
+    elif isinstance(change, Unwrap):
+        inner = container.pop(change.path[-1])
+        if not isinstance(inner, dict) or any(key in container for key in inner):
+            raise Refused("what is in it is there already")
+        container.update(inner)
+    elif isinstance(change, Splice):
+        value = container[change.path[-1]]
+        if not isinstance(value, str):
+            raise Refused("there is no text to change")
+        container[change.path[-1]] = value[: change.start] + change.text + value[change.end :]

@@ -1,0 +1,92 @@
+"""Files that change: replaced at once, and shown as a unified diff."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from pathlib import Path
+from typing import NamedTuple
+
+from kubectl_dra.errors import InputError
+from kubectl_dra.manifests.source import Source
+
+
+class Rewritten(NamedTuple):
+    """A file's text before and after; ``source`` keeps its encoding and byte order mark."""
+
+    file: str
+    before: str
+    after: str
+    source: Source
+
+    @property
+    def data(self) -> bytes:
+        """The bytes of the file after the change, in the encoding it had."""
+        return self.source.encode(self.after)
+
+
+def replace_file(file: Rewritten) -> None:
+    """Replaces the file by its new text: all of it or nothing, with the mode and owner it had. Links stay links.
+
+    Raises:
+        InputError: it changed meanwhile, or cannot be written.
+    """
+    try:
+        target = Path(file.file).resolve()
+        if target.read_bytes() != file.source.encode(file.before):
+            raise InputError(f"{file.file}: it changed meanwhile; nothing is written")
+        if not os.access(target, os.W_OK):
+            raise InputError(f"{file.file}: cannot be written: it is read-only")
+        replace_bytes(target, file.data)
+    except OSError as error:
+        raise InputError(f"{file.file}: cannot be written: {error.strerror or error}") from None
+
+
+def replace_bytes(target: Path, data: bytes) -> None:
+    """Puts the bytes in the place of a file, new or not, at once; what fails leaves the old file and nothing else.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    before = target.stat() if target.exists() else None
+    handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+    made = Path(name)
+    try:
+        with os.fdopen(handle, "wb") as stream:
+            stream.write(data)
+            stream.flush()
+            os.fsync(stream.fileno())
+        if before is not None:
+            _as_before(made, before)
+        else:
+            made.chmod(0o666 & ~_umask())
+        made.replace(target)
+    except BaseException:
+        made.unlink(missing_ok=True)
+        raise
+
+
+def _as_before(made: Path, before: os.stat_result) -> None:
+    now = made.stat()
+    if (now.st_uid, now.st_gid) != (before.st_uid, before.st_gid) and hasattr(os, "chown"):
+        os.chown(made, before.st_uid, before.st_gid)
+    made.chmod(before.st_mode & 0o7777)
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
+
+
+def unified_diff(file: Rewritten) -> str:
+    """The change as a unified diff; empty where there is none."""
+    import difflib
+
+    lines = difflib.unified_diff(
+        file.before.splitlines(keepends=True),
+        file.after.splitlines(keepends=True),
+        f"a/{file.file.lstrip('/')}",
+        f"b/{file.file.lstrip('/')}",
+    )
+    return "".join(line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in lines)
