@@ -1,0 +1,1 @@
+"""Edits to manifests: from device plugins and older DRA versions to ResourceClaims of v1."""

@@ -1,0 +1,125 @@
+"""What a migration says of one object: steps that change it, objects to add, notes and refusals."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal
+
+from kubectl_dra.api.versions import Release
+from kubectl_dra.manifests.changes import Change, Path
+
+if TYPE_CHECKING:
+    from kubectl_dra.migrate.vendors import Catalogue
+
+Safety = Literal["safe", "unsafe"]
+"""safe: the devices that a pod gets, and where it can run, stay what they were. unsafe: likely, for people to judge."""
+
+Strategy = Literal["claims", "extended-resource", "auto"]
+"""claims: pods claim devices. extended-resource: DeviceClasses take the name of the resource over (from 1.36).
+auto: the second where the release has it and the pod asks for a count only, else the first."""
+
+Share = Literal["template", "claim"]
+"""template: each pod has its own claim. claim: all pods of a workload share one ResourceClaim."""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One thing that changes in one object. ``changes`` go together, or not at all.
+
+    ``code`` is that of an ``About``. Paths lead from the object's root. ``reason`` is one sentence for people.
+    """
+
+    code: str
+    path: Path
+    reason: str
+    changes: tuple[Change, ...]
+    safety: Safety = "safe"
+
+
+@dataclass(frozen=True, slots=True)
+class NewObject:
+    """An object to add beside the one that needs it. ``kind/name`` is unique in the file."""
+
+    code: str
+    raw: Mapping[str, Any]
+    reason: str
+    safety: Safety = "safe"
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """What stays to do or to know; nothing is changed for it."""
+
+    code: str
+    path: Path
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """What asks for a change that is not made. ``message`` says why, ``way_out`` what to do by hand."""
+
+    code: str
+    path: Path
+    message: str
+    way_out: str
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectPlan:
+    """All that is said of one object. A plan with nothing in it means: nothing to do."""
+
+    steps: tuple[Step, ...] = ()
+    objects: tuple[NewObject, ...] = ()
+    notes: tuple[Note, ...] = ()
+    refusals: tuple[Refusal, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What the user asked for. ``version`` is the API version of resource.k8s.io that the result is written in."""
+
+    catalogue: Catalogue
+    release: Release
+    strategy: Strategy = "claims"
+    share: Share = "template"
+    version: str = "v1"
+    reverse: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """The other objects of the run: those that a reference of the object may mean, and names that are taken.
+
+    ``taken`` holds ``(kind, namespace, name)`` of all objects read and of those added so far.
+    """
+
+    objects: Sequence[Mapping[str, Any]] = ()
+    taken: frozenset[tuple[str, str, str]] = field(default_factory=frozenset)
+
+
+Plan = Callable[[Mapping[str, Any], Surroundings, Settings], ObjectPlan]
+"""Plans the migration of one object (as written); ``apiVersion`` and ``kind`` are texts."""
+
+
+@dataclass(frozen=True, slots=True)
+class About:
+    """The page of one code: what changes and why, with an example as YAML before and after."""
+
+    code: str
+    name: str
+    safety: Safety | Literal["note", "refusal"]
+    title: str
+    why: str
+    before: str = ""
+    after: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Migration:
+    """One family of changes: which objects it looks at, and the pages of its codes."""
+
+    name: str
+    plan: Plan
+    about: tuple[About, ...]
