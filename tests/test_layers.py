@@ -1,6 +1,7 @@
 """Imports point downward.
 
-cli > report > lint, migrate, explain, taint > cluster > manifests > allocation > cel > api.
+cli > report > migrate, taint > lint, explain > cluster > manifests > allocation > cel > api: what changes things asks
+explain what the scheduler would say of them.
 """
 
 from __future__ import annotations
@@ -12,12 +13,12 @@ import pytest
 
 PACKAGE = Path(__file__).parent.parent / "kubectl_dra"
 LEVELS = {
-    "cli": 8,
-    "report": 7,
+    "cli": 9,
+    "report": 8,
+    "migrate": 7,
+    "taint": 7,
     "lint": 6,
-    "migrate": 6,
     "explain": 6,
-    "taint": 6,
     "cluster": 5,
     "manifests": 4,
     "allocation": 3,
@@ -25,7 +26,7 @@ LEVELS = {
     "api": 1,
 }
 BASE = {"errors": 0, "names": 0}
-ENTRY = 9
+ENTRY = 10
 
 
 def layer(module: str) -> tuple[str, int]:

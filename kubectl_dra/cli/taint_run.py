@@ -1,0 +1,413 @@
+"""What ``taint`` does: read, resolve, foresee, ask, write, wait."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterator, Sequence, Set
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+
+from kubectl_dra.api.slices import DeviceID
+from kubectl_dra.api.taints import DeviceTaint
+from kubectl_dra.cli import taint_session as session
+from kubectl_dra.cli.live import Progress
+from kubectl_dra.cli.options import Connection
+from kubectl_dra.cli.taint import FOREVER
+from kubectl_dra.cli.taint_session import EXIT_INTERRUPTED, EXIT_LEFT, Selection, World, confirmed, say
+from kubectl_dra.cluster.snapshot import ABSENT
+from kubectl_dra.cluster.writer import Writer
+from kubectl_dra.errors import ClusterError, UsageError
+from kubectl_dra.explain.inventory import taint_owner
+from kubectl_dra.explain.phrases import amount
+from kubectl_dra.report import taint_text as text
+from kubectl_dra.taint import times
+from kubectl_dra.taint.apply import UNCHANGED, Refused, Rules
+from kubectl_dra.taint.drain import Blocker, Drain, RuleGone
+from kubectl_dra.taint.patience import Patience, TimedOut
+from kubectl_dra.taint.preview import ANSWER_SECONDS, ServerAnswer, ask_server, is_fresh, take_back
+from kubectl_dra.taint.radius import ENDED, Radius, blast_radius
+from kubectl_dra.taint.result import PLANNED, REFUSED, RuleDone, Tainted
+from kubectl_dra.taint.rules import NEXT_AT, Decision, Stage, Wish, content
+from kubectl_dra.taint.serving import FIRST_WITH_NONE, blind_scheduler, how_to_turn_on
+from kubectl_dra.taint.spec import TaintSpec, read_words
+from kubectl_dra.taint.targets import Target
+
+OFFLINE_VERSION = "v1"
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """The command line of one ``taint``."""
+
+    words: tuple[str, ...] = ()
+    selection: Selection = field(default_factory=Selection)
+    list_taints: bool = False
+    reason: str = ""
+    ticket: str = ""
+    expires: str = ""
+    overwrite: bool = False
+    wait: str = ""
+    drain: bool = False
+    grace: str = "5m"
+    yes: bool = False
+    dry_run: str = "none"
+    field_manager: str = "kubectl-dra"
+    snapshots: tuple[str, ...] = ()
+    namespace: str = ""
+
+
+def run(asked: Asked, connection: Connection, output: str, color: str) -> int:
+    """Taints and reports; returns the exit code.
+
+    Raises:
+        DraError: wrong usage, devices that do not exist, a cluster that does not take rules or does not answer.
+    """
+    words = read_words(asked.words)
+    if asked.list_taints:
+        if asked.words or asked.selection:
+            raise UsageError("--list lists every taint; leave devices and taints out")
+        return _list(asked, connection, output, color)
+    if words.removals:
+        if words.taints:
+            raise UsageError("add and remove in two commands: they show different things before they write")
+        from kubectl_dra.cli import untaint_run
+
+        return untaint_run.run(untaint_run.from_taint(asked), connection, output, color)
+    if not words.taints:
+        raise UsageError("say which taint: KEY[=VALUE]:EFFECT, or KEY- to remove one (see kubectl dra taint --help)")
+    _check(asked, words.taints)
+    return _Tainting(asked, words.devices, words.taints, connection, output, color).run()
+
+
+def _check(asked: Asked, taints: Sequence[TaintSpec]) -> None:
+    if asked.drain and any(taint.effect != "NoExecute" for taint in taints):
+        raise UsageError("--drain ends with NoExecute: write KEY[=VALUE]:NoExecute")
+    if asked.wait and any(taint.effect == "None" for taint in taints):
+        raise UsageError("--wait: a taint with effect None keeps nobody off the device, so it may never be free")
+    if asked.snapshots and asked.dry_run != "client":
+        raise UsageError("--snapshot goes with --dry-run=client or --list only: saved objects cannot be tainted")
+    if asked.expires:
+        times.seconds(asked.expires, "--expires")
+    if asked.wait and asked.wait != FOREVER:
+        times.seconds(asked.wait, "--wait")
+    times.seconds(asked.grace, "--grace")
+
+
+class _Tainting:
+    """One run of the command."""
+
+    def __init__(
+        self,
+        asked: Asked,
+        names: Sequence[str],
+        taints: Sequence[TaintSpec],
+        connection: Connection,
+        output: str,
+        color: str,
+    ) -> None:
+        self._asked = asked
+        self._names = names
+        self._taints = taints
+        self._connection = connection
+        self._output = output
+        self._color = color
+        self._at = times.now()
+        self._started = time.monotonic()
+        self._answers: dict[str, ServerAnswer] = {}
+
+    def run(self) -> int:
+        asked = self._asked
+        world = session.read_world(self._connection, asked.namespace, asked.snapshots)
+        targets = session.resolve(world, self._names, asked.selection)
+        wishes = [self._wish(target, taint) for target in targets for taint in self._taints]
+        radius = self._radius(world, targets, wishes)
+        warnings = tuple(self._warnings(world, targets, {wish.name for wish in wishes}))
+        if self._output == "text":
+            text.write_targets(targets, self._taints, sys.stdout)
+            text.write_radius(radius, wishes, self._color, at=self._at)
+        for warning in warnings:
+            say(f"warning: {warning}")
+        if world.cluster is None:
+            return self._finish(Tainted(asked.dry_run, tuple(self._planned(world, targets, wishes)), radius, warnings))
+        assert world.serving is not None
+        writer = Writer(world.cluster.client, asked.field_manager, dry_run=asked.dry_run == "server")
+        rules = Rules(world.cluster, writer, world.serving.version, overwrite=asked.overwrite)
+        decisions = {wish.name: rules.decide(wish) for wish in wishes}
+        refused = [decision for decision in decisions.values() if decision.action == "refuse"]
+        if refused or asked.dry_run != "none":
+            return self._without_writing(world, rules, targets, wishes, decisions, radius, warnings)
+        if not self._agreed(targets, warnings):
+            say("nothing was changed")
+            return EXIT_LEFT
+        return self._write(world, rules, targets, wishes, decisions, radius, warnings)
+
+    def _wish(self, target: Target, taint: TaintSpec) -> Wish:
+        asked = self._asked
+        expires = ""
+        if asked.expires:
+            expires = times.stamp(times.later(self._at, times.seconds(asked.expires, "--expires")))
+        grace = times.seconds(asked.grace, "--grace") if asked.drain else None
+        return Wish(target.id, taint, asked.reason, asked.ticket, expires, target.hardware, grace)
+
+    def _radius(self, world: World, targets: Sequence[Target], wishes: Sequence[Wish]) -> Radius:
+        progress = Progress()
+        by_id = {target.id: target for target in targets}
+        try:
+            return blast_radius(wishes, by_id, world.inventory.rows, world.snapshot, world.settings, self._at, progress)
+        finally:
+            progress.done()
+
+    def _warnings(self, world: World, targets: Sequence[Target], own: Set[str]) -> Iterator[str]:
+        blind = blind_scheduler(world.snapshot.release)
+        if blind:
+            yield blind
+        for target in targets:
+            if not target.published:
+                yield f"{target.id} is not published now: new pods do not get it anyway"
+            for taint in target.row.taints if target.row else ():
+                if taint.rule not in own:
+                    yield f"{target.id} has taint {taint} already ({taint_owner(taint)})"
+
+    def _agreed(self, targets: Sequence[Target], warnings: Sequence[str]) -> bool:
+        if self._asked.selection and len(targets) > 1:
+            if self._output != "text":
+                for target in targets:
+                    say(str(target.id))
+            return confirmed(f"Taint these {len(targets)} devices?", yes=self._asked.yes)
+        if any("kube-scheduler" in warning for warning in warnings):
+            return confirmed("Taint all the same?", yes=self._asked.yes)
+        return True
+
+    def _planned(self, world: World, targets: Sequence[Target], wishes: Sequence[Wish]) -> Iterator[RuleDone]:
+        version = world.serving.version if world.serving else OFFLINE_VERSION
+        for target, wish in _pairs(targets, wishes):
+            yield RuleDone(target, wish, PLANNED, content(wish, Stage(wish.taint.effect), version))
+
+    def _without_writing(
+        self,
+        world: World,
+        rules: Rules,
+        targets: Sequence[Target],
+        wishes: Sequence[Wish],
+        decisions: dict[str, Decision],
+        radius: Radius,
+        warnings: tuple[str, ...],
+    ) -> int:
+        """A dry run; or a refusal, and then no rule is written, not even those that could be."""
+        assert world.serving is not None
+        refused = any(decision.action == "refuse" for decision in decisions.values())
+        done: list[RuleDone] = []
+        for target, wish in _pairs(targets, wishes):
+            decision = decisions[wish.name]
+            final = content(decision.wish, Stage(wish.taint.effect), world.serving.version)
+            if decision.action == "refuse":
+                done.append(RuleDone(target, wish, REFUSED, final, decision.why))
+            elif decision.action == "keep":
+                done.append(RuleDone(target, wish, UNCHANGED, final, decision.why))
+            elif self._asked.dry_run == "server" and not refused:
+                written = rules.write(wish, Stage(wish.taint.effect))
+                done.append(RuleDone(target, wish, written.outcome, written.rule))
+            else:
+                done.append(RuleDone(target, wish, PLANNED, final))
+        code = EXIT_LEFT if refused else 0
+        return self._finish(Tainted(self._asked.dry_run, tuple(done), radius, warnings, exit_code=code))
+
+    def _write(
+        self,
+        world: World,
+        rules: Rules,
+        targets: Sequence[Target],
+        wishes: Sequence[Wish],
+        decisions: dict[str, Decision],
+        radius: Radius,
+        warnings: tuple[str, ...],
+    ) -> int:
+        done: list[RuleDone] = []
+        result = Tainted("none", (), radius, warnings)
+        try:
+            self._preview(world, rules, wishes, decisions, radius)
+            for target, wish in _pairs(targets, wishes):
+                written = rules.write(wish, self._first_stage(wish, decisions[wish.name]))
+                entry = RuleDone(target, wish, written.outcome, written.rule)
+                if wish.name in self._answers:
+                    entry = replace(entry, server=self._answers[wish.name], predicted=radius.deleted(wish.device))
+                done.append(entry)
+                if self._output == "text":
+                    text.write_done(entry, "none", sys.stdout)
+            result = replace(result, done=tuple(done))
+            return self._finish(self._wait(world, rules, wishes, result), told=True)
+        except (Refused, RuleGone) as stop:
+            say(f"error: {stop}")
+            return self._finish(replace(result, done=tuple(done), exit_code=EXIT_LEFT), told=True)
+        except _Declined:
+            say("nothing is left changed")
+            return EXIT_LEFT
+        except KeyboardInterrupt:
+            say("")
+            say("interrupted: the rules stay as they are; run the same command again to go on from here")
+            return EXIT_INTERRUPTED
+
+    def _first_stage(self, wish: Wish, decision: Decision) -> Stage:
+        """What to write now: the effect itself, or with --drain NoSchedule with the time at which NoExecute comes."""
+        if wish.grace is None or (decision.stage is not None and decision.stage.effect == "NoExecute"):
+            return Stage(wish.taint.effect)
+        started = decision.stage is not None and decision.stage.effect == "NoSchedule" and decision.stage.next_at
+        due = decision.stage.next_at if started and decision.stage else times.stamp(times.later(self._at, wish.grace))
+        return Stage("NoSchedule", wish.taint.effect, due)
+
+    # The server's own answer
+
+    def _preview(
+        self,
+        world: World,
+        rules: Rules,
+        wishes: Sequence[Wish],
+        decisions: dict[str, Decision],
+        radius: Radius,
+    ) -> None:
+        """Makes new NoExecute rules with effect None first, and compares what the server says with the prediction.
+
+        Raises:
+            ClusterError: nothing answers: the gate is off in kube-controller-manager.
+            _Declined: the server says more pods would go, and nobody agreed to that.
+        """
+        assert world.serving is not None
+        release = world.serving.release
+        if release is None or not release.at_least(FIRST_WITH_NONE):
+            return
+        fresh = [wish for wish in wishes if is_fresh(wish, decisions[wish.name])]
+        try:
+            answers = ask_server(rules, fresh, Patience(say, time.monotonic() + ANSWER_SECONDS))
+        except TimedOut:
+            raise ClusterError(
+                f"nothing was changed: kube-controller-manager did not answer a rule with effect None within "
+                f"{ANSWER_SECONDS:g} s, so it does not evict either. Is its feature gate off? {how_to_turn_on(release)}"
+            ) from None
+        self._answers.update(answers)
+        surprised = False
+        for wish in fresh:
+            pods, predicted = answers[wish.name].pods, radius.deleted(wish.device)
+            if pods is not None:
+                verdict = "as predicted" if pods == predicted else f"predicted were {predicted}"
+                say(f"{wish.device}: the server would delete {amount(pods, 'pod')}: {verdict}")
+                surprised = surprised or pods > predicted
+        if surprised and not self._goes_on():
+            take_back(rules, fresh)
+            raise _Declined
+
+    def _goes_on(self) -> bool:
+        try:
+            return confirmed("The server would delete more pods than shown. Go on?", yes=self._asked.yes)
+        except UsageError as error:
+            say(f"error: {error}")
+            return False
+
+    # Waiting
+
+    def _wait(self, world: World, rules: Rules, wishes: Sequence[Wish], result: Tainted) -> Tainted:
+        asked = self._asked
+        if not asked.wait and not asked.drain:
+            return result
+        assert world.cluster is not None
+        deadline = None
+        if asked.wait and asked.wait != FOREVER:
+            deadline = self._started + times.seconds(asked.wait, "--wait")
+        patience = Patience(say, deadline)
+        pods = [(pod.namespace, pod.name, uid) for uid, pod in result.radius.pods().items() if pod.fate != ENDED]
+        drain = Drain(world.cluster, _taints(wishes, "NoSchedule" if asked.drain else ""), patience, pods)
+        try:
+            if asked.drain and not self._let_end(rules, wishes, drain, patience):
+                blockers = drain.wait()
+                return self._left(result, blockers)
+            if not asked.wait:
+                return result
+            return self._left(result, drain.wait())
+        except TimedOut:
+            return replace(result, free=False, exit_code=EXIT_LEFT)
+
+    def _left(self, result: Tainted, blockers: tuple[Blocker, ...]) -> Tainted:
+        return replace(result, free=not blockers, blockers=blockers, exit_code=EXIT_LEFT if blockers else 0)
+
+    def _let_end(self, rules: Rules, wishes: Sequence[Wish], drain: Drain, patience: Patience) -> bool:
+        """Waits for the grace period or until the devices are free, then turns NoSchedule into NoExecute.
+
+        Returns False where --wait is over before the grace period.
+        """
+        raws = [patience.ask(lambda wish=wish: rules.get(wish.name)) for wish in wishes]  # type: ignore[misc]
+        ends = [times.parse((raw or {}).get("metadata", {}).get("annotations", {}).get(NEXT_AT, "")) for raw in raws]
+        left = max(((end - times.now()).total_seconds() for end in ends if end is not None), default=0.0)
+        if left > 0:
+            say(f"NoSchedule now; NoExecute in {times.span(left)}, or as soon as the devices are free")
+            whole, patience.deadline = patience.deadline, time.monotonic() + left
+            if whole is not None:
+                patience.deadline = min(whole, patience.deadline)
+            with suppress(TimedOut):
+                drain.wait()
+            patience.deadline = whole
+            if patience.expired():
+                return False
+        for wish in wishes:
+            written = rules.write(wish, Stage("NoExecute"), escalate=True)
+            if written.outcome != UNCHANGED:
+                say(f"{wish.device}: NoExecute")
+        drain.taints(_taints(wishes))
+        return True
+
+    def _finish(self, result: Tainted, *, told: bool = False) -> int:
+        if self._output == "text":
+            if not told:
+                for entry in result.done:
+                    text.write_done(entry, result.dry_run, sys.stdout)
+            text.write_end(result, self._color)
+        elif self._output == "name":
+            text.write_names(result, sys.stdout)
+        else:
+            from kubectl_dra.report.explain_json import write
+            from kubectl_dra.report.taint_json import tainted_json
+
+            write(tainted_json(result), self._output, sys.stdout)
+        return result.exit_code
+
+
+class _Declined(Exception):
+    """The user does not want to go on."""
+
+
+def _pairs(targets: Sequence[Target], wishes: Sequence[Wish]) -> Iterator[tuple[Target, Wish]]:
+    by_id = {target.id: target for target in targets}
+    for wish in wishes:
+        yield by_id[wish.device], wish
+
+
+def _taints(wishes: Sequence[Wish], effect: str = "") -> dict[DeviceID, DeviceTaint]:
+    """The taint that drives pods away, per device; of several the one that does most."""
+    order = {"NoExecute": 0, "NoSchedule": 1, "None": 2}
+    out: dict[DeviceID, DeviceTaint] = {}
+    for wish in sorted(wishes, key=lambda wish: -order[wish.taint.effect]):
+        out[wish.device] = DeviceTaint(wish.taint.key, wish.taint.value, effect or wish.taint.effect, "", wish.name)
+    return out
+
+
+def _list(asked: Asked, connection: Connection, output: str, color: str) -> int:
+    from kubectl_dra.taint.listing import list_taints
+
+    world = session.read_world(connection, asked.namespace, asked.snapshots, kinds=_LISTED, rules=False)
+    lines = list_taints(world.inventory.rows, world.snapshot, times.now())
+    notes = [f"not seen: {gap}" for gap in world.snapshot.gaps if gap.kind in _LISTED and gap.reason != ABSENT]
+    if output in ("json", "yaml"):
+        from kubectl_dra.report.explain_json import write
+        from kubectl_dra.report.taint_json import list_json
+
+        write(list_json(lines, notes), output, sys.stdout)
+        return 0
+    for note in notes:
+        say(f"note: {note}")
+    if output == "name":
+        text.write_rule_names(lines, sys.stdout)
+    else:
+        text.write_list(lines, color, at=times.now())
+    return 0
+
+
+_LISTED = ("ResourceSlice", "DeviceTaintRule", "ResourceClaim", "Node")

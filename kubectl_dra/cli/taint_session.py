@@ -1,0 +1,170 @@
+"""What ``taint`` and ``untaint`` share: the cluster read once, devices resolved, questions on a terminal."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from kubectl_dra.allocation.attempt import Cycle
+from kubectl_dra.cli.devices_run import _compiled
+from kubectl_dra.cli.explain_run import Asked as ExplainAsked
+from kubectl_dra.cli.explain_run import settings_of
+from kubectl_dra.cli.live import Progress, connection_options
+from kubectl_dra.cli.options import Connection
+from kubectl_dra.cluster.live import Cluster
+from kubectl_dra.cluster.snapshot import Snapshot
+from kubectl_dra.errors import UsageError
+from kubectl_dra.explain.case import Settings, make_cycle
+from kubectl_dra.explain.inventory import Inventory, Wanted, take_inventory
+from kubectl_dra.taint.serving import Serving, require_rules
+from kubectl_dra.taint.targets import Devices, Target, refuse_nothing
+
+EXIT_LEFT: Final = 1
+EXIT_INTERRUPTED: Final = 130
+ALL_KINDS: Final = (
+    "ResourceSlice",
+    "DeviceClass",
+    "ResourceClaim",
+    "ResourceClaimTemplate",
+    "DeviceTaintRule",
+    "Pod",
+    "Node",
+)
+"""The kinds that the blast radius is made from."""
+_GATES: Final = frozenset(("DRADeviceTaints", "DRADeviceTaintRules"))
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """Devices by what they are instead of by name; all parts that are set must hold."""
+
+    nodes: tuple[str, ...] = ()
+    drivers: tuple[str, ...] = ()
+    pools: tuple[str, ...] = ()
+    classes: tuple[str, ...] = ()
+    selector: str = ""
+    hardware: tuple[str, ...] = ()
+    claims: tuple[str, ...] = ()
+    pods: tuple[str, ...] = ()
+
+    def __bool__(self) -> bool:
+        listed = (self.nodes, self.drivers, self.pools, self.classes, self.hardware, self.claims, self.pods)
+        return any(listed) or bool(self.selector)
+
+
+@dataclass(frozen=True, slots=True)
+class World:
+    """The cluster as it was read, and how it is understood. ``cluster`` and ``serving`` are None for a snapshot."""
+
+    snapshot: Snapshot
+    settings: Settings
+    cycle: Cycle
+    inventory: Inventory
+    devices: Devices
+    namespace: str
+    cluster: Cluster | None = None
+    serving: Serving | None = None
+
+
+def read_world(
+    connection: Connection,
+    namespace: str,
+    snapshots: Sequence[str],
+    *,
+    kinds: Sequence[str] = ALL_KINDS,
+    rules: bool = True,
+) -> World:
+    """Reads these kinds from the live cluster, or saved objects.
+
+    ``rules``: the cluster must serve DeviceTaintRules and act on them.
+
+    Raises:
+        DraError: no cluster, DeviceTaintRules not served, ResourceSlices not readable.
+    """
+    if snapshots:
+        from kubectl_dra.cluster.files import read_snapshot
+
+        return make_world(read_snapshot(list(snapshots)), namespace or "default")
+    cluster = Cluster(connection_options(connection, namespace))
+    serving = require_rules(cluster) if rules else None
+    progress = Progress()
+    try:
+        snapshot = cluster.read_snapshot(kinds, progress=progress)
+    finally:
+        progress.done()
+    return make_world(snapshot, cluster.namespace, cluster, serving)
+
+
+def make_world(
+    snapshot: Snapshot, namespace: str, cluster: Cluster | None = None, serving: Serving | None = None
+) -> World:
+    """Understands a snapshot as a cluster on which DeviceTaintRules work."""
+    settings = settings_of(ExplainAsked(), snapshot)
+    settings = replace(settings, gates=settings.gates | _GATES)
+    cycle = make_cycle(snapshot, settings, [])
+    inventory = take_inventory(snapshot, cycle, Wanted())
+    devices = Devices(inventory.rows, snapshot)
+    return World(snapshot, settings, cycle, inventory, devices, namespace, cluster, serving)
+
+
+def resolve(world: World, names: Sequence[str], selection: Selection) -> tuple[Target, ...]:
+    """The devices meant, never none.
+
+    Raises:
+        UsageError: neither names nor a selection, or both; a selection without any device.
+        InputError: a name that does not exist or is ambiguous.
+    """
+    if names and selection:
+        raise UsageError("give devices by name or by flags, not both")
+    if names:
+        return world.devices.named(names)
+    if not selection:
+        raise UsageError("say which device: DRIVER/POOL/DEVICE, NODE/DEVICE, or a flag such as --node or --uuid")
+    targets = _selected(world, selection)
+    refuse_nothing(targets)
+    return targets
+
+
+def _selected(world: World, selection: Selection) -> tuple[Target, ...]:
+    wanted = Wanted(
+        drivers=selection.drivers,
+        nodes=selection.nodes,
+        pools=selection.pools,
+        classes=selection.classes,
+        selector=_compiled(selection.selector, world.cycle.selectors.environment) if selection.selector else None,
+    )
+    parts: list[tuple[Target, ...]] = []
+    if wanted != Wanted():
+        rows = take_inventory(world.snapshot, world.cycle, wanted).rows
+        found = (world.devices.get(row.id) for row in rows)
+        parts.append(tuple(dict.fromkeys(target for target in found if target is not None)))
+    if selection.hardware:
+        parts.append(world.devices.with_hardware(selection.hardware))
+    for names, find in ((selection.claims, world.devices.of_claim), (selection.pods, world.devices.of_pod)):
+        if names:
+            parts.append(tuple(dict.fromkeys(target for name in names for target in find(name, world.namespace))))
+    first, *others = parts
+    return tuple(target for target in first if all(target in other for other in others))
+
+
+def say(sentence: str) -> None:
+    """One line on stderr: progress, notes, warnings."""
+    sys.stderr.write(f"{sentence}\n")
+    sys.stderr.flush()
+
+
+def confirmed(question: str, *, yes: bool) -> bool:
+    """Whether to go on: asked on a terminal; elsewhere only ``yes`` will do.
+
+    Raises:
+        UsageError: there is nobody to ask.
+    """
+    if yes:
+        return True
+    if not sys.stdin.isatty():
+        raise UsageError(f"{question} There is no terminal to ask on: give --yes. Nothing was changed")
+    sys.stderr.write(f"{question} [y/N] ")
+    sys.stderr.flush()
+    return sys.stdin.readline().strip().lower() in ("y", "yes")

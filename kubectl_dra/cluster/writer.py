@@ -1,0 +1,176 @@
+"""The only module that writes to a cluster: server-side apply, create, merge patch and delete, one object each.
+
+Every write can be repeated without harm: apply and delete say which state of the object they are meant for, so a
+write whose answer was lost is either found done or refused when it is sent again.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+from urllib.parse import urlencode
+
+from kubectl_dra.cluster.client import Answered, Client
+from kubectl_dra.errors import ClusterError
+
+FIELD_MANAGER: Final = "kubectl-dra"
+CONFLICT: Final = 409
+_APPLY: Final = "application/apply-patch+yaml"
+_MERGE: Final = "application/merge-patch+json"
+_JSON: Final = "application/json"
+# No object ever has this version again: an apply with it can only create.
+_NOT_THERE: Final = "1"
+_TRIES: Final = 6
+_LONGEST_WAIT: Final = 10.0
+_BUSY: Final = frozenset((429, 500, 502, 503, 504))
+
+
+class Conflict(Answered):
+    """The object is not in the state that a write was meant for (409).
+
+    ``owners`` are the field managers that a forced apply would take fields from; empty where the object itself
+    has changed, exists already, or has gone.
+    """
+
+    def __init__(self, message: str, owners: tuple[str, ...] = ()) -> None:
+        super().__init__(CONFLICT, message)
+        self.owners = owners
+
+
+class Writer:
+    """Writes with the connection of a Client. With ``dry_run`` the server checks everything and stores nothing."""
+
+    def __init__(
+        self,
+        client: Client,
+        field_manager: str = FIELD_MANAGER,
+        *,
+        dry_run: bool = False,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
+        self._client = client
+        self._sleep = sleep
+        self.field_manager: Final = field_manager
+        self.dry_run: Final = dry_run
+
+    def apply(self, path: str, content: Mapping[str, Any], *, version: str = "", force: bool = False) -> dict[str, Any]:
+        """Server-side apply of one object; returns it as stored.
+
+        ``version`` is the resourceVersion that it must still have; empty where it must not exist yet. ``force`` takes
+        fields over from other managers.
+
+        Raises:
+            Conflict: it exists, has changed, or belongs to another manager.
+            Answered, ClusterError: the server refuses, or cannot be reached.
+        """
+        metadata = {**content["metadata"], "resourceVersion": version or _NOT_THERE}
+        query = {"fieldManager": self.field_manager, "fieldValidation": "Strict", "force": str(force).lower()}
+        return self._send("PATCH", path, query, {**content, "metadata": metadata}, _APPLY)
+
+    def create(self, path: str, content: Mapping[str, Any]) -> dict[str, Any]:
+        """Creates an object in a collection; returns it as stored.
+
+        Raises:
+            Conflict: it exists already.
+            Answered, ClusterError: as ``apply``.
+        """
+        return self._send("POST", path, {"fieldManager": self.field_manager, "fieldValidation": "Strict"}, content)
+
+    def merge_patch(self, path: str, change: Mapping[str, Any], *, version: str = "") -> dict[str, Any]:
+        """Merges a change into an object; with ``version`` only while it has that resourceVersion.
+
+        Raises:
+            Conflict: it has changed.
+            Answered, ClusterError: as ``apply``; 404 where it does not exist.
+        """
+        if version:
+            change = {**change, "metadata": {**(change.get("metadata") or {}), "resourceVersion": version}}
+        return self._send("PATCH", path, {"fieldManager": self.field_manager}, change, _MERGE)
+
+    def delete(self, path: str, uid: str, version: str = "") -> bool:
+        """Deletes the object that has this UID (and resourceVersion); False where it was gone already.
+
+        Raises:
+            Conflict: the name belongs to another object now, or it has changed.
+            Answered, ClusterError: as ``apply``.
+        """
+        preconditions = {"uid": uid, **({"resourceVersion": version} if version else {})}
+        options: dict[str, Any] = {"apiVersion": "v1", "kind": "DeleteOptions", "preconditions": preconditions}
+        if self.dry_run:
+            # With options in the body the server does not look at those of the query.
+            options["dryRun"] = ["All"]
+        try:
+            self._send("DELETE", path, {}, options)
+        except Answered as error:
+            if error.status == 404:
+                return False
+            raise
+        return True
+
+    def _send(
+        self, method: str, path: str, query: Mapping[str, str], body: Mapping[str, Any], content_type: str = _JSON
+    ) -> dict[str, Any]:
+        parameters = {**query, **({"dryRun": "All"} if self.dry_run else {})}
+        url = f"{self._client.server}{path}" + (f"?{urlencode(parameters)}" if parameters else "")
+        for attempt in range(1, _TRIES + 1):
+            response = self._request(method, url, body, content_type, last=attempt == _TRIES)
+            if response is None:
+                self._sleep(min(0.5 * 2 ** (attempt - 1), _LONGEST_WAIT))
+            elif response.status in _BUSY and attempt < _TRIES:
+                self._sleep(_wait(response, attempt))
+            elif response.status == CONFLICT:
+                raise _conflict(response, path)
+            else:
+                return self._client._object(response, path)
+        raise AssertionError("unreachable")
+
+    def _request(self, method: str, url: str, body: Mapping[str, Any], content_type: str, *, last: bool) -> Any:
+        """The answer, or None where the connection broke and the write is worth another try."""
+        import urllib3
+        from urllib3 import exceptions
+
+        headers = self._client._headers()
+        headers["Content-Type"] = content_type
+        read = self._client._timeout if self._client._timeout is not None else 60.0
+        try:
+            return self._client._pool.request(
+                method,
+                url,
+                body=json.dumps(body).encode(),
+                headers=headers,
+                timeout=urllib3.Timeout(connect=15.0, read=read or None),
+                retries=False,
+                redirect=False,
+            )
+        except exceptions.SSLError as error:
+            raise ClusterError(f"{self._client.server}: no TLS connection: {error}") from None
+        except (exceptions.HTTPError, OSError) as error:
+            if not last:
+                return None
+            raise ClusterError(
+                f"{self._client.server}: {method} was not answered ({type(error).__name__}); whether it was carried "
+                "out is not known: run the same command again"
+            ) from None
+
+
+def _conflict(response: Any, path: str) -> Conflict:
+    try:
+        answer = json.loads(response.data)
+    except ValueError:
+        answer = {}
+    causes = (answer.get("details") or {}).get("causes") or ()
+    owners = [str(cause.get("message") or "") for cause in causes if cause.get("reason") == "FieldManagerConflict"]
+    said = " ".join(str(answer.get("message") or "the object has changed").split())
+    return Conflict(
+        f"{path}: {said}", tuple(dict.fromkeys(owner.partition('"')[2].partition('"')[0] for owner in owners))
+    )
+
+
+def _wait(response: Any, attempt: int) -> float:
+    try:
+        seconds = float(response.headers.get("Retry-After") or "")
+    except ValueError:
+        seconds = 0.5 * 2 ** (attempt - 1)
+    return float(min(max(seconds, 0.0), _LONGEST_WAIT))

@@ -1,0 +1,185 @@
+"""``taint`` and ``untaint`` as JSON or YAML, in the shape of ``schemas/taint.json``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from kubectl_dra.api.slices import DeviceID
+from kubectl_dra.taint.listing import TaintLine
+from kubectl_dra.taint.radius import ClaimHit, PodHit, Radius
+from kubectl_dra.taint.result import SCHEMA_VERSION, RuleDone, Tainted, Untainted
+
+
+def tainted_json(result: Tainted) -> dict[str, Any]:
+    """A Taint: the rules, the blast radius, and what waiting came to."""
+    out: dict[str, Any] = {
+        "schemaVersion": SCHEMA_VERSION,
+        "kind": "Taint",
+        "exitCode": result.exit_code,
+        "dryRun": result.dry_run,
+        "rules": [_done(entry) for entry in result.done],
+        "blastRadius": _radius(result.radius),
+        "warnings": list(result.warnings),
+    }
+    if result.free is not None:
+        out["wait"] = {
+            "free": result.free,
+            "blockers": [
+                _set(
+                    device=_device(blocker.device),
+                    claim=blocker.claim,
+                    pod=blocker.pod,
+                    why=blocker.why,
+                    since=blocker.since,
+                )
+                for blocker in result.blockers
+            ],
+        }
+    return out
+
+
+def untainted_json(result: Untainted) -> dict[str, Any]:
+    """An Untaint: the rules removed, the taints that stay, and what waiting came to."""
+    out: dict[str, Any] = {
+        "schemaVersion": SCHEMA_VERSION,
+        "kind": "Untaint",
+        "exitCode": result.exit_code,
+        "dryRun": result.dry_run,
+        "removed": [
+            _set(device=_device(e.device), rule=e.name, taint=e.taint, outcome=e.outcome, why=e.why)
+            for e in result.removed
+        ],
+        "staying": [
+            {"device": _device(s.device), "taint": str(s.taint), "owner": s.owner, "removedBy": s.ended_by}
+            for s in result.staying
+        ],
+        "warnings": list(result.warnings),
+    }
+    if result.allocatable is not None:
+        out["wait"] = {"allocatable": result.allocatable, "left": list(result.left)}
+    return out
+
+
+def list_json(lines: Sequence[TaintLine], notes: Sequence[str]) -> dict[str, Any]:
+    """A TaintList: every taint of the cluster."""
+    items = [_line(line) for line in lines]
+    return {"schemaVersion": SCHEMA_VERSION, "kind": "TaintList", "items": items, "notes": list(notes)}
+
+
+def _device(id: DeviceID) -> dict[str, str]:
+    return {"driver": id.driver, "pool": id.pool, "device": id.device}
+
+
+def _set(**fields: Any) -> dict[str, Any]:
+    """The fields that are not empty."""
+    return {name: value for name, value in fields.items() if value not in ("", None)}
+
+
+def _done(entry: RuleDone) -> dict[str, Any]:
+    target = entry.target
+    out = _set(
+        device=_device(target.id),
+        where=target.where,
+        hardwareID=target.hardware,
+        published=target.published,
+        rule=entry.wish.name,
+        outcome=entry.outcome,
+        why=entry.why,
+        object=_clean(entry.rule),
+    )
+    if entry.server is not None:
+        answer = _set(
+            publishedDevices=entry.server.published,
+            allocatedDevices=entry.server.allocated,
+            pods=entry.server.pods,
+            predictedPods=entry.predicted,
+        )
+        out["server"] = {**answer, "message": entry.server.message}
+    return out
+
+
+def _clean(rule: Mapping[str, Any]) -> dict[str, Any]:
+    metadata = {key: value for key, value in rule["metadata"].items() if key != "managedFields"}
+    return {**rule, "metadata": metadata}
+
+
+def _radius(radius: Radius) -> dict[str, Any]:
+    return {
+        "podsDeleted": radius.deleted(),
+        "claims": [_claim(hit) for hit in radius.claims],
+        "lost": [
+            {"kind": lost.kind, "namespace": lost.namespace, "name": lost.name, "allDevices": lost.all_mode}
+            for lost in radius.lost
+        ],
+        "allRequests": [
+            {
+                "device": _device(request.device),
+                "kind": request.kind,
+                "namespace": request.namespace,
+                "name": request.name,
+                "request": request.request,
+            }
+            for request in radius.all_requests
+        ],
+        "classes": [
+            {"name": left.name, "devices": left.devices, "free": left.free, "freeAfter": left.free_after}
+            for left in radius.classes
+        ],
+        "notes": list(radius.notes),
+    }
+
+
+def _claim(hit: ClaimHit) -> dict[str, Any]:
+    metadata = hit.claim.metadata
+    return {
+        "device": _device(hit.device),
+        "namespace": metadata.namespace,
+        "claim": metadata.name,
+        "adminAccess": hit.admin_access,
+        "pods": [_pod(pod) for pod in hit.pods],
+        "otherConsumers": list(hit.others),
+    }
+
+
+def _pod(pod: PodHit) -> dict[str, Any]:
+    return {
+        **_set(
+            namespace=pod.namespace,
+            name=pod.name,
+            uid=pod.uid,
+            owner=pod.owner,
+            created=pod.created,
+            phase=pod.phase,
+            node=pod.node,
+            fate=pod.fate,
+            at=pod.at,
+            why=pod.why,
+        ),
+        "priority": pod.priority,
+        "tolerates": pod.tolerates,
+    }
+
+
+def _line(line: TaintLine) -> dict[str, Any]:
+    taint = _set(key=line.taint.key, value=line.taint.value, effect=line.taint.effect)
+    owner = {"kind": "ResourceSlice" if line.owner == "driver" else "DeviceTaintRule", "name": line.name}
+    return {
+        **_set(
+            taint=taint,
+            owner=owner,
+            selects=line.selects,
+            where=line.where,
+            reason=line.reason,
+            ticket=line.ticket,
+            since=line.since,
+            expires=line.expires,
+            nextEffect=line.next_effect,
+            nextAt=line.next_at,
+        ),
+        "ours": line.ours,
+        "expired": line.expired,
+        "devices": [_device(id) for id in line.devices],
+        "pods": list(line.pods),
+        "warnings": list(line.warnings),
+    }

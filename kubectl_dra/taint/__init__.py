@@ -1,0 +1,1 @@
+"""Device taints: which devices, the rules that taint them, who is hit, and waiting until they are free."""

@@ -1,0 +1,128 @@
+"""Making rules: decide, write, and when somebody else was quicker, decide again."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from kubectl_dra.api.meta import EMPTY
+from kubectl_dra.cluster.client import Answered
+from kubectl_dra.cluster.live import Cluster
+from kubectl_dra.cluster.writer import Conflict, Writer
+from kubectl_dra.errors import ClusterError
+from kubectl_dra.taint.rules import Decision, Stage, Wish, content, decide
+
+KIND: Final = "DeviceTaintRule"
+CREATED: Final = "created"
+CHANGED: Final = "changed"
+UNCHANGED: Final = "unchanged"
+_ROUNDS: Final = 8
+
+
+class Refused(Exception):
+    """A rule that is there says something else; nothing was changed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """The end of one write: created, changed or unchanged, and the rule as the server has it."""
+
+    outcome: str
+    rule: Mapping[str, Any]
+
+
+class Rules:
+    """The rules of a cluster, in the version that it serves."""
+
+    def __init__(self, cluster: Cluster, writer: Writer, version: str, *, overwrite: bool = False) -> None:
+        self._cluster = cluster
+        self._writer = writer
+        self._version = version
+        self._overwrite = overwrite
+
+    def get(self, name: str) -> dict[str, Any] | None:
+        """The rule as served; None where there is none."""
+        return self._cluster.get(KIND, name)
+
+    def decide(self, wish: Wish) -> Decision:
+        """What is to be done about a wish, as things are."""
+        return decide(wish, self.get(wish.name), overwrite=self._overwrite)
+
+    def write(self, wish: Wish, stage: Stage, *, escalate: bool = False) -> Written:
+        """Brings a rule to a stage, whatever others write at the same time.
+
+        ``escalate``: the rule must be there already, made by an earlier step.
+
+        Raises:
+            Refused: the rule says something else, belongs to another manager, or was deleted on the way.
+            ClusterError: the server refuses, or cannot be reached.
+        """
+        for _ in range(_ROUNDS):
+            raw = self.get(wish.name)
+            if raw is None and escalate:
+                raise Refused(
+                    f"{wish.device}: DeviceTaintRule {wish.name} was deleted by somebody else; nothing is done"
+                )
+            decision = decide(wish, raw, overwrite=self._overwrite and not escalate)
+            if decision.action == "refuse":
+                raise Refused(f"{wish.device}: {decision.why}")
+            if raw is not None and _is(raw, content(decision.wish, stage, self._version)):
+                return Written(UNCHANGED, raw)
+            if decision.action == "keep":
+                return Written(UNCHANGED, raw or {})
+            try:
+                rule = self._writer.apply(
+                    self.path(wish.name),
+                    content(decision.wish, stage, self._version),
+                    version=decision.version,
+                    force=self._overwrite and not escalate,
+                )
+            except Conflict as conflict:
+                if conflict.owners:
+                    owners = ", ".join(conflict.owners)
+                    raise Refused(
+                        f"{wish.device}: fields of DeviceTaintRule {wish.name} belong to {owners}; --overwrite takes "
+                        "them over"
+                    ) from None
+                continue
+            return Written(CHANGED if decision.version else CREATED, rule)
+        raise ClusterError(f"DeviceTaintRule {wish.name} changes all the time; somebody else writes it too")
+
+    def delete(self, raw: Mapping[str, Any]) -> bool:
+        """Deletes a rule in the state in which it was looked at; False where it was gone already.
+
+        Raises:
+            Refused: another rule has the name now.
+            ClusterError: the server refuses, or cannot be reached.
+        """
+        metadata = raw.get("metadata") or EMPTY
+        try:
+            return self._writer.delete(self.path(str(metadata["name"])), str(metadata.get("uid") or ""))
+        except Conflict:
+            raise Refused(f"DeviceTaintRule {metadata['name']} was made anew by somebody else; it stays") from None
+        except Answered as error:
+            if error.status == 404:
+                return False
+            raise
+
+    def path(self, name: str) -> str:
+        """The path of one rule."""
+        path = self._cluster.path(KIND, name=name)
+        if path is None:
+            raise ClusterError(f"{self._cluster.server} does not serve DeviceTaintRules any more")
+        return path
+
+
+def _is(raw: Mapping[str, Any], wanted: Mapping[str, Any]) -> bool:
+    """Whether a rule says everything that is wanted of it, and nothing of ours beyond."""
+    meta, wish = raw.get("metadata") or EMPTY, wanted["metadata"]
+    annotations, labels = meta.get("annotations") or EMPTY, meta.get("labels") or EMPTY
+    ours = {key: value for key, value in annotations.items() if key.startswith("kubectl-dra/")}
+    taint = {key: value for key, value in raw["spec"].get("taint", {}).items() if key != "timeAdded"}
+    return (
+        ours == wish["annotations"]
+        and all(labels.get(key) == value for key, value in wish["labels"].items())
+        and taint == wanted["spec"]["taint"]
+        and raw["spec"].get("deviceSelector") == wanted["spec"]["deviceSelector"]
+    )

@@ -1,0 +1,275 @@
+"""Waiting until no claim holds a device: what goes on per pod, and what is in the way since when."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from kubectl_dra.api.claims import ResourceClaim
+from kubectl_dra.api.meta import EMPTY
+from kubectl_dra.api.pods import Pod
+from kubectl_dra.api.slices import DeviceID
+from kubectl_dra.api.taints import DeviceTaint
+from kubectl_dra.cluster.live import Cluster
+from kubectl_dra.explain.after import EVICTION_REASON
+from kubectl_dra.taint import times
+from kubectl_dra.taint.patience import Patience
+
+REMIND_SECONDS: Final = 30.0
+LOOK_SECONDS: Final = 10.0
+"""How often it is checked that the devices are still published."""
+
+RUNNING: Final = "running"
+EVICTING: Final = "evicting"
+TERMINATING: Final = "terminating"
+ENDED: Final = "ended"
+GONE: Final = "gone"
+
+
+@dataclass(frozen=True, slots=True)
+class Holder:
+    """A claim that holds one of the devices; ``uid`` tells it from a later one of its name."""
+
+    device: DeviceID
+    namespace: str
+    name: str
+    uid: str
+
+    def __str__(self) -> str:
+        return f"claim {self.namespace}/{self.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class PodState:
+    """Where a pod is on its way out. ``since`` is a time of the API, ``why`` what keeps it."""
+
+    state: str
+    since: str = ""
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Blocker:
+    """What still holds a device: the claim, the pod (empty where none is the cause), and why."""
+
+    device: DeviceID
+    claim: str
+    pod: str
+    why: str
+    since: str = ""
+
+    def __str__(self) -> str:
+        pod = f", pod {self.pod}" if self.pod else ""
+        since = f" (since {self.since})" if self.since else ""
+        return f"{self.device}: held by claim {self.claim}{pod}: {self.why}{since}"
+
+
+class RuleGone(Exception):
+    """A rule that is waited for was deleted by somebody else."""
+
+
+class Drain:
+    """Watches devices until they are free. Only claims and pods that matter are read, except now and then.
+
+    ``rules`` maps the devices to the taint that drives pods away, by rule. Claims with admin access hold nothing.
+    ``pods`` (namespace, name, UID) are known to use the devices: what becomes of them is said, however quick it is.
+    """
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        rules: Mapping[DeviceID, DeviceTaint],
+        patience: Patience,
+        pods: Iterable[tuple[str, str, str]] = (),
+    ) -> None:
+        self._cluster = cluster
+        self._rules = dict(rules)
+        self._patience = patience
+        self._said: dict[tuple[str, str, str], str] = dict.fromkeys(pods, "")
+        self._published = set(rules)
+        self.unpublished: set[DeviceID] = set()
+
+    def taints(self, rules: Mapping[DeviceID, DeviceTaint]) -> None:
+        """Says that the taints have changed (NoExecute after NoSchedule)."""
+        self._rules.update(rules)
+
+    def wait(self) -> tuple[Blocker, ...]:
+        """Returns when no claim holds the devices any more (nothing), or at the deadline (what does).
+
+        Raises:
+            RuleGone: somebody deleted one of the rules.
+            ClusterError: the cluster cannot be asked any more (see ``Patience.ask``).
+        """
+        clock = self._patience.clock
+        holders = self.holders()
+        reminded = looked = clock()
+        blockers: tuple[Blocker, ...] = ()
+        while True:
+            blockers, left = self._round(holders)
+            if not left:
+                holders = self.holders()
+                if not holders:
+                    self._round(())
+                    self._check_published()
+                    return ()
+                blockers, left = self._round(holders)
+            holders = left
+            if self._patience.expired():
+                return blockers
+            self._check_rules()
+            if clock() - looked >= LOOK_SECONDS:
+                looked = clock()
+                self._check_published()
+            if clock() - reminded >= REMIND_SECONDS:
+                reminded = clock()
+                for blocker in blockers:
+                    self._patience.say(f"still waiting: {blocker}")
+            self._patience.pause()
+
+    def holders(self) -> tuple[Holder, ...]:
+        """Every claim that holds one of the devices now, from a list of all claims."""
+        claims = self._patience.ask(lambda: self._cluster.objects("ResourceClaim"))
+        return tuple(holder for raw in claims for holder in _held(raw, self._rules))
+
+    def _round(self, holders: Sequence[Holder]) -> tuple[tuple[Blocker, ...], tuple[Holder, ...]]:
+        """Looks at claims and pods once: what is in the way, and the claims that still hold."""
+        blockers: list[Blocker] = []
+        left: list[Holder] = []
+        pods: dict[tuple[str, str, str], PodState] = {}
+        for holder in holders:
+            raw = self._get("ResourceClaim", holder.name, holder.namespace)
+            if raw is None or holder not in _held(raw, self._rules):
+                continue
+            left.append(holder)
+            claim = ResourceClaim.from_json(raw)
+            blockers.extend(self._blockers(holder, claim, pods))
+        for key in [key for key in self._said if key not in pods and self._said[key] != GONE]:
+            # Its claim is free, or does not list it any more: the pod itself may be gone or not.
+            pods[key] = self._pod(*key)
+        for key, state in pods.items():
+            self._tell(key, state)
+        return tuple(blockers), tuple(left)
+
+    def _blockers(
+        self, holder: Holder, claim: ResourceClaim, pods: dict[tuple[str, str, str], PodState]
+    ) -> list[Blocker]:
+        key = claim.key
+        if not claim.reserved_for:
+            if claim.metadata.deletion_timestamp:
+                why = f"the claim is being deleted; finalizers: {', '.join(claim.metadata.finalizers) or 'none'}"
+                return [Blocker(holder.device, key, "", why, claim.metadata.deletion_timestamp)]
+            why = "allocated, but no pod uses it; kube-controller-manager takes the allocation back"
+            return [Blocker(holder.device, key, "", why)]
+        out: list[Blocker] = []
+        for entry in claim.reserved_for:
+            if entry.resource != "pods":
+                why = f"used by {entry.resource} {entry.name}, which is not a pod: nothing ends it by itself"
+                out.append(Blocker(holder.device, key, "", why))
+                continue
+            at = (claim.metadata.namespace, entry.name, entry.uid)
+            if at not in pods:
+                pods[at] = self._pod(*at)
+            state = pods[at]
+            why = state.why
+            if state.state == RUNNING:
+                why = self._why_running(holder.device, claim)
+            out.append(Blocker(holder.device, key, f"{at[0]}/{at[1]}", why, state.since))
+        return out
+
+    def _why_running(self, device: DeviceID, claim: ResourceClaim) -> str:
+        taint = self._rules[device]
+        if taint.effect != "NoExecute":
+            return f"running; {taint.effect} does not end it"
+        for result in claim.allocation.results if claim.allocation else ():
+            found = [t for t in result.tolerations if t.effect == "NoExecute" and t.tolerates(taint)]
+            if result.device == device and found:
+                limits = [t.seconds for t in found if t.seconds is not None]
+                if len(limits) == len(found):
+                    return f"running; it tolerates the taint for {min(limits)} s"
+                return "running; it tolerates the taint, so nothing ends it"
+        return "running; not evicted yet"
+
+    def _pod(self, namespace: str, name: str, uid: str) -> PodState:
+        raw = self._get("Pod", name, namespace)
+        if raw is None:
+            return PodState(GONE, why="the pod is gone; kube-controller-manager has not released its claim yet")
+        if uid and (raw.get("metadata") or EMPTY).get("uid") != uid:
+            return PodState(GONE, why="the pod is gone (another has its name); its claim is not released yet")
+        pod = Pod.from_json(raw)
+        if pod.metadata.deletion_timestamp:
+            return PodState(TERMINATING, _deleted_at(raw), _terminating(raw, pod))
+        if pod.finished:
+            return PodState(ENDED, why=f"the pod has ended ({pod.phase}); its claim is not released yet")
+        condition = pod.condition("DisruptionTarget")
+        if condition is not None and condition.status == "True" and condition.reason == EVICTION_REASON:
+            return PodState(EVICTING, condition.last_transition_time, "chosen for eviction, not deleted yet")
+        return PodState(RUNNING)
+
+    def _tell(self, key: tuple[str, str, str], state: PodState) -> None:
+        """One line when a pod's state changes; a pod that only runs is said once."""
+        before = self._said.get(key)
+        if before == state.state:
+            return
+        self._said[key] = state.state
+        detail = f": {state.why}" if state.state == TERMINATING else ""
+        self._patience.say(f"pod {key[0]}/{key[1]}: {state.state}{detail}")
+
+    def _check_rules(self) -> None:
+        for device, taint in self._rules.items():
+            if taint.rule and self._get("DeviceTaintRule", taint.rule, "") is None:
+                raise RuleGone(f"DeviceTaintRule {taint.rule} of device {device} was deleted by somebody else")
+
+    def _check_published(self) -> None:
+        slices = self._patience.ask(lambda: self._cluster.objects("ResourceSlice"))
+        seen = {id for raw in slices for id in _published(raw)}
+        for device in sorted(self._published - seen - self.unpublished):
+            self.unpublished.add(device)
+            self._patience.say(f"device {device} is not published any more; the claims that hold it are waited for")
+
+    def _get(self, kind: str, name: str, namespace: str) -> dict[str, Any] | None:
+        return self._patience.ask(lambda: self._cluster.get(kind, name, namespace))
+
+
+def _held(raw: Mapping[str, Any], devices: Mapping[DeviceID, DeviceTaint]) -> list[Holder]:
+    """The devices that a claim holds, other than for admin access."""
+    metadata = raw.get("metadata") or EMPTY
+    allocation = (raw.get("status") or EMPTY).get("allocation") or EMPTY
+    out: list[Holder] = []
+    for result in (allocation.get("devices") or EMPTY).get("results") or ():
+        device = DeviceID(result.get("driver") or "", result.get("pool") or "", result.get("device") or "")
+        if device in devices and not result.get("adminAccess"):
+            names = (metadata.get("namespace") or "", metadata.get("name") or "", metadata.get("uid") or "")
+            out.append(Holder(device, *names))
+    return out
+
+
+def _published(raw: Mapping[str, Any]) -> list[DeviceID]:
+    spec = raw.get("spec") or EMPTY
+    driver, pool = spec.get("driver") or "", (spec.get("pool") or EMPTY).get("name") or ""
+    return [DeviceID(driver, pool, entry.get("name") or "") for entry in spec.get("devices") or ()]
+
+
+def _deleted_at(raw: Mapping[str, Any]) -> str:
+    """When the deletion was asked for: deletionTimestamp is the end of the grace period."""
+    metadata = raw.get("metadata") or EMPTY
+    end, grace = times.parse(str(metadata.get("deletionTimestamp"))), metadata.get("deletionGracePeriodSeconds")
+    if end is None or not isinstance(grace, int):
+        return str(metadata.get("deletionTimestamp") or "")
+    return times.stamp(times.later(end, -grace))
+
+
+def _terminating(raw: Mapping[str, Any], pod: Pod) -> str:
+    """Why a pod that is being deleted is still there."""
+    grace = (raw.get("metadata") or EMPTY).get("deletionGracePeriodSeconds")
+    parts: list[str] = []
+    if isinstance(grace, int):
+        # deletionTimestamp is the time by which the grace period is over.
+        end = times.parse(pod.metadata.deletion_timestamp)
+        over = end is not None and times.now() > end
+        parts.append(f"grace period of {grace} s" + (" is over" if over else ""))
+        if over and not pod.metadata.finalizers:
+            parts.append(f"kubelet of node {pod.node_name or '?'} has not confirmed its end")
+    if pod.metadata.finalizers:
+        parts.append(f"finalizers: {', '.join(pod.metadata.finalizers)}")
+    return ", ".join(parts) or "being deleted"

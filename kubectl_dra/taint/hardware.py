@@ -1,0 +1,23 @@
+"""Which piece of hardware a device name stands for: what a driver publishes that survives a change of name."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from kubectl_dra.api.slices import Device
+
+# The first that a driver publishes; drivers differ in the names. A bus address is a place, not hardware: left out.
+_NAMES: Final = ("uuid", "deviceuuid", "gpuuuid", "serialnumber", "serial", "uniqueid", "guid")
+
+
+def hardware_id(device: Device) -> str:
+    """The device's UUID or serial number as its attributes give it; empty where there is none.
+
+    Attributes are matched by the part after the domain, whatever its case.
+    """
+    found: dict[str, str] = {}
+    for name, value in device.attributes.items():
+        text = value.get("string")
+        if isinstance(text, str) and text:
+            found.setdefault(name.rpartition("/")[2].lower(), text)
+    return next((found[name] for name in _NAMES if name in found), "")

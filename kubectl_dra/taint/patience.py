@@ -1,0 +1,82 @@
+"""Asking a cluster again and again while it restarts, throttles or forgets."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Final, TypeVar
+
+from kubectl_dra.cluster.client import Answered
+from kubectl_dra.errors import ClusterError
+
+T = TypeVar("T")
+
+POLL_SECONDS: Final = 1.0
+OUTAGE_SECONDS: Final = 300.0
+"""How long an API server may be away before waiting is given up."""
+_PASSING: Final = frozenset((408, 410, 429, 500, 502, 503, 504))
+
+
+class TimedOut(Exception):
+    """The time that the user gave is over."""
+
+
+@dataclass(slots=True)
+class Patience:
+    """A deadline (seconds of ``clock``; None waits for ever), and where to say what is going on."""
+
+    say: Callable[[str], None]
+    deadline: float | None = None
+    sleep: Callable[[float], None] = time.sleep
+    clock: Callable[[], float] = time.monotonic
+    _away_since: float | None = field(default=None, init=False)
+
+    def expired(self) -> bool:
+        """Whether the time is over."""
+        return self.deadline is not None and self.clock() >= self.deadline
+
+    def pause(self, seconds: float = POLL_SECONDS) -> None:
+        """Sleeps, but not beyond the deadline."""
+        if self.deadline is not None:
+            seconds = min(seconds, max(0.0, self.deadline - self.clock()))
+        self.sleep(seconds)
+
+    def ask(self, question: Callable[[], T]) -> T:
+        """The answer, as soon as the server gives one.
+
+        Lost connections, 429, 5xx and expired lists are waited out, and said once.
+
+        Raises:
+            TimedOut: the deadline has passed without an answer.
+            ClusterError: a refusal that does not pass (such as 403), or five minutes without any answer.
+        """
+        wait = 0.25
+        while True:
+            try:
+                answer = question()
+            except Answered as error:
+                if error.status not in _PASSING:
+                    raise
+                self._away(error)
+            except ClusterError as error:
+                if "(401)" in str(error):
+                    raise
+                self._away(error)
+            else:
+                if self._away_since is not None:
+                    self._away_since = None
+                    self.say("the API server answers again")
+                return answer
+            self.pause(wait)
+            wait = min(wait * 2, 5.0)
+
+    def _away(self, error: ClusterError) -> None:
+        now = self.clock()
+        if self._away_since is None:
+            self._away_since = now
+            self.say(f"{error}; trying again")
+        elif now - self._away_since > OUTAGE_SECONDS:
+            raise error
+        if self.expired():
+            raise TimedOut

@@ -1,0 +1,345 @@
+"""The blast radius: who is hit when devices are tainted, found before anything is written."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Final
+
+from kubectl_dra.allocation.attempt import Cycle
+from kubectl_dra.allocation.attempt import Verdict as Outcome
+from kubectl_dra.api.claims import ALL, DeviceRequest, DeviceResult, Request, ResourceClaim
+from kubectl_dra.api.meta import ObjectMeta
+from kubectl_dra.api.pods import Pod
+from kubectl_dra.api.slices import Device, DeviceID
+from kubectl_dra.api.taints import BLOCKING_EFFECTS, DeviceTaint, DeviceTaintRule
+from kubectl_dra.cluster.snapshot import ABSENT, Snapshot
+from kubectl_dra.explain.case import Settings, make_cycle, prepare
+from kubectl_dra.explain.inventory import FREE, DeviceRow
+from kubectl_dra.explain.outcomes import run_attempts, unavailable_nodes
+from kubectl_dra.explain.question import Question, about_claim, about_pod
+from kubectl_dra.taint import times
+from kubectl_dra.taint.rules import Wish
+from kubectl_dra.taint.targets import Target
+
+EXTENDED_CLAIM: Final = "resource.kubernetes.io/extended-resource-claim"
+FIRST_WITH_TOLERATIONS: Final = 35
+SECONDS: Final = 15.0
+"""How long pending claims are tried, all together."""
+
+STAYS: Final = "stays"
+NOW: Final = "deleted now"
+LATER: Final = "deleted later"
+ENDED: Final = "has ended"
+UNKNOWN: Final = "unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class PodHit:
+    """A pod that uses a device. ``fate`` is one of the words above, ``at`` the time of a later deletion.
+
+    ``tolerates`` says whether its request tolerates the taint, None where the taint is not known to matter to it.
+    ``why`` explains a fate that is not the usual one.
+    """
+
+    namespace: str
+    name: str
+    uid: str
+    owner: str = ""
+    created: str = ""
+    priority: int = 0
+    phase: str = ""
+    node: str = ""
+    tolerates: bool = False
+    fate: str = STAYS
+    at: str = ""
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimHit:
+    """A claim that holds a device, or looks at it with admin access; ``others`` are consumers that are not pods."""
+
+    device: DeviceID
+    claim: ResourceClaim
+    admin_access: bool
+    pods: tuple[PodHit, ...]
+    others: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Lost:
+    """A pending pod or claim that fits now, and nowhere with the taints. ``all_mode``: it asks for all devices."""
+
+    kind: str
+    namespace: str
+    name: str
+    all_mode: bool
+
+
+@dataclass(frozen=True, slots=True)
+class AllRequest:
+    """A request for all devices, with this one among them: impossible where the device is, while it is tainted."""
+
+    device: DeviceID
+    kind: str
+    namespace: str
+    name: str
+    request: str
+
+
+@dataclass(frozen=True, slots=True)
+class ClassLeft:
+    """What a DeviceClass has: all devices, those free now, and those free with the taints."""
+
+    name: str
+    devices: int
+    free: int
+    free_after: int
+
+
+@dataclass(frozen=True, slots=True)
+class Radius:
+    """Everything that the taints change. ``notes`` are what could not be seen or tried."""
+
+    claims: tuple[ClaimHit, ...] = ()
+    lost: tuple[Lost, ...] = ()
+    all_requests: tuple[AllRequest, ...] = ()
+    classes: tuple[ClassLeft, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    def pods(self) -> dict[str, PodHit]:
+        """Every pod once, by UID; of several devices the worst fate."""
+        out: dict[str, PodHit] = {}
+        for claim in self.claims:
+            for pod in claim.pods:
+                known = out.get(pod.uid)
+                if known is None or _RANK[pod.fate] > _RANK[known.fate]:
+                    out[pod.uid] = pod
+        return out
+
+    def deleted(self, device: DeviceID | None = None) -> int:
+        """The number of pods that will be deleted, now or later; for one device, or all."""
+        uids = {
+            pod.uid
+            for claim in self.claims
+            for pod in claim.pods
+            if pod.fate in (NOW, LATER) and device in (None, claim.device)
+        }
+        return len(uids)
+
+
+_RANK: Final = {ENDED: 0, STAYS: 1, UNKNOWN: 2, LATER: 3, NOW: 4}
+
+
+def blast_radius(
+    wishes: Sequence[Wish],
+    targets: Mapping[DeviceID, Target],
+    rows: Sequence[DeviceRow],
+    snapshot: Snapshot,
+    settings: Settings,
+    at: datetime,
+    progress: Callable[[str], None] | None = None,
+) -> Radius:
+    """Who is hit when the wishes come true."""
+    notes = [f"not seen: {gap}" for gap in snapshot.gaps if gap.reason != ABSENT and gap.kind in _MATTERS]
+    cycle = make_cycle(snapshot, settings, [])
+    tolerations_kept = settings.release.minor >= FIRST_WITH_TOLERATIONS
+    if not tolerations_kept and any(wish.taint.effect == "NoExecute" for wish in wishes):
+        notes.append(
+            f"Kubernetes {settings.release} does not keep tolerations with an allocation: tolerating pods go too"
+        )
+    claims = tuple(hit for wish in wishes for hit in _hits(wish, snapshot, at, tolerations_kept))
+    blocking = [wish for wish in wishes if wish.taint.effect in BLOCKING_EFFECTS]
+    lost = _lost(blocking, snapshot, settings, notes, progress) if blocking else ()
+    asked = [
+        request
+        for wish in blocking
+        if (row := targets[wish.device].row if wish.device in targets else None) is not None
+        for request in _all_requests(wish, row.device, snapshot, cycle)
+    ]
+    return Radius(claims, tuple(lost), tuple(asked), tuple(_classes(blocking, rows)), tuple(notes))
+
+
+_MATTERS: Final = ("ResourceClaim", "ResourceClaimTemplate", "Pod", "DeviceClass", "Node")
+
+
+def taint_of(wish: Wish, at: datetime) -> DeviceTaint:
+    """The taint that a wish makes."""
+    return DeviceTaint(wish.taint.key, wish.taint.value, wish.taint.effect, times.stamp(at), wish.name)
+
+
+def with_rules(snapshot: Snapshot, wishes: Iterable[Wish], at: datetime) -> Snapshot:
+    """The snapshot as it would be with the rules."""
+    listed = list(wishes)
+    names = {wish.name for wish in listed}
+    kept = [rule for rule in snapshot.taint_rules if rule.metadata.name not in names]
+    made = [DeviceTaintRule(ObjectMeta(wish.name), (*wish.device,), taint_of(wish, at)) for wish in listed]
+    return replace(snapshot, taint_rules=(*kept, *made))
+
+
+def _hits(wish: Wish, snapshot: Snapshot, at: datetime, tolerations_kept: bool) -> Iterator[ClaimHit]:
+    taint = taint_of(wish, at)
+    for claim in snapshot.claims.values():
+        results = [r for r in (claim.allocation.results if claim.allocation else ()) if r.device == wish.device]
+        if not results:
+            continue
+        pods = [
+            _pod_hit(claim, entry.name, entry.uid, results, taint, snapshot, at, tolerations_kept)
+            for entry in claim.reserved_for
+            if entry.resource == "pods"
+        ]
+        others = [f"{entry.resource} {entry.name}" for entry in claim.reserved_for if entry.resource != "pods"]
+        admin = all(result.admin_access for result in results)
+        yield ClaimHit(wish.device, claim, admin, tuple(pods), tuple(others))
+
+
+def _pod_hit(
+    claim: ResourceClaim,
+    name: str,
+    uid: str,
+    results: Sequence[DeviceResult],
+    taint: DeviceTaint,
+    snapshot: Snapshot,
+    at: datetime,
+    tolerations_kept: bool,
+) -> PodHit:
+    space = claim.metadata.namespace
+    pod = snapshot.pods.get((space, name))
+    tolerates = all(any(entry.tolerates(taint) for entry in result.tolerations) for result in results)
+    if pod is None or (uid and pod.metadata.uid and pod.metadata.uid != uid):
+        fate = UNKNOWN if taint.effect == "NoExecute" else STAYS
+        return PodHit(space, name, uid, tolerates=tolerates, fate=fate, why="the pod was not found")
+    owner = pod.metadata.controller()
+    hit = PodHit(
+        namespace=space,
+        name=name,
+        uid=pod.metadata.uid,
+        owner=f"{owner.kind} {owner.name}" if owner else "",
+        created=pod.metadata.creation_timestamp,
+        priority=pod.priority,
+        phase=pod.phase,
+        node=pod.node_name,
+        tolerates=tolerates,
+    )
+    if pod.finished:
+        return replace(hit, fate=ENDED)
+    if pod.metadata.deletion_timestamp:
+        return replace(hit, fate=NOW, why="it is being deleted already")
+    if taint.effect != "NoExecute":
+        return hit
+    if _extended(claim, pod):
+        return replace(hit, why="the claim is for extended resources, which the eviction controller does not look at")
+    if not pod.node_name:
+        return replace(hit, why="it is on no node yet")
+    when = min(_seconds(result, taint) if tolerations_kept else 0.0 for result in results)
+    if when == float("inf"):
+        return replace(hit, why="it tolerates the taint")
+    if when > 0:
+        return replace(hit, fate=LATER, at=times.stamp(times.later(at, when)), why="tolerationSeconds")
+    why = "its toleration has no effect: that lets it be placed, not stay" if tolerates and tolerations_kept else ""
+    return replace(hit, fate=NOW, why=why)
+
+
+def _seconds(result: DeviceResult, taint: DeviceTaint) -> float:
+    """After how long NoExecute deletes; infinite where it never does. Only tolerations of exactly this effect count."""
+    found = [entry for entry in result.tolerations if entry.effect == "NoExecute" and entry.tolerates(taint)]
+    if not found:
+        return 0.0
+    if any(entry.seconds is None for entry in found):
+        return float("inf")
+    return float(max(0, min(entry.seconds or 0 for entry in found)))
+
+
+def _extended(claim: ResourceClaim, pod: Pod) -> bool:
+    named = pod.extended_resource_claim == claim.metadata.name
+    return named or claim.metadata.annotations.get(EXTENDED_CLAIM) == "true"
+
+
+def _lost(
+    wishes: Sequence[Wish],
+    snapshot: Snapshot,
+    settings: Settings,
+    notes: list[str],
+    progress: Callable[[str], None] | None,
+) -> list[Lost]:
+    """Pending pods and claims that fit today and would not with the taints: both are tried."""
+    after = with_rules(snapshot, wishes, times.now())
+    end = time.monotonic() + SECONDS
+    out: list[Lost] = []
+    questions = list(_pending(snapshot))
+    for number, question in enumerate(questions):
+        if time.monotonic() > end:
+            notes.append(f"{len(questions) - number:,} pending pods and claims were not tried: it took too long")
+            break
+        if progress is not None:
+            progress(f"trying pending claims: {number + 1} of {len(questions)}")
+        if _fits(question, snapshot, settings) and not _fits(question, after, settings):
+            alls = any(_asks_all(entry) for state in question.claims if state.claim for entry in state.claim.requests)
+            out.append(Lost(question.kind, question.namespace, question.name, alls))
+    return out
+
+
+def _pending(snapshot: Snapshot) -> Iterator[Question]:
+    used: set[tuple[str, str]] = set()
+    for (space, _), pod in snapshot.pods.items():
+        for entry in pod.claims:
+            used.add((space, entry.claim_name or pod.claim_statuses.get(entry.name) or ""))
+        if pod.claims and not pod.node_name and not pod.finished and not pod.metadata.deletion_timestamp:
+            yield about_pod(pod, snapshot, exists=True)
+    for key, claim in snapshot.claims.items():
+        if claim.allocation is None and key not in used and not claim.metadata.deletion_timestamp:
+            yield about_claim(claim, snapshot)
+
+
+def _fits(question: Question, snapshot: Snapshot, settings: Settings) -> bool:
+    if question.causes or any(state.causes or state.claim is None for state in question.claims):
+        return False
+    case = prepare(question, snapshot, settings, [])
+    if not case.unallocated and not (case.extended and case.extended.amounts):
+        return False
+    unavailable = unavailable_nodes(case)
+    attempts = run_attempts(case)
+    return any(found.verdict is Outcome.ALLOCATED and node not in unavailable for node, found in attempts.items())
+
+
+def _asks_all(request: Request) -> bool:
+    return any(spec.allocation_mode == ALL for spec in request.alternatives())
+
+
+def _all_requests(wish: Wish, device: Device, snapshot: Snapshot, cycle: Cycle) -> Iterator[AllRequest]:
+    """Requests of claims and templates for all devices that select this one and do not tolerate the taint."""
+    taint = DeviceTaint(wish.taint.key, wish.taint.value, wish.taint.effect)
+    listed = [("ResourceClaim", claim.metadata, claim.requests) for claim in snapshot.claims.values()]
+    listed += [
+        ("ResourceClaimTemplate", template.metadata, template.claim("any", space).requests)
+        for (space, _), template in snapshot.templates.items()
+    ]
+    for kind, metadata, requests in listed:
+        for request in requests:
+            for spec in request.alternatives():
+                if spec.allocation_mode != ALL or any(entry.tolerates(taint) for entry in spec.tolerations):
+                    continue
+                if _selects(spec, device, cycle):
+                    name = request.result_name(spec)
+                    yield AllRequest(wish.device, kind, metadata.namespace, metadata.name, name)
+
+
+def _selects(spec: DeviceRequest, device: Device, cycle: Cycle) -> bool:
+    device_class = cycle.classes.get(spec.device_class)
+    if device_class is None:
+        return False
+    expressions = (*device_class.selectors, *spec.selectors)
+    return all(e is not None and cycle.selectors.verdicts(e, [device])[0] is True for e in expressions)
+
+
+def _classes(wishes: Sequence[Wish], rows: Sequence[DeviceRow]) -> Iterator[ClassLeft]:
+    """What is left of each class that has one of the devices."""
+    hit = {wish.device for wish in wishes}
+    names = sorted({name for row in rows if row.id in hit for name in row.classes})
+    for name in names:
+        members = [row for row in rows if name in row.classes]
+        free = [row for row in members if row.state == FREE]
+        yield ClassLeft(name, len(members), len(free), len([row for row in free if row.id not in hit]))

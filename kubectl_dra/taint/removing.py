@@ -1,0 +1,88 @@
+"""Which rules ``untaint`` removes, and which taints stay: whose they are and what ends them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from kubectl_dra.api.slices import DeviceID
+from kubectl_dra.api.taints import DeviceTaint, DeviceTaintRule
+from kubectl_dra.taint import times
+from kubectl_dra.taint.rules import EXPIRES, is_ours, only_device, stage_of
+from kubectl_dra.taint.spec import Removal
+from kubectl_dra.taint.targets import Target
+
+
+@dataclass(frozen=True, slots=True)
+class Staying:
+    """A taint that is on the device afterwards. ``owner`` names the rule or slice, ``ended_by`` what removes it."""
+
+    device: DeviceID
+    taint: DeviceTaint
+    owner: str
+    ended_by: str
+
+
+@dataclass(frozen=True, slots=True)
+class Removals:
+    """The rules to delete, as served, with the device of each; and what stays."""
+
+    rules: tuple[tuple[DeviceID, Mapping[str, Any]], ...]
+    staying: tuple[Staying, ...]
+
+
+def plan_removals(
+    raw_rules: Iterable[Mapping[str, Any]],
+    targets: Sequence[Target],
+    removals: Sequence[Removal],
+    *,
+    overwrite: bool,
+) -> Removals:
+    """Our rules for exactly these devices; those of others only with ``overwrite``, and never a broader one."""
+    wanted = {target.id: target for target in targets}
+    chosen: list[tuple[DeviceID, Mapping[str, Any]]] = []
+    staying: list[Staying] = []
+    for raw in raw_rules:
+        rule = DeviceTaintRule.from_json(raw)
+        if not any(rule.selects(*id) for id in wanted):
+            continue
+        device = only_device(rule)
+        effects = {rule.taint.effect, stage_of(raw).next_effect} - {""}
+        named = any(removal.covers(rule.taint.key, effect) for removal in removals for effect in effects)
+        ours = is_ours(rule.metadata)
+        if device is not None and named and (ours or overwrite):
+            chosen.append((device, raw))
+            continue
+        owner = f"DeviceTaintRule {rule.metadata.name}"
+        for id in [device] if device else [id for id in wanted if rule.selects(*id)]:
+            staying.append(Staying(id, rule.taint, owner, _ended_by(rule, device, named=named, ours=ours)))
+    for id, target in wanted.items():
+        for taint in target.row.taints if target.row else ():
+            if not taint.rule:
+                owner = f"driver {id.driver} (ResourceSlice {target.row.slice.name if target.row else ''})"
+                staying.append(
+                    Staying(id, taint, owner, "the driver, when it finds the device healthy or is restarted")
+                )
+    return Removals(tuple(chosen), tuple(staying))
+
+
+def expired(raw_rules: Iterable[Mapping[str, Any]], at: datetime) -> list[tuple[DeviceID, Mapping[str, Any]]]:
+    """Our rules whose time is over."""
+    out: list[tuple[DeviceID, Mapping[str, Any]]] = []
+    for raw in raw_rules:
+        rule = DeviceTaintRule.from_json(raw)
+        device, time = only_device(rule), times.parse(rule.metadata.annotations.get(EXPIRES, ""))
+        if device is not None and is_ours(rule.metadata) and time is not None and time <= at:
+            out.append((device, raw))
+    return out
+
+
+def _ended_by(rule: DeviceTaintRule, device: DeviceID | None, *, named: bool, ours: bool) -> str:
+    name = rule.metadata.name
+    if device is None:
+        return f"whoever made it: it selects more than this device (kubectl delete devicetaintrule {name})"
+    if not named:
+        return f"kubectl dra untaint {device} {rule.taint.key}-" + ("" if ours else " --overwrite")
+    return "whoever made it, or --overwrite"

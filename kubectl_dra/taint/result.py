@@ -1,0 +1,75 @@
+"""What ``taint`` and ``untaint`` did, for reports."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from kubectl_dra.api.slices import DeviceID
+from kubectl_dra.taint.drain import Blocker
+from kubectl_dra.taint.preview import ServerAnswer
+from kubectl_dra.taint.radius import Radius
+from kubectl_dra.taint.removing import Staying
+from kubectl_dra.taint.rules import Wish
+from kubectl_dra.taint.targets import Target
+
+SCHEMA_VERSION: Final = "1"
+PLANNED: Final = "planned"
+REFUSED: Final = "refused"
+REMOVED: Final = "removed"
+ABSENT: Final = "absent"
+
+
+@dataclass(frozen=True, slots=True)
+class RuleDone:
+    """One device and its rule. ``outcome`` is planned, created, changed, unchanged or refused; ``why`` for the last.
+
+    ``rule`` is the object as the server has it, or as it would be sent. ``server`` is what the server said to the
+    effect None, ``predicted`` the number of pods that were expected to be deleted.
+    """
+
+    target: Target
+    wish: Wish
+    outcome: str
+    rule: Mapping[str, Any]
+    why: str = ""
+    server: ServerAnswer | None = None
+    predicted: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Tainted:
+    """The end of one ``taint``. ``free`` is None where nothing was waited for."""
+
+    dry_run: str
+    done: tuple[RuleDone, ...]
+    radius: Radius
+    warnings: tuple[str, ...] = ()
+    free: bool | None = None
+    blockers: tuple[Blocker, ...] = ()
+    exit_code: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class RuleRemoved:
+    """A rule and what became of it: planned, removed, absent (gone already) or refused."""
+
+    device: DeviceID
+    name: str
+    taint: str
+    outcome: str
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Untainted:
+    """The end of one ``untaint``. ``allocatable`` is None where nothing was waited for; ``left`` is in the way."""
+
+    dry_run: str
+    removed: tuple[RuleRemoved, ...]
+    staying: tuple[Staying, ...]
+    warnings: tuple[str, ...] = ()
+    allocatable: bool | None = None
+    left: tuple[str, ...] = ()
+    exit_code: int = 0

@@ -1,0 +1,190 @@
+"""The DeviceTaintRules that kubectl-dra makes: one per device and key, found again by name, marked as its own."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from kubectl_dra.api.meta import EMPTY, ObjectMeta
+from kubectl_dra.api.slices import DeviceID
+from kubectl_dra.api.taints import DeviceTaintRule
+from kubectl_dra.api.versions import GROUP
+from kubectl_dra.taint.spec import TaintSpec
+
+MANAGED_BY: Final = "app.kubernetes.io/managed-by"
+OURS: Final = "kubectl-dra"
+DEVICE_LABEL: Final = "kubectl-dra/device"
+REASON: Final = "kubectl-dra/reason"
+TICKET: Final = "kubectl-dra/ticket"
+EXPIRES: Final = "kubectl-dra/expires"
+HARDWARE: Final = "kubectl-dra/hardware-id"
+NEXT_EFFECT: Final = "kubectl-dra/next-effect"
+NEXT_AT: Final = "kubectl-dra/next-effect-at"
+RESOURCE: Final = f"devicetaintrule.{GROUP}"
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """A rule as it shall be in the end: one taint on one device, and what is recorded with it.
+
+    ``expires`` is a time of the API. ``grace`` is the number of seconds between NoSchedule and NoExecute, None where
+    the effect comes at once.
+    """
+
+    device: DeviceID
+    taint: TaintSpec
+    reason: str = ""
+    ticket: str = ""
+    expires: str = ""
+    hardware: str = ""
+    grace: float | None = None
+
+    @property
+    def name(self) -> str:
+        """The rule's name: the same for the same device and key."""
+        return rule_name(self.device, self.taint.key)
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """A rule on its way: the effect now; ``next_effect`` comes at ``next_at`` (empty: as soon as it can)."""
+
+    effect: str
+    next_effect: str = ""
+    next_at: str = ""
+
+
+def rule_name(device: DeviceID, key: str) -> str:
+    """``DEVICE-HASH``: at most 74 characters of a DNS label, the hash over driver, pool, device and taint key."""
+    digest = hashlib.sha256("\0".join((*device, key)).encode()).hexdigest()[:10]
+    return f"{device.device}-{digest}"
+
+
+def content(wish: Wish, stage: Stage, version: str) -> dict[str, Any]:
+    """The rule to apply. Driver, pool and device are always named, so it never selects anything else."""
+    if not all(wish.device):
+        raise ValueError(f"a rule needs driver, pool and device: {wish.device}")
+    annotations = {
+        REASON: wish.reason,
+        TICKET: wish.ticket,
+        EXPIRES: wish.expires,
+        HARDWARE: wish.hardware,
+        NEXT_EFFECT: stage.next_effect,
+        NEXT_AT: stage.next_at,
+    }
+    taint = {"key": wish.taint.key, "effect": stage.effect}
+    if wish.taint.value:
+        taint["value"] = wish.taint.value
+    return {
+        "apiVersion": f"{GROUP}/{version}",
+        "kind": "DeviceTaintRule",
+        "metadata": {
+            "name": wish.name,
+            "labels": {MANAGED_BY: OURS, DEVICE_LABEL: wish.device.device},
+            "annotations": {key: value for key, value in annotations.items() if value},
+        },
+        "spec": {
+            "deviceSelector": {"driver": wish.device.driver, "pool": wish.device.pool, "device": wish.device.device},
+            "taint": taint,
+        },
+    }
+
+
+def is_ours(metadata: ObjectMeta) -> bool:
+    """Whether kubectl-dra made the rule."""
+    return metadata.labels.get(MANAGED_BY) == OURS
+
+
+def only_device(rule: DeviceTaintRule) -> DeviceID | None:
+    """The one device that a rule can select; None where it may select others too, or none."""
+    if rule.selector is None or rule.unmodelled:
+        return None
+    driver, pool, device = rule.selector
+    return DeviceID(driver, pool, device) if driver and pool and device else None
+
+
+def stage_of(raw: Mapping[str, Any]) -> Stage:
+    """Where a rule stands."""
+    annotations = (raw.get("metadata") or EMPTY).get("annotations") or EMPTY
+    effect = ((raw.get("spec") or EMPTY).get("taint") or EMPTY).get("effect") or ""
+    return Stage(effect, annotations.get(NEXT_EFFECT) or "", annotations.get(NEXT_AT) or "")
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What to do about a wish. ``action`` is create, change, keep or refuse; ``why`` says so for the last two.
+
+    ``stage`` is what the rule is now (None where there is none); ``wish`` is completed by what is recorded already.
+    ``version`` is the resourceVersion to change.
+    """
+
+    action: str
+    wish: Wish
+    stage: Stage | None = None
+    version: str = ""
+    why: str = ""
+
+
+def decide(wish: Wish, raw: Mapping[str, Any] | None, *, overwrite: bool) -> Decision:
+    """Compares the rule that exists with the wish.
+
+    A rule that is on its way to the wish is gone on with. One that says something else is refused without
+    ``overwrite``; one that selects other devices than this one always is.
+    """
+    if raw is None:
+        return Decision("create", wish)
+    rule = DeviceTaintRule.from_json(raw)
+    version = str((raw.get("metadata") or EMPTY).get("resourceVersion") or "")
+    stage = stage_of(raw)
+    if only_device(rule) != wish.device:
+        return Decision("refuse", wish, stage, version, f"DeviceTaintRule {wish.name} selects something else")
+    if rule.metadata.deletion_timestamp:
+        return Decision("refuse", wish, stage, version, f"DeviceTaintRule {wish.name} is being deleted")
+    annotations = rule.metadata.annotations
+    known = replace(
+        wish,
+        reason=wish.reason or annotations.get(REASON, ""),
+        ticket=wish.ticket or annotations.get(TICKET, ""),
+        expires=annotations.get(EXPIRES) or wish.expires,
+        hardware=wish.hardware or annotations.get(HARDWARE, ""),
+    )
+    differences = _differences(wish, rule, stage)
+    if differences and not overwrite:
+        why = f"it has {', '.join(differences)}; --overwrite replaces that"
+        return Decision("refuse", known, stage, version, why)
+    if overwrite:
+        known = replace(known, expires=wish.expires or annotations.get(EXPIRES, ""))
+    unmarked = not is_ours(rule.metadata)
+    recorded = (annotations.get(REASON, ""), annotations.get(TICKET, ""), annotations.get(EXPIRES, ""))
+    settled = stage == Stage(wish.taint.effect) and recorded == (known.reason, known.ticket, known.expires)
+    same_hardware = annotations.get(HARDWARE, "") == known.hardware
+    if settled and same_hardware and not differences and not unmarked:
+        return Decision("keep", known, stage, version, "it is there already")
+    if differences:
+        # What it was on its way to is not what is wanted now.
+        stage = Stage(stage.effect)
+    return Decision("change", known, stage, version)
+
+
+def _differences(wish: Wish, rule: DeviceTaintRule, stage: Stage) -> list[str]:
+    """What the rule says that is not what is wished, in words."""
+    out: list[str] = []
+    annotations = rule.metadata.annotations
+    if not is_ours(rule.metadata):
+        out.append("another maker than kubectl-dra")
+    if (rule.taint.key, rule.taint.value) != (wish.taint.key, wish.taint.value):
+        out.append(f"the taint {rule.taint}")
+    elif wish.taint.effect not in (stage.effect, stage.next_effect) or (
+        stage.next_effect and stage.next_effect != wish.taint.effect
+    ):
+        out.append(f"the effect {stage.effect}")
+    for name, asked in (("reason", wish.reason), ("ticket", wish.ticket)):
+        recorded = annotations.get(REASON if name == "reason" else TICKET, "")
+        if asked and recorded and asked != recorded:
+            out.append(f'the {name} "{recorded}"')
+    recorded = annotations.get(HARDWARE, "")
+    if wish.hardware and recorded and wish.hardware != recorded:
+        out.append(f"been made for other hardware ({recorded}; now {wish.hardware})")
+    return out

@@ -1,0 +1,95 @@
+"""Whether a cluster acts on DeviceTaintRules, and what to switch on where it does not."""
+
+from __future__ import annotations
+
+import re
+from typing import Final, NamedTuple
+
+from kubectl_dra.api.versions import GROUP, Release, gate_default, versions_of
+from kubectl_dra.cluster.client import Answered, Client
+from kubectl_dra.cluster.live import Cluster
+from kubectl_dra.errors import ClusterError
+
+KIND: Final = "DeviceTaintRule"
+FIRST_MINOR: Final = 33
+FIRST_WITH_NONE: Final = 35
+"""The first release that knows the effect None, which the server answers with whom NoExecute would hit."""
+_GATES: Final = ("DRADeviceTaints", "DRADeviceTaintRules")
+_METRIC = re.compile(r'^kubernetes_feature_enabled\{name="(DRADeviceTaint(?:s|Rules))"[^}]*\} ([01])', re.MULTILINE)
+
+
+class Serving(NamedTuple):
+    """The version of the API to use, the release, and whether the gates are known to be on."""
+
+    version: str
+    release: Release | None
+    gates_known: bool
+
+
+def require_rules(cluster: Cluster) -> Serving:
+    """Finds the newest version in which DeviceTaintRules are served.
+
+    Raises:
+        ClusterError: they are not served, or their feature gate is off: with what to switch on.
+    """
+    release = cluster.release()
+    version = cluster.dra_versions().get(KIND)
+    if version is None:
+        raise ClusterError(f"{cluster.server} does not serve devicetaintrules.{GROUP}: {how_to_turn_on(release)}")
+    gates = gates_of(cluster.client)
+    off = [gate for gate in _GATES if gates.get(gate) is False]
+    if off:
+        raise ClusterError(
+            f"{cluster.server} serves devicetaintrules.{GROUP}/{version}, but nothing acts on them with feature gate "
+            f"{' and '.join(off)} off: {how_to_turn_on(release)}"
+        )
+    return Serving(version, release, bool(gates))
+
+
+def how_to_turn_on(release: Release | None) -> str:
+    """What an administrator of that release has to set so that DeviceTaintRules are served and acted on."""
+    if release is None:
+        return "the server does not say its release; Kubernetes 1.37 serves them, 1.33 to 1.36 when asked to"
+    if not release.at_least(FIRST_MINOR):
+        return (
+            f"Kubernetes {release} does not have them; 1.{FIRST_MINOR} is the first that does, 1.37 serves them always"
+        )
+    version = versions_of(KIND, release)[0]
+    gates = [gate for gate in _GATES if gate_default(gate, release) is False]
+    if not gates and version == "v1":
+        return (
+            f"Kubernetes {release} does by default; see --runtime-config of kube-apiserver and --feature-gates of "
+            "kube-apiserver, kube-scheduler and kube-controller-manager"
+        )
+    flags = ",".join(f"{gate}=true" for gate in gates)
+    return (
+        f"on Kubernetes {release} start kube-apiserver with --runtime-config={GROUP}/{version}=true, and "
+        f"kube-apiserver, kube-scheduler and kube-controller-manager with --feature-gates={flags}"
+    )
+
+
+def gates_of(client: Client) -> dict[str, bool]:
+    """The gates of taints as the API server's metrics say them; empty where these may not be read."""
+    try:
+        text = _text(client, "/metrics")
+    except (Answered, ClusterError):
+        return {}
+    return {name: value == "1" for name, value in _METRIC.findall(text)}
+
+
+def _text(client: Client, path: str) -> str:
+    response = client._request(f"{client.server}{path}")
+    if response.status != 200:
+        raise Answered(response.status, path)
+    data: bytes = response.data
+    return data.decode(errors="replace")
+
+
+def blind_scheduler(release: Release | None) -> str:
+    """A warning where this release's scheduler does not stand rules; empty elsewhere."""
+    if release is None or release.minor != 36 or release.patch > 2:
+        return ""
+    return (
+        f"kube-scheduler {release}.{release.patch} does not see DeviceTaintRules, and may crash at the next change of "
+        "a ResourceSlice while there is one (kubernetes/kubernetes#139651, fixed in 1.36.3); eviction works"
+    )

@@ -1,0 +1,164 @@
+"""Which devices are meant: names in full or short, or a selection, always resolved to driver, pool and device."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from kubectl_dra.api.claims import ResourceClaim
+from kubectl_dra.api.slices import DeviceID
+from kubectl_dra.cluster.snapshot import Snapshot
+from kubectl_dra.errors import InputError, UsageError
+from kubectl_dra.explain.inventory import DeviceRow
+from kubectl_dra.explain.phrases import some
+from kubectl_dra.names import nearest
+from kubectl_dra.taint.hardware import hardware_id
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Target:
+    """One device, compared by identity.
+
+    ``where`` is its node, or which nodes in words. ``row`` is None where it is not published. ``hardware`` is its UUID
+    or serial number, empty where the driver publishes none.
+    """
+
+    id: DeviceID
+    where: str = ""
+    hardware: str = ""
+    row: DeviceRow | None = None
+
+    @property
+    def published(self) -> bool:
+        """Whether a ResourceSlice has it now."""
+        return self.row is not None
+
+
+class Devices:
+    """Every device that can be named: published, held by a claim, or selected by name in a DeviceTaintRule."""
+
+    def __init__(self, rows: Sequence[DeviceRow], snapshot: Snapshot) -> None:
+        self._snapshot = snapshot
+        self._targets: dict[DeviceID, Target] = {}
+        for row in rows:
+            self._targets.setdefault(row.id, Target(row.id, row.where, hardware_id(row.device), row))
+        for claim in snapshot.claims.values():
+            for result in claim.allocation.results if claim.allocation else ():
+                self._targets.setdefault(result.device, Target(result.device))
+        for rule in snapshot.taint_rules:
+            selected = rule.selector
+            if selected is not None and selected[0] and selected[1] and selected[2]:
+                id = DeviceID(selected[0], selected[1], selected[2])
+                self._targets.setdefault(id, Target(id))
+
+    def get(self, id: DeviceID) -> Target | None:
+        """The device of that name."""
+        return self._targets.get(id)
+
+    def named(self, words: Iterable[str]) -> tuple[Target, ...]:
+        """The devices of these names, in their order, each once.
+
+        A name is ``driver/pool/device`` or as much of its end as tells it from others; the pool's place may be taken
+        by the node.
+
+        Raises:
+            InputError: no device of that name, or several.
+        """
+        return tuple(dict.fromkeys(self._one(word) for word in words))
+
+    def _one(self, word: str) -> Target:
+        found = [target for target in self._targets.values() if str(target.id) == word]
+        found = found or [target for target in self._targets.values() if _ends(target, word)]
+        published = [target for target in found if target.published]
+        found = published or found
+        if len(found) == 1:
+            return found[0]
+        if found:
+            names = sorted(str(target.id) for target in found)
+            raise InputError(f'"{word}" is the name of {len(found)} devices: {some(names, 6)}; write more of it')
+        raise InputError(f'there is no device "{word}"{self._hint(word)}')
+
+    def _hint(self, word: str) -> str:
+        if not self._targets:
+            return "; no device is published"
+        slashes = word.count("/")
+        ends = sorted({"/".join(str(id).rsplit("/", slashes + 1)[-slashes - 1 :]) for id in self._targets})
+        near = nearest(word, ends)
+        return f"; nearest: {', '.join(near)}" if near else f"; there are: {some(ends, 3)}"
+
+    def with_hardware(self, hardware: Iterable[str]) -> tuple[Target, ...]:
+        """The published devices with these UUIDs or serial numbers.
+
+        Raises:
+            InputError: none has one of them.
+        """
+        out: list[Target] = []
+        for wanted in hardware:
+            found = [target for target in self._targets.values() if target.hardware.lower() == wanted.lower()]
+            if not found:
+                near = nearest(wanted, {target.hardware for target in self._targets.values() if target.hardware})
+                hint = f"; nearest: {', '.join(near)}" if near else ""
+                raise InputError(f"--uuid: no published device has uuid or serial number {wanted}{hint}")
+            out.extend(found)
+        return tuple(dict.fromkeys(out))
+
+    def of_claim(self, name: str, namespace: str) -> tuple[Target, ...]:
+        """The devices that a claim holds; ``name`` may be ``namespace/name``.
+
+        Raises:
+            InputError: no such claim, or it is not allocated.
+        """
+        key = _key(name, namespace)
+        claim = self._snapshot.claims.get(key)
+        if claim is None:
+            raise InputError(f"--claim: {_absent('ResourceClaim', key, self._snapshot.claims, self._snapshot)}")
+        return self._allocated([claim], f"--claim: ResourceClaim {claim.key}")
+
+    def of_pod(self, name: str, namespace: str) -> tuple[Target, ...]:
+        """The devices of all claims of a pod; ``name`` may be ``namespace/name``.
+
+        Raises:
+            InputError: no such pod, or no claim of it is allocated.
+        """
+        key = _key(name, namespace)
+        pod = self._snapshot.pods.get(key)
+        if pod is None:
+            raise InputError(f"--pod: {_absent('Pod', key, self._snapshot.pods, self._snapshot)}")
+        names = {entry.claim_name or pod.claim_statuses.get(entry.name) or "" for entry in pod.claims}
+        names.add(pod.extended_resource_claim)
+        claims = [claim for (space, name), claim in self._snapshot.claims.items() if space == key[0] and name in names]
+        return self._allocated(claims, f"--pod: Pod {pod.key}")
+
+    def _allocated(self, claims: Iterable[ResourceClaim], what: str) -> tuple[Target, ...]:
+        ids = [result.device for claim in claims if claim.allocation for result in claim.allocation.results]
+        if not ids:
+            raise InputError(f"{what} holds no device")
+        return tuple(dict.fromkeys(self._targets[id] for id in ids))
+
+
+def refuse_nothing(targets: Sequence[Target]) -> None:
+    """Raises UsageError for an empty selection: no rule is ever made without a device."""
+    if not targets:
+        raise UsageError("no device is selected; nothing is done")
+
+
+def _ends(target: Target, word: str) -> bool:
+    if str(target.id).endswith(f"/{word}"):
+        return True
+    node, slash, device = word.rpartition("/")
+    return bool(slash) and target.id.device == device and node in (target.where, f"{target.id.driver}/{target.where}")
+
+
+def _key(name: str, namespace: str) -> tuple[str, str]:
+    space, slash, own = name.rpartition("/")
+    return (space if slash else namespace, own)
+
+
+def _absent(kind: str, key: tuple[str, str], table: Iterable[tuple[str, str]], snapshot: Snapshot) -> str:
+    reason = snapshot.gap_reason(kind, key[0])
+    if reason:
+        return f"{kind} {key[0]}/{key[1]} could not be read ({reason})"
+    elsewhere = sorted(space for space, name in table if name == key[1])
+    near = nearest(key[1], [name for space, name in table if space == key[0]])
+    hint = f"; there is one in namespace {elsewhere[0]}" if elsewhere else (f"; nearest: {some(near)}" if near else "")
+    return f"{kind} {key[1]} does not exist in namespace {key[0]}{hint}"

@@ -1,0 +1,75 @@
+"""Durations as people write them, and times as the API writes them."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime, timedelta
+
+from kubectl_dra.errors import UsageError
+
+_PART = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,6})?)(ms|[smhd])", re.ASCII)
+_SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
+LONGEST = 10 * 365 * 86400.0
+
+
+def seconds(text: str, flag: str) -> float:
+    """A duration such as ``90s``, ``1h30m``, ``2d`` or plain seconds.
+
+    Raises:
+        UsageError: anything else, or more than ten years.
+    """
+    stripped = text.strip()
+    if stripped.isascii() and stripped.isdigit() and len(stripped) < 12:
+        total = float(stripped)
+    else:
+        parts = _PART.findall(stripped)
+        if not parts or "".join(number + unit for number, unit in parts) != stripped:
+            raise UsageError(f'{flag}: "{text}" is not a duration such as 90s, 30m, 4h or 2d')
+        total = sum(float(number) * _SECONDS[unit] for number, unit in parts)
+    if total > LONGEST:
+        raise UsageError(f"{flag}: {text} is more than ten years")
+    return total
+
+
+def now() -> datetime:
+    """The time, in UTC."""
+    return datetime.now(UTC)
+
+
+def parse(text: str) -> datetime | None:
+    """A time of the API (RFC 3339); None where it is none."""
+    try:
+        time = datetime.fromisoformat(text)
+    except ValueError:
+        return None
+    return time if time.tzinfo is not None else None
+
+
+def stamp(time: datetime) -> str:
+    """The time as the API writes it, to the second."""
+    return time.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def later(time: datetime, by_seconds: float) -> datetime:
+    """The time that many seconds later."""
+    return time + timedelta(seconds=by_seconds)
+
+
+def span(total: float) -> str:
+    """A duration in kubectl's short way: the two largest units."""
+    left = max(0, round(total))
+    if left < 120:
+        return f"{left}s"
+    if left < 3600:
+        minutes, rest = divmod(left, 60)
+        return f"{minutes}m{rest}s" if rest and minutes < 10 else f"{minutes}m"
+    if left < 48 * 3600:
+        hours, rest = divmod(left // 60, 60)
+        return f"{hours}h{rest}m" if rest else f"{hours}h"
+    return f"{left // 86400}d"
+
+
+def age(since: str, at: datetime) -> str:
+    """How long ago a time of the API is; ``unknown`` where it is none."""
+    time = parse(since)
+    return "unknown" if time is None else span((at - time).total_seconds())

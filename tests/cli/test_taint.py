@@ -1,0 +1,182 @@
+"""``kubectl dra taint`` and ``untaint`` without a cluster: usage, saved objects, a server that refuses."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+import yaml
+
+from tests.cli.conftest import Ran
+from tests.cluster.server import APIServer, forbidden
+from tests.taint.world import claim, device_class, gpu, node, pod, result, rule, slice_of
+
+ROOT = Path(__file__).parent.parent.parent
+SCHEMA = json.loads((ROOT / "schemas" / "taint.json").read_text())
+Dra = Callable[..., Ran]
+OBJECTS = [
+    node("n1"),
+    device_class(),
+    slice_of("n1", gpu("gpu-0", "GPU-a"), gpu("gpu-1", taints=[{"key": "ecc", "effect": "NoSchedule"}])),
+    claim("c", result("gpu-0"), pods=("p",)),
+    pod("p", "c"),
+    rule("theirs", {"driver": "gpu.example.com", "pool": "n1", "device": "gpu-0"}, effect="None"),
+]
+
+
+@pytest.fixture
+def saved(tmp_path: Path) -> str:
+    path = tmp_path / "cluster.json"
+    path.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": OBJECTS}))
+    return str(path)
+
+
+def checked(ran: Ran) -> dict[str, Any]:
+    report: dict[str, Any] = yaml.safe_load(ran.out)
+    jsonschema.Draft202012Validator(SCHEMA).validate(report)
+    return report
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["taint"], "say which taint"),
+        (["taint", "gpu-0"], "say which taint"),
+        (["taint", "gpu-0", "k=v"], "has no effect"),
+        (["taint", "gpu-0", "k:NoSchedule", "x-"], "two commands"),
+        (["taint", "gpu-0", "k:NoSchedule", "--drain"], "--drain ends with NoExecute"),
+        (["taint", "gpu-0", "k:None", "--wait"], "--wait"),
+        (["taint", "gpu-0", "k:NoSchedule", "--wait=soon"], "not a duration"),
+        (["taint", "gpu-0", "k:NoSchedule", "--expires", "never"], "not a duration"),
+        (["taint", "gpu-0", "k:NoExecute", "--drain", "--grace", "x"], "not a duration"),
+        (["taint", "--list", "gpu-0"], "leave devices and taints out"),
+        (["taint", "gpu-0", "k-", "--reason", "x"], "--reason goes with a taint to add"),
+        (["taint", "gpu-0", "k:NoSchedule", "--snapshot", "x.json"], "--dry-run=client"),
+        (["untaint", "gpu-0", "k:NoSchedule"], "to remove it write k-"),
+        (["untaint", "gpu-0", "--expired"], "leave devices and keys out"),
+        (["untaint", "gpu-0", "--wait=1x"], "not a duration"),
+        (["taint", "gpu-0", "k:NoSchedule"], "kubeconfig"),
+    ],
+)
+def test_usage(dra: Dra, words: list[str], said: str) -> None:
+    ran = dra(*words)
+    assert ran.code == 2 and said in ran.err and not ran.out
+
+
+def test_blast_radius_of_saved_objects(dra: Dra, saved: str) -> None:
+    command = ["taint", "n1/gpu-0", "k=v:NoExecute", "--dry-run=client", "--reason", "ecc", "--snapshot", saved]
+    shown = dra(*command)
+    assert shown.code == 0
+    for text in (
+        "gpu.example.com/n1/gpu-0 (node n1, GPU-a)",
+        "team/p",
+        "deleted at once",
+        "1 of 1 pod will be deleted",
+    ):
+        assert text in shown.out
+    assert "would be applied (gpu.example.com/n1/gpu-0 k=v:NoExecute) (dry run)" in shown.out
+    as_json, as_yaml = checked(dra(*command, "-o", "json")), checked(dra(*command, "-o", "yaml"))
+    assert as_json == as_yaml
+    (planned,) = as_json["rules"]
+    assert planned["object"]["spec"]["taint"] == {"key": "k", "value": "v", "effect": "NoExecute"}
+    assert planned["object"]["metadata"]["annotations"]["kubectl-dra/reason"] == "ecc"
+    names = dra(*command, "-o", "name")
+    assert names.out == f"devicetaintrule.resource.k8s.io/{planned['rule']}\n"
+
+
+def test_two_devices_and_a_taint_of_the_driver(dra: Dra, saved: str) -> None:
+    ran = dra("taint", "--node", "n1", "k:NoSchedule", "--dry-run=client", "--snapshot", saved, "-o", "json")
+    report = checked(ran)
+    assert [entry["device"]["device"] for entry in report["rules"]] == ["gpu-0", "gpu-1"]
+    assert any("gpu-1 has taint ecc:NoSchedule already (driver)" in warning for warning in report["warnings"])
+
+
+def test_list(dra: Dra, saved: str) -> None:
+    items = checked(dra("taint", "--list", "--snapshot", saved, "-o", "json"))["items"]
+    assert [(item["owner"]["kind"], item["taint"]["effect"], item["pods"]) for item in items] == [
+        ("DeviceTaintRule", "None", ["team/p"]),
+        ("ResourceSlice", "NoSchedule", []),
+    ]
+    table = dra("taint", "--list", "--snapshot", saved).out
+    assert "rule theirs (not made by kubectl dra)" in table and "driver (ResourceSlice" in table
+    assert dra("taint", "--list", "--snapshot", saved, "-o", "name").out == "devicetaintrule.resource.k8s.io/theirs\n"
+
+
+# A server that does not take rules
+
+
+@pytest.fixture
+def server() -> Iterator[APIServer]:
+    started = APIServer()
+    yield started
+    started.close()
+
+
+def ask(dra: Dra, server: APIServer, tmp_path: Path, version: str) -> Ran:
+    server.routes["/version"] = {"gitVersion": version}
+    return dra("taint", "gpu-0", "k:NoSchedule", "--kubeconfig", server.kubeconfig(tmp_path))
+
+
+@pytest.mark.parametrize(
+    ("version", "said"),
+    [
+        ("v1.32.3", "Kubernetes 1.32 does not have them"),
+        ("v1.34.1", "--feature-gates=DRADeviceTaints=true"),
+        ("v1.35.1-eks-1", "--feature-gates=DRADeviceTaints=true,DRADeviceTaintRules=true"),
+        ("v1.36.4", "--runtime-config=resource.k8s.io/v1beta2=true"),
+        ("v1.37.1", "Kubernetes 1.37 does by default"),
+    ],
+)
+def test_not_served(dra: Dra, server: APIServer, tmp_path: Path, version: str, said: str) -> None:
+    server.serve_group(v1=("resourceclaims", "resourceslices"))
+    ran = ask(dra, server, tmp_path, version)
+    assert ran.code == 2 and said in ran.err and {asked.method for asked in server.asked} == {"GET"}
+
+
+@pytest.mark.parametrize(
+    ("versions", "used"),
+    [
+        (("v1", "v1beta2", "v1alpha3"), "v1"),
+        (("v1beta2", "v1alpha3"), "v1beta2"),
+        (("v1alpha3",), "v1alpha3"),
+    ],
+)
+def test_the_newest_version_served_is_used(
+    dra: Dra, server: APIServer, tmp_path: Path, versions: tuple[str, ...], used: str
+) -> None:
+    served = dict.fromkeys(versions, ("devicetaintrules",))
+    server.serve_group(**{**served, "v1": ("resourceclaims", "resourceslices", *served.get("v1", ()))})
+    for kind in ("resourceslices", "resourceclaims"):
+        plural = "ResourceSlice" if kind == "resourceslices" else "ResourceClaim"
+        server.routes[f"/apis/resource.k8s.io/v1/{kind}"] = [raw for raw in OBJECTS if raw["kind"] == plural]
+    server.routes[f"/apis/resource.k8s.io/{used}/devicetaintrules"] = []
+    server.routes["/version"] = {"gitVersion": "v1.36.4"}
+    words = ["taint", "gpu-0", "k:NoSchedule", "--dry-run=client", "-o", "json"]
+    report = checked(dra(*words, "--kubeconfig", server.kubeconfig(tmp_path)))
+    assert report["rules"][0]["object"]["apiVersion"] == f"resource.k8s.io/{used}"
+    assert {asked.method for asked in server.asked} == {"GET"}
+
+
+def test_a_gate_that_is_off(dra: Dra, server: APIServer, tmp_path: Path) -> None:
+    server.serve_group(v1=("resourceslices",), v1beta2=("devicetaintrules",))
+    metric = 'kubernetes_feature_enabled{name="DRADeviceTaintRules",stage="BETA"} 0\n'
+    server.routes["/metrics"] = lambda asked: _text(metric)
+    ran = ask(dra, server, tmp_path, "v1.36.4")
+    assert ran.code == 2 and "DRADeviceTaintRules off" in ran.err
+
+
+def _text(text: str) -> Any:
+    from tests.cluster.server import Answer
+
+    return Answer(200, text.encode())
+
+
+def test_slices_that_may_not_be_read(dra: Dra, server: APIServer, tmp_path: Path) -> None:
+    server.serve_group(v1=("resourceslices", "devicetaintrules"))
+    server.routes["/apis/resource.k8s.io/v1/resourceslices"] = forbidden("resourceslices.resource.k8s.io")
+    ran = ask(dra, server, tmp_path, "v1.37.1")
+    assert ran.code == 2 and "cannot list resource" in ran.err and ran.err.count("\n") == 1

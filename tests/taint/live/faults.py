@@ -1,0 +1,100 @@
+"""A front of the API server over plain HTTP that passes everything on, except where a test wants a fault."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import ssl
+import threading
+from base64 import b64decode
+from collections.abc import Callable
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any, NamedTuple
+from urllib.parse import urlsplit
+
+from tests.controlplane.plane import ControlPlane
+
+LOST = 0
+"""The request is carried out, but its answer never arrives."""
+
+
+class Asked(NamedTuple):
+    """A request: method and path with query."""
+
+    method: str
+    path: str
+
+
+Fault = Callable[[Asked], int | None]
+"""The HTTP status to answer instead of the server, ``LOST``, or None for no fault."""
+
+
+class Front:
+    """The front; ``asked`` remembers what was answered by the server itself."""
+
+    def __init__(self, plane: ControlPlane, fault: Fault) -> None:
+        config = json.loads(plane.kubeconfig.read_text())
+        cluster = config["clusters"][0]["cluster"]
+        authority = b64decode(cluster["certificate-authority-data"]).decode()
+        target, context = urlsplit(cluster["server"]).netloc, ssl.create_default_context(cadata=authority)
+        self.passed: list[Asked] = []
+        self.faults: list[tuple[Asked, int]] = []
+        front = self
+
+        class Handler(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def _handle(self) -> None:
+                body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+                asked = Asked(self.command, self.path)
+                wrong = fault(asked)
+                if wrong is not None:
+                    front.faults.append((asked, wrong))
+                if wrong:
+                    self._answer(wrong, json.dumps({"kind": "Status", "message": f"fault {wrong}"}).encode(), {})
+                    return
+                connection = http.client.HTTPSConnection(target, context=context, timeout=30)
+                kept = {name: value for name, value in self.headers.items() if name.lower() not in _HOP}
+                connection.request(self.command, self.path, body or None, kept)
+                answer = connection.getresponse()
+                data = answer.read()
+                front.passed.append(asked)
+                if wrong == LOST:
+                    self.close_connection = True
+                    return
+                self._answer(answer.status, data, {"Content-Type": answer.headers.get("Content-Type") or ""})
+
+            def _answer(self, status: int, data: bytes, headers: dict[str, str]) -> None:
+                self.send_response(status)
+                for name, value in {**headers, "Content-Length": str(len(data))}.items():
+                    self.send_header(name, value)
+                self.end_headers()
+                self.wfile.write(data)
+
+            do_GET = do_POST = do_PUT = do_PATCH = do_DELETE = _handle
+
+            def log_message(self, format: str, *args: Any) -> None:
+                pass
+
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self._server.daemon_threads = True
+        self.url = f"http://127.0.0.1:{self._server.server_address[1]}"
+        threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True).start()
+        self._config = config
+
+    def kubeconfig(self, directory: Path) -> str:
+        """A kubeconfig for the front."""
+        for cluster in self._config["clusters"]:
+            cluster["cluster"] = {"server": self.url}
+        path = directory / "front.json"
+        path.write_text(json.dumps(self._config))
+        return str(path)
+
+    def close(self) -> None:
+        """Ends."""
+        self._server.shutdown()
+        self._server.server_close()
+
+
+_HOP = frozenset(("host", "connection", "content-length", "accept-encoding"))

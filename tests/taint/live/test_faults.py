@@ -1,0 +1,277 @@
+"""What goes wrong on a real control plane: other writers, pods that stay, devices that vanish, gates that are off."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kubectl_dra.api.slices import DeviceID
+from kubectl_dra.cluster.kubeconfig import ConnectionOptions
+from kubectl_dra.cluster.live import Cluster as LiveCluster
+from kubectl_dra.cluster.writer import Conflict, Writer
+from kubectl_dra.taint.apply import CREATED, UNCHANGED, Refused, Rules
+from kubectl_dra.taint.rules import Stage, Wish, content, rule_name
+from kubectl_dra.taint.spec import TaintSpec
+from tests.controlplane.cluster import Cluster, wait
+from tests.controlplane.plane import ControlPlane, own_plane
+from tests.controlplane.program import Program
+from tests.explain.live.command import Command
+from tests.taint.live.team import KEY, VERSION, Kubelet, Team, bind
+
+Json = dict[str, Any]
+
+
+def rules_of(team: Team, manager: str = "kubectl-dra", *, overwrite: bool = False) -> Rules:
+    options = ConnectionOptions(kubeconfig=str(team.cluster.plane.kubeconfig), context="admin")
+    cluster = LiveCluster(options)
+    return Rules(cluster, Writer(cluster.client, manager), "v1beta2", overwrite=overwrite)
+
+
+def wish_for(team: Team, name: str = "gpu-0", value: str = "", effect: str = "NoSchedule") -> Wish:
+    return Wish(DeviceID(team.cluster.driver, "pool", name), TaintSpec(KEY, value, effect))
+
+
+# Rules that exist already, and other writers
+
+
+def test_the_same_rule_is_left_alone_and_a_different_one_refused(team: Team) -> None:
+    device = team.full("gpu-0")
+    assert team.json("taint", device, f"{KEY}=a:NoSchedule")["rules"][0]["outcome"] == "created"
+    before = team.rule("gpu-0")
+    assert before is not None
+    assert team.json("taint", device, f"{KEY}=a:NoSchedule")["rules"][0]["outcome"] == "unchanged"
+    refused = team.json("taint", device, team.full("gpu-1"), f"{KEY}=b:NoSchedule", code=1)
+    assert [rule["outcome"] for rule in refused["rules"]] == ["refused", "planned"]
+    assert f"{KEY}=a:NoSchedule" in refused["rules"][0]["why"]
+    # All or nothing: the other device is not tainted either.
+    assert team.rule("gpu-1") is None
+    now = team.rule("gpu-0")
+    assert now is not None and now["spec"] == before["spec"]
+    assert team.json("taint", device, f"{KEY}=b:NoSchedule", "--overwrite")["rules"][0]["outcome"] == "changed"
+    now = team.rule("gpu-0")
+    assert now is not None and now["spec"]["taint"]["value"] == "b"
+    assert now["metadata"]["uid"] == before["metadata"]["uid"]
+
+
+def test_a_rule_that_somebody_else_made_or_changed(team: Team) -> None:
+    device = team.full("gpu-0")
+    team.dra("taint", device, f"{KEY}:NoSchedule")
+    rule = team.rule("gpu-0")
+    assert rule is not None
+    patch = {"apiVersion": VERSION, "kind": "DeviceTaintRule", "metadata": {"name": rule["metadata"]["name"]}}
+    team.cluster.api.patch(patch, {"spec": {"taint": {"effect": "NoExecute"}}})
+    assert "the effect NoExecute" in team.json("taint", device, f"{KEY}:NoSchedule", code=1)["rules"][0]["why"]
+    # Without looking first, the server itself refuses: the field belongs to another manager.
+    rules = rules_of(team)
+    current = rules.get(rule["metadata"]["name"])
+    assert current is not None
+    with pytest.raises(Conflict) as conflict:
+        Writer(LiveCluster(_options(team)).client).apply(
+            rules.path(rule["metadata"]["name"]),
+            content(wish_for(team), Stage("NoSchedule"), "v1beta2"),
+            version=current["metadata"]["resourceVersion"],
+        )
+    assert conflict.value.owners
+    assert team.json("taint", device, f"{KEY}:NoSchedule", "--overwrite")["rules"][0]["outcome"] == "changed"
+
+
+def _options(team: Team) -> ConnectionOptions:
+    return ConnectionOptions(kubeconfig=str(team.cluster.plane.kubeconfig), context="admin")
+
+
+def test_rules_of_others_are_removed_only_when_told_and_never_broader_ones(team: Team) -> None:
+    for name, selector in (
+        ("theirs", {"driver": team.cluster.driver, "pool": "pool", "device": "gpu-0"}),
+        ("broad", {"driver": team.cluster.driver, "pool": "pool"}),
+    ):
+        team.cluster.create(
+            {
+                "apiVersion": VERSION,
+                "kind": "DeviceTaintRule",
+                "metadata": {"name": team.cluster.name(name)},
+                "spec": {"deviceSelector": selector, "taint": {"key": KEY, "effect": "NoSchedule"}},
+            }
+        )
+    kept = team.json("untaint", team.full("gpu-0"), code=1)
+    assert not kept["removed"] and len(kept["staying"]) == 2
+    told = team.json("untaint", team.full("gpu-0"), "--overwrite")
+    assert [entry["rule"] for entry in told["removed"]] == [team.cluster.name("theirs")]
+    assert [entry["owner"] for entry in told["staying"]] == [f"DeviceTaintRule {team.cluster.name('broad')}"]
+    assert [rule["metadata"]["name"] for rule in team.rules()] == [team.cluster.name("broad")]
+
+
+def test_two_people_taint_at_once(team: Team) -> None:
+    """One of two different wishes wins, the other is refused; nothing is lost, nothing is mixed."""
+    for round_number in range(5):
+        outcomes: list[str] = []
+        start = threading.Barrier(2)
+
+        def taint(value: str, start: threading.Barrier = start, outcomes: list[str] = outcomes) -> None:
+            rules = rules_of(team)
+            start.wait()
+            try:
+                outcomes.append(rules.write(wish_for(team, value=value), Stage("NoSchedule")).outcome)
+            except Refused:
+                outcomes.append("refused")
+
+        threads = [threading.Thread(target=taint, args=(value,)) for value in ("a", "b")]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(30)
+        assert sorted(outcomes) == [CREATED, "refused"], f"round {round_number}"
+        team.remove_rules()
+
+
+def test_two_people_wish_the_same_at_once(team: Team) -> None:
+    outcomes: list[str] = []
+    start = threading.Barrier(4)
+
+    def taint() -> None:
+        rules = rules_of(team)
+        start.wait()
+        outcomes.append(rules.write(wish_for(team, effect="NoExecute"), Stage("NoExecute")).outcome)
+
+    threads = [threading.Thread(target=taint) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(30)
+    assert sorted(outcomes) == [CREATED, *[UNCHANGED] * 3]
+
+
+# Interrupted
+
+
+def test_left_at_the_servers_answer(team: Team, kubelet: Kubelet) -> None:
+    """A run that ended after effect None was written is gone on with, and the server is asked anew."""
+    team_rules = rules_of(team)
+    held = team.running("one")
+    left = team_rules.write(wish_for(team, held, effect="NoExecute"), Stage("None", "NoExecute")).rule
+    kubelet.start()
+    report = team.json("taint", team.full(held), f"{KEY}:NoExecute", "--wait=60s")
+    assert report["rules"][0]["server"]["pods"] == 1 and report["wait"]["free"] is True
+    rule = team.rule(held)
+    assert rule is not None and rule["metadata"]["uid"] != left["metadata"]["uid"]
+
+
+def test_rule_deleted_while_waiting(team: Team) -> None:
+    held = team.running("one")
+    name = rule_name(DeviceID(team.cluster.driver, "pool", held), KEY)
+    api = team.cluster.plane.api()
+
+    def delete() -> None:
+        path = f"{api.path(VERSION, 'DeviceTaintRule')}/{name}"
+        wait(lambda: _tried(lambda: api.request("GET", path)), "the rule")
+        api.request("DELETE", path)
+
+    deleting = threading.Thread(target=delete)
+    deleting.start()
+    answer = team.dra("taint", team.full(held), f"{KEY}:NoSchedule", "--wait=60s")
+    deleting.join()
+    assert answer.code == 1 and f"DeviceTaintRule {name}" in answer.err and "deleted by somebody else" in answer.err
+
+
+def _tried(call: Any) -> Any:
+    try:
+        return call()
+    except Exception:
+        return None
+
+
+# Waiting
+
+
+def test_a_pod_that_never_terminates(team: Team) -> None:
+    held = team.running("one")
+    pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "one", "namespace": team.cluster.namespace}}
+    team.cluster.api.patch(pod, {"metadata": {"finalizers": ["example.com/stuck"]}})
+    report = team.json("taint", team.full(held), f"{KEY}:NoExecute", "--wait=3s", code=1)
+    (blocker,) = report["wait"]["blockers"]
+    assert report["wait"]["free"] is False
+    assert blocker["pod"] == f"{team.cluster.namespace}/one" and "finalizers: example.com/stuck" in blocker["why"]
+    assert blocker["since"].endswith("Z")
+    team.cluster.api.patch(pod, {"metadata": {"finalizers": None}})
+    team.cluster.api.delete(pod, grace_seconds=0)
+    assert team.json("taint", team.full(held), f"{KEY}:NoExecute", "--wait=30s")["wait"]["free"] is True
+
+
+def test_a_pod_that_tolerates_stays_and_is_named(team: Team) -> None:
+    toleration = {"key": KEY, "operator": "Exists", "effect": "NoExecute"}
+    held = team.running("one", tolerations=[toleration])
+    report = team.json("taint", team.full(held), f"{KEY}:NoExecute", "--wait=2s", code=1)
+    (hit,) = report["blastRadius"]["claims"][0]["pods"]
+    assert (hit["fate"], hit["tolerates"]) == ("stays", True) and report["blastRadius"]["podsDeleted"] == 0
+    assert report["rules"][0]["server"]["pods"] == 0
+    assert "it tolerates the taint" in report["wait"]["blockers"][0]["why"]
+
+
+def test_a_device_that_vanishes_while_waiting(team: Team) -> None:
+    held = team.running("one")
+    kubelet = Kubelet(team.cluster)
+
+    def vanish_and_end() -> None:
+        team.cluster.withdraw(team.slices)
+        kubelet.start()
+
+    vanish = threading.Timer(3, vanish_and_end)
+    vanish.start()
+    answer = team.dra("taint", team.full(held), f"{KEY}:NoExecute", "--wait=60s")
+    vanish.join()
+    kubelet.stop()
+    assert answer.code == 0, answer.text
+    assert f"device {team.full(held)} is not published any more" in answer.err
+    assert "can be taken offline" in answer.out
+    # Its rule can be taken back all the same.
+    assert team.dra("untaint", team.full(held)).code == 0
+
+
+# Clusters that do not act on rules
+
+
+def test_not_served(defaults_plane: ControlPlane, capsys: pytest.CaptureFixture[str]) -> None:
+    answer = Command(capsys)("taint", "gpu-0", f"{KEY}:NoSchedule", "--kubeconfig", str(defaults_plane.kubeconfig))
+    assert answer.code == 2 and not answer.out
+    for text in ("devicetaintrules", "--runtime-config=resource.k8s.io/v1beta2=true", "DRADeviceTaintRules=true"):
+        assert text in answer.err
+
+
+def test_served_with_the_gate_off(
+    control_plane_program: Program, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    arguments = ["--profile=defaults", "--runtime-config=resource.k8s.io/v1beta2=true"]
+    with own_plane(control_plane_program, arguments, tmp_path) as plane:
+        answer = Command(capsys)("taint", "gpu-0", f"{KEY}:NoSchedule", "--kubeconfig", str(plane.kubeconfig))
+        assert answer.code == 2 and "feature gate DRADeviceTaintRules off" in answer.err
+        assert plane.api().list(VERSION, "DeviceTaintRule") == []
+
+
+def test_nobody_answers_the_first_step(
+    control_plane_program: Program, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The gate is off and its metric may not be read: NoExecute still finds out, and leaves nothing behind."""
+    monkeypatch.setattr("kubectl_dra.cli.taint_run.ANSWER_SECONDS", 2.0)
+    monkeypatch.setattr("kubectl_dra.taint.serving.gates_of", lambda client: {})
+    arguments = ["--profile=defaults", "--runtime-config=resource.k8s.io/v1beta2=true"]
+    with own_plane(control_plane_program, arguments, tmp_path) as plane:
+        team = Team(Cluster(plane, "team"), Command(capsys))
+        answer = team.dra("taint", team.full("gpu-0"), f"{KEY}:NoExecute")
+        assert answer.code == 2 and "did not answer" in answer.err and "DRADeviceTaintRules=true" in answer.err
+        assert not team.rules()
+
+
+def test_the_server_would_delete_more_than_was_foreseen(team: Team) -> None:
+    """Whoever may not see pods foresees none; the server knows better, and nothing is done without --yes."""
+    user = bind(team, "taint", ("list", "pods"))
+    held = team.running("one")
+    command = ["taint", team.full(held), f"{KEY}:NoExecute"]
+    answer = team.dra(*command, user=user)
+    assert answer.code == 1, answer.text
+    assert "the server would delete 1 pod: predicted were 0" in answer.err and "give --yes" in answer.err
+    assert not team.rules()
+    assert not team.cluster.get("Pod", "one", "v1")["metadata"].get("deletionTimestamp")
+    assert team.dra(*command, "--yes", user=user).code == 0
+    wait(lambda: team.cluster.get("Pod", "one", "v1")["metadata"].get("deletionTimestamp"), "the eviction")

@@ -1,0 +1,79 @@
+"""docs/maintenance.md, command by command."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterator
+
+import pytest
+
+from tests.controlplane.cluster import Cluster
+from tests.controlplane.objects import device, request
+from tests.explain.live.command import ROOT, Answer, Command
+from tests.taint.live.team import Kubelet
+
+PAGE = (ROOT / "docs" / "maintenance.md").read_text()
+BLOCK = re.compile(r"```console\n\$ (kubectl dra [^\n]+)\n(.*?)```", re.DOTALL)
+
+
+class Story:
+    """The cluster of the page, under names that no other test uses."""
+
+    def __init__(self, cluster: Cluster, command: Command) -> None:
+        self.cluster = cluster
+        self._command = command
+        node, gpu = cluster.node("gpu-node-1"), cluster.device_class("gpu")
+        self._names = {"gpu-node-1": node, "gpu.example.com": cluster.driver, "vision": cluster.namespace}
+        devices = [device("gpu-0", {"uuid": "GPU-4f1c"}), device("gpu-1", {"uuid": "GPU-a07b"})]
+        cluster.publish(devices, pool="gpus", node=node)
+        cluster.pod("train-1", claims={"gpu": cluster.claim([request(gpu)], "train-1")})
+        assert cluster.scheduled("train-1").devices("gpu") == ["gpus/gpu-0"]
+        self._gpu = gpu
+
+    def run(self, line: str) -> Answer:
+        """Runs a command of the page."""
+        words = shlex.split(self.translated(line).removeprefix("kubectl dra "))
+        return self._command(*words, "--kubeconfig", str(self.cluster.plane.kubeconfig), "--context", "admin")
+
+    def translated(self, text: str) -> str:
+        """Text of the page with the names of this test."""
+        return re.sub("|".join(map(re.escape, self._names)), lambda match: self._names[match[0]], text)
+
+    def matches(self, expected: str, printed: str) -> bool:
+        """Whether the output is as the page says; ``…`` is anything, and columns may be wider."""
+        parts = [r"\s+".join(map(re.escape, part.split())) for part in self.translated(expected).split("…")]
+        pattern = r"\s*.*?\s*".join(parts)
+        return re.fullmatch(rf"\s*{pattern}\s*", printed, re.DOTALL) is not None
+
+    def wait_for_two(self) -> None:
+        """A pod that needs both GPUs."""
+        claim = self.cluster.claim([request(self._gpu, count=2)], "train-2")
+        self.cluster.pod("train-2", claims={"gpu": claim})
+        self.cluster.unschedulable("train-2")
+
+
+@pytest.fixture
+def story(cluster: Cluster, capsys: pytest.CaptureFixture[str]) -> Iterator[Story]:
+    yield Story(cluster, Command(capsys))
+
+
+def test_the_page(story: Story, kubelet: Kubelet) -> None:
+    blocks = BLOCK.findall(PAGE)
+    assert len(blocks) == 8
+    kubelet.start()
+    for line, expected in blocks:
+        if line.startswith("kubectl dra explain"):
+            story.wait_for_two()
+        answer = story.run(line)
+        assert story.matches(expected, answer.out), f"{line}\n{answer.out}\n{answer.err}\nexpected:\n{expected}"
+        # Only looking for what is not there, and what is stuck, is not a success.
+        assert answer.code == (1 if "train-2" in line or "There is no rule" in expected else 0), answer.text
+        if "--wait=1m" in line:
+            assert sorted(story.cluster.scheduled("train-2").devices("gpu")) == ["gpus/gpu-0", "gpus/gpu-1"]
+
+
+def test_the_matcher_sees_differences(story: Story) -> None:
+    assert story.matches("vision/train-1 … stays", f"{story.cluster.namespace}/train-1   -   stays\n")
+    assert not story.matches("vision/train-1 … stays", f"{story.cluster.namespace}/train-1   -   goes\n")
+    assert not story.matches("one line", "one line\nand another")

@@ -1,0 +1,141 @@
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from kubectl_dra.cli.taint_session import World
+from kubectl_dra.taint.radius import LATER, NOW, STAYS, UNKNOWN, Radius, blast_radius
+from kubectl_dra.taint.rules import Wish
+from kubectl_dra.taint.spec import TaintSpec
+from tests.taint.world import claim, device_class, gpu, node, pod, result, slice_of, world
+
+AT = datetime(2026, 11, 21, 10, 0, tzinfo=UTC)
+BASE = (node("n1"), device_class(), slice_of("n1", gpu("gpu-0"), gpu("gpu-1")))
+
+
+def radius_of(here: World, *names: str, effect: str = "NoExecute") -> Radius:
+    targets = {target.id: target for target in here.devices.named(names)}
+    wishes = [Wish(id, TaintSpec("k", "v", effect)) for id in targets]
+    return blast_radius(wishes, targets, here.inventory.rows, here.snapshot, here.settings, AT)
+
+
+def tolerating(**toleration: Any) -> dict[str, Any]:
+    return {"tolerations": [{"key": "k", "operator": "Exists", **toleration}]}
+
+
+@pytest.mark.parametrize(
+    ("more", "fate", "at", "tolerates"),
+    [
+        ({}, NOW, "", False),
+        (tolerating(effect="NoExecute"), STAYS, "", True),
+        (tolerating(effect="NoExecute", tolerationSeconds=90), LATER, "2026-11-21T10:01:30Z", True),
+        (tolerating(effect="NoExecute", tolerationSeconds=-5), NOW, "", True),
+        # Without an effect it lets the pod be placed, not stay.
+        (tolerating(), NOW, "", True),
+        (tolerating(effect="NoSchedule"), NOW, "", False),
+        ({"tolerations": [{"key": "k", "value": "w", "effect": "NoExecute"}]}, NOW, "", False),
+        ({"tolerations": [{"operator": "Exists", "effect": "NoExecute"}]}, STAYS, "", True),
+    ],
+)
+def test_fates(more: dict[str, Any], fate: str, at: str, tolerates: bool) -> None:
+    here = world(*BASE, claim("c", result("gpu-0", **more), pods=("p",)), pod("p", "c"))
+    (hit,) = radius_of(here, "gpu-0").claims
+    (found,) = hit.pods
+    assert (found.fate, found.at, found.tolerates) == (fate, at, tolerates)
+    assert radius_of(here, "gpu-0", effect="NoSchedule").claims[0].pods[0].fate == STAYS
+    assert not radius_of(here, "gpu-1").claims
+
+
+def test_shortest_toleration_counts() -> None:
+    entries = [{"operator": "Exists", "effect": "NoExecute", "tolerationSeconds": s} for s in (60, 30)]
+    here = world(*BASE, claim("c", result("gpu-0", tolerations=entries), pods=("p",)), pod("p", "c"))
+    assert radius_of(here, "gpu-0").claims[0].pods[0].at == "2026-11-21T10:00:30Z"
+
+
+def test_old_releases_keep_no_tolerations() -> None:
+    more = tolerating(effect="NoExecute")
+    here = world(*BASE, claim("c", result("gpu-0", **more), pods=("p",)), pod("p", "c"), release="1.34.2")
+    found = radius_of(here, "gpu-0")
+    assert found.claims[0].pods[0].fate == NOW and "does not keep tolerations" in found.notes[0]
+
+
+def test_pods_that_are_not_evicted() -> None:
+    extended = claim("x", result("gpu-1"), pods=("ext",))
+    extended["metadata"]["annotations"] = {"resource.kubernetes.io/extended-resource-claim": "true"}
+    ended = pod("ended", "c")
+    ended["status"]["phase"] = "Succeeded"
+    here = world(*BASE, claim("c", result("gpu-0"), pods=("ended", "ghost")), ended, extended, pod("ext"))
+    found = radius_of(here, "gpu-0", "gpu-1")
+    fates = {pod.name: pod.fate for hit in found.claims for pod in hit.pods}
+    assert fates == {"ended": "has ended", "ghost": UNKNOWN, "ext": STAYS}
+    assert found.deleted() == 0
+
+
+def test_a_pod_of_another_uid_is_not_the_user() -> None:
+    here = world(*BASE, claim("c", result("gpu-0"), pods=("p",)), pod("p", uid="later"))
+    assert radius_of(here, "gpu-0").claims[0].pods[0].fate == UNKNOWN
+
+
+def test_a_pod_of_several_devices_is_counted_once() -> None:
+    here = world(*BASE, claim("c", result("gpu-0"), result("gpu-1"), pods=("p",)), pod("p", "c"))
+    found = radius_of(here, "gpu-0", "gpu-1")
+    assert found.deleted() == 1 and len(found.claims) == 2 and len(found.pods()) == 1
+    assert [found.deleted(target.id) for target in here.devices.named(["gpu-0", "gpu-1"])] == [1, 1]
+
+
+def test_what_a_hit_says_of_a_pod() -> None:
+    owner = {"kind": "Job", "name": "train", "uid": "u", "controller": True}
+    raw = pod("p", "c", creationTimestamp="2026-11-21T09:00:00Z", ownerReferences=[owner])
+    raw["spec"]["priority"] = 100
+    here = world(*BASE, claim("c", result("gpu-0", adminAccess=True), pods=("p",)), raw)
+    (hit,) = radius_of(here, "gpu-0").claims
+    found = hit.pods[0]
+    assert hit.admin_access
+    assert (found.owner, found.created, found.priority, found.node) == ("Job train", "2026-11-21T09:00:00Z", 100, "n1")
+
+
+@pytest.mark.parametrize(
+    ("names", "effect", "lost"),
+    [
+        (("gpu-0",), "NoSchedule", {"pair"}),
+        (("gpu-0", "gpu-1"), "NoSchedule", {"one", "pair"}),
+        (("gpu-0", "gpu-1"), "NoExecute", {"one", "pair"}),
+        (("gpu-0", "gpu-1"), "None", set()),
+    ],
+)
+def test_pending_claims_that_lose_their_match(names: tuple[str, ...], effect: str, lost: set[str]) -> None:
+    tolerant: dict[str, Any] = {"tolerations": [{"operator": "Exists"}]}
+    here = world(
+        *BASE, claim("one"), claim("pair", count=2), claim("three", count=3), claim("tolerant", count=2, **tolerant)
+    )
+    assert {entry.name for entry in radius_of(here, *names, effect=effect).lost} == lost
+
+
+def test_pending_pods_are_named_instead_of_their_claims() -> None:
+    here = world(*BASE, claim("c", count=2), pod("p", "c", node_name=""))
+    (lost,) = radius_of(here, "gpu-0").lost
+    assert (lost.kind, lost.namespace, lost.name, lost.all_mode) == ("pod", "team", "p", False)
+
+
+def test_requests_for_all_devices() -> None:
+    wants_all: dict[str, Any] = {"allocationMode": "All"}
+    here = world(
+        *BASE,
+        device_class("none", "false"),
+        claim("all", **wants_all),
+        claim("tolerant", **wants_all, tolerations=[{"key": "k", "operator": "Exists"}]),
+        claim("elsewhere", allocationMode="All", deviceClassName="none"),
+        claim("one"),
+    )
+    found = radius_of(here, "gpu-0")
+    assert [entry.name for entry in found.all_requests] == ["all"]
+    assert [(entry.name, entry.all_mode) for entry in found.lost] == [("all", True)]
+
+
+def test_what_is_left_of_each_class() -> None:
+    here = world(*BASE, device_class("first", 'device.driver == "x"'), claim("c", result("gpu-1"), pods=("p",)))
+    for names, after in ((("gpu-0",), 0), (("gpu-1",), 1)):
+        (left,) = radius_of(here, *names).classes
+        assert (left.name, left.devices, left.free, left.free_after) == ("gpu", 2, 1, after)

@@ -1,0 +1,31 @@
+from __future__ import annotations
+
+import pytest
+
+from kubectl_dra.api.versions import parse_release
+from kubectl_dra.taint.serving import blind_scheduler, how_to_turn_on
+
+ALPHA, BETA = "--runtime-config=resource.k8s.io/v1alpha3=true", "--runtime-config=resource.k8s.io/v1beta2=true"
+
+
+@pytest.mark.parametrize(
+    ("release", "said", "not_said"),
+    [
+        ("1.32.0", ["does not have them"], ["--runtime-config"]),
+        ("1.33.1", [ALPHA, "--feature-gates=DRADeviceTaints=true"], ["DRADeviceTaintRules"]),
+        ("1.34.0", [ALPHA, "--feature-gates=DRADeviceTaints=true"], ["DRADeviceTaintRules"]),
+        ("1.35.0", [ALPHA, "--feature-gates=DRADeviceTaints=true,DRADeviceTaintRules=true"], []),
+        ("1.36.4", [BETA, "--feature-gates=DRADeviceTaintRules=true"], ["DRADeviceTaints=true"]),
+        ("1.37.0", ["does by default"], ["=true"]),
+    ],
+)
+def test_how_to_turn_on(release: str, said: list[str], not_said: list[str]) -> None:
+    text = how_to_turn_on(parse_release(release))
+    assert all(part in text for part in said) and not any(part in text for part in not_said), text
+
+
+@pytest.mark.parametrize(
+    ("release", "blind"), [("1.35.9", False), ("1.36.0", True), ("1.36.2", True), ("1.36.3", False)]
+)
+def test_schedulers_that_do_not_stand_rules(release: str, blind: bool) -> None:
+    assert bool(blind_scheduler(parse_release(release))) is blind

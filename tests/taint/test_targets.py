@@ -1,0 +1,107 @@
+from __future__ import annotations
+
+import pytest
+
+from kubectl_dra.cli.taint_session import Selection, resolve
+from kubectl_dra.errors import DraError, InputError, UsageError
+from tests.taint.world import claim, device_class, gpu, node, pod, result, rule, slice_of, world
+
+OTHER = "nic.example.org"
+HERE = world(
+    node("n1"),
+    node("n2"),
+    device_class(),
+    slice_of("n1", gpu("gpu-0", "GPU-a"), gpu("gpu-1", "GPU-b")),
+    slice_of("n2", gpu("gpu-0", "GPU-c"), gpu("big", "GPU-d", taints=[{"key": "bad", "effect": "NoSchedule"}])),
+    slice_of("n2", gpu("nic-0"), driver=OTHER, pool="rack/a"),
+    claim("mine", result("gpu-1"), result("gone"), pods=("p",)),
+    claim("empty"),
+    pod("p", "mine"),
+    rule("r", {"driver": "gpu.example.com", "pool": "n1", "device": "ruled"}),
+)
+
+
+def names(*words: str, **selection: object) -> list[str]:
+    return [str(target.id) for target in resolve(HERE, words, Selection(**selection))]  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("word", "full"),
+    [
+        ("gpu.example.com/n1/gpu-0", "gpu.example.com/n1/gpu-0"),
+        ("n1/gpu-0", "gpu.example.com/n1/gpu-0"),
+        ("n2/gpu-0", "gpu.example.com/n2/gpu-0"),
+        ("gpu-1", "gpu.example.com/n1/gpu-1"),
+        ("big", "gpu.example.com/n2/big"),
+        ("rack/a/nic-0", f"{OTHER}/rack/a/nic-0"),
+        ("a/nic-0", f"{OTHER}/rack/a/nic-0"),
+        ("n2/nic-0", f"{OTHER}/rack/a/nic-0"),
+        (f"{OTHER}/n2/nic-0", f"{OTHER}/rack/a/nic-0"),
+        ("gpu.example.com/n1/gone", "gpu.example.com/n1/gone"),
+        ("ruled", "gpu.example.com/n1/ruled"),
+    ],
+)
+def test_names(word: str, full: str) -> None:
+    assert names(word) == [full]
+
+
+@pytest.mark.parametrize(
+    ("word", "said"),
+    [
+        ("gpu-0", "2 devices: gpu.example.com/n1/gpu-0, gpu.example.com/n2/gpu-0"),
+        ("gpu-9", "nearest: gpu-0"),
+        ("n1/gpu-9", "nearest: n1/gpu-0"),
+        ("pu-1", "no device"),
+        ("n2/gpu-1", "no device"),
+        ("other/n1/gpu-0", "no device"),
+    ],
+)
+def test_names_that_mean_nothing_or_too_much(word: str, said: str) -> None:
+    with pytest.raises(InputError, match=said):
+        names(word)
+
+
+def test_a_device_named_twice_is_meant_once() -> None:
+    assert names("gpu-1", "n1/gpu-1", "n1/gpu-0") == ["gpu.example.com/n1/gpu-1", "gpu.example.com/n1/gpu-0"]
+
+
+@pytest.mark.parametrize(
+    ("selection", "full"),
+    [
+        ({"nodes": ("n1",)}, ["gpu.example.com/n1/gpu-0", "gpu.example.com/n1/gpu-1"]),
+        ({"nodes": ("n2",), "classes": ("gpu",)}, ["gpu.example.com/n2/big", "gpu.example.com/n2/gpu-0"]),
+        ({"drivers": (OTHER,)}, [f"{OTHER}/rack/a/nic-0"]),
+        ({"pools": ("rack/a",)}, [f"{OTHER}/rack/a/nic-0"]),
+        (
+            {"selector": 'device.attributes["gpu.example.com"].?uuid.orValue("") == "GPU-c"'},
+            ["gpu.example.com/n2/gpu-0"],
+        ),
+        ({"hardware": ("gpu-A", "GPU-d")}, ["gpu.example.com/n1/gpu-0", "gpu.example.com/n2/big"]),
+        ({"claims": ("mine",)}, ["gpu.example.com/n1/gone", "gpu.example.com/n1/gpu-1"]),
+        ({"pods": ("team/p",), "nodes": ("n1",)}, ["gpu.example.com/n1/gpu-1"]),
+    ],
+)
+def test_selections(selection: dict[str, object], full: list[str]) -> None:
+    assert sorted(names(**selection)) == full
+
+
+@pytest.mark.parametrize(
+    ("words", "selection", "error", "said"),
+    [
+        ((), {}, UsageError, "say which device"),
+        (("gpu-1",), {"nodes": ("n1",)}, UsageError, "not both"),
+        ((), {"nodes": ("n1",), "drivers": (OTHER,)}, UsageError, "no device is selected"),
+        ((), {"nodes": ("n3",)}, InputError, "no node n3"),
+        ((), {"hardware": ("GPU-z",)}, InputError, "nearest"),
+        ((), {"claims": ("empty",)}, InputError, "holds no device"),
+        ((), {"claims": ("mime",)}, InputError, "nearest: mine"),
+        ((), {"claims": ("other/mine",)}, InputError, "in namespace team"),
+        ((), {"pods": ("q",)}, InputError, "does not exist"),
+        ((), {"selector": "device.driverr == 1"}, UsageError, "does not compile"),
+    ],
+)
+def test_selections_that_mean_nothing(
+    words: tuple[str, ...], selection: dict[str, object], error: type[DraError], said: str
+) -> None:
+    with pytest.raises(error, match=said):
+        names(*words, **selection)
