@@ -23,6 +23,14 @@ class Set:
 
 
 @dataclass(frozen=True, slots=True)
+class Append:
+    """The list at ``path`` gets one more item, as its last."""
+
+    path: Path
+    value: Any
+
+
+@dataclass(frozen=True, slots=True)
 class Delete:
     """The key or list item at ``path`` goes, with its value."""
 
@@ -54,6 +62,14 @@ class Unwrap:
 
 
 @dataclass(frozen=True, slots=True)
+class Enclose:
+    """The value at ``path`` moves into a new mapping in its place, under ``key``: quantities of v1alpha3."""
+
+    path: Path
+    key: str
+
+
+@dataclass(frozen=True, slots=True)
 class Splice:
     """In the text at ``path`` the characters ``start`` to ``end`` (code points) become ``text``: an edit in CEL."""
 
@@ -63,7 +79,7 @@ class Splice:
     text: str
 
 
-Change = Set | Delete | Rename | Wrap | Unwrap | Splice
+Change = Set | Append | Delete | Rename | Wrap | Unwrap | Enclose | Splice
 """A change of an object. Paths are as of before all changes."""
 
 
@@ -92,7 +108,8 @@ def changed(raw: Any, changes: Sequence[Change]) -> Any:
     out = _copy(raw)
     # Containers are looked up before anything moves.
     places = [
-        (change, value_at(out, change.path if isinstance(change, Wrap) else change.path[:-1])) for change in changes
+        (change, value_at(out, change.path if isinstance(change, Wrap | Append) else change.path[:-1]))
+        for change in changes
     ]
     if not all(isinstance(container, dict | list) for _, container in places):
         raise Refused("there is nothing at its path")
@@ -114,6 +131,12 @@ def _copy(value: Any) -> Any:
 def _change(change: Change, container: Any) -> None:
     if isinstance(change, Set):
         container[change.path[-1]] = _copy(change.value)
+    elif isinstance(change, Append):
+        if not isinstance(container, list):
+            raise Refused("there is no list to add to")
+        container.append(_copy(change.value))
+    elif isinstance(change, Enclose):
+        container[change.path[-1]] = {change.key: container[change.path[-1]]}
     elif isinstance(change, Rename):
         if change.key in container:
             raise Refused(f'the key "{change.key}" is there already')

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import Any, Final, NamedTuple
 
 from kubectl_dra.errors import InputError
+from kubectl_dra.manifests import nodes
+from kubectl_dra.manifests.nodes import Finder, NodePair
 from kubectl_dra.manifests.source import Position, Source, check_text, decode
-from kubectl_dra.manifests.values import Builder, Node, ValueProblem, is_merge, key_text, scalar
+from kubectl_dra.manifests.values import Builder, Node, ValueProblem
 
 Path = tuple[str | int, ...]
 """Keys and list indices from the document's root."""
@@ -16,9 +19,8 @@ Path = tuple[str | int, ...]
 _JSON_START = re.compile(r"\s*\{")
 # What only a template's author writes unquoted; workflow engines put other {{…}} into finished manifests.
 _HELM = re.compile(r"\{\{-?\s*(\.(Values|Release|Chart|Capabilities|Files|Template)\b|include\b|template\b)")
+_TEMPLATE = re.compile(r"\{\{|\{%")
 _SURROGATES = re.compile(r"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}")
-_LONG_LINE = re.compile(r"[^\n]{800}")
-_DEEPEST: Final = 400
 _LARGE: Final = 8_000_000
 
 
@@ -30,27 +32,31 @@ class NotAnObject(InputError):
     """The text is YAML or JSON, but a list or a scalar, or has nothing in it."""
 
 
-class NodePair(NamedTuple):
-    """The node of a value, and of its key where it has one."""
-
-    key: Node | None
-    value: Node
-
-
 class Document:
-    """One YAML or JSON document. ``index`` counts from 0, ``line`` from 1."""
+    """One YAML or JSON document. ``index`` counts from 0, ``line`` from 1.
 
-    __slots__ = ("_root", "index", "line", "object", "source")
+    ``repeated`` says that some mapping has a key twice; the last is taken.
+    """
+
+    __slots__ = ("_finder", "_root", "index", "line", "object", "repeated", "source")
 
     def __init__(
-        self, source: Source, index: int, line: int, object: dict[str, Any], root: Node | tuple[int, int]
+        self,
+        source: Source,
+        index: int,
+        line: int,
+        object: dict[str, Any],
+        root: Node | tuple[int, int],
+        repeated: bool = False,
     ) -> None:
         self.source: Final = source
         self.index: Final = index
         self.line: Final = line
         self.object: Final = object
+        self.repeated: Final = repeated
         # For JSON the offsets of the document, until someone asks for a position.
         self._root = root
+        self._finder: Finder | None = None
 
     @property
     def name(self) -> str:
@@ -66,21 +72,22 @@ class Document:
 
     def nodes(self, path: Path) -> NodePair | None:
         """The nodes at a path, or None if the document has nothing there. Merge keys are followed."""
-        pair = NodePair(None, self.root)
-        for part in path:
-            found = _child(pair.value, part)
-            if found is None:
-                return None
-            pair = found
-        return pair
+        pair, length = self.nearest(path)
+        return pair if length == len(path) else None
+
+    def nearest(self, path: Path) -> tuple[NodePair, int]:
+        """The nodes of the longest beginning of a path that the document has, and the length of that."""
+        if self._finder is None:
+            self._finder = Finder(self.root)
+        return self._finder.nearest(path)
 
     def position(self, path: Path = ()) -> Position:
         """Where the value at the path is; where it is missing, its nearest parent that exists."""
-        return self._span(self._nearest(path).value)
+        return self._span(self.nearest(path)[0].value)
 
     def key_position(self, path: Path) -> Position:
         """Where the key of the value is; for a list item, and where the path is missing, as ``position``."""
-        pair = self._nearest(path)
+        pair, _ = self.nearest(path)
         return self._span(pair.value if pair.key is None else pair.key)
 
     def place(self, path: Path = ()) -> str:
@@ -88,22 +95,21 @@ class Document:
         position = self.key_position(path)
         return f"{self.name}:{position.line}:{position.column}"
 
-    def _nearest(self, path: Path) -> NodePair:
-        pair = NodePair(None, self.root)
-        for part in path:
-            found = _child(pair.value, part)
-            if found is None:
-                break
-            pair = found
-        return pair
-
     def _span(self, node: Node) -> Position:
-        start, end = node.start_mark.index, _end(node)
+        start, end = node.start_mark.index, nodes.end(node)
         text = self.source.text
         # A block scalar's last line end and the blanks after a block are not part of the value.
         while end > start and text[end - 1] in " \t\r\n":
             end -= 1
         return self.source.span(start, end)
+
+
+class Skipped(NamedTuple):
+    """A document that cannot be read, and why. ``number`` counts from 0 as the ``index`` of documents, ``line`` from 1."""
+
+    number: int
+    line: int
+    error: InputError
 
 
 def read_documents(data: str | bytes, source: str, *, strict: bool = False) -> tuple[Document, ...]:
@@ -121,58 +127,83 @@ def parse(source: Source, *, strict: bool = False) -> tuple[Document, ...]:
         NotAnObject: nothing in it, or a document that is not a mapping.
         InputError: not text, not YAML, or without a JSON value.
     """
-    documents: tuple[Document, ...] | None = None
-    if _JSON_START.match(source.text):
-        documents = _json_documents(source, strict)
-    if documents is None:
-        check_text(source)
-        documents = tuple(_yaml_documents(source, strict))
+    documents: list[Document] = []
+    for found in each(source, strict=strict):
+        if isinstance(found, Skipped):
+            raise found.error
+        documents.append(found)
     if not documents:
         raise NotAnObject(f"{source.name}: there is nothing in it")
-    return documents
+    return tuple(documents)
 
 
-def _json_documents(source: Source, strict: bool) -> tuple[Document, ...] | None:
+def each(source: Source, *, strict: bool = False) -> Iterator[Document | Skipped]:
+    """The documents of one input as they are read, and in place of those that cannot be read why not.
+
+    A mistake in the syntax of one document does not hide those before it, nor, in YAML, those behind its end
+    (a line that begins with ``---``). Only one document has to be in memory at a time. ``strict`` is as for
+    ``parse``. Nothing comes from an empty text.
+    """
+    if _JSON_START.match(source.text):
+        found = _json_documents(source, strict)
+        if found is not None:
+            yield from found
+            return
+    try:
+        check_text(source)
+    except InputError as error:
+        yield Skipped(0, 1, error)
+        return
+    yield from _yaml_documents(source, source.text, strict)
+
+
+def _json_documents(source: Source, strict: bool) -> list[Document | Skipped] | None:
     """The documents of a JSON stream; None if it is not JSON (then it may be YAML in flow style)."""
     import json
 
     text = source.text
-    decoder = json.JSONDecoder(parse_constant=_no_constant, object_pairs_hook=_unique_keys if strict else None)
-    documents: list[Document] = []
+    repeated = False
+
+    def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        nonlocal repeated
+        out = dict(pairs)
+        if len(out) != len(pairs):
+            repeated = True
+            if strict:
+                seen: set[str] = set()
+                raise _DuplicateKey(next(key for key, _ in pairs if key in seen or seen.add(key)))  # type: ignore[func-returns-value]
+        return out
+
+    decoder = json.JSONDecoder(parse_constant=_no_constant, object_pairs_hook=unique)
+    documents: list[Document | Skipped] = []
     offset = _blanks(text, 0)
+    error: InputError
     try:
         while offset < len(text):
             value, end = decoder.raw_decode(text, offset)
-            line = 1 if offset == 0 else source.place(offset)[0]
             if not isinstance(value, dict):
                 return None
-            documents.append(Document(source, len(documents), line, value, (offset, end)))
+            line = 1 if offset == 0 else source.place(offset)[0]
+            documents.append(Document(source, len(documents), line, value, (offset, end), repeated))
+            repeated = False
             offset = _blanks(text, end)
-    except _DuplicateKey as error:
-        raise InputError(f'{source.name}: the key "{error}" is there twice in one object') from None
+        return documents
+    except _DuplicateKey as problem:
+        error = InputError(f'{source.name}: the key "{problem}" is there twice in one object')
     except RecursionError:
-        raise InputError(f"{source.name}: nested too deeply") from None
-    except ValueError as error:
+        error = InputError(f"{source.name}: nested too deeply")
+    except ValueError as problem:
         # As YAML a text of this size would take minutes, to find the same mistake.
-        if len(text) < _LARGE:
+        if len(text) < _LARGE and not (documents and text[offset] == "{"):
             return None
-        line, column = source.place(min(getattr(error, "pos", 0), len(text)))
-        problem = str(getattr(error, "msg", error))
-        raise InputError(f"{source.name}:{line}:{column}: not valid JSON: {problem}") from None
-    return tuple(documents)
+        line, column = source.place(min(getattr(problem, "pos", 0), len(text)))
+        words = str(getattr(problem, "msg", problem))
+        error = InputError(f"{source.name}:{line}:{column}: not valid JSON: {words}")
+    return [*documents, Skipped(len(documents), source.place(offset)[0], error)]
 
 
 class _DuplicateKey(Exception):
     pass
-
-
-def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    out: dict[str, Any] = {}
-    for key, value in pairs:
-        if key in out:
-            raise _DuplicateKey(key)
-        out[key] = value
-    return out
 
 
 def _no_constant(text: str) -> Any:
@@ -187,129 +218,119 @@ def _blanks(text: str, offset: int) -> int:
     return offset if found is None else found.end()
 
 
-def _yaml_documents(source: Source, strict: bool) -> Iterator[Document]:
+def _yaml_documents(
+    source: Source, text: str, strict: bool, first: int = 0, recover: bool = True
+) -> Iterator[Document | Skipped]:
+    """The documents of ``text``, which is the source's with blanks in place of what is read already."""
     import yaml
 
-    text = source.text
-    _check_depth(source)
-    aliases = "*" in text and "&" in text
-    loader = _loader()(text)
-    index = 0
+    builder = Builder(strict, "*" in text and "&" in text)
+    templates = "{{" in text or "{%" in text
+    index, behind = first, 0
     try:
-        while loader.check_node():
-            root = loader.get_node()
+        for root in nodes.roots(text):
+            behind = root.end_mark.index
             try:
-                value = Builder(strict, aliases).build(root)
+                value = builder.build(root)
+                if value is not None:
+                    yield _yaml_document(source, index, value, root, templates, builder.repeated)
             except ValueProblem as problem:
-                raise _value_error(source, problem) from None
-            if value is not None:
-                yield _yaml_document(source, index, value, root)
+                yield Skipped(index, source.place(root.start_mark.index)[0], _value_error(source, problem, root))
+            except InputError as problem:
+                yield Skipped(index, source.place(root.start_mark.index)[0], problem)
             index += 1
-    except yaml.YAMLError as error:
-        raise _syntax_error(source, error) from None
+        return
+    except yaml.YAMLError as problem:
+        following = _SEPARATOR.search(text, behind + 1)
+        span = (behind, len(text) if following is None else following.start())
+        error = _syntax_error(source, problem, 0, span)
+    except nodes.TooDeep:
+        error = _too_deep(source)
     except RecursionError:
-        raise InputError(f"{source.name}: nested too deeply") from None
-    finally:
-        loader.dispose()
+        error = InputError(f"{source.name}: nested too deeply")
+    if recover:
+        yield from _separately(source, text, strict, index, behind, error)
+    else:
+        yield Skipped(index, source.place(_content(text, behind))[0], error)
 
 
-def _yaml_document(source: Source, index: int, value: Any, root: Node) -> Document:
-    line, column = source.place(root.start_mark.index)
+_SEPARATOR: Final = re.compile(r"(?<![^\r\n])---(?=[ \t\r\n]|\Z)")
+
+
+def _separately(
+    source: Source, text: str, strict: bool, index: int, behind: int, error: InputError
+) -> Iterator[Document | Skipped]:
+    """What is behind the offset, where the text stops being YAML: its documents are looked at one by one.
+
+    Those with mistakes are skipped, the others then read with blanks in place of everything else, so that
+    they are where they were. The time that takes grows with the length of the text only.
+    """
+    cuts = [behind, *(found.start() for found in _SEPARATOR.finditer(text, behind + 1)), len(text)]
+    spans = list(pairwise(cuts))
+    counts = [_documents_in(source, text[start:end], start) for start, end in spans]
+    bad = [at for at, count in enumerate(counts) if not isinstance(count, int)]
+    # What the whole text was refused for is more exact than what its part is; and some part it must be.
+    counts[next(iter(bad or [at for at, span in enumerate(spans) if text[slice(*span)].strip()]), 0)] = error
+    pieces = [_blanked(text[:behind])]
+    number = first = index
+    for (start, end), count in zip(spans, counts, strict=True):
+        piece = text[start:end]
+        if isinstance(count, int):
+            number += count
+        else:
+            yield Skipped(number, source.place(_content(text, start))[0], count)
+            # Behind its marker the document is then one without content; without a marker it is none.
+            marked = piece.startswith("---")
+            piece = f"---{_blanked(piece[3:])}" if marked else _blanked(piece)
+            first += not marked
+            number += 1
+        pieces.append(piece)
+    yield from _yaml_documents(source, "".join(pieces), strict, first, recover=False)
+
+
+def _documents_in(source: Source, piece: str, start: int) -> int | InputError:
+    """How many documents are in a piece of the text by itself, or the first mistake in it."""
+    import yaml
+
+    try:
+        return sum(1 for _ in nodes.roots(piece))
+    except yaml.YAMLError as problem:
+        return _syntax_error(source, problem, start, (start, start + len(piece)))
+    except nodes.TooDeep:
+        return _too_deep(source)
+    except RecursionError:
+        return InputError(f"{source.name}: nested too deeply")
+
+
+_NOT_BREAK: Final = re.compile(r"[^\r\n]+")
+
+
+def _blanked(text: str) -> str:
+    return _NOT_BREAK.sub(lambda found: " " * len(found[0]), text)
+
+
+_CONTENT: Final = re.compile(r"(?:\s+|#[^\r\n]*)*")
+
+
+def _content(text: str, offset: int) -> int:
+    """Where a document begins that is behind an offset: blanks and comments do not count."""
+    found = _CONTENT.match(text, offset)
+    return offset if found is None or found.end() == len(text) else found.end()
+
+
+def _yaml_document(source: Source, index: int, value: Any, root: Node, templates: bool, repeated: bool) -> Document:
+    start, end = root.start_mark.index, root.end_mark.index
+    line, column = source.place(start)
     if not isinstance(value, dict):
-        if "{{" in source.text or "{%" in source.text:
+        if templates and _TEMPLATE.search(source.text, start, end):
             raise _template_error(source, line)
         found = "a list" if isinstance(value, list) else "a scalar"
         raise NotAnObject(f"{source.name}:{line}:{column}: a manifest is a mapping, this is {found}")
-    template = _HELM.search(source.text)
-    if template is not None and _is_plain(root, template.start()):
-        raise _template_error(source, source.place(template.start())[0])
-    return Document(source, index, line, value, root)
-
-
-def _is_plain(root: Node, offset: int) -> bool:
-    """Whether the offset is inside a plain scalar or flow collection of the document, not a quoted text."""
-    node = root
-    while True:
-        parts = node.value
-        if type(parts) is str:
-            return node.start_mark.index <= offset < node.end_mark.index and not node.style
-        inner = parts if node.id == "sequence" else [part for pair in parts for part in pair]
-        for part in inner:
-            if part.start_mark.index <= offset < part.end_mark.index:
-                node = part
-                break
-        else:
-            return False
-
-
-_Loader: type[Any] | None = None
-
-
-def _loader() -> type[Any]:
-    """A PyYAML loader that leaves untagged nodes to ``values``, with the C parser if there is one."""
-    global _Loader
-    if _Loader is not None:
-        return _Loader
-    import yaml
-
-    class Untyped:
-        def resolve(self, kind: Any, value: Any, implicit: Any) -> str:
-            if kind is yaml.ScalarNode and not implicit[0]:
-                return "tag:yaml.org,2002:str"
-            return "?"
-
-        def descend_resolver(self, current_node: Any, current_index: Any) -> None:
-            pass
-
-        def ascend_resolver(self) -> None:
-            pass
-
-    if yaml.__with_libyaml__:
-        from yaml._yaml import CParser
-
-        class FastLoader(Untyped, CParser):
-            pass
-
-        _Loader = FastLoader
-    else:
-        from yaml.composer import Composer
-        from yaml.parser import Parser
-        from yaml.reader import Reader
-        from yaml.scanner import Scanner
-
-        class SlowLoader(Untyped, Reader, Scanner, Parser, Composer):
-            def __init__(self, stream: Any) -> None:
-                Reader.__init__(self, stream)
-                Scanner.__init__(self)
-                Parser.__init__(self)
-                Composer.__init__(self)
-
-        _Loader = SlowLoader
-    return _Loader
-
-
-def _check_depth(source: Source) -> None:
-    """Refuses texts so deeply nested that composing them would exhaust the stack of the C parser."""
-    text = source.text
-    if text.count("[") + text.count("{") < 800 and not _LONG_LINE.search(text):
-        return
-    import yaml
-
-    depth = 0
-    loader = _loader()(text)
-    try:
-        while loader.check_event():
-            event: Any = loader.get_event()
-            if isinstance(event, yaml.CollectionStartEvent):
-                depth += 1
-                if depth > _DEEPEST:
-                    raise InputError(f"{source.name}: nested more than {_DEEPEST} levels deep")
-            elif isinstance(event, yaml.CollectionEndEvent):
-                depth -= 1
-    except yaml.YAMLError as error:
-        raise _syntax_error(source, error) from None
-    finally:
-        loader.dispose()
+    if templates:
+        for template in _HELM.finditer(source.text, start, end):
+            if nodes.is_plain(root, template.start()):
+                raise _template_error(source, source.place(template.start())[0])
+    return Document(source, index, line, value, root, repeated)
 
 
 def _json_root(source: Source, start: int, end: int) -> Node:
@@ -317,51 +338,12 @@ def _json_root(source: Source, start: int, end: int) -> Node:
     # The YAML parser refuses pairs of surrogate escapes; other escapes of the same length keep positions,
     # as blanks do instead of what is before the document.
     safe = " " * start + _SURROGATES.sub(r"\\u003f\\u003f", source.text[start:end])
-    loader = _loader()(safe)
+    stream = nodes.loader()(safe)
     try:
-        loader.check_node()
-        return loader.get_node()
+        stream.check_node()
+        return stream.get_node()
     finally:
-        loader.dispose()
-
-
-def _child(node: Node, part: str | int) -> NodePair | None:
-    if node.id == "sequence":
-        if isinstance(part, int) and 0 <= part < len(node.value):
-            return NodePair(None, node.value[part])
-        return None
-    if node.id != "mapping":
-        return None
-    found: NodePair | None = None
-    for key, value in node.value:
-        if is_merge(key):
-            for merged in value.value if value.id == "sequence" else (value,):
-                below = _child(merged, part)
-                if below is not None:
-                    found = below
-                    break
-        elif type(key.value) is str and _key(key) == part:
-            found = NodePair(key, value)
-    return found
-
-
-def _key(node: Node) -> str:
-    return key_text(scalar(node.value), node) if node.tag == "?" else str(node.value)
-
-
-def _end(node: Node) -> int:
-    """The end of a node's own text: PyYAML ends a block collection only where the next token begins."""
-    while node.id != "scalar" and not node.flow_style and node.value:
-        last = node.value[-1] if node.id == "sequence" else node.value[-1][1]
-        if last.end_mark.index <= last.start_mark.index or last.start_mark.index < node.start_mark.index:
-            # An empty value ends at its key; an alias has the marks of its anchor.
-            if node.id == "mapping":
-                node = node.value[-1][0]
-            else:
-                return int(node.end_mark.index)
-        else:
-            node = last
-    return int(node.end_mark.index)
+        stream.dispose()
 
 
 def _template_error(source: Source, line: int) -> TemplateError:
@@ -370,35 +352,40 @@ def _template_error(source: Source, line: int) -> TemplateError:
     )
 
 
-def _template_line(source: Source) -> int | None:
-    found = re.search(r"\{\{|\{%", source.text)
-    return None if found is None else source.place(found.start())[0]
+def _template_at(source: Source, span: tuple[int, int]) -> TemplateError | None:
+    """The error to give where a mistake in the span is most likely that the text is a template."""
+    found = _TEMPLATE.search(source.text, *span) or _HELM.search(source.text)
+    return None if found is None else _template_error(source, source.place(found.start())[0])
 
 
-def _value_error(source: Source, problem: ValueProblem) -> InputError:
-    offset = problem.node.start_mark.index
-    if type(problem.node.value) is not str and (template := _template_line(source)) is not None:
-        return _template_error(source, template)
-    line, column = source.place(offset)
+def _value_error(source: Source, problem: ValueProblem, root: Node) -> InputError:
+    node = problem.node
+    if type(node.value) is not str:
+        template = _template_at(source, (root.start_mark.index, root.end_mark.index))
+        if template is not None:
+            return template
+    line, column = source.place(node.start_mark.index)
     return InputError(f"{source.name}:{line}:{column}: {problem}")
 
 
-def _syntax_error(source: Source, error: Exception) -> InputError:
-    template = _template_line(source)
+def _too_deep(source: Source) -> InputError:
+    return InputError(f"{source.name}: nested more than {nodes.DEEPEST} levels deep")
+
+
+def _syntax_error(source: Source, error: Exception, base: int, span: tuple[int, int]) -> InputError:
+    """What to say of a mistake in a document with that span; the parser's offsets count from ``base``."""
+    template = _template_at(source, span)
     if template is not None:
-        return _template_error(source, template)
+        return template
     mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
     problem = getattr(error, "problem", None) or getattr(error, "reason", None) or str(error)
-    if mark is None:
-        position = getattr(error, "position", None)
-        if not isinstance(position, int):
-            return InputError(f"{source.name}: not valid YAML: {problem}")
-        line, column = source.place(min(position, len(source.text)))
-    else:
-        offset = min(mark.index, len(source.text))
-        line, column = source.place(offset)
-        if source.text[offset : offset + 1] == "\t":
-            problem = "a tab cannot indent here; use spaces"
+    offset = getattr(error, "position", None) if mark is None else mark.index
+    if not isinstance(offset, int):
+        return InputError(f"{source.name}: not valid YAML: {problem}")
+    offset = min(base + offset, len(source.text))
+    line, column = source.place(offset)
+    if mark is not None and source.text[offset : offset + 1] == "\t":
+        problem = "a tab cannot indent here; use spaces"
     context = getattr(error, "context", None)
     if context and "\t" not in str(problem) and not str(problem).startswith("a tab"):
         problem = f"{problem} ({context})"

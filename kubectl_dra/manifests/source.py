@@ -9,6 +9,7 @@ from typing import Final, NamedTuple
 from kubectl_dra.errors import InputError
 
 _LINE_END = re.compile(r"\r\n|\n|\r")
+_LINE_FEED = re.compile(r"\n")
 _BOMS: Final = (
     (b"\xef\xbb\xbf", "utf-8"),
     (b"\xff\xfe\x00\x00", "utf-32-le"),
@@ -48,11 +49,19 @@ class Source:
 
     def place(self, offset: int) -> tuple[int, int]:
         """Line and column of an offset, both from 1."""
-        starts = self._line_starts
-        if starts is None:
-            starts = self._line_starts = [0, *(match.end() for match in _LINE_END.finditer(self.text))]
+        starts = self._line_starts or self._lines()
         line = bisect_right(starts, offset)
         return line, offset - starts[line - 1] + 1
+
+    def line_start(self, line: int) -> int | None:
+        """The offset where a line, counted from 1, begins; None if there is no such line."""
+        starts = self._line_starts or self._lines()
+        return starts[line - 1] if 0 < line <= len(starts) else None
+
+    def _lines(self) -> list[int]:
+        ends = _LINE_END if "\r" in self.text else _LINE_FEED
+        self._line_starts = found = [0, *(match.end() for match in ends.finditer(self.text))]
+        return found
 
     def span(self, start: int, end: int) -> Position:
         """The position of ``text[start:end]``."""

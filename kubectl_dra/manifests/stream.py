@@ -1,4 +1,4 @@
-"""Large JSON Lists item by item, so that nobody has to hold all of their raw objects at once."""
+"""Large Lists item by item, so that nobody has to hold all of their raw objects at once."""
 
 from __future__ import annotations
 
@@ -9,10 +9,13 @@ from typing import Any, Final
 
 from kubectl_dra.manifests.source import Source
 
-LARGE: Final = 8_000_000
+LARGE: Final = 1_000_000
 """Characters from which on reading item by item is worth it."""
 
 _BLANK = re.compile(r"[ \t\r\n]*")
+_YAML_ITEMS = re.compile(r"^items:[ \t]*\n(?=- )", re.MULTILINE)
+# What ends a block sequence at the beginning of a line: anything but blanks, another item, or a comment.
+_YAML_KEY = re.compile(r"^(?!- |-\n)[^ \n#]", re.MULTILINE)
 
 
 class NotAList(Exception):
@@ -37,6 +40,13 @@ def list_items(source: Source) -> Iterator[tuple[int, Any]]:
             if key == "items" and text.startswith("[", _blank(text, offset)) and not waiting:
                 offset = _expect(text, offset, "[")
                 index = 0
+                for item, behind in _line_items(text, offset):
+                    offset = behind
+                    if isinstance(item, dict) and "kind" in item:
+                        yield index, item
+                    else:
+                        waiting.append((index, item))
+                    index += 1
                 while not text.startswith("]", _blank(text, offset)):
                     if index:
                         offset = _expect(text, offset, ",")
@@ -63,6 +73,72 @@ def list_items(source: Source) -> Iterator[tuple[int, Any]]:
     common = {"apiVersion": head.get("apiVersion"), "kind": kind.removesuffix("List")}
     for index, item in waiting:
         yield index, {**common, **item} if isinstance(item, dict) else item
+
+
+def yaml_list(source: Source) -> tuple[dict[str, Any], Iterator[tuple[int, Any]]]:
+    """The fields around the items of a YAML List in block style, and index and value of each item.
+
+    ``kubectl get -o yaml`` and ``kubectl dra snapshot`` write such lists: in a block, only the items of ``items``
+    can begin with a dash at the beginning of a line. A ``PodList``'s items get its apiVersion and kind.
+
+    Raises:
+        NotAList: it is not that; also while the items are read, as ``list_items`` does.
+    """
+    text = source.text
+    begin = None if "\r" in text else _YAML_ITEMS.search(text)
+    if begin is None:
+        raise NotAList
+    start = begin.end()
+    behind = _YAML_KEY.search(text, start)
+    end = len(text) if behind is None else behind.start()
+    head = _yaml_object(Source(source.name, text[: begin.start()] + text[end:]))
+    kind = head.get("kind")
+    if "items" in head or not isinstance(kind, str) or not kind.endswith("List"):
+        raise NotAList
+    common = {"apiVersion": head.get("apiVersion"), "kind": kind.removesuffix("List")}
+    return head, _yaml_items(source, start, end, common)
+
+
+def _yaml_items(source: Source, start: int, end: int, common: dict[str, Any]) -> Iterator[tuple[int, Any]]:
+    text, index = source.text, 0
+    while start < end:
+        following = text.find("\n- ", start + 1, end) + 1 or end
+        # With a blank in place of the dash the item is a document of its own.
+        item = _yaml_object(Source(source.name, " " + text[start + 1 : following]))
+        yield index, item if "kind" in item else {**common, **item}
+        index, start = index + 1, following
+
+
+def _yaml_object(source: Source) -> dict[str, Any]:
+    from kubectl_dra.manifests.documents import Skipped, each
+
+    found = list(each(source))
+    if len(found) != 1 or isinstance(found[0], Skipped):
+        raise NotAList
+    return found[0].object
+
+
+def _line_items(text: str, offset: int) -> Iterator[tuple[Any, int]]:
+    """The items but the last one, each with the offset behind it, where each begins on a line of its own.
+
+    ``kubectl get -o json`` and ``kubectl dra snapshot`` write such lists. A line can only break between values, so
+    a text between two lines that begin alike with ``{`` is an item if it is one JSON value.
+
+    Raises:
+        ValueError: it is not.
+    """
+    from orjson import loads
+
+    start = _blank(text, offset)
+    edge = text[text.rfind("\n", offset, start) : start + 1]
+    if not edge.startswith("\n") or not edge.endswith("{"):
+        return
+    while (end := text.find(edge, start + 1)) >= 0:
+        chunk = text[start:end].rstrip(" \t\r\n")
+        if not chunk.endswith(","):
+            raise ValueError(chunk[-1:])
+        yield loads(chunk[:-1]), start + len(chunk) - 1
+        start = end + len(edge) - 1
 
 
 def _blank(text: str, offset: int) -> int:

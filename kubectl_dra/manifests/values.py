@@ -106,9 +106,13 @@ def is_merge(key: Node) -> bool:
 
 
 class Builder:
-    """Builds the values of one document; ``strict`` refuses duplicate keys."""
+    """Builds the values of documents, one after the other; ``strict`` refuses duplicate keys.
+
+    ``repeated`` says whether the document built last has any.
+    """
 
     def __init__(self, strict: bool, aliases: bool) -> None:
+        self.repeated = False
         self._strict = strict
         # Node id -> value, only for texts that have aliases: there a node can be met twice.
         self._seen: dict[int, Any] | None = {} if aliases else None
@@ -121,9 +125,14 @@ class Builder:
             ValueProblem: a key that is no string, an infinite number, a duplicate key when strict, an
                 anchor that contains itself, aliases that would expand to millions of values.
         """
+        self.repeated = False
+        if self._seen is None:
+            return self._value(node)
+        # Ids are of nodes that are there: those of the document before may be gone.
+        self._seen.clear()
+        self._open.clear()
         value = self._value(node)
-        if self._seen is not None:
-            _check_expansion(node)
+        _check_expansion(node)
         return value
 
     def _value(self, node: Node) -> Any:
@@ -156,8 +165,10 @@ class Builder:
                 continue
             else:
                 name = key_text(self._scalar(key, key=True), key)
-            if self._strict and name in out:
-                raise ValueProblem(f'the key "{name}" is there twice', key)
+            if name in out:
+                self.repeated = True
+                if self._strict:
+                    raise ValueProblem(f'the key "{name}" is there twice', key)
             out[name] = self._value(value)
         return out
 

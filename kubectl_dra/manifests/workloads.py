@@ -1,4 +1,4 @@
-"""Where workloads keep their pod templates. A kind is added by one entry."""
+"""Where workloads keep their pod templates and pod specs. A kind is added by one entry."""
 
 from __future__ import annotations
 
@@ -8,9 +8,15 @@ from typing import Any, Final, NamedTuple
 Path = tuple[str, ...]
 """Steps to a pod template; ``*`` stands for every item of a list or value of a map."""
 
-_RAY: Final[tuple[Path, ...]] = (("headGroupSpec", "template"), ("workerGroupSpecs", "*", "template"))
+Key = tuple[str, str]
+"""Group and kind."""
 
-TEMPLATES: Final[Mapping[tuple[str, str], tuple[Path, ...]]] = {
+_RAY: Final[tuple[Path, ...]] = (("headGroupSpec", "template"), ("workerGroupSpecs", "*", "template"))
+_JOBS: Final[Path] = ("replicatedJobs", "*", "template", "spec", "template")
+_LWS: Final[tuple[Path, ...]] = (("leaderWorkerTemplate", "leaderTemplate"), ("leaderWorkerTemplate", "workerTemplate"))
+_RAY_JOB: Final[tuple[Path, ...]] = (*(("rayClusterSpec", *path) for path in _RAY), ("submitterPodTemplate",))
+
+TEMPLATES: Final[Mapping[Key, tuple[Path, ...]]] = {
     ("", "ReplicationController"): (("spec", "template"),),
     ("apps", "Deployment"): (("spec", "template"),),
     ("apps", "ReplicaSet"): (("spec", "template"),),
@@ -18,23 +24,114 @@ TEMPLATES: Final[Mapping[tuple[str, str], tuple[Path, ...]]] = {
     ("apps", "DaemonSet"): (("spec", "template"),),
     ("batch", "Job"): (("spec", "template"),),
     ("batch", "CronJob"): (("spec", "jobTemplate", "spec", "template"),),
-    ("jobset.x-k8s.io", "JobSet"): (("spec", "replicatedJobs", "*", "template", "spec", "template"),),
-    ("leaderworkerset.x-k8s.io", "LeaderWorkerSet"): (
-        ("spec", "leaderWorkerTemplate", "leaderTemplate"),
-        ("spec", "leaderWorkerTemplate", "workerTemplate"),
-    ),
+    ("jobset.x-k8s.io", "JobSet"): (("spec", *_JOBS),),
+    ("leaderworkerset.x-k8s.io", "LeaderWorkerSet"): tuple(("spec", *path) for path in _LWS),
+    ("disaggregatedset.x-k8s.io", "DisaggregatedSet"): tuple(("spec", "roles", "*", "spec", *path) for path in _LWS),
     ("ray.io", "RayCluster"): tuple(("spec", *path) for path in _RAY),
-    ("ray.io", "RayJob"): tuple(("spec", "rayClusterSpec", *path) for path in _RAY),
+    ("ray.io", "RayJob"): tuple(("spec", *path) for path in _RAY_JOB),
     ("ray.io", "RayService"): tuple(("spec", "rayClusterConfig", *path) for path in _RAY),
+    ("ray.io", "RayCronJob"): tuple(("spec", "jobTemplate", *path) for path in _RAY_JOB),
     ("kubeflow.org", "PyTorchJob"): (("spec", "pytorchReplicaSpecs", "*", "template"),),
     ("kubeflow.org", "TFJob"): (("spec", "tfReplicaSpecs", "*", "template"),),
     ("kubeflow.org", "MPIJob"): (("spec", "mpiReplicaSpecs", "*", "template"),),
     ("kubeflow.org", "XGBoostJob"): (("spec", "xgbReplicaSpecs", "*", "template"),),
     ("kubeflow.org", "JAXJob"): (("spec", "jaxReplicaSpecs", "*", "template"),),
+    ("kubeflow.org", "PaddleJob"): (("spec", "paddleReplicaSpecs", "*", "template"),),
+    ("trainer.kubeflow.org", "TrainingRuntime"): (("spec", "template", "spec", *_JOBS),),
+    ("trainer.kubeflow.org", "ClusterTrainingRuntime"): (("spec", "template", "spec", *_JOBS),),
     ("batch.volcano.sh", "Job"): (("spec", "tasks", "*", "template"),),
+    ("batch.volcano.sh", "CronJob"): (("spec", "jobTemplate", "spec", "tasks", "*", "template"),),
+    ("flow.volcano.sh", "JobTemplate"): (("spec", "tasks", "*", "template"),),
     ("argoproj.io", "Rollout"): (("spec", "template"),),
+    ("argoproj.io", "Experiment"): (("spec", "templates", "*", "template"),),
+    ("argoproj.io", "AnalysisTemplate"): (("spec", "metrics", "*", "provider", "job", "spec", "template"),),
+    ("argoproj.io", "ClusterAnalysisTemplate"): (("spec", "metrics", "*", "provider", "job", "spec", "template"),),
     ("serving.knative.dev", "Service"): (("spec", "template"),),
+    ("sparkoperator.k8s.io", "SparkApplication"): (("spec", "driver", "template"), ("spec", "executor", "template")),
 }
+"""Where the pod templates are: mappings with ``metadata`` and ``spec``."""
+
+SPECS: Final[Mapping[Key, tuple[Path, ...]]] = {
+    ("", "Pod"): (("spec",),),
+    ("", "PodTemplate"): (("template", "spec"),),
+    ("serving.kserve.io", "InferenceService"): (
+        ("spec", "predictor"),
+        ("spec", "predictor", "workerSpec"),
+        ("spec", "transformer"),
+        ("spec", "explainer"),
+    ),
+    **{
+        ("serving.kserve.io", kind): (
+            ("spec", "template"),
+            ("spec", "worker"),
+            ("spec", "prefill", "template"),
+            ("spec", "prefill", "worker"),
+            ("spec", "router", "scheduler", "template"),
+        )
+        for kind in ("LLMInferenceService", "LLMInferenceServiceConfig")
+    },
+}
+"""Where pod specs stand without a template around them."""
+
+# A model server of KServe stands under the key of its framework, with the fields of a container.
+_SERVERS: Final[frozenset[str]] = frozenset(
+    (
+        "model",
+        "tensorflow",
+        "triton",
+        "pytorch",
+        "huggingface",
+        "sklearn",
+        "xgboost",
+        "lightgbm",
+        "onnx",
+        "paddle",
+        "pmml",
+        "predictiveserver",
+        "art",
+        "alibi",
+    )
+)
+
+_STEERING: Final = ("resourceClaims", "tolerations", "nodeSelector", "affinity", "runtimeClassName")
+
+CLAIMS_SINCE: Final[Mapping[Key, str]] = {
+    ("jobset.x-k8s.io", "JobSet"): "JobSet 0.7.0",
+    ("leaderworkerset.x-k8s.io", "LeaderWorkerSet"): "LeaderWorkerSet 0.4.0",
+    ("disaggregatedset.x-k8s.io", "DisaggregatedSet"): "a LeaderWorkerSet release with this kind",
+    **{("ray.io", kind): "KubeRay 1.4.0" for kind in ("RayCluster", "RayJob", "RayService", "RayCronJob")},
+    **{
+        ("kubeflow.org", kind): "training-operator 1.9.0"
+        for kind in ("PyTorchJob", "TFJob", "MPIJob", "XGBoostJob", "JAXJob", "PaddleJob")
+    },
+    **{
+        ("trainer.kubeflow.org", kind): "Kubeflow Trainer 2.0.0"
+        for kind in ("TrainingRuntime", "ClusterTrainingRuntime")
+    },
+    ("serving.kserve.io", "InferenceService"): "KServe 0.15.0",
+    ("serving.kserve.io", "LLMInferenceService"): "KServe 0.16.0",
+    ("serving.kserve.io", "LLMInferenceServiceConfig"): "KServe 0.16.0",
+    ("batch.volcano.sh", "Job"): "Volcano 1.11.0",
+    ("batch.volcano.sh", "CronJob"): "Volcano 1.11.0",
+    ("flow.volcano.sh", "JobTemplate"): "Volcano 1.11.0",
+    ("argoproj.io", "Rollout"): "Argo Rollouts 1.9.0",
+    ("argoproj.io", "Experiment"): "Argo Rollouts 1.9.0",
+    ("argoproj.io", "AnalysisTemplate"): "Argo Rollouts 1.9.0",
+    ("argoproj.io", "ClusterAnalysisTemplate"): "Argo Rollouts 1.9.0",
+}
+"""The first release whose custom resource keeps ``resourceClaimTemplateName`` and a container's ``request``.
+
+Older ones drop the fields, and then a pod starts without its devices. Kinds of Kubernetes are not in it.
+"""
+
+
+def claims_since(workload: Mapping[str, Any]) -> str | None:
+    """The project and first release whose kind keeps claims; None for Kubernetes' own kinds and unknown ones."""
+    version = str(workload.get("apiVersion") or "").rpartition("/")[2]
+    if key_of(workload) == ("kubeflow.org", "MPIJob") and version != "v1":
+        # The training operator has v1 of this kind, the MPI operator all others.
+        return "mpi-operator 0.6.0"
+    return CLAIMS_SINCE.get(key_of(workload))
 
 
 class PodTemplate(NamedTuple):
@@ -44,17 +141,103 @@ class PodTemplate(NamedTuple):
     content: Mapping[str, Any]
 
 
+class PodSpec(NamedTuple):
+    """A pod spec: where it is, what it says, and the metadata of the pods made from it, with its path.
+
+    ``holder_path`` leads to what has the containers, where that is not the spec itself; the spec can then be missing.
+    ``complete`` is false where a controller adds to it: fields that a pod needs can be missing, others are not a pod's.
+    """
+
+    path: tuple[str | int, ...]
+    content: Mapping[str, Any]
+    metadata: Mapping[str, Any]
+    metadata_path: tuple[str | int, ...]
+    holder_path: tuple[str | int, ...] = ()
+    holder: Mapping[str, Any] | None = None
+    complete: bool = True
+
+
+class Container(NamedTuple):
+    """A container of a pod spec; ``path`` begins at the object's root.
+
+    ``sidecar`` is an init container that keeps running beside the others.
+    """
+
+    path: tuple[str | int, ...]
+    name: str
+    content: Mapping[str, Any]
+    init: bool = False
+    sidecar: bool = False
+
+
+def key_of(workload: Mapping[str, Any]) -> Key:
+    """Group and kind of an object."""
+    return str(workload.get("apiVersion") or "").rpartition("/")[0], str(workload.get("kind") or "")
+
+
 def pod_templates(workload: Mapping[str, Any]) -> Iterator[PodTemplate]:
     """The pod templates of an object, in the order of the table and of the object; none for other kinds."""
-    group = str(workload.get("apiVersion") or "").rpartition("/")[0]
-    for path in TEMPLATES.get((group, str(workload.get("kind") or "")), ()):
-        yield from _walk(workload, path, ())
+    for path in TEMPLATES.get(key_of(workload), ()):
+        for found, value in _walk(workload, path, ()):
+            if isinstance(value.get("spec"), Mapping):
+                yield PodTemplate(found, value)
 
 
-def _walk(value: Any, path: Path, done: tuple[str | int, ...]) -> Iterator[PodTemplate]:
+def pod_specs(workload: Mapping[str, Any]) -> Iterator[PodSpec]:
+    """The pod specs of an object: those of its templates and those that stand alone; of a Pod its own."""
+    for template in pod_templates(workload):
+        path = (*template.path, "metadata")
+        yield PodSpec((*template.path, "spec"), template.content["spec"], _mapping(template.content, "metadata"), path)
+    key = key_of(workload)
+    for path in SPECS.get(key, ()):
+        for found, value in _walk(workload, path, ()):
+            above: Any = workload
+            # PodTemplate has metadata beside the spec; elsewhere the object's own is what there is.
+            for step in found[:-1] if key == ("", "PodTemplate") else ():
+                above = above[step]
+            meta = (*found[:-1], "metadata") if key == ("", "PodTemplate") else ("metadata",)
+            yield PodSpec(found, value, _mapping(above, "metadata"), meta, complete=key[0] == "")
+    if key == ("helm.toolkit.fluxcd.io", "HelmRelease"):
+        yield from _app_template(workload)
+
+
+def _app_template(release: Mapping[str, Any]) -> Iterator[PodSpec]:
+    """The pods in the values of the chart app-template: containers by name, and the rest of the spec under ``pod``."""
+    values = _mapping(_mapping(release, "spec"), "values")
+    controllers, defaults = _mapping(values, "controllers"), _mapping(values, "defaultPodOptions")
+    if any(field in defaults for field in _STEERING):
+        # A field of a controller takes the place of a default, so that adding to one would lose the other.
+        return
+    for name, controller in controllers.items():
+        if _mapping(controller, "containers"):
+            holder: tuple[str | int, ...] = ("spec", "values", "controllers", name)
+            pod = _mapping(controller, "pod")
+            yield PodSpec((*holder, "pod"), pod, pod, (*holder, "pod"), holder, controller, False)
+
+
+def containers(spec: PodSpec) -> Iterator[Container]:
+    """Init containers, then containers, as they are written; what has no name is named after its key or place."""
+    at, holder = (spec.path, spec.content) if spec.holder is None else (spec.holder_path, spec.holder)
+    for field in ("initContainers", "containers"):
+        found = holder.get(field)
+        items = found.items() if isinstance(found, Mapping) else enumerate(found if isinstance(found, list) else ())
+        for index, value in items:
+            if isinstance(value, Mapping):
+                init = field == "initContainers"
+                unnamed = index if isinstance(index, str) else f"{'init' if init else 'container'}-{index}"
+                name = str(value.get("name") or unnamed)
+                sidecar = init and value.get("restartPolicy") == "Always"
+                yield Container((*at, field, index), name, value, init, sidecar)
+    for field, value in spec.content.items():
+        if field in _SERVERS and isinstance(value, Mapping):
+            # A pod spec has no such field; KServe runs it under this name.
+            yield Container((*spec.path, field), str(value.get("name") or "kserve-container"), value)
+
+
+def _walk(value: Any, path: Path, done: tuple[str | int, ...]) -> Iterator[tuple[tuple[str | int, ...], Any]]:
     if not path:
-        if isinstance(value, Mapping) and isinstance(value.get("spec"), Mapping):
-            yield PodTemplate(done, value)
+        if isinstance(value, Mapping):
+            yield done, value
         return
     step, rest = path[0], path[1:]
     if step == "*":
@@ -63,3 +246,8 @@ def _walk(value: Any, path: Path, done: tuple[str | int, ...]) -> Iterator[PodTe
             yield from _walk(item, rest, (*done, key))
     elif isinstance(value, Mapping) and step in value:
         yield from _walk(value[step], rest, (*done, step))
+
+
+def _mapping(value: Any, key: str) -> Mapping[str, Any]:
+    found = value.get(key) if isinstance(value, Mapping) else None
+    return found if isinstance(found, Mapping) else {}

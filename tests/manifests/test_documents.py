@@ -12,9 +12,12 @@ from kubectl_dra.manifests.documents import (
     Document,
     NotAnObject,
     Path,
+    Skipped,
     TemplateError,
+    each,
     read_documents,
 )
+from kubectl_dra.manifests.source import decode
 
 CLAIM = """\
 # a claim
@@ -242,3 +245,59 @@ def test_what_a_position_marks_is_the_value(value: dict[str, Any], flow: bool | 
         piece = text[position.offset : position.end_offset]
         found = json.loads(piece) if as_json else read_documents(f"v: {piece}", "piece")[0].object["v"]
         assert found == expected
+
+
+def _each(text: str) -> list[tuple[int, int, str]]:
+    """Number, line, and what was read or why not."""
+    out = []
+    for found in each(decode(text, "f")):
+        if isinstance(found, Skipped):
+            out.append((found.number, found.line, str(found.error)))
+        else:
+            out.append((found.index, found.line, json.dumps(found.object)))
+    return sorted(out)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("a: 1\n---\nb: [\n---\nc: 3\n", [(0, 1, '{"a": 1}'), (1, 2, "f:4:1: not valid YAML"), (2, 5, '{"c": 3}')]),
+        ("a: [\n---\nc: 3\n", [(0, 1, "f:2:1: not valid YAML"), (1, 3, '{"c": 3}')]),
+        ("# x\n---\nc: 3\n---\n- a\n---\nd: 4\n", [(0, 3, '{"c": 3}'), (1, 5, "f:5:1: a"), (2, 7, '{"d": 4}')]),
+        ('{"a": 1}\n{"b": 2}\n{"c": }\n', [(0, 1, '{"a": 1}'), (1, 2, '{"b": 2}'), (2, 3, "f:3:7: not valid JSON")]),
+        ("{a: 1}\n{b: 2}\n---\nc: 1\n", [(0, 1, '{"a": 1}'), (1, 2, "f:2:1: not valid YAML"), (2, 4, '{"c": 1}')]),
+        ("a: 'x\n---\nb: 1\n", [(0, 1, "f:2:1: not valid YAML"), (1, 3, '{"b": 1}')]),
+        ("a: |\n  --- no marker\n--- # marker\nb: {{ x }}\n---\nc: 1\n", [
+            (0, 1, '{"a": "--- no marker\\n"}'), (1, 4, "f:4: this is a template"), (2, 6, '{"c": 1}'),
+        ]),
+        ("a: 1\r\n---\r\nb: [\r\n---\r\nc: 3\r\n", [(0, 1, '{"a": 1}'), (1, 2, "f:4:1: not"), (2, 5, '{"c": 3}')]),
+        ("a: 1\n---\nx: " + "[" * 900 + "\n---\nb: 1\n", [(0, 1, '{"a": 1}'), (1, 2, "f: nested"), (2, 5, '{"b": 1}')]),
+        ("\n# nothing\n", []),
+    ],
+)  # fmt: skip
+def test_each_document_by_itself(text: str, expected: list[tuple[int, int, str]]) -> None:
+    found = _each(text)
+    assert [one[:2] for one in found] == [one[:2] for one in expected]
+    assert all(one[2].startswith(other[2]) for one, other in zip(found, expected, strict=True)), found
+
+
+@given(
+    st.lists(
+        st.sampled_from(["a: 1\n", "b: [1, 2]\n", "", "# c\n", "d: [\n", "\te: 1\n", "- f\n", "g: 'x\n"]), max_size=6
+    )
+)
+def test_good_documents_are_read_where_they_are_whatever_is_beside_them(parts: list[str]) -> None:
+    text = "---\n" + "---\n".join(parts)
+    found = [one for one in each(decode(text, "f")) if isinstance(one, Document)]
+    good = [index for index, part in enumerate(parts) if part in ("a: 1\n", "b: [1, 2]\n")]
+    assert [one.index for one in found] == good
+    for one in found:
+        key = next(iter(one.object))
+        at = one.key_position((key,))
+        assert text[at.offset : at.end_offset] == key == parts[one.index][0]
+
+
+def test_a_repeated_key_is_noted() -> None:
+    first, second = (one for one in each(decode("a: 1\na: 2\n---\na: 1\n", "f")) if isinstance(one, Document))
+    assert (first.repeated, second.repeated, first.object) == (True, False, {"a": 2})
+    assert [one.repeated for one in read_documents('{"a": 1}{"b": {"a": 1, "a": 2}}', "f")] == [False, True]

@@ -8,9 +8,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kubectl_dra.manifests.changes import Change, Delete, Refused, Rename, Set, Splice, Unwrap, Wrap, changed
+from kubectl_dra.manifests.changes import (
+    Append,
+    Change,
+    Delete,
+    Enclose,
+    Refused,
+    Rename,
+    Set,
+    Splice,
+    Unwrap,
+    Wrap,
+    changed,
+)
 from kubectl_dra.manifests.documents import read_documents
-from kubectl_dra.manifests.edits import edited, edits_of, verified
+from kubectl_dra.manifests.edits import edited, edits_of, reversed_edits, verified
 
 
 def made(text: str, *changes: Change) -> str:
@@ -35,7 +47,7 @@ def made(text: str, *changes: Change) -> str:
         ("a:\n  b: 1\nc: 2\n", Set(("a",), {"x": [1]}), "a:\n  x:\n  - 1\nc: 2\n"),
         ("a: 1\n# about b\nb:\n  c: 1\nd: 2\n", Delete(("b",)), "a: 1\n# about b\nd: 2\n"),
         ("l:\n- a: 1\n  b: 2\n", Delete(("l", 0, "a")), "l:\n- b: 2\n"),
-        ("l:\n- a\n- b # two\n- c\n", Delete(("l", 1)), "l:\n- a\n- c\n"),
+        ("l:\n- a\n- b # two\n- c\n", Delete(("l", 1)), "l:\n- a\n# two\n- c\n"),
         ("l: [a, b, c]\n", Delete(("l", 2)), "l: [a, b]\n"),
         ("{a: 1, b: 2}\n", Delete(("a",)), "{b: 2}\n"),
         ('"a": 1\n', Rename(("a",), "b"), '"b": 1\n'),
@@ -44,6 +56,22 @@ def made(text: str, *changes: Change) -> str:
         ("a: 1\nn: 2\nb: 3 # three\n", Wrap((), "w", ("a", "b")), "w:\n  a: 1\n  b: 3 # three\nn: 2\n"),
         ("l:\n- a: 1\n\n  # two\n  b: 2\n", Wrap(("l", 0), "w", ("a", "b")), "l:\n- w:\n    a: 1\n\n    # two\n    b: 2\n"),  # noqa: E501
         ("a:\n    b: 1\n    c: [2]\nd: 3\n", Unwrap(("a",)), "b: 1\nc: [2]\nd: 3\n"),
+        ("a: {b: 1, c: 2}\nd: 3\n", Unwrap(("a",)), "b: 1\nc: 2\nd: 3\n"),
+        ("{n: 1, a: {b: 1, c: 2,}, d: 3}\n", Unwrap(("a",)), "{n: 1, b: 1, c: 2, d: 3}\n"),
+        ('{\n  "n": 1,\n  "a": {\n    "b": 1,\n    "c": 2\n  }\n}', Unwrap(("a",)), '{\n  "n": 1,\n  "b": 1,\n  "c": 2\n}'),  # noqa: E501
+        ('{\n  "n": 1,\n  "b": 1,\n  "c": 2\n}', Wrap((), "a", ("b", "c")), '{\n  "n": 1,\n  "a": {\n    "b": 1,\n    "c": 2\n  }\n}'),  # noqa: E501
+        ("{b: 1, n: 2, c: 3}\n", Wrap((), "a", ("b", "c")), "{a: {b: 1, c: 3}, n: 2}\n"),
+        ("a:\n    b: 1\n    n: 2\n", Wrap(("a",), "w", ("b",)), "a:\n    w:\n        b: 1\n    n: 2\n"),
+        ("m: 40Gi # big\n", Enclose(("m",), "value"), "m:\n  value: 40Gi # big\n"),
+        ("{m: '40Gi', n: 1}\n", Enclose(("m",), "value"), "{m: {value: '40Gi'}, n: 1}\n"),
+        ("l:\n  - a\nb: 1\n", Append(("l",), {"x": 1, "w": ["z"]}), "l:\n  - a\n  - x: 1\n    w:\n      - z\nb: 1\n"),
+        ("l: []\n", Append(("l",), 1), "l:\n- 1\n"),
+        ("a: {} # none\nb: 1\n", Set(("a", "c"), 2), "a: # none\n  c: 2\nb: 1\n"),
+        ("a:\n  b: 1 # one\n  c: 2\n", Set(("a",), {"b": 1, "c": 3}), "a:\n  b: 1 # one\n  c: 3\n"),
+        ("l:\n- a # one\n- b\n", Set(("l",), ["a", "b", "c"]), "l:\n- a # one\n- b\n- c\n"),
+        ("l:\n- a # one\n- b\n", Set(("l",), ["a"]), "l:\n- a # one\n"),
+        ("a:\n  - x: y\nb: 1", Set(("c",), ["d"]), "a:\n  - x: y\nb: 1\nc:\n  - d"),
+        ('a: "x"\nb: "y"\n', Set(("c",), "z"), 'a: "x"\nb: "y"\nc: "z"\n'),
         ("e: a = b\n", Splice(("e",), 2, 3, "=="), "e: a == b\n"),
         ("e: a\n", Splice(("e",), 1, 1, ": b"), "e: 'a: b'\n"),
         ("e: >-\n  a\n  = b\n", Splice(("e",), 2, 3, "=="), "e: >-\n  a\n  == b\n"),
@@ -54,11 +82,33 @@ def test_changes(text: str, change: Change, after: str) -> None:
 
 
 def test_entries_that_move_up_keep_their_comments() -> None:
-    text = "l:\n- name: a\n  source: # old\n    b: 1\n"
+    text = "l:\n- name: a\n  source: # old\n    b: 1 # one\n"
     changes = (Set(("l", 0, "b"), 1), Delete(("l", 0, "source")))
-    with pytest.raises(Refused):
-        made(text, *changes)
-    assert made(text.replace(" # old", ""), *changes) == "l:\n- name: a\n  b: 1\n"
+    assert made(text, *changes) == "l:\n- name: a\n  # old\n  b: 1 # one\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "changes", "after"),
+    [
+        ("r:\n  l:\n    x: 1 # one\n", (Delete(("r", "l")), Set(("r", "c"), [1])), "r:\n  # one\n  c:\n  - 1\n"),
+        ("r:\n  l: 1", (Delete(("r", "l")), Set(("r", "c"), 2), Set(("s",), 3)), "r:\n  c: 2\ns: 3"),
+        ("l:\n- a: 1 # one\n  b: 2\n", (Delete(("l", 0, "a")),), "l:\n- # one\n  b: 2\n"),
+        ("l:\n- a: 1\n  b: 2\n  c: 3\n", (Delete(("l", 0, "a")), Delete(("l", 0, "b"))), "l:\n- c: 3\n"),
+        ("{a: 1, b: 2, c: 3}\n", (Delete(("b",)), Delete(("c",)), Set(("d",), 4)), "{a: 1, d: 4}\n"),
+        ("{a: 1}\n", (Delete(("a",)), Set(("b",), 2)), "{b: 2}\n"),
+        (
+            "d:\n- n: a\n  basic:\n    capacity:\n      m: 1Gi # m\n",
+            (Unwrap(("d", 0, "basic")), Enclose(("d", 0, "basic", "capacity", "m"), "value")),
+            "d:\n- n: a\n  capacity:\n    m:\n      value: 1Gi # m\n",
+        ),
+        ("a: &x\n  b: 1\nc: *x\n", (Set(("a", "b"), 2), Set(("c", "b"), 2)), "a: &x\n  b: 2\nc: *x\n"),
+    ],
+)
+def test_changes_that_go_together(text: str, changes: tuple[Change, ...], after: str) -> None:
+    assert made(text, *changes) == after
+    documents = read_documents(text, "f.yaml")
+    edits = edits_of(documents[0], changes)
+    assert edited(after, reversed_edits(edits, text)) == text
 
 
 @pytest.mark.parametrize(

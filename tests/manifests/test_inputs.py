@@ -92,6 +92,7 @@ def test_large_files_are_not_read(monkeypatch: pytest.MonkeyPatch, tmp_path: Pat
     monkeypatch.setattr(inputs, "LARGEST", 1000)
     monkeypatch.setattr(checking, "LARGEST", 1000)
     monkeypatch.setattr(checking, "LARGEST_YAML", 400)
+    monkeypatch.setattr(checking, "LARGEST_DOCUMENT", 300)
     (tmp_path / "a.yaml").write_text(CLAIM + "#" * 300)
     (tmp_path / "b.json").write_text(json.dumps({"apiVersion": "v1", "kind": "X", "a": "x" * 500}))
     (tmp_path / "c.yaml").write_text("#" * 5000)
@@ -99,6 +100,10 @@ def test_large_files_are_not_read(monkeypatch: pytest.MonkeyPatch, tmp_path: Pat
         ("a.yaml", "DRA905"),
         ("c.yaml", "DRA905"),
     ]
+    (tmp_path / "a.yaml").write_text(CLAIM + "---\n" + "#" * 50)
+    (tmp_path / "c.yaml").write_text("---\n" + "#" * 320 + "\n---\na: 1\n")
+    (found,) = run(str(tmp_path)).findings
+    assert (Path(found.file).name, found.code) == ("c.yaml", "DRA905") and "document" in found.message
 
 
 def test_templates_are_left_out_with_a_note() -> None:

@@ -1,0 +1,131 @@
+"""The files that ``migrate`` writes: in place, below another directory, or as one stream."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from kubectl_dra.errors import InputError, UsageError
+from kubectl_dra.manifests.files import replace_bytes, replace_file
+from kubectl_dra.manifests.inputs import Input, read
+from kubectl_dra.manifests.source import decode
+from kubectl_dra.migrate.result import FileResult, Report
+
+
+def write_all(files: Sequence[FileResult]) -> None:
+    """Replaces each file as a whole, after all of them have been found to be writable and unchanged.
+
+    Raises:
+        InputError: one cannot be written; it says which have been by then.
+    """
+    for file in files:
+        _check_writable(file)
+    written: list[str] = []
+    for file in files:
+        assert file.text is not None
+        try:
+            if file.text.before or Path(file.name).exists():
+                replace_file(file.text)
+            else:
+                _create(Path(file.name), file.text.data)
+        except InputError as error:
+            done = f"written before: {', '.join(written)}" if written else "nothing is written"
+            raise InputError(f"{error} ({done})") from None
+        written.append(file.name)
+
+
+def _check_writable(file: FileResult) -> None:
+    target = Path(file.name)
+    try:
+        exists = target.exists()
+        # A file is replaced by another one beside it, so that the directory matters too.
+        folder = target.resolve().parent
+    except OSError as error:
+        raise InputError(f"{file.name}: cannot be written: {error.strerror or error}; nothing is written") from None
+    if exists and not os.access(target, os.W_OK):
+        raise InputError(f"{file.name}: cannot be written: it is read-only; nothing is written")
+    if not folder.is_dir() or not os.access(folder, os.W_OK):
+        raise InputError(f"{file.name}: cannot be written: no files can be made in {folder}; nothing is written")
+
+
+def _create(target: Path, data: bytes) -> None:
+    try:
+        replace_bytes(target, data)
+    except OSError as error:
+        raise InputError(f"{target}: cannot be written: {error.strerror or error}") from None
+
+
+# --- below another directory ---------------------------------------------------------------------
+
+
+def output_names(paths: Sequence[str], inputs: Sequence[Input], folder: str, report: Report) -> dict[str, Path]:
+    """Where each input goes: as it lies below the directory that all the paths have in common.
+
+    Raises:
+        UsageError: that is where it is now, or two inputs would become one file.
+    """
+    common = _common(paths)
+    out: dict[str, Path] = {}
+    names = [found.name for found in inputs]
+    if report.claims is not None and report.claims.name not in names:
+        names.append(report.claims.name)
+    for name in names:
+        if name.startswith("<"):
+            below = "stdin.yaml"
+        elif name.endswith("(kustomize)"):
+            below = f"{Path(name).parent.resolve().name}.yaml"
+        else:
+            below = os.path.relpath(Path(name).absolute(), common)
+            below = Path(name).name if below.startswith("..") else below
+        target = Path(folder) / below
+        if target in out.values():
+            raise UsageError(f"--output-dir {folder}: {name} and another input would both become {target}")
+        if target.exists() and Path(name).exists() and target.samefile(name):
+            raise UsageError(f"--output-dir {folder}: {name} is there already; use --write to change it in place")
+        out[name] = target
+    return out
+
+
+def _common(paths: Sequence[str]) -> str:
+    folders = [
+        str(Path(path).absolute() if Path(path).is_dir() else Path(path).absolute().parent)
+        for path in paths
+        if path != "-"
+    ]
+    return os.path.commonpath(folders) if folders else str(Path.cwd())
+
+
+def write_below(inputs: Sequence[Input], report: Report, names: Mapping[str, Path]) -> int:
+    """Writes every input to where ``names`` says, migrated or as it was; returns how many files that are."""
+    after = {file.name: file for file in report.all_files if file.text is not None}
+    everything = {found.name: found for found in inputs}
+    for name, target in names.items():
+        changed = after.get(name)
+        data = read(everything[name]) if changed is None or changed.text is None else changed.text.data
+        try:
+            target.parent.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise InputError(f"{target.parent}: cannot be made: {error.strerror or error}") from None
+        _create(target, data)
+    return len(names)
+
+
+# --- as one stream -------------------------------------------------------------------------------
+
+
+def output_texts(inputs: Sequence[Input], report: Report) -> str:
+    """All inputs, migrated or as they were, as one stream of documents."""
+    after = {file.name: file.text.after for file in report.all_files if file.text is not None}
+    names = [found.name for found in inputs]
+    texts = [after[found.name] if found.name in after else decode(read(found), found.name).text for found in inputs]
+    if report.claims is not None and report.claims.name not in names:
+        texts.append(after[report.claims.name])
+    if len(texts) == 1:
+        return texts[0]
+    out = ""
+    for text in texts:
+        if out and not text.startswith("---"):
+            out += "---\n"
+        out += text if text.endswith("\n") or not text else f"{text}\n"
+    return out

@@ -1,0 +1,243 @@
+"""What ``migrate`` does: find the inputs, plan, then show or write."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from kubectl_dra.api.versions import NEWEST_MODELLED, Release, parse_release, versions_of
+from kubectl_dra.cli.migrate_files import output_names, output_texts, write_all, write_below
+from kubectl_dra.errors import InputError, UsageError
+from kubectl_dra.manifests.files import unified_diff
+from kubectl_dra.manifests.inputs import Input, find_inputs
+from kubectl_dra.migrate.engine import Job, migrate
+from kubectl_dra.migrate.model import Settings, Share, Strategy
+from kubectl_dra.migrate.result import FileResult, Report
+from kubectl_dra.names import nearest
+
+EXIT_OPEN: Final = 1
+EXIT_ERROR: Final = 2
+OLDEST: Final = Release(1, 32)
+"""The first release whose API versions migrate writes."""
+_NOTES: Final = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """The command line of one ``migrate``."""
+
+    paths: tuple[str, ...] = ()
+    kustomize: tuple[str, ...] = ()
+    diff: bool = False
+    check: bool = False
+    write: bool = False
+    interactive: bool = False
+    output_dir: str = ""
+    claims_file: str = ""
+    strategy: Strategy = "claims"
+    share: Share = "template"
+    to: str = ""
+    unsafe: bool = False
+    vendors: tuple[str, ...] = ()
+    exclude: tuple[str, ...] = ()
+    release: str = ""
+    code: str = ""
+    output: str = "text"
+    color: str = "auto"
+
+
+def run(asked: Asked) -> int:
+    """Plans, shows and writes; returns the exit code.
+
+    Raises:
+        DraError: wrong usage, a path that does not exist, a file that cannot be written.
+    """
+    if asked.code:
+        return _explain(asked.code)
+    _check_usage(asked)
+    job = Job(_settings(asked), asked.unsafe, asked.claims_file)
+    inputs = find_inputs(asked.paths, asked.kustomize, asked.exclude)
+    _check_inputs(asked, inputs)
+    report = migrate(inputs, job)
+    for note in report.notes[:_NOTES]:
+        sys.stderr.write(f"note: {note}\n")
+    if len(report.notes) > _NOTES:
+        sys.stderr.write(f"note: {len(report.notes) - _NOTES} more files were left out\n")
+    for defect in report.defects:
+        sys.stderr.write(f"error: a defect of kubectl-dra, please report it: {defect}\n")
+    code = _act(asked, inputs, report)
+    return EXIT_ERROR if report.defects else code
+
+
+def _act(asked: Asked, inputs: Sequence[Input], report: Report) -> int:
+    if asked.output == "yaml":
+        sys.stdout.write(output_texts(inputs, report))
+        sys.stdout.flush()
+        _to_stderr(report)
+        return EXIT_OPEN if report.open else 0
+    if report.defects and (asked.write or asked.output_dir or asked.interactive):
+        raise InputError("nothing is written: what is to be done is not certain (see above)")
+    if asked.output_dir:
+        names = output_names(asked.paths, inputs, asked.output_dir, report)
+        written = write_below(inputs, report, names)
+        _print(asked, report, f"{_files(written)} written below {asked.output_dir}.")
+        return EXIT_OPEN if report.open else 0
+    if asked.interactive:
+        return _interactive(asked, report)
+    if asked.write:
+        write_all(report.changed)
+        _print(asked, report, f"{_files(len(report.changed))} written.")
+        return EXIT_OPEN if report.open else 0
+    if asked.diff:
+        for file in report.changed:
+            assert file.text is not None
+            sys.stdout.write(unified_diff(file.text))
+        sys.stdout.flush()
+        _to_stderr(report)
+    elif asked.check and asked.output == "text":
+        from kubectl_dra.report.migrate_text import write_check
+
+        write_check(report)
+    else:
+        _print(asked, report, "")
+    return EXIT_OPEN if report.changed or report.open else 0
+
+
+def _print(asked: Asked, report: Report, done: str) -> None:
+    if asked.output == "json":
+        from kubectl_dra.report.migrate_json import write_json
+
+        write_json(report, sys.stdout)
+    else:
+        from kubectl_dra.report.migrate_text import write_text
+
+        write_text(report, asked.color, done=done)
+
+
+def _to_stderr(report: Report) -> None:
+    """What is left to people, beside a result on standard output."""
+    from kubectl_dra.report.migrate_text import summary
+
+    for item in report.items():
+        if item.sort in ("offer", "refusal"):
+            sys.stderr.write(f"{item.file}:{item.line}:{item.column}: {item.code} {item.sort}: {item.message}\n")
+    sys.stderr.write(summary(report) + "\n")
+
+
+def _files(number: int) -> str:
+    return f"{number:,} file{'' if number == 1 else 's'}"
+
+
+# --- what is asked for ---------------------------------------------------------------------------
+
+
+def _check_usage(asked: Asked) -> None:
+    if not asked.paths and not asked.kustomize:
+        raise UsageError("say what to migrate: files, directories, - or -k DIR (see kubectl dra migrate --help)")
+    ways = [
+        flag
+        for flag, given in (
+            ("--diff", asked.diff),
+            ("--check", asked.check),
+            ("--write", asked.write),
+            ("--interactive", asked.interactive),
+            ("--output-dir", bool(asked.output_dir)),
+            ("-o yaml", asked.output == "yaml"),
+        )
+        if given
+    ]
+    if len(ways) > 1 and ways != ["--diff", "--check"]:
+        raise UsageError(f"{ways[0]} and {ways[1]} exclude one another")
+    if asked.output == "json" and asked.diff:
+        raise UsageError("--diff prints a diff, not JSON")
+    if asked.interactive and not (sys.stdin.isatty() and sys.stdout.isatty()):
+        raise UsageError("--interactive needs a terminal; use --diff to review and --write to write")
+
+
+def _check_inputs(asked: Asked, inputs: Sequence[Input]) -> None:
+    if not inputs:
+        raise InputError(f"{', '.join((*asked.paths, *asked.kustomize))}: no YAML or JSON file found")
+    if (asked.write or asked.interactive) and any(found.data is not None for found in inputs):
+        raise UsageError("--write changes files; for standard input and -k use -o yaml or --output-dir")
+
+
+def _settings(asked: Asked) -> Settings:
+    from kubectl_dra.migrate.vendors import load
+
+    release = _release(asked.release)
+    known = versions_of("ResourceClaim", release)
+    version = asked.to or next(one for one in known if one != "v1alpha3")
+    if version not in known:
+        raise UsageError(f"--to {version}: Kubernetes {release} does not have it; it has {', '.join(known)}")
+    if asked.strategy == "extended-resource" and not release.at_least(36):
+        raise UsageError(f"--strategy extended-resource: on by default since Kubernetes 1.36, not in {release}")
+    return Settings(load(asked.vendors), release, asked.strategy, asked.share, version)
+
+
+def _release(text: str) -> Release:
+    if not text:
+        return NEWEST_MODELLED
+    try:
+        found = parse_release(text)
+    except ValueError as error:
+        raise UsageError(f"--kubernetes-version: {error}") from None
+    release = Release(found.major, found.minor)
+    if not OLDEST <= release <= NEWEST_MODELLED:
+        raise UsageError(f"--kubernetes-version {text}: migrate writes for {OLDEST} to {NEWEST_MODELLED}")
+    return release
+
+
+def _explain(code: str) -> int:
+    from kubectl_dra.migrate.reference import page
+    from kubectl_dra.migrate.registry import about
+
+    wanted = {one.name: one for one in about().values()} | dict(about())
+    found = wanted.get(code) or wanted.get(code.upper())
+    if found is None:
+        near = nearest(code, wanted)
+        raise UsageError(f'there is no code "{code}"' + (f"; did you mean {near[0]}?" if near else ""))
+    sys.stdout.write(page(found))
+    return 0
+
+
+# --- file by file --------------------------------------------------------------------------------
+
+
+def _interactive(asked: Asked, report: Report) -> int:
+    """Shows each file's diff and asks; claims of --claims-file are written last, with what needs them."""
+    written: list[FileResult] = []
+    skipped = 0
+    rest = ""
+    waiting = [file for file in report.changed if file is not report.claims]
+    for number, file in enumerate(waiting, 1):
+        assert file.text is not None
+        if not rest:
+            for item in file.items:
+                sys.stdout.write(f"{item.code} {item.object}: {item.message}\n")
+            sys.stdout.write(unified_diff(file.text))
+            rest = _ask(f"write {file.name} ({number} of {len(waiting)})? [y]es, [n]o, [a]ll, [q]uit: ")
+        if rest in ("y", "a"):
+            write_all([file])
+            written.append(file)
+        else:
+            skipped += 1
+        rest = rest if rest in ("a", "q") else ""
+    if report.claims is not None and written:
+        write_all([report.claims])
+        written.append(report.claims)
+    sys.stdout.write(f"{_files(len(written))} written, {skipped} left as they are.\n")
+    return EXIT_OPEN if skipped or report.open else 0
+
+
+def _ask(question: str) -> str:
+    while True:
+        sys.stdout.write(question)
+        sys.stdout.flush()
+        line = sys.stdin.readline()
+        if not line:
+            return "q"
+        answer = line.strip().lower()[:1]
+        if answer in ("y", "n", "a", "q"):
+            return answer

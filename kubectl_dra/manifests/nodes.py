@@ -1,0 +1,185 @@
+"""PyYAML's node graphs: the loader that makes them, and finding one's way in them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from operator import is_
+from typing import Any, Final, NamedTuple
+
+from kubectl_dra.manifests.values import PLAIN, Node, is_merge, key_text, scalar
+
+DEEPEST: Final = 400
+"""Levels of nesting from which on a text is refused."""
+
+_LONG_LINE: Final = re.compile(r"(?:\A|\n)[^\n]{800}")
+
+
+class NodePair(NamedTuple):
+    """The node of a value, and of its key where it has one."""
+
+    key: Node | None
+    value: Node
+
+
+class TooDeep(Exception):
+    """The text is nested more than ``DEEPEST`` levels deep."""
+
+
+_Loader: type[Any] | None = None
+
+
+def loader() -> type[Any]:
+    """A PyYAML loader that leaves untagged nodes to ``values``, with the C parser if there is one."""
+    global _Loader
+    if _Loader is not None:
+        return _Loader
+    import yaml
+
+    class Untyped:
+        def resolve(self, kind: Any, value: Any, implicit: Any) -> str:
+            if kind is yaml.ScalarNode and not implicit[0]:
+                return "tag:yaml.org,2002:str"
+            return PLAIN
+
+        # Called before and after every node; functions written in C cost least there.
+        descend_resolver = staticmethod(is_)
+        ascend_resolver = staticmethod(int)
+
+    if yaml.__with_libyaml__:
+        from yaml._yaml import CParser
+
+        class FastLoader(Untyped, CParser):
+            pass
+
+        _Loader = FastLoader
+    else:
+        from yaml.composer import Composer
+        from yaml.parser import Parser
+        from yaml.reader import Reader
+        from yaml.scanner import Scanner
+
+        class SlowLoader(Untyped, Reader, Scanner, Parser, Composer):
+            def __init__(self, stream: Any) -> None:
+                Reader.__init__(self, stream)
+                Scanner.__init__(self)
+                Parser.__init__(self)
+                Composer.__init__(self)
+
+        _Loader = SlowLoader
+    return _Loader
+
+
+def roots(text: str) -> Iterator[Node]:
+    """The root node of each document of a YAML text, one after the other.
+
+    Raises:
+        TooDeep: before anything else, where composing the text would exhaust the stack of the C parser.
+        yaml.YAMLError: the text is not YAML from there on.
+    """
+    _check_depth(text)
+    stream = loader()(text)
+    try:
+        while stream.check_node():
+            yield stream.get_node()
+    finally:
+        stream.dispose()
+
+
+def _check_depth(text: str) -> None:
+    if text.count("[") + text.count("{") < 2 * DEEPEST and not _LONG_LINE.search(text):
+        return
+    import yaml
+
+    depth = 0
+    stream = loader()(text)
+    try:
+        while stream.check_event():
+            event: Any = stream.get_event()
+            if isinstance(event, yaml.CollectionStartEvent):
+                depth += 1
+                if depth > DEEPEST:
+                    raise TooDeep
+            elif isinstance(event, yaml.CollectionEndEvent):
+                depth -= 1
+    finally:
+        stream.dispose()
+
+
+def is_plain(root: Node, offset: int) -> bool:
+    """Whether the offset is inside a plain scalar or flow collection below the root, not a quoted text."""
+    node = root
+    while True:
+        parts = node.value
+        if type(parts) is str:
+            return node.start_mark.index <= offset < node.end_mark.index and not node.style
+        inner = parts if node.id == "sequence" else [part for pair in parts for part in pair]
+        for part in inner:
+            if part.start_mark.index <= offset < part.end_mark.index:
+                node = part
+                break
+        else:
+            return False
+
+
+def end(node: Node) -> int:
+    """The end of a node's own text: PyYAML ends a block collection only where the next token begins."""
+    while node.id != "scalar" and not node.flow_style and node.value:
+        last = node.value[-1] if node.id == "sequence" else node.value[-1][1]
+        if last.end_mark.index <= last.start_mark.index or last.start_mark.index < node.start_mark.index:
+            # An empty value ends at its key; an alias has the marks of its anchor.
+            if node.id == "mapping":
+                node = node.value[-1][0]
+            else:
+                return int(node.end_mark.index)
+        else:
+            node = last
+    return int(node.end_mark.index)
+
+
+class Finder:
+    """Finds the nodes of paths below one root; the keys of each mapping are read once."""
+
+    __slots__ = ("_keys", "root")
+
+    def __init__(self, root: Node) -> None:
+        self.root: Final = root
+        self._keys: Final[dict[int, dict[str, NodePair]]] = {}
+
+    def nearest(self, path: tuple[str | int, ...]) -> tuple[NodePair, int]:
+        """The nodes of the longest beginning of a path that is there, and its length. Merge keys are followed."""
+        pair, length = NodePair(None, self.root), 0
+        for part in path:
+            found = self._child(pair.value, part)
+            if found is None:
+                break
+            pair, length = found, length + 1
+        return pair, length
+
+    def _child(self, node: Node, part: str | int) -> NodePair | None:
+        if node.id == "mapping":
+            return self._pairs(node).get(part)  # type: ignore[arg-type]
+        if node.id == "sequence" and isinstance(part, int) and 0 <= part < len(node.value):
+            return NodePair(None, node.value[part])
+        return None
+
+    def _pairs(self, node: Node) -> dict[str, NodePair]:
+        """The nodes of a mapping by key: of a key that is there twice the last, as in its value."""
+        known = self._keys.get(id(node))
+        if known is not None:
+            return known
+        out: dict[str, NodePair] = {}
+        for key, value in node.value:
+            if is_merge(key):
+                for merged in reversed(value.value) if value.id == "sequence" else (value,):
+                    if merged.id == "mapping":
+                        out.update(self._pairs(merged))
+            elif type(key.value) is str:
+                out[written_key(key)] = NodePair(key, value)
+        self._keys[id(node)] = out
+        return out
+
+
+def written_key(node: Node) -> str:
+    """The key that a scalar node stands for."""
+    return key_text(scalar(node.value), node) if node.tag == PLAIN else str(node.value)

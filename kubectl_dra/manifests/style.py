@@ -1,0 +1,168 @@
+"""How a document is written, and new values written the same way."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any, Final, NamedTuple
+
+from kubectl_dra.manifests.values import scalar
+
+_BARE: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_./-]*\Z")
+_QUANTITY: Final = re.compile(r"[0-9]+(\.[0-9]+)?[A-Za-z]+\Z")
+# What stays one plain scalar where nothing but the line's end closes it, such as most CEL expressions.
+_SENTENCE: Final = re.compile(r"[A-Za-z_(](?:[^:#\s]|:(?=\S)|(?<=\S)#| (?=\S))*\Z")
+
+
+class Style(NamedTuple):
+    """How to write what is new.
+
+    ``step`` is the indentation of a mapping below its key, ``dash`` that of a list's dashes. ``quote`` is the
+    preferred quote; with ``quoted`` every text has it, with ``quoted_keys`` every key. ``json``: as JSON.
+    """
+
+    step: int = 2
+    dash: int = 0
+    quote: str = "'"
+    quoted: bool = False
+    quoted_keys: bool = False
+    newline: str = "\n"
+    json: bool = False
+
+
+def style_of(text: str, root: Any) -> Style:
+    """The style of a document: what most of it does. ``root`` is its node, ``text`` the whole source."""
+    steps: Counter[int] = Counter()
+    dashes: Counter[int] = Counter()
+    quotes: Counter[str] = Counter()
+    keys: Counter[bool] = Counter()
+    for key, value in _pairs(root):
+        keys[key.style in ("'", '"')] += 1
+        if value.id == "scalar":
+            if value.style in ("'", '"'):
+                quotes[value.style] += 1
+            elif not value.style and isinstance(scalar(value.value), str):
+                quotes[""] += 1
+        elif not value.flow_style and value.value and value.start_mark.line > key.start_mark.line:
+            # An alias has the marks of its anchor, which is above.
+            indent = value.start_mark.column - key.start_mark.column
+            (steps if value.id == "mapping" else dashes)[indent] += 1
+    quote = '"' if quotes['"'] > quotes["'"] else "'"
+    return Style(
+        _common(steps, 1, 2),
+        _common(dashes, 0, 0),
+        quote,
+        bool(quotes[quote]) and not quotes[""],
+        bool(keys[True]) and not keys[False],
+        "\r\n" if text.count("\r\n") * 2 > text.count("\n") else "\n",
+        is_json(text, root),
+    )
+
+
+def is_json(text: str, root: Any) -> bool:
+    """Whether a document is written as JSON."""
+    if not root.flow_style or (root.value and root.value[0][0].style != '"'):
+        return False
+    try:
+        json.loads(text[root.start_mark.index : root.end_mark.index])
+    except ValueError:
+        return False
+    return True
+
+
+def _pairs(root: Any) -> Iterator[tuple[Any, Any]]:
+    stack, seen = [root], set()
+    while stack:
+        node = stack.pop()
+        if id(node) in seen or node.id == "scalar":
+            continue
+        seen.add(id(node))
+        if node.id == "sequence":
+            stack.extend(node.value)
+        else:
+            yield from node.value
+            stack.extend(value for _, value in node.value)
+
+
+def _common(counts: Counter[int], least: int, default: int) -> int:
+    known = [(number, -indent) for indent, number in counts.items() if indent >= least]
+    return -max(known)[1] if known else default
+
+
+# --- values on one line --------------------------------------------------------------------------
+
+
+def flow(value: Any, style: Style, quote: str | None = None) -> str:
+    """A value on one line; a text in quotes of the kind ``quote``, if that is given."""
+    if isinstance(value, dict):
+        entries = [f"{key_flow(key, style)}: {flow(below, style)}" for key, below in value.items()]
+        return "{" + ", ".join(entries) + "}"
+    if isinstance(value, list):
+        return "[" + ", ".join(flow(below, style) for below in value) + "]"
+    if not isinstance(value, str):
+        return json.dumps(value)
+    if style.json or not value.isprintable():
+        return json.dumps(value, ensure_ascii=False)
+    if not quote and not style.quoted and _plain(value, _BARE):
+        return value
+    return quoted(value, quote or style.quote)
+
+
+def key_flow(key: str, style: Style) -> str:
+    """A key; JSON and files that quote their keys have it in quotes."""
+    return quoted(key, '"' if style.json else style.quote) if style.quoted_keys or style.json else _key(key, style)
+
+
+def _key(key: str, style: Style) -> str:
+    return flow(key, style._replace(quoted=False))
+
+
+def quoted(value: str, quote: str) -> str:
+    """A text in quotes; in double ones where it needs escapes."""
+    if quote == '"' or not value.isprintable():
+        return json.dumps(value, ensure_ascii=False)
+    return "'" + value.replace("'", "''") + "'"
+
+
+def _plain(value: str, pattern: re.Pattern[str]) -> bool:
+    return bool(pattern.match(value) or _QUANTITY.match(value)) and scalar(value) == value
+
+
+# --- values on lines of their own ----------------------------------------------------------------
+
+
+def block(key: str, value: Any, indent: int, style: Style) -> Iterator[str]:
+    """The lines of a key, as it is to be written, with its value."""
+    lead = " " * indent
+    if isinstance(value, dict) and value:
+        yield f"{lead}{key}:"
+        for inner, below in value.items():
+            yield from block(key_flow(inner, style), below, indent + style.step, style)
+    elif isinstance(value, list) and value:
+        yield f"{lead}{key}:"
+        for item in value:
+            yield from block_item(item, indent + style.dash, style)
+    else:
+        yield f"{lead}{key}: {line_end(value, style)}"
+
+
+def block_item(item: Any, indent: int, style: Style) -> Iterator[str]:
+    """The lines of an item of a list, the first with its dash."""
+    lead = " " * indent
+    if isinstance(item, dict) and item:
+        lines = [line for key, value in item.items() for line in block(key_flow(key, style), value, 0, style)]
+    elif isinstance(item, list) and item:
+        lines = [line for value in item for line in block_item(value, 0, style)]
+    else:
+        lines = [line_end(item, style)]
+    for index, line in enumerate(lines):
+        yield f"{lead}{'  ' if index else '- '}{line}"
+
+
+def line_end(value: Any, style: Style) -> str:
+    """A scalar or empty collection at the end of a line."""
+    if isinstance(value, str) and not style.quoted and value.isprintable() and _plain(value, _SENTENCE):
+        return value
+    return flow(value, style)

@@ -1,0 +1,338 @@
+"""The pages of the codes about device plugins and what stands beside their resources."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from kubectl_dra.migrate.model import About
+
+_POD: Final = "containers:\n- name: trainer\n  resources:\n    limits:\n      %s\n"
+
+_CHANGES: Final = (
+    About(
+        "MIG101",
+        "claim-for-devices",
+        "safe",
+        "Devices of a device plugin are claimed",
+        "A pod that asks a device plugin for devices by number gets a claim for as many: a request for each container "
+        "that asks, and the container refers to its own request, so that it sees its own devices only. Init containers "
+        "use again what later containers get, and sidecars keep their own, as with device plugins. Node labels that "
+        "chose a device by its node become selectors of the device. All of it changes together, or nothing does. It is "
+        "unsafe where the vendor's driver may not give just what the plugin gave.",
+        _POD % "nvidia.com/gpu: 2",
+        "containers:\n- name: trainer\n  resources:\n    claims:\n    - name: gpu\n      request: gpu\n"
+        "resourceClaims:\n- name: gpu\n  resourceClaimTemplateName: trainer-gpu\n",
+    ),
+    About(
+        "MIG102",
+        "zero-devices",
+        "safe",
+        "A quantity of 0 goes",
+        "A container that asks for 0 devices asks for none, and needs no claim. In a namespace whose LimitRange gives "
+        "devices by default a 0 kept them away; a pod with claims gets none by default anyway.",
+        _POD % "nvidia.com/gpu: 0",
+        "containers:\n- name: trainer\n",
+    ),
+    About(
+        "MIG103",
+        "claim-template",
+        "safe",
+        "A ResourceClaimTemplate is added",
+        "Each pod that refers to it gets a ResourceClaim of its own, made and removed with the pod. The template "
+        "cannot be changed once it is there: make one of another name, and let the pods refer to that. It has to be "
+        "in the cluster before the pods.",
+        "",
+        "apiVersion: resource.k8s.io/v1\nkind: ResourceClaimTemplate\nmetadata:\n  name: trainer-gpu\nspec:\n  spec:\n"
+        "    devices:\n      requests:\n      - name: gpu\n        exactly:\n"
+        "          deviceClassName: gpu.nvidia.com\n          count: 2\n",
+    ),
+    About(
+        "MIG104",
+        "shared-claim",
+        "unsafe",
+        "A ResourceClaim is added",
+        "With --share claim all pods of the workload use one ResourceClaim, and so the same devices on the same node. "
+        "Up to 256 pods can use a claim. The claim stays when the workload goes.",
+    ),
+    About(
+        "MIG105",
+        "device-class-for-resource",
+        "safe",
+        "A DeviceClass takes a resource's name over",
+        "From Kubernetes 1.36 the scheduler gives pods that ask for an extended resource devices of the DeviceClass "
+        "that carries its name (KEP-5004). The workloads stay as they are. A node must not serve the same name from a "
+        "device plugin as well; different nodes may.",
+        "",
+        "apiVersion: resource.k8s.io/v1\nkind: DeviceClass\nmetadata:\n  name: mig-1g.5gb.nvidia.com\nspec:\n"
+        "  extendedResourceName: nvidia.com/mig-1g.5gb\n  selectors:\n  - cel:\n      expression: ...\n",
+    ),
+)
+
+_REFUSALS: Final = (
+    About(
+        "MIG111",
+        "unknown-resource",
+        "refusal",
+        "The resource is of no vendor that is known",
+        "What a resource name stands for is known to its device plugin only. It is listed and never guessed; a file "
+        "for --vendors says which DeviceClass it becomes.",
+        _POD % "example.org/accelerator: 1",
+    ),
+    About(
+        "MIG112",
+        "needs-an-answer",
+        "refusal",
+        "Only people know what is meant",
+        "The name does not say which device is meant: a share of a GPU, a name that an administrator chose, a setting "
+        "of another scheduler. The message says what to decide.",
+        _POD % "nvidia.com/gpu.shared: 1",
+    ),
+    About(
+        "MIG113",
+        "no-device-for-it",
+        "refusal",
+        "DRA has nothing for it",
+        "No driver for dynamic resource allocation offers what the device plugin gives under this name. Leave it with "
+        "the plugin.",
+        _POD % "rdma/hca: 1",
+    ),
+    About(
+        "MIG114",
+        "no-number-of-devices",
+        "refusal",
+        "The quantity is no number of devices",
+        "A placeholder is no quantity, devices come in whole numbers, and a claim can hold 32 of them. 1k is 1000: no "
+        "node has so many devices, so it counts something else, such as shares of one.",
+        _POD % "nvidia.com/gpu: $GPUS",
+    ),
+    About(
+        "MIG115",
+        "request-and-limit",
+        "refusal",
+        "Request and limit do not agree",
+        "Extended resources need a limit, and a request beside it must be equal. The API server refuses this pod as it "
+        "is, so what is meant is not certain.",
+        "containers:\n- name: trainer\n  resources:\n    requests:\n      nvidia.com/gpu: 1\n",
+    ),
+    About(
+        "MIG116",
+        "placement-not-translated",
+        "refusal",
+        "What the pod says of nodes cannot be said of devices",
+        "Labels of nodes choose the device, and these cannot be translated. To remove the resource alone would give "
+        "the pod other devices.",
+    ),
+    About(
+        "MIG117",
+        "no-name",
+        "refusal",
+        "There is no name to begin with",
+        "New objects are named after their workload. Its name is missing, is a placeholder, or breaks the rules for "
+        "names.",
+        "metadata:\n  name: $JOB\n",
+    ),
+    About(
+        "MIG118",
+        "vendor-in-part",
+        "refusal",
+        "Something else of the vendor stays",
+        "Devices of one vendor come from its device plugin or from its DRA driver, on each node from one of them. A "
+        "pod that asks both would fit nowhere, so all its requests for the vendor move together or stay together.",
+    ),
+    About(
+        "MIG119",
+        "not-to-be-shared",
+        "refusal",
+        "Pods of this kind cannot share a claim",
+        "Pods that share a ResourceClaim run where its devices are, which is one node for most. A DaemonSet, a "
+        "StatefulSet or a job over several nodes cannot.",
+    ),
+    About(
+        "MIG120",
+        "kind-without-claims",
+        "refusal",
+        "The kind has no place for claims",
+        "The controller of this kind drops, refuses or does not know resource claims. The message says what can be "
+        "done by hand.",
+    ),
+    About(
+        "MIG121",
+        "unknown-kind",
+        "refusal",
+        "Where the kind keeps its pods is not known",
+        "The object names a resource of a device plugin, but whether its fields become those of a pod is known to its "
+        "controller only.",
+    ),
+    About(
+        "MIG124",
+        "claim-beside-resource",
+        "refusal",
+        "The pod claims such devices already",
+        "A pod that asks the device plugin for a GPU and has a claim for one gets two, if any. Most likely a migration "
+        "by hand was not finished, and then one of them has to go, not to be added to.",
+        _POD % "nvidia.com/gpu: 1" + "    claims:\n    - name: gpu\n",
+        "containers:\n- name: trainer\n  resources:\n    claims:\n    - name: gpu\n",
+    ),
+    About(
+        "MIG122",
+        "no-class-for-resource",
+        "refusal",
+        "A DeviceClass cannot stand for the resource",
+        "A class with extendedResourceName serves pods that need nothing but a number of devices, on Kubernetes 1.36 "
+        "or later.",
+    ),
+)
+
+_NOTES: Final = (
+    About(
+        "MIG106",
+        "class-has-the-name",
+        "note",
+        "The driver's class carries the name itself",
+        "Its DeviceClass has extendedResourceName, so that unchanged workloads get devices from the driver on nodes "
+        "without the device plugin.",
+    ),
+    About(
+        "MIG107",
+        "toleration-written-out",
+        "note",
+        "A toleration is written out",
+        "The admission plugin ExtendedResourceToleration adds a toleration to pods that ask for an extended resource, "
+        "and clusters such as GKE rely on it for nodes tainted with the resource's name. It adds nothing for claims. "
+        "Where no node has the taint, the toleration does nothing.",
+        _POD % "nvidia.com/gpu: 1",
+        "tolerations:\n- key: nvidia.com/gpu\n  operator: Exists\n  effect: NoSchedule\n",
+    ),
+    About(
+        "MIG108",
+        "pods-share-devices",
+        "note",
+        "All pods use the same devices",
+        "With --share claim the replicas of a workload do not add devices: they share those of one claim, on its node.",
+    ),
+    About(
+        "MIG123",
+        "manifest-in-text",
+        "note",
+        "A manifest inside a text is not looked into",
+        "Some kinds carry other objects as text, often with placeholders. Texts are never changed.",
+    ),
+    About(
+        "MIG130",
+        "vendor-advice",
+        "note",
+        "What the vendor's driver does in another way",
+        "The claim asks for the same number of devices, and the driver differs from the device plugin in what the "
+        "message says.",
+    ),
+    About(
+        "MIG131",
+        "label-stays",
+        "note",
+        "A label is kept, or went with advice",
+        "Labels that drive autoscaling, or say something that no attribute of a device says, stay on the pod.",
+    ),
+    About(
+        "MIG132",
+        "needs-newer-controller",
+        "note",
+        "Older releases of the controller drop claims",
+        "The CustomResourceDefinition of the kind keeps resourceClaimTemplateName and the request of a container from "
+        "the named release on. Before that the API server drops the fields, and the pods start without devices.",
+    ),
+    About(
+        "MIG133",
+        "claims-and-plugins",
+        "note",
+        "The pod keeps a device plugin's resource",
+        "What of another vendor cannot be migrated stays. The scheduler places claims and extended resources without "
+        "regard to each other: the GPU and the network adapter may be far apart.",
+    ),
+    About(
+        "MIG134",
+        "controller-needs-telling",
+        "note",
+        "The controller learnt it from the resource",
+        "Some controllers read the number of GPUs from the limits of their pods, for a setting or an image. With a "
+        "claim they find none, and must be told.",
+        _POD % "nvidia.com/gpu: 4",
+        'rayStartParams:\n  num-gpus: "4"\n',
+    ),
+    About(
+        "MIG135",
+        "template-in-each-namespace",
+        "note",
+        "Each namespace needs the template",
+        "An object for all namespaces makes pods in any of them, and a pod finds a ResourceClaimTemplate in its own "
+        "namespace only.",
+    ),
+    About(
+        "MIG136",
+        "queue-must-map-classes",
+        "note",
+        "Kueue must know the class",
+        "Kueue counts claims by its deviceClassMappings, which name a resource of the ClusterQueue for each "
+        "DeviceClass. Without, the workload is not admitted or not counted.",
+    ),
+    About(
+        "MIG137",
+        "generated-name",
+        "note",
+        "The object has a new name each time",
+        "An object with generateName is created again and again, and its ResourceClaimTemplate once: apply the "
+        "template, create the object.",
+    ),
+    About(
+        "MIG138",
+        "needs-gate",
+        "note",
+        "A feature gate is off",
+        "The claim uses what the API server of this release drops or the scheduler does not see unless the gate is on.",
+    ),
+)
+
+_BESIDE: Final = (
+    About(
+        "MIG401",
+        "environment-variable",
+        "note",
+        "A variable steers devices",
+        "Variables such as NVIDIA_VISIBLE_DEVICES let the container runtime add devices beside those of the claim. A "
+        "device plugin set them; by hand they go past the claim.",
+        "env:\n- name: NVIDIA_VISIBLE_DEVICES\n  value: all\n",
+    ),
+    About(
+        "MIG402",
+        "runtime-class",
+        "note",
+        "A runtime class of the vendor",
+        "DRA drivers pass devices by CDI, which needs no runtime of the vendor. It may be there for other reasons, and "
+        "stays.",
+        "runtimeClassName: nvidia\n",
+    ),
+    About(
+        "MIG403",
+        "annotation",
+        "note",
+        "An annotation steers devices",
+        "Annotations of device plugins and of their schedulers say nothing to a DRA driver.",
+    ),
+    About(
+        "MIG404",
+        "devices-past-the-claim",
+        "note",
+        "The container reaches devices without a claim",
+        "A privileged container, or one with device files or driver libraries of the host, sees devices that are not "
+        "its own.",
+    ),
+    About(
+        "MIG405",
+        "scheduler-name",
+        "note",
+        "Another scheduler",
+        "Claims are allocated by the scheduler of the pod. Others than Kubernetes' own support them in part.",
+    ),
+)
+
+ABOUT: Final = (*_CHANGES, *_REFUSALS, *_NOTES, *_BESIDE)
+"""Pages of MIG1xx and MIG4xx."""

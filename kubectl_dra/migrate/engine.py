@@ -1,0 +1,271 @@
+"""A run of migrate: every file read, planned object by object, edited as text, and read again."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, NamedTuple
+
+from kubectl_dra.errors import InputError
+from kubectl_dra.manifests.changes import Refused
+from kubectl_dra.manifests.documents import NotAnObject, TemplateError, parse
+from kubectl_dra.manifests.files import Rewritten
+from kubectl_dra.manifests.inputs import LARGEST, Input, read
+from kubectl_dra.manifests.objects import ManifestObject
+from kubectl_dra.manifests.source import Source, decode
+from kubectl_dra.migrate import refusals
+from kubectl_dra.migrate.claims_file import claims_file
+from kubectl_dra.migrate.file import File, Want, made, title
+from kubectl_dra.migrate.model import Migration, Settings, Surroundings
+from kubectl_dra.migrate.prefilter import evidence, relevant
+from kubectl_dra.migrate.registry import all_migrations
+from kubectl_dra.migrate.result import FileResult, Item, Report
+
+Key = tuple[str, str, str]
+"""Kind, namespace and name."""
+
+_PLACE: Final = re.compile(r"(\d+):(\d+): ")
+_WAY_OUT_YAML = "make it valid YAML; kubectl dra lint says where it is not"
+_WAY_OUT_VALUES = (
+    "change the tool's own input so that the object it makes asks for a claim, or migrate what it renders: "
+    "helm template … | kubectl dra migrate -"
+)
+
+
+class Job(NamedTuple):
+    """What is asked of a run. ``unsafe`` makes unsafe changes too; ``claims_file`` takes all new objects."""
+
+    settings: Settings
+    unsafe: bool = False
+    claims_file: str = ""
+    migrations: tuple[Migration, ...] = ()
+
+
+def migrate(inputs: Sequence[Input], job: Job) -> Report:
+    """Plans the migration of all inputs; writes nothing.
+
+    Raises:
+        InputError: a file of --claims-file that is there but cannot be read.
+    """
+    run = _Run(job)
+    files = [run.opened(found) for found in inputs]
+    mine = [file for file in files if file is not None and file.documents]
+    run.world = _World(mine)
+    for migration in job.migrations or all_migrations():
+        for file in mine:
+            run.stage(file, migration)
+    results = tuple(_result(file) for file in files if file is not None)
+    claims = claims_file(job.claims_file, run.set_aside, results) if job.claims_file and run.set_aside else None
+    if claims is not None:
+        results = tuple(result for result in results if result.name != claims.name)
+    return Report(
+        tuple(result for result in results if result.items or result.changed),
+        len(inputs),
+        sum(len(file.objects) for file in mine),
+        job.settings,
+        job.unsafe,
+        tuple(run.notes),
+        tuple(run.defects),
+        claims,
+    )
+
+
+def _result(file: File) -> FileResult:
+    source = file.original
+    text = Rewritten(file.name, source.text, file.source.text, source) if file.documents else None
+    return FileResult(file.name, text, tuple(sorted(file.items, key=_order)), file.edits)
+
+
+def _order(item: Item) -> tuple[Any, ...]:
+    """By document and object, and in each by place; new objects last."""
+    root = tuple(part for part in item.root if isinstance(part, int))
+    return item.document, root, item.sort == "object", item.line, item.column, item.code
+
+
+class _World:
+    """The objects of all files as they are now, and the names that are taken."""
+
+    def __init__(self, files: Sequence[File]) -> None:
+        self._files = files
+        self._objects: list[Mapping[str, Any]] | None = None
+        self._read = {_key(found.object) for file in files for found in file.objects}
+        self._taken = frozenset(self._read)
+        self._added: dict[Key, list[tuple[Key, str, Mapping[str, Any]]]] = {}
+
+    def around(self, owner: Mapping[str, Any], file: str) -> Surroundings:
+        """What a migration may look at. Copies of the owner in other files, as overlays have them, take no names."""
+        if self._objects is None:
+            self._objects = [found.object for one in self._files for found in one.objects]
+        mine = _key(owner)
+        free = {key for key, entries in self._added.items() if all(by == mine and at != file for by, at, _ in entries)}
+        return Surroundings(self._objects, self._taken - free if free else self._taken)
+
+    def is_new(self, raw: Mapping[str, Any], owner: Mapping[str, Any], file: str) -> bool:
+        """Whether an object has to be added.
+
+        Raises:
+            Refused: another one of that name is there.
+        """
+        key, mine = _key(raw), _key(owner)
+        for by, at, other in self._added.get(key, ()):
+            if other == raw and (at == file or by != mine):
+                return False
+            if at == file or by != mine:
+                raise Refused(f"another {title(raw)} is added already")
+        if key in self._read:
+            raise Refused(f"there is a {title(raw)} already")
+        return True
+
+    def add(self, raw: Mapping[str, Any], owner: Mapping[str, Any], file: str) -> None:
+        """Notes an object that is added."""
+        self._added.setdefault(_key(raw), []).append((_key(owner), file, raw))
+        self._taken |= {_key(raw)}
+
+    def changed(self) -> None:
+        """Forgets the objects, because a file has others now."""
+        self._objects = None
+
+
+class _Run:
+    """One run: what is collected beside the files."""
+
+    def __init__(self, job: Job) -> None:
+        self.job = job
+        self.notes: list[str] = []
+        self.defects: list[str] = []
+        self.set_aside: list[tuple[Item, Mapping[str, Any]]] = []
+        self.world = _World(())
+
+    # --- reading ---------------------------------------------------------------------------------
+
+    def opened(self, found: Input) -> File | None:
+        """A file with its documents or with the reason why it has none; None where there is nothing to migrate."""
+        try:
+            data = read(found)
+            if len(data) > LARGEST:
+                raise InputError(f"{found.name}: larger than {LARGEST:,} bytes")
+            source = decode(data, found.name)
+        except InputError as error:
+            if found.named:
+                raise
+            self.notes.append(str(error))
+            return None
+        if not relevant(source.text):
+            return None
+        try:
+            documents = parse(source)
+        except InputError as error:
+            return self._unreadable(source, error)
+        file = File(source, documents)
+        for document in file.strangers:
+            start = document.position().offset
+            following = [one.position().offset for one in documents if one.index > document.index]
+            at = evidence(source.text[start : min(following, default=None)], *self._for_evidence)
+            if at is not None:
+                file.items.append(
+                    _of_file(source, start + at, refusals.NOT_AN_OBJECT, "not a Kubernetes object", _WAY_OUT_VALUES)
+                )
+        return file
+
+    @property
+    def _for_evidence(self) -> tuple[Any, str]:
+        return self.job.settings.catalogue, self.job.settings.version
+
+    def _unreadable(self, source: Source, error: InputError) -> File | None:
+        at = evidence(source.text, *self._for_evidence)
+        if at is None:
+            if not isinstance(error, NotAnObject):
+                self.notes.append(str(error))
+            return None
+        message = str(error).removeprefix(f"{source.name}:").lstrip("0123456789: ")
+        place = _PLACE.match(str(error).removeprefix(f"{source.name}:"))
+        if isinstance(error, TemplateError):
+            code, message = refusals.TEMPLATE, "a template has no objects until it is rendered"
+            way_out = "render it and migrate what comes out: helm template CHART | kubectl dra migrate -"
+        elif isinstance(error, NotAnObject):
+            code, way_out = refusals.NOT_AN_OBJECT, _WAY_OUT_VALUES
+        else:
+            code, way_out = refusals.UNREADABLE, _WAY_OUT_YAML
+        item = _of_file(source, at, code, message, way_out)
+        if place is not None and code == refusals.UNREADABLE:
+            item = item._replace(line=int(place[1]), column=int(place[2]))
+        file = File(source, ())
+        file.items.append(item)
+        return file
+
+    # --- migrating -------------------------------------------------------------------------------
+
+    def stage(self, file: File, migration: Migration) -> None:
+        """Runs one migration on all objects of a file, and makes what can be made of it."""
+        wants = [want for found in file.objects if (want := self._wanted(file, found, migration)) is not None]
+        for want in wants:
+            file.items += want.told
+        active = [want for want in wants if want.changes or want.objects]
+        if not active:
+            return
+        done: list[Want] = []
+        for want in active:
+            try:
+                self._resolve(file, want)
+            except Refused as refused:
+                file.items.append(want.refused(refusals.NAME_TAKEN, str(refused)))
+            else:
+                done.append(want)
+        self._make(file, done)
+
+    def _resolve(self, file: File, want: Want) -> None:
+        """Leaves out new objects that are there already, and takes note of the others."""
+        new = [(item, raw) for item, raw in want.objects if self.world.is_new(raw, want.owner, file.name)]
+        want.objects = new
+        for _, raw in new:
+            self.world.add(raw, want.owner, file.name)
+
+    def _make(self, file: File, wants: Sequence[Want]) -> None:
+        apart = bool(self.job.claims_file)
+        good: list[Want] = []
+        try:
+            result = made(file, wants, apart)
+            good = list(wants)
+        except Refused:
+            result = None
+            for want in wants:
+                try:
+                    result = made(file, [*good, want], apart)
+                    good.append(want)
+                except Refused as refused:
+                    file.items.append(want.refused(want.code_of(refused), str(refused)))
+        if result is None:
+            return
+        file.take(result)
+        self.world.changed()
+        for want in good:
+            file.items += want.made
+            if apart:
+                self.set_aside += want.objects
+            else:
+                file.items += [item for item, _ in want.objects]
+
+    def _wanted(self, file: File, found: ManifestObject, migration: Migration) -> Want | None:
+        """What a migration wants of an object; None where that is nothing, or the migration fails."""
+        raw, settings = found.object, self.job.settings
+        try:
+            plan = migration.plan(raw, self.world.around(raw, file.name), settings)
+            if plan.steps or plan.objects or plan.notes or plan.refusals:
+                return Want.of(file, found, plan, settings, self.job.unsafe)
+        except Exception as error:
+            if os.environ.get("KUBECTL_DRA_DEBUG"):
+                raise
+            self.defects.append(f"{file.name}: {title(raw)}: {migration.name}: {type(error).__name__}: {error}")
+        return None
+
+
+def _key(raw: Mapping[str, Any]) -> Key:
+    metadata = raw.get("metadata")
+    metadata = metadata if isinstance(metadata, Mapping) else {}
+    return str(raw.get("kind")), str(metadata.get("namespace") or ""), str(metadata.get("name") or "")
+
+
+def _of_file(source: Source, offset: int, code: str, message: str, way_out: str) -> Item:
+    line, column = source.place(offset)
+    return Item("refusal", code, source.name, line, column, "", "", message, way_out)

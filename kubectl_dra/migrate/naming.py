@@ -1,0 +1,96 @@
+"""Names of what a migration adds: short, valid, the same on every run, and taken by nothing else."""
+
+from __future__ import annotations
+
+import re
+import zlib
+from collections.abc import Collection, Container, Mapping, Sequence
+from typing import Any, Final
+
+from kubectl_dra.manifests.changes import Path, value_at
+from kubectl_dra.migrate.vendors import Resource
+
+LABEL: Final = 63
+"""The most letters of a DNS label: claims in a pod, requests in a claim."""
+
+_SUBDOMAIN: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*", re.ASCII)
+_DEVICES: Final = frozenset(("gpu", "npu", "tpu"))
+_LONGEST: Final = 253
+# Steps of a path that say nothing about which of several templates it is.
+_GENERAL: Final = frozenset(("spec", "template", "leaderWorkerTemplate", "replicatedJobs", "workerGroupSpecs", "tasks"))
+_NAMED_BY: Final = ("name", "groupName")
+
+
+def short(resource: Resource, device_class: str = "") -> str:
+    """One word for a device: the first label of its class, as gpu of gpu.nvidia.com; of x-gpu too."""
+    label = as_label((device_class or resource.device_class).partition(".")[0]) or "device"
+    last = label.rpartition("-")[2]
+    return last if last in _DEVICES else label
+
+
+def as_label(text: str) -> str:
+    """A text as a DNS label: small letters, digits and dashes; a long one ends in a checksum. Can be empty."""
+    label = re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")
+    return shortened(label, LABEL)
+
+
+def shortened(name: str, limit: int) -> str:
+    """The name itself, or if it is too long its beginning and a checksum of it all."""
+    if len(name) <= limit:
+        return name
+    return f"{name[: limit - 9].rstrip('-.')}-{zlib.crc32(name.encode()):08x}"
+
+
+def free(name: str, taken: Container[str], limit: int = LABEL) -> str:
+    """The name, or with the first number from 2 that makes it free."""
+    name = shortened(name, limit)
+    number, found = 2, name
+    while found in taken:
+        found = f"{shortened(name, limit - len(str(number)) - 1)}-{number}"
+        number += 1
+    return found
+
+
+def free_object(kind: str, namespace: str, name: str, *taken: Container[tuple[str, str, str]]) -> str:
+    """A free name for an object of a kind in a namespace; ``taken`` hold kind, namespace and name."""
+    return free(name, _Names(kind, namespace, taken), LABEL)
+
+
+class _Names:
+    """The names of a kind in a namespace that are taken."""
+
+    def __init__(self, kind: str, namespace: str, taken: Sequence[Container[tuple[str, str, str]]]) -> None:
+        self._kind, self._namespace, self._taken = kind, namespace, taken
+
+    def __contains__(self, name: object) -> bool:
+        return any((self._kind, self._namespace, name) in taken for taken in self._taken)
+
+
+def workload_name(raw: Mapping[str, Any]) -> str | None:
+    """The name that new objects begin with; None where the object's own is missing or no name."""
+    metadata = raw.get("metadata")
+    metadata = metadata if isinstance(metadata, Mapping) else {}
+    name = metadata.get("name") or str(metadata.get("generateName") or "").rstrip("-.")
+    if not isinstance(name, str) or len(name) > _LONGEST or _SUBDOMAIN.fullmatch(name) is None:
+        return None
+    return name
+
+
+def roles(raw: Mapping[str, Any], paths: Sequence[Path]) -> tuple[str, ...]:
+    """A word for each of an object's pod specs that tells it from the others; empty if there is only one."""
+    if len(paths) < 2:
+        return ("",) * len(paths)
+    shared = set.intersection(*(set(path) for path in paths))
+    return tuple(_role(raw, path, shared) for path in paths)
+
+
+def _role(raw: Mapping[str, Any], path: Path, shared: Collection[str | int]) -> str:
+    words: list[str] = []
+    for length, step in enumerate(path, 1):
+        if isinstance(step, int):
+            item = value_at(raw, path[:length])
+            found = next((item[key] for key in _NAMED_BY if key in item), step) if isinstance(item, Mapping) else step
+            words.append(str(found))
+        elif step not in shared and step not in _GENERAL:
+            words.append(step.removesuffix("Template").removesuffix("GroupSpec").removesuffix("Spec"))
+    return as_label("-".join(words))

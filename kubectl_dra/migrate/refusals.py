@@ -1,0 +1,88 @@
+"""Why a file or an object as a whole is left alone."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from kubectl_dra.migrate.model import About
+
+TEMPLATE: Final = "MIG901"
+UNREADABLE: Final = "MIG902"
+NOT_AN_OBJECT: Final = "MIG903"
+NO_EDIT: Final = "MIG904"
+NO_PLACE: Final = "MIG905"
+NAME_TAKEN: Final = "MIG906"
+REPEATED: Final = "MIG907"
+
+ABOUT: Final = (
+    About(
+        TEMPLATE,
+        "template",
+        "refusal",
+        "The file is a template",
+        "A template has no objects until it is rendered, and what a value will be is not known before. "
+        "Change the chart's values and templates by hand, or migrate what it renders to see what should come out.",
+        "resources:\n  limits:\n    nvidia.com/gpu: {{ .Values.gpus }}\n",
+        "helm template CHART | kubectl dra migrate - -o yaml\n",
+    ),
+    About(
+        UNREADABLE,
+        "unreadable",
+        "refusal",
+        "The file cannot be read",
+        "It asks for devices of a device plugin or for an old API version, but it is not valid YAML or JSON. "
+        "kubectl dra lint says where; then run migrate again.",
+    ),
+    About(
+        NOT_AN_OBJECT,
+        "not-an-object",
+        "refusal",
+        "The document is no Kubernetes object",
+        "Helm values and other files of tools name resources of device plugins too. What the tool makes of them is "
+        "known to the tool only, so they are not touched. Migrate what it renders, and change its input so that the "
+        "same comes out.",
+        "resources:\n  limits:\n    nvidia.com/gpu: 1\n",
+        "resources:\n  claims:\n  - name: gpu\n",
+    ),
+    About(
+        NO_EDIT,
+        "no-edit",
+        "refusal",
+        "The text cannot be changed for certain",
+        "Only bytes that have to change are changed, and the result is read again: it must be the intended object, "
+        "with all its comments. Where that cannot be had, as where an anchor is shared with something that must stay "
+        "as it is, the object is left alone.",
+        "containers:\n- name: a\n  resources: &gpu\n    limits: {nvidia.com/gpu: 1}\n"
+        "# also used where nothing changes\nx-default: *gpu\n",
+        "containers:\n- name: a\n  resources:\n    limits: {nvidia.com/gpu: 1}\n",
+    ),
+    About(
+        NO_PLACE,
+        "no-place",
+        "refusal",
+        "There is no place for the new object",
+        "A JSON file that is one object cannot hold a second one, and JSON stays JSON. "
+        "Give another file for new objects with --claims-file, or make the file a List.",
+        '{"apiVersion": "v1", "kind": "Pod"}\n',
+        '{"apiVersion": "v1", "kind": "List", "items": [{"apiVersion": "v1", "kind": "Pod"}]}\n',
+    ),
+    About(
+        NAME_TAKEN,
+        "name-taken",
+        "refusal",
+        "Another object has the name",
+        "Two workloads want an object of the same kind, namespace and name in one place, but not the same one; or an "
+        "object of that name is there already. Which of them is meant cannot be told. Rename a workload, or leave "
+        "--claims-file out: then each object goes into the file of its workload.",
+    ),
+    About(
+        REPEATED,
+        "repeated-key",
+        "refusal",
+        "A key is there twice",
+        "YAML readers take the last of two equal keys, kubectl's strict validation refuses the file, and people may "
+        "have meant the first. Changing one of them would hide the other. Make one of the two, then migrate.",
+        "resources:\n  requests: {cpu: 1}\nresources:\n  limits: {nvidia.com/gpu: 1}\n",
+        "resources:\n  requests: {cpu: 1}\n  limits: {nvidia.com/gpu: 1}\n",
+    ),
+)

@@ -1,0 +1,58 @@
+"""New objects as text in the style of the file that gets them, and where they go."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from kubectl_dra.manifests.changes import Refused
+from kubectl_dra.manifests.documents import Document
+from kubectl_dra.manifests.edits import Edit
+from kubectl_dra.manifests.places import Places
+from kubectl_dra.manifests.style import Style, block, flow, key_flow
+
+_MARKER: Final = re.compile(r"^(---|\.\.\.)(?=[ \t\r\n]|\Z)", re.MULTILINE)
+
+
+def lines_of(raw: Mapping[str, Any], style: Style) -> list[str]:
+    """The lines of an object as a block document."""
+    return [line for key, value in raw.items() for line in block(key_flow(key, style), value, 0, style)]
+
+
+def documents_of(objects: Sequence[Mapping[str, Any]], style: Style) -> str:
+    """The text of a file that holds just the objects."""
+    newline = style.newline
+    return f"{newline}---{newline}".join(
+        "".join(f"{line}{newline}" for line in lines_of(raw, style)).removesuffix(newline) for raw in objects
+    ) + (newline if objects else "")
+
+
+def json_list(objects: Sequence[Mapping[str, Any]]) -> str:
+    """The objects as a JSON List."""
+    return json.dumps({"apiVersion": "v1", "kind": "List", "items": list(objects)}, indent=2, ensure_ascii=False) + "\n"
+
+
+def added_behind(document: Document, objects: Sequence[Mapping[str, Any]]) -> Edit:
+    """The edit that puts objects as documents of their own behind a document.
+
+    Raises:
+        Refused: the document is JSON, which has no further documents.
+    """
+    places = Places(document)
+    style = places.style
+    if style.json:
+        raise Refused("JSON has no further documents")
+    text, newline = document.source.text, style.newline
+    end = document.root.end_mark.index if document.root.flow_style else places.end(document.root)
+    marker = _MARKER.search(text, places.line_end(end))
+    at = len(text) if marker is None else marker.start()
+    parts = [
+        [flow(raw, style)] if document.root.flow_style else lines_of(raw, style._replace(json=False)) for raw in objects
+    ]
+    added = "".join(f"---{newline}" + "".join(f"{line}{newline}" for line in lines) for lines in parts)
+    if at and text[at - 1] not in "\r\n":
+        # The end of a text without a final line break, which it keeps.
+        added = newline + added.removesuffix(newline)
+    return Edit(at, at, added)

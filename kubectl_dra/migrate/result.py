@@ -1,0 +1,92 @@
+"""What a run of migrate says: per file the text before and after, and every change, offer, note and refusal."""
+
+from __future__ import annotations
+
+from typing import Literal, NamedTuple
+
+from kubectl_dra.manifests.changes import Path
+from kubectl_dra.manifests.edits import Edit
+from kubectl_dra.manifests.files import Rewritten
+from kubectl_dra.migrate.model import Settings
+
+Sort = Literal["change", "object", "offer", "note", "refusal"]
+"""change: something of an object that changes. object: one that is added. offer: a change that is not made
+because it is unsafe and nobody asked for unsafe ones. note: what stays to do. refusal: what is left alone."""
+
+
+class Item(NamedTuple):
+    """One thing that is said of a place in a file.
+
+    Lines and columns count from 1. ``object`` is the kind with namespace and name, ``field`` a path as
+    Kubernetes writes it; ``new`` is the object to be added that it is about. ``way_out`` says what to do by hand.
+    ``document`` counts from 0, ``root`` leads to the object inside it.
+    """
+
+    sort: Sort
+    code: str
+    file: str
+    line: int
+    column: int
+    object: str
+    field: str
+    message: str
+    way_out: str = ""
+    new: str = ""
+    safety: Literal["safe", "unsafe"] = "safe"
+    document: int = 0
+    root: Path = ()
+
+
+class FileResult(NamedTuple):
+    """What becomes of one file. ``text`` is None where it could not be read.
+
+    ``edits`` are the rounds of edits that lead from the text before to the one after; each is of the text that
+    the one before it made.
+    """
+
+    name: str
+    text: Rewritten | None
+    items: tuple[Item, ...] = ()
+    edits: tuple[tuple[Edit, ...], ...] = ()
+
+    @property
+    def changed(self) -> bool:
+        """Whether the text becomes another one."""
+        return self.text is not None and self.text.after != self.text.before
+
+
+class Report(NamedTuple):
+    """The results of a run, in the order of the inputs, those about which nothing is to be said left out.
+
+    ``read`` counts files, ``manifests`` the Kubernetes objects in those that were looked into. ``claims`` is the
+    file of --claims-file. ``notes`` are sentences about what was left out,
+    ``defects`` failures of migrate itself.
+    """
+
+    files: tuple[FileResult, ...]
+    read: int
+    manifests: int
+    settings: Settings
+    unsafe: bool
+    notes: tuple[str, ...] = ()
+    defects: tuple[str, ...] = ()
+    claims: FileResult | None = None
+
+    @property
+    def all_files(self) -> tuple[FileResult, ...]:
+        """The files, and the claims file at the end."""
+        return self.files if self.claims is None else (*self.files, self.claims)
+
+    def items(self, sort: Sort | None = None) -> list[Item]:
+        """What is said, of one sort or all, in the order of files."""
+        return [item for file in self.all_files for item in file.items if sort is None or item.sort == sort]
+
+    @property
+    def changed(self) -> list[FileResult]:
+        """The files that become other ones."""
+        return [file for file in self.all_files if file.changed]
+
+    @property
+    def open(self) -> bool:
+        """Whether something is left that a person has to decide or do: a refusal or an offer."""
+        return any(item.sort in ("refusal", "offer") for item in self.items())

@@ -1,0 +1,73 @@
+"""The plan of a migration as JSON, in the shape of ``schemas/migrate.json``."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, Final, TextIO
+
+from kubectl_dra.migrate.reference import page_of
+from kubectl_dra.migrate.registry import about
+from kubectl_dra.migrate.result import FileResult, Item, Report
+
+SCHEMA_VERSION: Final = "1"
+
+
+def write_json(report: Report, stream: TextIO) -> None:
+    """Writes the report."""
+    json.dump(to_json(report), stream, indent=2, ensure_ascii=False)
+    stream.write("\n")
+
+
+def to_json(report: Report) -> dict[str, Any]:
+    """The report: what was assumed, counts, and per file what is said and whether it changes."""
+    settings = report.settings
+    return {
+        "schemaVersion": SCHEMA_VERSION,
+        "kind": "MigrationReport",
+        "assumed": {
+            "kubernetesVersion": str(settings.release),
+            "apiVersion": f"resource.k8s.io/{settings.version}",
+            "strategy": settings.strategy,
+            "share": settings.share,
+            "unsafe": report.unsafe,
+        },
+        "summary": {
+            "files": report.read,
+            "objects": report.manifests,
+            "filesChanged": len(report.changed),
+            "changes": len(report.items("change")),
+            "newObjects": len(report.items("object")),
+            "offers": len(report.items("offer")),
+            "notes": len(report.items("note")),
+            "refusals": len(report.items("refusal")),
+        },
+        "files": [_file(file) for file in report.all_files],
+        "notes": list(report.notes),
+        "defects": list(report.defects),
+    }
+
+
+def _file(file: FileResult) -> dict[str, Any]:
+    return {"name": file.name, "changed": file.changed, "items": [_item(item) for item in file.items]}
+
+
+def _item(item: Item) -> dict[str, Any]:
+    page = about().get(item.code)
+    out: dict[str, Any] = {
+        "sort": item.sort,
+        "code": item.code,
+        "name": "" if page is None else page.name,
+        "line": item.line,
+        "column": item.column,
+        "object": item.object,
+        "field": item.field,
+        "message": item.message,
+        "page": page_of(item.code),
+    }
+    if item.sort in ("change", "object", "offer"):
+        out["safety"] = item.safety
+    if item.new:
+        out["newObject"] = item.new
+    if item.way_out:
+        out["wayOut"] = item.way_out
+    return out

@@ -1,0 +1,106 @@
+"""The plan of a migration for people: by file what changes and why, what is left alone, and what to do next."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from itertools import groupby
+from typing import Final, TextIO
+
+from kubectl_dra.migrate.reference import page_of
+from kubectl_dra.migrate.registry import about
+from kubectl_dra.migrate.result import FileResult, Item, Report, Sort
+from kubectl_dra.report.paint import Painter
+
+_STYLES: Final[Mapping[Sort, str]] = {
+    "change": "green",
+    "object": "green",
+    "offer": "yellow",
+    "note": "cyan",
+    "refusal": "red",
+}
+_WORDS: Final[Mapping[Sort, str]] = {
+    "change": "change",
+    "object": "add",
+    "offer": "unsafe",
+    "note": "note",
+    "refusal": "refused",
+}
+
+
+def write_text(report: Report, color: str = "auto", stream: TextIO | None = None, done: str = "") -> None:
+    """Writes everything that is said, and the summary; ``done`` says what has been written where."""
+    out = Painter(stream or sys.stdout, color)
+    for file in report.all_files:
+        if file.items:
+            out.write((file.name, "bold"))
+            _items(out, file)
+            out.write("")
+    out.paragraph(summary(report, done))
+
+
+def _items(out: Painter, file: FileResult) -> None:
+    for (_, _, title), items in groupby(file.items, key=lambda item: (item.document, item.root, item.object)):
+        found = list(items)
+        if title:
+            out.write("  ", (title, "bold"))
+        for item in found:
+            _item(out, item)
+
+
+def _item(out: Painter, item: Item) -> None:
+    name = about()[item.code].name if item.code in about() else ""
+    subject = item.new or item.field
+    out.write(
+        f"    {item.line}:{item.column}  ",
+        (_WORDS[item.sort].ljust(7), _STYLES[item.sort]),
+        f" {item.code} {name}",
+        (f"    {subject}" if subject else "", "dim"),
+    )
+    if item.message:
+        out.paragraph(item.message, indent="      ")
+    if item.way_out:
+        out.paragraph(item.way_out, indent="         ", first="      do: ", style="green")
+
+
+def write_check(report: Report, stream: TextIO | None = None) -> None:
+    """One line for each file that would change, and for each thing that is left to people."""
+    out = stream or sys.stdout
+    for file in report.all_files:
+        if file.changed:
+            out.write(f"{file.name}: would change\n")
+        for item in file.items:
+            if item.sort in ("offer", "refusal"):
+                word = "refused" if item.sort == "refusal" else "needs --unsafe"
+                out.write(f"{file.name}:{item.line}:{item.column}: {item.code} {word}: {item.message}\n")
+    out.write(summary(report) + "\n")
+
+
+def summary(report: Report, done: str = "") -> str:
+    """One sentence: what changes in how many files, what is refused, for which Kubernetes."""
+    changes, added = len(report.items("change")), len(report.items("object"))
+    offers, refused, notes = (len(report.items(sort)) for sort in ("offer", "refusal", "note"))
+    files = len(report.changed)
+    parts = []
+    if changes or added:
+        what = [_many(changes, "change")] if changes else []
+        what += [_many(added, "new object")] if added else []
+        parts.append(f"{' and '.join(what)} in {files} of {_many(report.read, 'file')}")
+    parts += [f"{_many(offers, 'unsafe change')} not made (--unsafe makes them)"] if offers else []
+    parts += [_many(refused, "refusal")] if refused else []
+    parts += [_many(notes, "note")] if notes else []
+    text = ", ".join(parts) if parts else f"nothing to migrate in {_many(report.read, 'file')}"
+    settings = report.settings
+    text += f"; for Kubernetes {settings.release}, resource.k8s.io/{settings.version}."
+    if done:
+        text += f" {done}"
+    elif files:
+        text += " Nothing is written yet: --diff shows it, --write makes it."
+    codes = sorted({item.code for item in report.items() if item.sort == "refusal"})
+    if codes:
+        text += f" About {codes[0]}: {page_of(codes[0])}, or kubectl dra migrate --code {codes[0]}."
+    return text
+
+
+def _many(number: int, word: str) -> str:
+    return f"{number:,} {word}" + ("" if number == 1 else "s")

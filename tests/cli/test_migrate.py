@@ -1,0 +1,268 @@
+"""``kubectl dra migrate`` as a person runs it: exit codes, formats, what is written where, and what never is."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import stat
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import jsonschema
+import pytest
+
+from kubectl_dra.cli import migrate_run
+from kubectl_dra.errors import InputError
+from kubectl_dra.migrate.engine import migrate
+from tests.cli.conftest import Ran
+from tests.cli.conftest import dra as dra
+
+Dra = Callable[..., Ran]
+ROOT = Path(__file__).parent.parent.parent
+SCHEMA = json.loads((ROOT / "schemas" / "migrate.json").read_text())
+
+OLD = """\
+apiVersion: resource.k8s.io/v1beta1
+kind: ResourceClaim
+metadata: {name: gpu}
+spec:
+  devices:
+    requests:
+    - name: gpu
+      deviceClassName: gpu.example.com # ours
+"""
+NEW = OLD.replace("v1beta1", "v1").replace("      device", "      exactly:\n        device")
+POD = """\
+apiVersion: v1
+kind: Pod
+metadata: {name: train}
+spec:
+  containers:
+  - name: main
+    image: a:1
+    resources:
+      limits: {nvidia.com/gpu: 2}
+"""
+REFUSED = "apiVersion: resource.k8s.io/v1alpha2\nkind: ResourceClaimParameters\nmetadata: {name: a}\n"
+
+
+def names() -> list[str]:
+    """What lies in the folder, hidden files too."""
+    return sorted(path.name for path in Path().iterdir())
+
+
+def test_the_plan_is_1_and_nothing_to_do_is_0(dra: Dra) -> None:
+    Path("a.yaml").write_text(OLD)
+    ran = dra("migrate", "a.yaml")
+    assert (ran.code, ran.err) == (1, "") and "MIG301" in ran.out and "Nothing is written" in ran.out
+    assert Path("a.yaml").read_text() == OLD
+    Path("a.yaml").write_text(NEW)
+    assert dra("migrate", "a.yaml").code == 0
+    assert dra("migrate", "--check", ".").code == 0
+
+
+def test_diff_is_alone_on_standard_output(dra: Dra) -> None:
+    Path("a.yaml").write_text(OLD)
+    ran = dra("migrate", "--diff", "a.yaml")
+    assert ran.code == 1
+    assert ran.out.startswith("--- a/a.yaml\n+++ b/a.yaml\n@@ ") and ran.out.count("\n+") == 4
+    assert "1 change in 1 of 1 file" in ran.err
+
+
+def test_check_lists_files(dra: Dra) -> None:
+    Path("a.yaml").write_text(OLD)
+    Path("b.yaml").write_text(REFUSED)
+    ran = dra("migrate", "--check", ".")
+    assert ran.code == 1
+    assert ran.out.splitlines()[:2] == [
+        "a.yaml: would change",
+        "b.yaml:2:1: MIG307 refused: ResourceClaimParameters has no successor in newer versions",
+    ]
+
+
+def test_write_keeps_the_mode_and_is_done_once(dra: Dra) -> None:
+    Path("a.yaml").write_bytes(b"\xef\xbb\xbf" + OLD.replace("\n", "\r\n").encode())
+    Path("a.yaml").chmod(0o640)
+    assert dra("migrate", "--write", "a.yaml").code == 0
+    assert Path("a.yaml").read_bytes() == b"\xef\xbb\xbf" + NEW.replace("\n", "\r\n").encode()
+    assert stat.S_IMODE(Path("a.yaml").stat().st_mode) == 0o640
+    assert names() == ["a.yaml"]
+    assert dra("migrate", "--write", "a.yaml").code == 0
+    assert dra("migrate", "--to", "v1beta1", "--write", "a.yaml").code == 0
+    assert Path("a.yaml").read_bytes() == b"\xef\xbb\xbf" + OLD.replace("\n", "\r\n").encode()
+
+
+def test_what_is_refused_makes_the_exit_code_1_also_when_the_rest_is_written(dra: Dra) -> None:
+    Path("a.yaml").write_text(OLD + "---\n" + REFUSED)
+    ran = dra("migrate", "--write", "a.yaml")
+    assert ran.code == 1 and "1 refusal" in ran.out
+    assert Path("a.yaml").read_text() == NEW + "---\n" + REFUSED
+
+
+def test_json_is_that_of_the_schema(dra: Dra) -> None:
+    Path("a.yaml").write_text(OLD + "---\n" + POD)
+    Path("b.yaml").write_text(REFUSED)
+    ran = dra("migrate", "-o", "json", ".")
+    assert ran.code == 1
+    report = json.loads(ran.out)
+    jsonschema.validate(report, SCHEMA)
+    assert report["summary"]["filesChanged"] == 1 and report["summary"]["newObjects"] == 1
+    assert {item["sort"] for file in report["files"] for item in file["items"]} >= {"change", "object", "refusal"}
+
+
+def test_yaml_is_the_migrated_stream(dra: Dra, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BytesIO(OLD.encode())))
+    ran = dra("migrate", "-", "-o", "yaml")
+    assert (ran.code, ran.out) == (0, NEW)
+    Path("a.yaml").write_text(OLD)
+    Path("b.yaml").write_text("kind: Other\napiVersion: v1")
+    ran = dra("migrate", ".", "-o", "yaml")
+    assert (ran.code, ran.out) == (0, NEW + "---\nkind: Other\napiVersion: v1\n")
+
+
+def test_output_dir_holds_everything(dra: Dra) -> None:
+    Path("in/sub").mkdir(parents=True)
+    Path("in/sub/a.yaml").write_text(OLD)
+    Path("in/other.yaml").write_text("a: 1\n")
+    ran = dra("migrate", "in", "--output-dir", "out/x")
+    assert ran.code == 0 and "2 files written below out/x" in ran.out
+    assert Path("out/x/sub/a.yaml").read_text() == NEW and Path("out/x/other.yaml").read_text() == "a: 1\n"
+    assert Path("in/sub/a.yaml").read_text() == OLD
+    ran = dra("migrate", "in", "--output-dir", "in")
+    assert ran.code == 2 and "--write" in ran.err
+    Path("b").mkdir()
+    Path("b/a.yaml").write_text(OLD)
+    assert dra("migrate", "in/sub/a.yaml", "b/a.yaml", "--output-dir", "both").code == 0
+    assert Path("both/in/sub/a.yaml").exists() and Path("both/b/a.yaml").exists()
+
+
+def test_claims_file(dra: Dra) -> None:
+    Path("a.yaml").write_text(POD)
+    assert dra("migrate", "--claims-file", "claims.yaml", "--write", "a.yaml").code == 0
+    assert "kind: ResourceClaimTemplate" in Path("claims.yaml").read_text()
+    assert "ResourceClaimTemplate\n" not in Path("a.yaml").read_text()
+    before = Path("claims.yaml").read_text()
+    assert dra("migrate", "--claims-file", "claims.yaml", "--write", ".").code == 0
+    assert Path("claims.yaml").read_text() == before
+    assert dra("migrate", "--claims-file", "gone/claims.yaml", "--write", "a.yaml").code == 0
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        (),
+        ("nowhere.yaml",),
+        ("empty",),
+        ("a.yaml", "--write", "--diff"),
+        ("a.yaml", "--check", "--output-dir", "x"),
+        ("a.yaml", "-o", "yaml", "--write"),
+        ("a.yaml", "-o", "json", "--diff"),
+        ("a.yaml", "--interactive"),
+        ("a.yaml", "--kubernetes-version", "1.31"),
+        ("a.yaml", "--kubernetes-version", "x"),
+        ("a.yaml", "--kubernetes-version", "1.33", "--to", "v1"),
+        ("a.yaml", "--kubernetes-version", "1.35", "--strategy", "extended-resource"),
+        ("a.yaml", "--vendors", "nowhere.yaml"),
+        ("--code", "MIG000"),
+    ],
+)
+def test_usage(dra: Dra, words: tuple[str, ...]) -> None:
+    Path("a.yaml").write_text(OLD)
+    Path("empty").mkdir()
+    ran = dra("migrate", *words)
+    assert (ran.code, ran.out) == (2, "")
+    assert len(ran.err.splitlines()) == 1 and ran.err.startswith("error: ")
+    assert Path("a.yaml").read_text() == OLD
+
+
+def test_releases_choose_the_version(dra: Dra) -> None:
+    Path("a.yaml").write_text(NEW)
+    ran = dra("migrate", "a.yaml", "--kubernetes-version", "1.32", "-o", "yaml")
+    assert (ran.code, ran.out) == (0, OLD)
+    ran = dra("migrate", "a.yaml", "--kubernetes-version", "1.33", "-o", "yaml")
+    assert (ran.code, ran.out) == (0, NEW.replace("/v1", "/v1beta2"))
+
+
+def test_code_explains(dra: Dra) -> None:
+    ran = dra("migrate", "--code", "mig301")
+    assert ran.code == 0 and ran.out.startswith("# MIG301: An older API version")
+    assert dra("migrate", "--code", "api-version").out == ran.out
+
+
+def test_stdin_is_not_written(dra: Dra, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BytesIO(OLD.encode())))
+    ran = dra("migrate", "-", "--write")
+    assert ran.code == 2 and "-o yaml" in ran.err
+
+
+# --- what goes wrong while writing ---------------------------------------------------------------
+
+
+def test_a_file_that_is_read_only_stops_all_of_them(dra: Dra, monkeypatch: pytest.MonkeyPatch) -> None:
+    Path("a.yaml").write_text(OLD)
+    Path("b.yaml").write_text(OLD)
+    real = os.access
+    monkeypatch.setattr(os, "access", lambda path, mode: not str(path).endswith("b.yaml") and real(path, mode))
+    ran = dra("migrate", "--write", ".")
+    assert ran.code == 2 and "b.yaml: cannot be written: it is read-only; nothing is written" in ran.err
+    assert Path("a.yaml").read_text() == OLD
+
+
+def test_a_disk_that_fills_leaves_whole_files_and_says_which(dra: Dra, monkeypatch: pytest.MonkeyPatch) -> None:
+    Path("a.yaml").write_text(OLD)
+    Path("b.yaml").write_text(OLD)
+    calls = []
+    real = os.fsync
+
+    def full(handle: int) -> None:
+        calls.append(handle)
+        if len(calls) == 2:
+            raise OSError(28, "No space left on device")
+        real(handle)
+
+    monkeypatch.setattr(os, "fsync", full)
+    ran = dra("migrate", "--write", ".")
+    assert ran.code == 2
+    assert "b.yaml: cannot be written: No space left on device (written before: a.yaml)" in ran.err
+    assert (Path("a.yaml").read_text(), Path("b.yaml").read_text()) == (NEW, OLD)
+    assert names() == ["a.yaml", "b.yaml"]
+
+
+def test_interactive(dra: Dra, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("a.yaml", "b.yaml", "c.yaml", "d.yaml"):
+        Path(name).write_text(OLD)
+
+    def answered(text: str) -> Ran:
+        terminal = io.StringIO(text)
+        monkeypatch.setattr(terminal, "isatty", lambda: True)
+        monkeypatch.setattr(sys, "stdin", terminal)
+        monkeypatch.setattr(sys.stdout, "isatty", lambda: True, raising=False)
+        return dra("migrate", "--interactive", ".")
+
+    ran = answered("y\nwhat\nn\nq\n")
+    assert ran.code == 1 and "1 file written, 3 left as they are." in ran.out
+    assert [Path(name).read_text() == NEW for name in ("a.yaml", "b.yaml", "c.yaml", "d.yaml")] == [
+        True,
+        False,
+        False,
+        False,
+    ]
+    ran = answered("a\n")
+    assert ran.code == 0 and "3 files written, 0 left as they are." in ran.out
+
+
+def test_defects_write_nothing(dra: Dra, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    Path("a.yaml").write_text(OLD)
+
+    def broken(inputs: Any, job: Any) -> Any:
+        return migrate(inputs, job)._replace(defects=("x",))
+
+    monkeypatch.setattr(migrate_run, "migrate", broken)
+    asked = migrate_run.Asked(paths=("a.yaml",), write=True)
+    with pytest.raises(InputError):
+        migrate_run.run(asked)
+    assert Path("a.yaml").read_text() == OLD

@@ -1,0 +1,45 @@
+"""The codes as a set: pages that are not stale, and texts that say something."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+import yaml
+
+from kubectl_dra.migrate.model import About
+from kubectl_dra.migrate.reference import pages, write
+from kubectl_dra.migrate.registry import FAMILIES, about, all_migrations
+
+DOCS = Path(__file__).resolve().parents[2] / "docs" / "changes"
+
+
+@pytest.mark.parametrize("one", about().values(), ids=lambda one: str(one.code))
+def test_texts(one: About) -> None:
+    assert re.fullmatch(r"MIG\d{3}", one.code) and one.code[:4] in FAMILIES
+    assert re.fullmatch(r"[a-z]+(-[a-z0-9]+)*", one.name)
+    assert one.safety in ("safe", "unsafe", "note", "refusal")
+    assert one.why.endswith(".") and len(one.why) > 60 and len(one.title) < 90
+    if one.safety in ("safe", "unsafe"):
+        for text in (one.before, one.after):
+            assert all(isinstance(document, dict) for document in yaml.safe_load_all(text) if document is not None)
+    assert not one.before or one.before != one.after
+
+
+def test_codes_and_names_are_unique() -> None:
+    found = [one for migration in all_migrations() for one in migration.about]
+    assert len({one.code for one in found}) == len(found)
+    assert len({one.name for one in about().values()}) == len(about())
+    assert next(iter(all_migrations())).name == "versions"
+
+
+def test_pages_in_docs_are_those_of_the_codes() -> None:
+    """``make docs`` writes them; a change of a code belongs into the same commit as its page."""
+    assert {path.name: path.read_text() for path in DOCS.glob("*.md")} == dict(pages())
+
+
+def test_writing_pages_removes_those_of_codes_that_are_gone(tmp_path: Path) -> None:
+    (tmp_path / "MIG000.md").write_text("# gone\n")
+    write(tmp_path)
+    assert {path.name for path in tmp_path.iterdir()} == {name for name, _ in pages()}

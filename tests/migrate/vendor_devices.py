@@ -1,0 +1,49 @@
+"""Devices as drivers of vendors publish them, and what selectors say of them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Sequence
+from functools import cache
+from typing import Any
+
+from kubectl_dra.cel import Environment
+from tests.conformance.cel import DATA, RecordedDevice
+
+RELEASES = ("1.34", "1.36")
+_RECORDED: dict[str, Any] = json.loads((DATA / "vendor-cel-cases.json").read_text())["devices"]
+NAMES = tuple(_RECORDED)
+
+
+@cache
+def device(name: str) -> RecordedDevice:
+    """A device of the recording."""
+    recorded = _RECORDED[name]
+    attributes: dict[str, Any] = {}
+    for key, value in recorded.get("attrs", {}).items():
+        kind = "bool" if isinstance(value, bool) else "int" if isinstance(value, int) else "string"
+        attributes[key] = {kind: value}
+    for key, value in recorded.get("versions", {}).items():
+        attributes[key] = {"version": value}
+    capacity = {key: {"value": value} for key, value in recorded.get("cap", {}).items()}
+    return RecordedDevice(recorded["driver"], attributes, capacity, False)
+
+
+def matches(selectors: Sequence[str], device: RecordedDevice) -> bool:
+    """Whether all selectors are true of a device, in all releases alike. Raises what a selector raises."""
+    answers = set()
+    for release in RELEASES:
+        environment = Environment.for_release(release)
+        answers.add(all(environment.compile(selector).evaluate(device) for selector in selectors))
+    assert len(answers) == 1
+    return answers.pop()
+
+
+def chosen(selectors: Sequence[str], among: Collection[str]) -> set[str]:
+    """Which of some devices the selectors are true of."""
+    return {name for name in among if matches(selectors, device(name))}
+
+
+def of_driver(driver: str) -> tuple[str, ...]:
+    """The devices of a driver."""
+    return tuple(name for name in NAMES if _RECORDED[name]["driver"] == driver)
