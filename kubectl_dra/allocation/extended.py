@@ -14,6 +14,8 @@ from kubectl_dra.api.quantity import Quantity, QuantityError
 
 IMPLICIT_PREFIX = "deviceclass.resource.kubernetes.io/"
 CLAIM_NAME = "<extended-resources>"
+MADE_FOR_EXTENDED = "resource.kubernetes.io/extended-resource-claim"
+"""The annotation of the claim that the scheduler makes for a pod's extended resources; its value is ``true``."""
 
 
 def class_by_resource(classes: Mapping[str, DeviceClass]) -> dict[str, DeviceClass]:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Final
 
 from kubectl_dra.allocation.errors import AllocationError
 from kubectl_dra.allocation.features import Features, Quirks
@@ -53,6 +54,9 @@ class NodePools:
     superseded: tuple[ResourceSlice, ...]
 
 
+NO_COUNTERS: Final[Mapping[str, Counters]] = {}
+
+
 class SliceIndex:
     """ResourceSlices by node and by pool, so that a node reads only what can concern it."""
 
@@ -61,6 +65,8 @@ class SliceIndex:
         self.by_pool: dict[PoolID, list[ResourceSlice]] = {}
         self._local: dict[str, list[ResourceSlice]] = {}
         self._shared: list[ResourceSlice] = []
+        # By the identity of devices and the features: why a pool of one slice with them is invalid.
+        self.problems: dict[tuple[int, Features], str] = {}
         for entry in self.slices:
             self.by_pool.setdefault(entry.pool, []).append(entry)
             if entry.scope.node_name and not entry.shared_counters:
@@ -137,19 +143,21 @@ def gather(index: SliceIndex, node: Node, features: Features, quirks: Quirks) ->
     pools: list[Pool] = []
     obsolete: list[PoolID] = []
     for pool_id, slices in kept.items():
-        pool = _build(pool_id, slices, index.by_pool[pool_id], features)
+        pool = _build(pool_id, slices, index, features)
         if pool is None:
             obsolete.append(pool_id)
         else:
             pools.append(pool)
-    pools.sort(key=lambda pool: (_waits_for_binding(pool), pool.id))
+    if len(pools) > 1:
+        pools.sort(key=lambda pool: (_waits_for_binding(pool), pool.id))
     return NodePools(tuple(pools), tuple(obsolete), tuple(superseded))
 
 
-def _build(
-    pool_id: PoolID, slices: Sequence[ResourceSlice], everywhere: Sequence[ResourceSlice], features: Features
-) -> Pool | None:
+def _build(pool_id: PoolID, slices: Sequence[ResourceSlice], index: SliceIndex, features: Features) -> Pool | None:
     generation, expected = slices[0].generation, slices[0].slice_count
+    if len(slices) == 1 and expected == 1 and not slices[0].shared_counters:
+        return _of_one(slices[0], index, features)
+    everywhere = index.by_pool[pool_id]
     found, others = len(slices), []
     if found != expected:
         if any(entry.generation > generation for entry in everywhere):
@@ -176,6 +184,16 @@ def _build(
     if not problem:
         return pool
     return Pool(pool.id, generation, pool.slices, pool.other_slices, pool.counter_sets, expected, found, problem)
+
+
+def _of_one(entry: ResourceSlice, index: SliceIndex, features: Features) -> Pool:
+    """The complete pool of a single slice; many nodes may have one with the same devices."""
+    pool = Pool(entry.pool, entry.generation, (entry,), (), NO_COUNTERS, 1, 1)
+    key = (id(entry.devices), features)
+    problem = index.problems.get(key)
+    if problem is None:
+        problem = index.problems[key] = _problem(pool, (), features)
+    return replace(pool, invalid=problem) if problem else pool
 
 
 def _problem(pool: Pool, counter_slices: Sequence[ResourceSlice], features: Features) -> str:

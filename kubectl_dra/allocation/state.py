@@ -32,28 +32,33 @@ class AllocatedState:
 
 def allocated_state(claims: Iterable[ResourceClaim], features: Features) -> AllocatedState:
     """Collects the state from every claim with an allocation, reserved or not, deleted or not."""
-    exclusive: set[DeviceID] = set()
+    exclusive: list[DeviceID] = []
     shared: set[DeviceID] = set()
     consumed: dict[DeviceID, dict[str, Quantity]] = {}
-    holders: dict[DeviceID, list[ResourceClaim]] = {}
+    holders: dict[DeviceID, tuple[ResourceClaim, ...]] = {}
+    sharing = features.consumable_capacity
     for claim in claims:
         if claim.allocation is None:
             continue
+        alone = (claim,)
         for result in claim.allocation.results:
             if result.admin_access:
                 continue
-            holders.setdefault(result.device, []).append(claim)
-            if not result.share_id or not features.consumable_capacity:
-                exclusive.add(result.device)
+            device, known = result.device, len(holders)
+            holder = holders.setdefault(device, alone)
+            if len(holders) == known:
+                holders[device] = (*holder, claim)
+            if not result.share_id or not sharing:
+                exclusive.append(device)
                 continue
-            shared.add(result.device)
+            shared.add(device)
             if result.consumed_capacity:
-                total = consumed.setdefault(result.device, {})
+                total = consumed.setdefault(device, {})
                 for name, amount in result.consumed_capacity.items():
                     total[name] = total[name] + amount if name in total else amount
     return AllocatedState(
         exclusive=frozenset(exclusive),
         shared=frozenset(shared),
         consumed=consumed,
-        holders={device: tuple(claims) for device, claims in holders.items()},
+        holders=holders,
     )

@@ -242,7 +242,7 @@ class ResourceClaim:
             allocation=None if allocation is None else Allocation.from_json(allocation),
             reserved_for=tuple(Consumer.from_json(entry) for entry in status.get("reservedFor") or ()),
             device_statuses=tuple(DeviceStatus.from_json(entry) for entry in status.get("devices") or ()),
-            **_spec_fields(raw.get("spec") or EMPTY),
+            **spec_fields(raw.get("spec") or EMPTY),
         )
 
     @property
@@ -277,11 +277,11 @@ class ResourceClaimTemplate:
                 labels=self.claim_metadata.get("labels") or EMPTY,
                 annotations=self.claim_metadata.get("annotations") or EMPTY,
             ),
-            **_spec_fields(self.spec),
+            **spec_fields(self.spec),
         )
 
 
-def _spec_fields(spec: JSONObject) -> dict[str, Any]:
+def spec_fields(spec: JSONObject) -> dict[str, Any]:
     devices = spec.get("devices") or EMPTY
     return {
         "requests": tuple(Request.from_json(entry) for entry in devices.get("requests") or ()),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 from kubectl_dra.api.meta import EMPTY, JSONObject
@@ -166,9 +166,23 @@ _SLICE_KEYS = frozenset(
 )
 
 
+class Individual(NamedTuple):
+    """Attributes whose text differs from device to device, such as a UUID, kept beside shared devices.
+
+    ``values`` has a tuple for each of ``names``, with the text of each device in the order of the devices.
+    """
+
+    names: tuple[str, ...]
+    values: tuple[tuple[str, ...], ...]
+
+
 @dataclass(frozen=True, slots=True)
 class ResourceSlice:
-    """One v1 ResourceSlice. ``per_device_node_selection`` is None where the field is absent."""
+    """One v1 ResourceSlice. ``per_device_node_selection`` is None where the field is absent.
+
+    Large snapshots share one tuple of devices among slices that differ in nothing else than ``individual``:
+    the devices then have these attributes with the values of another slice's devices, and ``exact`` tells theirs.
+    """
 
     name: str
     driver: str
@@ -181,10 +195,30 @@ class ResourceSlice:
     devices: tuple[Device, ...]
     creation_timestamp: str = ""
     unmodelled: tuple[str, ...] = ()
+    individual: Individual | None = None
+
+    def exact(self) -> ResourceSlice:
+        """The slice whose devices have all attributes of their own."""
+        if self.individual is None:
+            return self
+        names, values = self.individual
+        devices = tuple(
+            replace(
+                device,
+                attributes={
+                    **device.attributes,
+                    **{name: {"string": texts[index]} for name, texts in zip(names, values, strict=True)},
+                },
+            )
+            for index, device in enumerate(self.devices)
+        )
+        return replace(self, devices=devices, individual=None)
 
     @classmethod
-    def from_json(cls, raw: JSONObject) -> ResourceSlice:
-        """Reads a v1 ResourceSlice (convert older versions first)."""
+    def from_json(
+        cls, raw: JSONObject, devices: tuple[Device, ...] | None = None, individual: Individual | None = None
+    ) -> ResourceSlice:
+        """Reads a v1 ResourceSlice (convert older versions first); ``devices`` are its devices if read already."""
         meta = raw.get("metadata") or EMPTY
         spec = raw.get("spec") or EMPTY
         pool = spec.get("pool") or EMPTY
@@ -202,9 +236,12 @@ class ResourceSlice:
                 CounterSet(entry.get("name") or "", _counters(entry.get("counters")))
                 for entry in spec.get("sharedCounters") or ()
             ),
-            devices=tuple(Device.from_json(driver, device) for device in spec.get("devices") or ()),
+            devices=tuple(Device.from_json(driver, device) for device in spec.get("devices") or ())
+            if devices is None
+            else devices,
             creation_timestamp=meta.get("creationTimestamp") or "",
             unmodelled=() if spec.keys() <= _SLICE_KEYS else tuple(sorted(spec.keys() - _SLICE_KEYS)),
+            individual=individual,
         )
 
 

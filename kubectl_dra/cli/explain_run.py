@@ -7,7 +7,7 @@ import sys
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from kubectl_dra.api.versions import Release, default_features, known_gates, parse_release
 from kubectl_dra.cli.live import Progress
@@ -23,6 +23,9 @@ from kubectl_dra.explain.overview import pending
 from kubectl_dra.explain.question import Question, about_claim, about_pod
 from kubectl_dra.explain.suppose import Supposition, parse, suppose
 from kubectl_dra.names import nearest
+
+if TYPE_CHECKING:
+    from kubectl_dra.explain.inventory import Inventory
 
 T = TypeVar("T")
 
@@ -71,6 +74,8 @@ def run(asked: Asked, connection: Connection, output: str, color: str) -> int:
     changes = [parse(text) for text in asked.what_if]
     if asked.everything:
         return _run_all(asked, connection, output, color)
+    if output == "html":
+        return _run_html(asked, connection, changes)
     if asked.watch:
         return _run_watch(asked, connection, output, color, changes)
     diagnoses = _answer(asked, connection, changes)
@@ -79,17 +84,49 @@ def run(asked: Asked, connection: Connection, output: str, color: str) -> int:
 
 
 def _answer(asked: Asked, connection: Connection, changes: Sequence[Supposition]) -> list[Diagnosis]:
+    return [_diagnosed(one, asked, changes) for one in _posed(asked, connection, changes)]
+
+
+class Posed(NamedTuple):
+    """A question as it is to be answered: with what is supposed, in the cluster as it would then be."""
+
+    question: Question
+    snapshot: Snapshot
+    settings: Settings
+
+
+def _posed(asked: Asked, connection: Connection, changes: Sequence[Supposition]) -> list[Posed]:
     kind, name = _target(asked)
     snapshot, namespace, manifest = _read(asked, connection)
     questions = _questions(asked, kind, name, namespace, snapshot, manifest)
     settings = settings_of(asked, snapshot)
-    out: list[Diagnosis] = []
-    for question in questions:
-        changed, cluster = suppose(question, snapshot, changes)
-        diagnosis = _diagnose(changed, cluster, settings, asked)
-        supposed = tuple(f"supposed: {change}" for change in changes)
-        out.append(replace(diagnosis, notes=(*supposed, *diagnosis.notes)))
-    return out
+    return [Posed(*suppose(question, snapshot, changes), settings) for question in questions]
+
+
+def _diagnosed(one: Posed, asked: Asked, changes: Sequence[Supposition]) -> Diagnosis:
+    diagnosis = _diagnose(one.question, one.snapshot, one.settings, asked)
+    supposed = tuple(f"supposed: {change}" for change in changes)
+    return replace(diagnosis, notes=(*supposed, *diagnosis.notes))
+
+
+def _run_html(asked: Asked, connection: Connection, changes: Sequence[Supposition]) -> int:
+    """Writes one page: each answer with the devices of the cluster that it was given for."""
+    if asked.watch:
+        raise UsageError("--watch answers again and again; -o html is one page")
+    from kubectl_dra.cli.explain_html import fleet
+    from kubectl_dra.report.explain_html import MAX_FLEETS, to_html
+
+    answers: list[tuple[Diagnosis, Inventory | None]] = []
+    known: dict[int, Inventory | None] = {}
+    for number, one in enumerate(_posed(asked, connection, changes)):
+        pictured = number < MAX_FLEETS
+        posed = one._replace(settings=replace(one.settings, with_devices=pictured))
+        diagnosis = _diagnosed(posed, asked, changes)
+        if pictured and id(one.snapshot) not in known:
+            known[id(one.snapshot)] = fleet(one.question, one.snapshot, one.settings)
+        answers.append((diagnosis, known.get(id(one.snapshot)) if pictured else None))
+    sys.stdout.write(to_html(answers))
+    return _code([diagnosis for diagnosis, _ in answers])
 
 
 def _code(diagnoses: Sequence[Diagnosis]) -> int:
@@ -129,6 +166,10 @@ def _run_all(asked: Asked, connection: Connection, output: str, color: str) -> i
 
         flags = "".join(f" --snapshot {shlex.quote(path)}" for path in asked.snapshots)
         write_overview(found, color, flags=flags)
+    elif output == "html":
+        from kubectl_dra.report.explain_html import overview_html
+
+        sys.stdout.write(overview_html(found))
     else:
         from kubectl_dra.report.explain_json import overview_json, write
 
@@ -160,11 +201,15 @@ def _read(asked: Asked, connection: Connection) -> tuple[Snapshot, str, Snapshot
 
     if asked.snapshots:
         namespace = asked.namespace or "default"
-        snapshot = read_snapshot(list(asked.snapshots), namespace=namespace)
+        progress = Progress()
+        try:
+            snapshot = read_snapshot(list(asked.snapshots), namespace=namespace, compact=True, progress=progress)
+        finally:
+            progress.done()
     else:
         from kubectl_dra.cli.live import read_live
 
-        snapshot, namespace = read_live(connection, asked.namespace)
+        snapshot, namespace = read_live(connection, asked.namespace, compact=True)
     if not asked.manifests:
         return snapshot, namespace, None
     manifest = read_snapshot(list(asked.manifests), namespace=namespace, workloads=True)
@@ -221,6 +266,7 @@ def settings_of(asked: Asked, snapshot: Snapshot) -> Settings:
     patch: int | None = None
     if asked.release:
         release, source = _asked_release(asked.release), "--kubernetes-version"
+        patch = release.patch if asked.release.count(".") > 1 else None
     elif snapshot.release is not None:
         release, source = snapshot.release, snapshot.release_source
         patch = release.patch if source == "server" else None

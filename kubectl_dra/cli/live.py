@@ -14,8 +14,10 @@ _PART = re.compile(r"([0-9]+(?:\.[0-9]+)?)(ms|s|m|h)")
 _UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
 
 
-def read_live(connection: Connection, namespace: str) -> tuple[Snapshot, str]:
+def read_live(connection: Connection, namespace: str, *, compact: bool = False) -> tuple[Snapshot, str]:
     """Reads what ``explain`` needs, and the namespace that the flags and the context mean.
+
+    ``compact`` shares devices that are alike (see ``Snapshot.individual``).
 
     Raises:
         UsageError: a malformed ``--request-timeout``.
@@ -26,7 +28,7 @@ def read_live(connection: Connection, namespace: str) -> tuple[Snapshot, str]:
     cluster = Cluster(connection_options(connection, namespace))
     progress = Progress()
     try:
-        snapshot = cluster.read_snapshot(progress=progress)
+        snapshot = cluster.read_snapshot(progress=progress, compact=compact)
     finally:
         progress.done()
     return snapshot, cluster.namespace

@@ -15,8 +15,8 @@ from kubectl_dra.cli.live import Progress, connection_options
 from kubectl_dra.cli.options import Connection
 from kubectl_dra.cluster.anonymize import Anonymizer
 from kubectl_dra.cluster.builder import Place, SnapshotBuilder
+from kubectl_dra.cluster.live import Cluster
 from kubectl_dra.cluster.save import (
-    RecordedCluster,
     Recorder,
     check_target,
     record_files,
@@ -93,12 +93,14 @@ def _check(asked: Asked) -> None:
 def _record(asked: Asked, connection: Connection) -> Recorder:
     if asked.snapshots:
         return record_files(asked.snapshots)
-    cluster = RecordedCluster(connection_options(connection, asked.namespace))
+    cluster = Cluster(connection_options(connection, asked.namespace))
+    recorder = Recorder(cluster.namespace)
     progress = Progress()
     try:
-        return cluster.record(progress)
+        cluster.read_into(recorder, progress=progress)
     finally:
         progress.done()
+    return recorder
 
 
 def _compared(snapshot: Snapshot, items: Iterable[Json]) -> list[str]:

@@ -12,6 +12,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
+from kubectl_dra.allocation.extended import MADE_FOR_EXTENDED
+from kubectl_dra.api.events import DEVICE_EVENTS
 from kubectl_dra.api.versions import GROUP
 from kubectl_dra.cluster.identities import KEPT_NAMESPACES, Identities
 from kubectl_dra.errors import InputError
@@ -19,16 +21,6 @@ from kubectl_dra.errors import InputError
 Json = dict[str, Any]
 Changes = dict[str, Callable[[Any], Any]]
 
-_REASONS: Final = frozenset(
-    (
-        "FailedScheduling",
-        "FailedResourceClaimCreation",
-        "FailedPrepareDynamicResources",
-        "DeviceTaintManagerEviction",
-        "BindingConditionsPending",
-    )
-)
-"""Events whose messages are kept: those about devices. Other messages may hold images, paths and commands."""
 _CATEGORIES = "node namespace pod claim template class pool slice rule quota podgroup owner scheduler key value"
 _EVENT_TIMES: Final = (
     "firstTimestamp",
@@ -148,6 +140,8 @@ class Anonymizer:
                 out[key] = meta[key]
         if labels and meta.get("labels"):
             out["labels"] = self._new.labels(meta["labels"])
+        if MADE_FOR_EXTENDED in (meta.get("annotations") or ()):
+            out["annotations"] = {MADE_FOR_EXTENDED: meta["annotations"][MADE_FOR_EXTENDED]}
         if meta.get("finalizers"):
             out["finalizers"] = [self._new.key(name) for name in meta["finalizers"]]
         if meta.get("ownerReferences"):
@@ -156,7 +150,8 @@ class Anonymizer:
 
     def _owner(self, raw: Mapping[str, Any]) -> Json:
         kind = raw.get("kind") or ""
-        category = {"Pod": "pod", "Node": "node", "ResourceClaim": "claim"}.get(kind, "owner")
+        known_kinds = {"Pod": "pod", "Node": "node", "ResourceClaim": "claim", "PodGroup": "podgroup"}
+        category = known_kinds.get(kind, "owner")
         known = "/" not in (raw.get("apiVersion") or "") or category != "owner"
         out: Json = {
             "apiVersion": raw.get("apiVersion") if known else "apps/v1",
@@ -435,7 +430,7 @@ class Anonymizer:
             }
 
         def message(text: str) -> str:
-            return self.text(text) if raw.get("reason") in _REASONS else ""
+            return self.text(text) if raw.get("reason") in DEVICE_EVENTS else ""
 
         def component(entry: Mapping[str, Any]) -> Json:
             return {"component": self._component(entry.get("component") or "")}

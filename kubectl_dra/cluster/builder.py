@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
 from typing import Any, Final, NamedTuple
 
-from kubectl_dra.api.claims import ResourceClaim, ResourceClaimTemplate
+from kubectl_dra.api.claims import ResourceClaimTemplate
 from kubectl_dra.api.classes import DeviceClass
 from kubectl_dra.api.conversion import VERSIONS, reshaped
-from kubectl_dra.api.fields import mismatch, struct_mismatch
+from kubectl_dra.api.fields import Mismatch, mismatch, struct_mismatch
 from kubectl_dra.api.meta import EMPTY, ObjectMeta
 from kubectl_dra.api.nodes import Node
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.api.slices import ResourceSlice
 from kubectl_dra.api.taints import DeviceTaintRule
 from kubectl_dra.api.versions import GROUP, PLURALS, Release, parse_release
-from kubectl_dra.cluster.quick import SliceChecker
+from kubectl_dra.cluster.quick import QuickReader
 from kubectl_dra.cluster.snapshot import (
     ABSENT,
     CORE_KINDS,
@@ -24,6 +25,7 @@ from kubectl_dra.cluster.snapshot import (
     UNSUPPORTED,
     Event,
     Gap,
+    Key,
     ResourceQuota,
     Snapshot,
 )
@@ -49,15 +51,29 @@ class Place(NamedTuple):
         return f"{self.source}{line}{item}"
 
 
+class Kept(NamedTuple):
+    """An object that was read, with what its metadata says of the state that it is in."""
+
+    object: Any
+    place: Place
+    uid: Any
+    version: Any
+
+
 class SnapshotBuilder:
     """Collects objects, then builds a Snapshot of them. Use once."""
 
-    def __init__(self, namespace: str = "default", *, workloads: bool = False) -> None:
-        """``workloads``: a Deployment, Job and the like stands for a pod of each of its templates."""
+    def __init__(self, namespace: str = "default", *, workloads: bool = False, compact: bool = False) -> None:
+        """``workloads``: a Deployment, Job and the like stands for a pod of each of its templates.
+
+        ``compact``: devices that are alike are shared (see ``Snapshot.individual``), and raw objects are changed.
+        """
         self._namespace = namespace
         self._workloads = workloads
-        self._objects: dict[str, dict[Any, tuple[dict[str, Any], Place]]] = {kind: {} for kind in KINDS}
-        self._slices = SliceChecker()
+        self._objects: dict[str, dict[Any, Kept]] = {kind: {} for kind in KINDS}
+        self._reader = QuickReader(compact=compact)
+        # Kubelet version -> the first node that has it.
+        self._kubelets: dict[str, str] = {}
         self._present: set[str] = set()
         self._gaps: list[Gap] = []
         self._notes: list[str] = []
@@ -74,18 +90,20 @@ class SnapshotBuilder:
         group, _, version = str(raw["apiVersion"]).rpartition("/")
         if group == GROUP:
             if kind in DRA_KINDS and version in VERSIONS:
-                self._keep(kind, _checked(raw, kind, version, place, self._slices), place)
+                self._keep(kind, raw, version, place)
             elif kind in PLURALS:
                 self._unsupported(kind, raw["apiVersion"], place)
         elif kind in CORE_KINDS and (group == "" or (group == "events.k8s.io" and kind == "Event")):
-            self._keep(kind, _checked(raw, kind, "v1", place, self._slices), place)
+            self._keep(kind, raw, "v1", place)
         elif self._workloads:
             for pod in _pods_of(raw):
-                self._keep("Pod", _checked(pod, "Pod", "v1", place, self._slices), place)
+                self._keep("Pod", pod, "v1", place)
 
     def forget(self, kind: str) -> None:
         """Drops the objects of a kind, because they will be added anew."""
         self._objects[kind].clear()
+        if kind == "Node":
+            self._kubelets.clear()
 
     def present(self, kind: str) -> None:
         """Says that the input lists the kind completely, even if there is no object of it."""
@@ -140,35 +158,31 @@ class SnapshotBuilder:
         release, release_source = self._release, "server" if self._release else ""
         if release is None:
             release, release_source = self._kubelet_release()
-        nodes = self._typed("Node", Node.from_json)
+        slices = tuple(self._all("ResourceSlice"))
         return Snapshot(
-            slices=tuple(self._typed("ResourceSlice", ResourceSlice.from_json)),
-            classes={entry.name: entry for entry in self._typed("DeviceClass", DeviceClass.from_json)},
-            claims={
-                (entry.metadata.namespace, entry.metadata.name): entry
-                for entry in self._typed("ResourceClaim", ResourceClaim.from_json)
-            },
-            templates={
-                (entry.metadata.namespace, entry.metadata.name): entry
-                for entry in self._typed("ResourceClaimTemplate", ResourceClaimTemplate.from_json)
-            },
-            pods={
-                (entry.metadata.namespace, entry.metadata.name): entry for entry in self._typed("Pod", Pod.from_json)
-            },
-            nodes={entry.name: entry for entry in nodes},
-            taint_rules=tuple(self._typed("DeviceTaintRule", DeviceTaintRule.from_json)),
-            quotas=tuple(self._typed("ResourceQuota", _quota)),
-            namespaces={entry.name: entry for entry in self._typed("Namespace", _namespace)},
-            events=tuple(event for event in self._typed("Event", _event) if event.kind in _EVENT_ABOUT),
+            slices=slices,
+            classes=self._by_name("DeviceClass"),
+            claims=self._by_key("ResourceClaim"),
+            templates=self._by_key("ResourceClaimTemplate"),
+            pods=self._by_key("Pod"),
+            nodes=self._by_name("Node"),
+            taint_rules=tuple(self._all("DeviceTaintRule")),
+            quotas=tuple(self._all("ResourceQuota")),
+            namespaces=self._by_name("Namespace"),
+            events=tuple(event for event in self._all("Event") if event.kind in _EVENT_ABOUT),
             gaps=tuple(self._gaps),
             notes=tuple(self._notes),
             release=release,
             release_source=release_source,
             sources=tuple(self._sources),
+            individual=frozenset(name for entry in slices if entry.individual for name in entry.individual.names),
         )
 
-    def _keep(self, kind: str, raw: dict[str, Any], place: Place) -> None:
+    def _keep(self, kind: str, raw: dict[str, Any], version: str, place: Place) -> None:
         meta = raw.get("metadata") or EMPTY
+        if not isinstance(meta, dict):
+            raise _mismatched(struct_mismatch(meta, "ObjectMeta", path=("metadata",)), raw, place)
+        written = raw
         name, namespace = meta.get("name") or "", ""
         if kind in _NAMESPACED:
             namespace = meta.get("namespace") or ""
@@ -176,7 +190,6 @@ class SnapshotBuilder:
                 namespace = self._namespace
                 raw = {**raw, "metadata": {**meta, "namespace": namespace}}
         objects = self._objects[kind]
-        key = (namespace, name)
         if not name:
             if kind == "Event":
                 return
@@ -185,21 +198,28 @@ class SnapshotBuilder:
             # Not created yet: the server will choose the name, so any that is free will do.
             name = f"{meta['generateName']}{len(objects):05}"
             raw = {**raw, "metadata": {**raw["metadata"], "name": name}}
-            key = (namespace, name)
             self.note(f"{place}: this {kind} has only a generateName; it is called {name} here")
+        found = self._typed(kind, raw, version, place)
+        if isinstance(found, Mismatch):
+            raise _mismatched(found, written, place)
+        kept = Kept(found, place, meta.get("uid"), meta.get("resourceVersion"))
+        key = (namespace, name)
         before = objects.get(key)
-        if before is None:
-            objects[key] = (raw, place)
-        elif _newer(before[0], raw):
-            objects[key] = (raw, place)
-            self._note_duplicate(kind, key, place, before[1])
-        elif _newer(raw, before[0]):
-            self._note_duplicate(kind, key, before[1], place)
-        elif _essence(before[0]) != _essence(raw):
-            title = f"{namespace}/{name}" if namespace else name
-            raise InputError(
-                f"two different objects are called {kind} {title}: {before[1]} and {place}; leave one of them out"
-            )
+        if before is not None and not _newer(before, kept):
+            if _newer(kept, before):
+                self._note_duplicate(kind, key, before.place, place)
+            elif _essence(before.object) != _essence(kept.object):
+                title = f"{namespace}/{name}" if namespace else name
+                raise InputError(
+                    f"two different objects are called {kind} {title}: {before.place} and {place}; "
+                    "leave one of them out"
+                )
+            return
+        if before is not None:
+            self._note_duplicate(kind, key, place, before.place)
+        objects[key] = kept
+        if kind == "Node":
+            self._note_kubelet(name, raw)
 
     def _note_duplicate(self, kind: str, key: tuple[str, str], kept: Place, left: Place) -> None:
         title = "/".join(part for part in key if part)
@@ -211,31 +231,46 @@ class SnapshotBuilder:
         else:
             self.note(f"{place}: {api_version} {kind} plays no part in an allocation today; it is ignored")
 
-    def _typed(self, kind: str, read: Callable[[Any], Any]) -> list[Any]:
-        objects = self._objects[kind]
-        out = []
-        # Raw objects go as their typed form comes, to keep the peak of memory low.
-        for key in list(objects):
-            raw, place = objects.pop(key)
-            try:
-                out.append(read(raw))
-            except (AttributeError, KeyError, TypeError, ValueError) as error:
-                raise InputError(f"{place}: {_title(raw)} cannot be understood: {error}") from error
-        return out
+    def _typed(self, kind: str, raw: dict[str, Any], version: str, place: Place) -> Any:
+        """The object as the snapshot holds it, or a Mismatch. Raises InputError where it makes no sense."""
+        try:
+            if kind == "ResourceSlice":
+                return self._reader.slice(raw, version)
+            if kind == "ResourceClaim":
+                return self._reader.claim(raw, version)
+            if kind == "Node":
+                return self._reader.node(raw)
+            if kind in ("Namespace", "ResourceQuota", "Event"):
+                wrong = struct_mismatch(raw.get("metadata"), "ObjectMeta", path=("metadata",))
+            else:
+                wrong = mismatch(raw, kind, version)
+            return wrong or _READ[kind](reshaped(raw) if kind in DRA_KINDS else raw)
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
+            raise InputError(f"{place}: {_title(raw)} cannot be understood: {error}") from error
+
+    def _note_kubelet(self, node: str, raw: Mapping[str, Any]) -> None:
+        version = ((raw.get("status") or EMPTY).get("nodeInfo") or EMPTY).get("kubeletVersion")
+        if isinstance(version, str) and version:
+            self._kubelets.setdefault(version, node)
+
+    def _all(self, kind: str) -> Iterator[Any]:
+        return (kept.object for kept in self._objects[kind].values())
+
+    def _by_name(self, kind: str) -> dict[str, Any]:
+        return {name: kept.object for (_, name), kept in self._objects[kind].items()}
+
+    def _by_key(self, kind: str) -> dict[Key, Any]:
+        return {key: kept.object for key, kept in self._objects[kind].items()}
 
     def _kubelet_release(self) -> tuple[Release | None, str]:
         best: tuple[Release, str] | None = None
-        for raw, _ in self._objects["Node"].values():
-            info = (raw.get("status") or EMPTY).get("nodeInfo") or EMPTY
-            version = info.get("kubeletVersion")
-            if not isinstance(version, str) or not version:
-                continue
+        for version, node in self._kubelets.items():
             try:
                 release = parse_release(version)
             except ValueError:
                 continue
             if best is None or release > best[0]:
-                best = (release, str((raw.get("metadata") or EMPTY).get("name")))
+                best = (release, node)
         if best is None:
             return None, ""
         return best[0], f"kubelet of node {best[1]}; the API server may be newer"
@@ -269,37 +304,29 @@ def _title(raw: Mapping[str, Any]) -> str:
     return f"{raw['kind']} {namespace}/{name}" if namespace else f"{raw['kind']} {name}"
 
 
-def _checked(raw: dict[str, Any], kind: str, version: str, place: Place, slices: SliceChecker) -> dict[str, Any]:
-    """The object in its v1 shape. Raises InputError for a field of the wrong type."""
-    if kind == "ResourceSlice":
-        wrong = slices.mismatch(raw, version)
-    elif kind in ("Namespace", "ResourceQuota", "Event"):
-        wrong = struct_mismatch(raw.get("metadata"), "ObjectMeta", path=("metadata",))
-    else:
-        wrong = mismatch(raw, kind, version)
-    if wrong is not None:
-        raise InputError(f"{place}: {_title(raw)}: {wrong}")
-    return reshaped(raw) if kind in DRA_KINDS else raw
+def _mismatched(wrong: Mismatch | None, raw: Mapping[str, Any], place: Place) -> InputError:
+    return InputError(f"{place}: {_title(raw)}: {wrong}")
 
 
-def _newer(before: Mapping[str, Any], after: Mapping[str, Any]) -> bool:
+def _newer(before: Kept, after: Kept) -> bool:
     """Whether both are states of one object, and the second is the later one."""
-    old, new = before.get("metadata") or EMPTY, after.get("metadata") or EMPTY
-    if not old.get("uid") or old.get("uid") != new.get("uid"):
+    if not before.uid or before.uid != after.uid:
         return False
     try:
-        return int(new["resourceVersion"]) > int(old["resourceVersion"])
-    except (KeyError, TypeError, ValueError):
+        return int(after.version) > int(before.version)
+    except (TypeError, ValueError):
         return False
 
 
-def _essence(raw: Mapping[str, Any]) -> dict[str, Any]:
-    """What makes two copies of an object different ones: all but the server's book-keeping."""
-    out = dict(raw)
-    meta = out.get("metadata") or EMPTY
-    ignored = ("resourceVersion", "managedFields", "generation", "creationTimestamp", "uid", "selfLink")
-    out["metadata"] = {key: meta[key] for key in meta if key not in ignored}
-    return out
+def _essence(item: Any) -> Any:
+    """What makes two copies of an object different ones: all that is read but the server's book-keeping."""
+    if isinstance(item, ResourceSlice):
+        return replace(item.exact(), creation_timestamp="")
+    if isinstance(item, ObjectMeta):
+        return replace(item, uid="", creation_timestamp="")
+    if isinstance(item, Node | Event):
+        return item
+    return replace(item, metadata=_essence(item.metadata))
 
 
 def _namespace(raw: Mapping[str, Any]) -> ObjectMeta:
@@ -335,3 +362,14 @@ def _event(raw: Mapping[str, Any]) -> Event:
         last=last or first,
         component=raw.get("reportingComponent") or raw.get("reportingController") or source.get("component") or "",
     )
+
+
+_READ: Final[Mapping[str, Callable[[Any], Any]]] = {
+    "DeviceClass": DeviceClass.from_json,
+    "DeviceTaintRule": DeviceTaintRule.from_json,
+    "Event": _event,
+    "Namespace": _namespace,
+    "Pod": Pod.from_json,
+    "ResourceClaimTemplate": ResourceClaimTemplate.from_json,
+    "ResourceQuota": _quota,
+}

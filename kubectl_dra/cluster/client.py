@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, Final
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote, urlencode, urlsplit
 
 from kubectl_dra.cluster.kubeconfig import Connection
 from kubectl_dra.errors import ClusterError
+
+if TYPE_CHECKING:
+    from kubectl_dra.cluster.pages import Page
 
 Progress = Callable[[str], None]
 """Is told, in a few words, what is being read."""
@@ -63,14 +66,39 @@ class Client:
             Answered: any answer that is not 2xx, except 401.
             ClusterError: 401, no connection, no answer in time, or an answer that is not Kubernetes'.
         """
+        return self._dict(self._get(path, query), path)
+
+    def _get(self, path: str, query: Mapping[str, str] | None = None) -> bytes:
+        """The text of an answer, which is a good one. Raises as ``get``."""
         url = f"{self.server}{path}" + (f"?{urlencode(query)}" if query else "")
         for attempt in range(1, _TRIES + 1):
             response = self._request(url)
             if response.status in (429, 502, 503, 504) and attempt < _TRIES:
                 self._sleep(_wait(response, attempt))
                 continue
-            return self._object(response, path)
+            if 200 <= response.status < 300:
+                data: bytes = response.data
+                return data
+            raise self._refused(response, path)
         raise AssertionError("unreachable")
+
+    def _dict(self, data: bytes, path: str) -> dict[str, Any]:
+        try:
+            answer = _loaded(data)
+        except ValueError:
+            answer = None
+        if not isinstance(answer, dict):
+            raise self._not_json(path)
+        return answer
+
+    def _object(self, response: Any, path: str) -> dict[str, Any]:
+        """The object of an answer. Raises as ``get``."""
+        if 200 <= response.status < 300:
+            return self._dict(response.data, path)
+        raise self._refused(response, path)
+
+    def _not_json(self, path: str) -> ClusterError:
+        return ClusterError(f"{self.server}{path}: the answer is not JSON; is this an API server?")
 
     def list_items(
         self, path: str, query: Mapping[str, str] | None = None, progress: Progress | None = None
@@ -90,30 +118,68 @@ class Client:
         return [item for page in self.pages(path, query, progress) for item in page]
 
     def pages(
-        self, path: str, query: Mapping[str, str] | None = None, progress: Progress | None = None
-    ) -> Iterator[list[dict[str, Any]]]:
+        self,
+        path: str,
+        query: Mapping[str, str] | None = None,
+        progress: Progress | None = None,
+        *,
+        ahead: bool = False,
+    ) -> Iterator[Iterator[dict[str, Any]]]:
         """The items of a list, page by page, each with apiVersion and kind and without managedFields.
+
+        Items are read from a page as they are asked for; with ``ahead`` while the next page is on its way.
 
         Raises:
             Answered, ClusterError: as ``get``; 410 when the list has expired on the way.
         """
-        count, token = 0, ""
+        from kubectl_dra.cluster.pages import Ahead
+
+        asked = {**(query or {}), "limit": str(PAGE)}
+        count, data = 0, self._get(path, asked)
         while True:
-            position = {"continue": token} if token else {}
-            page = self.get(path, {**(query or {}), "limit": str(PAGE), **position})
-            meta = page.get("metadata") or {}
-            items = _items(page)
-            if items is None or not isinstance(meta, dict):
-                raise ClusterError(f"{self.server}{path}: the answer is not a list of Kubernetes objects")
-            count += len(items)
+            page = self._page(data, path)
+            count += page.size
+            meta = page.head["metadata"]
             token = meta.get("continue") or ""
+            fetch = partial(self._get, path, {**asked, "continue": token})
+            coming = Ahead(fetch) if token and ahead else None
             if progress is not None:
                 left = meta.get("remainingItemCount")
                 total = f" of about {count + left}" if isinstance(left, int) and left > 0 else ""
-                progress(f"{str(page.get('kind') or 'objects').removesuffix('List')}: {count}{total}")
-            yield items
+                progress(f"{str(page.head.get('kind') or 'objects').removesuffix('List')}: {count}{total}")
+            yield self._completed(page, path)
             if not token:
                 return
+            data = fetch() if coming is None else coming.result()
+
+    def _page(self, data: bytes, path: str) -> Page:
+        from kubectl_dra.cluster.pages import split
+
+        try:
+            page = split(data)
+        except ValueError:
+            raise self._not_json(path) from None
+        if page is None or not isinstance(page.head.setdefault("metadata", {}), dict):
+            raise self._no_list(path)
+        return page
+
+    def _completed(self, page: Page, path: str) -> Iterator[dict[str, Any]]:
+        api_version, kind = page.head.get("apiVersion"), str(page.head.get("kind") or "").removesuffix("List")
+        try:
+            for item in page.items:
+                if not isinstance(item, dict):
+                    raise self._no_list(path)
+                item.setdefault("apiVersion", api_version)
+                item.setdefault("kind", kind)
+                metadata = item.get("metadata")
+                if isinstance(metadata, dict):
+                    metadata.pop("managedFields", None)
+                yield item
+        except ValueError:
+            raise self._not_json(path) from None
+
+    def _no_list(self, path: str) -> ClusterError:
+        return ClusterError(f"{self.server}{path}: the answer is not a list of Kubernetes objects")
 
     def _request(self, url: str) -> Any:
         import urllib3
@@ -163,27 +229,23 @@ class Client:
                 headers[setting["key"]] = setting["value"]
         return headers
 
-    def _object(self, response: Any, path: str) -> dict[str, Any]:
+    def _refused(self, response: Any, path: str) -> ClusterError:
         status = response.status
         try:
-            answer = json.loads(response.data)
-        except (ValueError, RecursionError):
+            answer = _loaded(response.data)
+        except ValueError:
             answer = None
-        if 200 <= status < 300:
-            if not isinstance(answer, dict):
-                raise ClusterError(f"{self.server}{path}: the answer is not JSON; is this an API server?")
-            return answer
         said = answer.get("message") if isinstance(answer, dict) else None
         reason = " ".join(str(said).split()) if said else f"HTTP {status} {response.reason or ''}".strip()
         if status == 401:
-            raise ClusterError(
+            return ClusterError(
                 f"{self.server} does not accept the credentials (401): log in again, or check the kubeconfig's user"
             )
         if status == 429 or status >= 500:
-            raise Answered(status, f"{self.server} cannot answer {urlsplit(path).path} now ({status}): {reason}")
+            return Answered(status, f"{self.server} cannot answer {urlsplit(path).path} now ({status}): {reason}")
         if 300 <= status < 400:
-            raise Answered(status, f"{self.server} answers with a redirect; is this an API server?")
-        raise Answered(status, f"{self.server}{path}: {reason}")
+            return Answered(status, f"{self.server} answers with a redirect; is this an API server?")
+        return Answered(status, f"{self.server}{path}: {reason}")
 
 
 def segment(text: str) -> str:
@@ -191,21 +253,10 @@ def segment(text: str) -> str:
     return quote(text, safe="")
 
 
-def _items(page: Mapping[str, Any]) -> list[dict[str, Any]] | None:
-    """The items of a page, completed; None if they are not objects."""
-    items = page.get("items") or []
-    if not isinstance(items, list):
-        return None
-    api_version, kind = page.get("apiVersion"), str(page.get("kind") or "").removesuffix("List")
-    for item in items:
-        if not isinstance(item, dict):
-            return None
-        item.setdefault("apiVersion", api_version)
-        item.setdefault("kind", kind)
-        metadata = item.get("metadata")
-        if isinstance(metadata, dict):
-            metadata.pop("managedFields", None)
-    return items
+def _loaded(data: bytes) -> Any:
+    from orjson import loads
+
+    return loads(data)
 
 
 def _wait(response: Any, attempt: int) -> float:

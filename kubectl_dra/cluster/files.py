@@ -7,18 +7,21 @@ import re
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from kubectl_dra.cluster.builder import Place, SnapshotBuilder
+from kubectl_dra.cluster.client import Progress
 from kubectl_dra.cluster.snapshot import KINDS, Snapshot
 from kubectl_dra.errors import InputError
-from kubectl_dra.manifests.documents import Document, NotAnObject, TemplateError, parse
+from kubectl_dra.manifests.documents import Document, NotAnObject, Skipped, TemplateError, each, parse
 from kubectl_dra.manifests.objects import is_object, objects
 from kubectl_dra.manifests.source import Source, decode
-from kubectl_dra.manifests.stream import LARGE, NotAList, list_items
+from kubectl_dra.manifests.stream import LARGE, NotAList, list_items, yaml_list
 
 SUFFIXES: Final = (".yaml", ".yml", ".json")
 STDIN: Final = "-"
+STEP: Final = 500
+"""Progress is told whenever so many objects were read."""
 SAID: Final = "kubectl-dra"
 """The field of a List in which ``kubectl dra snapshot`` says what it could not read."""
 _SAID_FIRST: Final = re.compile(rf'\s*\{{\s*(?:"(?:apiVersion|kind)"\s*:\s*"[^"]*"\s*,\s*)*"{SAID}"\s*:\s*')
@@ -26,24 +29,33 @@ _SAID: Final = re.compile(rf'"{SAID}"\s*:')
 
 
 def read_snapshot(
-    paths: Sequence[str], *, namespace: str = "default", stdin: bytes | None = None, workloads: bool = False
+    paths: Sequence[str],
+    *,
+    namespace: str = "default",
+    stdin: bytes | None = None,
+    workloads: bool = False,
+    compact: bool = False,
+    progress: Progress | None = None,
 ) -> Snapshot:
     """Reads a snapshot from files, directories (with all their ``SUFFIXES`` files) and ``-``.
 
     Objects without a namespace are put into ``namespace``. In a directory, files that hold no Kubernetes
     objects, and templates, are left out with a note; a file that is named must hold objects. With ``workloads``,
-    a pod stands for each pod template of a Deployment, Job and the like.
+    a pod stands for each pod template of a Deployment, Job and the like; ``compact`` shares devices that are alike
+    (see ``Snapshot.individual``). ``progress`` is told of large files.
 
     Raises:
         InputError: a path that cannot be read, text that is not YAML, an object that makes no sense, or two
             different objects of one name.
     """
-    builder = SnapshotBuilder(namespace, workloads=workloads)
-    add_files(builder, paths, stdin=stdin)
+    builder = SnapshotBuilder(namespace, workloads=workloads, compact=compact)
+    add_files(builder, paths, stdin=stdin, progress=progress)
     return builder.build()
 
 
-def add_files(builder: SnapshotBuilder, paths: Sequence[str], *, stdin: bytes | None = None) -> None:
+def add_files(
+    builder: SnapshotBuilder, paths: Sequence[str], *, stdin: bytes | None = None, progress: Progress | None = None
+) -> None:
     """Reads the paths as ``read_snapshot`` does, into a builder."""
     if not paths:
         raise InputError("no snapshot is named: give a file, a directory, or - for standard input")
@@ -51,13 +63,13 @@ def add_files(builder: SnapshotBuilder, paths: Sequence[str], *, stdin: bytes | 
         if path == STDIN:
             builder.source("standard input")
             data = sys.stdin.buffer.read() if stdin is None else stdin
-            _add_source(builder, decode(data, "standard input"))
+            _add_source(builder, decode(data, "standard input"), progress)
             continue
         builder.source(path)
         if Path(path).is_dir():
-            _add_directory(builder, Path(path))
+            _add_directory(builder, Path(path), progress)
         else:
-            _add_source(builder, read_source(path))
+            _add_source(builder, read_source(path), progress)
 
 
 def read_source(path: str) -> Source:
@@ -95,12 +107,12 @@ def manifest_files(directory: Path) -> Iterator[Path]:
             yield entry
 
 
-def _add_directory(builder: SnapshotBuilder, directory: Path) -> None:
+def _add_directory(builder: SnapshotBuilder, directory: Path, progress: Progress | None) -> None:
     found = False
     for file in manifest_files(directory):
         try:
             source = read_source(str(file))
-            if _add_large(builder, source):
+            if _add_large(builder, source, progress):
                 found = True
                 continue
             documents = parse(source)
@@ -119,29 +131,64 @@ def _add_directory(builder: SnapshotBuilder, directory: Path) -> None:
         raise InputError(f"{directory}: no Kubernetes object in any of its {', '.join(SUFFIXES)} files")
 
 
-def _add_source(builder: SnapshotBuilder, source: Source) -> None:
-    if not _add_large(builder, source):
-        _add(builder, parse(source))
+def _add_source(builder: SnapshotBuilder, source: Source, progress: Progress | None) -> None:
+    if not _add_large(builder, source, progress):
+        _add(builder, _documents(source))
 
 
-def _add_large(builder: SnapshotBuilder, source: Source) -> bool:
-    """Takes a large JSON List item by item; False if it is not that, and has to be read as a whole."""
+def _documents(source: Source) -> Iterator[Document]:
+    """The documents one by one, as ``parse`` gives them together."""
+    empty = True
+    for found in each(source):
+        if isinstance(found, Skipped):
+            raise found.error
+        empty = False
+        yield found
+    if empty:
+        raise NotAnObject(f"{source.name}: there is nothing in it")
+
+
+def _add_large(builder: SnapshotBuilder, source: Source, progress: Progress | None) -> bool:
+    """Takes a large List item by item; False if it is not that, and has to be read as a whole."""
     if len(source.text) < LARGE:
         return False
+    json_text = source.text.lstrip()[:1] == "{"
+    return _add_json(builder, source, progress) if json_text else _add_yaml(builder, source, progress)
+
+
+def _add_yaml(builder: SnapshotBuilder, source: Source, progress: Progress | None) -> bool:
+    try:
+        head, items = yaml_list(source)
+        if SAID in head:
+            builder.said(head[SAID], source.name)
+        return _add_items(builder, source, items, progress)
+    except NotAList:
+        return False
+
+
+def _add_json(builder: SnapshotBuilder, source: Source, progress: Progress | None) -> bool:
     first = _SAID_FIRST.match(source.text)
     if first is None and _SAID.search(source.text):
         return False
     try:
         if first is not None:
             builder.said(json.JSONDecoder().raw_decode(source.text, first.end())[0], source.name)
-        for index, item in list_items(source):
-            if not is_object(item):
-                raise InputError(f"{source.name}:1: item {index} of the List has no apiVersion and kind")
-            if item["kind"].endswith("List"):
-                return False
-            builder.add(item, Place(source.name, 1, index))
+        return _add_items(builder, source, list_items(source), progress)
     except (NotAList, json.JSONDecodeError):
         return False
+
+
+def _add_items(
+    builder: SnapshotBuilder, source: Source, items: Iterator[tuple[int, Any]], progress: Progress | None
+) -> bool:
+    for index, item in items:
+        if not is_object(item):
+            raise InputError(f"{source.name}:1: item {index} of the List has no apiVersion and kind")
+        if item["kind"].endswith("List"):
+            return False
+        builder.add(item, Place(source.name, 1, index))
+        if progress is not None and index % STEP == 0:
+            progress(f"{source.name}: {index} objects")
     return True
 
 

@@ -120,25 +120,41 @@ class Cluster:
         return [item for query in _queries(kind) for item in self.client.list_items(path, query, progress)]
 
     def read_snapshot(
-        self, kinds: Iterable[str] = KINDS, *, namespace: str = "", progress: Progress | None = None
+        self,
+        kinds: Iterable[str] = KINDS,
+        *,
+        namespace: str = "",
+        progress: Progress | None = None,
+        compact: bool = False,
     ) -> Snapshot:
         """Reads the kinds from all namespaces, or from one only.
 
         A kind that is forbidden, not served or failing becomes a gap. A kind that may not be listed in all
-        namespaces is read from the namespace of the connection, and is a gap all the same.
+        namespaces is read from the namespace of the connection, and is a gap all the same. ``compact`` shares
+        devices that are alike (see ``Snapshot.individual``).
 
         Raises:
             ClusterError: no connection, or credentials that are not accepted.
         """
-        builder = SnapshotBuilder(namespace or self.namespace)
+        builder = SnapshotBuilder(namespace or self.namespace, compact=compact)
+        self.read_into(builder, kinds, namespace=namespace, progress=progress)
+        return builder.build(expected=())
+
+    def read_into(
+        self,
+        builder: SnapshotBuilder,
+        kinds: Iterable[str] = KINDS,
+        *,
+        namespace: str = "",
+        progress: Progress | None = None,
+    ) -> None:
+        """Adds what ``read_snapshot`` reads to a builder, page by page. Raises ClusterError."""
         builder.source(self.server)
         release = self.release()
         if release is not None:
             builder.server_release(release)
-        asked = tuple(kinds)
-        for kind in asked:
+        for kind in kinds:
             self._read(builder, kind, namespace, progress)
-        return builder.build(expected=())
 
     def _read(self, builder: SnapshotBuilder, kind: str, namespace: str, progress: Progress | None) -> None:
         builder.present(kind)
@@ -162,21 +178,22 @@ class Cluster:
         path = self.path(kind, namespace)
         if path is None:
             return
+        place = Place(self.server)
         for last in (False, True):
             try:
                 for query in _queries(kind):
-                    for page in self.client.pages(path, query, progress):
+                    for page in self.client.pages(path, query, progress, ahead=True):
                         for item in page:
-                            self._add(builder, kind, item)
+                            self._add(builder, kind, item, place)
                 return
             except Answered as error:
                 if error.status != EXPIRED or last:
                     raise
                 builder.forget(kind)
 
-    def _add(self, builder: SnapshotBuilder, kind: str, item: dict[str, Any]) -> None:
+    def _add(self, builder: SnapshotBuilder, kind: str, item: dict[str, Any], place: Place) -> None:
         try:
-            builder.add(item, Place(self.server))
+            builder.add(item, place)
         except InputError as error:
             # The server is newer or odder than what is known here: the rest can still be read.
             builder.gap(Gap(kind, UNREADABLE, detail=str(error)))

@@ -38,4 +38,5 @@ def overlay(base: Snapshot, manifest: Snapshot) -> Snapshot:
         gaps=tuple(gap for gap in base.gaps if not (gap.reason == ABSENT and gap.kind in brought)),
         notes=(*base.notes, *manifest.notes),
         sources=(*base.sources, *manifest.sources),
+        individual=base.individual | manifest.individual,
     )

@@ -22,9 +22,7 @@ from pathlib import Path
 from typing import Any, Final, TextIO
 
 from kubectl_dra.cluster.builder import Place, SnapshotBuilder
-from kubectl_dra.cluster.client import Progress
 from kubectl_dra.cluster.files import SAID, add_files
-from kubectl_dra.cluster.live import Cluster
 from kubectl_dra.cluster.snapshot import ABSENT, KINDS, Snapshot
 from kubectl_dra.errors import InputError
 
@@ -89,6 +87,7 @@ class Recorder(SnapshotBuilder):
         self._came: dict[int, tuple[Json, Place]] = {}
 
     def add(self, raw: Json, place: Place) -> None:
+        place = Place(*place)
         super().add(raw, place)
         self._came[id(place)] = (raw, place)
 
@@ -100,7 +99,8 @@ class Recorder(SnapshotBuilder):
         """
         out: list[Json] = []
         for kind in KINDS:
-            for (namespace, name), (_, place) in self._objects[kind].items():
+            for (namespace, name), kept in self._objects[kind].items():
+                place = kept.place
                 try:
                     item = reduced(self._came[id(place)][0])
                 except (AttributeError, KeyError, TypeError, ValueError) as error:
@@ -110,21 +110,6 @@ class Recorder(SnapshotBuilder):
                     item["metadata"]["namespace"] = namespace
                 out.append(item)
         return out
-
-
-class RecordedCluster(Cluster):
-    """A live cluster of which the objects are kept as they are served."""
-
-    def record(self, progress: Progress | None = None) -> Recorder:
-        """Reads what ``read_snapshot`` does, with the same gaps. Raises ClusterError."""
-        recorder = Recorder(self.namespace)
-        recorder.source(self.server)
-        release = self.release()
-        if release is not None:
-            recorder.server_release(release)
-        for kind in KINDS:
-            self._read(recorder, kind, "", progress)
-        return recorder
 
 
 def record_files(paths: Sequence[str]) -> Recorder:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final, NamedTuple
 
 from kubectl_dra.api.claims import ResourceClaim, ResourceClaimTemplate
@@ -89,6 +89,8 @@ class Snapshot:
     ``slices`` are all published slices, of all generations. ``release`` is the server's where
     ``release_source`` is "server"; otherwise it is only a hint, and ``release_source`` says from where.
     ``notes`` are sentences about what was ignored or chosen while reading. ``sources`` names the inputs.
+    ``individual`` names the attributes whose values some slices keep beside their devices (``api.slices.Individual``);
+    empty unless the reader was asked to share devices.
     """
 
     slices: tuple[ResourceSlice, ...] = ()
@@ -106,6 +108,13 @@ class Snapshot:
     release: Release | None = None
     release_source: str = ""
     sources: tuple[str, ...] = ()
+    individual: frozenset[str] = frozenset()
+
+    def exact(self) -> Snapshot:
+        """The snapshot with all attributes of every device in ``slices``."""
+        if not self.individual:
+            return self
+        return replace(self, slices=tuple(entry.exact() for entry in self.slices), individual=frozenset())
 
     def missing(self, kind: str, namespace: str = "") -> Gap | None:
         """The gap that keeps a kind (in that namespace) from being known completely, if there is one."""

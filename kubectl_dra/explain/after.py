@@ -130,12 +130,12 @@ def on_node(pod: Pod, claims: Sequence[ResourceClaim], snapshot: Snapshot) -> It
     if not events or _NOT_ALLOWED.search(events[-1].message):
         return
     event = events[-1]
-    kind = node_causes.NOT_REGISTERED if _UNREGISTERED.search(event.message) else node_causes.PREPARE_FAILED
-    what = (
-        "its kubelet does not know the driver"
-        if kind is node_causes.NOT_REGISTERED
-        else "the driver could not prepare the devices"
-    )
+    kind, what = node_causes.PREPARE_FAILED, "the driver could not prepare the devices"
+    if _UNREGISTERED.search(event.message):
+        kind, what = node_causes.NOT_REGISTERED, "its kubelet does not know the driver"
+        node = snapshot.nodes.get(pod.node_name)
+        if node is not None and node.ready is False:
+            kind, what = node_causes.DRIVER_GONE, "nothing is ready, and its ResourceSlices are left over"
     yield Cause(
         kind,
         f"the claims are allocated, but on node {pod.node_name} {what}: {event.message}",

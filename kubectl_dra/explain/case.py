@@ -41,7 +41,7 @@ class Settings:
     """How to answer. ``patch`` is the patch release where known; ``release_source`` says where from.
 
     ``proved_gates`` are those of ``gates`` that stored objects show to be on. ``invocation`` is the command line up
-    to its flags, to be repeated in what to do next.
+    to its flags, to be repeated in what to do next. ``with_ways`` looks for further changes that would help.
     """
 
     release: Release
@@ -53,6 +53,7 @@ class Settings:
     with_devices: bool = False
     invocation: str = ""
     proved_gates: frozenset[str] = frozenset()
+    with_ways: bool = True
 
 
 @dataclass(frozen=True, slots=True)

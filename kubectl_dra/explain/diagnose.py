@@ -11,18 +11,20 @@ from kubectl_dra.api.claims import ResourceClaim
 from kubectl_dra.api.nodes import Node
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.errors import InputError
-from kubectl_dra.explain import after, fatal, of_extended, unscheduled, unsure, words
-from kubectl_dra.explain.case import NO_CONSUMER, Case, Settings, prepare
+from kubectl_dra.explain import after, fatal, of_extended, of_release, retry, unscheduled, unsure, words
+from kubectl_dra.explain.blocked import Located
+from kubectl_dra.explain.case import NO_CONSUMER, NOT_ASKED, Case, Settings, prepare
 from kubectl_dra.explain.causes import claim as claim_causes
 from kubectl_dra.explain.causes import devices, extended, pod, request
 from kubectl_dra.explain.eligibility import UNTOLERATED, rejections, toleration_of
 from kubectl_dra.explain.find import Finder
 from kubectl_dra.explain.funnel import RequestFunnel
-from kubectl_dra.explain.model import Cause, ClaimReport, Diagnosis, Evidence, Verdict
-from kubectl_dra.explain.of_request import Located
+from kubectl_dra.explain.model import Cause, ClaimReport, Diagnosis, Evidence, Verdict, Way
+from kubectl_dra.explain.of_pools import handed_out_twice
 from kubectl_dra.explain.outcomes import node_groups, placements, run_attempts, unavailable_nodes
 from kubectl_dra.explain.phrases import some
 from kubectl_dra.explain.question import PodClaimState, Question
+from kubectl_dra.explain.reads import complete
 from kubectl_dra.explain.whatif import WhatIf
 from kubectl_dra.names import nearest
 
@@ -38,6 +40,12 @@ _PASSING = (
 )
 
 
+# The devices are there, but the pod will not be bound to them.
+_NEVER_BOUND = (extended.MIXED, claim_causes.TOO_MANY_CONFIGS, *retry.PERMANENT)
+
+MAX_NOTED_NODES = 5
+TOGETHER = "No change is enough by itself; several together are, see what would help."
+
 # Devices that somebody else has.
 _HELD = (devices.ALL_HELD, devices.HELD_WHOLE, devices.COUNTERS, devices.CAPACITY, devices.ALL_INCOMPLETE)
 
@@ -48,23 +56,30 @@ def diagnose(question: Question, snapshot: Snapshot, settings: Settings) -> Diag
     Raises:
         InputError: the node or request asked about does not exist.
     """
+    snapshot = complete(question, snapshot, settings)
     notes = list(words.gap_notes(snapshot))
     case = prepare(question, snapshot, settings, notes)
     causes = _structural(case)
     funnels = _funnels(case, settings.request)
     stopped = any(cause.kind not in _PASSING for cause in causes)
+    if not causes:
+        causes = list(of_release.crash(case, funnels))
+        stopped = bool(causes)
     attempts = run_attempts(case) if case.unallocated and not stopped else {}
     unavailable = unavailable_nodes(case)
     verdict = Verdict.NOT_ALLOCATABLE if causes else _verdict(case, attempts, unavailable)
     if not causes:
         causes = _causes(case, verdict, attempts, unavailable, funnels)
-        if verdict is Verdict.ALLOCATABLE and any(cause.kind is extended.MIXED for cause in causes):
+        if verdict is Verdict.ALLOCATABLE and any(cause.kind in _NEVER_BOUND for cause in causes):
             verdict = Verdict.NOT_ALLOCATABLE
     undetermined = [] if stopped else unsure.reasons(case, verdict, attempts)
     if undetermined:
         if unsure.not_seen(case, verdict):
             causes = _structural(case)
         verdict = Verdict.UNDETERMINED
+    found = [] if stopped else _ways(case, verdict, causes, attempts, funnels)
+    if found and len(found[0].changes) > 1 and causes and not any(cause.proved for cause in causes):
+        causes = [replace(causes[0], fix=f"{causes[0].fix} {TOGETHER}"), *causes[1:]]
     return Diagnosis(
         kind=question.kind,
         namespace=question.namespace,
@@ -81,7 +96,29 @@ def diagnose(question: Question, snapshot: Snapshot, settings: Settings) -> Diag
         release_source=settings.release_source,
         next_command=words.next_command(question, verdict, causes, settings.invocation),
         gates=tuple(sorted(settings.gates)),
+        ways=tuple(found),
     )
+
+
+def _ways(
+    case: Case, verdict: Verdict, causes: Sequence[Cause], attempts: Mapping[str, Attempt], funnels: Sequence[Located]
+) -> list[Way]:
+    """Changes that would help, but those that the causes offer; devices to add where nothing cheaper was found."""
+    failed = any(attempt.verdict is not Outcome.REJECTED for attempt in attempts.values())
+    if verdict is not Verdict.NOT_ALLOCATABLE or failed or not case.unallocated or not case.settings.with_ways:
+        return []
+    from kubectl_dra.explain.changes import changes
+    from kubectl_dra.explain.hypothetical import devices_to_add
+    from kubectl_dra.explain.ways import ways
+
+    whatif = _whatif(case)
+    near: dict[str, list[str]] = {}
+    for node in _one_step_away(case):
+        near.setdefault(case.view.ineligible[node.name], []).append(node.name)
+    near.pop(NOT_ASKED, None)
+    found = ways(whatif, changes(case.view, case.unallocated, funnels, case.holders, near), causes)
+    more = devices_to_add(case.view, whatif, funnels)
+    return [*found, more] if more else found
 
 
 def _structural(case: Case) -> list[Cause]:
@@ -93,6 +130,8 @@ def _structural(case: Case) -> list[Cause]:
         causes.extend(of_extended.unserved(case))
         if case.view.cycle.features.binding_conditions:
             causes.extend(after.binding(case.allocated))
+        causes.extend(of_extended.not_eligible(case))
+        causes.extend(of_release.rules_unseen(case))
     if case.snapshot.missing("DeviceClass"):
         return causes
     classes = case.view.cycle.classes
@@ -116,7 +155,7 @@ def _causes(
     asked = case.question
     if verdict is Verdict.NOT_ALLOCATABLE:
         causes = _reasons(case, attempts, unavailable, funnels)
-        return [*causes, *unsure.too_slow(attempts, _whatif(case))]
+        return [*causes, *unsure.too_slow(attempts, _whatif(case)), *retry.not_scaled(case)]
     if verdict is Verdict.UNDETERMINED:
         return unsure.too_slow(attempts, _whatif(case))
     if verdict is Verdict.ALLOCATED:
@@ -131,7 +170,12 @@ def _causes(
     fitting = {name for name, attempt in attempts.items() if attempt.verdict is Outcome.ALLOCATED}
     if fitting and all(attempts[name].would_time_out for name in fitting):
         return unsure.too_slow(attempts, _whatif(case))
-    return [of_extended.mixed(case, never)] if never and fitting - set(unavailable) <= never else []
+    if never and fitting - set(unavailable) <= never:
+        return [of_extended.mixed(case, never)]
+    full = of_release.overfull(attempts, unavailable)
+    if full is not None:
+        return [full]
+    return list(of_extended.left_over(case)) or list(retry.waiting(case))
 
 
 def _notes(case: Case, causes: Sequence[Cause], attempts: Mapping[str, Attempt]) -> list[str]:
@@ -141,6 +185,17 @@ def _notes(case: Case, causes: Sequence[Cause], attempts: Mapping[str, Attempt])
     asking = case.question.pod
     if asking is not None and asking.priority > 0 and any(cause.kind in _HELD for cause in causes):
         notes.append(f"the pod's priority ({asking.priority}) does not help: no pod is evicted to free a device")
+    for name, drivers in of_release.shared_pool_names(case.view).items():
+        if case.view.cycle.quirks.counters_keyed_by_pool_name:
+            notes.append(
+                f"not determined: drivers {', '.join(drivers)} use one pool name ({name}), and the scheduler of this "
+                "release mixes up their shared counters; the node that it looks at first decides"
+            )
+    fitting = {name for name, attempt in attempts.items() if attempt.verdict is Outcome.ALLOCATED}
+    notes.extend(handed_out_twice(case.view, sorted(fitting)[:MAX_NOTED_NODES]))
+    for node in case.view.nodes:
+        if node.name in fitting and node.ready is False:
+            notes.append(f"node {node.name} is not ready: its slices may be left over, and its devices not be prepared")
     never = of_extended.never_bound(case, attempts)
     if never and not any(cause.kind is extended.MIXED for cause in causes):
         notes.append(f"on {some(sorted(never))} the pod would fit, but never bind: {extended.MIXED.why}")

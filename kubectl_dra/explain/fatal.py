@@ -62,7 +62,9 @@ def _selector(error: AllocationError, kind: CauseKind, node: str, view: View, wh
     device = detail.get("device")
     problem = detail.get("error")
     text = str(problem)
-    published = next((item for item in view.published if item.device is device), None)
+    # Equal devices of several nodes may be one object.
+    seen = (*view.on_node(node), *view.published)
+    published = next((item for item in seen if item.device is device), None)
     name = str(published.id) if published else ""
     evidence = [Evidence(error.subject, f"selectors[{index}].cel.expression", expression)]
     if error.check == "cel-compile":

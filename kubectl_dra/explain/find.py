@@ -10,10 +10,13 @@ from functools import partial
 from kubectl_dra.allocation.constraints import attribute_of
 from kubectl_dra.allocation.features import Quirks
 from kubectl_dra.api.claims import Constraint, Request, ResourceClaim
+from kubectl_dra.explain.blocked import Blocked, Located, needed
 from kubectl_dra.explain.causes import devices
+from kubectl_dra.explain.causes.request import SELECTOR_MATCHES_NOTHING
 from kubectl_dra.explain.holders import HolderIndex
 from kubectl_dra.explain.model import Cause, Evidence
-from kubectl_dra.explain.of_request import Blocked, Located, RequestCauses, needed
+from kubectl_dra.explain.of_release import mixed_up, too_large_together
+from kubectl_dra.explain.of_request import RequestCauses
 from kubectl_dra.explain.phrases import join, some
 from kubectl_dra.explain.view import View
 from kubectl_dra.explain.whatif import Proof, WhatIf
@@ -42,7 +45,8 @@ class Finder:
         if not groups:
             return self._of_combination(funnels)
         found = self._of_several(groups) if len(groups) > 1 else self._of_request(groups[0], self._requests)
-        return sorted(found, key=lambda cause: not cause.proved)
+        # A selector that sets devices of other nodes apart comes after what is wrong with those that it admits.
+        return sorted(found, key=lambda cause: (cause.kind is SELECTOR_MATCHES_NOTHING, not cause.proved))
 
     def _of_several(self, groups: Sequence[Sequence[Located]]) -> list[Cause]:
         """The causes of several requests: each proved with the unsolved others set aside, the last with all changes."""
@@ -105,25 +109,14 @@ class Finder:
 
     def _at(self, located: Located, position: int, nodes: Sequence[str]) -> Blocked:
         funnel = located.funnel
-        lost: dict[int, tuple[str, object]] = {}
-        left: set[int] = set()
-        items = {}
-        for name in nodes:
-            for item in self._view.on_node(name):
-                key = id(item.device)
-                failure = funnel.failed_at.get(key)
-                items[key] = item
-                if failure is None or failure[0] > position:
-                    left.add(key)
-                elif failure[0] == position:
-                    lost[key] = (failure[1], item)
+        lost, reasons, left = funnel.lost_on(nodes, position)
         return Blocked(
             located,
             funnel.stages[position],
             tuple(nodes),
-            tuple(items[key] for key in lost),
-            tuple(reason for reason, _ in lost.values()),
-            len(left),
+            lost,
+            reasons,
+            left,
         )
 
     def _of_combination(self, funnels: Sequence[Located]) -> list[Cause]:
@@ -206,6 +199,13 @@ class Finder:
         proof = self._whatif.with_quirks(Quirks.none())
         if proof is None:
             return None
+        if not self._view.cycle.quirks.counters_keyed_by_pool_name:
+            return self._of_defects(proof)
+        mixed = self._whatif.with_quirks(self._view.cycle.quirks.without("counters_keyed_by_pool_name"))
+        named = mixed_up(self._view, str(mixed)) if mixed else None
+        return named or self._of_defects(proof)
+
+    def _of_defects(self, proof: Proof) -> Cause:
         kind = devices.KNOWN_DEFECT
         quirks = self._view.cycle.quirks
         alone = [name for name in Quirks.__slots__ if self._whatif.with_quirks(quirks.without(name)) is not None]
@@ -219,6 +219,9 @@ class Finder:
         )
 
     def _competition(self, funnels: Sequence[Located]) -> Cause:
+        large = too_large_together(self._claims, self._whatif)
+        if large is not None:
+            return large
         apart = self._different_nodes(funnels)
         if apart is not None:
             return apart

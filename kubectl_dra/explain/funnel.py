@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -21,6 +21,9 @@ from kubectl_dra.explain.view import Published, View
 
 # The stages that say what a device is; the later ones say whether it can be had.
 _SELECTING = ("published", "node", "pool", "class-selector", "request-selector")
+_SELECTORS = ("class-selector", "request-selector")
+_TOLD_BY_NUMBERS = ("published", "node", "binding", "held")
+_Shape = tuple[int | None, ...]
 BINDING = "DRADeviceBindingConditions"
 PARTITIONS = "DRAPartitionableDevices"
 
@@ -69,19 +72,23 @@ class RequestFunnel:
         self.spec = spec
         self.device_class = device_class
         self.stages: list[StageResult] = []
-        self.failed_at: dict[int, tuple[int, str]] = {}
         self._holders = holders
-        self._left: list[Published] = list(view.published)
+        self._left: Sequence[Published] = view.published
+        # By the identity of an item that fails: the position of the stage.
+        self._failed_at: dict[int, int] = {}
+        self._reasons: dict[int, dict[int, str]] = {}
         self._shortfalls: dict[str, Shortfall | None] = {}
+        self._shapes: dict[str, _Shape] = {}
+        self._short_shapes: dict[_Shape, Shortfall | None] = {}
+        self._blocking: tuple[StageResult | None] | None = None
         self._run()
         self._selected = max(position for position, stage in enumerate(self.stages) if stage.name in _SELECTING)
-        self.usable = self._left
-        self._usable_ids = {id(item.device) for item in self.usable}
+        self.usable = list(self._left)
 
     def _run(self) -> None:
         self._close(StageResult("published", "published by drivers"))
-        self._filter("node", "on nodes where the pod may run", self._node_problem)
-        self._filter("pool", "in usable pools", self._pool_problem)
+        self._filter("node", "on nodes where the pod may run", self._node_problem, self._place)
+        self._filter("pool", "in usable pools", self._pool_problem, self._pool)
         for index, expression in enumerate(self.device_class.selectors):
             self._select(
                 "class-selector",
@@ -93,39 +100,74 @@ class RequestFunnel:
         for index, expression in enumerate(self.spec.selectors):
             self._select("request-selector", "selector", index, expression or "", len(self.spec.selectors))
         if not self.view.cycle.features.binding_conditions:
-            self._filter("binding", "without binding conditions", self._binding_problem, quiet=True)
+            self._filter("binding", "without binding conditions", self._binding_problem, self._device, quiet=True)
         if self.view.cycle.features.consumable_capacity:
-            self._filter("capacity", "with the requested capacity", self._capacity_problem, quiet=True)
+            self._filter("capacity", "with the requested capacity", self._capacity_problem, self._shares, quiet=True)
         if self.view.cycle.features.device_taints:
-            self._filter("taint", "not tainted, or tolerated", self._taint_problem, quiet=True)
+            self._filter("taint", "not tainted, or tolerated", self._taint_problem, self._device, quiet=True)
         if not self.spec.admin_access:
-            self._filter("held", "not held by other claims", self._held_problem)
+            self._filter("held", "not held by other claims", self._held_problem, self._itself)
         if self.view.cycle.features.partitionable_devices:
-            self._filter("counters", "with counters left", self._counter_problem, quiet=True)
+            self._filter("counters", "with counters left", self._counter_problem, self._counting, quiet=True)
         else:
-            self._filter("counters", "without shared counters", self._consumes_counters, quiet=True)
+            self._filter("counters", "without shared counters", self._consumes_counters, self._device, quiet=True)
 
     def _close(self, stage: StageResult, *, quiet: bool = False) -> None:
         stage.passed = len(self._left)
         if quiet and not stage.failed:
             return
-        position = len(self.stages)
-        for item, reason in zip(stage.failed, stage.reasons, strict=True):
-            self.failed_at[id(item.device)] = (position, reason)
+        self._failed_at.update(dict.fromkeys(map(id, stage.failed), len(self.stages)))
         self.stages.append(stage)
 
-    def _filter(self, name: str, label: str, problem: object, *, quiet: bool = False) -> None:
-        assert callable(problem)
+    def _filter(
+        self,
+        name: str,
+        label: str,
+        problem: Callable[[Published], str],
+        kinds_of: Callable[[Sequence[Published]], list[object]],
+        *,
+        quiet: bool = False,
+    ) -> None:
+        """Drops the devices with a problem. Those of an equal kind have the same problem; None has none."""
         stage = StageResult(name, label)
-        left: list[Published] = []
-        for item in self._left:
-            reason = problem(item)
-            if reason:
-                stage.fail(item, reason)
-            else:
-                left.append(item)
-        self._left = left
+        kinds = kinds_of(self._left)
+        one_of = dict(zip(kinds, self._left, strict=True))
+        problems = {key: "" if key is None else problem(item) for key, item in one_of.items()}
+        if any(problems.values()):
+            left: list[Published] = []
+            for item, key in zip(self._left, kinds, strict=True):
+                reason = problems[key]
+                if reason:
+                    stage.fail(item, reason)
+                else:
+                    left.append(item)
+            self._left = left
         self._close(stage, quiet=quiet)
+
+    @staticmethod
+    def _device(items: Sequence[Published]) -> list[object]:
+        return [id(item.device) for item in items]
+
+    @staticmethod
+    def _pool(items: Sequence[Published]) -> list[object]:
+        return [item.slice.pool for item in items]
+
+    @staticmethod
+    def _place(items: Sequence[Published]) -> list[object]:
+        """The slice decides where a device is, unless each device says it."""
+        return [id(item) if item.slice.per_device_node_selection else id(item.slice) for item in items]
+
+    def _shares(self, items: Sequence[Published]) -> list[object]:
+        consumed = self.view.cycle.state.consumed
+        return [item.id if item.id in consumed else id(item.device) for item in items]
+
+    def _itself(self, items: Sequence[Published]) -> list[object]:
+        held = self.view.cycle.state.exclusive
+        return [item.id if item.id in held else None for item in items]
+
+    @staticmethod
+    def _counting(items: Sequence[Published]) -> list[object]:
+        return [id(item) if item.device.consumes_counters else None for item in items]
 
     def _select(self, name: str, label: str, index: int, expression: str, total: int) -> None:
         selectors = self.view.cycle.selectors
@@ -150,11 +192,8 @@ class RequestFunnel:
                 if message:
                     stage.errors.append((item, message, offset))
             remaining -= len(stage.failed)
-            position = len(self.stages)
-            for item, reason in zip(stage.failed, stage.reasons, strict=True):
-                self.failed_at[id(item.device)] = (position, reason)
+            self._close(stage)
             stage.passed = remaining
-            self.stages.append(stage)
         self._left = left
 
     def _node_problem(self, item: Published) -> str:
@@ -162,6 +201,8 @@ class RequestFunnel:
             return ""
         if not self.view.cycle.features.partitionable_devices and item.slice.per_device_node_selection is not None:
             return f"its slice has perDeviceNodeSelection, and the feature {PARTITIONS} is off"
+        if item.slice.shared_counters:
+            return "its slice has both devices and sharedCounters, as only 1.34 reads them"
         if item.slice.scope.node_name and item.slice.scope.node_name in self.view.ineligible:
             return self.view.ineligible[item.slice.scope.node_name]
         if item.slice.name not in self.view.slice_nodes:
@@ -220,15 +261,55 @@ class RequestFunnel:
         if self.spec.allocation_mode != ALL:
             return self.spec.count
         selected = 0
-        for item in self.view.on_node(node):
-            stage = self.failed_at.get(id(item.device))
-            if stage is None or self.stages[stage[0]].name in ("taint", "held", "counters"):
+        for position in self._shape(node):
+            if position is None or self.stages[position].name in ("taint", "held", "counters"):
                 selected += 1
         return max(1, selected)
 
     def usable_on(self, node: str) -> list[Published]:
         """The devices of a node that are left for the request by itself."""
-        return [item for item in self.view.on_node(node) if id(item.device) in self._usable_ids]
+        failed = self._failed_at
+        return [item for item in self.view.on_node(node) if id(item) not in failed]
+
+    def stage_of(self, item: Published) -> int | None:
+        """The position of the stage at which a device fails, None where it is usable."""
+        return self._failed_at.get(id(item))
+
+    def reason_of(self, item: Published) -> str:
+        """Why a device fails, empty where it is usable."""
+        position = self._failed_at.get(id(item))
+        return "" if position is None else self._reasons_at(position)[id(item)]
+
+    def _reasons_at(self, position: int) -> dict[int, str]:
+        known = self._reasons.get(position)
+        if known is None:
+            stage = self.stages[position]
+            known = self._reasons[position] = dict(zip(map(id, stage.failed), stage.reasons, strict=True))
+        return known
+
+    def lost_on(self, nodes: Iterable[str], position: int) -> tuple[tuple[Published, ...], tuple[str, ...], int]:
+        """The devices of nodes that fail at a stage, why, and how many are left after it.
+
+        A device that several nodes see counts once.
+        """
+        lost: dict[int, Published] = {}
+        left: set[int] = set()
+        for name in nodes:
+            for item, failed_at in zip(self.view.on_node(name), self._shape(name), strict=True):
+                if failed_at == position:
+                    lost[id(item)] = item
+                elif failed_at is None or failed_at > position:
+                    left.add(id(item))
+        reasons = self._reasons_at(position)
+        return tuple(lost.values()), tuple([reasons[key] for key in lost]), len(left)
+
+    def _shape(self, node: str) -> _Shape:
+        """For each device of a node the stage at which it fails; nodes of one shape fall short alike."""
+        known = self._shapes.get(node)
+        if known is None:
+            known = tuple(map(self._failed_at.get, map(id, self.view.on_node(node))))
+            self._shapes[node] = known
+        return known
 
     def shortfall(self, node: str) -> Shortfall | None:
         """The stage at which a node has too few devices left and a sentence, None where it keeps enough."""
@@ -237,40 +318,49 @@ class RequestFunnel:
         return self._shortfalls[node]
 
     def _shortfall(self, node: str) -> Shortfall | None:
-        items = self.view.on_node(node)
-        needed = self.needed_on(node)
-        if not items:
+        shape = self._shape(node)
+        if not shape:
             obsolete = [str(pool) for pool, nodes in self.view.obsolete.items() if node in nodes]
             if obsolete:
                 text = f"pool {', '.join(obsolete)} is obsolete here: a newer generation exists for other nodes"
                 return Shortfall(0, 0, text, self.name)
             return Shortfall(0, 0, "no devices published for it", self.name)
-        by_stage: dict[int, list[str]] = {}
-        for item in items:
-            failure = self.failed_at.get(id(item.device))
-            if failure is not None:
-                by_stage.setdefault(failure[0], []).append(failure[1])
-        remaining = len(items)
-        selected = self._selected
+        if shape in self._short_shapes:
+            return self._short_shapes[shape]
+        short = self._short_shape(node, shape)
+        if short is None or _told_by_numbers(self.stages[short.position]):
+            self._short_shapes[shape] = short
+        return short
+
+    def _short_shape(self, node: str, shape: _Shape) -> Shortfall | None:
+        needed = self.needed_on(node)
+        remaining = len(shape)
         for position, stage in enumerate(self.stages):
-            failed = by_stage.get(position, [])
-            left = remaining - len(failed)
+            lost = shape.count(position)
+            left = remaining - lost
             # A node with too few devices from the start falls short where it loses one, or has all that it can have.
-            if left < needed and (failed or position == selected):
-                return Shortfall(position, left, _story(stage, remaining, failed, needed), self.name)
+            if left < needed and (lost or position == self._selected):
+                first = "" if _told_by_numbers(stage) else self._first_reason(node, position)
+                return Shortfall(position, left, _story(stage, remaining, lost, needed, first), self.name)
             remaining = left
         return None
 
+    def _first_reason(self, node: str, position: int) -> str:
+        """The most frequent reason why devices of a node fail at a stage."""
+        reasons = Counter(self.reason_of(item) for item in self.view.on_node(node) if self.stage_of(item) == position)
+        return reasons.most_common(1)[0][0] if reasons else ""
+
     def left_on(self, node: str, position: int) -> int:
         """How many devices a node has left after a stage."""
-        return sum(
-            1
-            for item in self.view.on_node(node)
-            if (failure := self.failed_at.get(id(item.device))) is None or failure[0] > position
-        )
+        return sum(1 for failed in self._shape(node) if failed is None or failed > position)
 
     def blocking_stage(self) -> StageResult | None:
         """The latest stage at which a node falls short, None where some node keeps enough devices."""
+        if self._blocking is None:
+            self._blocking = (self._find_blocking(),)
+        return self._blocking[0]
+
+    def _find_blocking(self) -> StageResult | None:
         latest = 0
         for node in self.view.nodes:
             short = self.shortfall(node.name)
@@ -285,7 +375,7 @@ class RequestFunnel:
         """The funnel as a diagnosis shows it."""
         best_node, best_count = "", 0
         for node in self.view.nodes:
-            count = len(self.usable_on(node.name))
+            count = self._shape(node.name).count(None)
             if count > best_count:
                 best_node, best_count = node.name, count
         return Funnel(
@@ -327,14 +417,14 @@ class RequestFunnel:
     def _devices(self) -> tuple[DeviceLine, ...]:
         lines: list[DeviceLine] = []
         for item in self.view.published:
-            failure = self.failed_at.get(id(item.device))
+            position = self.stage_of(item)
             where = item.device.scope if item.slice.per_device_node_selection else item.slice.scope
             lines.append(
                 DeviceLine(
                     device=str(item.id),
                     nodes=where.node_name or str(where),
-                    stage=self.stages[failure[0]].name if failure else "usable",
-                    reason=failure[1] if failure else "",
+                    stage="usable" if position is None else self.stages[position].name,
+                    reason=self.reason_of(item),
                 )
             )
         return tuple(lines)
@@ -351,19 +441,18 @@ def _stage_error(stage: StageResult) -> StageError | None:
     return StageError(message, str(item.id), len(stage.errors), position)
 
 
-def _story(
-    stage: StageResult,
-    remaining: int,
-    failed: Sequence[str],
-    needed: int,
-) -> str:
-    left = remaining - len(failed)
-    first = Counter(failed).most_common(1)[0][0] if failed else ""
+def _told_by_numbers(stage: StageResult) -> bool:
+    """Whether a shortfall at this stage is told without the reason of a device."""
+    return stage.name in _TOLD_BY_NUMBERS or (stage.name in _SELECTORS and not stage.errors)
+
+
+def _story(stage: StageResult, remaining: int, lost: int, needed: int, first: str) -> str:
+    left = remaining - lost
     if stage.name == "pool":
         return first
-    if stage.name in ("class-selector", "request-selector"):
+    if stage.name in _SELECTORS:
         if stage.errors and not left:
-            return f"{stage.label} fails on {len(failed)} of {remaining} devices: {first}"
+            return f"{stage.label} fails on {lost} of {remaining} devices: {first}"
         return f"{left} of {remaining} devices match {stage.label}" + (f", {needed} needed" if left else "")
     if stage.name == "held":
         return f"{left} of {remaining} matching devices free, {needed} needed"

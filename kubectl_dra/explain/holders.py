@@ -17,6 +17,7 @@ class HolderIndex:
     def __init__(self, state: AllocatedState, pods: Mapping[tuple[str, str], Pod]) -> None:
         self._state = state
         self._pods = pods
+        self._described: dict[int, str] = {}
 
     def claims(self, device: DeviceID) -> tuple[ResourceClaim, ...]:
         """The claims that hold a device."""
@@ -43,12 +44,23 @@ class HolderIndex:
         """How many devices a claim holds."""
         return len(claim.allocation.results) if claim.allocation else 0
 
+    def pods_of(self, claim: ResourceClaim) -> list[Pod]:
+        """The pods that consume a claim, as far as they are known."""
+        found = (self._pods.get((claim.metadata.namespace, entry.name)) for entry in claim.reserved_for)
+        return [pod for pod in found if pod is not None]
+
     def describe(self, device: DeviceID) -> str:
         """Who holds a device."""
         return " and ".join(self.describe_claim(claim) for claim in self.claims(device))
 
     def describe_claim(self, claim: ResourceClaim) -> str:
         """A claim and its consumers: pods with phase, other kinds by name, or nobody."""
+        known = self._described.get(id(claim))
+        if known is None:
+            known = self._described[id(claim)] = self._describe(claim)
+        return known
+
+    def _describe(self, claim: ResourceClaim) -> str:
         consumers = [self._consumer(claim, entry.resource, entry.name, entry.uid) for entry in claim.reserved_for]
         if not consumers:
             return f"claim {claim.key} (allocated, but nobody consumes it)"

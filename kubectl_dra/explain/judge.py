@@ -32,6 +32,10 @@ def judge(selectors: Selectors, expression: str, devices: Sequence[Device]) -> l
     program = selectors.program(expression)
     if isinstance(program, CompileError):
         return [Refusal(0, EvaluationError(str(program)))] * len(devices)
+    different = {id(device): device for device in devices}
+    if len(different) < len(devices):
+        answers = dict(zip(different, judge(selectors, expression, list(different.values())), strict=True))
+        return [answers[key] for key in map(id, devices)]
     verdicts = selectors.verdicts(expression, devices)
     refused = [index for index, verdict in enumerate(verdicts) if verdict is not True]
     out: list[Refusal | None] = [None] * len(devices)
@@ -40,13 +44,13 @@ def judge(selectors: Selectors, expression: str, devices: Sequence[Device]) -> l
     terms = selectors.terms(expression)
     # Asked about all devices, the terms share what the whole expression has already read of them.
     table = selectors.table(devices)
-    answers = [term.evaluate_devices(table) for term in terms] if len(terms) > 1 else []
+    by_term = [term.evaluate_devices(table) for term in terms] if len(terms) > 1 else []
     plain = [Refusal(term, None) for term in range(max(1, len(terms)))]
     for index in refused:
         verdict = verdicts[index]
         error = verdict if isinstance(verdict, EvaluationError) else None
         term = 0
-        for position, answer in enumerate(answers):
+        for position, answer in enumerate(by_term):
             value = answer[index]
             if (error is None and value is False) or (error is not None and isinstance(value, EvaluationError)):
                 term = position

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
+from typing import NamedTuple
 
 SCHEMA_VERSION = "1"
 
@@ -161,12 +163,34 @@ class NodeGroup:
     nodes: tuple[str, ...]
 
 
+class PlacedDevice(NamedTuple):
+    """One device that a request of a claim gets; of a shared device, how much of each capacity."""
+
+    claim: str
+    request: str
+    device: str
+    consumed_capacity: Mapping[str, str] = {}
+
+
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """What the claims get on a node that works: (claim, request, device) in the order of the results."""
+    """What the claims get on a node that works, in the order of the results."""
 
     node: str
-    devices: tuple[tuple[str, str, str], ...]
+    devices: tuple[PlacedDevice, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """Changes with which the claims fit, as few as possible, and what the allocation gave with them.
+
+    ``changes`` are sentences without a full stop, ``what_if`` the same as values of ``--what-if``; it is empty
+    where they cannot be written as such.
+    """
+
+    changes: tuple[str, ...]
+    proved: str
+    what_if: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,3 +256,4 @@ class Diagnosis:
     traces: tuple[Trace, ...] = ()
     second_opinion: SecondOpinion | None = None
     gates: tuple[str, ...] = field(default=())
+    ways: tuple[Way, ...] = ()

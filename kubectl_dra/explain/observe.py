@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from kubectl_dra.api.slices import Device
 from kubectl_dra.cel import Program
@@ -21,15 +21,19 @@ def observations(program: Program, devices: Sequence[Device]) -> tuple[Observati
     if not program.columns:
         return ()
     readable = [column for column in program.columns if column.id is not None]
+    different = {id(device): device for device in devices}
+    times = Counter(map(id, devices))
     out: list[Observation] = []
     for column in sorted(readable, key=lambda entry: (entry.kind, entry.domain or "", entry.id or ""))[:MAX_NAMES]:
-        counts = Counter(value_of(device, column) for device in devices)
+        counts: Counter[str | None] = Counter()
+        for key, device in different.items():
+            counts[value_of(device, column)] += times[key]
         ranked = sorted(counts.items(), key=lambda item: (item[0] is None, -item[1], item[0] or ""))
-        out.append(Observation(_label(column, devices), tuple(ranked)))
+        out.append(Observation(_label(column, different.values()), tuple(ranked)))
     return tuple(out)
 
 
-def _label(column: Column, devices: Sequence[Device]) -> str:
+def _label(column: Column, devices: Iterable[Device]) -> str:
     if not column.id:
         return column.kind
     own = column.domain is None or all(device.driver == column.domain for device in devices)

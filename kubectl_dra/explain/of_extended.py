@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from kubectl_dra.allocation.attempt import Attempt
 from kubectl_dra.allocation.attempt import Verdict as Outcome
-from kubectl_dra.allocation.extended import CLAIM_NAME, amount_of, class_by_resource, eligible_name
+from kubectl_dra.allocation.extended import CLAIM_NAME, MADE_FOR_EXTENDED, amount_of, class_by_resource, eligible_name
 from kubectl_dra.api.claims import DeviceRequest, Request, ResourceClaim
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.explain.case import Case
@@ -67,6 +67,53 @@ def unserved(case: Case) -> Iterator[Cause]:
                 (nowhere, gate),
                 kind.fix,
             )
+
+
+def not_eligible(case: Case) -> Iterator[Cause]:
+    """Resources that a class offers under a name which devices cannot serve, and no node offers."""
+    pod = case.question.pod
+    if pod is None or pod.node_name:
+        return
+    asked = {name for container in pod.containers for name, value in container.requests.items() if amount_of(value)}
+    for device_class in sorted(case.view.cycle.classes.values(), key=lambda entry: entry.name):
+        resource = device_class.extended_resource_name
+        if resource not in asked or eligible_name(resource):
+            continue
+        if any(amount_of(node.allocatable.get(resource)) for node in case.snapshot.nodes.values()):
+            continue
+        kind = extended.NOT_ELIGIBLE
+        yield Cause(
+            kind,
+            f"DeviceClass {device_class.name} offers {resource}, but devices cannot serve a resource of that name",
+            (Evidence(f"DeviceClass {device_class.name}", "spec.extendedResourceName", resource),),
+            kind.fix,
+        )
+
+
+def left_over(case: Case) -> Iterator[Cause]:
+    """A claim that the scheduler made for extended resources in an attempt that did not end."""
+    pod = case.question.pod
+    if pod is None or pod.node_name or pod.finished or not pod.metadata.uid:
+        return
+    for claim in case.snapshot.claims.values():
+        owner = claim.metadata.controller()
+        made = claim.metadata.annotations.get(MADE_FOR_EXTENDED) == "true"
+        if not made or owner is None or owner.uid != pod.metadata.uid:
+            continue
+        kind = extended.STALE_CLAIM
+        state = "set" if claim.allocation is not None else "not set"
+        yield Cause(
+            kind,
+            f"claim {claim.key}, which the scheduler made for the pod's extended resources, is left from an earlier "
+            "attempt",
+            (
+                Evidence(f"ResourceClaim {claim.key}", f"annotation {MADE_FOR_EXTENDED}", "true"),
+                Evidence(f"ResourceClaim {claim.key}", "status.allocation", state),
+                Evidence(f"Pod {pod.key}", "spec.nodeName", "not set"),
+            ),
+            f"{kind.fix} kubectl delete resourceclaim -n {claim.metadata.namespace} {claim.metadata.name}",
+            claim=claim.key,
+        )
 
 
 def plugin_exhausted(case: Case) -> Cause | None:

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import replace
 
 from kubectl_dra.allocation.attempt import Attempt
 from kubectl_dra.allocation.attempt import Verdict as Outcome
+from kubectl_dra.allocation.pools import NodePools
 from kubectl_dra.allocation.search import Budget
 from kubectl_dra.api.nodes import InvalidNodeSelector
+from kubectl_dra.explain.blocked import Located
 from kubectl_dra.explain.case import NOT_ASKED, Case
 from kubectl_dra.explain.funnel import Shortfall
-from kubectl_dra.explain.model import NodeGroup, Placement
-from kubectl_dra.explain.of_request import Located
+from kubectl_dra.explain.model import NodeGroup, PlacedDevice, Placement
 
 SECONDS_PER_NODE = 2.0
 SECONDS_TOTAL = 7.0
+SECONDS_PER_EASY_NODE = 0.001
 STEPS_PER_NODE = 400_000
 _ORDER = {"allocated": 0, "error": 1, "rejected": 2, "undetermined": 3, "not-eligible": 4}
 
@@ -23,17 +26,43 @@ _ORDER = {"allocated": 0, "error": 1, "rejected": 2, "undetermined": 3, "not-eli
 def run_attempts(case: Case) -> dict[str, Attempt]:
     """One attempt per eligible node, in the order of the nodes, within a total time."""
     out: dict[str, Attempt] = {}
-    end = time.monotonic() + SECONDS_TOTAL
+    end = time.monotonic() + max(SECONDS_TOTAL, SECONDS_PER_EASY_NODE * len(case.view.nodes))
     same = case.unallocated
+    rejected: dict[Hashable, Attempt] = {}
     for node in case.view.nodes:
+        pools = case.view.pools.get(node.name)
+        alike = _what_counts(case, pools)
+        known = rejected.get(alike)
+        if known is not None and alike is not None:
+            out[node.name] = replace(known, node=node.name, pools=pools)
+            continue
         now = time.monotonic()
         budget = Budget(
             max_steps=STEPS_PER_NODE if now < end else 1,
             deadline=min(now + SECONDS_PER_NODE, end),
         )
         claims = same if case.extended is None else case.claims_on(node)
-        out[node.name] = case.view.cycle.attempt(node, claims, budget=budget, pools=case.view.pools.get(node.name))
+        attempt = out[node.name] = case.view.cycle.attempt(node, claims, budget=budget, pools=pools)
+        if attempt.verdict is Outcome.REJECTED:
+            rejected[alike] = attempt
     return out
+
+
+def _what_counts(case: Case, pools: NodePools | None) -> Hashable:
+    """What an attempt can see of a node: attempts that see the same are rejected alike; None where it is too much."""
+    state = case.view.cycle.state
+    if pools is None or case.extended is not None or state.shared or state.consumed:
+        return None
+    seen: list[object] = []
+    for pool in pools.pools:
+        if not pool.usable or pool.counter_sets:
+            return None
+        for entry in pool.slices:
+            if entry.per_device_node_selection:
+                return None
+            seen.append(id(entry.devices))
+            seen.append(tuple(item.id in state.exclusive for item in case.view.by_slice[entry.name]))
+    return tuple(seen)
 
 
 def unavailable_nodes(case: Case) -> dict[str, str]:
@@ -120,7 +149,12 @@ def placements(case: Case, attempts: Mapping[str, Attempt], unavailable: Mapping
             continue
         claims = case.claims_on(case.view.node_by_name[name])
         devices = tuple(
-            (claim.key, device["request"], f"{device['driver']}/{device['pool']}/{device['device']}")
+            PlacedDevice(
+                claim.key,
+                device["request"],
+                f"{device['driver']}/{device['pool']}/{device['device']}",
+                device.get("consumedCapacity", {}),
+            )
             for claim, result in zip(claims, attempt.results, strict=True)
             for device in result.devices
         )

@@ -37,7 +37,7 @@ def pending(
         if progress is not None:
             progress(f"explaining {number} of {len(groups)}: {questions[0].kind} {questions[0].name}")
         names = tuple(f"{question.kind}/{question.name}" for question in questions)
-        out.append(Alike(diagnose(questions[0], snapshot, replace(settings, invocation="")), names))
+        out.append(Alike(diagnose(questions[0], snapshot, replace(settings, invocation="", with_ways=False)), names))
     return out
 
 

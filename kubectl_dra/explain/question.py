@@ -119,7 +119,8 @@ def _resolve_template(pod: Pod, entry: PodClaim, snapshot: Snapshot, *, exists: 
             return PodClaimState(entry.name, entry.template_name, causes=(cause,))
         causes: list[Cause] = []
         owner = claim.metadata.controller()
-        if pod.metadata.uid and (owner is None or owner.uid != pod.metadata.uid):
+        of_group = owner is not None and owner.kind == "PodGroup" and owner.name == pod.pod_group
+        if pod.metadata.uid and not of_group and (owner is None or owner.uid != pod.metadata.uid):
             causes.append(
                 Cause(
                     pod_causes.CLAIM_NOT_OWNED,
@@ -151,6 +152,8 @@ def _not_created(pod: Pod, entry: PodClaim, snapshot: Snapshot) -> list[Cause]:
     for event in snapshot.events_about("Pod", pod.metadata.namespace, pod.metadata.name):
         if event.reason == CREATION_FAILED:
             return [admission.denied(pod, entry.name, event)]
+    if pod.pod_group:
+        return [unscheduled.of_group(pod, entry.name, snapshot)]
     return [
         Cause(
             pod_causes.NOT_CREATED,

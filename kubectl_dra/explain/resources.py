@@ -19,6 +19,7 @@ class NodeUsage:
         self.complete = complete
         self._used: dict[str, Amounts] = {}
         self._pods: dict[str, int] = {}
+        self._asked: tuple[Pod, list[tuple[str, Quantity]]] | None = None
         for pod in pods:
             if not pod.node_name or pod.finished:
                 continue
@@ -39,7 +40,9 @@ class NodeUsage:
         limit = _quantity(node.allocatable.get("pods"))
         if limit is not None and Quantity.of(self._pods.get(node.name, 0) + 1) > limit:
             return "Too many pods"
-        for name, amount in sorted(requests_of(pod).items()):
+        if self._asked is None or self._asked[0] is not pod:
+            self._asked = (pod, sorted(requests_of(pod).items()))
+        for name, amount in self._asked[1]:
             if name in delegated or not amount:
                 continue
             total = _quantity(node.allocatable.get(name)) or ZERO

@@ -22,6 +22,7 @@ def trace(question: Question, snapshot: Snapshot, settings: Settings, wanted: st
     Raises:
         InputError: no device, or several, of that name.
     """
+    snapshot = snapshot.exact()
     cycle = make_cycle(snapshot, settings, [])
     name, device = _device(snapshot, wanted)
     out: list[Trace] = []

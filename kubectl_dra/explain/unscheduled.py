@@ -61,6 +61,28 @@ def waiting_for_group(pod: Pod, snapshot: Snapshot) -> Iterator[Cause]:
     )
 
 
+def of_group(pod: Pod, entry: str, snapshot: Snapshot) -> Cause:
+    """The cause of a claim entry that neither the pod nor, as far as it can be seen, its group has a claim for."""
+    kind = causes.GROUP_CLAIM
+    owned = [
+        claim.key
+        for claim in snapshot.claims.values()
+        for owner in claim.metadata.owners
+        if owner.kind == "PodGroup" and claim.metadata.namespace == pod.metadata.namespace
+    ]
+    return Cause(
+        kind,
+        f'no claim is known for entry "{entry}": the pod is in group {pod.pod_group}, whose status names it',
+        (
+            Evidence(f"Pod {pod.key}", "spec.schedulingGroup.podGroupName", pod.pod_group),
+            Evidence(f"Pod {pod.key}", "status.resourceClaimStatuses", f"no entry {entry}"),
+            Evidence(f"PodGroup {pod.pod_group}", "status.resourceClaimStatuses", "not seen: PodGroups are not read"),
+            Evidence("ResourceClaims", "owned by PodGroups here", ", ".join(sorted(owned)) or "none"),
+        ),
+        f"kubectl get podgroup -n {pod.metadata.namespace} {pod.pod_group} -o yaml",
+    )
+
+
 def consumers(claim: ResourceClaim, snapshot: Snapshot) -> list[Pod]:
     """The pods that refer to a claim: by name, or because it was made for them."""
     name = claim.metadata.name

@@ -56,6 +56,9 @@ class View:
                 self.by_slice.setdefault(entry.name, []).extend(found)
         self.published = tuple(item for items in self.by_slice.values() for item in items)
         self._on_node: dict[str, list[Published]] = {}
+        self._kinds: Sequence[Published] | None = None
+        # Verdicts are remembered by a device's identity, so devices that are only supposed must live on.
+        self.supposed: list[Device] = []
 
     def _add(self, node: Node) -> None:
         try:
@@ -85,12 +88,26 @@ class View:
         if pools is None:
             return []
         node = self.node_by_name[name]
+        if len(pools.pools) == 1 and len(pools.pools[0].slices) == 1:
+            (only,) = pools.pools[0].slices
+            if not only.per_device_node_selection:
+                return self.by_slice.get(only.name, [])
         found: list[Published] = []
         for pool in pools.pools:
             for entry in pool.slices:
                 items = self.by_slice.get(entry.name, ())
                 found.extend((item for item in items if item.on(node)) if entry.per_device_node_selection else items)
         return found
+
+    @property
+    def kinds(self) -> Sequence[Published]:
+        """The published devices without those that are one object with an earlier one: equal but for their place."""
+        if self._kinds is None:
+            first: dict[int, Published] = {}
+            for item in self.published:
+                first.setdefault(id(item.device), item)
+            self._kinds = tuple(first.values())
+        return self._kinds
 
     def nodes_of(self, item: Published) -> list[str]:
         """The eligible nodes on which a device could be used, as far as its pool and scope go."""

@@ -7,11 +7,12 @@ from dataclasses import dataclass, replace
 
 from kubectl_dra.allocation.attempt import Attempt, Cycle, Verdict
 from kubectl_dra.allocation.features import Features, Quirks
+from kubectl_dra.allocation.pools import SliceIndex
 from kubectl_dra.allocation.search import Budget
 from kubectl_dra.allocation.state import allocated_state
 from kubectl_dra.api.claims import EXACT_COUNT, Constraint, DeviceRequest, Request, ResourceClaim
 from kubectl_dra.api.nodes import Node
-from kubectl_dra.api.slices import DeviceID
+from kubectl_dra.api.slices import DeviceID, ResourceSlice
 from kubectl_dra.api.taints import DeviceToleration
 from kubectl_dra.explain.refusals import Refusals
 
@@ -35,6 +36,13 @@ Remedy = Callable[["WhatIf"], "WhatIf"]
 """Makes a change in a question."""
 
 
+class Tries:
+    """How many nodes may still be tried; a search for changes ends where none are left."""
+
+    def __init__(self, left: int) -> None:
+        self.left = left
+
+
 class WhatIf:
     """Runs the allocation of one question again, with something changed."""
 
@@ -53,6 +61,10 @@ class WhatIf:
         self._other_nodes = tuple(other_nodes)[:MAX_NODES]
         self.remedy: Remedy | None = None
         """The last change that was proved, as a way to make it in another WhatIf."""
+
+    def request(self, claim: int, request: int, alternative: int) -> DeviceRequest:
+        """One request or subrequest as it is in this question."""
+        return self._claims[claim].requests[request].alternatives()[alternative]
 
     def changed(self, claims: Sequence[ResourceClaim]) -> WhatIf:
         """The same cluster, asked about other claims."""
@@ -76,6 +88,46 @@ class WhatIf:
         cycle = replace(self._fresh(self._cycle), state=allocated_state(kept, self._cycle.features))
         return WhatIf(cycle, self._claims, self._nodes, kept, self._other_nodes)
 
+    def without(self, claim: int, constraint: Constraint) -> WhatIf:
+        """The same question without a constraint of one claim."""
+        claims = list(self._claims)
+        kept = tuple(entry for entry in claims[claim].constraints if entry is not constraint)
+        claims[claim] = replace(claims[claim], constraints=kept)
+        return self.changed(claims)
+
+    def publishing(self, slices: Iterable[ResourceSlice], instead_of: Container[str] = ()) -> WhatIf:
+        """The same question where further slices are published, perhaps in place of some by name."""
+        kept = (entry for entry in self._cycle.index.slices if entry.name not in instead_of)
+        cycle = replace(self._fresh(self._cycle), index=SliceIndex((*kept, *slices)))
+        return WhatIf(cycle, self._claims, self._nodes, self._all_claims, self._other_nodes)
+
+    def with_slice(self, entry: ResourceSlice, node: Node) -> Proof | None:
+        """The proof that the claims fit on one node when a further slice is published for it."""
+        index = self._cycle.index
+        near = {id(other): other for seen in index.candidates(node.name) for other in index.by_pool[seen.pool]}
+        cycle = replace(self._fresh(self._cycle), index=SliceIndex((*near.values(), entry)))
+        return self._prove(cycle, self._claims, [node])
+
+    def allowing(self, names: Container[str]) -> WhatIf:
+        """The same question where the pod may run on further nodes."""
+        more = [node for node in self._other_nodes if node.name in names]
+        return WhatIf(self._cycle, self._claims, (*self._nodes, *more), self._all_claims, self._other_nodes)
+
+    def prove(self, remedies: Iterable[Remedy], tries: Tries) -> Proof | None:
+        """The proof that the claims fit with all these changes; none either where the tries do not suffice."""
+        world = self
+        for remedy in remedies:
+            world = remedy(world)
+        cycle = self._fresh(world._cycle)
+        for node in world._nodes:
+            if not tries.left:
+                return None
+            tries.left -= 1
+            attempt = cycle.attempt(node, world._claims, budget=Budget(max_steps=STEPS // 10))
+            if attempt.verdict is Verdict.ALLOCATED:
+                return Proof(node.name, tuple(device_names(attempt)))
+        return None
+
     def with_claims(self, claims: Sequence[ResourceClaim]) -> Proof | None:
         """The proof that other claims fit in the same cluster."""
         return self._prove(self._fresh(self._cycle), claims)
@@ -85,12 +137,7 @@ class WhatIf:
     ) -> Proof | None:
         """The proof that the claims fit when one request or subrequest is changed."""
 
-        def remedy(world: WhatIf) -> WhatIf:
-            claims = list(world._claims)
-            claims[claim] = _changed(claims[claim], request, alternative, change)
-            return world.changed(claims)
-
-        return self._prove_remedy(remedy)
+        return self._prove_remedy(changing(claim, request, alternative, change))
 
     def with_selector(self, old: str, new: str) -> Proof | None:
         """The proof that the claims fit when a selector, of a request or a class, reads otherwise."""
@@ -114,10 +161,7 @@ class WhatIf:
 
     def without_constraint(self, claim: int, constraint: Constraint) -> Proof | None:
         """The proof that the claims fit when a constraint is dropped."""
-        claims = list(self._claims)
-        kept = tuple(entry for entry in claims[claim].constraints if entry is not constraint)
-        claims[claim] = replace(claims[claim], constraints=kept)
-        return self.with_claims(claims)
+        return self._prove_remedy(lambda world: world.without(claim, constraint))
 
     def with_constraint(self, claim: int, old: Constraint, new: Constraint) -> Proof | None:
         """The proof that the claims fit when a constraint is replaced."""
@@ -182,6 +226,17 @@ class WhatIf:
         return replace(cycle, available={})
 
 
+def changing(claim: int, request: int, alternative: int, change: Callable[[DeviceRequest], DeviceRequest]) -> Remedy:
+    """The remedy that changes one request or subrequest."""
+
+    def remedy(world: WhatIf) -> WhatIf:
+        claims = list(world._claims)
+        claims[claim] = _changed(claims[claim], request, alternative, change)
+        return world.changed(claims)
+
+    return remedy
+
+
 def device_names(attempt: Attempt) -> Iterator[str]:
     """The devices of an allocation, in order, as ``driver/pool/device``."""
     for result in attempt.results:
@@ -211,21 +266,6 @@ def _needless(entry: Request) -> Request:
 
 def _reworded(spec: DeviceRequest, old: str, new: str) -> DeviceRequest:
     return replace(spec, selectors=tuple(new if text == old else text for text in spec.selectors))
-
-
-def without_terms(
-    expressions: Sequence[str | None], terms: Sequence[Sequence[str]], selector: int, term: int
-) -> tuple[str | None, ...]:
-    """The selectors with one ``&&`` term left out; a selector without terms left is left out as well."""
-    out: list[str | None] = []
-    for index, expression in enumerate(expressions):
-        if index != selector:
-            out.append(expression)
-            continue
-        kept = [text for position, text in enumerate(terms[index]) if position != term]
-        if kept:
-            out.append(" && ".join(f"({text})" for text in kept))
-    return tuple(out)
 
 
 def tolerating(spec: DeviceRequest, tolerations: Iterable[DeviceToleration]) -> DeviceRequest:

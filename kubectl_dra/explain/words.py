@@ -6,20 +6,13 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from kubectl_dra.allocation.attempt import Attempt
 from kubectl_dra.allocation.attempt import Verdict as Outcome
+from kubectl_dra.api.events import DEVICE_EVENTS
 from kubectl_dra.cluster.snapshot import ABSENT, NOT_SERVED, Gap, Snapshot
 from kubectl_dra.explain.causes import claim as claim_causes
 from kubectl_dra.explain.causes import devices, node, pod, pools, request
 from kubectl_dra.explain.model import Cause, SchedulerWord, Verdict
 from kubectl_dra.explain.phrases import amount, some
 from kubectl_dra.explain.question import Question
-
-REASONS = (
-    "FailedScheduling",
-    "FailedResourceClaimCreation",
-    "FailedPrepareDynamicResources",
-    "DeviceTaintManagerEviction",
-    "BindingConditionsPending",
-)
 
 
 def answer(
@@ -42,9 +35,10 @@ def answer(
             return f"{subject} can be allocated: it fits on {amount(len(nodes), 'node')} ({some(nodes)}){unused}."
         if not question.claims:
             return f"{subject} uses no resource claims: devices do not keep it pending."
+        still = f"; it still waits: {causes[0].summary}".removesuffix(".") if causes else ""
         if not nodes:
-            return f"{subject} can be scheduled: its claims are allocated already."
-        return f"{subject} can be scheduled: its claims fit on {amount(len(nodes), 'node')} ({some(nodes)})."
+            return f"{subject} can be scheduled: its claims are allocated already{still}."
+        return f"{subject} can be scheduled: its claims fit on {amount(len(nodes), 'node')} ({some(nodes)}){still}."
     more = f" (and {amount(len(causes) - 1, 'further cause')})" if len(causes) > 1 else ""
     verb = "cannot be scheduled" if question.kind == "pod" else "cannot be allocated"
     return f"{subject} {verb}: {causes[0].summary if causes else 'no reason found'}{more}."
@@ -72,7 +66,7 @@ def scheduler_words(question: Question, snapshot: Snapshot) -> Iterator[Schedule
             "condition PodScheduled", condition.reason, condition.message, condition.last_transition_time
         )
     for event in snapshot.events_about("Pod", question.namespace, question.pod.metadata.name):
-        if event.reason in REASONS and not (condition and event.message == condition.message):
+        if event.reason in DEVICE_EVENTS and not (condition and event.message == condition.message):
             yield SchedulerWord("event", event.reason, event.message, event.last)
 
 

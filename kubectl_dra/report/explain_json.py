@@ -8,7 +8,7 @@ from dataclasses import fields, is_dataclass
 from enum import Enum
 from typing import Any, TextIO
 
-from kubectl_dra.explain.model import SCHEMA_VERSION, CauseKind, Diagnosis
+from kubectl_dra.explain.model import SCHEMA_VERSION, CauseKind, Diagnosis, PlacedDevice
 from kubectl_dra.explain.overview import Alike
 
 
@@ -51,6 +51,8 @@ def _diagnosis(diagnosis: Diagnosis) -> dict[str, Any]:
     }
     for name in ("causes", "claims", "nodes", "placements", "scheduler", "notes"):
         out[name] = _plain(getattr(diagnosis, name))
+    if diagnosis.ways:
+        out["waysOut"] = _plain(diagnosis.ways)
     if diagnosis.traces:
         out["traces"] = _plain(diagnosis.traces)
     if diagnosis.second_opinion is not None:
@@ -82,10 +84,17 @@ def _plain(value: Any, name: str = "") -> Any:
         if name in _PAIRS:
             first, second = _PAIRS[name]
             return [{first: one, second: two} for one, two in value]
-        if name == "devices" and value and isinstance(value[0], tuple):
-            return [{"claim": claim, "request": request, "device": device} for claim, request, device in value]
+        if name == "devices" and value and isinstance(value[0], PlacedDevice):
+            return [_placed(entry) for entry in value]
         return [_plain(entry) for entry in value]
     return value
+
+
+def _placed(entry: PlacedDevice) -> dict[str, Any]:
+    out: dict[str, Any] = {"claim": entry.claim, "request": entry.request, "device": entry.device}
+    if entry.consumed_capacity:
+        out["consumedCapacity"] = dict(entry.consumed_capacity)
+    return out
 
 
 # Written even when empty: readers should not have to guess what is always there.

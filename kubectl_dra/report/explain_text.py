@@ -13,6 +13,7 @@ from kubectl_dra.explain.model import (
     Funnel,
     NodeGroup,
     Observation,
+    PlacedDevice,
     SecondOpinion,
     Stage,
     Trace,
@@ -49,6 +50,12 @@ def _diagnosis(out: Painter, diagnosis: Diagnosis) -> None:
         out.write(("Why", "bold"))
         for number, cause in enumerate(diagnosis.causes, 1):
             _cause(out, number, cause)
+    if diagnosis.ways:
+        out.write("")
+        out.write(("What would help", "bold"), " (each one proved by running the allocation with it)")
+        for way in diagnosis.ways:
+            text = f"{', and '.join(way.changes)}: {way.proved}."
+            out.paragraph(text, indent="    ", first="  - ", style="green")
     for claim in diagnosis.claims:
         _claim(out, claim)
     for trace in diagnosis.traces:
@@ -198,13 +205,18 @@ def _nodes(out: Painter, diagnosis: Diagnosis) -> None:
         _group(out, group)
     for placement in diagnosis.placements[:MAX_PLACEMENTS]:
         devices: dict[str, list[str]] = {}
-        for _, request, device in placement.devices:
-            devices.setdefault(request, []).append(device)
+        for placed in placement.devices:
+            devices.setdefault(placed.request, []).append(_placed(placed))
         listed = "; ".join(f"{request}: {', '.join(names)}" for request, names in devices.items())
         if listed:
             out.paragraph(f"on {placement.node}: {listed}", indent="        ", first="    ")
     if len(diagnosis.placements) > MAX_PLACEMENTS:
         out.write(f"    … and {len(diagnosis.placements) - MAX_PLACEMENTS:,} more nodes (all of them with -o json)")
+
+
+def _placed(placed: PlacedDevice) -> str:
+    taken = ", ".join(f"{amount} of {name}" for name, amount in placed.consumed_capacity.items())
+    return f"{placed.device} ({taken})" if taken else placed.device
 
 
 def _group(out: Painter, group: NodeGroup) -> None:

@@ -15,7 +15,7 @@ from kubectl_dra.cluster.builder import Place
 from kubectl_dra.cluster.files import read_snapshot
 from kubectl_dra.cluster.kubeconfig import ConnectionOptions
 from kubectl_dra.cluster.live import Cluster
-from kubectl_dra.cluster.save import RecordedCluster, Recorder, record_files, reduced, said, write_file, write_list
+from kubectl_dra.cluster.save import Recorder, record_files, reduced, said, write_file, write_list
 from kubectl_dra.cluster.snapshot import KINDS
 from kubectl_dra.errors import InputError
 from tests.cluster.server import GROUP, APIServer, forbidden
@@ -168,7 +168,9 @@ def test_what_the_cluster_hides_is_hidden_in_the_file(
     server.routes["/api/v1/namespaces/team/pods"] = _pods({**POD, "metadata": {**POD["metadata"], "namespace": "team"}})
     options = ConnectionOptions(kubeconfig=server.kubeconfig(tmp_path))
     live = Cluster(options).read_snapshot()
-    recorder = RecordedCluster(options).record()
+    cluster = Cluster(options)
+    recorder = Recorder(cluster.namespace)
+    cluster.read_into(recorder)
     items = recorder.items()
     recorded = recorder.build(expected=())
     path = tmp_path / f"snapshot{suffix}"

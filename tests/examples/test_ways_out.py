@@ -124,6 +124,28 @@ def _rewired(objects: Objects) -> None:
         root["string"] = {"pci0000:c7": "pci0000:97"}.get(root["string"], root["string"])
 
 
+def _without_rule(objects: Objects) -> None:
+    (rule,) = _of(objects, "DeviceTaintRule")
+    objects.remove(rule)
+
+
+def _both_terms(objects: Objects) -> None:
+    _expression("fp8", "590.0.0", "580.0.0")(objects)
+    _expression("fp8", "9.0.0", "8.0.0")(objects)
+
+
+def _one_gpu(objects: Objects) -> None:
+    for pod in _of(objects, "Pod", "render-2"):
+        resources = pod["spec"]["containers"][0]["resources"]
+        resources["requests"]["nvidia.com/gpu"] = resources["limits"]["nvidia.com/gpu"] = "1"
+
+
+def _less_memory_of_flex(objects: Objects) -> None:
+    for request in _requests(objects, "serve-0"):
+        selector = request["firstAvailable"][3]["selectors"][0]["cel"]
+        selector["expression"] = selector["expression"].replace("16Gi", "12Gi")
+
+
 WAYS: list[tuple[str, str, Change]] = [
     ("no-device-matches", "less memory", _expression("", "80Gi", "40Gi")),
     ("class-missing", "the right class", _class("whisper", "gpu.nvidia.com")),
@@ -155,6 +177,12 @@ WAYS: list[tuple[str, str, Change]] = [
     ("devices-on-tainted-nodes", "a toleration", _tolerating),
     ("every-alternative-fails", "one A100 more", _without_claim("eval-0")),
     ("shared-claim-elsewhere", "any zone", _without_affinity),
+    ("taint-rule-maintenance", "without the rule", _without_rule),
+    ("extended-resource", "one GPU", _one_gpu),
+    ("extended-resource", "without the other pod", _without_claim("render-0")),
+    ("mixed-fleet", "less memory", _less_memory_of_flex),
+    ("mixed-fleet", "without the training", _without_claim("pretrain-0")),
+    ("two-changes-needed", "both terms", _both_terms),
 ]
 
 

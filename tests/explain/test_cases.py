@@ -28,7 +28,7 @@ API_VERSION = {kind: version for version, kinds in VERSIONS.items() for kind in 
 API_VERSION |= {"DeviceTaintRule": "resource.k8s.io/v1beta2"}
 FILE_KEYS = {"about", "cluster", "cases"}
 CASE_KEYS = {"name", "cluster", "without", "unseen", "explain", "manifest", "flags", "expect"}
-EXPECT_KEYS = {"exit", "verdict", "causes", "answer", "evidence", "fix", "proof", "notes", "text", "never"}
+EXPECT_KEYS = {"exit", "verdict", "causes", "answer", "evidence", "fix", "proof", "notes", "ways", "text", "never"}
 
 JSON = dict[str, Any]
 
@@ -124,6 +124,10 @@ def test_case(case: Case, tmp_path: Path) -> None:
     if expect.get("proof") == []:
         assert not any(cause.get("proved") for cause in causes)
     _holds("\n".join(found["notes"]), expect.get("notes"))
+    ways = [f"{' and '.join(way['changes'])}: {way['proved']}" for way in found.get("waysOut", ())]
+    _holds("\n".join(ways), expect.get("ways"))
+    if expect.get("ways") == []:
+        assert ways == []
     for words in _texts(expect.get("never")):
         assert words not in output
     if "text" not in expect:

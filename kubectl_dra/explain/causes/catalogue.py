@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kubectl_dra.explain.causes import claim, devices, extended, node, pod, pools, request
+from kubectl_dra.explain.causes import claim, devices, extended, node, pod, pools, release, request
 
 FAMILIES = (
     ("The pod is never evaluated", pod.KINDS),
@@ -11,6 +11,7 @@ FAMILIES = (
     ("ResourceSlices and pools", pools.KINDS),
     ("Devices that match but cannot be had", devices.KINDS),
     ("Extended resources", extended.KINDS),
+    ("Known defects of releases", release.KINDS),
     ("Allocated, but the pod does not run", node.KINDS),
 )
 ALL = tuple(kind for _, kinds in FAMILIES for kind in kinds)

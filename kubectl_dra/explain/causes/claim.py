@@ -56,5 +56,42 @@ BINDING_FAILED = CauseKind(
     fix="Repair the device that the condition names.",
     seen_as="device binding failed",
 )
+IN_FLIGHT = CauseKind(
+    code="claim-allocation-in-flight",
+    title="The claim is being allocated for another pod",
+    why="The scheduler has chosen devices for another pod that uses the same claim, and has not written them yet. "
+    "Until it has, nobody else can use the claim. Such a choice is in the scheduler's memory only.",
+    fix="Wait some seconds. If it stays, that other pod hangs while it is bound: explain it.",
+    seen_as="resource claim … is in the process of being allocated",
+)
+CHANGED = CauseKind(
+    code="claim-changed-meanwhile",
+    title="Somebody else changed the claim while the pod was bound",
+    why="Between the scheduler's decision and its write the claim was allocated, deallocated or deleted by somebody "
+    "else. The scheduler tries again by itself.",
+    fix="Wait for the next attempt. If it repeats, look for a second scheduler or controller that writes the same "
+    "claims.",
+    seen_as="SchedulerError: claim … got allocated elsewhere, deallocated elsewhere, or deleted in the meantime",
+)
+TOO_MANY_CONFIGS = CauseKind(
+    code="too-many-configs",
+    title="The allocation would hold more than 64 configurations",
+    why="An allocation copies the configuration of the classes and of the claim, 64 entries at most. Up to 1.36 an "
+    "entry of the claim that names several requests is copied once for each of them. The API server refuses a "
+    "larger allocation.",
+    fix="Use fewer entries in spec.devices.config, or leave requests out of those that are for all of them.",
+    seen_as="SchedulerError: add allocation and reservation to claim …: Too many",
+)
 
-KINDS = (ELSEWHERE, ELSEWHERE_UNUSED, STUCK, TWICE, TOO_MANY_CONSUMERS, BINDING_PENDING, BINDING_FAILED)
+KINDS = (
+    ELSEWHERE,
+    ELSEWHERE_UNUSED,
+    STUCK,
+    TWICE,
+    TOO_MANY_CONSUMERS,
+    BINDING_PENDING,
+    BINDING_FAILED,
+    IN_FLIGHT,
+    CHANGED,
+    TOO_MANY_CONFIGS,
+)

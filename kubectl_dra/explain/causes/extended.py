@@ -44,5 +44,22 @@ TWO_CLASSES = CauseKind(
     fix="Let one class have the name: remove extendedResourceName from the other.",
     seen_as="cannot allocate all claims",
 )
+STALE_CLAIM = CauseKind(
+    code="extended-resource-claim-stale",
+    title="The claim of an earlier attempt is left over",
+    why="For extended resources the scheduler makes a claim of its own. One that is left from an attempt that did not"
+    " end makes every node fail once; the scheduler then deletes it, and the next attempt works.",
+    fix="Wait for the next attempt. If the claim stays, delete it.",
+    seen_as="cannot schedule extended resource claim, then deletion of ResourceClaim completed",
+)
+NOT_ELIGIBLE = CauseKind(
+    code="extended-resource-name-not-eligible",
+    title="The name is none that devices can serve",
+    why="Devices serve an extended resource only if its name has a domain that is not one of kubernetes.io and does "
+    "not start with requests. — whatever a DeviceClass says.",
+    fix="Give the DeviceClass an extendedResourceName with a domain of your own, and use that in the pod; or use a "
+    "claim.",
+    seen_as="Insufficient <resource>",
+)
 
-KINDS = (UNBACKED, GATE_OFF, PLUGIN_EXHAUSTED, MIXED, TWO_CLASSES)
+KINDS = (UNBACKED, GATE_OFF, PLUGIN_EXHAUSTED, MIXED, TWO_CLASSES, STALE_CLAIM, NOT_ELIGIBLE)

@@ -37,5 +37,14 @@ EVICTED = CauseKind(
     fix="Repair the device or end the maintenance; for a pod that may stay, tolerate the taint with effect: NoExecute.",
     seen_as="condition DisruptionTarget, reason DeletionByDeviceTaintManager; event DeviceTaintManagerEviction",
 )
+DRIVER_GONE = CauseKind(
+    code="slices-outlive-driver",
+    title="The node is not ready, and its ResourceSlices are left over",
+    why="ResourceSlices stay when a driver or its node dies, and the scheduler goes on to place pods on them. Nobody "
+    "prepares the devices there.",
+    fix="Bring the node and its driver back, or delete the ResourceSlices of the node; then delete the pod so that it"
+    " is placed again.",
+    seen_as="FailedPrepareDynamicResources on the node",
+)
 
-KINDS = (NOT_REGISTERED, PREPARE_FAILED, NOT_RESERVED, EVICTED)
+KINDS = (NOT_REGISTERED, PREPARE_FAILED, NOT_RESERVED, EVICTED, DRIVER_GONE)

@@ -117,6 +117,51 @@ FINISHED = CauseKind(
     fix="Create a new pod.",
     seen_as="phase Succeeded or Failed",
 )
+GROUP_CLAIM = CauseKind(
+    code="pod-group-claim-unknown",
+    title="The claim belongs to the pod group, which has not named it",
+    why="Pods of one group can share a claim made for the group. Its name stands in the status of the PodGroup, and "
+    "the claim is owned by the PodGroup: until both are so, the scheduler leaves the pod out of its queue. "
+    "PodGroups themselves are not read here.",
+    fix="Look at the status of the PodGroup, and check that the feature gates DRAWorkloadResourceClaims and "
+    "GenericWorkload are on.",
+    seen_as="nothing; the scheduler's log says: not created yet, or neither Pod nor PodGroup … is the owner",
+)
+NO_SCALE_UP = CauseKind(
+    code="no-scale-up",
+    title="No node is added for the pod",
+    why="Devices exist only where a node and its driver publish them. The cluster's autoscaler looked at the pod and "
+    "found no node group that would help: many know nothing of the devices that a new node would publish, or "
+    "leave out pods with claims.",
+    fix="Add a node with such devices by hand, or give the autoscaler a node group whose devices it knows.",
+    seen_as="NotTriggerScaleUp: pod did not trigger scale-up …",
+)
+RETRY = CauseKind(
+    code="waiting-for-retry",
+    title="The pod fits now, and waits for the next attempt",
+    why="The scheduler tries a pod again when something changes that may help: a claim is deallocated, a slice, class"
+    " or node is added or changed. The deletion of a slice or a class wakes nobody. Without such a change it "
+    "tries again after 5 minutes.",
+    fix="Wait up to 5 minutes, or wake it: any change to the pod (a label will do) makes the scheduler try again.",
+    seen_as="the last FailedScheduling event, which is out of date",
+)
+CHANGED_SINCE = CauseKind(
+    code="changed-since-last-attempt",
+    title="Something changed after the scheduler last looked",
+    why="The scheduler decides from its own copy of the cluster. What was published after its last word about the "
+    "pod, or moments before, it did not take into account.",
+    fix="Ask again in a few seconds.",
+    seen_as="the last FailedScheduling event, which is older than the change",
+)
+BINDING_DENIED = CauseKind(
+    code="scheduler-not-permitted",
+    title="The scheduler may not write the allocation",
+    why="The scheduler found devices, but the API server refuses what it writes. From 1.36 a scheduler needs the "
+    "verbs of its role on resourceclaims/binding as well; a scheduler of your own, with a role written earlier, "
+    "lacks them.",
+    fix="Grant the scheduler update and patch on resourceclaims/binding and resourceclaims/status.",
+    seen_as="SchedulerError: … changing status.allocation or status.reservedFor requires …",
+)
 
 KINDS = (
     NOT_CREATED,
@@ -134,4 +179,9 @@ KINDS = (
     BOUND_BY_HAND,
     NOBODY_CONSUMES,
     FINISHED,
+    GROUP_CLAIM,
+    NO_SCALE_UP,
+    RETRY,
+    CHANGED_SINCE,
+    BINDING_DENIED,
 )

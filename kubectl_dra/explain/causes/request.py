@@ -70,6 +70,14 @@ UNSUPPORTED = CauseKind(
     fix="Use fields that the cluster's release knows.",
     seen_as="SchedulerError: unsupported count mode, unknown request type, empty constraint",
 )
+TOO_MANY_TOGETHER = CauseKind(
+    code="alternatives-too-large",
+    title="The alternatives that fit ask for more than 32 devices together",
+    why="An allocation of one claim holds at most 32 devices. Of prioritized lists the scheduler passes over what "
+    "would exceed that, so smaller alternatives are left, and those do not fit here.",
+    fix="Put the requests into claims of their own: each has its own 32 devices.",
+    seen_as="cannot allocate all claims",
+)
 
 KINDS = (
     CLASS_MISSING,
@@ -81,4 +89,5 @@ KINDS = (
     TOO_MANY_DEVICES,
     FEATURE_OFF,
     UNSUPPORTED,
+    TOO_MANY_TOGETHER,
 )

@@ -1,0 +1,15 @@
+"""Events of pods that are about devices."""
+
+from __future__ import annotations
+
+from typing import Final
+
+DEVICE_EVENTS: Final = (
+    "FailedScheduling",
+    "FailedResourceClaimCreation",
+    "FailedPrepareDynamicResources",
+    "DeviceTaintManagerEviction",
+    "BindingConditionsPending",
+    "NotTriggerScaleUp",
+)
+"""Their reasons. The messages name claims, devices and nodes; those of other events may hold anything."""

@@ -1,0 +1,112 @@
+"""A request that falls short on some nodes, and what every maker of its cause needs."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+
+from kubectl_dra.api.claims import ALL, DeviceRequest, ResourceClaim
+from kubectl_dra.explain.funnel import RequestFunnel, StageResult
+from kubectl_dra.explain.holders import HolderIndex
+from kubectl_dra.explain.model import Evidence
+from kubectl_dra.explain.view import Published, View
+from kubectl_dra.explain.whatif import Proof, WhatIf
+
+MAX_TRIES = 12
+MAX_EVIDENCE = 6
+
+
+@dataclass(frozen=True, slots=True)
+class Located:
+    """A funnel with its place: indices of claim, request and alternative."""
+
+    claim_index: int
+    request_index: int
+    alternative: int
+    claim: ResourceClaim
+    funnel: RequestFunnel
+
+    @property
+    def where(self) -> str:
+        return f'request "{self.funnel.name}"'
+
+
+@dataclass(frozen=True, slots=True)
+class Blocked:
+    """A request that falls short on these nodes at one stage, with the devices that it loses there."""
+
+    located: Located
+    stage: StageResult
+    nodes: tuple[str, ...]
+    lost: tuple[Published, ...]
+    reasons: tuple[str, ...]
+    left: int
+
+    @property
+    def spec(self) -> DeviceRequest:
+        return self.located.funnel.spec
+
+    @property
+    def tested(self) -> int:
+        """Devices of these nodes that reached the stage."""
+        return self.left + len(self.lost)
+
+
+class Surroundings:
+    """The cluster as the question sees it, and a way to ask what would be."""
+
+    def __init__(self, view: View, whatif: WhatIf, holders: HolderIndex) -> None:
+        self.view = view
+        self.whatif = whatif
+        self.holders = holders
+
+    def change(self, blocked: Blocked, change: Callable[[DeviceRequest], DeviceRequest]) -> Proof | None:
+        """The proof that the claims fit when the blocked request is changed."""
+        place = blocked.located
+        return self.whatif.with_request(place.claim_index, place.request_index, place.alternative, change)
+
+    def best(self, blocked: Blocked) -> int:
+        """The most devices that any eligible node has left after the stage."""
+        funnel = blocked.located.funnel
+        position = funnel.stages.index(blocked.stage)
+        return max((funnel.left_on(node.name, position) for node in self.view.nodes), default=0)
+
+    def lower_count(self, blocked: Blocked, best: int, fix: str) -> tuple[str, str]:
+        """The largest count up to ``best`` that fits, as a fix with its proof; else ``fix`` without one."""
+        if blocked.spec.allocation_mode == ALL:
+            return fix, ""
+        for count in range(best, max(0, best - MAX_TRIES), -1):
+            proof = self.change(blocked, partial(_counted, count))
+            if proof is not None:
+                return f"Lower count to {count}.", str(proof)
+        return fix, ""
+
+
+def _counted(count: int, spec: DeviceRequest) -> DeviceRequest:
+    return replace(spec, count=count)
+
+
+def needed(funnel: RequestFunnel) -> str:
+    """How many devices the request needs, as text."""
+    return "all" if funnel.spec.allocation_mode == ALL else str(funnel.spec.count)
+
+
+def by_device(blocked: Blocked, field: str) -> tuple[Evidence, ...]:
+    """The first lost devices, each with its reason."""
+    lines = tuple(
+        Evidence(f"device {item.id}", field, text)
+        for item, text in list(zip(blocked.lost, blocked.reasons, strict=True))[:MAX_EVIDENCE]
+    )
+    return (*lines, *in_all(len(blocked.lost), "devices are refused like this"))
+
+
+def in_all(count: int, what: str) -> tuple[Evidence, ...]:
+    """How many there are, where not all are shown."""
+    return (Evidence("in all", what, str(count)),) if count > MAX_EVIDENCE else ()
+
+
+def most_common(reasons: Sequence[str]) -> str:
+    """The most frequent reason."""
+    return Counter(reasons).most_common(1)[0][0]

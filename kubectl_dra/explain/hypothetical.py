@@ -1,0 +1,148 @@
+"""Which devices would have to be added, where: the fewest of one kind, proved with devices that do not exist."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from heapq import nsmallest
+from typing import Any
+
+from kubectl_dra.api.nodes import Node
+from kubectl_dra.api.slices import Device, NodeScope, PoolID, ResourceSlice
+from kubectl_dra.cel.columns import Column
+from kubectl_dra.explain.blocked import Located
+from kubectl_dra.explain.model import Way
+from kubectl_dra.explain.observe import value_of
+from kubectl_dra.explain.phrases import amount
+from kubectl_dra.explain.satisfy import satisfying
+from kubectl_dra.explain.view import View
+from kubectl_dra.explain.whatif import Tries, WhatIf
+
+MAX_KINDS = 8
+MAX_NODES = 8
+MAX_SEEN = 2000
+MAX_ADDED = 16
+TRIES = 100
+POOL = "kubectl-dra-what-if"
+
+
+def devices_to_add(view: View, whatif: WhatIf, funnels: Sequence[Located]) -> Way | None:
+    """The smallest number of equal devices on one node with which the claims fit; None where none was found."""
+    tries = Tries(TRIES)
+    short = [located for located in funnels if located.funnel.blocking_stage() is not None] or list(funnels)
+    for kind, located in _kinds(view, short):
+        for node, count in _places(view, located, kind.driver):
+            added = [replace(kind, name=f"{POOL}-{index}") for index in range(count)]
+            view.supposed.extend(added)
+            if not tries.left:
+                return None
+            tries.left -= 1
+            proof = whatif.with_slice(_slice(kind, node, added), node)
+            if proof is not None:
+                text = f"add {amount(count)} to node {node.name}: {_describe(view, kind, funnels)}"
+                return Way((text,), f"then fits on {proof.node}")
+    return None
+
+
+def _kinds(view: View, funnels: Sequence[Located]) -> Iterator[tuple[Device, Located]]:
+    """Devices that a request would take, each kind once: such as are published first, else made up."""
+    seen: set[object] = set()
+    for located in funnels:
+        funnel = located.funnel
+        for item in view.kinds:
+            if not _selected(view, located, item.device):
+                continue
+            device = _bare(item.device)
+            key = (located.request_index, device.driver, repr(_said(view, device, funnels)))
+            if key in seen or len(seen) >= MAX_KINDS:
+                continue
+            seen.add(key)
+            yield device, located
+    if seen:
+        return
+    for located in funnels:
+        funnel = located.funnel
+        made = satisfying(
+            view.cycle.selectors,
+            (*funnel.device_class.selectors, *funnel.spec.selectors),
+            [item.device for item in view.kinds],
+        )
+        if made is not None:
+            yield _bare(made), located
+
+
+def _selected(view: View, located: Located, device: Device) -> bool:
+    funnel = located.funnel
+    selectors = view.cycle.selectors
+    return all(
+        expression and selectors.verdict(expression, device) is True
+        for expression in (*funnel.device_class.selectors, *funnel.spec.selectors)
+    )
+
+
+def _places(view: View, located: Located, driver: str) -> Iterator[tuple[Node, int]]:
+    """Nodes with how many devices they lack: nodes of the driver first, then those that lack fewest."""
+    lacking = nsmallest(
+        MAX_NODES,
+        (
+            (all(item.id.driver != driver for item in view.on_node(node.name)), _lack(located, node), index)
+            for index, node in enumerate(view.nodes[:MAX_SEEN])
+        ),
+    )
+    for count in range(1, MAX_ADDED + 1):
+        for _, lack, index in lacking:
+            if lack <= count <= lack + 3:
+                yield view.nodes[index], count
+
+
+def _lack(located: Located, node: Node) -> int:
+    funnel = located.funnel
+    return max(1, funnel.needed_on(node.name) - len(funnel.usable_on(node.name)))
+
+
+def _bare(device: Device) -> Device:
+    """The same kind of device, free and healthy."""
+    return replace(device, taints=(), consumes_counters=(), scope=NodeScope(), binds_to_node=False)
+
+
+def _slice(kind: Device, node: Node, devices: Sequence[Device]) -> ResourceSlice:
+    return ResourceSlice(
+        name=POOL,
+        driver=kind.driver,
+        pool=PoolID(kind.driver, f"{POOL}-{node.name}"),
+        generation=1,
+        slice_count=1,
+        scope=NodeScope(node_name=node.name),
+        per_device_node_selection=None,
+        shared_counters=(),
+        devices=tuple(devices),
+    )
+
+
+def _describe(view: View, device: Device, funnels: Sequence[Located]) -> str:
+    said = [f"{name} {value}" for name, value in _said(view, device, funnels).items()]
+    return ", ".join((f"driver {device.driver}", *said))
+
+
+def _said(view: View, device: Device, funnels: Sequence[Located]) -> Mapping[str, Any]:
+    """What the claims' selectors, constraints and capacity requests read of a device."""
+    columns: set[Column] = set()
+    out: dict[str, Any] = {}
+    for located in funnels:
+        funnel = located.funnel
+        for expression in (*funnel.device_class.selectors, *funnel.spec.selectors):
+            for term in view.cycle.selectors.terms(expression or ""):
+                columns.update(column for column in term.columns or () if column.id)
+        for constraint in located.claim.constraints:
+            name = constraint.match_attribute or constraint.distinct_attribute
+            domain, _, identifier = name.partition("/")
+            columns.add(Column("attribute", domain, identifier))
+        for name in funnel.spec.capacity or ():
+            raw = device.capacity.get(name)
+            if raw is not None:
+                out[name] = raw.get("value")
+    for column in sorted(columns, key=lambda entry: (entry.kind, entry.domain or "", entry.id or "")):
+        value = value_of(device, column)
+        if value is not None:
+            out[column.id or ""] = value
+    return out

@@ -1,0 +1,235 @@
+"""To what value a selector term may be loosened: its constants, replaced by what devices have."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Final, NamedTuple
+
+from kubectl_dra.allocation.selection import Selectors
+from kubectl_dra.api.claims import DeviceRequest
+from kubectl_dra.api.quantity import Quantity, QuantityError
+from kubectl_dra.api.semver import Semver, SemverError
+from kubectl_dra.api.slices import Device
+from kubectl_dra.cel import CompileError, Program, ast
+from kubectl_dra.cel.columns import columns_of
+from kubectl_dra.explain.observe import value_of
+
+MAX_VALUES = 8
+MAX_OFFERS = 3
+_COMPARISONS: Final = frozenset(("_==_", "_!=_", "_<_", "_<=_", "_>_", "_>=_"))
+_TEXT_CALLS: Final = frozenset(("startsWith", "endsWith", "contains"))
+_MAKERS: Final = {"quantity": "quantity", "semver": "version"}
+
+
+class Offer(NamedTuple):
+    """One constant of a term replaced: as it is written, by what, and the term before and after.
+
+    ``amount`` says that it is a number, an amount or a version: more or less of the same thing.
+    """
+
+    old: str
+    new: str
+    old_term: str
+    term: str
+    amount: bool
+
+    def __str__(self) -> str:
+        return f"write {self.new} in place of {self.old}"
+
+
+class Slot(NamedTuple):
+    """A constant in an expression that is compared with what a device has."""
+
+    kind: str
+    start: int
+    end: int
+    value: Any
+    comparison: ast.Expression
+
+
+def with_term(selectors: Selectors, index: int, old: str, new: str, spec: DeviceRequest) -> DeviceRequest:
+    """The request where one selector has other text in place of a term; ``true`` drops it.
+
+    The term is found by its text, so that several of one selector can be replaced one after the other.
+    """
+    expression = spec.selectors[index] or ""
+    found = next((term for term in selectors.terms(expression) if term.expression == old), None)
+    if found is None:
+        return spec
+    changed = expression[: found.start] + new + expression[found.end :]
+    return replace(spec, selectors=(*spec.selectors[:index], changed, *spec.selectors[index + 1 :]))
+
+
+def loosened(selectors: Selectors, expression: str, term: int, devices: Sequence[Device]) -> Iterator[Offer]:
+    """Terms with one constant replaced that hold on some of these devices, the nearest value first."""
+    terms = selectors.terms(expression)
+    if not terms or not devices:
+        return
+    program = terms[term]
+    different = distinct(devices)
+    times = Counter(map(id, devices))
+    found = 0
+    for slot in slots(program):
+        for text in _texts(slot, program, different, times):
+            changed = expression[: slot.start] + text + expression[slot.end :]
+            if not _holds(selectors, changed, term, different):
+                continue
+            end = program.end + len(text) - (slot.end - slot.start)
+            new_term = changed[program.start : end]
+            amount = slot.kind in _ORDERED
+            yield Offer(expression[slot.start : slot.end], text, program.expression, new_term, amount)
+            found += 1
+            if found == MAX_OFFERS:
+                return
+
+
+def distinct(devices: Iterable[Device]) -> list[Device]:
+    """Each device object once: devices that are equal in all but their name may share one."""
+    return list({id(device): device for device in devices}.values())
+
+
+def _holds(selectors: Selectors, expression: str, term: int, devices: Sequence[Device]) -> bool:
+    try:
+        program = selectors.environment.compile(expression)
+    except CompileError:
+        return False
+    terms = program.terms()
+    return term < len(terms) and any(value is True for value in terms[term].evaluate_devices(selectors.table(devices)))
+
+
+def slots(program: Program) -> Iterator[Slot]:
+    """The constants of a term that are compared with what a device has."""
+    pending: list[ast.Expression] = [program.ast.expression]
+    while pending:
+        node = pending.pop(0)
+        pending.extend(ast.children(node))
+        if isinstance(node, ast.Call) and program.start <= node.start and node.end <= program.end:
+            yield from _of_call(node)
+
+
+def _of_call(node: ast.Call) -> Iterator[Slot]:
+    if node.function in _COMPARISONS:
+        for side in node.arguments:
+            # The 0 of x.compareTo(y) >= 0 says how to compare, not with what.
+            if any(isinstance(other, ast.Call) and other.function == "compareTo" for other in node.arguments):
+                yield from (slot for call in node.arguments for slot in _made(_argument(call), node))
+                return
+            if isinstance(side, ast.Literal) and isinstance(side.value, bool | int | str):
+                kind = {bool: "bool", int: "int"}.get(type(side.value), "string")
+                yield Slot(kind, side.start, side.end, side.value, node)
+            yield from _made(side, node)
+    elif node.function in ("isGreaterThan", "isLessThan"):
+        yield from _made(_argument(node), node)
+    elif node.function in _TEXT_CALLS:
+        text = _argument(node)
+        if isinstance(text, ast.Literal) and isinstance(text.value, str):
+            yield Slot("string", text.start, text.end, text.value, node)
+    elif node.function == "@in":
+        options = node.arguments[1]
+        if isinstance(options, ast.ListLiteral):
+            values = [entry.value for entry in options.elements if isinstance(entry, ast.Literal)]
+            if values and len(values) == len(options.elements):
+                yield Slot("list", options.start, options.end, values, node)
+
+
+def _argument(node: ast.Expression) -> ast.Expression | None:
+    return node.arguments[0] if isinstance(node, ast.Call) and len(node.arguments) == 1 else None
+
+
+def _made(node: ast.Expression | None, comparison: ast.Expression) -> Iterator[Slot]:
+    """The constant of ``quantity("…")`` or ``semver("…")``."""
+    if not isinstance(node, ast.Call) or node.function not in _MAKERS or not node.arguments:
+        return
+    text = node.arguments[0]
+    if isinstance(text, ast.Literal) and isinstance(text.value, str):
+        yield Slot(_MAKERS[node.function], text.start, text.end, text.value, comparison)
+
+
+def _texts(slot: Slot, program: Program, devices: Sequence[Device], times: Mapping[int, int]) -> Iterator[str]:
+    """What to write in place of the constant, the nearest or most frequent value first."""
+    source = program.ast.source[slot.start : slot.end]
+    quote = "'" if source.lstrip("[").startswith("'") else '"'
+    columns = columns_of(slot.comparison) or program.columns or ()
+    seen: Counter[str] = Counter()
+    for column in columns:
+        if column.id or column.kind in ("driver", "allowMultipleAllocations"):
+            for device in devices:
+                value = value_of(device, column)
+                if value is not None:
+                    seen[value] += times[id(device)]
+    ranked = [value for value, _ in sorted(seen.items(), key=lambda entry: (-entry[1], entry[0]))]
+    order = _ORDERED.get(slot.kind)
+    if order is not None:
+        yield from order(slot.value, ranked, quote)
+        return
+    for value in ranked[:MAX_VALUES]:
+        if slot.kind == "bool" and value in ("true", "false"):
+            yield value
+        elif slot.kind == "string":
+            yield _text(value, quote)
+            yield _text(value.lower(), quote)
+        elif slot.kind == "list" and source.endswith("]"):
+            number = isinstance(slot.value[0], int)
+            if not number or value.lstrip("-").isdigit():
+                yield f"{source[:-1].rstrip()}, {value if number else _text(value, quote)}]"
+
+
+def _quantities(asked: str, values: Sequence[str], quote: str) -> Iterator[str]:
+    try:
+        wanted = Quantity.parse(asked)
+        # A zero says that the driver does not know the amount.
+        known = {value: quantity for value in values if (quantity := Quantity.parse(value)).sign()}
+    except QuantityError:
+        return
+    for value in sorted(known, key=lambda text: abs(known[text].nanos - wanted.nanos))[:MAX_VALUES]:
+        yield _text(value, quote)
+        # For a strict comparison: one less, or one more, of the unit that the value is written in.
+        digits = value.rstrip("EPTGMKkinmu")
+        if digits.isdigit():
+            unit = value[len(digits) :]
+            yield _text(f"{max(0, int(digits) - 1)}{unit}", quote)
+            yield _text(f"{int(digits) + 1}{unit}", quote)
+
+
+def _integers(asked: int, values: Sequence[str], quote: str) -> Iterator[str]:
+    known = [int(value) for value in values if value.lstrip("-").isdigit()]
+    for value in sorted(known, key=lambda number: abs(number - asked))[:MAX_VALUES]:
+        yield from (str(value), str(value - 1), str(value + 1))
+
+
+def _versions(asked: str, values: Sequence[str], quote: str) -> Iterator[str]:
+    known: dict[str, Semver] = {}
+    for value in values:
+        try:
+            known[value] = Semver.parse(value)
+        except SemverError:
+            continue
+    try:
+        wanted = Semver.parse_normalised(asked)
+    except SemverError:
+        return
+    below = sorted((text for text in known if known[text] <= wanted), key=known.__getitem__, reverse=True)
+    above = sorted((text for text in known if known[text] > wanted), key=known.__getitem__)
+    for value in (below + above)[:MAX_VALUES]:
+        version = known[value]
+        yield _text(value, quote)
+        # For a strict comparison: the nearest release on either side, else the first pre-release of this one.
+        if version.patch:
+            yield _text(f"{version.major}.{version.minor}.{version.patch - 1}", quote)
+        else:
+            yield _text(f"{version.major}.{version.minor}.{version.patch}-0", quote)
+        yield _text(f"{version.major}.{version.minor}.{version.patch + 1}", quote)
+
+
+_ORDERED: Final[Mapping[str, Callable[[Any, Sequence[str], str], Iterator[str]]]] = {
+    "quantity": _quantities,
+    "int": _integers,
+    "version": _versions,
+}
+
+
+def _text(value: str, quote: str) -> str:
+    escaped = value.replace("\\", "\\\\").replace(quote, f"\\{quote}")
+    return f"{quote}{escaped}{quote}"

@@ -1,0 +1,114 @@
+"""Causes in selectors: of the class, and of the request, with the value that would do."""
+
+from __future__ import annotations
+
+import re
+from functools import partial
+
+from kubectl_dra.explain.blocked import Blocked, Surroundings, needed
+from kubectl_dra.explain.causes import devices, pools, request
+from kubectl_dra.explain.funnel import StageResult
+from kubectl_dra.explain.loosen import loosened, with_term
+from kubectl_dra.explain.model import Cause, CauseKind, Evidence
+from kubectl_dra.explain.observe import observations
+from kubectl_dra.explain.of_pools import device_plugins, empty_slices
+from kubectl_dra.explain.phrases import amount, some
+from kubectl_dra.explain.view import View
+from kubectl_dra.explain.whatif import Proof
+
+_DRIVER = re.compile(r"""device\.driver\s*==\s*(["'])(?P<driver>[^"']+)\1""")
+
+
+def class_selector(around: Surroundings, blocked: Blocked) -> Cause:
+    device_class = blocked.located.funnel.device_class
+    drivers = around.view.drivers()
+    for expression in device_class.selectors:
+        wanted = _DRIVER.search(expression or "")
+        if wanted is None or wanted["driver"] in drivers:
+            continue
+        kind = pools.NO_SLICES
+        return Cause(
+            kind,
+            f"driver {wanted['driver']} publishes no devices (class {device_class.name} wants it; drivers "
+            f"here: {', '.join(sorted(drivers)) or 'none'})",
+            (
+                Evidence(f"DeviceClass {device_class.name}", "spec.selectors", " ".join((expression or "").split())),
+                Evidence("ResourceSlices", f"with spec.driver {wanted['driver']}", "0"),
+                *empty_slices(around.view, wanted["driver"]),
+                *device_plugins(around.view, wanted["driver"]),
+            ),
+            kind.fix,
+        )
+    return _selector(around, blocked, request.CLASS_MATCHES_NOTHING, f"DeviceClass {device_class.name}")
+
+
+def request_selector(around: Surroundings, blocked: Blocked) -> Cause:
+    return _selector(around, blocked, request.SELECTOR_MATCHES_NOTHING, f"claim {blocked.located.claim.key}")
+
+
+def _selector(around: Surroundings, blocked: Blocked, kind: CauseKind, owner: str) -> Cause:
+    funnel, stage = blocked.located.funnel, blocked.stage
+    what = (
+        f"class {funnel.device_class.name}"
+        if stage.name == "class-selector"
+        else f"{stage.label} of {blocked.located.where}"
+    )
+    evidence = [Evidence(owner, "selector term", stage.expression)]
+    have = have_instead(around.view, stage)
+    if blocked.left:
+        best = around.best(blocked)
+        summary = (
+            f"{what} is true on {blocked.left} of {blocked.tested} devices, but {blocked.located.where} needs "
+            f"{needed(funnel)} on one node and no node has more than {best}"
+        )
+        fix, proof = around.lower_count(blocked, best, devices.TOO_FEW.fix)
+        return Cause(devices.TOO_FEW, summary, tuple(evidence), fix, proof)
+    where = f" of {some(blocked.nodes)}" if blocked.nodes and stage.passed else ""
+    fails = "false" if not stage.errors else f"false or an error ({stage.errors[0][1]})"
+    summary = f"{what} is {fails} on all {amount(blocked.tested)}{where}: {stage.expression}"
+    if have:
+        summary += f" ({have})"
+    found = _other_value(around, blocked)
+    if found is not None:
+        new, proved = found
+        return Cause(kind, summary, tuple(evidence), f"Ask for what there is: {new}.", str(proved))
+    without = _without_term(around, blocked)
+    if without is None:
+        return Cause(kind, summary, tuple(evidence), kind.fix)
+    fix = f"Ask for what there is ({have}), or drop the term." if have else "Relax or drop the term."
+    return Cause(kind, summary, tuple(evidence), fix, f"without the term it {str(without).removeprefix('then ')}")
+
+
+def _other_value(around: Surroundings, blocked: Blocked) -> tuple[str, Proof] | None:
+    """A value that devices have, in place of one that the term asks for, with which the claims fit."""
+    stage = blocked.stage
+    if stage.name != "request-selector":
+        return None
+    selectors = around.view.cycle.selectors
+    index = blocked.spec.selectors.index(stage.program)
+    for offer in loosened(selectors, stage.program, stage.term, [item.device for item in blocked.lost]):
+        proof = around.change(blocked, partial(with_term, selectors, index, offer.old_term, offer.term))
+        if proof is not None:
+            return str(offer), proof
+    return None
+
+
+def _without_term(around: Surroundings, blocked: Blocked) -> Proof | None:
+    stage = blocked.stage
+    if stage.name != "request-selector":
+        return None
+    selectors = around.view.cycle.selectors
+    index, old = blocked.spec.selectors.index(stage.program), selectors.terms(stage.program)[stage.term].expression
+    return around.change(blocked, partial(with_term, selectors, index, old, "true"))
+
+
+def have_instead(view: View, stage: StageResult) -> str:
+    terms = view.cycle.selectors.terms(stage.program)
+    if not terms or not stage.failed:
+        return ""
+    parts: list[str] = []
+    for seen in observations(terms[stage.term], [item.device for item in stage.failed])[:2]:
+        values = [f"{'absent' if value is None else value} on {count}" for value, count in seen.values[:4]]
+        more = len(seen.values) - 4
+        parts.append(f"{seen.name}: {', '.join(values)}" + (f", {more} other values" if more > 0 else ""))
+    return "; ".join(parts)

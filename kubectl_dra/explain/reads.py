@@ -1,0 +1,61 @@
+"""Which attributes an answer can depend on: devices of a large snapshot get these back, and no others."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from kubectl_dra.cel import CompileError, Environment
+from kubectl_dra.cluster.snapshot import Snapshot
+from kubectl_dra.explain.case import Settings
+from kubectl_dra.explain.question import Question
+from kubectl_dra.names import nearest
+
+
+def complete(question: Question, snapshot: Snapshot, settings: Settings) -> Snapshot:
+    """The snapshot with every value that a selector or constraint of the question, or a class, reads.
+
+    Individual attributes (``Snapshot.individual``) that are read, or named like one that is read, are given back to
+    the devices; where only evaluation tells what is read, all of them.
+    """
+    if not snapshot.individual:
+        return snapshot
+    for name in _read(question, snapshot, settings):
+        if name is None or any(_alike(name, _identifier(own)) for own in snapshot.individual):
+            return snapshot.exact()
+    return snapshot
+
+
+def _read(question: Question, snapshot: Snapshot, settings: Settings) -> Iterator[str | None]:
+    """Identifiers of attributes that are read, without their domain; None for what could be any of them."""
+    expressions = {text for entry in snapshot.classes.values() for text in entry.selectors}
+    for state in question.claims:
+        claim = state.claim
+        if claim is None:
+            continue
+        for constraint in claim.constraints:
+            yield _identifier(constraint.match_attribute or constraint.distinct_attribute)
+        for request in claim.requests:
+            for spec in request.alternatives():
+                expressions.update(spec.selectors)
+    environment = Environment.for_release(str(settings.release), features=settings.gates, stored=True)
+    for expression in sorted(text for text in expressions if text):
+        try:
+            columns = environment.compile(expression).columns
+        except CompileError:
+            yield None
+            return
+        if columns is None:
+            yield None
+            return
+        for column in columns:
+            if column.kind == "attribute":
+                yield column.id
+
+
+def _identifier(name: str) -> str:
+    return name.rpartition("/")[2]
+
+
+def _alike(name: str, own: str) -> bool:
+    """Whether a name is an individual attribute's, or might have been meant for it."""
+    return name == own or bool(nearest(name, [own]))

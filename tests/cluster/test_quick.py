@@ -1,0 +1,238 @@
+"""The quick reader reads what the slow way reads, and refuses what it refuses."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from kubectl_dra.api.claims import ResourceClaim
+from kubectl_dra.api.conversion import from_v1, reshaped
+from kubectl_dra.api.fields import Mismatch, mismatch
+from kubectl_dra.api.nodes import Node
+from kubectl_dra.api.slices import ResourceSlice
+from kubectl_dra.cluster.builder import Place, SnapshotBuilder
+from kubectl_dra.cluster.quick import SAMPLE, QuickReader
+from kubectl_dra.errors import InputError
+
+Json = dict[str, Any]
+
+
+def raw_slice(node: int, *, devices: int = 4, version: str = "v1", **attributes: Any) -> Json:
+    """A slice of a node: UUIDs differ everywhere, the parent from node to node, the bus within a node only."""
+    own = [
+        {
+            "name": f"gpu-{index}",
+            "attributes": {
+                "model": {"string": f"M{node % 3}"},
+                "uuid": {"string": f"u-{node}-{index}"},
+                "parent": {"string": f"p-{node}-{index // 2}"},
+                "bus": {"string": f"b-{index}"},
+                **attributes,
+            },
+            "capacity": {"memory": {"value": "40Gi"}},
+        }
+        for index in range(devices)
+    ]
+    raw = {
+        "apiVersion": "resource.k8s.io/v1",
+        "kind": "ResourceSlice",
+        "metadata": {"name": f"s{node}"},
+        "spec": {
+            "driver": "d.example",
+            "nodeName": f"n{node}",
+            "pool": {"name": f"n{node}", "generation": 1, "resourceSliceCount": 1},
+            "devices": own,
+        },
+    }
+    return raw if version == "v1" else from_v1(raw, version)
+
+
+def slow_slice(raw: Json, version: str) -> ResourceSlice | Mismatch:
+    return mismatch(raw, "ResourceSlice", version) or ResourceSlice.from_json(reshaped(raw))
+
+
+def read(reader: QuickReader, raw: Json, version: str = "v1") -> ResourceSlice:
+    found = reader.slice(copy.deepcopy(raw), version)
+    assert isinstance(found, ResourceSlice)
+    return found
+
+
+@pytest.mark.parametrize("version", ["v1", "v1beta2", "v1beta1"])
+def test_devices_that_differ_in_individual_values_only_are_shared(version: str) -> None:
+    reader = QuickReader(compact=True)
+    raws = [raw_slice(node, version=version) for node in range(3 * SAMPLE)]
+    found = [read(reader, raw, version) for raw in raws]
+    for entry, raw in zip(found, raws, strict=True):
+        expected = slow_slice(raw, version)
+        assert entry.exact() == expected
+        assert list(entry.exact().devices[0].attributes) == list(expected.devices[0].attributes)
+    later = found[SAMPLE:]
+    assert {entry.individual.names for entry in later if entry.individual} == {("parent", "uuid")}
+    assert len({id(entry.devices) for entry in later}) == 3
+    assert all(entry.individual is None for entry in found[:SAMPLE])
+
+
+def test_a_slice_that_is_there_twice_is_one_before_and_after_devices_are_shared() -> None:
+    builder = SnapshotBuilder(compact=True)
+    for _ in range(2):
+        for node in range(2 * SAMPLE):
+            builder.add(raw_slice(node), Place("f"))
+    snapshot = builder.build(expected=())
+    assert len(snapshot.slices) == 2 * SAMPLE and not snapshot.notes
+    other = raw_slice(2 * SAMPLE - 1)
+    other["spec"]["devices"][0]["attributes"]["uuid"] = {"string": "another"}
+    with pytest.raises(InputError, match="two different objects are called ResourceSlice"):
+        builder.add(other, Place("g"))
+
+
+def test_nothing_is_taken_out_unless_asked_for() -> None:
+    reader = QuickReader()
+    for node in range(2 * SAMPLE):
+        raw = raw_slice(node)
+        assert read(reader, raw) == slow_slice(raw, "v1")
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        raw_slice(0, extra={"int": 1}),
+        raw_slice(0, extra={"bool": True}),
+        raw_slice(0, devices=0),
+        raw_slice(0, uuid={"version": "1.0.0"}),
+        raw_slice(0, uuid={"strings": ["a"]}),
+        raw_slice(0, uuid={"string": "x", "int": 1}),
+        raw_slice(0, uuid={}),
+    ],
+)
+def test_a_slice_of_another_kind_keeps_its_own_values(other: Json) -> None:
+    reader = QuickReader(compact=True)
+    for node in range(2 * SAMPLE):
+        read(reader, raw_slice(node))
+    for raw in (raw_slice(0, extra={"int": 1}), other):
+        assert read(reader, raw).exact() == slow_slice(raw, "v1")
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        (("devices", 0, "attributes", "uuid", "string"), 5),
+        (("devices", 0, "attributes", "uuid"), "x"),
+        (("devices", 0, "attributes", "bus"), "x"),
+        (("devices", 0, "attributes", "bus", "string"), True),
+        (("devices", 0, "attributes"), []),
+        (("devices", 1, "capacity", "memory", "value"), "much"),
+        (("devices", 1, "name"), 1),
+        (("devices", 1), "gpu"),
+        (("devices",), {}),
+        (("pool", "generation"), True),
+        (("pool", "name"), 1),
+        (("nodeName",), 1),
+        (("driver",), []),
+    ],
+)
+@pytest.mark.parametrize("version", ["v1", "v1beta1"])
+def test_a_wrong_type_is_found_behind_slices_that_are_right(path: tuple[Any, ...], value: Any, version: str) -> None:
+    reader = QuickReader(compact=True)
+    for node in range(2 * SAMPLE):
+        read(reader, raw_slice(node, version=version), version)
+    raw = raw_slice(1, version=version)
+    at = raw["spec"]
+    for step in path[:-1]:
+        at = at[step]
+        at = at["basic"] if isinstance(at, dict) and "basic" in at and path[-1] != "name" else at
+    at[path[-1]] = value
+    expected = slow_slice(copy.deepcopy(raw), version)
+    assert isinstance(expected, Mismatch)
+    assert reader.slice(raw, version) == expected
+
+
+_WORDS = st.sampled_from(["", "a", "b", "True", "1"])
+_ANY = st.recursive(
+    st.none() | st.booleans() | st.integers(-3, 3) | _WORDS,
+    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(_WORDS, inner, max_size=2),
+    max_leaves=4,
+)
+
+
+def _mostly(good: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
+    return st.one_of(good, good, good, good, good, _ANY)
+
+
+def _object(**fields: st.SearchStrategy[Any]) -> st.SearchStrategy[Json]:
+    return st.fixed_dictionaries({}, optional={name: _mostly(values) for name, values in fields.items()})
+
+
+_META = _object(
+    name=st.sampled_from(["x", "y"]),
+    namespace=_WORDS,
+    uid=_WORDS,
+    generation=st.integers(0, 3),
+    labels=st.dictionaries(_WORDS, _mostly(_WORDS), max_size=2),
+    annotations=st.dictionaries(_WORDS, _WORDS, max_size=2),
+    finalizers=st.lists(_WORDS, max_size=1),
+    ownerReferences=st.lists(_object(kind=_WORDS, controller=st.booleans()), max_size=1),
+)
+_NODE = _object(
+    metadata=_META,
+    spec=_object(unschedulable=st.booleans(), taints=st.lists(_object(key=_WORDS, effect=_WORDS), max_size=2)),
+    status=_object(
+        allocatable=st.dictionaries(_WORDS, st.sampled_from(["1", "2Gi", "x"]) | st.integers(0, 2), max_size=2),
+        conditions=st.lists(_object(type=st.just("Ready"), status=st.sampled_from(["True", "False"])), max_size=2),
+        nodeInfo=_object(kubeletVersion=_WORDS),
+    ),
+)
+_RESULT = _object(request=_WORDS, driver=_WORDS, pool=_WORDS, device=_WORDS, shareID=_WORDS, adminAccess=st.booleans())
+_WHOLE_RESULT = st.fixed_dictionaries({"request": _WORDS, "driver": _WORDS, "pool": _WORDS, "device": _WORDS})
+_TERM = _object(matchFields=st.lists(_object(key=_WORDS, operator=_WORDS, values=st.lists(_WORDS)), max_size=1))
+_CLAIM = _object(
+    metadata=_META,
+    spec=_object(
+        devices=_object(
+            requests=st.lists(_object(name=_WORDS, exactly=_object(count=st.integers(0, 2))), max_size=2),
+            constraints=st.lists(_object(matchAttribute=_WORDS), max_size=1),
+        )
+    ),
+    status=_object(
+        allocation=_object(
+            devices=_object(results=st.lists(_WHOLE_RESULT | _RESULT, max_size=2), config=st.just([])),
+            nodeSelector=_object(nodeSelectorTerms=st.lists(_TERM, max_size=1)),
+            allocationTimestamp=_WORDS,
+        ),
+        reservedFor=st.lists(_object(resource=_WORDS, name=_WORDS, uid=_WORDS), max_size=2),
+    ),
+)
+
+EASY = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+
+
+@EASY
+@given(st.lists(_NODE, min_size=1, max_size=4))
+def test_nodes_as_the_slow_way_reads_them(raws: list[Json]) -> None:
+    reader = QuickReader()
+    for raw in raws:
+        expected = _outcome(lambda raw=raw: mismatch(raw, "Node", "v1") or Node.from_json(copy.deepcopy(raw)))
+        assert _outcome(lambda raw=raw: reader.node(copy.deepcopy(raw))) == expected
+
+
+@EASY
+@given(st.lists(_CLAIM, min_size=1, max_size=4))
+def test_claims_as_the_slow_way_reads_them(raws: list[Json]) -> None:
+    reader = QuickReader()
+    for raw in raws:
+        raw = {"apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaim", **raw}
+        expected = _outcome(
+            lambda raw=raw: mismatch(raw, "ResourceClaim", "v1") or ResourceClaim.from_json(copy.deepcopy(raw))
+        )
+        assert _outcome(lambda raw=raw: reader.claim(copy.deepcopy(raw), "v1")) == expected
+
+
+def _outcome(work: Any) -> object:
+    """What comes out; the kind of error is the same to whoever reports it."""
+    try:
+        return work()
+    except (AttributeError, KeyError, TypeError, ValueError):
+        return "cannot be understood"

@@ -1,0 +1,143 @@
+"""To what value a term may be loosened, and devices that a selector would take."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from kubectl_dra.allocation.selection import Selectors
+from kubectl_dra.api.claims import DeviceRequest
+from kubectl_dra.api.slices import Device
+from kubectl_dra.cel import Environment
+from kubectl_dra.explain.loosen import loosened, with_term
+from kubectl_dra.explain.satisfy import satisfying
+
+Attributes = dict[str, dict[str, Any]]
+SELECTORS = Selectors(Environment.for_release("1.36"))
+OLD: Attributes = {
+    "model": {"string": "A100"},
+    "index": {"int": 0},
+    "driver": {"version": "1.5.0"},
+    "sick": {"bool": True},
+}
+NEW: Attributes = {
+    "model": {"string": "H100"},
+    "index": {"int": 3},
+    "driver": {"version": "2.0.0"},
+    "sick": {"bool": True},
+}
+DEVICES = [
+    Device("d", "old", OLD, {"memory": {"value": "40Gi"}}),
+    Device("d", "older", OLD, {"memory": {"value": "40Gi"}}),
+    Device("d", "new", NEW, {"memory": {"value": "80Gi"}}),
+]
+A = 'device.attributes["d"]'
+MEMORY = 'device.capacity["d"].memory'
+
+TERMS = [
+    (f'{A}.model == "B200"', '"A100"'),
+    (f"{A}.model == 'B200'", "'A100'"),
+    (f'"B200" == {A}.model', '"A100"'),
+    (f'{A}.model in ["B200", "T4"]', '["B200", "T4", "A100"]'),
+    (f"{A}.index in [7]", "[7, 0]"),
+    (f'{A}.model.startsWith("B")', '"A100"'),
+    (f'{A}.model.lowerAscii() == "b200"', '"a100"'),
+    (f"{A}.index == 7", "3"),
+    (f"{A}.index >= 7", "3"),
+    (f"{A}.index > 7", "2"),
+    (f"{A}.index < -5", "1"),
+    (f"{A}.sick == false", "true"),
+    (f'{MEMORY}.compareTo(quantity("141Gi")) >= 0', '"80Gi"'),
+    (f'{MEMORY}.compareTo(quantity("141Gi")) == 1', '"79Gi"'),
+    (f'{MEMORY}.isGreaterThan(quantity("80Gi"))', '"79Gi"'),
+    (f'{MEMORY}.isLessThan(quantity("16Gi"))', '"41Gi"'),
+    (f'{MEMORY} == quantity("48Gi")', '"40Gi"'),
+    (f'{A}.driver.isGreaterThan(semver("2.0.0"))', '"2.0.0-0"'),
+    (f'{A}.driver.compareTo(semver("3.1.0")) >= 0', '"2.0.0"'),
+    (f'{A}.driver.isLessThan(semver("1.2.0"))', '"1.5.1"'),
+]
+
+
+def offers(expression: str, devices: list[Device] | None = None, term: int = 0) -> list[str]:
+    return [offer.new for offer in loosened(SELECTORS, expression, term, DEVICES if devices is None else devices)]
+
+
+@pytest.mark.parametrize(("expression", "nearest"), TERMS)
+def test_nearest_value(expression: str, nearest: str) -> None:
+    assert offers(expression)[0] == nearest
+
+
+@pytest.mark.parametrize(("expression", "_nearest"), TERMS)
+def test_every_offer_is_a_selector_that_some_device_fulfils(expression: str, _nearest: str) -> None:
+    for offer in loosened(SELECTORS, expression, 0, DEVICES):
+        spec = DeviceRequest("r", "c", selectors=(expression,))
+        (text,) = with_term(SELECTORS, 0, offer.old_term, offer.term, spec).selectors
+        assert text is not None
+        verdicts = [SELECTORS.verdict(text, device) for device in DEVICES]
+        assert True in verdicts
+        assert True not in [SELECTORS.verdict(expression, device) for device in DEVICES]
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        f"!has({A}.model)",
+        f'{A}.?nothing.orValue("x") == {A}.model',
+        f"{A}.model.matches('^B')",
+        f'{MEMORY}.compareTo(quantity("141Gi")) >= 0 || false',
+    ],
+)
+def test_nothing_or_something_true_is_offered(expression: str) -> None:
+    """Expressions without a constant to replace offer nothing, and none offers the 0 of compareTo."""
+    assert all(text == '"80Gi"' or text == '"40Gi"' or text.startswith('"79') for text in offers(expression))
+
+
+def test_an_amount_that_the_driver_does_not_know_is_no_offer() -> None:
+    unknown = Device("d", "unknown", {}, {"memory": {"value": "0"}})
+    assert offers(f'{MEMORY}.compareTo(quantity("8Gi")) >= 0', [unknown]) == []
+
+
+def test_a_term_of_several_is_replaced_alone() -> None:
+    expression = f'{A}.index < 2 && {A}.model == "B200" && {A}.sick'
+    (offer, *_) = loosened(SELECTORS, expression, 1, DEVICES)
+    spec = DeviceRequest("r", "c", selectors=("true", expression))
+    changed = with_term(SELECTORS, 1, offer.old_term, offer.term, spec)
+    assert changed.selectors == ("true", f'{A}.index < 2 && {A}.model == "A100" && {A}.sick')
+    dropped = with_term(SELECTORS, 1, f"{A}.sick", "true", changed)
+    assert dropped.selectors[1] == f'{A}.index < 2 && {A}.model == "A100" && true'
+    assert with_term(SELECTORS, 1, f"{A}.sick", "true", dropped) == dropped, "what is gone is not dropped twice"
+
+
+def test_quotes_in_values_are_escaped() -> None:
+    odd = Device("d", "odd", {"model": {"string": 'an "odd" \\ one'}})
+    assert offers(f'{A}.model == "B200"', [odd])[0] == '"an \\"odd\\" \\\\ one"'
+
+
+@pytest.mark.parametrize(
+    ("expression", "name", "value"),
+    [
+        (f'{A}.model == "B200"', "model", {"string": "B200"}),
+        (f'{A}.model in ["B200", "T4"]', "model", {"string": "B200"}),
+        (f"{A}.index > 7", "index", {"int": 8}),
+        (f"{A}.sick == false", "sick", {"bool": False}),
+        (f'{A}.driver.isGreaterThan(semver("2.0.0"))', "driver", {"version": "2.0.1"}),
+    ],
+)
+def test_a_device_that_would_be_taken(expression: str, name: str, value: dict[str, Any]) -> None:
+    made = satisfying(SELECTORS, ('device.driver == "d"', expression), DEVICES)
+    assert made is not None
+    assert made.attributes[name] == value
+    changed = {key for key in made.attributes if made.attributes[key] != OLD.get(key) != NEW.get(key)}
+    assert changed <= {name}, "nothing else is changed"
+
+
+def test_a_device_with_enough_capacity() -> None:
+    made = satisfying(SELECTORS, (f'{MEMORY}.isGreaterThan(quantity("100Gi"))', f'{A}.model == "H100"'), DEVICES)
+    assert made is not None
+    assert made.capacity["memory"]["value"] == "101Gi"
+    assert made.name == "new", "the device that lacks least is the model"
+
+
+def test_no_device_fulfils_a_contradiction() -> None:
+    assert satisfying(SELECTORS, (f'{A}.model == "A100"', f'{A}.model == "H100"'), DEVICES) is None

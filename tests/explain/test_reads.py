@@ -1,0 +1,102 @@
+"""Answers on devices that are shared are those on devices that have everything."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from kubectl_dra.api.versions import Release, default_features
+from kubectl_dra.cluster.files import read_snapshot
+from kubectl_dra.cluster.quick import SAMPLE
+from kubectl_dra.cluster.snapshot import Snapshot
+from kubectl_dra.explain.case import Settings
+from kubectl_dra.explain.diagnose import diagnose
+from kubectl_dra.explain.question import Question, about_claim
+from kubectl_dra.explain.reads import complete
+from kubectl_dra.explain.trace import trace
+from kubectl_dra.explain.verify import verify
+from tests.benchmarks import explain as fleet
+
+NODES = 2 * SAMPLE
+RELEASE = Release(1, 36)
+SETTINGS = Settings(release=RELEASE, gates=frozenset(default_features(RELEASE)), with_devices=True)
+A = f'device.attributes["{fleet.DRIVER}"]'
+UUIDS = [
+    device["attributes"]["uuid"]["string"]
+    for node in range(NODES)
+    for device in fleet.slice_of(node)["spec"]["devices"]
+]
+
+
+def ask(*selectors: str, count: int = 2, constraint: dict[str, Any] | None = None) -> dict[str, Any]:
+    exactly = {
+        "deviceClassName": "gpu",
+        "count": count,
+        "selectors": [{"cel": {"expression": text}} for text in selectors],
+    }
+    devices: dict[str, Any] = {"requests": [{"name": "gpu", "exactly": exactly}]}
+    if constraint:
+        devices["constraints"] = [constraint]
+    return {
+        "apiVersion": "resource.k8s.io/v1",
+        "kind": "ResourceClaim",
+        "metadata": {"name": "asked", "namespace": "default", "uid": "asked"},
+        "spec": {"devices": devices},
+    }
+
+
+def read(claim: dict[str, Any], *, compact: bool) -> tuple[Snapshot, Question]:
+    items = [*fleet.objects(NODES), claim]
+    text = json.dumps({"apiVersion": "v1", "kind": "List", "items": items})
+    snapshot = read_snapshot(["-"], stdin=text.encode(), compact=compact)
+    return snapshot, about_claim(snapshot.claims["default", "asked"], snapshot)
+
+
+CLAIMS = {
+    "fits": (ask(f'{A}.productName == "{fleet.FREE_MODEL}"'), False),
+    "held": (ask(f'{A}.productName == "{fleet.HELD_MODEL}"'), False),
+    "matches nothing": (ask(f'{A}.productName == "NVIDIA H200"'), False),
+    "too many": (ask(count=9), False),
+    "another attribute matches": (
+        ask(constraint={"requests": [], "matchAttribute": "resource.kubernetes.io/pcieRoot"}, count=3),
+        False,
+    ),
+    "one device by its UUID": (ask(f'{A}.uuid == "{UUIDS[-8]}"', count=1), True),
+    "two devices by their UUIDs": (ask(f'{A}.uuid in ["{UUIDS[-1]}", "{UUIDS[-2]}", "{UUIDS[9]}"]'), True),
+    "the name misspelt": (ask(f'{A}.uuidd == "{UUIDS[-8]}"', count=1), True),
+    "the name in capitals": (ask(f'has({A}.UUID) && {A}.UUID == "{UUIDS[-8]}"', count=1), True),
+    "all attributes": (ask(f'{A}.exists(name, name == "uuid")'), True),
+    "the same UUID": (ask(constraint={"requests": [], "matchAttribute": f"{fleet.DRIVER}/uuid"}), True),
+    "different UUIDs": (ask(constraint={"requests": [], "distinctAttribute": f"{fleet.DRIVER}/uuid"}), True),
+    "does not compile": (ask("device.nothing"), True),
+}
+
+
+@pytest.mark.parametrize("name", CLAIMS)
+def test_the_answer_is_the_same(name: str) -> None:
+    claim, whole = CLAIMS[name]
+    exact, question = read(claim, compact=False)
+    shared, same = read(claim, compact=True)
+    assert shared.individual == {"uuid"} and not exact.individual
+    completed = complete(same, shared, SETTINGS)
+    assert (completed.slices == exact.slices) is whole
+    assert diagnose(same, shared, SETTINGS) == diagnose(question, exact, SETTINGS)
+
+
+def test_shared_devices_are_exact_where_asked_for() -> None:
+    exact, _ = read(ask(), compact=False)
+    shared, _ = read(ask(), compact=True)
+    assert len({id(entry.devices) for entry in shared.slices}) < NODES
+    assert shared.exact().slices == exact.slices
+    assert shared.exact().individual == frozenset()
+
+
+def test_traces_and_the_second_opinion_read_everything() -> None:
+    claim = ask(f'{A}.uuid == "{UUIDS[-8]}"', count=1)
+    exact, question = read(claim, compact=False)
+    shared, same = read(claim, compact=True)
+    name = f"node-{NODES - 1:05}/gpu-0"
+    assert trace(same, shared, SETTINGS, name) == trace(question, exact, SETTINGS, name)
+    assert verify(same, shared, SETTINGS) == verify(question, exact, SETTINGS)
