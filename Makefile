@@ -2,9 +2,10 @@
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
+RELEASE_VENV := build/release-venv
 DEMO   := examples/explain/no-device-matches
 
-.PHONY: help demo test lint format typecheck schemas docs benchmark clean
+.PHONY: help demo test lint format typecheck schemas docs completions benchmark dist release clean
 
 help: ## Show the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -47,10 +48,27 @@ docs: $(VENV)/.installed-dev ## Write the generated pages under docs/
 	$(BIN)/python -m kubectl_dra.lint.reference docs/rules
 	$(BIN)/python -m tests.test_readme
 
+completions: $(VENV)/.installed-dev ## Write completions/ and the table of flags from the commands
+	$(BIN)/python -m kubectl_dra.cli.completion.generate
+
 benchmark: $(VENV)/.installed-dev ## Run the benchmark programs
-	$(BIN)/python benchmarks/cel.py
-	$(BIN)/python benchmarks/search.py
-	$(BIN)/python benchmarks/explain.py
+	$(BIN)/python -m tests.benchmarks.cel
+	$(BIN)/python -m tests.benchmarks.search
+	$(BIN)/python -m tests.benchmarks.explain
+	$(BIN)/python -m tests.benchmarks.paged
+
+$(RELEASE_VENV)/.installed: pyproject.toml
+	$(PYTHON) -m venv $(RELEASE_VENV)
+	$(RELEASE_VENV)/bin/python -m pip install --quiet --disable-pip-version-check '.[release]'
+	@touch $@
+
+dist: $(VENV)/.installed ## Build the wheel and the one-file program for this machine into dist/
+	rm -rf dist/*.whl dist/kubectl-dra.pyz
+	$(BIN)/python -m pip wheel --quiet --disable-pip-version-check --no-deps -w dist .
+	$(BIN)/python packaging/pyz.py --wheel dist/kubectl_dra-*.whl --output dist/kubectl-dra.pyz
+
+release: $(RELEASE_VENV)/.installed ## Build and check everything that a release publishes into dist/
+	$(RELEASE_VENV)/bin/python packaging/release.py $(RELEASE_ARGS)
 
 clean: ## Remove what the targets made
 	rm -rf $(VENV) dist build .mypy_cache .ruff_cache .hypothesis

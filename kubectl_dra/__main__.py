@@ -10,7 +10,11 @@ def main() -> None:
     """Runs the command line and exits with its code; errors become one sentence on stderr."""
     # One short run that keeps what it reads: collecting garbage only costs time (3x on large snapshots).
     gc.disable()
-    if sys.argv[1:] in (["--version"], ["version", "--client"]):
+    if sys.argv[1:2] == ["__complete"]:
+        from kubectl_dra.cli.complete import answer
+
+        answer(sys.argv[2:])
+    if sys.argv[1:] == ["--version"]:
         from kubectl_dra import __version__
 
         sys.stdout.write(f"kubectl-dra {__version__}\n")

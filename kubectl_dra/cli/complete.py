@@ -1,59 +1,114 @@
 """``kubectl_complete-dra``: what kubectl runs to complete ``kubectl dra <TAB>``.
 
-It gets the words typed after ``kubectl dra``, the last one possibly empty, and prints candidates, one per
-line, then a directive of kubectl's completion protocol.
+It gets the words typed after ``kubectl dra``, the last one possibly empty, and prints candidates, one per line, each
+with a tab and its meaning where it has one, then a directive of kubectl's completion protocol. The shells' own scripts
+ask for the same with ``kubectl-dra __complete``. Words that depend on no cluster are answered from a table: typer and
+the commands are not imported.
 """
 
 from __future__ import annotations
 
+import os
 import sys
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Iterable, Sequence
 
-NO_FILES = ":4"
-FILES = ":0"
+from kubectl_dra.cli.completion import kinds
+from kubectl_dra.cli.completion.table import COMMANDS, FLAGS, VALUES
+from kubectl_dra.cli.completion.words import COMMAND, FLAG, Wanted, wanted
+
+# Bits of cobra's directive, which kubectl and our scripts read.
+FILES = 0
+NO_SPACE = 2
+NO_FILES = 4
+DIRECTORIES = 16
+KEEP_ORDER = 32
+
+_CHANGES = (
+    ("count=", "another number of devices"),
+    ("class=", "another DeviceClass"),
+    ("selector=", "other selectors"),
+    ("capacity=", "another amount of capacity"),
+    ("toleration=", "one more toleration"),
+    ("constraints=none", "no constraints"),
+    ("free=", "a claim without its devices"),
+    ("untaint=", "a device without its taints"),
+)
+_LISTS = ("gate", "rule")
 
 
 def main() -> None:
     """Prints the candidates for the words on the command line."""
-    words = sys.argv[1:] or [""]
-    candidates, directive = complete(words)
-    sys.stdout.write("".join(f"{candidate}\n" for candidate in candidates) + directive + "\n")
+    answer(sys.argv[1:])
 
 
-def complete(words: Sequence[str]) -> tuple[list[str], str]:
-    """The candidates for the last word, and the directive: whether file names complete as well."""
-    import typer.main
+def answer(words: Sequence[str]) -> None:
+    """Prints the candidates for the last word, and ends the process.
 
-    from kubectl_dra.cli.main import app
-
-    command: Any = typer.main.get_command(app)
-    *typed, current = words
-    for word in typed:
-        found = getattr(command, "commands", {}).get(word)
-        if found is not None:
-            command = found
-    if typed and typed[-1].startswith("-") and (values := _values(command, typed[-1])) is not None:
-        return [value for value in values if value.startswith(current)], FILES if not values else NO_FILES
-    names = [*getattr(command, "commands", {})] if not current.startswith("-") else [*_flags(command)]
-    if not names and not current.startswith("-") and any(p.param_type_name == "argument" for p in command.params):
-        if command.name == "lint":
-            return [], FILES
-        names = ["pod/", "claim/"]
-    return sorted(name for name in names if name.startswith(current)), NO_FILES
+    A cluster that does not answer may still be waited for by a thread; it is not waited for here.
+    """
+    try:
+        candidates, directive = complete(words or [""])
+        text = "".join(f"{candidate}\n" for candidate in candidates) + f":{directive}\n"
+        sys.stdout.buffer.write(text.encode("utf-8", "replace"))
+        sys.stdout.flush()
+    except BrokenPipeError:
+        pass
+    os._exit(0)
 
 
-def _flags(command: Any) -> Iterator[str]:
-    for parameter in command.params:
-        yield from (name for name in parameter.opts if name.startswith("--"))
+def complete(words: Sequence[str]) -> tuple[list[str], int]:
+    """The candidates for the last word, each with a tab and its meaning where it has one, and the directive."""
+    asked = wanted(words)
+    if asked.kind == COMMAND:
+        return _starting(COMMANDS.items(), asked.typed), NO_FILES
+    if asked.kind == FLAG:
+        return _flags(asked), NO_FILES
+    if isinstance(asked.kind, tuple):
+        return _starting(((word, "") for word in asked.kind), asked.typed), NO_FILES
+    if asked.kind == kinds.FILE:
+        return [], FILES
+    if asked.kind == kinds.DIRECTORY:
+        return [], DIRECTORIES
+    if asked.kind in _LISTS:
+        return _list(asked.kind, asked.typed)
+    if asked.kind in VALUES:
+        return _starting(VALUES[asked.kind], asked.typed), NO_FILES | KEEP_ORDER
+    if asked.kind == kinds.TEXT:
+        return [], NO_FILES
+    return _of_cluster(asked)
 
 
-def _values(command: Any, flag: str) -> list[str] | None:
-    """The values of a flag that takes one: its choices, none where it is free text or a path."""
-    for parameter in command.params:
-        if flag in parameter.opts and not getattr(parameter, "is_flag", False):
-            return [str(getattr(choice, "value", choice)) for choice in getattr(parameter.type, "choices", ())]
-    return None
+def _flags(asked: Wanted) -> list[str]:
+    flags = FLAGS.get(asked.command, {})
+    if len(asked.typed) == 2 and asked.typed[1] != "-":
+        return [asked.typed] if any(short == asked.typed for _, _, short, _ in flags.values()) else []
+    fresh = ((name, summary) for name, (_, again, _, summary) in flags.items() if again or name not in asked.given)
+    return sorted(_starting(fresh, asked.typed))
+
+
+def _list(kind: str, typed: str) -> tuple[list[str], int]:
+    """Values that are given comma-separated, gates with ``=true`` or ``=false``."""
+    done, comma, last = typed.rpartition(",")
+    gate, equals, state = last.partition("=")
+    if kind == "gate" and equals:
+        return [f"{done}{comma}{gate}={word}" for word in ("true", "false") if word.startswith(state)], NO_FILES
+    taken = {word.partition("=")[0] for word in done.split(",")}
+    ending = "=" if kind == "gate" else ""
+    fresh = ((f"{done}{comma}{value}{ending}", summary) for value, summary in VALUES[kind] if value not in taken)
+    return _starting(fresh, typed), NO_FILES | (NO_SPACE if kind == "gate" else 0)
+
+
+def _of_cluster(asked: Wanted) -> tuple[list[str], int]:
+    if asked.kind == "change" and not any(asked.typed.startswith(part) for part in ("class=", "free=", "untaint=")):
+        return _starting(_CHANGES, asked.typed), NO_FILES | NO_SPACE | KEEP_ORDER
+    from kubectl_dra.cli.completion.live import candidates
+
+    found, more = candidates(asked)
+    return _starting(found, asked.typed), NO_FILES | KEEP_ORDER | (NO_SPACE if more else 0)
+
+
+def _starting(values: Iterable[tuple[str, str]], typed: str) -> list[str]:
+    return [f"{value}\t{summary}" if summary else value for value, summary in values if value.startswith(typed)]
 
 
 if __name__ == "__main__":

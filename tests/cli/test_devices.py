@@ -325,6 +325,6 @@ def test_yaml_says_the_same_as_json(dra: Dra, cluster: str) -> None:
 
 def test_completion_offers_flags_and_no_pods() -> None:
     assert complete(["devices", ""]) == ([], NO_FILES)
-    assert complete(["devices", "--ta"]) == (["--tainted"], NO_FILES)
+    assert complete(["devices", "--ta"]) == (["--tainted\tOnly devices with taints, held or not"], NO_FILES)
     assert complete(["devices", "-o", "w"]) == (["wide"], NO_FILES)
     assert complete(["snapshot", "--output", ""]) == ([], FILES)

@@ -148,3 +148,26 @@ def test_snapshot(dra: Dra) -> None:
     ]}))  # fmt: skip
     assert dra("lint", "a.yaml", "--snapshot", "cluster.json", *ONLY).code == 0
     assert dra("lint", "a.yaml", "--snapshot", "cluster.json", "--live").code == 2
+
+
+def test_verify_says_how_far_both_engines_agree(dra: Dra) -> None:
+    selector = "        selectors: [{cel: {expression: 'device.driver == \"gpu.example.com\"'}}]\n"
+    devices = (
+        "---\napiVersion: resource.k8s.io/v1\nkind: ResourceSlice\nmetadata: {name: a}\n"
+        "spec: {driver: gpu.example.com, nodeName: a, pool: {name: a, generation: 1, resourceSliceCount: 1}, "
+        "devices: [{name: a}]}\n"
+    )
+    Path("a.yaml").write_text(CLAIM + selector + devices)
+    ran = dra("lint", "a.yaml", "--verify")
+    assert ran.code == 0 and "1 answers agree, 0 differ" in ran.err and "--verify" not in ran.out
+
+
+def test_one_broken_document_hides_neither_the_others_nor_itself(dra: Dra) -> None:
+    Path("a.yaml").write_text(f"{FLAT}---\na: [\n---\n{FLAT}")
+    ran = dra("lint", "a.yaml", *ONLY, "-o", "json")
+    found = json.loads(ran.out)["findings"]
+    assert ran.code == 1 and sorted(one["code"] for one in found) == ["DRA101", "DRA101", "DRA901"]
+    before = Path("a.yaml").read_text()
+    ran = dra("lint", "--fix", "a.yaml", *ONLY)
+    assert ran.code == 1 and Path("a.yaml").read_text() == before
+    assert "another document of the file cannot be read" in ran.err

@@ -1,0 +1,60 @@
+"""``kubectl dra completion``: the script that makes a shell complete."""
+
+from __future__ import annotations
+
+import sys
+from enum import StrEnum
+from typing import Annotated
+
+import typer
+
+HELP = """Print the script that completes commands, flags and values in a shell.
+
+For kubectl dra <TAB> kubectl asks the program kubectl_complete-dra on the PATH. pip, pipx and uv install it; where it
+is missing, "kubectl" prints it. The other scripts complete kubectl-dra itself, typed with a hyphen. Pods, claims,
+devices and other names are read from the cluster (or from --snapshot) for at most 1.5 s
+(KUBECTL_DRA_COMPLETION_TIMEOUT, in seconds; 0 asks no cluster).
+
+\b
+Examples:
+  # kubectl dra <TAB>, where kubectl itself completes already
+  kubectl dra completion kubectl > ~/.local/bin/kubectl_complete-dra
+  chmod +x ~/.local/bin/kubectl_complete-dra
+  # kubectl-dra <TAB> in bash: now, or in each new shell
+  source <(kubectl-dra completion bash)
+  kubectl-dra completion bash > ~/.local/share/bash-completion/completions/kubectl-dra
+  # in zsh, where ~/.zfunc is in fpath
+  kubectl-dra completion zsh > ~/.zfunc/_kubectl-dra
+  # in fish
+  kubectl-dra completion fish > ~/.config/fish/completions/kubectl-dra.fish
+  # in PowerShell
+  kubectl-dra completion powershell | Out-String | Invoke-Expression
+
+\b
+Exit codes:
+  0  printed
+  2  error: usage
+"""
+
+
+class Shell(StrEnum):
+    """What is to complete."""
+
+    bash = "bash"
+    zsh = "zsh"
+    fish = "fish"
+    powershell = "powershell"
+    kubectl = "kubectl"
+
+
+def register(app: typer.Typer) -> None:
+    """Adds the command."""
+    app.command("completion", help=HELP)(completion)
+
+
+def completion(
+    shell: Annotated[Shell, typer.Argument(metavar="bash|zsh|fish|powershell|kubectl", help="What is to complete.")],
+) -> None:
+    from kubectl_dra.cli.completion.scripts import SCRIPTS
+
+    sys.stdout.write(SCRIPTS[shell.value])

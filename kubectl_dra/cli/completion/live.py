@@ -1,0 +1,324 @@
+"""Names from the cluster or the snapshot that the command line names: what can be had within the time-out."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Final, TypeVar
+
+from kubectl_dra.cli.completion.table import VALUES
+from kubectl_dra.cli.completion.words import Wanted
+
+if TYPE_CHECKING:
+    from kubectl_dra.cluster.snapshot import Snapshot
+
+T = TypeVar("T")
+
+TIMEOUT: Final = 1.5
+"""Seconds after which nothing more is waited for."""
+TIMEOUT_VARIABLE: Final = "KUBECTL_DRA_COMPLETION_TIMEOUT"
+MANY: Final = 100
+
+Named = tuple[str, str]
+"""A candidate and its meaning."""
+_TARGETS: Final = {"pod": ("pod", "po"), "claim": ("claim", "resourceclaim")}
+_READS: Final = {
+    "target": ("Pod", "ResourceClaim"),
+    "namespace": ("Namespace",),
+    "node": ("Node",),
+    "class": ("DeviceClass",),
+    "driver": ("ResourceSlice",),
+    "pool": ("ResourceSlice",),
+    "device": ("ResourceSlice",),
+    "taint": ("ResourceSlice", "DeviceTaintRule"),
+    "untaint": ("DeviceTaintRule",),
+    "request": ("ResourceClaim", "Pod"),
+    "pod": ("Pod",),
+    "claim": ("ResourceClaim",),
+    "held": ("ResourceClaim",),
+}
+
+
+def candidates(asked: Wanted) -> tuple[list[Named], bool]:
+    """Candidates with their meanings, best first, and whether a chosen one goes on (no space after it).
+
+    Whatever fails (no cluster, no permission, no answer within the time-out) gives fewer candidates, never an error.
+    """
+    kind = str(asked.kind)
+    if kind in ("context", "cluster", "user"):
+        return _named_in_kubeconfig(asked, kind), False
+    if kind == "change":
+        return _changes(asked)
+    if kind == "target":
+        return _targets(asked)
+    if "+" in kind:
+        return _tainting(asked, kind.partition("+")[2])
+    if kind in ("taint", "untaint"):
+        return _taint_words(asked, kind)
+    snapshot = _read(asked, _READS.get(kind, ()))
+    if snapshot is None:
+        return [], False
+    if kind == "device":
+        return _devices(snapshot, asked.typed)
+    return list(dict.fromkeys(_names(kind, snapshot, asked))), False
+
+
+# --- candidates ------------------------------------------------------------------------------------
+
+
+def _names(kind: str, snapshot: Snapshot, asked: Wanted) -> Iterator[Named]:
+    if kind == "namespace":
+        yield from ((name, "") for name in sorted(snapshot.namespaces))
+    elif kind == "node":
+        yield from ((name, "") for name in sorted(snapshot.nodes))
+    elif kind == "class":
+        yield from ((name, "") for name in sorted(snapshot.classes))
+    elif kind == "driver":
+        yield from ((name, "") for name in sorted({entry.driver for entry in snapshot.slices}))
+    elif kind == "pool":
+        for pool in sorted({entry.pool for entry in snapshot.slices}):
+            yield f"{pool.driver}/{pool.name}" if asked.typed.startswith(f"{pool.driver}/") else pool.name, pool.driver
+    elif kind == "request":
+        yield from _requests(snapshot, asked)
+    elif kind in ("pod", "claim"):
+        listed = (_pods if kind == "pod" else _claims)(snapshot, _namespace(asked, snapshot))
+        yield from ((name, text) for _, name, text in sorted(listed, key=lambda one: one[0]))
+
+
+def _targets(asked: Wanted) -> tuple[list[Named], bool]:
+    """Pending pods and claims first, then the others that use claims; the kinds alone where nothing is known."""
+    word, slash, _ = asked.typed.partition("/")
+    kinds = [kind for kind, names in _TARGETS.items() if word.removesuffix("s") in names] if slash else ["pod", "claim"]
+    if not kinds or asked.arguments:
+        return [], False
+    begun = any(kind.startswith(word) for kind in kinds)
+    snapshot = _read(asked, [{"pod": "Pod", "claim": "ResourceClaim"}[kind] for kind in kinds])
+    found: list[tuple[bool, str, str]] = []
+    if snapshot is not None:
+        namespace = _namespace(asked, snapshot)
+        for kind in kinds:
+            prefix = word if slash else kind
+            listed = _pods(snapshot, namespace) if kind == "pod" else _claims(snapshot, namespace)
+            found += [(not pending, f"{prefix}/{name}", text) for pending, name, text in listed]
+    if not found:
+        return ([(f"{kind}/", "") for kind in kinds] if begun and not slash else []), True
+    return [(name, text) for _, name, text in sorted(found, key=lambda one: one[0])], False
+
+
+def _pods(snapshot: Snapshot, namespace: str) -> Iterator[tuple[bool, str, str]]:
+    for (where, name), pod in sorted(snapshot.pods.items()):
+        pending = not pod.node_name and not pod.metadata.deletion_timestamp
+        if where == namespace and (pod.claims or pending):
+            count = f"{len(pod.claims)} claim{'' if len(pod.claims) == 1 else 's'}" if pod.claims else "no claims"
+            yield pending, name, f"{'pending' if pending else f'on {pod.node_name}'}, {count}"
+
+
+def _claims(snapshot: Snapshot, namespace: str) -> Iterator[tuple[bool, str, str]]:
+    for (where, name), claim in sorted(snapshot.claims.items()):
+        if where == namespace:
+            pending = claim.allocation is None
+            yield pending, name, "pending" if pending else "allocated"
+
+
+def _requests(snapshot: Snapshot, asked: Wanted) -> Iterator[Named]:
+    """The requests of the claims of the pod or claim on the command line; of all claims where it names none."""
+    namespace = _namespace(asked, snapshot)
+    kind, _, name = asked.arguments[0].partition("/") if asked.arguments else ("", "", "")
+    for (where, claim_name), claim in sorted(snapshot.claims.items()):
+        owners = {owner.name for owner in claim.metadata.owners if owner.kind == "Pod"}
+        is_pod = kind.removesuffix("s") in _TARGETS["pod"]
+        if where != namespace or (name and name not in (owners if is_pod else {claim_name})):
+            continue
+        for request in claim.requests:
+            yield request.name, claim_name
+            yield from ((f"{request.name}/{one.name}", claim_name) for one in request.first_available)
+
+
+def _devices(snapshot: Snapshot, typed: str, start: str = "") -> tuple[list[Named], bool]:
+    """Devices as driver/pool/device, or as pool/device where that was begun; part by part where they are many."""
+    newest: dict[object, int] = {}
+    for entry in snapshot.slices:
+        newest[entry.pool] = max(entry.generation, newest.get(entry.pool, 0))
+    full, short = [], []
+    for entry in snapshot.slices:
+        if entry.generation < newest[entry.pool]:
+            continue
+        for device in entry.devices:
+            full.append(f"{entry.driver}/{entry.pool.name}/{device.name}")
+            short.append(f"{entry.pool.name}/{device.name}")
+    matching = sorted({name for name in full if name.startswith(typed)}) or sorted(
+        {name for name in short if name.startswith(typed)}
+    )
+    if len(matching) > MANY:
+        parts = {typed + name[len(typed) :].partition("/")[0] + "/" for name in matching if "/" in name[len(typed) :]}
+        if parts:
+            return [(start + part, "") for part in sorted(parts)], True
+    return [(start + name, "") for name in matching], False
+
+
+def _tainting(asked: Wanted, kind: str) -> tuple[list[Named], bool]:
+    """Devices first; after one of them also taints."""
+    has_device = any(":" not in word and "=" not in word and not word.endswith("-") for word in asked.arguments)
+    if ":" in asked.typed or "=" in asked.typed:
+        return _taint_words(asked, kind)
+    taints = _taint_words(asked, kind)[0] if has_device or asked.typed else []
+    snapshot = _read(asked, ("ResourceSlice",))
+    devices, more = _devices(snapshot, asked.typed) if snapshot is not None else ([], False)
+    return [*taints, *devices], more and not taints
+
+
+def _taint_words(asked: Wanted, kind: str) -> tuple[list[Named], bool]:
+    """Taints as key:effect with the keys that are in use; for removal those of rules, with a hyphen."""
+    key, colon, _ = asked.typed.rpartition(":")
+    if colon and kind == "taint":
+        return [(f"{key}:{effect}", text) for effect, text in VALUES["effect"]], False
+    snapshot = _read(asked, _READS[kind])
+    if snapshot is None:
+        return [], False
+    rules = [(rule.taint, f"rule {rule.metadata.name}") for rule in snapshot.taint_rules]
+    if kind == "untaint":
+        return [(f"{taint.key}:{taint.effect}-", text) for taint, text in rules], False
+    published = ((taint, entry.driver) for entry in snapshot.slices for one in entry.devices for taint in one.taints)
+    used = [*rules, *((taint, f"published by {driver}") for taint, driver in published)]
+    found = {f"{taint.key}:{effect}": text for taint, text in used for effect, _ in VALUES["effect"]}
+    return list(found.items()), False
+
+
+def _changes(asked: Wanted) -> tuple[list[Named], bool]:
+    """Values of ``--what-if``: classes, claims that hold something, devices."""
+    change = asked.typed.partition("=")[0] + "="
+    kind = {"class=": "class", "free=": "held", "untaint=": "device"}[change]
+    snapshot = _read(asked, _READS[kind])
+    if snapshot is None:
+        return [], False
+    if kind == "device":
+        return _devices(snapshot, asked.typed.removeprefix(change), change)
+    if kind == "class":
+        return [(change + name, "") for name in sorted(snapshot.classes)], False
+    held = ((key, claim) for key, claim in sorted(snapshot.claims.items()) if claim.allocation is not None)
+    return [(f"{change}{key[0]}/{key[1]}", "") for key, _ in held], False
+
+
+# --- where from --------------------------------------------------------------------------------------
+
+
+def _read(asked: Wanted, kinds: Iterable[str]) -> Snapshot | None:
+    """Objects of these kinds, from the snapshot on the command line or the cluster; None without them in time."""
+    wanted = tuple(kinds)
+    paths = asked.given.get("--snapshot")
+    if paths:
+
+        def from_files() -> Snapshot:
+            from kubectl_dra.cluster.files import read_snapshot
+
+            return read_snapshot(
+                [path for path in paths if path != "-"], namespace=_given(asked, "--namespace") or "default"
+            )
+
+        return _in_time(from_files)
+    return _in_time(lambda: _from_cluster(asked, wanted))
+
+
+def _from_cluster(asked: Wanted, kinds: tuple[str, ...]) -> Snapshot:
+    from kubectl_dra.cli.live import connection_options
+    from kubectl_dra.cli.options import Connection
+    from kubectl_dra.cluster.builder import Place, SnapshotBuilder
+    from kubectl_dra.cluster.live import Cluster
+    from kubectl_dra.errors import DraError
+
+    connection = Connection(
+        kubeconfig=_given(asked, "--kubeconfig"),
+        context=_given(asked, "--context"),
+        cluster=_given(asked, "--cluster"),
+        user=_given(asked, "--user"),
+        server=_given(asked, "--server"),
+        token=_given(asked, "--token"),
+        as_user=_given(asked, "--as"),
+        as_groups=asked.given.get("--as-group", ()),
+        as_uid=_given(asked, "--as-uid"),
+        insecure_skip_tls_verify="--insecure-skip-tls-verify" in asked.given,
+        tls_server_name=_given(asked, "--tls-server-name"),
+        request_timeout=f"{max(int(timeout() * 1000), 1)}ms",
+    )
+    cluster = Cluster(connection_options(connection, _given(asked, "--namespace")), sleep=lambda seconds: None)
+    builder = SnapshotBuilder(cluster.namespace)
+    builder.source(cluster.namespace)
+    for kind in kinds:
+        namespace = "" if asked.kind == "change" else cluster.namespace
+        # One page is enough to choose from; of the pods those that wait come first.
+        queries: tuple[dict[str, str], ...] = ({"fieldSelector": "spec.nodeName="}, {}) if kind == "Pod" else ({},)
+        seen: set[str] = set()
+        for query in queries:
+            try:
+                path = cluster.path(kind, namespace)
+                if path is None:
+                    break
+                for page in cluster.client.pages(path, query):
+                    for item in page:
+                        if (uid := str((item.get("metadata") or {}).get("uid"))) not in seen:
+                            seen.add(uid)
+                            builder.add(item, Place(kind))
+                    break
+            except DraError:
+                break
+    return builder.build(expected=())
+
+
+def _namespace(asked: Wanted, snapshot: Snapshot) -> str:
+    """The namespace meant: the flag's, else the connection's, which a live snapshot has as its source."""
+    given = _given(asked, "--namespace")
+    if given or "--snapshot" in asked.given:
+        return given or "default"
+    return snapshot.sources[0] if snapshot.sources else "default"
+
+
+def _named_in_kubeconfig(asked: Wanted, kind: str) -> list[Named]:
+    def names() -> list[Named]:
+        from pathlib import Path
+
+        import yaml
+
+        listed = _given(asked, "--kubeconfig") or os.environ.get("KUBECONFIG") or str(Path.home() / ".kube" / "config")
+        found: dict[str, str] = {}
+        for path in filter(None, listed.split(os.pathsep)):
+            file = Path(path).expanduser()
+            config: object = yaml.safe_load(file.read_text(encoding="utf-8-sig")) if file.exists() else None
+            entries = config.get(f"{kind}s") if isinstance(config, Mapping) else None
+            for entry in entries if isinstance(entries, list) else ():
+                if isinstance(entry, Mapping) and isinstance(entry.get("name"), str):
+                    found.setdefault(entry["name"], "")
+        return sorted(found.items())
+
+    return _in_time(names) or []
+
+
+def _given(asked: Wanted, flag: str) -> str:
+    return (asked.given.get(flag) or ("",))[-1]
+
+
+def timeout() -> float:
+    """How long a cluster or a file is waited for, in seconds."""
+    try:
+        return float(os.environ.get(TIMEOUT_VARIABLE, TIMEOUT))
+    except ValueError:
+        return TIMEOUT
+
+
+def _in_time(work: Callable[[], T]) -> T | None:
+    """The result of some work; None where it fails or is not done in time."""
+    if timeout() <= 0:
+        return None
+    results: list[T] = []
+
+    def run() -> None:
+        # Completion has no place for a message: what fails gives no candidates.
+        try:
+            results.append(work())
+        except Exception:
+            return
+
+    worker = threading.Thread(target=run, daemon=True)
+    worker.start()
+    worker.join(timeout())
+    return results[0] if results else None

@@ -1,0 +1,70 @@
+"""``kubectl dra version``."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import jsonschema
+import pytest
+import yaml
+
+from kubectl_dra import __version__
+from kubectl_dra.api.slices import Device
+from kubectl_dra.api.versions import Release, known_gates
+from kubectl_dra.cli import explain_run, version_run
+from tests.cli.conftest import Ran
+
+Dra = Callable[..., Ran]
+SCHEMA = json.loads((Path(__file__).parents[2] / "schemas" / "version.json").read_text())
+
+
+@pytest.mark.parametrize(("output", "read"), [("json", json.loads), ("yaml", yaml.safe_load)])
+def test_the_result_is_as_the_schema_says(dra: Dra, output: str, read: Callable[[str], object]) -> None:
+    ran = dra("version", "--client", "-o", output)
+    result = read(ran.out)
+    jsonschema.Draft202012Validator(SCHEMA).validate(result)
+    assert isinstance(result, dict)
+    assert (ran.code, ran.err, result["server"]) == (0, "", None)
+    assert result["client"]["version"] == __version__
+    by_release = {one["release"]: one for one in result["releases"]}
+    assert by_release["1.36"]["gates"]["DRADeviceTaints"] == "on"
+    assert by_release["1.35"]["gates"]["DRADeviceTaints"] == "off"
+    assert by_release["1.37"]["kinds"]["DeviceTaintRule"]["v1"] == "default"
+    assert "DRADerivedAttributes" not in by_release["1.36"]["gates"]
+
+
+def test_a_server_that_does_not_answer_is_no_error(dra: Dra) -> None:
+    ran = dra("version", "-s", "http://127.0.0.1:1", "-o", "json")
+    result = json.loads(ran.out)
+    jsonschema.Draft202012Validator(SCHEMA).validate(result)
+    assert ran.code == 0
+    assert "no connection" in result["server"]["error"]
+    text = dra("version")
+    assert text.code == 0 and "there is no kubeconfig" in text.out
+
+
+def test_a_wrong_duration_is_an_error(dra: Dra) -> None:
+    ran = dra("version", "--request-timeout", "soon", "-s", "http://127.0.0.1:1")
+    assert ran.code == 2 and "is not a duration" in ran.err
+
+
+def test_what_is_said_of_explain_is_so() -> None:
+    assert (version_run.OLDEST, version_run.NEWEST) == (explain_run.OLDEST, explain_run.NEWEST)
+    assert set(known_gates()) >= version_run.UNMODELLED
+    assert str(Release(1, version_run.NEWEST)) == version_run.describe(None)["models"]["explain"]["newest"]
+
+
+@pytest.mark.parametrize(
+    ("gate", "field"),
+    [
+        ("DRADerivedAttributes", {"derivedAttributes": [{}]}),
+        ("DRANodeAllocatableResources", {"nodeAllocatableResourceMappings": {}}),
+        ("DRANodeAllocatableResources", {"nodeAllocatableResources": {}}),
+        ("DRAOptionalNodeOperations", {"skipNodeOperations": []}),
+    ],
+)
+def test_a_gate_that_is_called_unmodelled_has_fields_that_are(gate: str, field: dict[str, object]) -> None:
+    assert gate in version_run.UNMODELLED
+    assert Device.from_json("d", {"name": "a", **field}).unmodelled

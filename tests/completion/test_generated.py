@@ -1,0 +1,48 @@
+"""The generated files are those that the commands give now."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from kubectl_dra.cli.completion import generate
+from kubectl_dra.cli.completion.scripts import FILES, SCRIPTS
+
+
+@pytest.mark.parametrize("path", [*generate.files()], ids=str)
+def test_no_drift(path: Path) -> None:
+    written = (generate.ROOT / path).read_text()
+    assert written == generate.files()[path], "run: make completions"
+
+
+def test_what_kubectl_runs_is_executable() -> None:
+    assert os.access(generate.ROOT / "completions" / FILES["kubectl"], os.X_OK)
+
+
+@pytest.mark.parametrize("shell", [*SCRIPTS])
+def test_the_command_prints_the_script(shell: str) -> None:
+    command = [sys.executable, "-m", "kubectl_dra", "completion", shell]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=generate.ROOT)
+    assert done.stdout == SCRIPTS[shell]
+
+
+def test_the_generator_sees_a_new_flag(monkeypatch: pytest.MonkeyPatch) -> None:
+    import typer
+
+    from kubectl_dra.cli import main
+
+    app = typer.Typer()
+    app.callback()(lambda: None)
+
+    def added(device: str, colour: str = typer.Option("", "--colour", "-c", metavar="NODE", help="A colour.")) -> None:
+        """Does something. More of it."""
+
+    app.command("added")(added)
+    monkeypatch.setattr(main, "app", app)
+    text = generate.table()
+    assert '"added": "Does something",' in text
+    assert '"--colour": ("node", False, "-c", "A colour"),' in text

@@ -1,0 +1,61 @@
+"""The image: what its file promises; and the built image, where a builder and the base images are."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from kubectl_dra import __version__
+from tests.packaging.toolbox import ROOT, checkout
+
+pytestmark = pytest.mark.xdist_group("packaging")
+IMAGES = "KUBECTL_DRA_TEST_IMAGES"
+"""``BUILD_IMAGE=... BASE_IMAGE=...`` to build with, where those of the file cannot be pulled."""
+
+
+def instructions() -> list[tuple[str, str]]:
+    text = re.sub(r"\\\n\s*", " ", (ROOT / "Containerfile").read_text())
+    lines = [line for line in text.splitlines() if line and not line.startswith("#")]
+    return [(word, rest) for word, _, rest in (line.partition(" ") for line in lines)]
+
+
+def test_the_image_runs_without_root_and_without_a_shell() -> None:
+    found = instructions()
+    last = max(index for index, (word, _) in enumerate(found) if word == "FROM")
+    final = found[last:]
+    assert ("USER", "65532:65532") in final
+    assert not [rest for word, rest in final if word in ("RUN", "SHELL", "ADD")]
+    for word in ("ENTRYPOINT", "CMD"):
+        (form,) = [rest for kind, rest in final if kind == word]
+        assert form.startswith("["), f"{word} in shell form needs a shell"
+    # Python of the build stage and of Debian 12's distroless image: native modules are built for one version.
+    arguments = dict(rest.split("=", 1) for word, rest in found if word == "ARG" and "IMAGE" in rest)
+    assert "python:3.11" in arguments["BUILD_IMAGE"] and arguments["BASE_IMAGE"].endswith("python3-debian12:nonroot")
+    ignored = (ROOT / ".containerignore").read_text().split()
+    assert {".git", ".venv", "tests"} <= set(ignored)
+
+
+def test_the_built_image_runs(tmp_path: Path, wheelhouse: Path) -> None:
+    builder = next((name for name in ("podman", "buildah", "docker") if shutil.which(name)), None)
+    images = os.environ.get(IMAGES, "").split()
+    if builder is None or (not images and not os.environ.get("CI_PULLS_IMAGES")):
+        pytest.skip(f"no builder of images, or no base images here: name them in {IMAGES}, or set CI_PULLS_IMAGES=1")
+    context = checkout(tmp_path / "context")
+    shutil.copytree(wheelhouse, context / "wheels")
+    arguments = [f"--build-arg={text}" for text in (*images, "WHEELS=wheels", "PIP_NO_INDEX=1")]
+    command = [builder, "build", *arguments, "-f", "Containerfile", "-t", "kubectl-dra-test", "."]
+    built = subprocess.run(command, cwd=context, capture_output=True, text=True, check=False)
+    assert built.returncode == 0, built.stdout + built.stderr
+    if builder == "buildah":
+        name = subprocess.run(["buildah", "from", "kubectl-dra-test"], capture_output=True, text=True, check=True)
+        container = name.stdout.strip()
+        run = ["buildah", "run", "--user", "65532:65532", container, "--", "/usr/bin/python3", "-m", "kubectl_dra"]
+    else:
+        run = [builder, "run", "--rm", "--network=none", "kubectl-dra-test"]
+    done = subprocess.run([*run, "--version"], capture_output=True, text=True, check=False)
+    assert done.stdout == f"kubectl-dra {__version__}\n", done.stderr
