@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Final
+
+_LONGEST: Final = 253
+"""Characters of the longest name there is in Kubernetes: what is longer is no misspelling of a name."""
 
 
 def nearest(name: str, candidates: Iterable[str], limit: int = 3) -> tuple[str, ...]:
@@ -28,7 +32,7 @@ def _distance(wanted: str, candidate: str) -> float | None:
     if not wanted or not candidate:
         return None
     longer = max(len(wanted), len(candidate))
-    edits = edit_distance(wanted, candidate, max(1, longer // 3))
+    edits = edit_distance(wanted, candidate, max(1, longer // 3)) if longer <= _LONGEST else None
     best: float | None = None if edits is None else float(edits)
     # Half a name that is contained is a better hint than many edits.
     if min(len(wanted), len(candidate)) >= 3:
@@ -41,18 +45,28 @@ def _distance(wanted: str, candidate: str) -> float | None:
 
 def edit_distance(left: str, right: str, bound: int) -> int | None:
     """Insertions, deletions, replacements and swaps of neighbours between two texts; None above the bound."""
-    if abs(len(left) - len(right)) > bound:
+    # An edit adds or takes one letter, or does both.
+    if abs(len(left) - len(right)) > bound or len(set(left) ^ set(right)) > 2 * bound:
         return None
+    far = bound + 1
     before: list[int] = []
     row = list(range(len(right) + 1))
     for i, char in enumerate(left, 1):
-        following = [i]
-        for j, other in enumerate(right, 1):
-            cost = min(row[j] + 1, following[j - 1] + 1, row[j - 1] + (char != other))
+        # Outside this band more than the bound is needed in any case.
+        first, last = max(1, i - bound), min(len(right), i + bound)
+        following = [far] * (len(right) + 1)
+        following[0] = i
+        for j in range(first, last + 1):
+            other = right[j - 1]
+            cost = row[j - 1] + (char != other)
+            if row[j] < cost:
+                cost = row[j] + 1
+            if following[j - 1] < cost:
+                cost = following[j - 1] + 1
             if i > 1 and j > 1 and char == right[j - 2] and left[i - 2] == other:
                 cost = min(cost, before[j - 2] + 1)
-            following.append(cost)
-        if min(following) > bound:
+            following[j] = cost
+        if i > bound and min(following[first - 1 : last + 1]) > bound:
             return None
         before, row = row, following
     return row[-1] if row[-1] <= bound else None

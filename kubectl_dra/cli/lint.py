@@ -91,6 +91,10 @@ def lint(
     namespace: Annotated[
         str, typer.Option("--namespace", "-n", metavar="NS", help="With --live: the namespace of the cluster to read.")
     ] = "",
+    verify: Annotated[
+        bool,
+        typer.Option("--verify", help="Evaluate selectors with cel-python as well and report differences."),
+    ] = False,
     config: Annotated[
         str, typer.Option("--config", metavar="FILE", help="Configuration instead of the nearest .kubectl-dra.yaml.")
     ] = "",
@@ -159,5 +163,6 @@ def lint(
         rule=rule,
         release=kubernetes_version,
         gates=tuple(feature_gates or ()),
+        verify=verify,
     )
     raise typer.Exit(lint_run.run(asked, connection, output.value, color.value))

@@ -60,6 +60,7 @@ class Asked:
     rule: str = ""
     release: str = ""
     gates: tuple[str, ...] = ()
+    verify: bool = False
 
 
 def run(asked: Asked, connection: Connection, output: str, color: str) -> int:
@@ -78,20 +79,20 @@ def run(asked: Asked, connection: Connection, output: str, color: str) -> int:
     fixing = asked.fix or asked.unsafe_fixes or asked.diff
     if fixing and not asked.diff and any(found.data is not None for found in inputs):
         raise UsageError("--fix writes files; for standard input and -k use --diff")
-    report = lint(inputs, job)
+    report = lint(inputs, job, second=asked.verify)
     _note(report)
     if not report.manifests and not report.findings:
         return _nothing(asked, inputs, report, output, color)
     fail_on = asked.fail_on or config.fail_on or "warning"
     if not fixing:
-        _print(report, output, color)
+        _print(report, output, color, inputs)
         return _code(report, fail_on)
     fixed = _fix(asked, report, inputs, job)
     if asked.diff:
         return _show(fixed, report)
     _write(fixed)
     report = lint(inputs, job)
-    _print(report, output, color)
+    _print(report, output, color, inputs)
     return _code(report, fail_on)
 
 
@@ -173,13 +174,17 @@ def _note(report: Report) -> None:
         sys.stderr.write(f"note: {note}\n")
     if len(report.notes) > _NOTES:
         sys.stderr.write(f"note: {len(report.notes) - _NOTES} more files were left out\n")
+    if report.second_opinion is not None:
+        sys.stderr.write(f"note: {report.second_opinion.told}\n")
+        for difference in report.second_opinion.differ:
+            sys.stderr.write(f"error: the two engines differ, please report it: {difference}\n")
     for defect in report.defects:
         sys.stderr.write(f"error: a defect of kubectl-dra, please report it: {defect}\n")
 
 
 def _nothing(asked: Asked, inputs: Sequence[Input], report: Report, output: str, color: str) -> int:
     if asked.allow_empty:
-        _print(report, output, color)
+        _print(report, output, color, inputs)
         return 0
     names = ", ".join((*asked.paths, *asked.kustomize))
     read = f"{len(inputs)} file{'' if len(inputs) == 1 else 's'} read" if inputs else "no YAML or JSON file found"
@@ -187,13 +192,13 @@ def _nothing(asked: Asked, inputs: Sequence[Input], report: Report, output: str,
 
 
 def _code(report: Report, fail_on: str) -> int:
-    if report.defects:
+    if report.defects or (report.second_opinion is not None and report.second_opinion.differ):
         return EXIT_ERROR
     failing = SEVERITIES[: SEVERITIES.index(fail_on) + 1]
     return EXIT_FINDINGS if any(finding.severity in failing for finding in report.findings) else 0
 
 
-def _print(report: Report, output: str, color: str) -> None:
+def _print(report: Report, output: str, color: str, inputs: Sequence[Input]) -> None:
     if output == "text":
         from kubectl_dra.report.lint_text import write_text
 
@@ -203,9 +208,10 @@ def _print(report: Report, output: str, color: str) -> None:
 
         write_json(report, sys.stdout)
     elif output == "sarif":
+        from kubectl_dra.lint.fixes import replacements
         from kubectl_dra.report.lint_sarif import write_sarif
 
-        write_sarif(report, sys.stdout)
+        write_sarif(report, sys.stdout, replacements(report.findings, inputs))
     elif output == "github":
         from kubectl_dra.report.lint_github import write_github
 

@@ -20,11 +20,21 @@ _UNSET: Any = object()
 
 
 class Place(NamedTuple):
-    """Where an item is written: the file, the document in it, the path inside the document."""
+    """Where an item is written: the file, the document in it, the path inside the document.
+
+    ``bare`` says that at the path is only the item's spec, as in kinds that call a pod spec something else.
+    """
 
     file: str
     document: int
     path: Path = ()
+    bare: bool = False
+
+    def written(self, path: Path) -> Path:
+        """The path in the document of a path in the item; the item itself for what is not written."""
+        if not self.bare:
+            return (*self.path, *path)
+        return (*self.path, *path[1:]) if path[:1] == ("spec",) else self.path
 
 
 class Item:
@@ -97,6 +107,11 @@ class Item:
             self._namespace = found if isinstance(found, str) else ""
         return self._namespace
 
+    def spec_field(self, key: str) -> Any:
+        """The value of a field of ``spec``; None where there is none."""
+        spec = self.raw.get("spec")
+        return spec.get(key) if isinstance(spec, Mapping) else None
+
     @property
     def title(self) -> str:
         """``Kind NAMESPACE/NAME`` as messages show it."""
@@ -133,6 +148,7 @@ class World:
         self.items: Final = tuple(items)
         self._by_kind: dict[str, list[Item]] = {}
         self._by_name: dict[tuple[str, str], list[Item]] = {}
+        self._names: dict[str, tuple[str, ...]] = {}
         for item in self.items:
             self._by_kind.setdefault(item.kind, []).append(item)
             if item.owner is None:
@@ -141,6 +157,14 @@ class World:
     def of_kind(self, kind: str) -> tuple[Item, ...]:
         """All items of a kind; "Pod" includes the pod templates of workloads."""
         return tuple(self._by_kind.get(kind, ()))
+
+    def names(self, kind: str) -> tuple[str, ...]:
+        """The names of the objects of a kind, each once; pod templates are no objects."""
+        found = self._names.get(kind)
+        if found is None:
+            names = dict.fromkeys(item.name for item in self._by_kind.get(kind, ()) if item.owner is None)
+            found = self._names[kind] = tuple(names)
+        return found
 
     def find(self, kind: str, name: str, namespace: str = "") -> tuple[Item, ...]:
         """The objects of a name. One without a namespace is found from every namespace, and the reverse."""
@@ -287,21 +311,21 @@ def selector_texts(raw: Mapping[str, Any], spec_path: Path) -> Iterator[tuple[Pa
 
 
 def _expressions(value: Any, path: Path) -> Iterator[tuple[Path, str]]:
-    if isinstance(value, Mapping):
+    if isinstance(value, dict):
         for key, below in value.items():
-            if key == "cel" and isinstance(below, Mapping):
+            if key == "cel" and isinstance(below, dict):
                 expression = below.get("expression")
                 if isinstance(expression, str) and expression:
                     yield (*path, "cel", "expression"), expression
             # Opaque parameters belong to the driver, whatever they hold.
-            elif key != "opaque":
+            elif key != "opaque" and isinstance(below, dict | list):
                 yield from _expressions(below, (*path, key))
     elif isinstance(value, list):
         for index, below in enumerate(value):
-            yield from _expressions(below, (*path, index))
+            if isinstance(below, dict | list):
+                yield from _expressions(below, (*path, index))
 
 
-_compiled: dict[tuple[str, str, frozenset[str]], Program | CompileError] = {}
 _LONGEST: Final = 10_240
 _MOST_TEXT: Final = 20_000
 
@@ -310,18 +334,9 @@ def compile_selector(expression: str, target: Target) -> Program | CompileError:
     """The program of a new selector in the target's environment, or why there is none; remembered."""
     from kubectl_dra.cel.environment import Environment
     from kubectl_dra.cel.errors import CompileError, Issue
+    from kubectl_dra.lint.server.selectors import compiled
 
-    key = (expression, str(target.release), target.features)
-    found = _compiled.get(key)
-    if found is None:
-        if len(expression.encode("utf-8", "surrogatepass")) > _LONGEST:
-            message = f"longer than {_LONGEST} bytes"
-            found = CompileError((Issue(message),), message)
-        else:
-            environment = Environment.for_release(str(target.release), target.features)
-            try:
-                found = environment.compile(expression)
-            except CompileError as error:
-                found = error
-        _compiled[key] = found
-    return found
+    if len(expression) * 4 > _LONGEST and len(expression.encode("utf-8", "surrogatepass")) > _LONGEST:
+        message = f"longer than {_LONGEST} bytes"
+        return CompileError((Issue(message),), message)
+    return compiled(Environment.for_release(str(target.release), target.features), expression)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, Literal
 
 from kubectl_dra.manifests.changes import Change, Path
@@ -53,3 +53,7 @@ class Finding:
     item: Item | None = None
     field: str = ""
     detail: str = ""
+
+    def at_home(self) -> Finding:
+        """The same without ``item``: for those that know which item it is in."""
+        return self if self.item is None else replace(self, item=None)

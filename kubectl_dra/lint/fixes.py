@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Sequence
 from typing import Any, Final, NamedTuple
 
+from kubectl_dra.errors import InputError
 from kubectl_dra.lint.finding import Safety
-from kubectl_dra.lint.positions import written_path
 from kubectl_dra.lint.result import Located
-from kubectl_dra.manifests.changes import Change, Refused, changed, value_at
-from kubectl_dra.manifests.documents import Document, parse
+from kubectl_dra.manifests.changes import Refused, changed
+from kubectl_dra.manifests.documents import Skipped, each, parse
 from kubectl_dra.manifests.edits import Edit, edits_of, verified
 from kubectl_dra.manifests.files import Rewritten
-from kubectl_dra.manifests.source import Source
+from kubectl_dra.manifests.inputs import Input, read
+from kubectl_dra.manifests.source import Position, Source, decode
 
 ROUNDS: Final = 10
 
@@ -66,7 +66,11 @@ def _key(found: Located) -> tuple[Any, ...]:
 
 def _round(source: Source, waiting: Sequence[Located]) -> tuple[str, list[Located], list[tuple[Located, str]]]:
     """As many fixes as go together: the text, the fixes made, those that cannot be made with the reason."""
-    documents = parse(source)
+    try:
+        documents = parse(source)
+    except InputError:
+        # What other documents of the file mean cannot be compared before and after.
+        return source.text, [], [(found, "another document of the file cannot be read") for found in waiting]
     by_index = {document.index: document for document in documents}
     edits: list[Edit] = []
     objects: dict[int, Any] = {}
@@ -76,12 +80,11 @@ def _round(source: Source, waiting: Sequence[Located]) -> tuple[str, list[Locate
     for found in waiting:
         try:
             document = by_index[found.document]
-            changes = _in_document(document, found)
-            own = edits_of(document, changes)
+            own = edits_of(document, found.changes)
             if _overlap(own, edits):
                 # The next round makes it, if it is still needed then.
                 continue
-            intended = {**objects, found.document: changed(objects.get(found.document, document.object), changes)}
+            intended = {**objects, found.document: changed(objects.get(found.document, document.object), found.changes)}
             text = verified(documents, [*edits, *own], intended)
         except (Refused, KeyError, IndexError, TypeError, ValueError) as error:
             failed.append((found, str(error) or type(error).__name__))
@@ -91,14 +94,39 @@ def _round(source: Source, waiting: Sequence[Located]) -> tuple[str, list[Locate
     return text, done, failed
 
 
-def _in_document(document: Document, found: Located) -> list[Change]:
-    """The changes with the document's own paths."""
-    raw = value_at(document.object, found.root)
-    if not isinstance(raw, Mapping):
-        raise Refused("the object is not where it was")
-    return [replace(change, path=(*found.root, *written_path(raw, change.path))) for change in found.changes]
-
-
 def _overlap(own: Sequence[Edit], others: Sequence[Edit]) -> bool:
     """Whether edits touch the same or neighbouring places, so that one could undo the other."""
     return any(one.start <= other.end and other.start <= one.end for one in own for other in others)
+
+
+class Replacement(NamedTuple):
+    """A span of a file's text and what a fix puts in its place."""
+
+    at: Position
+    text: str
+
+
+def replacements(findings: Sequence[Located], inputs: Sequence[Input]) -> dict[int, tuple[Replacement, ...]]:
+    """What the fix of each finding would change, by the finding's index; a fix that cannot be made is left out."""
+    by_file: dict[str, list[int]] = {}
+    for index, found in enumerate(findings):
+        if found.changes:
+            by_file.setdefault(found.file, []).append(index)
+    out: dict[int, tuple[Replacement, ...]] = {}
+    for given in inputs:
+        indices = by_file.get(given.name)
+        if not indices:
+            continue
+        try:
+            source = decode(read(given), given.name)
+        except InputError:
+            continue
+        documents = {one.index: one for one in each(source) if not isinstance(one, Skipped)}
+        for index in indices:
+            found = findings[index]
+            try:
+                edits = edits_of(documents[found.document], found.changes)
+            except (Refused, KeyError, IndexError, TypeError, ValueError):
+                continue
+            out[index] = tuple(Replacement(source.span(edit.start, edit.end), edit.text) for edit in edits)
+    return out

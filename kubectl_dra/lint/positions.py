@@ -52,10 +52,8 @@ def position_of(document: Document, path: Path, cel: tuple[int, int] | None = No
     Of a scalar the value, with ``cel`` a range of its characters; of a mapping or list its key, or the
     first line where it has none; of what is missing, its nearest parent likewise.
     """
-    pair, found = document.nodes(path), path
-    while pair is None:
-        found = found[:-1]
-        pair = document.nodes(found)
+    pair, length = document.nearest(path)
+    found = path[:length]
     if found == path and cel is not None and pair.value.id == "scalar":
         return _inside(document, found, cel) or document.position(found)
     if pair.key is not None and (on_key or found != path or pair.value.id != "scalar"):

@@ -9,7 +9,7 @@ from kubectl_dra.lint.rule import Rule
 from kubectl_dra.lint.rules import api, catalogue, files
 
 RULES: Final[tuple[type[Rule], ...]] = tuple(
-    sorted((*api.RULES, *catalogue.RULES, *files.RULES), key=lambda rule: rule.code)
+    sorted((*api.RULES, api.ServerWarns, *catalogue.RULES, *files.RULES), key=lambda rule: rule.code)
 )
 
 BY_CODE: Final[Mapping[str, type[Rule]]] = {rule.code: rule for rule in RULES}

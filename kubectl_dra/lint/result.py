@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from kubectl_dra.api.versions import Release
 from kubectl_dra.lint.finding import Safety, Severity
 from kubectl_dra.manifests.changes import Change, Path
+
+if TYPE_CHECKING:
+    from kubectl_dra.lint.verify import SecondOpinion
 
 
 class Located(NamedTuple):
@@ -42,9 +45,9 @@ class Located(NamedTuple):
     lines: tuple[int, ...] = ()
 
     @property
-    def order(self) -> tuple[int, int, str, str]:
+    def order(self) -> tuple[int, int, int, int, str, str]:
         """Sorts findings of one file by place."""
-        return self.offset, self.end_offset, self.code, self.message
+        return self.line, self.column, self.end_line, self.end_column, self.code, self.message
 
 
 class Report(NamedTuple):
@@ -53,7 +56,7 @@ class Report(NamedTuple):
     ``files`` are the names of the files that were read, ``objects`` (file, title) of the objects in them that
     rules look at, ``manifests`` counts all Kubernetes objects.
     ``notes`` are sentences about what was left out. ``defects`` are failures of lint itself. ``suppressed``
-    counts findings that comments in the files silence.
+    counts findings that comments in the files silence. ``second_opinion`` is there if it was asked for.
     """
 
     findings: tuple[Located, ...]
@@ -65,6 +68,7 @@ class Report(NamedTuple):
     defects: tuple[str, ...]
     release: Release
     features: frozenset[str]
+    second_opinion: SecondOpinion | None = None
 
     def counts(self) -> dict[str, int]:
         """Findings by severity, worst first."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 from kubectl_dra.errors import UsageError
@@ -27,7 +28,8 @@ class Selection(NamedTuple):
         return not any(_longest(codes, code) >= 0 and matches(file, pattern) for pattern, codes in self.per_file)
 
 
-def _longest(prefixes: Sequence[str], code: str) -> int:
+@lru_cache(maxsize=1024)
+def _longest(prefixes: tuple[str, ...], code: str) -> int:
     return max((len(prefix) for prefix in prefixes if code.startswith(prefix)), default=-1)
 
 

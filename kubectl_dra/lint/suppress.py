@@ -7,13 +7,14 @@ next line, with everything in it: a request, a list, or a whole document.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, NamedTuple
 
+from kubectl_dra.lint.locating import excerpt
 from kubectl_dra.lint.registry import BY_CODE, RULES
 from kubectl_dra.lint.result import Located
 from kubectl_dra.manifests.documents import Document
-from kubectl_dra.manifests.source import Source
+from kubectl_dra.manifests.source import Position, Source
 
 _MARK: Final = "kubectl-dra:"
 _COMMENT: Final = re.compile(r"(?<!\S)#[ \t]*kubectl-dra:[ \t]*([^\r\n]*)")
@@ -21,10 +22,13 @@ _IGNORE: Final = re.compile(r"ignore[ \t]*\[([^\]]*)\][ \t]*(.*)")
 
 
 class Suppression(NamedTuple):
-    """A comment: where it is, the line it covers, its codes. ``problem`` says why it cannot be understood."""
+    """A comment: where it is, its line's text, the line it covers, its codes.
 
-    offset: int
-    end_offset: int
+    ``problem`` says why it cannot be understood.
+    """
+
+    at: Position
+    line: str
     covers: int
     alone: bool
     codes: tuple[str, ...]
@@ -32,16 +36,16 @@ class Suppression(NamedTuple):
     problem: str = ""
 
 
-def suppressions(source: Source, documents: Sequence[Document]) -> list[Suppression]:
-    """Every comment of the text that is addressed to kubectl-dra."""
-    if _MARK not in source.text:
-        return []
-    out = []
-    inside = _scalars(documents)
+def may_have_comments(source: Source) -> bool:
+    """Whether something in the text may be addressed to kubectl-dra."""
+    return _MARK in source.text
+
+
+def suppressions(source: Source, scalars: Sequence[tuple[int, int]]) -> Iterator[Suppression]:
+    """Every comment of the text that is addressed to kubectl-dra; ``scalars`` are spans that hold no comments."""
     for found in _COMMENT.finditer(source.text):
-        if not any(start <= found.start() < end for start, end in inside):
-            out.append(_read(source, found))
-    return out
+        if not any(start <= found.start() < end for start, end in scalars):
+            yield _read(source, found)
 
 
 def _read(source: Source, found: re.Match[str]) -> Suppression:
@@ -50,51 +54,52 @@ def _read(source: Source, found: re.Match[str]) -> Suppression:
     begin = text.rfind("\n", 0, found.start()) + 1
     alone = not text[begin : found.start()].strip()
     covers = _next_line(text, found.end(), line) if alone else line
-    span = (found.start(), found.start() + len(found.group().rstrip()))
+    at = source.span(found.start(), found.start() + len(found.group().rstrip()))
+    where = (at, excerpt(source, at), covers, alone)
     asked = _IGNORE.match(found[1])
     if asked is None:
-        return Suppression(*span, covers, alone, (), "", "it must read: # kubectl-dra: ignore[CODE] reason")
+        return Suppression(*where, (), "", "it must read: # kubectl-dra: ignore[CODE] reason")
     codes = tuple(code for code in (part.strip() for part in asked[1].split(",")) if code)
     unknown = [code for code in codes if not any(rule.code.startswith(code) or rule.name == code for rule in RULES)]
     problem = "" if codes else "it names no code, as in: # kubectl-dra: ignore[DRA301] reason"
     if unknown:
         problem = f'there is no rule "{unknown[0]}" (kubectl dra lint --rules lists them)'
-    return Suppression(*span, covers, alone, codes, asked[2].strip(), problem)
+    return Suppression(*where, codes, asked[2].strip(), problem)
 
 
 def _next_line(text: str, offset: int, line: int) -> int:
     """The number of the next line that is neither blank nor a comment nor a document's beginning."""
-    for following in text[offset:].split("\n")[1:]:
+    start = text.find("\n", offset) + 1
+    while start:
         line += 1
-        stripped = following.strip()
+        end = text.find("\n", start)
+        stripped = text[start : len(text) if end < 0 else end].strip()
         if stripped and not stripped.startswith("#") and stripped != "---":
             return line
+        start = end + 1
     return line
 
 
-def _scalars(documents: Sequence[Document]) -> list[tuple[int, int]]:
+def scalar_spans(document: Document) -> Iterator[tuple[int, int]]:
     """The spans of texts that may hold something that looks like a comment: quoted and block scalars."""
-    out: list[tuple[int, int]] = []
-    for document in documents:
-        stack, seen = [document.root], set()
-        while stack:
-            node = stack.pop()
-            if id(node) in seen:
-                continue
-            seen.add(id(node))
-            if node.id == "sequence":
-                stack.extend(node.value)
-            elif node.id == "mapping":
-                for pair in node.value:
-                    stack.extend(pair)
-            elif node.style:
-                start, text = node.start_mark.index, document.source.text
-                if node.style in "|>":
-                    # A comment behind the indicator of a block is one.
-                    line_end = text.find("\n", start)
-                    start = len(text) if line_end < 0 else line_end
-                out.append((start, node.end_mark.index))
-    return out
+    stack, seen = [document.root], set()
+    while stack:
+        node = stack.pop()
+        if id(node) in seen:
+            continue
+        seen.add(id(node))
+        if node.id == "sequence":
+            stack.extend(node.value)
+        elif node.id == "mapping":
+            for pair in node.value:
+                stack.extend(pair)
+        elif node.style:
+            start, text = node.start_mark.index, document.source.text
+            if node.style in "|>":
+                # A comment behind the indicator of a block is one.
+                line_end = text.find("\n", start)
+                start = len(text) if line_end < 0 else line_end
+            yield start, node.end_mark.index
 
 
 def covers(suppression: Suppression, finding: Located) -> bool:

@@ -105,7 +105,7 @@ class Document:
 
 
 class Skipped(NamedTuple):
-    """A document that cannot be read, and why. ``number`` counts from 0 as the ``index`` of documents, ``line`` from 1."""
+    """A document that cannot be read, and why. ``number`` counts as the ``index`` of documents, ``line`` from 1."""
 
     number: int
     line: int

@@ -12,7 +12,7 @@ from kubectl_dra.manifests.documents import Document, parse
 from kubectl_dra.manifests.places import ELSEWHERE
 from kubectl_dra.manifests.refine import smallest
 from kubectl_dra.manifests.source import Source
-from kubectl_dra.manifests.writer import Piece, Writer
+from kubectl_dra.manifests.writer import Writer
 
 
 class Edit(NamedTuple):
@@ -107,6 +107,3 @@ def reread(source: Source, text: str, objects: Sequence[Any]) -> tuple[Document,
         if document.object != expected:
             raise Refused(ELSEWHERE if anchors else "the text would not say what is meant")
     return result
-
-
-__all__ = ["Edit", "Piece", "edited", "edits_of", "reread", "reversed_edits", "verified"]

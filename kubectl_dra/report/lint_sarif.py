@@ -5,12 +5,13 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, TextIO
 from urllib.parse import quote
 
 from kubectl_dra import __version__
+from kubectl_dra.lint.fixes import Replacement
 from kubectl_dra.lint.reference import page, title
 from kubectl_dra.lint.registry import BY_CODE
 from kubectl_dra.lint.result import Located, Report
@@ -18,15 +19,18 @@ from kubectl_dra.lint.result import Located, Report
 _LEVELS: Final = {"error": "error", "warning": "warning", "info": "note"}
 _ROOT: Final = "%SRCROOT%"
 
+Fixes = Mapping[int, Sequence[Replacement]]
+NO_FIXES: Final[Fixes] = {}
 
-def write_sarif(report: Report, stream: TextIO) -> None:
+
+def write_sarif(report: Report, stream: TextIO, fixes: Fixes = NO_FIXES) -> None:
     """Writes one run. ``results`` is always there, also when it is empty."""
-    json.dump(to_sarif(report), stream, indent=2, ensure_ascii=False)
+    json.dump(to_sarif(report, fixes), stream, indent=2, ensure_ascii=False)
     stream.write("\n")
 
 
-def to_sarif(report: Report) -> dict[str, Any]:
-    """The log: one run with the rules that found something."""
+def to_sarif(report: Report, fixes: Fixes = NO_FIXES) -> dict[str, Any]:
+    """The log: one run with the rules that found something. ``fixes`` are replacements by index of the finding."""
     codes = sorted({finding.code for finding in report.findings})
     indices = {code: index for index, code in enumerate(codes)}
     seen: Counter[str] = Counter()
@@ -54,7 +58,10 @@ def to_sarif(report: Report) -> dict[str, Any]:
                         ],
                     }
                 ],
-                "results": [_result(finding, indices, seen) for finding in report.findings],
+                "results": [
+                    {**_result(finding, indices, seen), **_fixes(finding, fixes.get(index, ()))}
+                    for index, finding in enumerate(report.findings)
+                ],
             }
         ],
     }
@@ -104,6 +111,26 @@ def _result(finding: Located, indices: Mapping[str, int], seen: Counter[str]) ->
         "locations": [location],
         "partialFingerprints": {"primaryLocationLineHash": _fingerprint(finding, seen)},
     }
+
+
+def _fixes(finding: Located, changes: Sequence[Replacement]) -> dict[str, Any]:
+    if not changes:
+        return {}
+    flag = "--fix" if finding.safety == "safe" else "--unsafe-fixes"
+    replaced = [
+        {
+            "deletedRegion": {
+                "startLine": one.at.line,
+                "startColumn": one.at.column,
+                "endLine": one.at.end_line,
+                "endColumn": one.at.end_column,
+            },
+            "insertedContent": {"text": one.text},
+        }
+        for one in changes
+    ]
+    change = {"artifactLocation": location_of(finding.file), "replacements": replaced}
+    return {"fixes": [{"description": {"text": f"{finding.advice} ({flag})"}, "artifactChanges": [change]}]}
 
 
 def _fingerprint(finding: Located, seen: Counter[str]) -> str:

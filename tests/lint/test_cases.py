@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from kubectl_dra.lint.registry import BY_CODE, RULES
@@ -34,19 +36,34 @@ def test_is_fixed(case: Case) -> None:
     assert [found for found in run(case, after) if found.file == FILE] == []
 
 
-# Files that no text in a case can stand for: see test_inputs.py.
+# Files that no text in a case can stand for: see tests/manifests/test_inputs.py.
 ELSEWHERE = ("DRA905", "DRA906")
+DOCS = Path(__file__).resolve().parents[2] / "docs" / "rules"
+
+
+def lacking(rule: type[Rule]) -> list[str]:
+    """What a rule must have and has not: a page, a failing case, a passing one, and a fixed one if it can fix."""
+    mine = [case for case in cases() if case.code == rule.code]
+    parts = {
+        "page": (DOCS / f"{rule.code}.md").is_file(),
+        "fail": any("fail" in case.content for case in mine) or rule.code in ELSEWHERE,
+        "pass": any("pass" in case.content for case in mine) or rule.code in ELSEWHERE,
+        "fix": any("fix" in case.content for case in mine) or rule.fixable == "none",
+    }
+    return [part for part, there in parts.items() if not there]
 
 
 @each_rule
-def test_rule_has_cases(rule: type[Rule]) -> None:
-    if rule.code in ELSEWHERE:
-        return
-    mine = [case for case in cases() if case.code == rule.code]
-    assert any("fail" in case.content for case in mine), "no failing case"
-    assert any("pass" in case.content for case in mine), "no passing case"
-    if rule.fixable != "none":
-        assert any("fix" in case.content for case in mine), "no fixed case"
+def test_rule_has_a_page_and_cases(rule: type[Rule]) -> None:
+    assert lacking(rule) == []
+
+
+def test_a_rule_without_anything_is_noticed() -> None:
+    class Forgotten(Rule):
+        code = "DRA199"
+        fixable = "safe"
+
+    assert lacking(Forgotten) == ["page", "fail", "pass", "fix"]
 
 
 def test_cases_are_of_rules() -> None:

@@ -183,3 +183,34 @@ def test_junit_notes_do_not_fail() -> None:
     root = ElementTree.fromstring(stream.getvalue())
     assert root.get("failures") == "0"
     assert root.find("./testsuite/testcase/system-out") is not None
+
+
+def test_sarif_fixes_change_the_text_as_fix_does() -> None:
+    from kubectl_dra.lint.fixes import fix_text, replacements
+    from kubectl_dra.manifests.inputs import Input
+    from kubectl_dra.manifests.source import decode
+
+    text = FLAT.replace("\n", "\r\n")
+    found = report(text)
+    log = to_sarif(found, replacements(found.findings, [Input("f.yaml", True, text.encode())]))
+    (result,) = log["runs"][0]["results"]
+    (fix,) = result["fixes"]
+    (change,) = fix["artifactChanges"]
+    assert change["artifactLocation"] == result["locations"][0]["physicalLocation"]["artifactLocation"]
+    after = text
+    for one in reversed(change["replacements"]):
+        region = one["deletedRegion"]
+        starts = [0, *(match.end() for match in re.finditer("\r\n", text))]
+        start = starts[region["startLine"] - 1] + region["startColumn"] - 1
+        end = starts[region["endLine"] - 1] + region["endColumn"] - 1
+        after = after[:start] + one["insertedContent"]["text"] + after[end:]
+    expected = fix_text(decode(text, "f.yaml"), found.findings, ("safe",), lambda name, data: ()).text.after
+    assert after == expected != text
+
+
+def test_sarif_has_no_fix_where_the_file_is_gone(flat: Report) -> None:
+    from kubectl_dra.lint.fixes import replacements
+    from kubectl_dra.manifests.inputs import Input
+
+    assert replacements(flat.findings, [Input("f.yaml", True, b"\xff\xfe\x00")]) == {}
+    assert "fixes" not in to_sarif(flat)["runs"][0]["results"][0]

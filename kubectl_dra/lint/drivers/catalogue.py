@@ -120,6 +120,7 @@ class Catalogue:
     def __init__(self, texts: Mapping[str, str]) -> None:
         self._texts = texts
         self._parsed: dict[str, Driver] = {}
+        self._classes: tuple[str, ...] | None = None
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -145,7 +146,9 @@ class Catalogue:
 
     def classes(self) -> tuple[str, ...]:
         """The names of all classes."""
-        return tuple(name for driver in self.drivers.values() for name in driver.classes)
+        if self._classes is None:
+            self._classes = tuple(name for driver in self.drivers.values() for name in driver.classes)
+        return self._classes
 
     def _that_mention(self, name: str) -> Iterator[Driver]:
         for driver, text in self._texts.items():

@@ -80,10 +80,8 @@ class ServerRule(Rule):
     """Rules of the server that it stands for, whatever their reason: they are nobody else's."""
 
     def check(self, context: Context) -> Iterator[Finding]:
-        verdict = verdict_of(context)
-        for found in () if verdict is None else verdict.violations:
-            if found.rule in self.server_rules or (found.reason in self.reasons and found.rule not in _TAKEN):
-                yield self._found(context, found)
+        for found in _violations_of(context).get(self.code, ()):
+            yield self._found(context, found)
 
     def _found(self, context: Context, found: Violation) -> Finding:
         from kubectl_dra.lint.rules.remedies import remedy
@@ -136,6 +134,19 @@ def verdict_of(context: Context) -> Verdict | None:
         context.memo["verdict"] = _verdict(context)
     found: Verdict | None = context.memo["verdict"]
     return found
+
+
+def _violations_of(context: Context) -> Mapping[str, list[Violation]]:
+    """The verdict's violations by the code of the rule that stands for them."""
+    known: dict[str, list[Violation]] | None = context.memo.get("violations")
+    if known is None:
+        known = context.memo["violations"] = {}
+        verdict = verdict_of(context)
+        for found in () if verdict is None else verdict.violations:
+            code = _BY_RULE.get(found.rule) or _BY_REASON.get(found.reason)
+            if code is not None:
+                known.setdefault(code, []).append(found)
+    return known
 
 
 def _verdict(context: Context) -> Verdict | None:
@@ -372,6 +383,31 @@ class CelTooLong(ServerRule):
     server_rules = ("cel-too-long",)
 
 
+class ServerWarns(Rule):
+    """Something that the server takes with a warning."""
+
+    code = "DRA115"
+    name = "server-warning"
+    severity = "warning"
+    kinds = ("ResourceSlice",)
+    why = (
+        "The API server creates the object and answers with a warning: the value is allowed only because older "
+        "releases allowed it, and other components compare it in another form."
+    )
+    bad = _SLICE.replace("driver: gpu.example.com", "driver: GPU.example.com").replace('step: "0"', "step: 1Gi")
+    good = _SLICE.replace('step: "0"', "step: 1Gi")
+
+    def check(self, context: Context) -> Iterator[Finding]:
+        verdict = verdict_of(context)
+        for warning in verdict.warnings if verdict is not None and verdict.accepted else ():
+            field, _, message = warning.partition(": ")
+            # Other warnings are about the version, and DRA504's.
+            if _FIELD.match(field):
+                yield self.finding(tuple(field.split(".")), message, field=field)
+
+
+_FIELD: Final = re.compile(r"spec(\.[A-Za-z]+)+\Z")
+
 RULES: Final[tuple[type[ServerRule], ...]] = (
     UnknownField,
     WrongType,
@@ -389,4 +425,5 @@ RULES: Final[tuple[type[ServerRule], ...]] = (
     CelTooLong,
 )
 
-_TAKEN: Final = frozenset(name for rule in RULES for name in rule.server_rules)
+_BY_RULE: Final = {name: rule.code for rule in RULES for name in rule.server_rules}
+_BY_REASON: Final = {reason: rule.code for rule in RULES for reason in rule.reasons}

@@ -15,6 +15,7 @@ from kubectl_dra.lint.rules import (
     names,
     offers,
     plugins,
+    quotas,
     requests,
     taints,
     wiring,
@@ -31,6 +32,7 @@ RULES: Final[tuple[type[Rule], ...]] = (
     *lifecycle.RULES,
     *configs.RULES,
     *plugins.RULES,
+    *quotas.RULES,
     *taints.RULES,
     *cluster.RULES,
 )

@@ -34,8 +34,9 @@ class Unreadable(FileRule):
     name = "unreadable-manifest"
     severity = "error"
     why = (
-        "kubectl cannot read the file: it is not YAML or JSON, not text, nested too deeply, or so full of aliases that "
-        "it would expand to millions of values. Nothing else in the file is checked."
+        "kubectl cannot read the document: it is not YAML or JSON, not text, nested too deeply, or so full of aliases "
+        "that it would expand to millions of values. The file's other documents are checked, as far as they can be "
+        "told from it."
     )
     bad = "apiVersion: resource.k8s.io/v1\nkind: DeviceClass\nmetadata:\n\tname: gpu.example.com\n"
 
@@ -86,7 +87,7 @@ class TooLarge(FileRule):
         "The file is larger than anything the API server would take, so it is not read: an object has at most about "
         "1.5 MB, and checking far more at once would take minutes and gigabytes."
     )
-    bad = "# a YAML file of more than 10 MB, or JSON of more than 64 MB\n"
+    bad = "# a YAML document of more than 10 MB, a YAML file of more than 32 MB, or a file of more than 64 MB\n"
 
 
 class Unavailable(FileRule):

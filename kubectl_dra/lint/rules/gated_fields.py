@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import cache
 from typing import Any, Final, NamedTuple
 
 from kubectl_dra.lint.context import Context
@@ -64,23 +65,36 @@ _FIELDS: Final = (
 )
 
 
-def gated_fields(context: Context) -> Iterator[tuple[Gated, Path]]:
-    """The fields of the object that need a gate, with their paths."""
+def gated_fields(context: Context) -> tuple[tuple[Gated, Path], ...]:
+    """The fields of the object that need a gate, with their paths; looked for once."""
+    found: tuple[tuple[Gated, Path], ...] | None = context.memo.get("gated")
+    if found is None:
+        tree = _tree(context.item.kind)
+        found = context.memo["gated"] = tuple(_found(context.spec, tree, context.spec_path)) if tree else ()
+    return found
+
+
+@cache
+def _tree(kind: str) -> dict[str, Any]:
+    """The fields of a kind as nested mappings by step; a field itself is at the key "" of its last step."""
+    tree: dict[str, Any] = {}
     for field in _FIELDS:
-        if context.item.kind in field.kinds:
-            for path in _found(context.spec, field.path, context.spec_path):
-                yield field, path
+        if kind in field.kinds:
+            inner = tree
+            for step in field.path:
+                inner = inner.setdefault(step, {})
+            inner[""] = field
+    return tree
 
 
-def _found(value: Any, path: tuple[str, ...], at: Path) -> Iterator[Path]:
-    if not path:
-        if value not in (None, [], {}):
-            yield at
-        return
-    step = path[0]
-    if step == "*":
-        below = value.items() if isinstance(value, Mapping) else enumerate(value if isinstance(value, list) else ())
-        for key, item in below:
-            yield from _found(item, path[1:], (*at, key))
-    elif isinstance(value, Mapping) and step in value:
-        yield from _found(value[step], path[1:], (*at, step))
+def _found(value: Any, tree: Mapping[str, Any], at: Path) -> Iterator[tuple[Gated, Path]]:
+    for step, below in tree.items():
+        if step == "":
+            if value not in (None, [], {}):
+                yield below, at
+        elif step == "*":
+            entries = value.items() if isinstance(value, dict) else enumerate(value if isinstance(value, list) else ())
+            for key, item in entries:
+                yield from _found(item, below, (*at, key))
+        elif isinstance(value, dict) and step in value:
+            yield from _found(value[step], below, (*at, step))

@@ -53,7 +53,8 @@ class UnguardedAttribute(Rule):
     why = (
         "Reading an attribute or capacity that a device does not have is an error in CEL, not false. The scheduler "
         "evaluates the selector on every device that the class admits, and one error ends the allocation for the "
-        "whole pod: it stays pending although other devices would fit."
+        "whole pod: it stays pending although other devices would fit. It is only a note where no kind of device is "
+        "known that never has it."
     )
     bad = _CLAIM % """'device.attributes["accel.example.com"].model == "a1"'"""
     good = _CLAIM % (
@@ -64,12 +65,14 @@ class UnguardedAttribute(Rule):
 
     def check(self, context: Context) -> Iterator[Finding]:
         for one in asked(context):
-            for column, reads, reason in _unguarded(one):
+            for column, reads, reason, proven in _unguarded(one):
                 first = min(reads, key=lambda read: read.node.start).node
                 yield self.finding(
                     one.selector.path,
                     f"{read_text(column)} is read without a guard, {reason}",
                     fix=_guard(one, reads),
+                    # It may well be that no such device is in the cluster that the author has in mind.
+                    severity=None if proven else "info",
                     cel=(first.start, first.end),
                 )
 
@@ -154,8 +157,11 @@ class BareAttribute(Rule):
             )
 
 
-def _unguarded(one: Asked) -> Iterator[tuple[Column, list[Read], str]]:
-    """Columns that some device may lack while the expression needs them, where they are read, and who lacks them."""
+def _unguarded(one: Asked) -> Iterator[tuple[Column, list[Read], str, bool]]:
+    """Columns that some device may lack while the expression needs them, where they are read, and who lacks them.
+
+    The last is whether the driver has devices that never have the column.
+    """
     for column in columns(one.program):
         lacking = _lacking(one, column)
         if lacking is None:
@@ -165,9 +171,9 @@ def _unguarded(one: Asked) -> Iterator[tuple[Column, list[Read], str]]:
             continue
         shapes = [kind for kind in lacking if one.reaches(kind) and _reads(one, kind, column)]
         if shapes:
-            yield column, reads, _who(shapes, column)
+            yield column, reads, _who(shapes, column), not all(kind.publishes(column) for kind in shapes)
         elif not lacking and one.reaches(Lacking(column)):
-            yield column, reads, "and a device without it aborts the allocation"
+            yield column, reads, "and a device without it aborts the allocation", False
 
 
 def _lacking(one: Asked, column: Column) -> list[Kind] | None:

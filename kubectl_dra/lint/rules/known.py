@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from kubectl_dra.cel import ast
@@ -64,15 +64,17 @@ def mentions(context: Context) -> Iterator[Mention]:
 
 
 def _constraints(raw: Any, path: Path) -> Iterator[tuple[Path, str]]:
-    if isinstance(raw, Mapping):
+    if isinstance(raw, dict):
         for key, below in raw.items():
-            if key in ("matchAttribute", "distinctAttribute") and isinstance(below, str):
-                yield (*path, key), below
-            elif key not in ("opaque", "parameters", "metadata", "status"):
+            if isinstance(below, str):
+                if key in ("matchAttribute", "distinctAttribute"):
+                    yield (*path, key), below
+            elif isinstance(below, dict | list) and key not in ("opaque", "parameters", "metadata", "status"):
                 yield from _constraints(below, (*path, key))
     elif isinstance(raw, list):
         for index, below in enumerate(raw):
-            yield from _constraints(below, (*path, index))
+            if isinstance(below, dict | list):
+                yield from _constraints(below, (*path, index))
 
 
 def span_of(program: Program, column: Column) -> tuple[int, int] | None:

@@ -15,10 +15,12 @@ from kubectl_dra.api.versions import (
     lifecycle,
     versions_of,
 )
-from kubectl_dra.lint.context import Context
+from kubectl_dra.lint.context import Context, Item
 from kubectl_dra.lint.finding import Finding, Fix
 from kubectl_dra.lint.rule import ANY_KIND, Rule
+from kubectl_dra.lint.rules.classic import classic_advice
 from kubectl_dra.lint.rules.gated_fields import gated_fields
+from kubectl_dra.lint.rules.next_step import migrate
 from kubectl_dra.lint.rules.selecting import SELECTOR_KINDS
 from kubectl_dra.manifests.changes import Set
 
@@ -107,9 +109,10 @@ class VersionMissing(Rule):
         removed = entry.removed is not None and release.at_least(entry.removed)
         told = f"was removed in 1.{entry.removed}" if removed else f"came in 1.{entry.introduced}"
         if item.kind in _OLD_KINDS and not served:
-            advice: Fix | str | None = f"It is replaced by {_OLD_KINDS[item.kind]}."
+            taken = f"{migrate(item)} says what it can take over"
+            advice: Fix | str | None = f"It is replaced by {_old_kind(item)}. {taken}."
         elif served:
-            advice = _move(item.version, served[0])
+            advice = _move(item, served[0])
         else:
             advice = None
         yield self.finding(
@@ -154,7 +157,7 @@ spec:
             ("apiVersion",),
             f"{release} does not serve {item.api_version} by default"
             + (f", only {better}" if better else f": it needs --runtime-config={item.api_version}=true"),
-            fix=_move(item.version, better) if better else None,
+            fix=_move(item, better) if better else None,
             severity=None if better else "info",
         )
 
@@ -187,7 +190,7 @@ class Deprecated(Rule):
         yield self.finding(
             ("apiVersion",),
             f"{item.api_version} {item.kind} is deprecated since 1.{entry.deprecated}{removal}",
-            fix=_move(item.version, better) if better != item.version else None,
+            fix=_move(item, better) if better != item.version else None,
         )
 
 
@@ -309,6 +312,13 @@ def _compiles_from(expression: str, context: Context) -> str | None:
     return None
 
 
+def _old_kind(item: Item) -> str:
+    """What succeeds an old kind, with the names that this object has."""
+    driver = item.raw.get("driverName")
+    found = _OLD_KINDS[item.kind]
+    return found.replace("DRIVER", driver) if isinstance(driver, str) and driver else found
+
+
 def _off(gate: str, context: Context) -> bool:
     return gate in known_gates() and gate not in context.features
 
@@ -320,18 +330,14 @@ def _default(gate: str, release: Release) -> str:
     return f"as {release} has it by default" if not default else "as was asked for"
 
 
-def _move(version: str, better: str) -> Fix:
+def _move(item: Item, better: str) -> Fix:
     """How to come to another version: a change where the shapes are equal, else advice."""
-    if version in ("v1alpha1", "v1alpha2"):
-        return Fix(
-            f"Write it anew for {GROUP}/{better}; no release converts it: resourceClassName becomes "
-            "devices.requests[].exactly.deviceClassName, parameters become selectors and devices.config[].opaque, "
-            "allocationMode and the rest go."
-        )
+    if item.version in ("v1alpha1", "v1alpha2"):
+        return Fix(f"{classic_advice(item, better)} {migrate(item)} says what it can take over.")
     title = f"Write apiVersion: {GROUP}/{better}"
-    if version in _EASY and better in _EASY:
+    if item.version in _EASY and better in _EASY:
         return Fix(title, (Set(("apiVersion",), f"{GROUP}/{better}"),), "safe")
-    return Fix(f"{title}, and the fields as that version has them.")
+    return Fix(f"{title}, and the fields as that version has them: {migrate(item)} does both.")
 
 
 RULES = (UnknownVersion, VersionMissing, NotServed, Deprecated, FieldTooNew, GateOff, FunctionTooNew)

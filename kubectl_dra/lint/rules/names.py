@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import lru_cache
 
 from kubectl_dra.lint.context import Context
 from kubectl_dra.lint.drivers.catalogue import catalogue
@@ -36,7 +37,7 @@ class MissingName(Rule):
             for reference in references(context.raw):
                 if is_given(context, reference.kind, reference.target, context.item.namespace):
                     continue
-                names = [item.name for item in context.world.of_kind(reference.kind) if item.owner is None]
+                names = context.world.names(reference.kind)
                 yield from self._near((*reference.path, reference.field), reference.kind, reference.target, names)
             return
         for one in alternatives(context):
@@ -50,17 +51,25 @@ class MissingName(Rule):
                 continue
             if context.snapshot is not None and not context.snapshot.is_gap("DeviceClass"):
                 continue
-            names = [item.name for item in context.world.of_kind("DeviceClass")]
-            yield from self._near((*one.path, "deviceClassName"), "DeviceClass", name, [*names, *catalogue().classes()])
+            names = (*context.world.names("DeviceClass"), *catalogue().classes())
+            yield from self._near((*one.path, "deviceClassName"), "DeviceClass", name, names)
 
-    def _near(self, path: Path, kind: str, name: str, names: list[str]) -> Iterator[Finding]:
-        near = [other for other in nearest(name, names) if _slip(name, other)]
+    def _near(self, path: Path, kind: str, name: str, names: tuple[str, ...]) -> Iterator[Finding]:
+        near = _meant(name, names)
         if near:
             yield self.finding(
                 path,
-                f"{kind} {name} is not known; {near[0]} is",
-                fix=Fix(f"Write {near[0]}", (Set(path, near[0]),), "unsafe"),
+                f"{kind} {name} is not known; {near} is",
+                fix=Fix(f"Write {near}", (Set(path, near),), "unsafe"),
             )
+
+
+@lru_cache(maxsize=4096)
+def _meant(name: str, names: tuple[str, ...]) -> str:
+    """The one of the names of which the name is a slip; empty if there is none."""
+    bound = _bound(name)
+    near = [other for other in names if abs(len(other) - len(name)) <= bound and _slip(name, other)]
+    return next(iter(nearest(name, near)), "")
 
 
 class OtherNamespace(Rule):
@@ -83,11 +92,7 @@ class OtherNamespace(Rule):
     def check(self, context: Context) -> Iterator[Finding]:
         own = context.item.namespace
         for reference in references(context.raw):
-            given = [
-                item
-                for item in context.world.of_kind(reference.kind)
-                if item.name == reference.target and not item.owner
-            ]
+            given = context.world.find(reference.kind, reference.target)
             places = {item.namespace for item in given}
             if not given or own in places or (own and "" in places):
                 continue
@@ -111,7 +116,11 @@ def _slip(name: str, other: str) -> bool:
         return False
     if any(char.isdigit() for char in name + other) and _digits(name) != _digits(other):
         return False
-    return name != other and edit_distance(name, other, 1 if len(name) < 8 else 2) is not None
+    return name != other and edit_distance(name, other, _bound(name)) is not None
+
+
+def _bound(name: str) -> int:
+    return 1 if len(name) < 8 else 2
 
 
 def _digits(text: str) -> str:

@@ -10,6 +10,7 @@ from kubectl_dra.lint.context import Context
 from kubectl_dra.lint.drivers.catalogue import catalogue
 from kubectl_dra.lint.finding import Finding, Fix
 from kubectl_dra.lint.rule import Rule
+from kubectl_dra.lint.rules.next_step import migrate
 from kubectl_dra.lint.rules.pods import drivers_of_claim, references, speaks_of_network
 from kubectl_dra.lint.rules.requests import items
 from kubectl_dra.manifests.changes import Delete, Path, Rename
@@ -26,6 +27,17 @@ spec:
       claims: [{name: gpu}]
 %s  resourceClaims:
   - {name: gpu, resourceClaimTemplateName: one-gpu}
+"""
+_PLAIN_POD: Final = """\
+apiVersion: v1
+kind: Pod
+metadata: {name: trainer}
+spec:
+  containers:
+  - name: trainer
+    image: registry.example.com/trainer:1
+    resources:
+      %s
 """
 _MIG: Final = re.compile(r"nvidia\.com/mig-")
 _SHARED_RESOURCES: Final = ("nvidia.com/gpu.shared",)
@@ -72,9 +84,59 @@ class PluginAndClaim(Rule):
                         f"{name} comes from the device plugin, and the pod has a claim for {driver} as well"
                         if drivers is not None
                         else f"{name} comes from the device plugin, and the container uses a claim as well",
-                        fix=f"Remove {name}, or the claim.",
+                        fix=f"Remove the claim; or let {migrate(context.item)} turn {name} into a request of one.",
                         on_key=True,
                     )
+
+
+class PluginResource(Rule):
+    """Devices that are asked of a device plugin."""
+
+    code = "DRA703"
+    name = "device-plugin-resource"
+    severity = "info"
+    kinds = ("Pod",)
+    scope = "set"
+    why = (
+        "The resource is what a device plugin offers. That works where the plugin is installed, and where a "
+        "DeviceClass has it as extendedResourceName; a node with only the vendor's DRA driver has no such resource, "
+        "and the pod stays pending there."
+    )
+    bad = _PLAIN_POD % "limits: {nvidia.com/gpu: 1}"
+    good = _PLAIN_POD % "limits: {cpu: 1}"
+
+    def check(self, context: Context) -> Iterator[Finding]:
+        spec = context.raw.get("spec")
+        # Beside claims it is more than worth knowing: DRA701.
+        if items(spec, "resourceClaims"):
+            return
+        told: set[str] = set()
+        for list_name in ("initContainers", "containers"):
+            for index, container in enumerate(items(spec, list_name)):
+                resources = container.get("resources")
+                limits = resources.get("limits") if isinstance(resources, Mapping) else None
+                for name, amount in limits.items() if isinstance(limits, Mapping) else ():
+                    driver = _plugin_of(str(name))
+                    if driver is None or str(amount) == "0" or name in told or _is_offered(context, str(name)):
+                        continue
+                    told.add(name)
+                    classes = ", or a DeviceClass that has it as extendedResourceName"
+                    yield self.finding(
+                        ("spec", list_name, index, "resources", "limits", name),
+                        f"{name} is no claim for {driver}: it needs the device plugin"
+                        f"{classes if context.target.has('DRAExtendedResource') else ''}",
+                        fix=f"To ask the DRA driver: {migrate(context.item)}",
+                        on_key=True,
+                    )
+
+
+def _is_offered(context: Context, resource: str) -> bool:
+    """Whether a class, given here or in the cluster, offers its devices as the extended resource."""
+    given = context.world.of_kind("DeviceClass")
+    if any(item.spec_field("extendedResourceName") == resource for item in given):
+        return True
+    snapshot = context.snapshot
+    return snapshot is not None and any(one.extended_resource_name == resource for one in snapshot.classes.values())
 
 
 class VisibleDevices(Rule):
@@ -213,4 +275,4 @@ def _claimed_drivers(context: Context) -> frozenset[str] | None:
     return frozenset(found)
 
 
-RULES = (QuotaKey, PluginAndClaim, VisibleDevices)
+RULES = (QuotaKey, PluginAndClaim, PluginResource, VisibleDevices)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
 from kubectl_dra.api.fields import fields
 from kubectl_dra.lint.context import Context
 from kubectl_dra.lint.finding import Fix
+from kubectl_dra.lint.rules.imagined import device_requests
 from kubectl_dra.manifests.changes import Change, Delete, Path, Rename, Set, Unwrap, Wrap
 from kubectl_dra.names import nearest
 
@@ -96,6 +98,8 @@ def _unknown_field(context: Context, path: Path) -> Fix | None:
         if fix is not None:
             return fix
     name = str(path[-1])
+    if name == "deviceRequests" and (exact := device_requests(_at(raw, path))):
+        return Fix(exact)
     if name in _ADVICE:
         return Fix(_ADVICE[name])
     if name == "exactly" and context.item.version in ("v1beta1", "v1alpha3"):
@@ -208,7 +212,7 @@ def _spelling(context: Context, path: Path) -> Fix | None:
     if struct is None or not isinstance(holder, Mapping):
         return None
     known = fields(struct, context.item.version)
-    near = [name for name in nearest(str(path[-1]), known) if name not in holder]
+    near = [name for name in _near(str(path[-1]), struct, context.item.version) if name not in holder]
     if not near:
         return Fix(f"Known here are {', '.join(known)}.") if known else None
     from kubectl_dra.names import edit_distance
@@ -217,6 +221,11 @@ def _spelling(context: Context, path: Path) -> Fix | None:
     if not sure:
         return Fix(f"Did you mean {near[0]}?")
     return Fix(f"Write {near[0]}", (Rename(path, near[0]),), "safe")
+
+
+@lru_cache(maxsize=1024)
+def _near(name: str, struct: str, version: str) -> tuple[str, ...]:
+    return nearest(name, fields(struct, version))
 
 
 def _struct_at(kind: str, version: str, path: Path) -> str | None:

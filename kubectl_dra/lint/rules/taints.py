@@ -8,6 +8,7 @@ from typing import Any, Final
 from kubectl_dra.lint.context import Context
 from kubectl_dra.lint.finding import Finding, Fix
 from kubectl_dra.lint.rule import Rule
+from kubectl_dra.lint.rules.api import verdict_of
 from kubectl_dra.lint.rules.requests import CLAIM_KINDS, alternatives, items
 from kubectl_dra.manifests.changes import Path, Set
 
@@ -195,7 +196,18 @@ class AdminAccess(Rule):
         label = (
             "resource.kubernetes.io/admin-access" if context.release.at_least(34) else "resource.k8s.io/admin-access"
         )
-        if labels is None or labels.get(label) == "true":
+        if labels is None:
+            verdict = verdict_of(context)
+            for one in admin if verdict is None or verdict.unsure else ():
+                yield self.finding(
+                    (*one.path, "adminAccess"),
+                    f"it is admitted only if namespace {name or 'default'} has the label {label}=true, which cannot "
+                    "be told from what is given",
+                    fix="Give the Namespace, too; or check against the cluster: --live, --snapshot.",
+                    severity="info",
+                )
+            return
+        if labels.get(label) == "true":
             return
         old = next((key for key in labels if key.endswith("/admin-access") and key != label), None)
         remark = f"; it has {old}, which release {context.release} does not read" if old else ""

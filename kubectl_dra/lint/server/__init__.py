@@ -24,4 +24,6 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from importlib import import_module
 
-    return getattr(import_module(f"{__name__}.{home}"), name)
+    # Found here from now on, without asking again.
+    found = globals()[name] = getattr(import_module(f"{__name__}.{home}"), name)
+    return found

@@ -21,7 +21,8 @@ from kubectl_dra.lint.server.model import (
 from kubectl_dra.lint.server.names import check_length
 
 if TYPE_CHECKING:
-    from kubectl_dra.cel import Environment
+    from kubectl_dra.cel import CompileError, Environment
+    from kubectl_dra.cel.program import Program
 
 SELECTORS_MAX: Final = 32
 EXPRESSION_MAX: Final = 10 * 1024
@@ -59,15 +60,24 @@ def _check_expression(expression: str, at: Path, context: Context) -> Violations
 
 
 @lru_cache(maxsize=4096)
-def _problem(environment: Environment, expression: str) -> Problem | None:
+def compiled(environment: Environment, expression: str) -> Program | CompileError:
+    """The program of an expression, or why there is none; remembered, for all who ask."""
     from kubectl_dra.cel import CompileError
 
     try:
-        cost = environment.compile(expression).max_cost
+        return environment.compile(expression)
     except CompileError as error:
-        if str(error).startswith(_INSTANTIATION):
-            return INTERNAL_ERROR, "cel-program", str(error), error.issues[0].offset
-        return INVALID, "cel-compile", "; ".join(_worded(issue) for issue in error.issues), error.issues[0].offset
+        return error
+
+
+@lru_cache(maxsize=4096)
+def _problem(environment: Environment, expression: str) -> Problem | None:
+    found = compiled(environment, expression)
+    if isinstance(found, Exception):
+        if str(found).startswith(_INSTANTIATION):
+            return INTERNAL_ERROR, "cel-program", str(found), found.issues[0].offset
+        return INVALID, "cel-compile", "; ".join(_worded(issue) for issue in found.issues), found.issues[0].offset
+    cost = found.max_cost
     if cost > COST_MAX:
         message = f"may cost up to {cost} in the worst case, more than {COST_MAX}"
         return FORBIDDEN, "cel-cost", message, None

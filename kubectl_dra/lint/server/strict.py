@@ -7,7 +7,7 @@ the table of ``api.fields`` is the measure, for other kinds the schemas of Kuber
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any, Final
 
 from kubectl_dra.api.fields import KINDS, Field, fields
@@ -37,11 +37,16 @@ def unknown(at: Path, known: Iterable[str], note: str = "") -> Violations:
     """A field that the kind does not have there; ``known`` are those it has."""
     message = f"there is no field {at[-1]!r} here{note}"
     if not note:
-        from difflib import get_close_matches
-
-        close = get_close_matches(str(at[-1]), list(known), 1, 0.75)
-        message += f"; did you mean {close[0]!r}?" if close else ""
+        close = _close(str(at[-1]), tuple(known))
+        message += f"; did you mean {close!r}?" if close else ""
     yield violation(at, BAD_REQUEST, "unknown-field", message)
+
+
+@lru_cache(maxsize=1024)
+def _close(name: str, known: tuple[str, ...]) -> str:
+    from difflib import get_close_matches
+
+    return next(iter(get_close_matches(name, known, 1, 0.75)), "")
 
 
 def wrong(at: Path, problem: tuple[str, str] | None) -> Violations:

@@ -1,0 +1,191 @@
+"""The processes that check files: this one, and forks of it that take files from the same queue.
+
+A fork has all modules and the job already. It keeps the documents of its files, so that it can also locate
+in them what rules about several objects find later.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+import sys
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from typing import Any, BinaryIO, Final, NamedTuple
+
+from kubectl_dra.lint.checking import FileResult, Job, check_file
+from kubectl_dra.lint.finding import Finding
+from kubectl_dra.lint.locating import locate, plain
+from kubectl_dra.lint.result import Located
+from kubectl_dra.lint.rules import files
+from kubectl_dra.lint.texts import Texts
+from kubectl_dra.manifests.inputs import Input
+
+_MOST_CHUNKS: Final = 1_000
+_NUMBER: Final = 4
+
+
+class Asked(NamedTuple):
+    """A finding to be located: the number of its item among those of the file, and the finding."""
+
+    item: int
+    finding: Finding
+
+
+class _Checker:
+    """Checks files and remembers what is needed to locate findings in them."""
+
+    def __init__(self, inputs: Sequence[Input], job: Job) -> None:
+        self._inputs = inputs
+        self._job = job
+        self._texts = Texts()
+        self.results: dict[int, FileResult] = {}
+
+    def check(self, queue: int, size: int) -> None:
+        """Takes chunks of files from the queue until it is empty."""
+        while number := os.read(queue, _NUMBER):
+            start = int.from_bytes(number, "big") * size
+            for index in range(start, min(start + size, len(self._inputs))):
+                self.results[index] = check_file(self._inputs[index], self._job, self._texts)
+
+    def locate(self, asked: Mapping[int, Sequence[Asked]]) -> dict[int, list[Located]]:
+        """Where findings in the files of these numbers are."""
+        return {index: self._located(index, found) for index, found in asked.items()}
+
+    def _located(self, index: int, asked: Sequence[Asked]) -> list[Located]:
+        result = self.results[index]
+        needed = {result.items[one.item].place.document for one in asked}
+        documents = self._texts.documents(self._inputs[index], result.digest, needed)
+        out = []
+        for one in asked:
+            item = result.items[one.item]
+            document = documents.get(item.place.document)
+            if document is None:
+                return [plain(files.Unavailable, result.name, "it changed while it was read")]
+            out.append(locate(one.finding, item, document, bool(result.comments)))
+        return out
+
+
+class _Fork(NamedTuple):
+    """A process that waits to be asked; what it has checked."""
+
+    process: int
+    questions: BinaryIO
+    answers: BinaryIO
+
+
+class Workers:
+    """``processes`` that check the inputs, this one among them. To be used in a ``with`` statement."""
+
+    def __init__(self, inputs: Sequence[Input], job: Job, processes: int) -> None:
+        self._inputs = inputs
+        self._size = max(1, min(16, len(inputs) // (processes * 4)), -(-len(inputs) // _MOST_CHUNKS))
+        self._own = _Checker(inputs, job)
+        self._queue, end = os.pipe()
+        # It is all in the pipe before anyone reads: that many numbers fit in.
+        chunks = -(-len(inputs) // self._size)
+        os.write(end, b"".join(number.to_bytes(_NUMBER, "big") for number in range(chunks)))
+        os.close(end)
+        self._forks: list[_Fork] = []
+        if processes > 1:
+            _warm_up()
+        self._owner: dict[int, int] = {}
+        for _ in range(processes - 1):
+            self._forks.append(self._fork())
+
+    def __enter__(self) -> Workers:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        os.close(self._queue)
+        for fork in self._forks:
+            # Without anyone to answer to, it ends.
+            with suppress(OSError):
+                fork.questions.close()
+            fork.answers.close()
+            os.waitpid(fork.process, 0)
+
+    def check(self) -> list[FileResult]:
+        """Results of all inputs, in their order."""
+        self._own.check(self._queue, self._size)
+        results = self._own.results
+        for number, fork in enumerate(self._forks):
+            theirs = _answer(fork) or {}
+            results.update(theirs)
+            self._owner.update(dict.fromkeys(theirs, number))
+        return [results.get(index) or _lost(found) for index, found in enumerate(self._inputs)]
+
+    def locate(self, asked: Mapping[str, Sequence[Asked]]) -> dict[str, list[Located]]:
+        """Where findings are, by the name of their file."""
+        parts: list[dict[int, Sequence[Asked]]] = [{} for _ in range(len(self._forks) + 1)]
+        names = {found.name: index for index, found in enumerate(self._inputs)}
+        for name, findings in asked.items():
+            parts[self._owner.get(names[name], -1)][names[name]] = findings
+        for fork, part in zip(self._forks, parts, strict=False):
+            with suppress(OSError):
+                _send(fork.questions, part)
+        located = self._own.locate(parts[-1])
+        for fork, part in zip(self._forks, parts, strict=False):
+            found = _answer(fork)
+            located.update(self._own.locate(part) if found is None else found)
+        return {self._inputs[index].name: found for index, found in located.items()}
+
+    def _fork(self) -> _Fork:
+        questions, ask = os.pipe()
+        answer, answers = os.pipe()
+        process = os.fork()
+        if process:
+            os.close(questions)
+            os.close(answers)
+            return _Fork(process, os.fdopen(ask, "wb"), os.fdopen(answer, "rb"))
+        # Whatever happens here, nothing of the parent's may run twice: its output, its exit handlers.
+        code = 1
+        try:
+            os.close(ask)
+            os.close(answer)
+            for other in self._forks:
+                other.questions.close()
+                other.answers.close()
+            self._work(os.fdopen(questions, "rb"), os.fdopen(answers, "wb"))
+            code = 0
+        except (EOFError, BrokenPipeError, KeyboardInterrupt):
+            pass
+        except BaseException:
+            if os.environ.get("KUBECTL_DRA_DEBUG"):
+                sys.excepthook(*sys.exc_info())
+        finally:
+            os._exit(code)
+
+    def _work(self, questions: BinaryIO, answers: BinaryIO) -> None:
+        self._own.check(self._queue, self._size)
+        _send(answers, self._own.results)
+        _send(answers, self._own.locate(pickle.load(questions)))
+
+
+def _warm_up() -> None:
+    """Imports here, once, what every process would need, so that forks have it already."""
+    from importlib import import_module
+
+    for name in (
+        "yaml",
+        "kubectl_dra.cel.program",
+        "kubectl_dra.lint.server.verdict",
+        "kubectl_dra.lint.rules.remedies",
+    ):
+        import_module(name)
+
+
+def _send(to: BinaryIO, what: Any) -> None:
+    pickle.dump(what, to, protocol=pickle.HIGHEST_PROTOCOL)
+    to.flush()
+
+
+def _answer(fork: _Fork) -> Any:
+    try:
+        return pickle.load(fork.answers)
+    except (EOFError, pickle.UnpicklingError):
+        return None
+
+
+def _lost(found: Input) -> FileResult:
+    return FileResult(found.name, defects=(f"{found.name}: the process that checked it ended",))

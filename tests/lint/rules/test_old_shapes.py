@@ -1,0 +1,118 @@
+"""Shapes of older and imagined APIs: the advice is what to write, and what it says to write is right."""
+
+from __future__ import annotations
+
+import pytest
+import yaml
+
+from kubectl_dra.lint.result import Located
+from tests.lint.support import findings
+
+CLAIM = {"apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaim", "metadata": {"name": "gpus"}}
+
+ALTERNATIVES = """\
+apiVersion: resource.k8s.io/v1
+kind: ResourceClaim
+metadata: {name: gpus}
+spec:
+  deviceRequests:
+  - name: GPUs for training
+    allocationMode: ExactCount
+    count: 4
+    alternatives:
+    - {selector: gpu.nvidia.com/model=L40, priority: 10}
+    - {selector: gpu.nvidia.com/model=H200, priority: 90, count: 2}
+    - {selector: accel.example.com/tier=gold, priority: 50}
+"""
+CLASSIC = """\
+apiVersion: resource.k8s.io/v1alpha2
+kind: %s
+metadata: {name: gpus}
+spec:
+%s
+"""
+
+
+def only(text: str, code: str) -> Located:
+    (found,) = (one for one in findings(text, "DRA") if one.code == code)
+    return found
+
+
+def written(advice: str, start: str) -> list[Located]:
+    """What lint says of a claim with the devices that the advice tells to write."""
+    rest = advice.partition(start)[2]
+    depth = [0]
+    for character in rest:
+        depth.append(depth[-1] + {"{": 1, "}": -1}.get(character, 0))
+    devices = yaml.safe_load(rest[: depth.index(0, 1)])
+    found = findings(yaml.safe_dump({**CLAIM, "spec": {"devices": devices}}), "DRA")
+    return [one for one in found if one.severity == "error"]
+
+
+def test_alternatives_become_first_available_in_the_order_of_their_priority() -> None:
+    advice = only(ALTERNATIVES, "DRA101").advice
+    assert written(advice, "Write devices: ") == []
+    (request,) = yaml.safe_load(advice.removeprefix("Write devices: "))["requests"]
+    assert request["name"] == "gpus-for-training"
+    assert [(one["name"], one["deviceClassName"], one["count"]) for one in request["firstAvailable"]] == [
+        ("h200", "gpu.nvidia.com", 2),
+        ("gold", "accel.example.com", 4),
+        ("l40", "gpu.nvidia.com", 4),
+    ]
+    assert [one["selectors"][0]["cel"]["expression"] for one in request["firstAvailable"]] == [
+        'device.attributes["gpu.nvidia.com"].productName.contains("H200")',
+        'device.attributes["accel.example.com"].tier == "gold"',
+        'device.attributes["gpu.nvidia.com"].productName.contains("L40")',
+    ]
+
+
+@pytest.mark.parametrize("value", ["3", "[]", "[a]", "{name: x}"])
+def test_what_has_no_shape_gets_the_general_advice(value: str) -> None:
+    text = f"{yaml.safe_dump(CLAIM)}spec: {{deviceRequests: {value}}}\n"
+    assert only(text, "DRA101").advice.startswith("Write spec.devices.requests;")
+
+
+def test_a_plain_device_request_becomes_exactly() -> None:
+    text = (
+        f"{yaml.safe_dump(CLAIM)}spec: {{deviceRequests: [{{name: gpu, deviceClassName: gpu.nvidia.com, count: 2}}]}}\n"
+    )
+    advice = only(text, "DRA101").advice
+    assert "exactly: {deviceClassName: gpu.nvidia.com, count: 2}" in advice
+    assert written(advice, "Write devices: ") == []
+
+
+@pytest.mark.parametrize(
+    ("spec", "words"),
+    [
+        ("  resourceClassName: gpu.nvidia.com", ["deviceClassName: gpu.nvidia.com}"]),
+        ("  resourceClassName: a\n  parameters: {kind: P, count: 4, selector: {}}", ["count: 4", "Nothing else"]),
+        ("  resourceClassName: a\n  parameters: {kind: P, sharing: {x: 1}}", ["sharing become selectors"]),
+        ("  resourceClassName: a\n  allocationMode: Immediate", ["allocationMode goes"]),
+        ("  resourceClassName: a\n  parametersRef: {kind: P, name: q}", ["What P q says"]),
+        (
+            "  resourceClassName: a\n  constraints: [{nodeSelector: {zone: z1}}]",
+            ["nodeSelector {zone: z1} into the pod"],
+        ),
+        ("  bogus: 1", ["deviceClassName: CLASS", "bogus goes."]),
+        ("  - a", ["deviceClassName: CLASS"]),
+    ],
+)
+def test_a_classic_claim_is_told_field_by_field(spec: str, words: list[str]) -> None:
+    advice = only(CLASSIC % ("ResourceClaim", spec), "DRA502").advice
+    assert all(word in advice for word in words), advice
+    assert written(advice.replace("CLASS", "gpu.example.com"), "resource.k8s.io/v1: devices: ") == []
+    assert "kubectl dra migrate f.yaml says what it can take over." in advice
+
+
+def test_a_classic_template_and_class() -> None:
+    spec = "  spec: {resourceClassName: gpu.nvidia.com}"
+    assert "deviceClassName: gpu.nvidia.com" in only(CLASSIC % ("ResourceClaimTemplate", spec), "DRA502").advice
+    text = (
+        "apiVersion: resource.k8s.io/v1alpha2\nkind: ResourceClass\nmetadata: {name: a}\ndriverName: gpu.nvidia.com\n"
+    )
+    assert 'device.driver == "gpu.nvidia.com"' in only(text, "DRA502").advice
+
+
+def test_versions_of_another_shape_are_migrated_by_command() -> None:
+    text = "apiVersion: resource.k8s.io/v1beta1\nkind: DeviceClass\nmetadata: {name: a}\nspec: {}\n"
+    assert only(text, "DRA504").advice.endswith("kubectl dra migrate f.yaml does both.")

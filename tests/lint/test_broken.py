@@ -1,0 +1,127 @@
+"""Files of which a part cannot be read: the rest is still checked, where it is, and what is left out is named."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kubectl_dra.lint.engine import lint
+from kubectl_dra.lint.workers import Workers
+from kubectl_dra.manifests.inputs import Input
+from tests.lint.support import CLAIM, findings, job, report
+
+WRONG = CLAIM + "        cuont: 1\n"
+BROKEN = "apiVersion: v1\nkind: [\n"
+TEMPLATE = "apiVersion: v1\nkind: {{ .Values.kind }}\n"
+
+
+def seen(text: str) -> list[tuple[str, int]]:
+    return [(found.code, found.line) for found in findings(text)]
+
+
+def lines(*texts: str) -> Iterator[int]:
+    """The line where each of the documents begins, when they are joined with ---."""
+    line = 1
+    for text in texts:
+        yield line
+        line += text.count("\n") + 1
+
+
+@pytest.mark.parametrize("broken", [BROKEN, "a: 'x\n", "\ta: 1\n", "a: *nothing\n", "- a\n- b\n", "just words\n"])
+@pytest.mark.parametrize("place", [0, 1, 2])
+def test_the_documents_around_a_broken_one_are_checked(broken: str, place: int) -> None:
+    texts = [WRONG, WRONG]
+    texts.insert(place, broken)
+    found = findings("---\n".join(texts))
+    assert sorted(one.code for one in found) == ["DRA101", "DRA101", "DRA901"]
+    starts = list(lines(*texts))
+    assert [one.line for one in found if one.code == "DRA101"] == [
+        start + 10 for index, start in enumerate(starts) if index != place
+    ]
+    (error,) = (one for one in found if one.code == "DRA901")
+    begin = starts[place] - 1 if place else 1
+    assert f"the document that begins in line {begin}" in error.message or f"line {begin + 1} " in error.message
+    assert "the others are checked" in error.message
+    assert starts[place] <= error.line <= starts[place] + broken.count("\n")
+
+
+def test_several_broken_documents_are_several_findings() -> None:
+    found = seen("---\n".join([BROKEN, WRONG, BROKEN, WRONG, BROKEN]))
+    assert [code for code, _ in found].count("DRA901") == 3
+    assert [code for code, _ in found].count("DRA101") == 2
+
+
+def test_a_template_among_documents_is_left_out_with_a_note() -> None:
+    found = report("---\n".join([WRONG, TEMPLATE, WRONG]))
+    assert [one.code for one in found.findings] == ["DRA101", "DRA101"]
+    (note,) = found.notes
+    assert "template" in note and "the document that begins in line 13" in note
+
+
+def test_fixes_wait_until_the_file_can_be_read() -> None:
+    from kubectl_dra.lint.fixes import fix_text
+    from kubectl_dra.manifests.source import decode
+
+    text = "---\n".join([WRONG, BROKEN])
+    waiting = [one for one in findings(text) if one.changes]
+    fixed = fix_text(decode(text, "f.yaml"), waiting, ("safe",), lambda name, data: ())
+    assert waiting and fixed.text.after == text
+    assert [why for _, why in fixed.refused] == ["another document of the file cannot be read"]
+
+
+def test_json_documents_before_a_broken_one() -> None:
+    good = '{"apiVersion": "resource.k8s.io/v1", "kind": "DeviceClass", "metadata": {"name": "a"}, "x": 1}\n'
+    assert seen(good + good + '{"kind": }\n') == [("DRA101", 1), ("DRA101", 2), ("DRA901", 3)]
+
+
+def test_many_broken_documents_take_time_that_grows_with_their_number_only() -> None:
+    def seconds(number: int) -> float:
+        text = "---\n".join([BROKEN, WRONG] * number)
+        started = time.process_time()
+        assert len(findings(text)) == 2 * number
+        return time.process_time() - started
+
+    seconds(10)
+    few = seconds(100)
+    assert seconds(800) < 8 * few * 3 + 0.5
+
+
+@pytest.mark.parametrize("value", ["${NAME}", "pod-__INDEX__", "x-${A}-y"])
+def test_what_a_script_fills_in_later_is_not_judged(value: str) -> None:
+    text = CLAIM.replace("name: gpu\nspec", f"name: {value}\nspec")
+    found = report(text)
+    assert found.findings == () and "filled in later" in found.notes[0]
+
+
+@pytest.mark.parametrize("value", ["$NAME", "Gpu", "__init__"])
+def test_other_wrong_values_are_judged(value: str) -> None:
+    assert [code for code, _ in seen(CLAIM.replace("name: gpu\nspec", f"name: {value}\nspec"))] == ["DRA104"]
+
+
+def test_a_file_that_changes_between_two_looks_is_said_to_change(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pod = (
+        "apiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec:\n  resourceClaims:\n"
+        "  - {name: gpu, resourceClaimTemplateName: one-gpx}\n"
+        "  containers: [{name: a, image: a, resources: {claims: [{name: gpu}]}}]\n"
+    )
+    template = CLAIM.replace("ResourceClaim", "ResourceClaimTemplate").replace("name: gpu\nspec", "name: one-gpu\nspec")
+    file = tmp_path / "a.yaml"
+    file.write_text(pod)
+    given = [Input(str(file), True), Input("b.yaml", True, template.encode())]
+    assert [one.code for one in lint(given, job("DRA406,DRA906"), 1).findings] == ["DRA406"]
+
+    def locate(self: Workers, asked: Any) -> Any:
+        file.write_text(pod + "# changed\n")
+        return original(self, asked)
+
+    original = Workers.locate
+    monkeypatch.setattr("kubectl_dra.lint.texts.MOST_KEPT", 0)
+    monkeypatch.setattr(Workers, "locate", locate)
+    (found,) = lint(given, job("DRA406,DRA906"), 1).findings
+    assert (found.code, found.file) == ("DRA906", str(file)) and "it changed while it was read" in found.message
