@@ -108,6 +108,23 @@ class Device:
     binding_failure_conditions: tuple[str, ...] | None = None
     unmodelled: tuple[str, ...] = ()
 
+    def with_attributes(self, attributes: Mapping[str, Mapping[str, Any]]) -> Device:
+        """The device with other attributes. Much faster than ``dataclasses.replace``."""
+        return Device(
+            self.driver,
+            self.name,
+            attributes,
+            self.capacity,
+            self.allow_multiple_allocations,
+            self.consumes_counters,
+            self.scope,
+            self.taints,
+            self.binds_to_node,
+            self.binding_conditions,
+            self.binding_failure_conditions,
+            self.unmodelled,
+        )
+
     @classmethod
     def from_json(cls, driver: str, raw: JSONObject) -> Device:
         """Reads one entry of ``spec.devices`` of a v1 slice."""
@@ -203,14 +220,10 @@ class ResourceSlice:
             return self
         names, values = self.individual
         devices = tuple(
-            replace(
-                device,
-                attributes={
-                    **device.attributes,
-                    **{name: {"string": texts[index]} for name, texts in zip(names, values, strict=True)},
-                },
+            device.with_attributes(
+                {**device.attributes, **{name: {"string": text} for name, text in zip(names, texts, strict=True)}}
             )
-            for index, device in enumerate(self.devices)
+            for device, texts in zip(self.devices, zip(*values, strict=True), strict=True)
         )
         return replace(self, devices=devices, individual=None)
 

@@ -176,10 +176,20 @@ class _Reader:
 
 
 class DeviceTable:
-    """Columns of many devices, each read once and shared by all expressions evaluated on them."""
+    """Columns of many devices, each read once and shared by all expressions evaluated on them.
+
+    Readers of large snapshots make one object of equal devices; such an object is evaluated once.
+    """
 
     def __init__(self, devices: Sequence[DeviceInput]) -> None:
         self.devices = devices
+        self._different: DeviceTable | None = None
+        self._places: list[int] = []
+        different = {id(device): device for device in devices}
+        if len(different) < len(devices):
+            numbers = dict(zip(different, range(len(different)), strict=True))
+            self._places = [numbers[key] for key in map(id, devices)]
+            self._different = DeviceTable(list(different.values()))
         self._columns: dict[Column, list[Hashable]] = {}
         self._broken: dict[bool, dict[int, EvaluationError]] = {}
         self._values: dict[tuple[int, bool], Value] = {}
@@ -233,6 +243,9 @@ class DeviceTable:
         Without ``columns`` every device is evaluated. Devices on which every expression fails get their
         error without being evaluated.
         """
+        if self._different is not None:
+            answers = self._different.evaluate(columns, evaluate, list_attributes)
+            return [answers[place] for place in self._places]
         broken = self.broken(list_attributes)
         if columns is None:
             everything = range(len(self.devices))
@@ -242,11 +255,11 @@ class DeviceTable:
             keys = [index if index in broken else (key,) for index, key in enumerate(keys)]
         # Later pairs win, so each key ends up with the first device that has it.
         first = dict(zip(reversed(keys), range(len(keys) - 1, -1, -1), strict=True))
-        answers: dict[Hashable, T | EvaluationError] = {
+        by_key: dict[Hashable, T | EvaluationError] = {
             key: broken[index] if index in broken else evaluate(self.value(index, list_attributes))
             for key, index in first.items()
         }
-        return [answers[key] for key in keys]
+        return [by_key[key] for key in keys]
 
 
 def _broken(devices: Sequence[DeviceInput], list_attributes: bool) -> dict[int, EvaluationError]:

@@ -1,4 +1,4 @@
-"""`kubectl dra explain` on a large cluster: `python -m benchmarks.explain [--nodes 12500] [--profile NAME]`.
+"""`kubectl dra explain` on a large cluster: `python -m tests.benchmarks.explain [--nodes 12500] [--profile NAME]`.
 
 Writes a synthetic snapshot (one ResourceSlice of 8 GPUs per node, 12,500 nodes, about 70 MB) to a temporary
 directory, runs the whole command on it for several questions, each in a fresh process, and prints wall time and
@@ -35,6 +35,8 @@ QUESTIONS = {
     "matches-nothing": f'{A}.productName == "NVIDIA H200" && {C}.memory.compareTo(quantity("100Gi")) >= 0',
     "all-held": f'{A}.productName == "{HELD_MODEL}"',
 }
+
+HEAD = "| question | wall s | CPU s | peak MB | exit | answer |\n|---|---|---|---|---|---|"
 
 
 def model(node: int) -> tuple[str, str, str, str]:
@@ -166,8 +168,9 @@ def write(path: Path, nodes: int) -> None:
         stream.write('\n    ],\n    "kind": "List"\n}\n')
 
 
-def run(snapshot: Path, name: str) -> None:
-    command = [sys.executable, "-m", "kubectl_dra", "explain", f"pod/{name}", "--snapshot", str(snapshot)]
+def run(name: str, *flags: str) -> None:
+    """Prints wall time, CPU time and the largest size of one command in a process of its own, and its first line."""
+    command = [sys.executable, "-m", "kubectl_dra", "explain", f"pod/{name}", *flags]
     start = time.perf_counter()
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None
@@ -210,9 +213,9 @@ def main() -> None:
             profile(snapshot, options.profile, options.lines)
             return
         print(f"{options.nodes:,} nodes, {options.nodes * GPUS:,} devices, {snapshot.stat().st_size / 1e6:.0f} MB\n")
-        print("| question | wall s | CPU s | peak MB | exit | answer |\n|---|---|---|---|---|---|")
+        print(HEAD)
         for name in QUESTIONS:
-            run(snapshot, name)
+            run(name, "--snapshot", str(snapshot))
 
 
 if __name__ == "__main__":

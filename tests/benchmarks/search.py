@@ -1,4 +1,4 @@
-"""Searches that keep the scheduler busy: `python -m benchmarks.search [name ...]`.
+"""Searches that keep the scheduler busy: `python -m tests.benchmarks.search [name ...]`.
 
 Each line is one attempt on one node: how it ended, the time here, the devices tried here, and whether the
 scheduler's own search would probably run into its time-out of 10 s. Every attempt is given the same 10 s.

@@ -1,4 +1,4 @@
-"""Speed of the selector engine: `python -m benchmarks.cel [--devices 100000]`.
+"""Speed of the selector engine: `python -m tests.benchmarks.cel [--devices 100000]`.
 
 Prints the time until the engine is ready in a fresh process, the time to compile selectors, and the time per
 device of the three ways to evaluate one: closures (exact, the reference), generated code, and groups of
