@@ -37,6 +37,8 @@ Examples:
   kubectl dra devices --tainted -o wide --snapshot cluster.json
   # names for a script: DRIVER/POOL/DEVICE, one a line
   kubectl dra devices --driver gpu.nvidia.com -o name
+  # the fleet as a picture, in one file
+  kubectl dra devices -o html > devices.html
 
 \b
 Exit codes:
@@ -54,6 +56,7 @@ class DevicesOutput(StrEnum):
     json = "json"
     yaml = "yaml"
     name = "name"
+    html = "html"
 
 
 def register(app: typer.Typer) -> None:
@@ -85,7 +88,9 @@ def devices(
     snapshot: opt.Snapshots = None,
     output: Annotated[
         DevicesOutput,
-        typer.Option("--output", "-o", help="Output format; wide adds attributes, capacity and taints."),
+        typer.Option(
+            "--output", "-o", help="Output format; wide adds attributes, capacity and taints, html is a page."
+        ),
     ] = DevicesOutput.text,
     color: opt.ColorOption = opt.Color.auto,
     kubernetes_version: opt.ReleaseOption = "",

@@ -52,7 +52,7 @@ def run(asked: Asked, connection: Connection, output: str, color: str) -> int:
         nodes=asked.nodes,
         pools=asked.pools,
         classes=asked.classes,
-        selector=_compiled(asked.selector, cycle.selectors.environment) if asked.selector else None,
+        selector=compiled_selector(asked.selector, cycle.selectors.environment) if asked.selector else None,
         free=asked.free,
         tainted=asked.tainted,
     )
@@ -66,11 +66,16 @@ def run(asked: Asked, connection: Connection, output: str, color: str) -> int:
             write_json(result, sys.stdout)
         else:
             write(result, output, sys.stdout)
+    elif output == "html":
+        from kubectl_dra.report.devices_html import to_html
+
+        sys.stdout.write(to_html(inventory, settings))
     else:
         from kubectl_dra.report.devices_text import write_names, write_table
+        from kubectl_dra.report.paint import tell
 
         for note in inventory.notes:
-            sys.stderr.write(f"note: {note}\n")
+            tell(f"note: {note}")
         if output == "name":
             write_names(inventory)
         else:
@@ -93,7 +98,8 @@ def _read(asked: Asked, connection: Connection) -> Snapshot:
         progress.done()
 
 
-def _compiled(expression: str, environment: Environment) -> Program:
+def compiled_selector(expression: str, environment: Environment) -> Program:
+    """The program of --selector. Raises UsageError, with the place, where it does not compile."""
     try:
         return environment.compile(expression)
     except CompileError as error:

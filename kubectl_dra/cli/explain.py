@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
 from typing import Annotated
 
 import typer
@@ -28,6 +29,8 @@ Examples:
   kubectl dra explain -A
   # each part of the selectors on one device
   kubectl dra explain claim/gpus -n ml --trace gpu-node-1/gpu-0
+  # one page with the fleet as a picture, to attach to a ticket
+  kubectl dra explain pod/train-0 -n ml -o html > train-0.html
 
 \b
 Exit codes:
@@ -36,6 +39,15 @@ Exit codes:
   2  error: usage, input, connection
   3  undetermined: something that decides could not be seen or is not modelled
 """
+
+
+class ExplainOutput(StrEnum):
+    """Output formats of a diagnosis."""
+
+    text = "text"
+    json = "json"
+    yaml = "yaml"
+    html = "html"
 
 
 def register(app: typer.Typer) -> None:
@@ -96,7 +108,10 @@ def explain(
         bool,
         typer.Option("--verify", help="Evaluate selectors with cel-python as well and report differences."),
     ] = False,
-    output: opt.OutputOption = opt.Output.text,
+    output: Annotated[
+        ExplainOutput,
+        typer.Option("--output", "-o", help="Output format; html is one page with the fleet as a picture."),
+    ] = ExplainOutput.text,
     color: opt.ColorOption = opt.Color.auto,
     kubernetes_version: opt.ReleaseOption = "",
     feature_gates: opt.GatesOption = None,

@@ -1,0 +1,22 @@
+"""The devices that ``explain -o html`` draws."""
+
+from __future__ import annotations
+
+from kubectl_dra.cluster.snapshot import Snapshot
+from kubectl_dra.errors import InputError
+from kubectl_dra.explain.case import Settings, make_cycle
+from kubectl_dra.explain.inventory import Inventory, Wanted, take_inventory
+from kubectl_dra.explain.question import Question
+from kubectl_dra.explain.reads import complete
+
+
+def fleet(question: Question, snapshot: Snapshot, settings: Settings) -> Inventory | None:
+    """The devices of the cluster that a question is about, of one node with ``--node``; None if they were not read."""
+    seen = complete(question, snapshot, settings)
+    notes: list[str] = []
+    cycle = make_cycle(seen, settings, notes)
+    wanted = Wanted(nodes=(settings.node,) if settings.node else ())
+    try:
+        return take_inventory(seen, cycle, wanted, notes)
+    except InputError:
+        return None

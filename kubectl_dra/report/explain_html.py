@@ -1,0 +1,275 @@
+"""A diagnosis as one HTML file to attach to a ticket: the answer, why, what would help, and the fleet beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from kubectl_dra.explain.inventory import Inventory
+from kubectl_dra.explain.model import (
+    Cause,
+    ClaimReport,
+    Diagnosis,
+    NodeGroup,
+    Placement,
+    SecondOpinion,
+    Trace,
+    Verdict,
+    Way,
+)
+from kubectl_dra.explain.overview import Alike
+from kubectl_dra.explain.phrases import amount
+from kubectl_dra.report.devices_text import summary
+from kubectl_dra.report.html.fleet import fleet_html
+from kubectl_dra.report.html.funnel import funnel_html
+from kubectl_dra.report.html.lines import fleet_of
+from kubectl_dra.report.html.marks import funnels_of, marks_of
+from kubectl_dra.report.html.markup import Markup, code, join, tag
+from kubectl_dra.report.html.page import notes_html, page
+
+WORDS = {
+    Verdict.ALLOCATED: "allocated",
+    Verdict.ALLOCATABLE: "fits",
+    Verdict.NOT_ALLOCATABLE: "does not fit",
+    Verdict.UNDETERMINED: "undetermined",
+}
+MAX_FLEETS = 8
+MAX_NAMES = 200
+MAX_PLACEMENTS = 20
+
+
+def to_html(answers: Sequence[tuple[Diagnosis, Inventory | None]]) -> str:
+    """The page: each diagnosis with the devices of its cluster, for the first ``MAX_FLEETS`` of them.
+
+    The devices are marked by what the funnels say of them, so these are to have their devices.
+    """
+    if len(answers) == 1:
+        diagnosis, inventory = answers[0]
+        return page(_title(diagnosis), [join(_sections(diagnosis, inventory, "d0", level=1), "\n")])
+    parts = [tag("header", tag("h1", f"{amount(len(answers), 'question')} explained"))]
+    parts.append(_contents([(diagnosis, _name(diagnosis)) for diagnosis, _ in answers]))
+    for number, (diagnosis, inventory) in enumerate(answers):
+        if number == MAX_FLEETS:
+            note = f"Devices are drawn for the first {MAX_FLEETS} only; explain one of the others alone to see them."
+            parts.append(tag("p", note, class_="quiet"))
+        parts.append(_article(diagnosis, inventory if number < MAX_FLEETS else None, f"d{number}"))
+    return page(f"{amount(len(answers), 'question')} explained", parts)
+
+
+def overview_html(found: Sequence[Alike]) -> str:
+    """The page of every pending claim, stuck ones first: a table, and each answer below it."""
+    ranked = sorted(found, key=lambda alike: (-alike.diagnosis.verdict.exit_code, -len(alike.names)))
+    total = sum(len(alike.names) for alike in found)
+    stuck = sum(len(alike.names) for alike in found if alike.diagnosis.verdict is Verdict.NOT_ALLOCATABLE)
+    sentence = f"{total:,} waiting, {stuck:,} of them stuck." if found else "No claim is pending."
+    parts = [tag("header", tag("h1", "Pending claims"), tag("p", sentence, class_="answer"))]
+    if found:
+        parts.append(_contents([(alike.diagnosis, _waiting(alike)) for alike in ranked]))
+    parts += [_article(alike.diagnosis, None, f"d{number}") for number, alike in enumerate(ranked)]
+    return page("Pending claims", parts)
+
+
+def _waiting(alike: Alike) -> str:
+    more = f" and {len(alike.names) - 1:,} more" if len(alike.names) > 1 else ""
+    return f"{alike.diagnosis.namespace}: {alike.names[0]}{more}"
+
+
+def _contents(listed: Sequence[tuple[Diagnosis, str]]) -> Markup:
+    head = tag("tr", *(tag("th", word, scope="col") for word in ("What", "Verdict", "Cause", "Reason")))
+    rows = [
+        tag(
+            "tr",
+            tag("th", tag("a", name, href=f"#d{number}"), scope="row"),
+            tag("td", _badge(diagnosis)),
+            tag("td", diagnosis.causes[0].kind.code if diagnosis.causes else ""),
+            tag("td", diagnosis.causes[0].summary if diagnosis.causes else diagnosis.answer),
+        )
+        for number, (diagnosis, name) in enumerate(listed)
+    ]
+    table = tag("table", tag("caption", "Overview"), tag("thead", head), tag("tbody", *rows))
+    return tag("section", _scrolled(table, "Overview"))
+
+
+def _article(diagnosis: Diagnosis, inventory: Inventory | None, key: str) -> Markup:
+    return tag("article", join(_sections(diagnosis, inventory, key, level=2), "\n"), id=key)
+
+
+def _name(diagnosis: Diagnosis) -> str:
+    return f"{diagnosis.kind.capitalize()} {diagnosis.namespace}/{diagnosis.name}"
+
+
+def _title(diagnosis: Diagnosis) -> str:
+    return f"{_name(diagnosis)}: {WORDS[diagnosis.verdict]}"
+
+
+def _badge(diagnosis: Diagnosis) -> Markup:
+    return tag("span", WORDS[diagnosis.verdict], class_="badge", data_v=diagnosis.verdict.value)
+
+
+def _sections(diagnosis: Diagnosis, inventory: Inventory | None, key: str, level: int) -> Iterator[Markup]:
+    heading, below = f"h{level}", f"h{level + 1}"
+    yield tag(
+        "header",
+        tag(heading, _name(diagnosis), " ", _badge(diagnosis)),
+        tag("p", diagnosis.answer, class_="answer"),
+    )
+    if diagnosis.causes:
+        causes = tag("ol", *(tag("li", _cause(cause, number)) for number, cause in enumerate(diagnosis.causes)))
+        yield tag("section", tag(below, "Why"), causes, class_="causes")
+    if diagnosis.ways:
+        proof = tag("p", "Each one is proved by running the allocation with it.")
+        ways = tag("ul", *(tag("li", _way(way)) for way in diagnosis.ways))
+        yield tag("section", tag(below, "What would help"), proof, ways)
+    claims = tag("section", tag(below, "Claims"), *(_claim(claim) for claim in diagnosis.claims), class_="claims")
+    picture = _picture(diagnosis, inventory, key, below)
+    if diagnosis.claims and picture:
+        yield tag("div", claims, picture, class_="beside")
+    elif diagnosis.claims:
+        yield claims
+    if diagnosis.nodes:
+        yield _nodes(diagnosis.nodes, below)
+    if diagnosis.placements and any(placement.devices for placement in diagnosis.placements):
+        yield _placements(diagnosis.placements, below)
+    for trace in diagnosis.traces:
+        yield _trace(trace, below)
+    if diagnosis.second_opinion is not None:
+        yield _second_opinion(diagnosis.second_opinion, below)
+    if diagnosis.scheduler:
+        said = [
+            tag(
+                "li",
+                tag("b", f"{word.source} {word.reason}"),
+                f" {word.time}" if word.time else "",
+                f": {word.message}",
+            )
+            for word in diagnosis.scheduler
+        ]
+        yield tag("section", tag(below, "Kubernetes says"), tag("ul", *said))
+    source = f" ({diagnosis.release_source})" if diagnosis.release_source else ""
+    notes = [f"assumed: Kubernetes {diagnosis.release}, default feature gates{source}", *diagnosis.notes]
+    if inventory is not None and picture:
+        notes += [note for note in inventory.notes if note not in diagnosis.notes]
+    yield notes_html(notes, below)
+    if diagnosis.next_command:
+        yield tag("section", tag(below, "Next"), tag("pre", code(diagnosis.next_command), tabindex="0"))
+
+
+def _picture(diagnosis: Diagnosis, inventory: Inventory | None, key: str, heading: str) -> Markup | None:
+    if inventory is None or not inventory.rows:
+        return None
+    fleet = fleet_of(inventory.rows, marks_of(diagnosis))
+    requests = [funnel.request for funnel in funnels_of(diagnosis)]
+    return tag("section", tag(heading, "Fleet"), fleet_html(fleet, key, summary(inventory), requests))
+
+
+def _cause(cause: Cause, number: int) -> Markup:
+    where = [f"claim {cause.claim}"] if cause.claim else []
+    where += [f'request "{cause.request}"'] if cause.request else []
+    parts: list[Markup] = [tag("p", code(cause.kind.code), " ", tag("b", cause.kind.title))]
+    if where:
+        parts.append(tag("p", ", ".join(where), class_="quiet"))
+    if number:
+        # The answer is the first cause's summary.
+        parts.append(tag("p", cause.summary))
+    if cause.evidence:
+        parts.append(tag("ul", *(_evidence(fact.object, fact.field, fact.value) for fact in cause.evidence)))
+    if cause.fix:
+        parts.append(tag("p", tag("b", "Fix: "), cause.fix, class_="fix"))
+    if cause.proved:
+        parts.append(tag("p", tag("b", "Proved: "), f"{cause.proved}.", class_="fix"))
+    more = [tag("p", cause.kind.why)]
+    if cause.kind.seen_as:
+        more.append(tag("p", tag("b", "Kubernetes shows: "), cause.kind.seen_as))
+    parts.append(tag("details", tag("summary", f"What {cause.kind.code} means"), *more))
+    return join(parts)
+
+
+def _evidence(about: str, field: str, value: str) -> Markup:
+    return tag("li", about, " · ", code(field), ": ", tag("span", value, class_="value"))
+
+
+def _way(way: Way) -> Markup:
+    sentence = f"{', and '.join(way.changes)}: {way.proved}."
+    if not way.what_if:
+        return join([sentence])
+    return join([sentence, " ", *(code(f"--what-if {change}") for change in way.what_if)])
+
+
+def _claim(claim: ClaimReport) -> Markup:
+    origin = f", from template {claim.template}" if claim.template else ""
+    name = claim.claim or f'entry "{claim.entry}"'
+    parts: list[Markup] = [tag("p", tag("b", name), f" ({claim.state}{origin})")]
+    if claim.devices:
+        parts.append(tag("ul", *(tag("li", device) for device in claim.devices)))
+    if claim.nodes:
+        parts.append(tag("p", f"usable on: {claim.nodes}"))
+    parts += [funnel_html(funnel) for funnel in claim.funnels]
+    return tag("div", *parts, class_="claim")
+
+
+def _nodes(groups: Sequence[NodeGroup], heading: str) -> Markup:
+    head = tag("tr", *(tag("th", word, scope="col") for word in ("Nodes", "Outcome", "Reason")))
+    words = {"allocated": "fit", "not-eligible": "not eligible", "error": "error"}
+    rows = [
+        tag(
+            "tr",
+            tag("td", _names(group.nodes)),
+            tag("td", words.get(group.outcome, group.outcome)),
+            tag("td", group.reason),
+        )
+        for group in groups
+    ]
+    table = tag("table", tag("caption", "Nodes by outcome"), tag("thead", head), tag("tbody", *rows))
+    return tag("section", tag(heading, "Nodes"), _scrolled(table, "Nodes by outcome"))
+
+
+def _names(names: Sequence[str]) -> Markup:
+    if len(names) <= 6:
+        return join([", ".join(names)])
+    more = f" and {len(names) - MAX_NAMES:,} more" if len(names) > MAX_NAMES else ""
+    listed = tag("span", ", ".join(names[:MAX_NAMES]), more)
+    return tag("details", tag("summary", amount(len(names), "node")), listed)
+
+
+def _placements(placements: Sequence[Placement], heading: str) -> Markup:
+    items: list[Markup] = []
+    for placement in placements[:MAX_PLACEMENTS]:
+        devices: dict[str, list[str]] = {}
+        for placed in placement.devices:
+            taken = ", ".join(f"{part} of {name}" for name, part in placed.consumed_capacity.items())
+            devices.setdefault(placed.request, []).append(f"{placed.device} ({taken})" if taken else placed.device)
+        listed = "; ".join(f"{request}: {', '.join(names)}" for request, names in devices.items())
+        items.append(tag("li", tag("b", placement.node), f": {listed}"))
+    if len(placements) > MAX_PLACEMENTS:
+        items.append(tag("li", f"{len(placements) - MAX_PLACEMENTS:,} more nodes (all of them with -o json)"))
+    return tag("section", tag(heading, "What the claims would get, on each node"), tag("ul", *items))
+
+
+def _trace(trace: Trace, heading: str) -> Markup:
+    title = f"Trace of {trace.owner} on {trace.device}"
+    rows = [
+        tag(
+            "tr",
+            tag("td", code(step.text), data_depth=min(step.depth, 8)),
+            tag("td", step.value, class_="error" if step.error else None),
+        )
+        for step in trace.steps
+    ]
+    head = tag("tr", tag("th", "Expression", scope="col"), tag("th", "Value", scope="col"))
+    table = tag("table", tag("caption", title), tag("thead", head), tag("tbody", *rows), class_="trace")
+    result = tag("p", code(trace.expression), f" is {trace.result}")
+    return tag("section", tag(heading, "Trace"), result, _scrolled(table, title))
+
+
+def _second_opinion(opinion: SecondOpinion, heading: str) -> Markup:
+    numbers = (
+        f"cel-python: {opinion.agree:,} evaluations agree, {len(opinion.differ):,} differ, "
+        f"{opinion.not_comparable:,} could not be compared."
+    )
+    lines = [tag("li", f"differs: {line}") for line in opinion.differ[:10]]
+    lines += [tag("li", f"{count:,} not compared: {reason}") for reason, count in opinion.reasons]
+    return tag("section", tag(heading, "Second opinion"), tag("p", numbers), tag("ul", *lines) if lines else "")
+
+
+def _scrolled(table: Markup, label: str) -> Markup:
+    """A table that may be wider than a phone: it scrolls, also by keyboard."""
+    return tag("div", table, class_="scroll", role="region", aria_label=label, tabindex="0")

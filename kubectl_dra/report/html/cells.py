@@ -1,0 +1,221 @@
+"""A device as a cell of the picture: what is seen of it, what is said about it, and which ones look alike."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from kubectl_dra.api.claims import ResourceClaim
+from kubectl_dra.api.quantity import Quantity
+from kubectl_dra.explain.inventory import HELD, SHARED, TAINTED, UNUSABLE, DeviceRow, taint_owner
+from kubectl_dra.report.devices_text import plain
+
+GOT, FITS, KEPT, PASSED_OVER = "got", "fits", "kept", "no"
+MARKS = (GOT, FITS, KEPT, PASSED_OVER)
+"""What a device is to the claims of a report, best first: they get it; it would do by itself; it is what they ask
+for, but cannot be had; it is not what they ask for."""
+
+# Attributes that say what a device is, without those that differ from device to device.
+KIND_ATTRIBUTES = ("productName", "model", "deviceType", "type", "profile", "architecture", "family")
+MAX_KIND = 3
+MAX_CLAIMS = 6
+MAX_TAINTS = 6
+MAX_PODS = 2
+
+
+class Mark(NamedTuple):
+    """What a device is to the claims: one of ``MARKS``, the requests that could use it, a sentence for each."""
+
+    kind: str
+    requests: tuple[int, ...]
+    sentences: tuple[str, ...]
+
+
+class Cell(NamedTuple):
+    """One device of a line, or ``each`` devices that look alike on each of its nodes.
+
+    ``facts`` are pairs of a word and what is to be said, in order. ``used`` is the largest part of a capacity that
+    claims consume, from 0 to 1, None where the device is not shared.
+    """
+
+    label: str
+    state: str
+    each: int
+    driver: str
+    classes: tuple[str, ...]
+    facts: tuple[tuple[str, str], ...]
+    used: float | None
+    mark: Mark | None
+
+
+class Look(NamedTuple):
+    """What makes devices look alike: all that the picture shows but their names and holders."""
+
+    kind: str
+    driver: str
+    state: str
+    classes: tuple[str, ...]
+    reason: str
+    taints: tuple[str, ...]
+    twentieths: int
+    mark: str
+    requests: tuple[int, ...]
+
+
+def cell_of(row: DeviceRow, mark: Mark | None) -> Cell:
+    """The cell of one device."""
+    return Cell(
+        label=row.id.device,
+        state=row.state,
+        each=1,
+        driver=row.id.driver,
+        classes=row.classes,
+        facts=tuple(_facts(row, mark)),
+        used=_used(row),
+        mark=mark,
+    )
+
+
+def look_of(row: DeviceRow, mark: Mark | None) -> Look:
+    """How a device looks."""
+    used = _used(row)
+    return Look(
+        kind=_kind(row),
+        driver=row.id.driver,
+        state=row.state,
+        classes=row.classes,
+        # Of held, shared and blocked devices it tells amounts and names, which differ from node to node.
+        reason=row.reason if row.state == UNUSABLE and " node " not in row.reason else "",
+        taints=tuple(sorted({str(taint) for taint in row.taints})),
+        twentieths=-1 if used is None else round(used * 20),
+        mark=mark.kind if mark else "",
+        requests=mark.requests if mark else (),
+    )
+
+
+def cell_of_alike(look: Look, rows: Sequence[DeviceRow], marks: Sequence[Mark | None], nodes: int) -> Cell:
+    """The cell of devices that look alike on ``nodes`` equal nodes."""
+    total = len(rows)
+    facts = [("Devices", f"{total // nodes:,} on each of {nodes:,} nodes, {total:,} in all")] if nodes > 1 else []
+    if not facts:
+        facts = [("Devices", f"{total:,}: {_some([row.id.device for row in rows], MAX_CLAIMS)}")]
+    facts.append(("Driver", look.driver))
+    kinds = Counter([look.kind] if look.kind else map(_kind, rows))
+    if any(kinds):
+        facts.append(("Kind", _more([kind or "unknown" for kind, _ in kinds.most_common(MAX_KIND)], len(kinds))))
+    facts.append(("State", f"{look.state}{': ' if look.reason else ''}{look.reason}"))
+    claims = {claim.key: claim for row in rows for claim in row.holders}
+    if claims:
+        shown = [_claim(claim) for claim in list(claims.values())[:MAX_CLAIMS]]
+        facts.append(("Held by", f"{_count(len(claims), 'claim')}: {_more(shown, len(claims))}"))
+    if look.twentieths >= 0:
+        facts.append(("Used", f"about {look.twentieths * 5} % of the capacity that is used most"))
+    taints = Counter(str(taint) for row in rows for taint in row.taints)
+    if taints:
+        facts.append(("Taints", _more([taint for taint, _ in taints.most_common(MAX_TAINTS)], len(taints))))
+    facts.append(("Classes", ", ".join(look.classes) or "none"))
+    first = marks[0]
+    if first is not None:
+        facts += [("Claims", f"{sentence} (as on the first of them)") for sentence in first.sentences]
+    return Cell(
+        label=look.kind.partition(",")[0] or look.driver,
+        state=look.state,
+        each=total // nodes,
+        driver=look.driver,
+        classes=look.classes,
+        facts=tuple(facts),
+        used=None if look.twentieths < 0 else look.twentieths / 20,
+        mark=first,
+    )
+
+
+def _facts(row: DeviceRow, mark: Mark | None) -> Iterator[tuple[str, str]]:
+    yield "Device", str(row.id)
+    kind = _kind(row)
+    if kind:
+        yield "Kind", kind
+    yield "State", f"{row.state}{': ' if row.reason else ''}{row.reason}"
+    if row.holders:
+        shown = [_holder(row, claim) for claim in row.holders[:MAX_CLAIMS]]
+        yield ("Shares" if row.state == SHARED else "Held by"), _more(shown, len(row.holders))
+    elif row.state == HELD:
+        yield "Held by", "a claim that was not read"
+    capacity = list(_capacity(row))
+    if capacity:
+        yield "Capacity", ", ".join(capacity)
+    for consumption in row.device.consumes_counters:
+        amounts = ", ".join(f"{name} {amount}" for name, amount in consumption.counters.items())
+        yield "Partition", f"takes {amounts} of counter set {consumption.counter_set}"
+    if row.taints:
+        taints = [f"{taint} ({taint_owner(taint)})" for taint in row.taints]
+        yield ("Taints" if row.state != TAINTED or len(taints) > 1 else "Taint"), ", ".join(taints)
+    yield "Classes", ", ".join(row.classes) or "none"
+    for sentence in mark.sentences if mark else ():
+        yield "Claims", sentence
+
+
+def _kind(row: DeviceRow) -> str:
+    """The few attributes that say what the device is."""
+    own = row.slice.individual.names if row.slice.individual else ()
+    short = {name.rpartition("/")[2]: name for name in row.device.attributes if name not in own}
+    names = [short[name] for name in KIND_ATTRIBUTES if name in short][:MAX_KIND]
+    return ", ".join(plain(row.device.attributes[name]) for name in names)
+
+
+def _used(row: DeviceRow) -> float | None:
+    """The largest part of a capacity that claims consume."""
+    if not row.device.allow_multiple_allocations:
+        return None
+    return max((_part(row, name, used) for name, used in row.consumed.items()), default=0.0)
+
+
+def _part(row: DeviceRow, name: str, used: Quantity) -> float:
+    try:
+        total = Quantity.parse(row.device.capacity[name].get("value", "0")).approximate_float()
+    except (KeyError, ValueError):
+        return 0.0
+    return min(1.0, max(0.0, used.approximate_float() / total)) if total else 1.0
+
+
+def _capacity(row: DeviceRow) -> Iterator[str]:
+    for name, entry in row.device.capacity.items():
+        value = entry.get("value", "0")
+        if row.device.allow_multiple_allocations:
+            yield f"{name} {row.consumed.get(name, 0)} of {value} used"
+        else:
+            yield f"{name} {value}"
+
+
+def _holder(row: DeviceRow, claim: ResourceClaim) -> str:
+    """A claim with its consumers; of a shared device with what its shares take."""
+    taken: list[str] = []
+    for result in claim.allocation.results if claim.allocation else ():
+        if result.device == row.id and row.device.allow_multiple_allocations:
+            taken += [f"{amount} of {name}" for name, amount in result.consumed_capacity.items()]
+    return _claim(claim) + (f" takes {', '.join(taken)}" if taken else "")
+
+
+def _claim(claim: ResourceClaim) -> str:
+    names = [
+        f"pod {entry.name}" if entry.resource == "pods" else f"{entry.resource} {entry.name}"
+        for entry in claim.reserved_for
+    ]
+    return f"{claim.key} ({_some(names, MAX_PODS) or 'no pod uses it'})"
+
+
+def _some(names: Sequence[str], limit: int) -> str:
+    return _more(names[:limit], len(names))
+
+
+def _more(shown: Sequence[str], total: int) -> str:
+    return ", ".join(shown) + (f" and {total - len(shown):,} more" if total > len(shown) else "")
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def counted(states: Mapping[str, int]) -> str:
+    """States with their numbers: ``3 held, 1 free``."""
+    return ", ".join(f"{number:,} {state}" for state, number in states.items())

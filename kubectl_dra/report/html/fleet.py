@@ -1,0 +1,180 @@
+"""The picture of a fleet: a grid with a row for each node and a cell for each device, filters, and a legend."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from kubectl_dra.explain.inventory import STATES
+from kubectl_dra.explain.phrases import amount
+from kubectl_dra.report.html.cells import FITS, GOT, KEPT, Cell, counted
+from kubectl_dra.report.html.lines import Box, Fleet, Line
+from kubectl_dra.report.html.markup import Markup, join, tag
+
+STATE_WORDS = {
+    "free": "nobody holds it, nothing keeps it back",
+    "shared": "claims hold shares of it; more fit as far as its capacity goes",
+    "held": "a claim holds all of it",
+    "tainted": "only requests that tolerate its taints get it",
+    "blocked": "other devices take the counters that it needs",
+    "unusable": "its pool is incomplete, invalid or obsolete, or no node sees it",
+    "unknown": "no holder is known, but not all claims could be read",
+}
+MARK_WORDS = {
+    GOT: "what a claim gets or has",
+    FITS: "a candidate: by itself it would do for a request",
+    KEPT: "asked for by class and selectors, but cannot be had now",
+}
+MAX_LISTED = 8
+
+
+def fleet_html(fleet: Fleet, key: str, summary: str, requests: Sequence[str] = ()) -> Markup:
+    """The picture with its filters, under a sentence that sums it up.
+
+    ``key`` makes ids unique on the page; ``requests`` are what marks are numbered by.
+    """
+    drivers = {name: str(position) for position, name in enumerate(fleet.drivers)}
+    classes = {name: str(position) for position, name in enumerate(fleet.classes)}
+    after = f"after-{key}"
+    return tag(
+        "div",
+        tag("p", summary),
+        _legend(fleet),
+        _filters(fleet, key, requests),
+        tag("a", "Skip the devices", href=f"#{after}", class_="skip"),
+        tag(
+            "div",
+            "\n",
+            join((_row(line, drivers, classes) for line in fleet.lines), "\n"),
+            "\n",
+            role="grid",
+            aria_label="Devices by node",
+            aria_readonly="true",
+            class_="grid",
+        ),
+        tag("p", "No device passes the filters.", class_="none", hidden=True),
+        _remark(fleet),
+        tag("div", id=after, tabindex="-1"),
+        class_="fleet",
+    )
+
+
+def _remark(fleet: Fleet) -> Markup:
+    hint = "Point at a device, or move to it with the arrow keys, to read about it."
+    script = "Filters and arrow keys need JavaScript; without it, Tab moves from device to device."
+    alike = (
+        "Nodes whose devices look alike are one row, whoever holds them; so are devices that look alike on one node. "
+        if fleet.grouped
+        else ""
+    )
+    return Markup(tag("p", alike, hint, class_="quiet") + tag("noscript", tag("p", script, class_="quiet")))
+
+
+def _legend(fleet: Fleet) -> Markup:
+    states = [
+        tag("li", tag("span", state, class_="c", data_s=state), " ", STATE_WORDS[state])
+        for state in STATES
+        if state in fleet.states
+    ]
+    marks = [
+        tag("li", tag("span", word, class_="c", data_m=kind), " ", MARK_WORDS[kind])
+        for kind, word in ((GOT, "gets"), (FITS, "fits"), (KEPT, "kept back"))
+        if kind in fleet.marks
+    ]
+    return tag("ul", *states, *marks, class_="legend")
+
+
+def _filters(fleet: Fleet, key: str, requests: Sequence[str]) -> Markup:
+    """Hidden until the script shows them: without it they would do nothing."""
+    states = [state for state in STATES if state in fleet.states]
+    parts = [
+        _field(
+            key, "node", "Node", tag("input", type="search", id=f"{key}-node", autocomplete="off", spellcheck="false")
+        ),
+        _choice(key, "driver", "Driver", list(enumerate(fleet.drivers))),
+        _choice(key, "class", "Class", list(enumerate(fleet.classes))),
+        _choice(key, "state", "State", [(state, state) for state in states]),
+    ]
+    if requests:
+        named: list[tuple[int | str, str]] = [
+            ("any", "any request"),
+            *((position, f"request {name}") for position, name in enumerate(requests)),
+        ]
+        parts.append(_choice(key, "request", "Asked for by", named))
+    parts.append(tag("button", "Show all", type="reset"))
+    parts.append(tag("output", amount(fleet.devices), " shown", aria_live="polite"))
+    return tag("form", *parts, class_="filters", role="search", aria_label="Filter devices", hidden=True)
+
+
+def _choice(key: str, name: str, label: str, options: Sequence[tuple[int | str, str]]) -> Markup:
+    listed = [tag("option", "all", value=""), *(tag("option", shown, value=value) for value, shown in options)]
+    return _field(key, name, label, tag("select", *listed, id=f"{key}-{name}"))
+
+
+def _field(key: str, name: str, label: str, control: Markup) -> Markup:
+    return tag("div", tag("label", label, for_=f"{key}-{name}"), control, class_="field", data_by=name)
+
+
+def _row(line: Line, drivers: Mapping[str, str], classes: Mapping[str, str]) -> Markup:
+    return tag(
+        "div",
+        _header(line),
+        tag(
+            "div",
+            join(_box(box, drivers, classes, max(1, line.alike)) for box in line.boxes),
+            class_="devices",
+            role="none",
+        ),
+        role="row",
+        class_="row",
+        # Names that are not listed cannot be searched: no name rules the row out.
+        data_any=line.unlisted > 0,
+    )
+
+
+def _header(line: Line) -> Markup:
+    states = f"{amount(line.devices)}: {counted(line.states)}"
+    parts = [tag("b", line.title), " ", tag("small", states)]
+    if list(line.nodes) != [line.title] and (line.nodes or line.unlisted):
+        total = len(line.nodes) + line.unlisted
+        more = f" and {line.unlisted:,} more" if line.unlisted else ""
+        names = tag("span", ", ".join(line.nodes), more, class_="names")
+        parts.append(names if total <= MAX_LISTED else tag("details", tag("summary", amount(total, "name")), names))
+    return tag("div", *parts, role="rowheader", class_="node")
+
+
+def _box(box: Box, drivers: Mapping[str, str], classes: Mapping[str, str], nodes: int) -> Markup:
+    cells = join(_cell(cell, drivers, classes, nodes) for cell in box.cells)
+    if not box.title:
+        return cells
+    # The facts of each cell name the counter set as well.
+    title = tag("span", box.title, class_="set", aria_hidden="true")
+    return tag("div", title, cells, class_="box", role="none")
+
+
+def _cell(cell: Cell, drivers: Mapping[str, str], classes: Mapping[str, str], nodes: int) -> Markup:
+    number = f"{cell.each:,} × " if cell.each > 1 else ""
+    facts = join((Markup(f"<b>{word}</b> {tag('span', said)}") for word, said in cell.facts), Markup("<br>"))
+    total = cell.each * nodes
+    return tag(
+        "div",
+        tag("span", number, cell.label, class_="name"),
+        _meter(cell.used),
+        tag("span", facts, class_="facts"),
+        role="gridcell",
+        tabindex="0",
+        class_="c",
+        data_s=cell.state,
+        data_d=drivers[cell.driver],
+        data_c=" ".join(classes[name] for name in cell.classes) or None,
+        data_m=cell.mark.kind if cell.mark and cell.mark.kind in MARK_WORDS else None,
+        data_r=" ".join(map(str, cell.mark.requests)) or None if cell.mark else None,
+        data_k=total if total != 1 else None,
+    )
+
+
+def _meter(used: float | None) -> str:
+    """A bar for what is used of a shared device; the facts say the same in words."""
+    if used is None:
+        return ""
+    bar = tag("path", d=f"M0 0H{round(used * 20)}V2H0z")
+    return tag("svg", bar, class_="used", viewBox="0 0 20 2", preserveAspectRatio="none", aria_hidden="true")

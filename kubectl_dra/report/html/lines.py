@@ -1,0 +1,257 @@
+"""The lines of the picture: a node each; in large fleets one for all nodes that look alike, so that it stays small."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Final, NamedTuple
+
+from kubectl_dra.explain.inventory import STATES, DeviceRow
+from kubectl_dra.report.html.cells import MARKS, PASSED_OVER, Cell, Look, Mark, cell_of, cell_of_alike, look_of
+
+MAX_SINGLE: Final = 2_000
+"""Devices up to which each has a cell of its own."""
+MAX_LINES: Final = 400
+"""Lines of nodes that look alike; what is over is drawn as one line."""
+MAX_CELLS: Final = 2_000
+"""Cells in lines of nodes that look alike, before the rest is drawn as one line."""
+MAX_DRAWN: Final = 64
+"""Devices up to which a node unlike all others has a cell for each of them."""
+MAX_NAMES: Final = 20_000
+"""Names of nodes listed in all."""
+
+
+class Box(NamedTuple):
+    """Devices drawn together: the partitions that share a counter set, else those that share nothing (no title)."""
+
+    title: str
+    cells: tuple[Cell, ...]
+
+
+class Line(NamedTuple):
+    """One line: a node, nodes that look alike, or a place that is more than one node.
+
+    ``nodes`` are the names to be searched and listed, ``unlisted`` how many more there are. ``alike`` is the number
+    of nodes that each have the cells of the line; 0 for cells of several nodes together.
+    """
+
+    title: str
+    nodes: tuple[str, ...]
+    unlisted: int
+    alike: int
+    boxes: tuple[Box, ...]
+    devices: int
+    states: Mapping[str, int]
+
+
+class Fleet(NamedTuple):
+    """The picture. ``grouped``: nodes that look alike share a line."""
+
+    lines: tuple[Line, ...]
+    grouped: bool
+    devices: int
+    states: Mapping[str, int]
+    drivers: tuple[str, ...]
+    classes: tuple[str, ...]
+    marks: frozenset[str]
+
+
+class _Place(NamedTuple):
+    title: str
+    rows: Sequence[DeviceRow]
+
+
+def fleet_of(rows: Sequence[DeviceRow], marks: Mapping[str, Mark] | None = None) -> Fleet:
+    """The picture of devices; ``marks`` by ``driver/pool/device`` say what they are to claims."""
+    known = marks or {}
+    places = _places(rows)
+    grouped = len(rows) > MAX_SINGLE
+    lines = _grouped(places, known) if grouped else [_single(place, known) for place in places]
+    return Fleet(
+        lines=tuple(_with_names(lines)),
+        grouped=grouped,
+        devices=len(rows),
+        states=_states(rows),
+        drivers=tuple(sorted({row.id.driver for row in rows})),
+        classes=tuple(sorted({name for names in {row.classes for row in rows} for name in names})),
+        marks=frozenset(mark.kind for mark in known.values()),
+    )
+
+
+def _places(rows: Sequence[DeviceRow]) -> list[_Place]:
+    """The devices by where they are, nodes in their natural order, places of several nodes last."""
+    by_place: dict[str, list[DeviceRow]] = {}
+    for row in rows:
+        by_place.setdefault(row.where, []).append(row)
+    keys = {title: (not _is_node(title, found[0]), natural(title)) for title, found in by_place.items()}
+    order = sorted(by_place, key=keys.__getitem__)
+    return [_Place(title, sorted(by_place[title], key=_by_name)) for title in order]
+
+
+def _is_node(title: str, row: DeviceRow) -> bool:
+    scope = row.device.scope if row.slice.per_device_node_selection else row.slice.scope
+    return title == scope.node_name or (len(row.nodes) == 1 and row.nodes[0] == title)
+
+
+def natural(name: str) -> tuple[tuple[int, str], ...]:
+    """A key that sorts ``gpu-2`` before ``gpu-10``."""
+    parts = _DIGITS.split(name)
+    return tuple((int(part[:18]) if at % 2 else 0, part) for at, part in enumerate(parts))
+
+
+_DIGITS = re.compile("([0-9]+)")
+
+
+def _by_name(row: DeviceRow) -> tuple[str, str, tuple[tuple[int, str], ...]]:
+    return row.id.driver, row.id.pool, natural(row.id.device)
+
+
+def _single(place: _Place, marks: Mapping[str, Mark]) -> Line:
+    """A line with a cell for each device."""
+    first = place.rows[0]
+    node = _is_node(place.title, first)
+    boxes: dict[str, list[Cell]] = {}
+    for row in place.rows:
+        shared = row.device.consumes_counters
+        title = f"{row.id.pool}/{shared[0].counter_set}" if shared else ""
+        boxes.setdefault(title, []).append(cell_of(row, marks.get(str(row.id))))
+    return Line(
+        title=place.title,
+        nodes=(place.title,) if node else tuple(dict.fromkeys(name for row in place.rows for name in row.nodes)),
+        unlisted=0,
+        alike=1 if node else 0,
+        boxes=tuple(_box(title.rpartition("/")[2], cells) for title, cells in boxes.items()),
+        devices=len(place.rows),
+        states=_states(place.rows),
+    )
+
+
+def _box(title: str, cells: Sequence[Cell]) -> Box:
+    """Partitions of one thing, with what their names have in common written once."""
+    # What the first and the last in order begin with, all of them begin with.
+    labels = [cell.label for cell in cells]
+    first, last = min(labels), max(labels)
+    at = next((at for at, (one, other) in enumerate(zip(first, last, strict=False)) if one != other), 0)
+    common = first[: first.rfind("-", 0, at) + 1]
+    if not title or not common:
+        return Box(title, tuple(cells))
+    short = tuple(cell._replace(label=cell.label[len(common) :]) for cell in cells)
+    return Box(f"{common.rstrip('-')} ({title})", short)
+
+
+def _grouped(places: Sequence[_Place], marks: Mapping[str, Mark]) -> list[Line]:
+    """Lines of places that look alike: best for the claims first, then the largest; the rest as one line."""
+    shared: dict[Look, Look] = {}
+    looks: dict[int, Look] = {}
+    for place in places:
+        for row in place.rows:
+            look = look_of(row, marks.get(str(row.id)))
+            looks[id(row)] = shared.setdefault(look, look)
+    groups = _groups(places, looks)
+    if len(groups) > MAX_LINES:
+        looks = _coarse(looks)
+        groups = _groups(places, looks)
+    ranked = sorted(groups, key=lambda alike: (_rank(alike[0], looks), -len(alike)))
+    lines: list[Line] = []
+    room = MAX_CELLS
+    for position, alike in enumerate(ranked):
+        kinds = len({id(looks[id(row)]) for row in alike[0].rows})
+        if position == MAX_LINES or kinds > room:
+            rest = [place for others in ranked[position:] for place in others]
+            lines.append(_rest(rest, _coarse(looks), marks))
+            break
+        # A node unlike all others has its devices drawn, while what is left can still be drawn alike.
+        if len(alike) == 1 and len(alike[0].rows) <= MAX_DRAWN and len(alike[0].rows) < room // 2:
+            lines.append(_single(alike[0], marks))
+            room -= len(alike[0].rows)
+        else:
+            lines.append(_alike(alike, looks, marks))
+            room -= kinds
+    return lines
+
+
+def _groups(places: Sequence[_Place], looks: Mapping[int, Look]) -> list[list[_Place]]:
+    """The places, those together whose devices have the same looks."""
+    groups: dict[object, list[_Place]] = {}
+    for place in places:
+        node = _is_node(place.title, place.rows[0])
+        own = sorted(id(looks[id(row)]) for row in place.rows)
+        groups.setdefault(("" if node else place.title, node, tuple(own)), []).append(place)
+    return list(groups.values())
+
+
+def _coarse(looks: Mapping[int, Look]) -> dict[int, Look]:
+    """Looks that tell less: driver, classes, state and mark."""
+    plain: dict[Look, Look] = {}
+    same: dict[int, Look] = {}
+    for look in looks.values():
+        if id(look) not in same:
+            less = look._replace(kind="", reason="", taints=(), twentieths=-1)
+            same[id(look)] = plain.setdefault(less, less)
+    return {key: same[id(look)] for key, look in looks.items()}
+
+
+def _rank(place: _Place, looks: Mapping[int, Look]) -> int:
+    """The position in ``MARKS`` of the best mark of a place's devices."""
+    return min((MARKS.index(looks[id(row)].mark or PASSED_OVER) for row in place.rows), default=len(MARKS))
+
+
+def _alike(alike: Sequence[_Place], looks: Mapping[int, Look], marks: Mapping[str, Mark]) -> Line:
+    rows = [row for place in alike for row in place.rows]
+    node = _is_node(alike[0].title, alike[0].rows[0])
+    names = [place.title for place in alike] if node else list(dict.fromkeys(n for row in rows for n in row.nodes))
+    return Line(
+        title=alike[0].title if len(alike) == 1 else f"{len(alike):,} nodes alike",
+        nodes=tuple(names),
+        unlisted=0,
+        alike=len(alike) if node else 0,
+        boxes=(Box("", tuple(_cells_alike(rows, looks, marks, len(alike)))),),
+        devices=len(rows),
+        states=_states(rows),
+    )
+
+
+def _rest(places: Sequence[_Place], looks: Mapping[int, Look], marks: Mapping[str, Mark]) -> Line:
+    """All places that found no room, as one line."""
+    rows = [row for place in places for row in place.rows]
+    titles = [place.title for place in places if _is_node(place.title, place.rows[0])]
+    return Line(
+        title=f"{len(places):,} other nodes and places",
+        nodes=tuple(titles),
+        unlisted=len(places) - len(titles),
+        alike=0,
+        boxes=(Box("", tuple(_cells_alike(rows, looks, marks, 1))),),
+        devices=len(rows),
+        states=_states(rows),
+    )
+
+
+def _cells_alike(
+    rows: Sequence[DeviceRow], looks: Mapping[int, Look], marks: Mapping[str, Mark], nodes: int
+) -> Iterator[Cell]:
+    by_look: dict[Look, list[DeviceRow]] = {}
+    for row in rows:
+        by_look.setdefault(looks[id(row)], []).append(row)
+    order = sorted(by_look, key=lambda look: (look.driver, look.kind, MARKS.index(look.mark or PASSED_OVER), look))
+    for look in order:
+        found = by_look[look]
+        first = found[0]
+        yield cell_of_alike(look, found, [marks.get(str(first.id))], nodes)
+
+
+def _with_names(lines: Iterable[Line]) -> Iterator[Line]:
+    """The lines with no more names of nodes in all than there is room for; a list that many have is counted once."""
+    room = MAX_NAMES
+    for line in lines:
+        if len(line.nodes) > room:
+            yield line._replace(nodes=line.nodes[:room], unlisted=line.unlisted + len(line.nodes) - room)
+            room = 0
+        else:
+            yield line
+            room -= len(line.nodes)
+
+
+def _states(rows: Iterable[DeviceRow]) -> dict[str, int]:
+    counts = Counter(row.state for row in rows)
+    return {state: counts[state] for state in STATES if counts[state]}

@@ -1,0 +1,58 @@
+"""HTML from text that nobody can trust: everything is escaped that was not made here."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from html import escape
+
+# Control characters, those that turn the direction of text, and halves of surrogate pairs: they would make a page
+# invalid or let a name look like another one.
+_HIDDEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\ud800-\udfff]")
+_VOID = frozenset(("br", "input", "link", "meta"))
+
+
+class Markup(str):
+    """Text that is HTML already."""
+
+    __slots__ = ()
+
+
+def text(value: str) -> Markup:
+    """Text as HTML that shows it as it is; characters that cannot be seen are written as ``\\u202e``."""
+    if isinstance(value, Markup):
+        return value
+    return Markup(escape(_HIDDEN.sub(_shown, value), quote=True))
+
+
+def tag(name: str, /, *children: str, **attributes: str | int | bool | None) -> Markup:
+    """An element. Children are escaped unless they are Markup.
+
+    An attribute ``data_node`` is written ``data-node``, ``class_`` as ``class``; True stands without a value, False
+    and None are left out.
+    """
+    written = "".join(_attribute(key, value) for key, value in attributes.items())
+    if name in _VOID:
+        return Markup(f"<{name}{written}>")
+    return Markup(f"<{name}{written}>{''.join(map(text, children))}</{name}>")
+
+
+def join(parts: Iterable[str], between: str = "") -> Markup:
+    """Parts one after the other, each escaped unless it is Markup."""
+    return Markup(text(between).join(map(text, parts)))
+
+
+def code(value: str) -> Markup:
+    """A name, an expression or a command."""
+    return tag("code", value)
+
+
+def _attribute(key: str, value: str | int | bool | None) -> str:
+    if value is None or value is False:
+        return ""
+    name = key.rstrip("_").replace("_", "-")
+    return f" {name}" if value is True else f' {name}="{text(str(value))}"'
+
+
+def _shown(match: re.Match[str]) -> str:
+    return f"\\u{ord(match.group()):04x}"

@@ -1,0 +1,63 @@
+"""The page around a report: style and script inside, and a policy that forbids everything else."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import pkgutil
+from collections.abc import Sequence
+
+from kubectl_dra.report.html.markup import Markup, join, tag
+
+
+def page(title: str, parts: Sequence[str]) -> str:
+    """A whole HTML document, in ASCII: it survives whatever a shell, a mail or a ticket does to other characters.
+
+    The content security policy allows the style and the script by their digests, and no request at all.
+    """
+    style, script = _file("page.css"), _file("page.js")
+    policy = (
+        f"default-src 'none'; style-src '{_digest(style)}'; script-src '{_digest(script)}'; img-src data:; "
+        "base-uri 'none'; form-action 'none'"
+    )
+    head = tag(
+        "head",
+        tag("meta", charset="utf-8"),
+        # The escaped quotes of the policy are quotes again for who reads the attribute.
+        tag("meta", http_equiv="Content-Security-Policy", content=policy),
+        tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
+        tag("meta", name="color-scheme", content="light dark"),
+        tag("meta", name="referrer", content="no-referrer"),
+        # Without it a browser asks the server of the page for an icon.
+        tag("link", rel="icon", href="data:,"),
+        tag("title", title),
+        tag("style", Markup(style)),
+    )
+    main = tag("main", join(parts, "\n"), id="main")
+    skip = tag("a", "Skip to the report", href="#main", class_="skip")
+    body = tag("body", skip, "\n", main, "\n", _footer(), "\n", tag("script", Markup(script)))
+    document = f'<!DOCTYPE html>\n<html lang="en">\n{head}\n{body}\n</html>\n'
+    return document.encode("ascii", "xmlcharrefreplace").decode("ascii")
+
+
+def _footer() -> Markup:
+    from kubectl_dra import __version__
+
+    return tag("footer", f"kubectl-dra {__version__}. This file is complete: it loads nothing and sends nothing.")
+
+
+def _file(name: str) -> str:
+    content = pkgutil.get_data(__package__, name)
+    if content is None:
+        raise FileNotFoundError(name)
+    # A browser reads CRLF as LF before it computes a digest.
+    return content.decode("ascii").replace("\r\n", "\n")
+
+
+def _digest(content: str) -> str:
+    return "sha256-" + base64.b64encode(hashlib.sha256(content.encode("ascii")).digest()).decode("ascii")
+
+
+def notes_html(notes: Sequence[str], heading: str = "h2") -> Markup:
+    """What was assumed or not seen."""
+    return tag("section", tag(heading, "Notes"), tag("ul", *(tag("li", note) for note in notes)))

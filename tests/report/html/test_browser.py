@@ -1,0 +1,227 @@
+"""The pages in a real browser: looks, keyboard, filters, accessibility, and that nothing gets out or in."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+import yaml
+
+from tests.browser import SCHEMES, WIDTHS, Watched, accessibility, opened, overflow
+from tests.report.html import hostile
+from tests.report.html.support import ROOT, Dra, words_of
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
+
+pytestmark = pytest.mark.xdist_group("browser")
+MIXED = ROOT / "examples" / "explain" / "mixed-fleet"
+PARTITIONS = ROOT / "examples" / "explain" / "amd-partitions-in-use"
+Open = Callable[..., Watched]
+
+
+@pytest.fixture
+def show(browser: Browser, dra: Dra, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Open:
+    """Runs a command in an example's folder and opens the page that it writes."""
+
+    def call(folder: Path, *words: str, width: int = 1280, scheme: str = "light", script: bool = True) -> Watched:
+        monkeypatch.chdir(folder)
+        (tmp_path / "page.html").write_text(dra(*words, "-o", "html").out)
+        url = (tmp_path / "page.html").as_uri()
+        return opened(browser, url, width, scheme, java_script_enabled=script)
+
+    return call
+
+
+def devices(page: Page) -> list[str]:
+    """The labels of the cells that are shown."""
+    return list(page.locator(".grid .c:visible .name").all_inner_texts())
+
+
+@pytest.mark.parametrize("scheme", SCHEMES)
+@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize("command", ["explain", "devices", "overview"])
+def test_pages_are_accessible_and_fit(show: Open, command: str, width: int, scheme: str) -> None:
+    words = {
+        "explain": [*words_of(MIXED), "--trace", "h100-1/gpu-0", "--verify"],
+        "devices": ["devices", "--snapshot", "cluster.yaml", "--driver", "gpu.amd.com"],
+        "overview": ["explain", "-A", "--snapshot", "cluster.yaml"],
+    }[command]
+    page, complaints = show(MIXED, *words, width=width, scheme=scheme)
+    assert accessibility(page) == []
+    assert overflow(page) <= 0
+    dark = page.evaluate("getComputedStyle(document.body).backgroundColor") != "rgb(255, 255, 255)"
+    assert dark is (scheme == "dark")
+    assert complaints == []
+
+
+def test_the_checks_see_what_is_wrong(browser: Browser, tmp_path: Path) -> None:
+    bad = "<img src='https://example.com/x.png'><p style='width:3000px'>x</p><script>undefined.x</script>"
+    (tmp_path / "bad.html").write_text(f"<!DOCTYPE html><html lang='en'><title>x</title>{bad}</html>")
+    page, complaints = opened(browser, (tmp_path / "bad.html").as_uri())
+    assert overflow(page) > 0
+    assert any(each.startswith("request: https://example.com") for each in complaints)
+    assert any(each.startswith("error: ") for each in complaints)
+    assert any("image-alt" in each for each in accessibility(page))
+
+
+def test_the_grid_is_one_for_screen_readers(show: Open) -> None:
+    page, _ = show(MIXED, *words_of(MIXED))
+    grid = page.get_by_role("grid", name="Devices by node")
+    rows = grid.get_by_role("row")
+    assert rows.count() == 4
+    row = rows.filter(has=page.get_by_role("rowheader", name="h100-1"))
+    cells = row.get_by_role("gridcell")
+    assert cells.count() == 4
+    tree = row.aria_snapshot()
+    assert "State held" in tree and "Held by ml/pretrain-0-gpu-w2d5c (pod pretrain-0)" in tree
+    assert "request accelerator/h100: asked for, but cannot be had (held)" in tree
+    free = row.get_by_role("gridcell").last.aria_snapshot()
+    assert "State free" in free and "request accelerator/h100: it would do" in free
+    assert page.get_by_role("table").filter(has_text="Request accelerator/h100").count() == 1
+    assert page.get_by_role("main").count() == 1 and page.get_by_role("heading", level=1).count() == 1
+
+
+def test_arrow_keys_walk_the_grid(show: Open) -> None:
+    page, complaints = show(MIXED, *words_of(MIXED))
+    assert page.locator('.grid .c[tabindex="0"]').count() == 1
+
+    def focused() -> str:
+        return str(
+            page.evaluate("(document.activeElement.querySelector('.name') || document.activeElement).textContent")
+        )
+
+    page.get_by_role("button", name="Show all").focus()
+    # Over the link that skips the devices.
+    page.keyboard.press("Tab")
+    assert focused() == "Skip the devices"
+    page.keyboard.press("Tab")
+    assert focused() == "0000-3a-00-0-0x56c0"
+    page.keyboard.press("ArrowRight")
+    assert focused() == "0000-5e-00-0-0x56c0"
+    page.keyboard.press("ArrowRight")
+    assert focused() == "0000-5e-00-0-0x56c0"
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("ArrowDown")
+    assert focused() == "gpu-1"
+    page.keyboard.press("End")
+    assert focused() == "gpu-3"
+    facts = page.locator(".c:focus > .facts")
+    box = facts.bounding_box()
+    assert box is not None and box["width"] > 300 and "State free" in facts.inner_text()
+    page.keyboard.press("Escape")
+    assert facts.bounding_box() is None
+    page.keyboard.press("Home")
+    assert focused() == "gpu-0" and facts.bounding_box() is not None
+    page.keyboard.press("Control+Home")
+    assert focused() == "0000-3a-00-0-0x56c0"
+    page.keyboard.press("PageDown")
+    # Names say what their box does not.
+    assert focused() == "cpx-nps1"
+    page.keyboard.press("Shift+Tab")
+    assert focused() == "Skip the devices"
+    page.keyboard.press("Enter")
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.closest('.grid')") is None
+    assert complaints == []
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_the_panel_does_not_hide_its_device(show: Open, width: int) -> None:
+    page, _ = show(MIXED, *words_of(MIXED), width=width)
+    page.locator(".grid .c").first.focus()
+    for key in ("Control+End", "ArrowUp", "ArrowUp", "Control+Home", "PageDown"):
+        page.keyboard.press(key)
+        cell, facts = page.locator(".c:focus").bounding_box(), page.locator(".c:focus > .facts").bounding_box()
+        assert cell is not None and facts is not None
+        assert cell["y"] >= 0 and cell["y"] + cell["height"] <= facts["y"]
+
+
+def test_filters_work_by_keyboard(show: Open) -> None:
+    page, complaints = show(MIXED, *words_of(MIXED))
+    said = page.get_by_role("status")
+    assert said.inner_text() == "46 devices shown, in 4 rows"
+    page.get_by_label("Node", exact=True).focus()
+    page.keyboard.type("H100")
+    assert devices(page) == ["gpu-0", "gpu-1", "gpu-2", "gpu-3"]
+    assert said.inner_text() == "4 of 46 devices shown, in 1 row"
+    page.get_by_label("State").focus()
+    page.keyboard.type("free")
+    assert devices(page) == ["gpu-3"]
+    page.get_by_role("button", name="Show all").focus()
+    page.keyboard.press("Enter")
+    assert len(devices(page)) == 46
+    page.get_by_label("Driver").select_option(label="gaudi.intel.com")
+    assert len(devices(page)) == 8
+    page.get_by_label("Asked for by").select_option(label="request accelerator/h100")
+    assert devices(page) == []
+    assert page.get_by_text("No device passes the filters.").is_visible()
+    page.get_by_label("Driver").select_option(label="all")
+    assert devices(page) == ["gpu-0", "gpu-1", "gpu-2", "gpu-3"]
+    page.get_by_label("Asked for by").select_option(label="any request")
+    assert len(devices(page)) == 4 + 8 + 8
+    page.get_by_role("button", name="Show all").click()
+    page.get_by_label("Class").select_option(label="gpu.intel.com")
+    assert devices(page) == ["0000-3a-00-0-0x56c0", "0000-5e-00-0-0x56c0"]
+    # What the tab key reaches is one of what is shown.
+    assert page.locator('.grid .c[tabindex="0"]:visible').count() == 1
+    assert complaints == []
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_it_reads_without_javascript(show: Open, width: int) -> None:
+    page, complaints = show(PARTITIONS, *words_of(PARTITIONS), width=width, script=False)
+    assert len(devices(page)) == 64
+    assert not page.locator("form").is_visible()
+    cell = page.locator(".grid .c").nth(3)
+    cell.focus()
+    facts = cell.locator(".facts")
+    box = facts.bounding_box()
+    assert box is not None and box["width"] > 300 and box["x"] >= 0 and box["x"] + box["width"] <= width
+    assert "gpu.amd.com/mi300x-1/gpu-0-spx-nps1" in facts.inner_text()
+    assert "takes partition-mode 1 of counter set gpu-0-mutex" in facts.inner_text()
+    assert complaints == []
+
+
+def test_partitions_are_in_boxes_and_shares_have_bars(show: Open) -> None:
+    page, _ = show(PARTITIONS, *words_of(PARTITIONS))
+    boxes = page.locator(".grid .box")
+    assert boxes.count() == 16
+    assert boxes.first.locator(".set").inner_text() == "gpu-0 (gpu-0-mutex)"
+    assert boxes.first.locator(".c .name").all_inner_texts() == ["cpx-nps1", "cpx-nps4", "dpx-nps2", "spx-nps1"]
+    used = [path.get_attribute("d") for path in boxes.first.locator(".used path").all()]
+    assert used[0] != "M0 0H0V2H0z" and used[1] == "M0 0H0V2H0z"
+
+
+@pytest.mark.parametrize("script", [True, False])
+@pytest.mark.parametrize("command", ["explain pod/pod -n ns --devices", "devices", "explain -A"])
+def test_hostile_names_stay_text(show: Open, tmp_path: Path, command: str, script: bool) -> None:
+    (tmp_path / "hostile.yaml").write_text(yaml.safe_dump_all(hostile.objects()))
+    page, complaints = show(tmp_path, *command.split(), "--snapshot", "hostile.yaml", script=script)
+    assert complaints == []
+    assert hostile.SCRIPT in page.locator("main").inner_text()
+    if not script:
+        return
+    assert page.evaluate("window.hurt") is None
+    names = page.evaluate("[...new Set([...document.querySelectorAll('*')].map(each => each.localName))]")
+    assert not {"img", "iframe"} & set(names)
+    assert page.evaluate("document.querySelectorAll('script, style').length") == 2
+    assert "\u202e" not in page.content() and "\\u202e" in page.content()
+    for cell in page.locator(".grid .c").all()[:12]:
+        cell.hover()
+    assert page.evaluate("window.hurt") is None and complaints == []
+
+
+def test_the_policy_stops_what_would_slip_through(
+    browser: Browser, dra: Dra, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(MIXED)
+    source = dra("devices", "--snapshot", "cluster.yaml", "-o", "html").out
+    slipped = "<script>window.hurt=1</script><img src=https://example.com/x onerror='window.hurt=2'><main"
+    (tmp_path / "x.html").write_text(source.replace("<main", slipped, 1))
+    page, complaints = opened(browser, (tmp_path / "x.html").as_uri())
+    page.wait_for_load_state()
+    assert page.evaluate("window.hurt") is None
+    assert [each for each in complaints if "Content Security Policy" in each]

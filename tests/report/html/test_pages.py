@@ -1,0 +1,143 @@
+"""What every page promises: it is complete, it allows nothing, it says the answer, and it is always the same."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import re
+from collections import Counter
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+import yaml
+
+from kubectl_dra.report.html.page import page
+from tests.report.html.support import EXAMPLES, ROOT, Document, Dra, words_of
+
+MIXED = ROOT / "examples" / "explain" / "mixed-fleet"
+
+
+def promises(source: str) -> Document:
+    """Checks what holds for every page."""
+    assert source.isascii()
+    document = Document(source)
+    policies = [each.attributes["content"] for each in document.named("meta") if "http-equiv" in each.attributes]
+    (policy,) = policies
+    assert policy is not None and policy.startswith("default-src 'none';") and "unsafe" not in policy
+    for name in ("style", "script"):
+        (element,) = document.named(name)
+        digest = base64.b64encode(hashlib.sha256("".join(element.text).encode()).digest()).decode()
+        assert f"{name}-src 'sha256-{digest}'" in policy
+    for element in document.elements:
+        assert not any(name.startswith("on") or name == "style" for name in element.attributes), element
+        assert element.attributes.get("src") is None
+        href = element.attributes.get("href")
+        assert href is None or href.startswith("#") or href == "data:,"
+    ids = Counter(element.attributes["id"] for element in document.elements if "id" in element.attributes)
+    assert not [name for name, count in ids.items() if count > 1]
+    for element in document.named("label"):
+        assert element.attributes["for"] in ids
+    levels = [int(each.name[1]) for each in document.elements if re.fullmatch("h[1-6]", each.name)]
+    assert levels[0] == 1 and levels.count(1) == 1
+    assert all(after <= before + 1 for before, after in pairwise(levels))
+    return document
+
+
+@pytest.mark.parametrize("folder", EXAMPLES, ids=lambda folder: folder.name)
+def test_examples(dra: Dra, monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
+    monkeypatch.chdir(folder)
+    ran = dra(*words_of(folder), "-o", "html")
+    assert ran.code == int((folder / "exit-code").read_text()) and not ran.err
+    shown = " ".join(promises(ran.out).text().split())
+    expected = (folder / "expected.txt").read_text()
+    answer = " ".join(expected.split("\n\n")[0].split())
+    assert answer in shown
+    for cause in re.findall(r"^  [0-9]+\. ([a-z-]+): ", expected, re.MULTILINE):
+        assert f"What {cause} means" in shown
+
+
+@pytest.mark.parametrize("folder", EXAMPLES, ids=lambda folder: folder.name)
+def test_a_cell_for_each_device(dra: Dra, monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
+    monkeypatch.chdir(folder)
+    snapshot = [
+        word
+        for flag in re.findall(r"--snapshot (\S+)", (folder / "command").read_text())
+        for word in ("--snapshot", flag)
+    ]
+    if not snapshot:
+        pytest.skip("the example reads no snapshot")
+    names = dra("devices", *snapshot, "-o", "name")
+    ran = dra("devices", *snapshot, "-o", "html")
+    assert ran.code == names.code and not ran.err
+    document = promises(ran.out)
+    cells = [each for each in document.elements if each.attributes.get("role") == "gridcell"]
+    assert len(cells) == len(names.out.splitlines())
+    shown = document.text()
+    for name in names.out.split():
+        assert name in shown
+
+
+def test_output_is_reproducible(dra: Dra, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(MIXED)
+    for words in (
+        words_of(MIXED),
+        ["devices", "--snapshot", "cluster.yaml"],
+        ["explain", "-A", "--snapshot", "cluster.yaml"],
+    ):
+        first, second = (dra(*words, "-o", "html").out for _ in range(2))
+        assert first and first == second
+
+
+def test_several_answers(dra: Dra, tmp_path: Path) -> None:
+    names = [f"p{number}" for number in range(10)]
+    pods = [
+        {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name}, "spec": {"containers": []}} for name in names
+    ]
+    (tmp_path / "pods.yaml").write_text(yaml.safe_dump_all(pods))
+    ran = dra("explain", "-f", "pods.yaml", "--snapshot", str(MIXED / "cluster.yaml"), "-o", "html")
+    document = promises(ran.out)
+    links = [each.attributes["href"] for each in document.named("a") if "".join(each.text).startswith("Pod ")]
+    assert links == [f"#d{number}" for number in range(10)]
+    assert [each.attributes["id"] for each in document.named("article")] == [link[1:] for link in links if link]
+    # Without claims there is nothing to put a picture beside.
+    assert not [each for each in document.elements if each.attributes.get("role") == "grid"]
+
+
+def test_all_pending_claims(dra: Dra, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(MIXED)
+    ran = dra("explain", "-A", "--snapshot", "cluster.yaml", "-o", "html")
+    shown = promises(ran.out).text()
+    assert ran.code == 1 and "1 waiting, 1 of them stuck." in shown and "ml: pod/serve-0" in shown
+
+
+def test_a_node_narrows_the_picture(dra: Dra, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(MIXED)
+    ran = dra(*words_of(MIXED), "--node", "h100-1", "-o", "html")
+    headers = [each for each in promises(ran.out).elements if each.attributes.get("role") == "rowheader"]
+    assert len(headers) == 1
+
+
+def test_traces_and_second_opinions_are_shown(dra: Dra, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = ROOT / "examples" / "explain" / "no-device-matches"
+    monkeypatch.chdir(folder)
+    shown = promises(dra(*words_of(folder), "-o", "html", "--trace", "gpu-1/gpu-0", "--verify").out).text()
+    assert "Trace of " in shown and "cel-python: " in shown
+
+
+def test_nothing_to_show(dra: Dra, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(MIXED)
+    ran = dra("devices", "--snapshot", "cluster.yaml", "--node", "h100-1", "--driver", "gpu.amd.com", "-o", "html")
+    shown = promises(ran.out).text()
+    assert ran.code == 1 and "No device matches." in shown and "on node h100-1" in shown
+
+
+def test_watching_is_no_page(dra: Dra, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(MIXED)
+    ran = dra(*words_of(MIXED), "--watch", "-o", "html")
+    assert ran.code == 2 and not ran.out and "--watch" in ran.err
+
+
+def test_a_digest_that_is_wrong_is_seen() -> None:
+    with pytest.raises(AssertionError):
+        promises(page("x", []).replace("</style>", " </style>"))
