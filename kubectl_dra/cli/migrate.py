@@ -29,6 +29,14 @@ Examples:
   helm template CHART | kubectl dra migrate - -o yaml > migrated.yaml
   # for a cluster that serves v1beta1 only
   kubectl dra migrate --to v1beta1 --diff manifests/
+  # what in the cluster still uses device plugins, and which namespaces are ready
+  kubectl dra migrate --live -A
+  # where the migrated pods would land, and on how many nodes before
+  kubectl dra migrate manifests/ --live
+  # the rollout in phases, as files to review
+  kubectl dra migrate plan --live -A --output-dir rollout
+  # the way back, from claims that migrate made
+  kubectl dra migrate --reverse --diff manifests/
   # what is MIG301?
   kubectl dra migrate --code MIG301
 
@@ -79,7 +87,11 @@ def register(app: typer.Typer) -> None:
 def migrate(
     paths: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[PATH]...", help="Files, directories, or - for standard input.", show_default=False),
+        typer.Argument(
+            metavar="[plan] [PATH]...",
+            help="Files, directories, or - for standard input. After the word plan: what the rollout is written for.",
+            show_default=False,
+        ),
     ] = None,
     kustomize: Annotated[
         list[str] | None,
@@ -123,6 +135,24 @@ def migrate(
     unsafe: Annotated[
         bool, typer.Option("--unsafe", help="Make also the changes that may change which devices a pod gets.")
     ] = False,
+    reverse: Annotated[
+        bool,
+        typer.Option("--reverse", help="The way back: claims that migrate made become requests of device plugins."),
+    ] = False,
+    live: Annotated[
+        bool,
+        typer.Option(
+            "--live",
+            help="Look at the cluster: without PATH, what uses device plugins; with PATH, where the pods would land.",
+        ),
+    ] = False,
+    snapshot: opt.Snapshots = None,
+    namespace: Annotated[
+        str, typer.Option("--namespace", "-n", metavar="NS", help="Look at this namespace of the cluster.")
+    ] = "",
+    all_namespaces: Annotated[
+        bool, typer.Option("--all-namespaces", "-A", help="Look at all namespaces of the cluster.")
+    ] = False,
     vendors: Annotated[
         list[str] | None,
         typer.Option("--vendors", metavar="FILE", help="More vendors, as in kubectl_dra/migrate/vendors."),
@@ -142,9 +172,35 @@ def migrate(
         Output, typer.Option("--output", "-o", help="Output format; yaml prints the migrated manifests.")
     ] = Output.text,
     color: opt.ColorOption = opt.Color.auto,
+    kubeconfig: opt.Kubeconfig = "",
+    context: opt.Context = "",
+    cluster: opt.Cluster = "",
+    user: opt.User = "",
+    server: opt.Server = "",
+    token: opt.Token = "",
+    as_user: opt.AsUser = "",
+    as_group: opt.AsGroup = None,
+    as_uid: opt.AsUid = "",
+    insecure_skip_tls_verify: opt.Insecure = False,
+    tls_server_name: opt.TlsServerName = "",
+    request_timeout: opt.RequestTimeout = "0",
 ) -> None:
     from kubectl_dra.cli import migrate_run
 
+    connection = opt.Connection(
+        kubeconfig=kubeconfig,
+        context=context,
+        cluster=cluster,
+        user=user,
+        server=server,
+        token=token,
+        as_user=as_user,
+        as_groups=tuple(as_group or ()),
+        as_uid=as_uid,
+        insecure_skip_tls_verify=insecure_skip_tls_verify,
+        tls_server_name=tls_server_name,
+        request_timeout=request_timeout,
+    )
     asked = migrate_run.Asked(
         paths=tuple(paths or ()),
         kustomize=tuple(kustomize or ()),
@@ -164,5 +220,11 @@ def migrate(
         code=code,
         output=output.value,
         color=color.value,
+        reverse=reverse,
+        live=live,
+        snapshots=tuple(snapshot or ()),
+        namespace=namespace,
+        all_namespaces=all_namespaces,
+        connection=connection,
     )
     raise typer.Exit(migrate_run.run(asked))

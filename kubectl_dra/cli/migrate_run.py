@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Final
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final
 
 from kubectl_dra.api.versions import NEWEST_MODELLED, Release, parse_release, versions_of
 from kubectl_dra.cli.migrate_files import output_names, output_texts, write_all, write_below
@@ -16,12 +16,19 @@ from kubectl_dra.migrate.engine import Job, migrate
 from kubectl_dra.migrate.model import Settings, Share, Strategy
 from kubectl_dra.migrate.result import FileResult, Report
 from kubectl_dra.names import nearest
+from kubectl_dra.report.paint import tell
+
+if TYPE_CHECKING:
+    from kubectl_dra.cli.migrate_cluster import Seen
+    from kubectl_dra.cli.options import Connection
 
 EXIT_OPEN: Final = 1
 EXIT_ERROR: Final = 2
 OLDEST: Final = Release(1, 32)
 """The first release whose API versions migrate writes."""
 _NOTES: Final = 10
+PLAN: Final = "plan"
+"""The first word that asks for the rollout plan; a directory of that name is ``./plan``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +53,17 @@ class Asked:
     code: str = ""
     output: str = "text"
     color: str = "auto"
+    reverse: bool = False
+    live: bool = False
+    snapshots: tuple[str, ...] = ()
+    namespace: str = ""
+    all_namespaces: bool = False
+    connection: Connection | None = None
+
+    @property
+    def of_cluster(self) -> bool:
+        """Whether a flag about a cluster is given."""
+        return bool(self.live or self.snapshots or self.namespace or self.all_namespaces)
 
 
 def run(asked: Asked) -> int:
@@ -56,19 +74,94 @@ def run(asked: Asked) -> int:
     """
     if asked.code:
         return _explain(asked.code)
+    if asked.paths[:1] == (PLAN,):
+        return _rollout(replace(asked, paths=asked.paths[1:]))
+    if asked.of_cluster and not asked.paths and not asked.kustomize:
+        return _survey(asked)
     _check_usage(asked)
+    given, seen = asked.release, _looked(asked, whole=True)
+    asked = _for_cluster(asked, seen)
     job = Job(_settings(asked), asked.unsafe, asked.claims_file)
     inputs = find_inputs(asked.paths, asked.kustomize, asked.exclude)
     _check_inputs(asked, inputs)
-    report = migrate(inputs, job)
+    report = _reversed(inputs, job) if asked.reverse else migrate(inputs, job)
+    if seen is not None:
+        from kubectl_dra.cli.migrate_cluster import comparisons
+
+        report = report._replace(comparisons=tuple(comparisons(report, seen, given)))
     for note in report.notes[:_NOTES]:
-        sys.stderr.write(f"note: {note}\n")
+        tell(f"note: {note}")
     if len(report.notes) > _NOTES:
-        sys.stderr.write(f"note: {len(report.notes) - _NOTES} more files were left out\n")
+        tell(f"note: {len(report.notes) - _NOTES} more files were left out")
     for defect in report.defects:
-        sys.stderr.write(f"error: a defect of kubectl-dra, please report it: {defect}\n")
+        tell(f"error: a defect of kubectl-dra, please report it: {defect}")
     code = _act(asked, inputs, report)
     return EXIT_ERROR if report.defects else code
+
+
+# --- the cluster ---------------------------------------------------------------------------------
+
+
+def _looked(asked: Asked, *, whole: bool = False) -> Seen | None:
+    """What was read of the cluster; None where none is asked about."""
+    if not asked.of_cluster:
+        return None
+    from kubectl_dra.cli import migrate_cluster
+    from kubectl_dra.cli.options import Connection
+
+    connection = asked.connection or Connection()
+    where = migrate_cluster.Where(asked.live, asked.snapshots, asked.namespace, asked.all_namespaces, connection)
+    migrate_cluster.check_usage(where)
+    return migrate_cluster.look(where, whole=whole)
+
+
+def _for_cluster(asked: Asked, seen: Seen | None) -> Asked:
+    """The command line with the cluster's release, unless another one is asked for."""
+    if seen is None or asked.release:
+        return asked
+    from kubectl_dra.cli.migrate_cluster import release_of
+
+    return replace(asked, release=release_of(seen, OLDEST))
+
+
+def _survey(asked: Asked) -> int:
+    """What of the cluster still uses device plugins; with --check anything is exit code 1."""
+    from kubectl_dra.cli import migrate_cluster
+
+    if asked.reverse or asked.diff or asked.write or asked.interactive or asked.output_dir:
+        raise UsageError("say which manifests: files, directories, - or -k DIR; --live alone only looks")
+    seen = _looked(asked)
+    assert seen is not None
+    found = migrate_cluster.survey(seen, _settings(_for_cluster(asked, seen)))
+    migrate_cluster.show_survey(found, asked.output, asked.color)
+    return EXIT_OPEN if asked.check and (found.uses or any(clash.same for clash in found.clashes)) else 0
+
+
+def _rollout(asked: Asked) -> int:
+    """Writes the rollout plan for a cluster, or for what manifests say."""
+    from kubectl_dra.cli import migrate_cluster
+
+    if not asked.output_dir:
+        raise UsageError("plan writes files: say where with --output-dir DIR (a directory called plan is ./plan)")
+    if asked.reverse or asked.diff or asked.write or asked.interactive or asked.check or asked.kustomize:
+        raise UsageError("plan goes with --live, --snapshot, -A, -n, PATH and --output-dir only")
+    seen = _looked(asked)
+    if seen is None and not asked.paths:
+        raise UsageError("say for what: --live, --snapshot FILE, or the manifests")
+    if seen is not None and asked.paths:
+        raise UsageError("the plan is for a cluster or for manifests: leave one of the two out")
+    live = seen is not None
+    seen = seen or migrate_cluster.in_manifests(asked.paths, asked.exclude)
+    written = migrate_cluster.write_plan(seen, _settings(_for_cluster(asked, seen)), asked.output_dir, live=live)
+    for path in written:
+        sys.stdout.write(f"{path}\n")
+    return 0
+
+
+def _reversed(inputs: Sequence[Input], job: Job) -> Report:
+    from kubectl_dra.migrate.reverse import reverse
+
+    return reverse(inputs, job)
 
 
 def _act(asked: Asked, inputs: Sequence[Input], report: Report) -> int:
@@ -114,6 +207,10 @@ def _print(asked: Asked, report: Report, done: str) -> None:
         from kubectl_dra.report.migrate_text import write_text
 
         write_text(report, asked.color, done=done)
+        if report.comparisons is not None:
+            from kubectl_dra.report.migrate_equivalence import write_comparisons
+
+            write_comparisons(report.comparisons, asked.color)
 
 
 def _to_stderr(report: Report) -> None:
@@ -122,8 +219,8 @@ def _to_stderr(report: Report) -> None:
 
     for item in report.items():
         if item.sort in ("offer", "refusal"):
-            sys.stderr.write(f"{item.file}:{item.line}:{item.column}: {item.code} {item.sort}: {item.message}\n")
-    sys.stderr.write(summary(report) + "\n")
+            tell(f"{item.file}:{item.line}:{item.column}: {item.code} {item.sort}: {item.message}")
+    tell(summary(report))
 
 
 def _files(number: int) -> str:
@@ -152,6 +249,8 @@ def _check_usage(asked: Asked) -> None:
         raise UsageError(f"{ways[0]} and {ways[1]} exclude one another")
     if asked.output == "json" and asked.diff:
         raise UsageError("--diff prints a diff, not JSON")
+    if asked.reverse and (asked.claims_file or asked.share != "template" or asked.strategy != "claims" or asked.to):
+        raise UsageError("--reverse does not go with --claims-file, --share, --strategy and --to")
     if asked.interactive and not (sys.stdin.isatty() and sys.stdout.isatty()):
         raise UsageError("--interactive needs a terminal; use --diff to review and --write to write")
 
@@ -192,13 +291,14 @@ def _release(text: str) -> Release:
 def _explain(code: str) -> int:
     from kubectl_dra.migrate.reference import page
     from kubectl_dra.migrate.registry import about
+    from kubectl_dra.report.page_text import write_page
 
     wanted = {one.name: one for one in about().values()} | dict(about())
     found = wanted.get(code) or wanted.get(code.upper())
     if found is None:
         near = nearest(code, wanted)
         raise UsageError(f'there is no code "{code}"' + (f"; did you mean {near[0]}?" if near else ""))
-    sys.stdout.write(page(found))
+    write_page(page(found))
     return 0
 
 
@@ -215,7 +315,7 @@ def _interactive(asked: Asked, report: Report) -> int:
         assert file.text is not None
         if not rest:
             for item in file.items:
-                sys.stdout.write(f"{item.code} {item.object}: {item.message}\n")
+                tell(f"{item.code} {item.object}: {item.message}", sys.stdout)
             sys.stdout.write(unified_diff(file.text))
             rest = _ask(f"write {file.name} ({number} of {len(waiting)})? [y]es, [n]o, [a]ll, [q]uit: ")
         if rest in ("y", "a"):

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping, Sequence
-from typing import Any, Final, NamedTuple
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final, NamedTuple, overload
 
 from kubectl_dra.errors import InputError
 from kubectl_dra.manifests.changes import Refused
@@ -83,22 +83,53 @@ def _order(item: Item) -> tuple[Any, ...]:
     return item.document, root, item.sort == "object", item.line, item.column, item.code
 
 
+class _Objects(Sequence[Mapping[str, Any]]):
+    """The objects of all files as they are now; listed only if someone looks."""
+
+    def __init__(self, files: Sequence[File]) -> None:
+        self._files = files
+        self._listed: list[Mapping[str, Any]] | None = None
+
+    def forget(self) -> None:
+        self._listed = None
+
+    def _all(self) -> list[Mapping[str, Any]]:
+        if self._listed is None:
+            self._listed = [found.object for one in self._files for found in one.objects]
+        return self._listed
+
+    @overload
+    def __getitem__(self, index: int) -> Mapping[str, Any]: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Mapping[str, Any]]: ...
+    def __getitem__(self, index: int | slice) -> Mapping[str, Any] | Sequence[Mapping[str, Any]]:
+        return self._all()[index]
+
+    def __iter__(self) -> Iterator[Mapping[str, Any]]:
+        return iter(self._all())
+
+    def __len__(self) -> int:
+        return len(self._all())
+
+
 class _World:
     """The objects of all files as they are now, and the names that are taken."""
 
     def __init__(self, files: Sequence[File]) -> None:
-        self._files = files
-        self._objects: list[Mapping[str, Any]] | None = None
+        self._objects = _Objects(files)
         self._read = {_key(found.object) for file in files for found in file.objects}
-        self._taken = frozenset(self._read)
+        self._taken = set(self._read)
         self._added: dict[Key, list[tuple[Key, str, Mapping[str, Any]]]] = {}
+        self._added_by: dict[Key, list[Key]] = {}
 
     def around(self, owner: Mapping[str, Any], file: str) -> Surroundings:
         """What a migration may look at. Copies of the owner in other files, as overlays have them, take no names."""
-        if self._objects is None:
-            self._objects = [found.object for one in self._files for found in one.objects]
         mine = _key(owner)
-        free = {key for key, entries in self._added.items() if all(by == mine and at != file for by, at, _ in entries)}
+        free = {
+            key
+            for key in self._added_by.get(mine, ())
+            if all(by == mine and at != file for by, at, _ in self._added[key])
+        }
         return Surroundings(self._objects, self._taken - free if free else self._taken)
 
     def is_new(self, raw: Mapping[str, Any], owner: Mapping[str, Any], file: str) -> bool:
@@ -119,12 +150,14 @@ class _World:
 
     def add(self, raw: Mapping[str, Any], owner: Mapping[str, Any], file: str) -> None:
         """Notes an object that is added."""
-        self._added.setdefault(_key(raw), []).append((_key(owner), file, raw))
-        self._taken |= {_key(raw)}
+        key, mine = _key(raw), _key(owner)
+        self._added.setdefault(key, []).append((mine, file, raw))
+        self._added_by.setdefault(mine, []).append(key)
+        self._taken.add(key)
 
     def changed(self) -> None:
-        """Forgets the objects, because a file has others now."""
-        self._objects = None
+        """A file has other objects now."""
+        self._objects.forget()
 
 
 class _Run:

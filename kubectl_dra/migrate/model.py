@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -96,7 +97,7 @@ class Surroundings:
     """
 
     objects: Sequence[Mapping[str, Any]] = ()
-    taken: frozenset[tuple[str, str, str]] = field(default_factory=frozenset)
+    taken: AbstractSet[tuple[str, str, str]] = field(default_factory=frozenset)
 
 
 Plan = Callable[[Mapping[str, Any], Surroundings, Settings], ObjectPlan]

@@ -11,6 +11,7 @@ from typing import Final
 from kubectl_dra.migrate import migrations
 from kubectl_dra.migrate.model import About, Migration
 from kubectl_dra.migrate.refusals import ABOUT
+from kubectl_dra.migrate.reverse_pages import ABOUT as BACK
 
 FIRST: Final = "versions"
 """Runs first: the others see objects of the version that is asked for."""
@@ -20,6 +21,7 @@ FAMILIES: Final[Mapping[str, str]] = {
     "MIG2": "Quotas and queues",
     "MIG3": "API versions",
     "MIG4": "Environment and runtime",
+    "MIG5": "Back to device plugins",
     "MIG9": "What is left alone",
 }
 """The title of each family of codes, by their beginning."""
@@ -36,5 +38,5 @@ def all_migrations() -> tuple[Migration, ...]:
 @cache
 def about() -> Mapping[str, About]:
     """The page of each code, in the order of codes."""
-    found = [*(page for migration in all_migrations() for page in migration.about), *ABOUT]
+    found = [*(page for migration in all_migrations() for page in migration.about), *BACK, *ABOUT]
     return {page.code: page for page in sorted(found, key=lambda page: page.code)}

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from kubectl_dra.manifests.changes import Path
 from kubectl_dra.manifests.edits import Edit
 from kubectl_dra.manifests.files import Rewritten
 from kubectl_dra.migrate.model import Settings
+
+if TYPE_CHECKING:
+    from kubectl_dra.migrate.equivalence import Comparison
 
 Sort = Literal["change", "object", "offer", "note", "refusal"]
 """change: something of an object that changes. object: one that is added. offer: a change that is not made
@@ -60,7 +63,8 @@ class Report(NamedTuple):
 
     ``read`` counts files, ``manifests`` the Kubernetes objects in those that were looked into. ``claims`` is the
     file of --claims-file. ``notes`` are sentences about what was left out,
-    ``defects`` failures of migrate itself.
+    ``defects`` failures of migrate itself. ``comparisons`` say where migrated pods would land, where a cluster was
+    read.
     """
 
     files: tuple[FileResult, ...]
@@ -71,6 +75,7 @@ class Report(NamedTuple):
     notes: tuple[str, ...] = ()
     defects: tuple[str, ...] = ()
     claims: FileResult | None = None
+    comparisons: tuple[Comparison, ...] | None = None
 
     @property
     def all_files(self) -> tuple[FileResult, ...]:

@@ -21,7 +21,7 @@ def write_json(report: Report, stream: TextIO) -> None:
 def to_json(report: Report) -> dict[str, Any]:
     """The report: what was assumed, counts, and per file what is said and whether it changes."""
     settings = report.settings
-    return {
+    out: dict[str, Any] = {
         "schemaVersion": SCHEMA_VERSION,
         "kind": "MigrationReport",
         "assumed": {
@@ -45,6 +45,11 @@ def to_json(report: Report) -> dict[str, Any]:
         "notes": list(report.notes),
         "defects": list(report.defects),
     }
+    if report.comparisons is not None:
+        from kubectl_dra.report.migrate_equivalence import to_json as equivalence
+
+        out["equivalence"] = equivalence(report.comparisons)
+    return out
 
 
 def _file(file: FileResult) -> dict[str, Any]:

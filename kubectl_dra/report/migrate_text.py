@@ -51,12 +51,16 @@ def _items(out: Painter, file: FileResult) -> None:
 def _item(out: Painter, item: Item) -> None:
     name = about()[item.code].name if item.code in about() else ""
     subject = item.new or item.field
+    place, code = f"    {item.line}:{item.column}  ", f" {item.code} {name}"
+    beside = len(place) + 7 + len(code) + 4 + len(subject) <= out.width
     out.write(
-        f"    {item.line}:{item.column}  ",
+        place,
         (_WORDS[item.sort].ljust(7), _STYLES[item.sort]),
-        f" {item.code} {name}",
-        (f"    {subject}" if subject else "", "dim"),
+        code,
+        (f"    {subject}" if subject and beside else "", "dim"),
     )
+    if subject and not beside:
+        out.paragraph(subject, indent="        ", first="      ", style="dim")
     if item.message:
         out.paragraph(item.message, indent="      ")
     if item.way_out:
@@ -65,15 +69,15 @@ def _item(out: Painter, item: Item) -> None:
 
 def write_check(report: Report, stream: TextIO | None = None) -> None:
     """One line for each file that would change, and for each thing that is left to people."""
-    out = stream or sys.stdout
+    out = Painter(stream or sys.stdout, "never")
     for file in report.all_files:
         if file.changed:
-            out.write(f"{file.name}: would change\n")
+            out.sentence(f"{file.name}: would change")
         for item in file.items:
             if item.sort in ("offer", "refusal"):
                 word = "refused" if item.sort == "refusal" else "needs --unsafe"
-                out.write(f"{file.name}:{item.line}:{item.column}: {item.code} {word}: {item.message}\n")
-    out.write(summary(report) + "\n")
+                out.sentence(f"{file.name}:{item.line}:{item.column}: {item.code} {word}: {item.message}")
+    out.sentence(summary(report), indent="")
 
 
 def summary(report: Report, done: str = "") -> str:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from kubectl_dra.api.fields import KINDS, mismatch
+from kubectl_dra.api.decoding import mismatch
+from kubectl_dra.api.fields import KINDS
 from kubectl_dra.api.versions import GROUP, Release, lifecycle, versions_of
 from kubectl_dra.manifests.changes import Path, Set, Unwrap, value_at
 from kubectl_dra.manifests.workloads import pod_specs

@@ -1,0 +1,198 @@
+"""What ``migrate`` does with a cluster, live or saved: the survey, the rollout plan, and where pods would land."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from kubectl_dra.api.versions import NEWEST_MODELLED, Release
+from kubectl_dra.cli.live import Progress, connection_options
+from kubectl_dra.cli.options import Connection
+from kubectl_dra.cluster.snapshot import KINDS, Snapshot
+from kubectl_dra.errors import InputError, UsageError
+from kubectl_dra.manifests.files import replace_bytes
+from kubectl_dra.manifests.inputs import find_inputs
+from kubectl_dra.migrate.model import Settings
+
+if TYPE_CHECKING:
+    from kubectl_dra.migrate.equivalence import Comparison
+    from kubectl_dra.migrate.live import Survey
+    from kubectl_dra.migrate.result import Report
+
+_SEEN = tuple(kind for kind in KINDS if kind != "Event")
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What was read of a cluster: its objects, its workloads, and what could not be read.
+
+    ``namespace`` is the one of the flags or the context, ``scope`` the one that was asked about, empty for all.
+    """
+
+    snapshot: Snapshot
+    workloads: Sequence[Mapping[str, Any]] = ()
+    notes: tuple[str, ...] = ()
+    namespace: str = "default"
+    scope: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Where:
+    """Which cluster, and what of it: ``live``, or ``snapshots``."""
+
+    live: bool
+    snapshots: tuple[str, ...]
+    namespace: str
+    all_namespaces: bool
+    connection: Connection
+
+    @property
+    def given(self) -> bool:
+        """Whether a cluster is named at all."""
+        return self.live or bool(self.snapshots)
+
+
+def check_usage(where: Where) -> None:
+    """Raises UsageError where the flags contradict one another."""
+    if where.live and where.snapshots:
+        raise UsageError("--live and --snapshot exclude one another")
+    if where.all_namespaces and where.namespace:
+        raise UsageError("-A and -n exclude one another")
+    if (where.all_namespaces or where.namespace) and not where.given:
+        raise UsageError("-A and -n are about a cluster: add --live or --snapshot FILE")
+
+
+def look(where: Where, *, whole: bool = False) -> Seen:
+    """Reads the cluster; with ``whole`` all of it, whatever namespace is asked about. Nothing is written.
+
+    Raises:
+        DraError: the cluster does not answer, or a file cannot be read.
+    """
+    if where.snapshots:
+        return _look_at_files(where)
+    from kubectl_dra.cluster.live import Cluster
+    from kubectl_dra.migrate.live_read import live_workloads
+
+    cluster = Cluster(connection_options(where.connection, where.namespace))
+    scope = "" if where.all_namespaces else cluster.namespace
+    progress = Progress()
+    try:
+        snapshot = cluster.read_snapshot(_SEEN, namespace="" if whole else scope, progress=progress)
+        workloads, notes = ([], []) if whole else live_workloads(cluster, scope, progress)
+    finally:
+        progress.done()
+    return Seen(snapshot, workloads, tuple(notes), cluster.namespace, scope)
+
+
+def _look_at_files(where: Where) -> Seen:
+    from kubectl_dra.cluster.files import read_snapshot
+    from kubectl_dra.migrate.live_read import file_workloads
+
+    namespace = where.namespace or "default"
+    snapshot = read_snapshot(list(where.snapshots), namespace=namespace)
+    named = [path for path in where.snapshots if path != "-"]
+    return Seen(snapshot, list(file_workloads(find_inputs(named))), (), namespace, where.namespace)
+
+
+def release_of(seen: Seen, oldest: Release) -> str:
+    """The release of the cluster, as near as migrate knows it; empty where it is not known."""
+    found = seen.snapshot.release
+    if found is None:
+        return ""
+    release = min(max(Release(found.major, found.minor), oldest), NEWEST_MODELLED)
+    return str(release)
+
+
+def survey(seen: Seen, settings: Settings) -> Survey:
+    """What of the cluster still uses device plugins."""
+    from kubectl_dra.migrate.live import survey as found
+
+    return found(seen.snapshot, settings, seen.workloads, namespace=seen.scope, notes=seen.notes)
+
+
+def show_survey(found: Survey, output: str, color: str) -> None:
+    """Prints the survey.
+
+    Raises:
+        UsageError: a format that it does not have.
+    """
+    if output == "yaml":
+        raise UsageError("-o yaml prints migrated manifests; name them, or use -o json")
+    if output == "json":
+        from kubectl_dra.report.migrate_live_json import write_survey as write_json
+
+        write_json(found, sys.stdout)
+        return
+    from kubectl_dra.report.migrate_live_text import write_survey
+
+    write_survey(found, color)
+
+
+# --- the rollout -----------------------------------------------------------------------------------
+
+
+def in_manifests(paths: Sequence[str], exclude: Sequence[str]) -> Seen:
+    """What manifests alone say: workloads, pods, quotas and namespaces.
+
+    Raises:
+        InputError: a path that does not exist.
+    """
+    from kubectl_dra.cluster.builder import Place, SnapshotBuilder
+    from kubectl_dra.migrate.live_read import file_objects, file_workloads
+
+    inputs = find_inputs(paths, (), exclude)
+    builder = SnapshotBuilder()
+    for raw in file_objects(inputs):
+        if raw.get("apiVersion") == "v1" and raw.get("kind") in ("Pod", "ResourceQuota", "Namespace"):
+            try:
+                builder.add(dict(raw), Place(", ".join(paths)))
+            except InputError:
+                # Overlays have objects twice; lint says what is wrong with others.
+                continue
+    snapshot = builder.build(expected=("Node", "DeviceClass", "ResourceSlice"))
+    return Seen(snapshot, list(file_workloads(inputs)))
+
+
+def write_plan(seen: Seen, settings: Settings, folder: str, *, live: bool) -> list[Path]:
+    """Writes the rollout below a directory; returns its files.
+
+    Raises:
+        InputError: one of them is there already and says something else, or cannot be written.
+    """
+    from kubectl_dra.migrate.rollout import files, rollout
+
+    found = survey(seen, settings)
+    if not live:
+        found = found._replace(notes=())
+    target = Path(folder)
+    wanted = {
+        target / name: text.encode() for name, text in files(rollout(found, seen.snapshot, settings, live=live)).items()
+    }
+    try:
+        for path, data in wanted.items():
+            if path.exists() and path.read_bytes() != data:
+                raise InputError(f"{path}: is there already and says something else; choose another --output-dir")
+        target.mkdir(parents=True, exist_ok=True)
+        for path, data in wanted.items():
+            replace_bytes(path, data)
+    except OSError as error:
+        raise InputError(f"{folder}: cannot be written: {error.strerror or error}") from None
+    return list(wanted)
+
+
+# --- where pods would land -------------------------------------------------------------------------
+
+
+def comparisons(report: Report, seen: Seen, release: str) -> list[Comparison]:
+    """Where each migrated pod would land in the cluster, and where it could before."""
+    from kubectl_dra.api.versions import parse_release
+    from kubectl_dra.cli.explain_run import NEWEST, OLDEST, Asked, settings_of
+    from kubectl_dra.migrate.equivalence import compare
+
+    # migrate writes for more releases than have an allocator that is modelled.
+    modelled = bool(release) and OLDEST <= parse_release(release).minor <= NEWEST
+    assumed = settings_of(Asked(release=release if modelled else ""), seen.snapshot)
+    return compare(report, seen.snapshot, assumed, seen.namespace)

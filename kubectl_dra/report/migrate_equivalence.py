@@ -1,0 +1,75 @@
+"""Where migrated pods would land, for people and as JSON."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import Any, TextIO
+
+from kubectl_dra.migrate.equivalence import SHOWN, Comparison, changed_total
+from kubectl_dra.report.paint import Painter
+
+
+def write_comparisons(found: Sequence[Comparison], color: str = "auto", stream: TextIO | None = None) -> None:
+    """Writes for each pod on how many nodes it could run before and after, and what it would get now."""
+    out = Painter(stream or sys.stdout, color)
+    if not found:
+        return
+    out.write(("Where the pods would land", "bold"))
+    for one in found:
+        _one(out, one)
+    fewer, same, more = changed_total(found)
+    out.paragraph(
+        f"{_many(len(found), 'pod')}: {same} on as many nodes as before, {fewer} on fewer, {more} on more. Before: "
+        "nodes whose device plugin offers as much, used or not. After: nodes with such devices, used or not."
+    )
+
+
+def _one(out: Painter, one: Comparison) -> None:
+    asked = ", ".join(f"{amount} {name}" for name, amount in one.resources.items())
+    out.write("  ", (one.object, "bold"), f"{f' {one.pod}' if one.pod else ''}  ", (asked, "dim"))
+    style = "red" if one.difference < 0 else "green"
+    change = f"{abs(one.difference)} {'fewer' if one.difference < 0 else 'more'}" if one.difference else "as many"
+    out.write("    nodes: ", f"{len(one.before)} before, {len(one.after)} after, ", (change, style))
+    for lost in one.lost:
+        out.paragraph(f"no more on {_some(lost.nodes)}: {lost.reason}", indent="      ")
+    if one.gained:
+        out.paragraph(f"also on {_some(one.gained)}", indent="      ")
+    if one.landings:
+        first = one.landings[0]
+        out.paragraph(
+            f"now: {_many(len(one.landings), 'node')}; on {first.node}: {', '.join(first.devices)}", indent="    "
+        )
+    else:
+        out.paragraph(f"now: {one.verdict}: {one.answer}", indent="    ", style="yellow")
+
+
+def _some(names: Sequence[str]) -> str:
+    more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
+    return ", ".join(names[:SHOWN]) + more
+
+
+def _many(number: int, word: str) -> str:
+    return f"{number:,} {word}" + ("" if number == 1 else "s")
+
+
+def to_json(found: Sequence[Comparison]) -> list[dict[str, Any]]:
+    """The comparisons, in the shape of ``equivalence`` of ``schemas/migrate.json``."""
+    return [
+        {
+            "file": one.file,
+            "object": one.object,
+            "pod": one.pod,
+            "resources": dict(one.resources),
+            "before": list(one.before),
+            "after": list(one.after),
+            "difference": one.difference,
+            "landings": [{"node": each.node, "devices": list(each.devices)} for each in one.landings],
+            "lost": [{"reason": lost.reason, "nodes": list(lost.nodes)} for lost in one.lost],
+            "gained": list(one.gained),
+            "verdict": one.verdict,
+            "answer": one.answer,
+            "notes": list(one.notes),
+        }
+        for one in found
+    ]

@@ -1,0 +1,97 @@
+"""What of a cluster still uses device plugins, for people."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping, Sequence
+from typing import Final, TextIO
+
+from kubectl_dra.migrate.live import Clash, Standing, Survey, Use
+from kubectl_dra.report.paint import Painter
+from kubectl_dra.report.table import aligned
+
+_STYLES: Final[Mapping[str, str]] = {"migrated": "green", "ready": "green", "decide": "yellow", "blocked": "red"}
+_MIGRATE: Final[Mapping[str, str]] = {"auto": "yes", "unsafe": "with --unsafe", "refused": "refused"}
+_SHOWN: Final = 4
+
+
+def write_survey(survey: Survey, color: str = "auto", stream: TextIO | None = None) -> None:
+    """Writes who uses device plugins, devices that are handed out twice, and how far the namespaces are."""
+    out = Painter(stream or sys.stdout, color)
+    where = f"namespace {survey.namespace}" if survey.namespace else "all namespaces"
+    if survey.uses:
+        out.write(("Uses device plugins", "bold"))
+        _table(
+            out, ("NAMESPACE", "OWNER", "RESOURCE", "PODS", "DEVICES", "MIGRATES"), [_use(use) for use in survey.uses]
+        )
+    else:
+        out.write(f"Nothing uses a device plugin in {where}.")
+    if survey.clashes:
+        out.write("")
+        out.write(("Nodes with a device plugin and a driver", "bold"))
+        _table(
+            out, ("NODE", "RESOURCE", "PLUGIN", "DRIVER", "SAME-DEVICES"), [_clash(clash) for clash in survey.clashes]
+        )
+    if survey.namespaces:
+        out.write("")
+        out.write(("Namespaces", "bold"))
+        for one in survey.namespaces:
+            _standing(out, one)
+    out.write("")
+    for note in survey.notes:
+        out.paragraph(f"note: {note}", style="dim")
+    out.paragraph(summary(survey))
+
+
+def _table(out: Painter, header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    lines = aligned([header, *rows])
+    out.write("  ", (lines[0], "dim"))
+    for line in lines[1:]:
+        out.write("  ", line)
+
+
+def _use(use: Use) -> tuple[str, ...]:
+    devices = str(use.devices) if use.pods else f"0 ({use.each} each)"
+    return use.namespace, use.owner, use.resource, str(use.pods), devices, _MIGRATE[use.outcome]
+
+
+def _clash(clash: Clash) -> tuple[str, ...]:
+    shown = ", ".join(clash.same[:_SHOWN])
+    more = f" and {len(clash.same) - _SHOWN} more" if len(clash.same) > _SHOWN else ""
+    same = f"{len(clash.same)}: {shown}{more}" if clash.same else f"none (of {clash.published} that it publishes)"
+    return clash.node, clash.resource, str(clash.amount), clash.driver, same
+
+
+def _standing(out: Painter, one: Standing) -> None:
+    label = f", label {one.label}" if one.label else ""
+    out.write("  ", (one.state.ljust(8), _STYLES[one.state]), f"  {one.namespace}", (f"  {_counts(one)}{label}", "dim"))
+    for reason in one.reasons:
+        out.paragraph(reason, indent="              ", first="            - ")
+    for todo in one.todo:
+        out.paragraph(todo, indent="              ", first="            + ")
+
+
+def _counts(one: Standing) -> str:
+    return f"{_many(one.pods, 'pod')} with device plugins, {one.claims} claims and templates"
+
+
+def summary(survey: Survey) -> str:
+    """One or two sentences: how much there is, what to do next."""
+    pods = sum({(use.namespace, use.owner): use.pods for use in survey.uses}.values())
+    owners = len({(use.namespace, use.owner) for use in survey.uses})
+    states = [one.state for one in survey.namespaces]
+    counts = ", ".join(f"{states.count(state)} {state}" for state in _STYLES if state in states)
+    use = "uses" if owners == 1 else "use"
+    text = f"{_many(owners, 'owner')} with {_many(pods, 'pod')} {use} device plugins"
+    text += f"; namespaces: {counts}" if counts else ""
+    twice = sum(1 for clash in survey.clashes if clash.same)
+    if twice:
+        text += f"; on {_many(twice, 'node')} a device plugin and a driver hand out the same devices: switch one off"
+    text += f". For Kubernetes {survey.release}. Nothing was written."
+    if owners:
+        text += " Next: kubectl dra migrate plan --live -A --output-dir DIR"
+    return text
+
+
+def _many(number: int, word: str) -> str:
+    return f"{number:,} {word}" + ("" if number == 1 else "s")

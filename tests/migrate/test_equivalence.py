@@ -1,0 +1,134 @@
+"""Where migrated pods would land, against where they could be before."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from kubectl_dra.cli.explain_run import Asked, settings_of
+from kubectl_dra.manifests.inputs import Input
+from kubectl_dra.migrate.engine import Job, migrate
+from kubectl_dra.migrate.equivalence import Comparison, compare
+from tests.migrate.cluster import DRIVER, Json, device_class, dra, node, slice_of, snapshot
+from tests.migrate.runs import dump, settings
+from tests.migrate.test_reverse import PLAIN, labelled
+
+A100 = {"nvidia.com/gpu.product": "NVIDIA-A100-SXM4-80GB"}
+
+
+def compared(text: str, *objects: Json, **job: Any) -> list[Comparison]:
+    cluster = snapshot([device_class(), *objects])
+    report = migrate([Input("f.yaml", True, text.encode())], Job(settings(), True, **job))
+    return compare(report, cluster, settings_of(Asked(), cluster), "ml")
+
+
+def one(text: str, *objects: Json) -> Comparison:
+    (found,) = compared(text, *objects)
+    return found
+
+
+def test_nodes_and_devices() -> None:
+    found = one(PLAIN, node("old", 2), node("new"), slice_of("new", 4), node("both", 2), slice_of("both", 2))
+    assert found.resources == {"nvidia.com/gpu": 2}
+    assert (found.before, found.after, found.difference) == (("old", "both"), ("new", "both"), 0)
+    assert [(each.node, each.devices) for each in found.landings] == [
+        ("new", (f"{DRIVER}/new/gpu-0", f"{DRIVER}/new/gpu-1")),
+        ("both", (f"{DRIVER}/both/gpu-0", f"{DRIVER}/both/gpu-1")),
+    ]
+    assert [lost.nodes for lost in found.lost] == [("old",)] and found.gained == ("new",)
+    assert found.verdict == "allocatable"
+
+
+@pytest.mark.parametrize(
+    ("nodes", "before", "after"),
+    [
+        ([node("n", 1)], 0, 0),
+        ([node("n", 2)], 1, 0),
+        ([node("n", 2), slice_of("n", 1)], 1, 0),
+        ([node("n"), slice_of("n", 2)], 0, 1),
+        ([node("n", 8), slice_of("n", 8, "mig")], 1, 0),
+    ],
+)
+def test_counts(nodes: Sequence[Json], before: int, after: int) -> None:
+    found = one(PLAIN, *nodes)
+    assert (len(found.before), len(found.after), found.difference) == (before, after, after - before)
+
+
+def test_the_old_label_and_the_new_selector() -> None:
+    text = labelled("nvidia.com/gpu", "nvidia.com/gpu.product", "In", ["NVIDIA-A100-SXM4-80GB"])
+    text = text.replace("nvidia.com/gpu: 3", "nvidia.com/gpu: 2")
+    cluster = [
+        node("a", 2, **A100),
+        slice_of("a", 2),
+        node("h", 2, **{"nvidia.com/gpu.product": "NVIDIA-H100-80GB-HBM3"}),
+        slice_of("h", 2, product="NVIDIA H100 80GB HBM3"),
+    ]
+    found = one(text, *cluster)
+    assert (found.before, found.after, found.lost) == (("a",), ("a",), ())
+
+
+def test_what_is_in_use_now_is_no_difference() -> None:
+    results = [{"request": "x", "driver": DRIVER, "pool": "n", "device": f"gpu-{index}"} for index in range(2)]
+    request = {"name": "x", "exactly": {"deviceClassName": DRIVER, "count": 2}}
+    claim = dra("ResourceClaim", "held", {"devices": {"requests": [request]}})
+    claim["status"] = {"allocation": {"devices": {"results": results}}}
+    claim["metadata"]["namespace"] = "ml"
+    found = one(PLAIN, node("n", 2), slice_of("n", 2), claim)
+    assert (found.before, found.after, found.landings) == (("n",), ("n",), ())
+    assert found.verdict == "not-allocatable" and "held" in found.answer and "Pod" not in found.answer
+
+
+def test_taints_count_on_both_sides() -> None:
+    tainted = node("n", 2)
+    tainted["spec"] = {"taints": [{"key": "other", "effect": "NoSchedule"}]}
+    found = one(PLAIN, tainted, slice_of("n", 2))
+    assert (found.before, found.after) == ((), ())
+
+
+def test_a_missing_class_is_the_reason() -> None:
+    cluster = snapshot([node("n", 2), slice_of("n", 2)])
+    report = migrate([Input("f.yaml", True, PLAIN.encode())], Job(settings()))
+    (found,) = compare(report, cluster, settings_of(Asked(), cluster), "ml")
+    assert found.difference == -1
+    assert "gpu.nvidia.com" in found.lost[0].reason and "does not exist" in found.lost[0].reason
+
+
+def test_only_what_changes_is_compared() -> None:
+    plain = PLAIN.replace("nvidia.com/gpu: 2", "cpu: 2").replace("name: train", "name: plain")
+    assert [each.object for each in compared(f"{PLAIN}---\n{plain}", node("n"), slice_of("n", 2))] == ["Pod train"]
+    assert compared(plain, node("n")) == []
+
+
+def test_pods_that_are_alike_land_alike_and_others_do_not() -> None:
+    texts = [PLAIN.replace("train", name) for name in ("a", "b")]
+    texts.append(PLAIN.replace("train", "c").replace("gpu: 2", "gpu: 3"))
+    texts.append(PLAIN.replace("train", "d") + "  nodeSelector: {kubernetes.io/hostname: m}\n")
+    found = compared("---\n".join(texts), node("n", 2), slice_of("n", 2), node("m", 4), slice_of("m", 4))
+    assert [(each.object, each.before, each.after) for each in found] == [
+        ("Pod a", ("n", "m"), ("n", "m")),
+        ("Pod b", ("n", "m"), ("n", "m")),
+        ("Pod c", ("m",), ("m",)),
+        ("Pod d", ("m",), ("m",)),
+    ]
+
+
+def test_new_claims_in_a_file_of_their_own() -> None:
+    (found,) = compared(PLAIN, node("n"), slice_of("n", 2), claims_file="new.yaml")
+    assert found.after == ("n",)
+
+
+def test_several_pods_of_one_object() -> None:
+    def replica(count: int) -> Json:
+        container = {"name": "c", "image": "a", "resources": {"limits": {"nvidia.com/gpu": count}}}
+        return {"replicas": 1, "template": {"spec": {"containers": [container]}}}
+
+    replicas = {"pytorchReplicaSpecs": {"Master": replica(1), "Worker": replica(2)}}
+    meta = {"name": "t", "namespace": "ml"}
+    text = dump({"apiVersion": "kubeflow.org/v1", "kind": "PyTorchJob", "metadata": meta, "spec": replicas})
+    found = compared(text, node("n", 1), slice_of("n", 2))
+    assert [(each.pod.split(".")[2], len(each.before), len(each.after)) for each in found] == [
+        ("Master", 1, 1),
+        ("Worker", 0, 1),
+    ]

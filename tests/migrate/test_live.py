@@ -1,0 +1,181 @@
+"""Who uses device plugins, which devices are handed out twice, and which namespaces are ready."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+
+from kubectl_dra.migrate.live import LABEL, Survey, survey
+from kubectl_dra.report.migrate_live_json import to_json
+from tests.migrate.cluster import DRIVER, Json, device_class, node, pod, slice_of, snapshot
+from tests.migrate.runs import settings
+
+GPU = {"nvidia.com/gpu": 2}
+SCHEMA = json.loads((Path(__file__).parents[2] / "schemas" / "migrate-live.json").read_text())
+DRA = (device_class(), slice_of("new", 4), node("new"))
+
+
+def look(*objects: Json, workloads: Sequence[Json] = (), namespace: str = "", **more: Any) -> Survey:
+    found = survey(snapshot(objects, **more), settings(), workloads, namespace=namespace)
+    jsonschema.validate(to_json(found), SCHEMA)
+    return found
+
+
+def deployment(name: str, limits: Any, replicas: int = 0, namespace: str = "ml") -> Json:
+    spec = {"containers": [{"name": "main", "image": "a:1", "resources": {"limits": limits}}]}
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": name, "namespace": namespace},
+        "spec": {"replicas": replicas, "template": {"spec": spec}},
+    }
+
+
+@pytest.mark.parametrize(
+    ("owner", "labels", "expected"),
+    [
+        (None, {}, "Pod p"),
+        (("ReplicaSet", "infer-5d4f"), {"pod-template-hash": "5d4f"}, "Deployment infer"),
+        (("ReplicaSet", "infer-5d4f"), {"rollouts-pod-template-hash": "5d4f"}, "Rollout infer"),
+        (("ReplicaSet", "infer-5d4f"), {"pod-template-hash": "other"}, "ReplicaSet infer-5d4f"),
+        (("ReplicaSet", "infer-5d4f"), {}, "ReplicaSet infer-5d4f"),
+        (("PyTorchJob", "train"), {}, "PyTorchJob train"),
+    ],
+)
+def test_owners(owner: tuple[str, str] | None, labels: dict[str, str], expected: str) -> None:
+    (use,) = look(pod("p", GPU, owner=owner, labels=labels)).uses
+    assert (use.namespace, use.owner, use.resource, use.pods, use.devices) == ("ml", expected, "nvidia.com/gpu", 1, 2)
+
+
+def test_pods_of_one_owner_are_one_use() -> None:
+    objects = [pod(f"p{number}", GPU, owner=("Job", "train")) for number in range(3)]
+    objects += [pod("done", GPU, owner=("Job", "train"), phase="Succeeded"), pod("cpu", {"cpu": 1})]
+    (use,) = look(*objects).uses
+    assert (use.owner, use.pods, use.devices, use.each) == ("Job train", 3, 6, 2)
+
+
+def test_workloads_without_pods_count() -> None:
+    found = look(
+        pod("a-1", GPU, owner=("ReplicaSet", "a-1"), labels={"pod-template-hash": "1"}),
+        workloads=[deployment("a", GPU), deployment("idle", GPU), deployment("web", {"cpu": 1})],
+    )
+    assert [(use.owner, use.pods, use.each) for use in found.uses] == [
+        ("Deployment a", 1, 2),
+        ("Deployment idle", 0, 2),
+    ]
+
+
+def test_what_another_object_made_is_not_an_owner() -> None:
+    made = deployment("a-1", GPU)
+    made["kind"] = "ReplicaSet"
+    made["metadata"]["ownerReferences"] = [{"kind": "Deployment", "name": "a", "uid": "u", "controller": True}]
+    assert not look(workloads=[made]).uses
+
+
+def test_init_containers_need_no_more_than_runs_at_a_time() -> None:
+    raw = pod("p", GPU, initContainers=[{"name": "first", "resources": {"limits": {"nvidia.com/gpu": 5}}}])
+    assert look(raw).uses[0].devices == 5
+
+
+@pytest.mark.parametrize(
+    ("limits", "outcome", "part"),
+    [
+        (GPU, "auto", ""),
+        ({"aws.amazon.com/neuron": 1}, "unsafe", "MIG101"),
+        ({"example.org/thing": 1}, "refused", "MIG111"),
+        ({"nvidia.com/gpu.shared": 1}, "refused", "MIG112"),
+    ],
+)
+def test_what_migrate_would_do(limits: Any, outcome: str, part: str) -> None:
+    (use,) = look(pod("p", limits)).uses
+    assert use.outcome == outcome and part in use.reason
+
+
+def test_what_the_scheduler_serves_by_a_claim_uses_no_plugin() -> None:
+    served = device_class()
+    served["spec"]["extendedResourceName"] = "nvidia.com/gpu"
+    raw = pod("p", GPU, nodeName="new")
+    raw["status"]["extendedResourceClaimStatus"] = {"resourceClaimName": "c", "requestMappings": []}
+    assert not look(served, node("new"), raw).uses
+    assert look(served, node("new", 2), raw).uses
+
+
+def test_one_namespace() -> None:
+    objects = (pod("p", GPU), pod("q", GPU, namespace="other"))
+    assert [use.namespace for use in look(*objects, namespace="other").uses] == ["other"]
+    assert [one.namespace for one in look(*objects).namespaces] == ["ml", "other"]
+
+
+# --- the same device twice -------------------------------------------------------------------------
+
+
+def test_clashes() -> None:
+    found = look(
+        device_class(), node("both", 4), slice_of("both", 4), node("plugin", 4), node("driver"), slice_of("driver", 4)
+    )
+    (clash,) = found.clashes
+    assert (clash.node, clash.resource, clash.amount, clash.driver) == ("both", "nvidia.com/gpu", 4, DRIVER)
+    assert clash.same == tuple(f"both/gpu-{index}" for index in range(4)) and clash.published == 4
+
+
+def test_other_devices_of_the_driver_are_told_apart() -> None:
+    found = look(device_class(), node("n", 1), slice_of("n", 3, "mig"))
+    (clash,) = found.clashes
+    assert (clash.same, clash.published) == ((), 3)
+    partition = look(node("n", 1, resource="nvidia.com/mig-1g.5gb"), slice_of("n", 3, "mig"))
+    assert len(partition.clashes[0].same) == 3
+
+
+def test_other_drivers_do_not_clash() -> None:
+    assert not look(device_class(), node("n", 4, resource="amd.com/gpu"), slice_of("n", 4)).clashes
+
+
+# --- namespaces ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("objects", "state", "reason"),
+    [
+        ((*DRA, pod("p", GPU)), "ready", ""),
+        ((*DRA, pod("p", {"example.org/thing": 1})), "blocked", "MIG111"),
+        ((node("new"), slice_of("new", 4), pod("p", GPU)), "blocked", "no DeviceClass gpu.nvidia.com"),
+        ((device_class(), node("new"), pod("p", GPU)), "blocked", "no ResourceSlice"),
+        ((device_class(), node("new"), slice_of("new", 1, "mig"), pod("p", GPU)), "blocked", "no ResourceSlice"),
+    ],
+)
+def test_states(objects: Sequence[Json], state: str, reason: str) -> None:
+    (standing,) = look(*objects).namespaces
+    assert standing.state == state
+    assert reason in " ".join(standing.reasons) and bool(reason) == bool(standing.reasons)
+
+
+def test_what_cannot_be_seen_blocks_nothing() -> None:
+    found = look(pod("p", GPU), expected=("Node", "ResourceSlice", "DeviceClass"))
+    assert found.namespaces[0].state == "ready"
+    assert len(found.notes) == 3
+
+
+def test_a_namespace_that_has_moved() -> None:
+    request = {"name": "gpu", "exactly": {"deviceClassName": DRIVER}}
+    template = {
+        "apiVersion": "resource.k8s.io/v1",
+        "kind": "ResourceClaimTemplate",
+        "metadata": {"name": "t", "namespace": "ml"},
+        "spec": {"spec": {"devices": {"requests": [request]}}},
+    }
+    space = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "ml", "labels": {LABEL: "refuse"}}}
+    (standing,) = look(*DRA, template, space).namespaces
+    assert (standing.state, standing.claims, standing.label) == ("migrated", 1, "refuse")
+
+
+def test_quotas_that_count_no_claims() -> None:
+    hard = {"requests.nvidia.com/gpu": "8"}
+    raw: Json = {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "q", "namespace": "ml"}}
+    assert look(*DRA, pod("p", GPU), {**raw, "spec": {"hard": hard}}).namespaces[0].todo
+    both = {**hard, "gpu.nvidia.com.deviceclass.resource.k8s.io/devices": "8"}
+    assert not look(*DRA, pod("p", GPU), {**raw, "spec": {"hard": both}}).namespaces[0].todo

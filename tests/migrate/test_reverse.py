@@ -1,0 +1,286 @@
+"""The way back: exactly what was there where that can be known, the same for the pod elsewhere, or a refusal."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any, Final
+
+import pytest
+
+from kubectl_dra.api.versions import parse_release
+from kubectl_dra.errors import InputError
+from kubectl_dra.manifests.documents import read_documents
+from kubectl_dra.manifests.inputs import Input
+from kubectl_dra.migrate.engine import Job, migrate
+from kubectl_dra.migrate.model import Settings
+from kubectl_dra.migrate.result import Report
+from kubectl_dra.migrate.reverse import reverse
+from tests.migrate.runs import assert_reversible, catalogue, settings
+from tests.migrate.test_cases import cases
+from tests.migrate.test_real import FOLDER
+
+# What a text cannot give back: how an amount was written, that it stood under requests too, what went beside it, and
+# where labels stood.
+SAME_ONLY: Final = {
+    "beside: variables and the runtime class of NVIDIA",
+    "beside: the only variable of a container",
+    "containers: request and limit go together, other resources stay",
+    "containers: claims that are there stay",
+    "containers: more than 32 devices take several claims",
+    "containers: zero in one container, devices in another",
+    "containers: what an init container has in part takes a claim of its own",
+    "kinds: two templates that ask for the same share a claim template",
+    "kinds: Ray learns the number of GPUs",
+    "kinds: KServe's kind for language models",
+    "kinds: a Volcano job",
+    "refusals: another vendor's resource stays with its plugin",
+    "settings: auto claims what is chosen by label",
+    "shapes: node affinity of product, family and memory goes with its comments kept outside",
+    "shapes: a compute domain beside GPUs and adapters",
+    "shapes: AMD's GPU in requests and limits, other objects untouched",
+}
+REFUSED: Final = {
+    "beside: labels of a MIG node with the single strategy": "MIG512",
+    "beside: a vendor that gives a node's devices to one claim": "MIG512",
+    "beside: an init container and a container that have all chips": "MIG512",
+    "kinds: values of the chart app-template": "MIG904",
+    "kinds: the MPI operator's kind": "MIG512",
+    "refusals: a claim for such devices is there already": "MIG511",
+    "shapes: a slice of a GPU on GKE": "MIG512",
+    "shapes: accelerators and adapters of AWS": "MIG512",
+}
+# Nothing of DRA is in them, or no claim.
+NOT_ABOUT_CLAIMS: Final = {
+    "containers: zero devices",
+    "quotas: a Kubeflow profile",
+    "quotas: a queue of Volcano",
+    "settings: a class for a resource name",
+    "settings: a kind without claims keeps the resource's name",
+}
+ALL: Final = [case for case in cases() if "after" in case.values[0]]
+
+
+def options(case: dict[str, Any]) -> Settings:
+    given = case.get("options", {})
+    chosen: dict[str, Any] = {key: given[key] for key in ("strategy", "share") if key in given}
+    return Settings(catalogue(), parse_release(given.get("release", "1.36")), **chosen)
+
+
+def back(text: str, chosen: Settings | None = None, *, unsafe: bool = True) -> tuple[str, Report]:
+    """The text after the way back."""
+    report = reverse([Input("f.yaml", True, text.encode())], Job(chosen or settings(), unsafe))
+    for file in report.files:
+        assert_reversible(file)
+    return next((file.text.after for file in report.files if file.text is not None), text), report
+
+
+def forward(text: str, chosen: Settings | None = None) -> str:
+    report = migrate([Input("f.yaml", True, text.encode())], Job(chosen or settings(), unsafe=True))
+    assert not report.defects
+    return next((file.text.after for file in report.files if file.text is not None), text)
+
+
+@pytest.mark.parametrize("case", ALL)
+def test_every_case(case: dict[str, Any], request: pytest.FixtureRequest) -> None:
+    name = request.node.callspec.id
+    found, report = back(case["after"], options(case))
+    refused = {item.code for item in report.items("refusal")}
+    if name in REFUSED:
+        assert found == case["after"] and refused == {REFUSED[name]}
+    elif name in NOT_ABOUT_CLAIMS:
+        assert found == case["after"] and not refused
+    else:
+        assert (found == case["before"]) == (name not in SAME_ONLY)
+        # Whatever it looks like, migrate makes the same of it.
+        again = [document.object for document in read_documents(forward(found, options(case)), "f.yaml")]
+        assert again == [document.object for document in read_documents(case["after"], "f.yaml")]
+
+
+LABELS: Final = (
+    ("nvidia.com/gpu", "nvidia.com/gpu.product", "In", ["NVIDIA-A100-SXM4-80GB"]),
+    ("nvidia.com/gpu", "nvidia.com/gpu.product", "In", ["A100-SXM4-40GB"]),
+    ("nvidia.com/gpu", "nvidia.com/gpu.product", "In", ["Quadro-RTX-6000"]),
+    ("nvidia.com/gpu", "nvidia.com/gpu.product", "NotIn", ["Tesla-T4", "NVIDIA-L4", "A10"]),
+    ("nvidia.com/gpu", "nvidia.com/gpu.family", "In", ["ampere", "hopper"]),
+    ("nvidia.com/gpu", "nvidia.com/gpu.memory", "In", ["40960", "81920"]),
+    ("nvidia.com/gpu", "nvidia.com/gpu.memory", "Gt", ["40000"]),
+    ("nvidia.com/gpu", "nvidia.com/gpu.memory", "Lt", ["40000"]),
+    ("nvidia.com/gpu", "nvidia.com/gpu.compute.major", "Gt", ["7"]),
+    ("nvidia.com/gpu", "nvidia.com/gpu.compute.major", "NotIn", ["8", "9"]),
+    ("nvidia.com/gpu", "nvidia.com/cuda.driver-version.full", "In", ["570.133.20"]),
+    ("amd.com/gpu", "amd.com/gpu.vram", "In", ["192G"]),
+    ("amd.com/gpu", "amd.com/gpu.device-id", "In", ["74a1"]),
+)
+
+
+def labelled(resource: str, key: str, operator: str, values: list[str]) -> str:
+    return (
+        "apiVersion: v1\nkind: Pod\nmetadata: {name: p}\nspec:\n  containers:\n  - name: main\n    image: a:1\n"
+        f"    resources:\n      limits:\n        {resource}: 3\n"
+        "  affinity:\n    nodeAffinity:\n      requiredDuringSchedulingIgnoredDuringExecution:\n"
+        f"        nodeSelectorTerms:\n        - matchExpressions:\n          - {{key: {key}, operator: {operator}, "
+        f"values: {values}}}\n"
+    )
+
+
+@pytest.mark.parametrize(("resource", "key", "operator", "values"), LABELS)
+def test_labels_come_back(resource: str, key: str, operator: str, values: list[str]) -> None:
+    after = forward(labelled(resource, key, operator, values))
+    assert "selectors" in after and key not in after
+    found, report = back(after)
+    assert not report.open
+    spec = next(read_documents(found, "f.yaml")[0].object[field] for field in ["spec"])
+    if operator == "In" and len(values) == 1:
+        assert spec["nodeSelector"] == {key: values[0]}
+    else:
+        (term,) = spec["affinity"]["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"][
+            "nodeSelectorTerms"
+        ]
+        assert term["matchExpressions"] == [{"key": key, "operator": operator, "values": values}]
+
+
+PLAIN = """\
+apiVersion: v1
+kind: Pod
+metadata:
+  name: train
+spec:
+  containers:
+  - name: main
+    image: a:1
+    resources:
+      limits:
+        nvidia.com/gpu: 2
+"""
+CLAIMED = forward(PLAIN)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "code"),
+    [
+        ("count: 2", "count: 2\n          tolerations: [{operator: Exists}]", "MIG511"),
+        ("deviceClassName: gpu.nvidia.com", "deviceClassName: gold", "MIG512"),
+        ("deviceClassName: gpu.nvidia.com", "deviceClassName: rebellions.ai", "MIG512"),
+        ("count: 2", "count: 2\n      constraints:\n      - matchAttribute: a.example.com/b", "MIG511"),
+        ("count: 2", "allocationMode: All", "MIG512"),
+        (
+            "count: 2",
+            "selectors:\n          - cel:\n              expression: device.attributes['gpu.nvidia.com'].index < 4",
+            "MIG512",
+        ),
+        ("name: train-gpu\nspec", "name: other\nspec", "MIG513"),
+        ("request: gpu", "request: gpu2", "MIG511"),
+    ],
+)
+def test_what_migrate_did_not_make_is_refused(old: str, new: str, code: str) -> None:
+    text = CLAIMED.replace(old, new)
+    assert text != CLAIMED
+    found, report = back(text)
+    (refusal,) = report.items("refusal")
+    assert (found, refusal.code) == (text, code)
+    assert refusal.way_out
+
+
+def test_the_toleration_stays_unless_it_is_asked_to_go() -> None:
+    found, report = back(CLAIMED, unsafe=False)
+    assert found == PLAIN + "  tolerations:\n  - key: nvidia.com/gpu\n    operator: Exists\n    effect: NoSchedule\n"
+    assert [item.code for item in report.items("offer")] == ["MIG504"]
+    assert back(CLAIMED)[0] == PLAIN
+
+
+def test_amounts_are_written_as_the_others() -> None:
+    text = PLAIN.replace("nvidia.com/gpu: 2", 'cpu: "8"\n        nvidia.com/gpu: "2"')
+    assert back(forward(text))[0] == text
+
+
+def test_a_toleration_of_the_user_stays() -> None:
+    own = PLAIN + "  tolerations:\n  - {key: nvidia.com/gpu, operator: Equal, value: present}\n"
+    assert back(forward(own))[0] == own
+
+
+def test_a_template_that_others_need_stays() -> None:
+    other = "---\napiVersion: v1\nkind: Pod\nmetadata: {name: other}\nspec:\n  resourceClaims:\n"
+    other += "  - {name: x, resourceClaimTemplateName: train-gpu}\n  containers:\n  - {name: c, image: a}\n"
+    found, report = back(CLAIMED + other)
+    assert found.startswith(PLAIN) and "kind: ResourceClaimTemplate" in found and found.endswith(other)
+    assert {item.code for item in report.items("refusal")} == {"MIG511"}
+
+
+def test_a_file_of_claims() -> None:
+    inputs = [Input("pod.yaml", True, PLAIN.encode())]
+    report = migrate(inputs, Job(settings(), claims_file="claims.yaml"))
+    texts = {file.name: file.text.after for file in report.all_files if file.text is not None}
+    assert texts.keys() == {"pod.yaml", "claims.yaml"}
+    undone = reverse([Input(name, True, text.encode()) for name, text in texts.items()], Job(settings(), True))
+    assert {file.name: file.text.after for file in undone.files if file.text} == {"pod.yaml": PLAIN, "claims.yaml": ""}
+
+
+@pytest.mark.parametrize("version", ["v1", "v1beta2", "v1beta1"])
+def test_claims_of_every_version(version: str) -> None:
+    assert back(forward(PLAIN, settings(version)), settings(version))[0] == PLAIN
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        PLAIN.replace("\n", "\r\n"),
+        PLAIN.removesuffix("\n"),
+        f"---\n{PLAIN}",
+        f"# top\n{PLAIN}# end\n",
+        f"{PLAIN}---\napiVersion: v1\nkind: Service\nmetadata: {{name: s}}\n",
+        "{apiVersion: v1, kind: List, items: [{apiVersion: v1, kind: Pod, metadata: {name: p}, spec: {containers: "
+        "[{name: a, resources: {limits: {nvidia.com/gpu: 1}}}]}}]}\n",
+        '{"apiVersion": "v1", "kind": "List", "items": [{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}, '
+        '"spec": {"containers": [{"name": "a", "resources": {"limits": {"nvidia.com/gpu": 1}}}]}}]}',
+    ],
+)
+def test_bytes(text: str) -> None:
+    after = forward(text)
+    assert after != text
+    assert back(after)[0] == text
+
+
+def test_a_comment_in_the_template_keeps_it() -> None:
+    text = CLAIMED.replace("count: 2", "count: 2 # as agreed")
+    found, report = back(text)
+    assert "# as agreed" in found and "claims" not in read_documents(found, "f.yaml")[0].object["spec"]
+    assert [item.code for item in report.items("note") if item.code == "MIG514"]
+
+
+def test_a_quota_counts_no_claims_any_more() -> None:
+    quota = (
+        'apiVersion: v1\nkind: ResourceQuota\nmetadata: {name: q}\nspec:\n  hard:\n    requests.nvidia.com/gpu: "8"\n'
+    )
+    after = forward(quota)
+    assert back(after)[0] == quota
+    changed = after.replace('devices: "8"', 'devices: "4"')
+    assert changed != after
+    found, report = back(changed)
+    assert found == changed and [item.code for item in report.items("refusal")] == ["MIG511"]
+
+
+REAL: Final = sorted(path for path in FOLDER.rglob("*") if path.suffix in (".yml", ".yaml")) if FOLDER.is_dir() else []
+
+
+@pytest.mark.skipif(not REAL, reason="the public manifests are not here")
+def test_public_manifests() -> None:
+    outcomes: Counter[str] = Counter()
+    for path in REAL:
+        text = path.read_bytes().decode("utf-8-sig")
+        try:
+            before = read_documents(text, "f.yaml")
+        except InputError:
+            continue
+        after = forward(text)
+        if "ResourceClaimTemplate" not in after or "ResourceClaimTemplate" in text:
+            continue
+        found, report = back(after)
+        if report.items("refusal"):
+            assert {item.code for item in report.items("refusal")} <= {"MIG512", "MIG513", "MIG904"}, path.name
+            outcomes["refused"] += 1
+            continue
+        outcomes["exact" if found == text else "same"] += 1
+        assert len(read_documents(found, "f.yaml")) == len(before), path.name
+        again = [document.object for document in read_documents(forward(found), "f.yaml")]
+        assert again == [document.object for document in read_documents(after, "f.yaml")], path.name
+    assert outcomes["exact"] + outcomes["same"] > outcomes["refused"], outcomes

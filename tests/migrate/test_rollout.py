@@ -1,0 +1,148 @@
+"""The files of a rollout: what is in them, what is not, and that lint has nothing against them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from kubectl_dra.migrate.live import survey
+from kubectl_dra.migrate.rollout import CLASSES, POLICY, QUOTAS, README, files, rollout
+from tests.cli.conftest import Ran
+from tests.cli.conftest import dra as dra
+from tests.migrate.cluster import Json, device_class, node, pod, slice_of, snapshot
+from tests.migrate.runs import settings
+
+GPU = {"nvidia.com/gpu": 2}
+
+
+def planned(*objects: Json, live: bool = True) -> Mapping[str, str]:
+    cluster = snapshot(objects)
+    return files(rollout(survey(cluster, settings()), cluster, settings(), live=live))
+
+
+def parsed(text: str) -> list[Any]:
+    return list(yaml.safe_load_all(text))
+
+
+def quota(name: str, hard: Mapping[str, str], namespace: str = "ml") -> Json:
+    meta = {"name": name, "namespace": namespace}
+    return {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": meta, "spec": {"hard": dict(hard)}}
+
+
+def test_all_files() -> None:
+    made = planned(pod("p", GPU), quota("q", {"requests.nvidia.com/gpu": "8"}), live=False)
+    assert list(made) == [CLASSES, QUOTAS, POLICY, README]
+    (found,) = parsed(made[CLASSES])
+    assert found["metadata"]["name"] == "gpu.nvidia.com"
+    assert [raw["kind"] for raw in parsed(made[POLICY])] == [
+        "ValidatingAdmissionPolicy",
+        "ValidatingAdmissionPolicyBinding",
+        "ValidatingAdmissionPolicyBinding",
+    ]
+    for phase in range(1, 7):
+        assert f"\n## {phase}. " in made[README]
+    assert made[README].count("Check:") == 6 and made[README].count("Back:") == 6
+
+
+def test_classes_that_are_there_are_not_written() -> None:
+    made = planned(device_class(), node("n"), slice_of("n", 2), pod("p", GPU))
+    assert CLASSES not in made and "The cluster has the DeviceClasses." in made[README]
+    assert CLASSES in planned(node("n"), pod("p", GPU))
+
+
+@pytest.mark.parametrize(
+    ("quotas", "expected"),
+    [
+        ([{"requests.nvidia.com/gpu": "8"}], "8"),
+        ([{"requests.nvidia.com/gpu": "8"}, {"requests.nvidia.com/gpu": "4"}], "4"),
+        ([{"requests.nvidia.com/gpu": "1k"}], "1000"),
+        ([{"pods": "8"}], None),
+        ([{"requests.nvidia.com/gpu": "8"}, {"gpu.nvidia.com.deviceclass.resource.k8s.io/devices": "2"}], None),
+    ],
+)
+def test_quotas(quotas: Sequence[Mapping[str, str]], expected: str | None) -> None:
+    made = planned(pod("p", GPU), *(quota(f"q{number}", hard) for number, hard in enumerate(quotas)))
+    found = [raw["spec"]["hard"] for raw in parsed(made[QUOTAS])] if QUOTAS in made else []
+    key = "gpu.nvidia.com.deviceclass.resource.k8s.io/devices"
+    assert found == ([{key: expected}] if expected else [])
+
+
+def test_the_name_of_a_quota_that_is_taken() -> None:
+    made = planned(pod("p", GPU), quota("device-claims", {"requests.nvidia.com/gpu": "8"}))
+    assert parsed(made[QUOTAS])[0]["metadata"]["name"] == "device-claims-2"
+
+
+def test_what_stays_is_said_and_not_refused() -> None:
+    made = planned(pod("p", GPU), pod("q", {"example.org/thing": 1}), pod("r", {"nvidia.com/gpu.shared": 1}))
+    variables = {each["name"]: each["expression"] for each in parsed(made[POLICY])[0]["spec"]["variables"]}
+    assert variables["resources"] == '["nvidia.com/gpu"]'
+    assert "- example.org/thing: " in made[README] and "- nvidia.com/gpu.shared: " in made[README]
+
+
+def test_the_order_of_namespaces() -> None:
+    objects = [device_class(), node("n"), slice_of("n", 2)]
+    objects += [pod(f"big-{number}", GPU, namespace="big") for number in range(3)]
+    objects += [pod("p", {"example.org/thing": 1}, namespace="a-blocked"), pod("p", GPU, namespace="small")]
+    text = planned(*objects)[README]
+    places = [text.index(f". **{space}** ") for space in ("small", "big", "a-blocked")]
+    assert places == sorted(places)
+
+
+def test_nothing_to_move() -> None:
+    made = planned(node("n"))
+    assert list(made) == [README] and "Nothing that is known here" in made[README]
+
+
+def test_nodes_with_both_come_first() -> None:
+    made = planned(device_class(), node("both", 2), slice_of("both", 2), pod("p", GPU))
+    assert "- node both: 2 nvidia.com/gpu" in made[README]
+
+
+# --- the command -----------------------------------------------------------------------------------
+
+MANIFEST = yaml.safe_dump_all([pod("p", GPU), quota("q", {"requests.nvidia.com/gpu": "8"})])
+
+
+def test_the_command_writes_what_lint_accepts(dra: Any) -> None:
+    Path("pods.yaml").write_text(MANIFEST)
+    ran: Ran = dra("migrate", "plan", "pods.yaml", "--output-dir", "out")
+    assert ran.code == 0 and sorted(path.name for path in Path("out").iterdir()) == [CLASSES, QUOTAS, POLICY, README]
+    again: Ran = dra("migrate", "plan", "pods.yaml", "--output-dir", "out")
+    assert again.code == 0
+    linted: Ran = dra("lint", "out")
+    assert linted.code == 0, linted.out
+    (Path("out") / README).write_text("mine")
+    kept: Ran = dra("migrate", "plan", "pods.yaml", "--output-dir", "out")
+    assert kept.code == 2 and (Path("out") / README).read_text() == "mine"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["plan"],
+        ["plan", "--output-dir", "out"],
+        ["plan", "pods.yaml", "--snapshot", "pods.yaml", "--output-dir", "out"],
+        ["plan", "pods.yaml", "--write", "--output-dir", "out"],
+        ["--live", "--snapshot", "pods.yaml"],
+        ["-A", "pods.yaml"],
+        ["-A", "-n", "x", "--snapshot", "pods.yaml"],
+        ["--snapshot", "pods.yaml", "--write"],
+        ["--snapshot", "pods.yaml", "-o", "yaml"],
+        ["--reverse", "--share", "claim", "pods.yaml"],
+    ],
+)
+def test_usage(dra: Any, words: list[str]) -> None:
+    Path("pods.yaml").write_text(MANIFEST)
+    ran: Ran = dra("migrate", *words)
+    assert ran.code == 2 and ran.err.startswith("error: ") and not Path("out").exists()
+
+
+def test_a_survey_of_files(dra: Any) -> None:
+    Path("pods.yaml").write_text(MANIFEST)
+    ran: Ran = dra("migrate", "--snapshot", "pods.yaml")
+    assert ran.code == 0 and "Pod p" in ran.out
+    assert dra("migrate", "--snapshot", "pods.yaml", "--check").code == 1
