@@ -3,6 +3,7 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 RELEASE_VENV := build/release-venv
+DOCS_VENV := build/docs-venv
 DEMO   := examples/explain/no-device-matches
 
 .PHONY: help demo test lint format typecheck schemas docs completions benchmark dist release clean
@@ -42,11 +43,24 @@ typecheck: $(VENV)/.installed-dev ## mypy --strict
 schemas: $(VENV)/.installed-dev ## Write the JSON Schemas of Kubernetes kinds from a real server
 	$(BIN)/python -m tests.controlplane.schemas
 
-docs: $(VENV)/.installed-dev ## Write the generated pages under docs/
+$(DOCS_VENV)/.installed: pyproject.toml
+	$(PYTHON) -m venv $(DOCS_VENV)
+	$(DOCS_VENV)/bin/python -m pip install --quiet --disable-pip-version-check '.[docs]'
+	@touch $@
+
+docs: $(VENV)/.installed-dev $(DOCS_VENV)/.installed ## Write the generated pages under docs/, and the site into site/
 	$(BIN)/python -m kubectl_dra.cel.reference docs/cel.md
+	$(BIN)/python -m kubectl_dra.cli.reference docs/commands
 	$(BIN)/python -m kubectl_dra.explain.reference docs/causes
 	$(BIN)/python -m kubectl_dra.lint.reference docs/rules
+	$(BIN)/python -m kubectl_dra.migrate.reference docs/changes
+	$(BIN)/python -m kubectl_dra.migrate.vendor_reference docs/vendors.md
+	$(BIN)/python -m tests.docs.features docs/features.md
+	$(BIN)/python -m tests.docs.schemas docs/schemas.md
+	$(BIN)/python -m tests.monitoring.dashboard examples/monitoring/grafana-dashboard.json
+	$(BIN)/python -m tests.docs.console docs/start.md docs/dra.md docs/migration.md
 	$(BIN)/python -m tests.test_readme
+	$(DOCS_VENV)/bin/mkdocs build
 
 completions: $(VENV)/.installed-dev ## Write completions/ and the table of flags from the commands
 	$(BIN)/python -m kubectl_dra.cli.completion.generate
@@ -71,4 +85,4 @@ release: $(RELEASE_VENV)/.installed ## Build and check everything that a release
 	$(RELEASE_VENV)/bin/python packaging/release.py $(RELEASE_ARGS)
 
 clean: ## Remove what the targets made
-	rm -rf $(VENV) dist build .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) dist build site .mypy_cache .ruff_cache .hypothesis

@@ -1,43 +1,78 @@
-"""README shows what the tool really prints. ``python -m tests.test_readme`` writes its generated blocks again."""
+"""README says what the tool really prints, and how it really agrees with Kubernetes.
+
+``python -m tests.test_readme`` runs its commands and the conformance comparison, and writes both again.
+"""
 
 from __future__ import annotations
 
-import os
+import argparse
+import contextlib
+import gzip
+import io
 import re
-import subprocess
-import sys
+from importlib import import_module
 from pathlib import Path
+from typing import NamedTuple
+
+from tests.docs import console
 
 ROOT = Path(__file__).parent.parent
 README = ROOT / "README.md"
-BLOCK = re.compile(r"(<!-- (?P<kind>example|help): (?P<what>[^>]+) -->\n```\n)(?P<text>.*?)(```)", re.DOTALL)
+DATA = ROOT / "tests" / "conformance" / "data"
+TABLE = re.compile(r"(<!-- conformance -->\n)(?P<text>.*?)(<!-- /conformance -->)", re.DOTALL)
 
 
-def generated(kind: str, what: str) -> str:
-    """The text of one block: an example's command and golden output, or a command's help."""
-    if kind == "example":
-        folder = ROOT / what
-        return f"$ {(folder / 'command').read_text().strip()}\n{(folder / 'expected.txt').read_text()}"
-    arguments = [sys.executable, "-m", "kubectl_dra", *what.split()[2:], "--help"]
-    environment = {**os.environ, "COLUMNS": "120", "NO_COLOR": "1"}
-    done = subprocess.run(arguments, capture_output=True, text=True, check=True, cwd=ROOT, env=environment)
-    return done.stdout.strip("\n") + "\n"
+class Corpus(NamedTuple):
+    """Recorded answers: ``kind`` names the module of tests/conformance and the file."""
+
+    kind: str
+    what: str
+    by: str
 
 
-def rewritten(text: str) -> str:
-    """README with its generated blocks as they should be."""
-    return BLOCK.sub(lambda match: match[1] + generated(match["kind"], match["what"].strip()) + match[5], text)
+CORPORA = (
+    Corpus("cel", "selectors: accepted or not, result on each device, worst-case cost", "CEL compiler, 1.36.2"),
+    Corpus("alloc", "allocations: devices, order, capacity, config, node selector, errors", "allocator, 1.36.2"),
+    Corpus("scheduled", "`explain` end to end: where, on which devices, or why not", "scheduler, 1.36.2"),
+    Corpus("manifests", "manifests: accepted or not, the same fields and reasons", "API server, 1.36.2"),
+    Corpus("conversions", "conversion between API versions, with defaults", "API server, 1.36.2"),
+)
 
 
-def test_readme_shows_the_real_output() -> None:
-    text = README.read_text()
-    assert len(BLOCK.findall(text)) == 2
-    assert rewritten(text) == text, "run: python -m tests.test_readme"
+def recorded(corpus: Corpus) -> int:
+    """How many answers of Kubernetes there are."""
+    with gzip.open(DATA / f"{corpus.kind}.jsonl.gz", "rt") as lines:
+        return sum(1 for line in lines if line.strip())
 
 
-def test_readme_links_exist() -> None:
-    for target in re.findall(r"\]\((?!https?:)([^)#]+)", README.read_text()):
-        assert (ROOT / target).exists(), target
+def agreement(corpus: Corpus) -> tuple[int, int]:
+    """(agreeing, compared) of a run now."""
+    options = argparse.Namespace(devices=DATA / "cel-devices.json", costs=False)
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        import_module(f"tests.conformance.{corpus.kind}").run([DATA / f"{corpus.kind}.jsonl.gz"], options)
+    last = printed.getvalue().strip().rpartition("\n")[2]
+    found = re.fullmatch(r"agree (\d+) of (\d+)", last)
+    assert found is not None, last
+    return int(found[1]), int(found[2])
+
+
+def table(counts: dict[str, tuple[int, int]]) -> str:
+    """The table of README."""
+    lines = ["| compared | with Kubernetes' | recorded | agree |", "|---|---|---|---|"]
+    for corpus in CORPORA:
+        agree, compared = counts[corpus.kind]
+        share = "all" if agree == compared else f"{agree:,}"
+        lines.append(f"| {corpus.what} | {corpus.by} | {compared:,} | {share} |")
+    return "\n".join(lines) + "\n"
+
+
+def test_the_figures_are_of_everything_that_is_recorded() -> None:
+    """That all agree is what tests/conformance, tests/cel and tests/lint/server assert of the same files."""
+    found = TABLE.search(README.read_text(encoding="utf-8"))
+    assert found is not None
+    counts = {corpus.kind: (recorded(corpus), recorded(corpus)) for corpus in CORPORA}
+    assert found["text"] == table(counts), "run: python -m tests.test_readme"
 
 
 def test_make_targets_of_the_readme_exist() -> None:
@@ -46,4 +81,6 @@ def test_make_targets_of_the_readme_exist() -> None:
 
 
 if __name__ == "__main__":
-    README.write_text(rewritten(README.read_text()))
+    text = console.rewritten(README.read_text(encoding="utf-8"))
+    figures = table({corpus.kind: agreement(corpus) for corpus in CORPORA})
+    README.write_text(TABLE.sub(lambda match: match[1] + figures + match[3], text), encoding="utf-8")

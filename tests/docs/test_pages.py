@@ -1,0 +1,117 @@
+"""Every page under docs/: links, commands, and what is generated."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer.main
+
+from kubectl_dra.cli import reference
+from kubectl_dra.cli.main import app
+from tests.docs import console, features, schemas
+from tests.docs.links import DOCS, ROOT, broken
+
+PAGES = sorted(DOCS.rglob("*.md"))
+OTHERS = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md")]
+WRITTEN = [ROOT / "README.md", *sorted(DOCS.glob("*.md"))]
+# Run against a real control plane by tests/taint/live.
+LIVE = DOCS / "maintenance.md"
+
+
+def named(paths: list[Path]) -> list[Any]:
+    return [pytest.param(path, id=path.relative_to(ROOT).as_posix()) for path in paths]
+
+
+@pytest.mark.parametrize("path", named([*PAGES, *OTHERS]))
+def test_links_lead_somewhere(path: Path) -> None:
+    assert not list(broken(path))
+
+
+@pytest.mark.parametrize(
+    ("path", "block"),
+    [
+        pytest.param(path, block, id=f"{path.name}-{block.steps[0].line}")
+        for path in WRITTEN
+        for block in console.blocks(path.read_text(encoding="utf-8"))
+    ],
+)
+def test_commands_print_what_the_page_says(path: Path, block: console.Block) -> None:
+    assert not console.complaint(block), f"{path.name}; python -m tests.docs.console {path} writes it again"
+
+
+@pytest.mark.parametrize("path", named([path for path in WRITTEN if path != LIVE]))
+def test_every_console_block_is_run(path: Path) -> None:
+    text = path.read_text(encoding="utf-8")
+    assert len(console.ANY_BLOCK.findall(text)) == len(list(console.blocks(text)))
+
+
+@pytest.mark.parametrize("path", named([*WRITTEN, *sorted((DOCS / "commands").glob("*.md"))]))
+def test_commands_that_need_a_cluster_are_spelt_right(path: Path) -> None:
+    """Each parses: the command, its flags and their values exist."""
+    root: Any = typer.main.get_command(app)
+    for line in console.lines(path.read_text(encoding="utf-8")):
+        for part in re.findall(r"kubectl[ -]dra ([^|>;]*)", re.sub(r"#.*| -- .*", "", _unquoted(line))):
+            words = shlex.split(part.replace(_BAR, "|"))
+            if "--help" in words:
+                words.remove("--help")
+                assert words[0] in root.commands, line
+            elif words[0] in root.commands:
+                root.commands[words[0]].make_context(words[0], words[1:], parent=typer.Context(root))
+            else:
+                assert words[0] == "--version", line
+
+
+_BAR = "\x00"
+
+
+def _unquoted(line: str) -> str:
+    """The line with bars inside quotes out of the way."""
+    return re.sub(r"'[^']*'|\"[^\"]*\"", lambda match: match[0].replace("|", _BAR), line)
+
+
+def test_a_misspelt_flag_is_noticed() -> None:
+    root: Any = typer.main.get_command(app)
+    with pytest.raises(Exception, match="No such option"):
+        root.commands["explain"].make_context("explain", ["--snapshto", "x"], parent=typer.Context(root))
+
+
+def test_the_runner_of_commands_sees_differences() -> None:
+    page = "<!-- run in examples/explain/fits{} -->\n```console\n$ echo one; echo two >&2\n{}```\n"
+    for tail, printed, fine in (
+        ("", "one\ntwo\n", True),
+        ("", "…\ntwo\n", True),
+        ("", "one\n", False),
+        ("", "One\ntwo\n", False),
+        ("; exit 1", "one\ntwo\n", False),
+    ):
+        block = next(console.blocks(page.format(tail, printed)))
+        assert (console.complaint(block) == "") is fine
+
+
+def test_commands_are_what_the_command_line_says() -> None:
+    expected = dict(reference.pages())
+    found = {path.name: path.read_text(encoding="utf-8") for path in (DOCS / "commands").glob("*.md")}
+    assert found == expected, "run: python -m kubectl_dra.cli.reference docs/commands"
+
+
+def test_every_flag_of_every_command_is_on_its_page() -> None:
+    for one in reference.commands():
+        text = (DOCS / "commands" / one.file).read_text(encoding="utf-8")
+        flags = {flag for parameter in one.command.params for flag in parameter.opts if flag.startswith("--")}
+        assert flags or one.words == ("completion",)
+        for flag in flags:
+            assert re.search(rf"^- `[^`]*{re.escape(flag)}\b", text, re.MULTILINE), f"{one.name} {flag}"
+
+
+def test_schemas_are_listed() -> None:
+    text = (DOCS / "schemas.md").read_text(encoding="utf-8")
+    assert text == schemas.render(), "run: python -m tests.docs.schemas docs/schemas.md"
+
+
+def test_features_are_those_of_the_tables() -> None:
+    text = (DOCS / "features.md").read_text(encoding="utf-8")
+    assert text == features.render(), "run: python -m tests.docs.features docs/features.md"
