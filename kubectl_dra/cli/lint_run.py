@@ -28,6 +28,7 @@ from kubectl_dra.lint.result import Located, Report
 from kubectl_dra.lint.select import Selection, codes
 from kubectl_dra.manifests.inputs import Input, find_inputs
 from kubectl_dra.names import nearest
+from kubectl_dra.report.paint import Painter, tell
 
 if TYPE_CHECKING:
     from kubectl_dra.cluster.snapshot import Snapshot
@@ -171,15 +172,15 @@ def _snapshot(asked: Asked, connection: Connection) -> Snapshot | None:
 def _note(report: Report) -> None:
     """Notes and defects on standard error: results are on standard output, alone."""
     for note in report.notes[:_NOTES]:
-        sys.stderr.write(f"note: {note}\n")
+        tell(f"note: {note}")
     if len(report.notes) > _NOTES:
-        sys.stderr.write(f"note: {len(report.notes) - _NOTES} more files were left out\n")
+        tell(f"note: {len(report.notes) - _NOTES} more files were left out")
     if report.second_opinion is not None:
-        sys.stderr.write(f"note: {report.second_opinion.told}\n")
+        tell(f"note: {report.second_opinion.told}")
         for difference in report.second_opinion.differ:
-            sys.stderr.write(f"error: the two engines differ, please report it: {difference}\n")
+            tell(f"error: the two engines differ, please report it: {difference}")
     for defect in report.defects:
-        sys.stderr.write(f"error: a defect of kubectl-dra, please report it: {defect}\n")
+        tell(f"error: a defect of kubectl-dra, please report it: {defect}")
 
 
 def _nothing(asked: Asked, inputs: Sequence[Input], report: Report, output: str, color: str) -> int:
@@ -260,7 +261,7 @@ def _show(fixed: Sequence[Fixed], report: Report) -> int:
         sys.stdout.write(text)
     sys.stdout.flush()
     made = sum(len(one.made) for one in fixed)
-    sys.stderr.write(f"{_many(made, 'fix', 'fixes')} for {_many(len(report.findings), 'finding', 'findings')}\n")
+    tell(f"{_many(made, 'fix', 'fixes')} for {_many(len(report.findings), 'finding', 'findings')}")
     _refusals(fixed)
     return EXIT_FINDINGS if differs else 0
 
@@ -273,14 +274,14 @@ def _write(fixed: Sequence[Fixed]) -> None:
             replace_file(one.text)
     made = sum(len(one.made) for one in fixed)
     files = sum(one.text.after != one.text.before for one in fixed)
-    sys.stderr.write(f"{_many(made, 'fix', 'fixes')} made in {_many(files, 'file', 'files')}\n")
+    tell(f"{_many(made, 'fix', 'fixes')} made in {_many(files, 'file', 'files')}")
     _refusals(fixed)
 
 
 def _refusals(fixed: Sequence[Fixed]) -> None:
     for one in fixed:
         for finding, why in one.refused:
-            sys.stderr.write(f"not fixed: {finding.file}:{finding.line}: {finding.code}: {why}\n")
+            tell(f"not fixed: {finding.file}:{finding.line}: {finding.code}: {why}")
 
 
 def _many(number: int, one: str, several: str) -> str:
@@ -292,6 +293,7 @@ def _many(number: int, one: str, several: str) -> str:
 
 def _about_rules(asked: Asked) -> int:
     from kubectl_dra.lint.reference import page, title
+    from kubectl_dra.report.page_text import write_page
 
     if asked.rule:
         wanted = {rule.name: rule for rule in RULES} | dict(BY_CODE)
@@ -300,10 +302,13 @@ def _about_rules(asked: Asked) -> int:
             near = nearest(asked.rule, wanted)
             hint = f"; did you mean {near[0]}?" if near else " (kubectl dra lint --rules lists them)"
             raise UsageError(f'there is no rule "{asked.rule}"{hint}')
-        sys.stdout.write(page(rule))
+        write_page(page(rule))
         return 0
     width = max(len(rule.name) for rule in RULES)
+    out = Painter(color="never")
     for rule in RULES:
         fix = "" if rule.fixable == "none" else f" [{rule.fixable} fix]"
-        sys.stdout.write(f"{rule.code}  {rule.name.ljust(width)}  {rule.severity.ljust(7)}  {title(rule)}{fix}\n")
+        first = f"{rule.code}  {rule.name.ljust(width)}  {rule.severity.ljust(7)}  "
+        indent = len(first) if out.width - len(first) >= 24 else 4
+        out.sentence(f"{title(rule)}{fix}", indent=" " * indent, first=first)
     return 0

@@ -9,6 +9,7 @@ from kubectl_dra.cli.options import Connection
 from kubectl_dra.cluster.kubeconfig import ConnectionOptions
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.errors import UsageError
+from kubectl_dra.report.paint import limit_of
 
 _PART = re.compile(r"([0-9]+(?:\.[0-9]+)?)(ms|s|m|h)")
 _UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
@@ -72,12 +73,13 @@ class Progress:
     """One line on stderr that says what is being read; silent where stderr is not a terminal."""
 
     def __init__(self) -> None:
-        self._terminal = sys.stderr.isatty()
+        # What is longer than a line cannot be cleared any more.
+        self._columns = (limit_of(sys.stderr) or 0) if sys.stderr.isatty() else 0
         self._shown = False
 
     def __call__(self, sentence: str) -> None:
-        if self._terminal:
-            sys.stderr.write(f"\r\033[K{sentence}")
+        if self._columns:
+            sys.stderr.write(f"\r\033[K{sentence[: self._columns - 1]}")
             sys.stderr.flush()
             self._shown = True
 

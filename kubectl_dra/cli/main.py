@@ -94,6 +94,8 @@ def _code(code: object) -> int:
 
 
 def _fail(message: str, code: int) -> int:
+    from kubectl_dra.report.paint import tell
+
     sys.stdout.flush()
-    sys.stderr.write(f"error: {message}\n")
+    tell(f"error: {message}")
     return code

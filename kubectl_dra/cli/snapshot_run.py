@@ -26,6 +26,7 @@ from kubectl_dra.cluster.save import (
 )
 from kubectl_dra.cluster.snapshot import ABSENT, KINDS, Snapshot
 from kubectl_dra.errors import UsageError
+from kubectl_dra.report.paint import tell
 
 STDOUT = "-"
 YAML = (".yaml", ".yml")
@@ -133,10 +134,10 @@ def _tell(asked: Asked, items: list[Json], snapshot: Snapshot, warnings: list[st
     """Says on standard error what was written, and what was not."""
     for gap in snapshot.gaps:
         if gap.reason != ABSENT:
-            sys.stderr.write(f"note: not in the snapshot: {gap}\n")
+            tell(f"note: not in the snapshot: {gap}")
     for warning in warnings:
-        sys.stderr.write(f"warning: explain may answer differently: {warning}\n")
+        tell(f"warning: explain may answer differently: {warning}")
     if asked.output != STDOUT:
         counts = Counter(item["kind"] for item in items)
         listed = ", ".join(f"{count:,} {kind}" for kind, count in counts.items())
-        sys.stderr.write(f"wrote {asked.output}: {listed or 'no objects'}\n")
+        tell(f"wrote {asked.output}: {listed or 'no objects'}")

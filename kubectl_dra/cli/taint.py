@@ -22,9 +22,12 @@ anything is written the blast radius is shown: who uses the devices, who cannot 
 Effects:
   None        informs only
   NoSchedule  keeps new pods off; those that run stay
-  NoExecute   deletes pods that use the device and do not tolerate it; PodDisruptionBudgets are not consulted.
-              The rule is made with effect None first, and the server's own answer compared with the prediction.
+  NoExecute   deletes pods that use the device and do not tolerate it;
+              PodDisruptionBudgets are not consulted. The rule is made with
+              effect None first, and the server's own answer compared with
+              the prediction.
 
+--wait ends when no claim holds the devices; claims with admin access hold nothing and are not waited for.
 Interrupted or timed out, the same command again goes on from there.
 
 \b
@@ -33,7 +36,7 @@ Examples:
   kubectl dra taint gpu-node-1/gpu-0 maintenance:NoExecute --dry-run=client
   # no new pods on one GPU; say why
   kubectl dra taint gpu-node-1/gpu-0 maintenance:NoSchedule --reason "ECC errors" --ticket OPS-42
-  # let pods end by themselves for an hour, then evict, and wait until the device is free
+  # an hour for pods to end by themselves, then evict; wait until it is free
   kubectl dra taint gpu-node-1/gpu-0 maintenance:NoExecute --drain --grace 1h --wait=2h
   # by UUID, for four hours
   kubectl dra taint --uuid GPU-8f3c maintenance:NoSchedule --expires 4h
@@ -144,8 +147,11 @@ def taint(
         bool, typer.Option("--drain", help="NoSchedule now, NoExecute after --grace or when the device is free.")
     ] = False,
     grace: Annotated[
-        str, typer.Option("--grace", metavar="DURATION", help="With --drain: how long pods have to end by themselves.")
-    ] = "5m",
+        str,
+        typer.Option(
+            "--grace", metavar="DURATION", help="With --drain: how long pods have to end by themselves. [default: 5m]"
+        ),
+    ] = "",
     yes: Yes = False,
     dry_run: DryRunOption = DryRun.none,
     output: OutputOption = TaintOutput.text,

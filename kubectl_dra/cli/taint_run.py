@@ -5,35 +5,34 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Iterator, Sequence, Set
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
-from kubectl_dra.api.slices import DeviceID
-from kubectl_dra.api.taints import DeviceTaint
 from kubectl_dra.cli import taint_session as session
 from kubectl_dra.cli.live import Progress
 from kubectl_dra.cli.options import Connection
 from kubectl_dra.cli.taint import FOREVER
-from kubectl_dra.cli.taint_session import EXIT_INTERRUPTED, EXIT_LEFT, Selection, World, confirmed, say
-from kubectl_dra.cluster.snapshot import ABSENT
+from kubectl_dra.cli.taint_session import EXIT_ERROR, EXIT_INTERRUPTED, EXIT_LEFT, Selection, World, confirmed, say
+from kubectl_dra.cli.taint_wait import let_end, wait
 from kubectl_dra.cluster.writer import Writer
-from kubectl_dra.errors import ClusterError, UsageError
+from kubectl_dra.errors import ClusterError, InputError, UsageError
 from kubectl_dra.explain.inventory import taint_owner
-from kubectl_dra.explain.phrases import amount
+from kubectl_dra.explain.phrases import amount, some
 from kubectl_dra.report import taint_text as text
 from kubectl_dra.taint import times
 from kubectl_dra.taint.apply import UNCHANGED, Refused, Rules
-from kubectl_dra.taint.drain import Blocker, Drain, RuleGone
+from kubectl_dra.taint.drain import RuleGone
+from kubectl_dra.taint.parts import parts_of
 from kubectl_dra.taint.patience import Patience, TimedOut
-from kubectl_dra.taint.preview import ANSWER_SECONDS, ServerAnswer, ask_server, is_fresh, take_back
-from kubectl_dra.taint.radius import ENDED, Radius, blast_radius
+from kubectl_dra.taint.preview import ANSWER_SECONDS, Asking, ServerAnswer, is_fresh
+from kubectl_dra.taint.radius import Radius, blast_radius
 from kubectl_dra.taint.result import PLANNED, REFUSED, RuleDone, Tainted
-from kubectl_dra.taint.rules import NEXT_AT, Decision, Stage, Wish, content
-from kubectl_dra.taint.serving import FIRST_WITH_NONE, blind_scheduler, how_to_turn_on
+from kubectl_dra.taint.rules import Decision, Stage, Wish, content
+from kubectl_dra.taint.serving import FIRST_WITH_NONE, blind_scheduler, how_to_turn_on, undetermined
 from kubectl_dra.taint.spec import TaintSpec, read_words
 from kubectl_dra.taint.targets import Target
 
 OFFLINE_VERSION = "v1"
+DEFAULT_GRACE = "5m"
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +48,7 @@ class Asked:
     overwrite: bool = False
     wait: str = ""
     drain: bool = False
-    grace: str = "5m"
+    grace: str = ""
     yes: bool = False
     dry_run: str = "none"
     field_manager: str = "kubectl-dra"
@@ -67,7 +66,9 @@ def run(asked: Asked, connection: Connection, output: str, color: str) -> int:
     if asked.list_taints:
         if asked.words or asked.selection:
             raise UsageError("--list lists every taint; leave devices and taints out")
-        return _list(asked, connection, output, color)
+        from kubectl_dra.cli import taint_list
+
+        return taint_list.run(connection, asked.namespace, asked.snapshots, output, color)
     if words.removals:
         if words.taints:
             raise UsageError("add and remove in two commands: they show different things before they write")
@@ -91,7 +92,9 @@ def _check(asked: Asked, taints: Sequence[TaintSpec]) -> None:
         times.seconds(asked.expires, "--expires")
     if asked.wait and asked.wait != FOREVER:
         times.seconds(asked.wait, "--wait")
-    times.seconds(asked.grace, "--grace")
+    if asked.grace and not asked.drain:
+        raise UsageError("--grace goes with --drain")
+    times.seconds(asked.grace or DEFAULT_GRACE, "--grace")
 
 
 class _Tainting:
@@ -119,7 +122,12 @@ class _Tainting:
     def run(self) -> int:
         asked = self._asked
         world = session.read_world(self._connection, asked.namespace, asked.snapshots)
-        targets = session.resolve(world, self._names, asked.selection)
+        try:
+            targets = session.resolve(world, self._names, asked.selection)
+        except InputError:
+            # What is said not to exist may only not be visible.
+            session.say_gaps(world)
+            raise
         wishes = [self._wish(target, taint) for target in targets for taint in self._taints]
         radius = self._radius(world, targets, wishes)
         warnings = tuple(self._warnings(world, targets, {wish.name for wish in wishes}))
@@ -147,7 +155,7 @@ class _Tainting:
         expires = ""
         if asked.expires:
             expires = times.stamp(times.later(self._at, times.seconds(asked.expires, "--expires")))
-        grace = times.seconds(asked.grace, "--grace") if asked.drain else None
+        grace = times.seconds(asked.grace or DEFAULT_GRACE, "--grace") if asked.drain else None
         return Wish(target.id, taint, asked.reason, asked.ticket, expires, target.hardware, grace)
 
     def _radius(self, world: World, targets: Sequence[Target], wishes: Sequence[Wish]) -> Radius:
@@ -162,6 +170,15 @@ class _Tainting:
         blind = blind_scheduler(world.snapshot.release)
         if blind:
             yield blind
+        unknown = undetermined(world.serving) if world.serving is not None else ""
+        if unknown:
+            yield unknown
+        for id, parts in parts_of([target.id for target in targets], world.inventory.rows).items():
+            held = [part for part in parts if (target := world.devices.get(part)) and target.row and target.row.holders]
+            yield (
+                f"{id} shares counters with {amount(len(parts))} that the taint does not cover, {len(held)} of them in "
+                f"use: {some(sorted(map(str, parts)), 4)}"
+            )
         for target in targets:
             if not target.published:
                 yield f"{target.id} is not published now: new pods do not get it anyway"
@@ -236,13 +253,24 @@ class _Tainting:
                 if self._output == "text":
                     text.write_done(entry, "none", sys.stdout)
             result = replace(result, done=tuple(done))
-            return self._finish(self._wait(world, rules, wishes, result), told=True)
+            if self._asked.wait:
+                result = wait(world, rules, wishes, result, self._deadline(), escalate=self._asked.drain)
+            elif self._asked.drain:
+                let_end(world, rules, wishes, result)
+            return self._finish(result, told=True)
         except (Refused, RuleGone) as stop:
             say(f"error: {stop}")
             return self._finish(replace(result, done=tuple(done), exit_code=EXIT_LEFT), told=True)
         except _Declined:
             say("nothing is left changed")
             return EXIT_LEFT
+        except ClusterError:
+            # What was done before is told, and then what went wrong.
+            if done:
+                missing = len(wishes) - len(done)
+                warnings += (f"it broke off: {amount(missing, 'rule')} not written",) if missing else ()
+                self._finish(replace(result, done=tuple(done), warnings=warnings, exit_code=EXIT_ERROR), told=True)
+            raise
         except KeyboardInterrupt:
             say("")
             say("interrupted: the rules stay as they are; run the same command again to go on from here")
@@ -253,8 +281,15 @@ class _Tainting:
         if wish.grace is None or (decision.stage is not None and decision.stage.effect == "NoExecute"):
             return Stage(wish.taint.effect)
         started = decision.stage is not None and decision.stage.effect == "NoSchedule" and decision.stage.next_at
-        due = decision.stage.next_at if started and decision.stage else times.stamp(times.later(self._at, wish.grace))
+        due = (
+            decision.stage.next_at if started and decision.stage else times.stamp(times.later(times.now(), wish.grace))
+        )
         return Stage("NoSchedule", wish.taint.effect, due)
+
+    def _deadline(self) -> float | None:
+        if self._asked.wait == FOREVER:
+            return None
+        return self._started + times.seconds(self._asked.wait, "--wait")
 
     # The server's own answer
 
@@ -276,24 +311,35 @@ class _Tainting:
         release = world.serving.release
         if release is None or not release.at_least(FIRST_WITH_NONE):
             return
-        fresh = [wish for wish in wishes if is_fresh(wish, decisions[wish.name])]
+        for wish in wishes:
+            decision = decisions[wish.name]
+            if (
+                wish.taint.effect == "NoExecute"
+                and decision.stage is not None
+                and decision.stage.effect == "NoSchedule"
+            ):
+                say(f"{wish.device}: the server was not asked: NoSchedule would have to be lifted meanwhile")
+        fresh = [decisions[wish.name].wish for wish in wishes if is_fresh(wish, decisions[wish.name])]
+        asking = Asking(rules)
         try:
-            answers = ask_server(rules, fresh, Patience(say, time.monotonic() + ANSWER_SECONDS))
+            asking.ask(fresh, Patience(say, time.monotonic() + ANSWER_SECONDS))
         except TimedOut:
             raise ClusterError(
                 f"nothing was changed: kube-controller-manager did not answer a rule with effect None within "
                 f"{ANSWER_SECONDS:g} s, so it does not evict either. Is its feature gate off? {how_to_turn_on(release)}"
             ) from None
-        self._answers.update(answers)
+        self._answers.update(asking.answers)
         surprised = False
         for wish in fresh:
-            pods, predicted = answers[wish.name].pods, radius.deleted(wish.device)
+            if wish.name not in asking.answers:
+                continue
+            pods, predicted = asking.answers[wish.name].pods, radius.deleted(wish.device)
             if pods is not None:
                 verdict = "as predicted" if pods == predicted else f"predicted were {predicted}"
                 say(f"{wish.device}: the server would delete {amount(pods, 'pod')}: {verdict}")
                 surprised = surprised or pods > predicted
         if surprised and not self._goes_on():
-            take_back(rules, fresh)
+            asking.take_back()
             raise _Declined
 
     def _goes_on(self) -> bool:
@@ -302,57 +348,6 @@ class _Tainting:
         except UsageError as error:
             say(f"error: {error}")
             return False
-
-    # Waiting
-
-    def _wait(self, world: World, rules: Rules, wishes: Sequence[Wish], result: Tainted) -> Tainted:
-        asked = self._asked
-        if not asked.wait and not asked.drain:
-            return result
-        assert world.cluster is not None
-        deadline = None
-        if asked.wait and asked.wait != FOREVER:
-            deadline = self._started + times.seconds(asked.wait, "--wait")
-        patience = Patience(say, deadline)
-        pods = [(pod.namespace, pod.name, uid) for uid, pod in result.radius.pods().items() if pod.fate != ENDED]
-        drain = Drain(world.cluster, _taints(wishes, "NoSchedule" if asked.drain else ""), patience, pods)
-        try:
-            if asked.drain and not self._let_end(rules, wishes, drain, patience):
-                blockers = drain.wait()
-                return self._left(result, blockers)
-            if not asked.wait:
-                return result
-            return self._left(result, drain.wait())
-        except TimedOut:
-            return replace(result, free=False, exit_code=EXIT_LEFT)
-
-    def _left(self, result: Tainted, blockers: tuple[Blocker, ...]) -> Tainted:
-        return replace(result, free=not blockers, blockers=blockers, exit_code=EXIT_LEFT if blockers else 0)
-
-    def _let_end(self, rules: Rules, wishes: Sequence[Wish], drain: Drain, patience: Patience) -> bool:
-        """Waits for the grace period or until the devices are free, then turns NoSchedule into NoExecute.
-
-        Returns False where --wait is over before the grace period.
-        """
-        raws = [patience.ask(lambda wish=wish: rules.get(wish.name)) for wish in wishes]  # type: ignore[misc]
-        ends = [times.parse((raw or {}).get("metadata", {}).get("annotations", {}).get(NEXT_AT, "")) for raw in raws]
-        left = max(((end - times.now()).total_seconds() for end in ends if end is not None), default=0.0)
-        if left > 0:
-            say(f"NoSchedule now; NoExecute in {times.span(left)}, or as soon as the devices are free")
-            whole, patience.deadline = patience.deadline, time.monotonic() + left
-            if whole is not None:
-                patience.deadline = min(whole, patience.deadline)
-            with suppress(TimedOut):
-                drain.wait()
-            patience.deadline = whole
-            if patience.expired():
-                return False
-        for wish in wishes:
-            written = rules.write(wish, Stage("NoExecute"), escalate=True)
-            if written.outcome != UNCHANGED:
-                say(f"{wish.device}: NoExecute")
-        drain.taints(_taints(wishes))
-        return True
 
     def _finish(self, result: Tainted, *, told: bool = False) -> int:
         if self._output == "text":
@@ -378,36 +373,3 @@ def _pairs(targets: Sequence[Target], wishes: Sequence[Wish]) -> Iterator[tuple[
     by_id = {target.id: target for target in targets}
     for wish in wishes:
         yield by_id[wish.device], wish
-
-
-def _taints(wishes: Sequence[Wish], effect: str = "") -> dict[DeviceID, DeviceTaint]:
-    """The taint that drives pods away, per device; of several the one that does most."""
-    order = {"NoExecute": 0, "NoSchedule": 1, "None": 2}
-    out: dict[DeviceID, DeviceTaint] = {}
-    for wish in sorted(wishes, key=lambda wish: -order[wish.taint.effect]):
-        out[wish.device] = DeviceTaint(wish.taint.key, wish.taint.value, effect or wish.taint.effect, "", wish.name)
-    return out
-
-
-def _list(asked: Asked, connection: Connection, output: str, color: str) -> int:
-    from kubectl_dra.taint.listing import list_taints
-
-    world = session.read_world(connection, asked.namespace, asked.snapshots, kinds=_LISTED, rules=False)
-    lines = list_taints(world.inventory.rows, world.snapshot, times.now())
-    notes = [f"not seen: {gap}" for gap in world.snapshot.gaps if gap.kind in _LISTED and gap.reason != ABSENT]
-    if output in ("json", "yaml"):
-        from kubectl_dra.report.explain_json import write
-        from kubectl_dra.report.taint_json import list_json
-
-        write(list_json(lines, notes), output, sys.stdout)
-        return 0
-    for note in notes:
-        say(f"note: {note}")
-    if output == "name":
-        text.write_rule_names(lines, sys.stdout)
-    else:
-        text.write_list(lines, color, at=times.now())
-    return 0
-
-
-_LISTED = ("ResourceSlice", "DeviceTaintRule", "ResourceClaim", "Node")

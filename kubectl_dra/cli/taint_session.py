@@ -8,20 +8,22 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from kubectl_dra.allocation.attempt import Cycle
-from kubectl_dra.cli.devices_run import _compiled
+from kubectl_dra.cli.devices_run import compiled_selector
 from kubectl_dra.cli.explain_run import Asked as ExplainAsked
 from kubectl_dra.cli.explain_run import settings_of
 from kubectl_dra.cli.live import Progress, connection_options
 from kubectl_dra.cli.options import Connection
 from kubectl_dra.cluster.live import Cluster
-from kubectl_dra.cluster.snapshot import Snapshot
+from kubectl_dra.cluster.snapshot import ABSENT, Snapshot
 from kubectl_dra.errors import UsageError
 from kubectl_dra.explain.case import Settings, make_cycle
 from kubectl_dra.explain.inventory import Inventory, Wanted, take_inventory
+from kubectl_dra.report.paint import tell
 from kubectl_dra.taint.serving import Serving, require_rules
 from kubectl_dra.taint.targets import Devices, Target, refuse_nothing
 
 EXIT_LEFT: Final = 1
+EXIT_ERROR: Final = 2
 EXIT_INTERRUPTED: Final = 130
 ALL_KINDS: Final = (
     "ResourceSlice",
@@ -133,7 +135,9 @@ def _selected(world: World, selection: Selection) -> tuple[Target, ...]:
         nodes=selection.nodes,
         pools=selection.pools,
         classes=selection.classes,
-        selector=_compiled(selection.selector, world.cycle.selectors.environment) if selection.selector else None,
+        selector=compiled_selector(selection.selector, world.cycle.selectors.environment)
+        if selection.selector
+        else None,
     )
     parts: list[tuple[Target, ...]] = []
     if wanted != Wanted():
@@ -149,10 +153,16 @@ def _selected(world: World, selection: Selection) -> tuple[Target, ...]:
     return tuple(target for target in first if all(target in other for other in others))
 
 
+def say_gaps(world: World) -> None:
+    """What was asked for and could not be read, with the verb and resource that the server names."""
+    for gap in world.snapshot.gaps:
+        if gap.reason != ABSENT:
+            say(f"note: not seen: {gap}")
+
+
 def say(sentence: str) -> None:
     """One line on stderr: progress, notes, warnings."""
-    sys.stderr.write(f"{sentence}\n")
-    sys.stderr.flush()
+    tell(sentence)
 
 
 def confirmed(question: str, *, yes: bool) -> bool:

@@ -13,11 +13,11 @@ from kubectl_dra.api.taints import BLOCKING_EFFECTS, DeviceTaint
 from kubectl_dra.cli import taint_session as session
 from kubectl_dra.cli.options import Connection
 from kubectl_dra.cli.taint import FOREVER
-from kubectl_dra.cli.taint_session import EXIT_INTERRUPTED, EXIT_LEFT, Selection, World, confirmed, say
+from kubectl_dra.cli.taint_session import EXIT_ERROR, EXIT_INTERRUPTED, EXIT_LEFT, Selection, World, confirmed, say
 from kubectl_dra.cluster.client import Answered
 from kubectl_dra.cluster.snapshot import FORBIDDEN, UNREADABLE
 from kubectl_dra.cluster.writer import Writer
-from kubectl_dra.errors import UsageError
+from kubectl_dra.errors import ClusterError, UsageError
 from kubectl_dra.explain.inventory import FREE, HELD, SHARED, taint_owner
 from kubectl_dra.report import taint_text as text
 from kubectl_dra.taint import times
@@ -97,6 +97,7 @@ def run(asked: Asked, connection: Connection, output: str, color: str) -> int:
     world = session.read_world(connection, asked.namespace, (), kinds=kinds)
     assert world.cluster is not None
     assert world.serving is not None
+    session.say_gaps(world)
     raw_rules = world.cluster.objects(KIND)
     if asked.expired:
         plan = Removals(tuple(expired(raw_rules, times.now())), ())
@@ -114,11 +115,17 @@ def run(asked: Asked, connection: Connection, output: str, color: str) -> int:
     result = Untainted(asked.dry_run, (), plan.staying)
     removed: list[RuleRemoved] = []
     try:
-        for device, raw in plan.rules:
-            removed.append(_remove(rules, device, raw, asked.dry_run))
+        try:
+            for device, raw in plan.rules:
+                removed.append(_remove(rules, device, raw, asked.dry_run))
+        except ClusterError:
+            # What was done before is told, and then what went wrong.
+            if removed:
+                _report(replace(result, removed=tuple(removed), exit_code=EXIT_ERROR), output, color)
+            raise
         code = EXIT_LEFT if not removed or any(entry.outcome == REFUSED for entry in removed) else 0
         result = replace(result, removed=tuple(removed), exit_code=code)
-        if asked.wait and asked.dry_run == "none":
+        if asked.wait and asked.dry_run == "none" and (removed or not asked.expired):
             ids = list(dict.fromkeys([*(device for device, _ in plan.rules), *_named(world, asked, words.devices)]))
             result = _wait(world, ids, asked, started, result)
     except KeyboardInterrupt:
@@ -164,7 +171,7 @@ def _wait(world: World, ids: Sequence[DeviceID], asked: Asked, started: float, r
                 break
             patience.pause(LOOK_SECONDS)
     except TimedOut:
-        pass
+        told = told or ("the API server did not answer",)
     return replace(result, allocatable=False, left=told, exit_code=EXIT_LEFT)
 
 

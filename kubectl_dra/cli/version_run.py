@@ -161,7 +161,8 @@ def _write_server(out: Any, server: dict[str, Any] | None) -> None:
         return
     if "version" in server:
         where = server["address"] + (f", context {server['context']}" if server["context"] else "")
-        out.write(f"Server        {server['version'] or 'does not say its version'} ({where})")
+        version = server["version"] or "does not say its version"
+        out.paragraph(f"{version} ({where})", " " * 14, "Server        ")
         versions = sorted(set(server.get("kinds", {}).values()))
         out.write(f"              serves resource.k8s.io {', '.join(versions) or 'not at all'}")
     if "error" in server:

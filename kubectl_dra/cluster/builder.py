@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple
 from kubectl_dra.api.claims import ResourceClaimTemplate
 from kubectl_dra.api.classes import DeviceClass
 from kubectl_dra.api.conversion import VERSIONS, reshaped
-from kubectl_dra.api.fields import Mismatch, mismatch, struct_mismatch
+from kubectl_dra.api.decoding import Mismatch, mismatch, struct_mismatch
 from kubectl_dra.api.meta import EMPTY, ObjectMeta
 from kubectl_dra.api.nodes import Node
 from kubectl_dra.api.pods import Pod

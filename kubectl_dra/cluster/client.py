@@ -33,8 +33,16 @@ class Answered(ClusterError):
         self.status = status
 
 
+class NoAnswer(ClusterError):
+    """A write got no answer: whether it was carried out is not known. ``cause`` names the error of the connection."""
+
+    def __init__(self, message: str, cause: str) -> None:
+        super().__init__(message)
+        self.cause = cause
+
+
 class Client:
-    """Reads from one API server. It can only GET.
+    """Reads from one API server. All writes go through ``send``, which only cluster.writer uses.
 
     ``request_timeout`` is in seconds for each request; 0 waits for ever, None takes a minute.
     """
@@ -67,6 +75,45 @@ class Client:
             ClusterError: 401, no connection, no answer in time, or an answer that is not Kubernetes'.
         """
         return self._dict(self._get(path, query), path)
+
+    def text(self, path: str) -> str:
+        """What is at a path and is not JSON, such as the metrics. Raises as ``get``."""
+        return self._get(path).decode(errors="replace")
+
+    def send(self, method: str, path: str, query: Mapping[str, str], body: Mapping[str, Any], content_type: str) -> Any:
+        """Sends a write once; returns whatever the server answers, for ``received``.
+
+        Raises:
+            NoAnswer: the connection broke, or no answer came in time.
+            ClusterError: no TLS connection.
+        """
+        import json
+
+        import urllib3
+        from urllib3 import exceptions
+
+        url = f"{self.server}{path}" + (f"?{urlencode(query)}" if query else "")
+        headers = self._headers()
+        headers["Content-Type"] = content_type
+        read: float | None = _READ_TIMEOUT if self._timeout is None else self._timeout or None
+        try:
+            return self._pool.request(
+                method,
+                url,
+                body=json.dumps(body).encode(),
+                headers=headers,
+                timeout=urllib3.Timeout(connect=_CONNECT_TIMEOUT, read=read),
+                retries=False,
+                redirect=False,
+            )
+        except exceptions.SSLError as error:
+            raise ClusterError(f"{self.server}: no TLS connection: {_reason(error)}") from None
+        except (exceptions.HTTPError, OSError) as error:
+            raise NoAnswer(f"{self.server}: {method}: {_reason(error)}", type(error).__name__) from None
+
+    def received(self, response: Any, path: str) -> dict[str, Any]:
+        """The object that a write was answered with. Raises as ``get``."""
+        return self._object(response, path)
 
     def _get(self, path: str, query: Mapping[str, str] | None = None) -> bytes:
         """The text of an answer, which is a good one. Raises as ``get``."""

@@ -1,7 +1,7 @@
 """Raw objects to typed ones for clusters with 100,000 devices: what is alike is checked, read and kept once.
 
 The checks here decide whether all types are right for the fields that nearly all objects have, and leave
-everything else to ``api.fields``. Equal attribute and capacity values, equal devices, equal lists of devices and
+everything else to ``api.decoding``. Equal attribute and capacity values, equal devices, equal lists of devices and
 equal claim specs become one object each. Objects that come in may be changed.
 """
 
@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from kubectl_dra.api.claims import Allocation, Consumer, DeviceResult, ResourceClaim, spec_fields
 from kubectl_dra.api.conversion import reshaped
-from kubectl_dra.api.fields import Mismatch, mismatch, struct_mismatch
+from kubectl_dra.api.decoding import Mismatch, mismatch, struct_mismatch
 from kubectl_dra.api.meta import EMPTY, ObjectMeta
 from kubectl_dra.api.nodes import Node, NodeSelector, NodeTaint
 from kubectl_dra.api.quantity import Quantity, QuantityError

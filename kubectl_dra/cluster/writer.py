@@ -10,9 +10,8 @@ import json
 import time
 from collections.abc import Callable, Mapping
 from typing import Any, Final
-from urllib.parse import urlencode
 
-from kubectl_dra.cluster.client import Answered, Client
+from kubectl_dra.cluster.client import Answered, Client, NoAnswer
 from kubectl_dra.errors import ClusterError
 
 FIELD_MANAGER: Final = "kubectl-dra"
@@ -31,12 +30,14 @@ class Conflict(Answered):
     """The object is not in the state that a write was meant for (409).
 
     ``owners`` are the field managers that a forced apply would take fields from; empty where the object itself
-    has changed, exists already, or has gone.
+    has changed, exists already, or has gone. ``unsure``: an earlier try got no answer, so the change may be this very
+    write.
     """
 
-    def __init__(self, message: str, owners: tuple[str, ...] = ()) -> None:
+    def __init__(self, message: str, owners: tuple[str, ...] = (), *, unsure: bool = False) -> None:
         super().__init__(CONFLICT, message)
         self.owners = owners
+        self.unsure = unsure
 
 
 class Writer:
@@ -103,6 +104,8 @@ class Writer:
             options["dryRun"] = ["All"]
         try:
             self._send("DELETE", path, {}, options)
+        except _GoneUnanswered:
+            return True
         except Answered as error:
             if error.status == 404:
                 return False
@@ -113,49 +116,37 @@ class Writer:
         self, method: str, path: str, query: Mapping[str, str], body: Mapping[str, Any], content_type: str = _JSON
     ) -> dict[str, Any]:
         parameters = {**query, **({"dryRun": "All"} if self.dry_run else {})}
-        url = f"{self._client.server}{path}" + (f"?{urlencode(parameters)}" if parameters else "")
+        unsure = False
         for attempt in range(1, _TRIES + 1):
-            response = self._request(method, url, body, content_type, last=attempt == _TRIES)
-            if response is None:
+            last = attempt == _TRIES
+            try:
+                response = self._client.send(method, path, parameters, body, content_type)
+            except NoAnswer as error:
+                if last:
+                    raise ClusterError(
+                        f"{self._client.server}: {method} was not answered ({error.cause}); whether it was carried "
+                        "out is not known: run the same command again"
+                    ) from None
+                unsure = True
                 self._sleep(min(0.5 * 2 ** (attempt - 1), _LONGEST_WAIT))
-            elif response.status in _BUSY and attempt < _TRIES:
+                continue
+            if response.status in _BUSY and not last:
+                unsure = unsure or response.status != 429
                 self._sleep(_wait(response, attempt))
             elif response.status == CONFLICT:
-                raise _conflict(response, path)
+                raise _conflict(response, path, unsure=unsure)
+            elif response.status == 404 and unsure and method == "DELETE":
+                raise _GoneUnanswered(404, path)
             else:
-                return self._client._object(response, path)
+                return self._client.received(response, path)
         raise AssertionError("unreachable")
 
-    def _request(self, method: str, url: str, body: Mapping[str, Any], content_type: str, *, last: bool) -> Any:
-        """The answer, or None where the connection broke and the write is worth another try."""
-        import urllib3
-        from urllib3 import exceptions
 
-        headers = self._client._headers()
-        headers["Content-Type"] = content_type
-        read = self._client._timeout if self._client._timeout is not None else 60.0
-        try:
-            return self._client._pool.request(
-                method,
-                url,
-                body=json.dumps(body).encode(),
-                headers=headers,
-                timeout=urllib3.Timeout(connect=15.0, read=read or None),
-                retries=False,
-                redirect=False,
-            )
-        except exceptions.SSLError as error:
-            raise ClusterError(f"{self._client.server}: no TLS connection: {error}") from None
-        except (exceptions.HTTPError, OSError) as error:
-            if not last:
-                return None
-            raise ClusterError(
-                f"{self._client.server}: {method} was not answered ({type(error).__name__}); whether it was carried "
-                "out is not known: run the same command again"
-            ) from None
+class _GoneUnanswered(Answered):
+    """The object is gone, and an earlier try to delete it got no answer."""
 
 
-def _conflict(response: Any, path: str) -> Conflict:
+def _conflict(response: Any, path: str, *, unsure: bool) -> Conflict:
     try:
         answer = json.loads(response.data)
     except ValueError:
@@ -163,9 +154,8 @@ def _conflict(response: Any, path: str) -> Conflict:
     causes = (answer.get("details") or {}).get("causes") or ()
     owners = [str(cause.get("message") or "") for cause in causes if cause.get("reason") == "FieldManagerConflict"]
     said = " ".join(str(answer.get("message") or "the object has changed").split())
-    return Conflict(
-        f"{path}: {said}", tuple(dict.fromkeys(owner.partition('"')[2].partition('"')[0] for owner in owners))
-    )
+    managers = tuple(dict.fromkeys(owner.partition('"')[2].partition('"')[0] for owner in owners))
+    return Conflict(f"{path}: {said}", managers, unsure=unsure)
 
 
 def _wait(response: Any, attempt: int) -> float:

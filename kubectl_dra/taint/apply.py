@@ -58,6 +58,7 @@ class Rules:
             Refused: the rule says something else, belongs to another manager, or was deleted on the way.
             ClusterError: the server refuses, or cannot be reached.
         """
+        unsure = ""
         for _ in range(_ROUNDS):
             raw = self.get(wish.name)
             if raw is None and escalate:
@@ -65,10 +66,12 @@ class Rules:
                     f"{wish.device}: DeviceTaintRule {wish.name} was deleted by somebody else; nothing is done"
                 )
             decision = decide(wish, raw, overwrite=self._overwrite and not escalate)
+            if decision.stage is not None and not self._overwrite:
+                stage = _not_later(stage, decision.stage)
             if decision.action == "refuse":
                 raise Refused(f"{wish.device}: {decision.why}")
             if raw is not None and _is(raw, content(decision.wish, stage, self._version)):
-                return Written(UNCHANGED, raw)
+                return Written(unsure or UNCHANGED, raw)
             if decision.action == "keep":
                 return Written(UNCHANGED, raw or {})
             try:
@@ -85,9 +88,25 @@ class Rules:
                         f"{wish.device}: fields of DeviceTaintRule {wish.name} belong to {owners}; --overwrite takes "
                         "them over"
                     ) from None
+                if conflict.unsure:
+                    # The answer to the first try was lost: if the rule is as wished now, it was this write.
+                    unsure = CHANGED if decision.version else CREATED
                 continue
             return Written(CHANGED if decision.version else CREATED, rule)
-        raise ClusterError(f"DeviceTaintRule {wish.name} changes all the time; somebody else writes it too")
+        raise Refused(f"DeviceTaintRule {wish.name} changes all the time; somebody else writes it too")
+
+    def create(self, wish: Wish, stage: Stage) -> str:
+        """Makes a rule only where there is none, and returns its UID; empty where somebody else made one just now.
+
+        Raises:
+            ClusterError: the server refuses, or cannot be reached.
+        """
+        try:
+            rule = self._writer.apply(self.path(wish.name), content(wish, stage, self._version))
+        except Conflict as conflict:
+            # The answer to the first try may have been lost: then what is there is ours.
+            rule = self.get(wish.name) or {} if conflict.unsure else {}
+        return str((rule.get("metadata") or EMPTY).get("uid") or "")
 
     def delete(self, raw: Mapping[str, Any]) -> bool:
         """Deletes a rule in the state in which it was looked at; False where it was gone already.
@@ -112,6 +131,12 @@ class Rules:
         if path is None:
             raise ClusterError(f"{self._cluster.server} does not serve DeviceTaintRules any more")
         return path
+
+
+def _not_later(stage: Stage, now: Stage) -> Stage:
+    """The stage with the time of the rule that is under way to it: a second run does not put that off."""
+    same = (now.effect, now.next_effect) == (stage.effect, stage.next_effect)
+    return Stage(stage.effect, stage.next_effect, now.next_at) if same and now.next_at else stage
 
 
 def _is(raw: Mapping[str, Any], wanted: Mapping[str, Any]) -> bool:

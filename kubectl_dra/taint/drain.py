@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -72,8 +72,16 @@ class RuleGone(Exception):
 class Drain:
     """Watches devices until they are free. Only claims and pods that matter are read, except now and then.
 
-    ``rules`` maps the devices to the taint that drives pods away, by rule. Claims with admin access hold nothing.
-    ``pods`` (namespace, name, UID) are known to use the devices: what becomes of them is said, however quick it is.
+    They are read again and again instead of being watched: a few objects are of interest, of several kinds, and each
+    answer is the whole truth after an outage, an expired resourceVersion or a server's restart, with nothing to catch
+    up on. It also needs no right to watch.
+
+    ``rules`` maps the devices to the taint that drives pods away, by rule. Claims with admin access hold nothing: they
+    are not waited for. ``pods`` (namespace, name, UID) are known to use the devices: what becomes of them is said,
+    however quick it is. ``parts`` are devices that may be the same hardware.
+
+    When ``wait`` has returned, ``watchers`` are the claims that look at the devices with admin access, and
+    ``held_parts`` says who holds parts. ``blockers`` is what was in the way when that was last seen.
     """
 
     def __init__(
@@ -82,13 +90,18 @@ class Drain:
         rules: Mapping[DeviceID, DeviceTaint],
         patience: Patience,
         pods: Iterable[tuple[str, str, str]] = (),
+        parts: Iterable[DeviceID] = (),
     ) -> None:
         self._cluster = cluster
         self._rules = dict(rules)
-        self._patience = patience
+        self.patience = patience
         self._said: dict[tuple[str, str, str], str] = dict.fromkeys(pods, "")
         self._published = set(rules)
+        self._parts = frozenset(parts)
         self.unpublished: set[DeviceID] = set()
+        self.watchers: tuple[str, ...] = ()
+        self.held_parts: tuple[str, ...] = ()
+        self.blockers: tuple[Blocker, ...] = ()
 
     def taints(self, rules: Mapping[DeviceID, DeviceTaint]) -> None:
         """Says that the taints have changed (NoExecute after NoSchedule)."""
@@ -101,21 +114,21 @@ class Drain:
             RuleGone: somebody deleted one of the rules.
             ClusterError: the cluster cannot be asked any more (see ``Patience.ask``).
         """
-        clock = self._patience.clock
+        clock = self.patience.clock
         holders = self.holders()
         reminded = looked = clock()
-        blockers: tuple[Blocker, ...] = ()
         while True:
             blockers, left = self._round(holders)
             if not left:
                 holders = self.holders()
                 if not holders:
+                    self.blockers = ()
                     self._round(())
                     self._check_published()
                     return ()
                 blockers, left = self._round(holders)
-            holders = left
-            if self._patience.expired():
+            holders, self.blockers = left, blockers
+            if self.patience.expired():
                 return blockers
             self._check_rules()
             if clock() - looked >= LOOK_SECONDS:
@@ -124,12 +137,19 @@ class Drain:
             if clock() - reminded >= REMIND_SECONDS:
                 reminded = clock()
                 for blocker in blockers:
-                    self._patience.say(f"still waiting: {blocker}")
-            self._patience.pause()
+                    self.patience.say(f"still waiting: {blocker}")
+            self.patience.pause()
 
     def holders(self) -> tuple[Holder, ...]:
         """Every claim that holds one of the devices now, from a list of all claims."""
-        claims = self._patience.ask(lambda: self._cluster.objects("ResourceClaim"))
+        claims = self.patience.ask(lambda: self._cluster.objects("ResourceClaim"))
+        self.watchers = tuple(_looks(raw, self._rules) for raw in claims if _used(raw, self._rules, admin=True))
+        self.held_parts = tuple(
+            f"{id} is held by claim {_key(raw)}"
+            for raw in claims
+            for id in _used(raw, self._parts, admin=False)
+            if id not in self._rules
+        )
         return tuple(holder for raw in claims for holder in _held(raw, self._rules))
 
     def _round(self, holders: Sequence[Holder]) -> tuple[tuple[Blocker, ...], tuple[Holder, ...]]:
@@ -165,6 +185,8 @@ class Drain:
         for entry in claim.reserved_for:
             if entry.resource != "pods":
                 why = f"used by {entry.resource} {entry.name}, which is not a pod: nothing ends it by itself"
+                if entry.resource == "podgroups":
+                    why = f"used by PodGroup {entry.name}: free when none of its pods is left"
                 out.append(Blocker(holder.device, key, "", why))
                 continue
             at = (claim.metadata.namespace, entry.name, entry.uid)
@@ -213,7 +235,7 @@ class Drain:
             return
         self._said[key] = state.state
         detail = f": {state.why}" if state.state == TERMINATING else ""
-        self._patience.say(f"pod {key[0]}/{key[1]}: {state.state}{detail}")
+        self.patience.say(f"pod {key[0]}/{key[1]}: {state.state}{detail}")
 
     def _check_rules(self) -> None:
         for device, taint in self._rules.items():
@@ -221,27 +243,45 @@ class Drain:
                 raise RuleGone(f"DeviceTaintRule {taint.rule} of device {device} was deleted by somebody else")
 
     def _check_published(self) -> None:
-        slices = self._patience.ask(lambda: self._cluster.objects("ResourceSlice"))
+        slices = self.patience.ask(lambda: self._cluster.objects("ResourceSlice"))
         seen = {id for raw in slices for id in _published(raw)}
         for device in sorted(self._published - seen - self.unpublished):
             self.unpublished.add(device)
-            self._patience.say(f"device {device} is not published any more; the claims that hold it are waited for")
+            self.patience.say(f"device {device} is not published any more; the claims that hold it are waited for")
 
     def _get(self, kind: str, name: str, namespace: str) -> dict[str, Any] | None:
-        return self._patience.ask(lambda: self._cluster.get(kind, name, namespace))
+        return self.patience.ask(lambda: self._cluster.get(kind, name, namespace))
 
 
-def _held(raw: Mapping[str, Any], devices: Mapping[DeviceID, DeviceTaint]) -> list[Holder]:
-    """The devices that a claim holds, other than for admin access."""
+def _held(raw: Mapping[str, Any], devices: Container[DeviceID]) -> list[Holder]:
+    """The devices that a claim holds, all or shares of them, each once."""
     metadata = raw.get("metadata") or EMPTY
+    names = (metadata.get("namespace") or "", metadata.get("name") or "", metadata.get("uid") or "")
+    return [Holder(device, *names) for device in _used(raw, devices, admin=False)]
+
+
+def _used(raw: Mapping[str, Any], devices: Container[DeviceID], *, admin: bool) -> list[DeviceID]:
+    """Which of the devices a claim holds, or with ``admin`` looks at with admin access; each once."""
     allocation = (raw.get("status") or EMPTY).get("allocation") or EMPTY
-    out: list[Holder] = []
+    out: dict[DeviceID, None] = {}
     for result in (allocation.get("devices") or EMPTY).get("results") or ():
         device = DeviceID(result.get("driver") or "", result.get("pool") or "", result.get("device") or "")
-        if device in devices and not result.get("adminAccess"):
-            names = (metadata.get("namespace") or "", metadata.get("name") or "", metadata.get("uid") or "")
-            out.append(Holder(device, *names))
-    return out
+        if device in devices and bool(result.get("adminAccess")) is admin:
+            out[device] = None
+    return list(out)
+
+
+def _looks(raw: Mapping[str, Any], devices: Container[DeviceID]) -> str:
+    """A claim with admin access, and the pods that use it."""
+    seen = ", ".join(map(str, _used(raw, devices, admin=True)))
+    consumers = [str(entry.get("name")) for entry in (raw.get("status") or EMPTY).get("reservedFor") or ()]
+    users = f" (used by {', '.join(consumers)})" if consumers else ""
+    return f"claim {_key(raw)}{users} looks at {seen} with admin access; that was not waited for"
+
+
+def _key(raw: Mapping[str, Any]) -> str:
+    metadata = raw.get("metadata") or EMPTY
+    return f"{metadata.get('namespace') or ''}/{metadata.get('name') or ''}"
 
 
 def _published(raw: Mapping[str, Any]) -> list[DeviceID]:

@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any, Final, NamedTuple
 
 from kubectl_dra.api.meta import EMPTY
+from kubectl_dra.errors import ClusterError
+from kubectl_dra.taint import times
 from kubectl_dra.taint.apply import Refused, Rules
 from kubectl_dra.taint.patience import Patience, TimedOut
 from kubectl_dra.taint.rules import Decision, Stage, Wish, stage_of
 
+ASKING: Final = Stage("None", "NoExecute")
 ANSWER_SECONDS: Final = 20.0
 """The controller updates the status at most every ten seconds."""
+RECENT_SECONDS: Final = 20.0
+"""A rule younger than this may be another run's question: its answer is shared."""
 _COUNT = re.compile(r"([0-9]+) (published devices?|allocated devices?|pods?)\b")
 
 
@@ -44,52 +50,69 @@ def is_fresh(wish: Wish, decision: Decision) -> bool:
 
     There is no rule, or one that an interrupted run left at this very question.
     """
-    return wish.taint.effect == "NoExecute" and (
-        decision.action == "create" or decision.stage == Stage("None", "NoExecute")
-    )
+    return wish.taint.effect == "NoExecute" and (decision.action == "create" or decision.stage == ASKING)
 
 
-def ask_server(rules: Rules, wishes: Sequence[Wish], patience: Patience) -> dict[str, ServerAnswer]:
-    """Makes the rules with effect None, and gives what the server says to each, by the rule's name.
+class Asking:
+    """The rules that were made to be answered (name to UID), and the answers to them, by the rule's name."""
 
-    When it fails the rules that were made are deleted again.
+    def __init__(self, rules: Rules) -> None:
+        self._rules = rules
+        self._made: dict[str, str] = {}
+        self.answers: dict[str, ServerAnswer] = {}
 
-    Raises:
-        TimedOut: not every answer came before the deadline.
-        Refused: somebody else wrote or deleted one of the rules.
-        ClusterError: the server refuses, or cannot be reached.
-    """
-    made: list[Wish] = []
-    try:
-        for wish in wishes:
-            old = rules.get(wish.name)
-            if old is not None:
-                # The server does not answer twice for the same rule.
-                rules.delete(old)
-            made.append(wish)
-            rules.write(wish, Stage("None", "NoExecute"))
-        return {wish.name: _answer(rules, wish, patience) for wish in wishes}
-    except (TimedOut, Refused):
-        take_back(rules, made)
-        raise
+    def ask(self, wishes: Sequence[Wish], patience: Patience) -> None:
+        """Makes the rules with effect None and waits for what the server says to each.
+
+        A rule that somebody else takes further meanwhile is left to them, without an answer. When asking fails the
+        rules that were made are deleted again.
+
+        Raises:
+            TimedOut: not every answer came before the deadline.
+            Refused: somebody else deleted one of the rules.
+            ClusterError: the server refuses, or cannot be reached.
+        """
+        try:
+            for wish in wishes:
+                old = self._rules.get(wish.name)
+                if old is not None and stage_of(old) == ASKING and not _recent(old):
+                    # The server does not answer twice for the same rule, and may have answered long ago.
+                    self._rules.delete(old)
+                    old = None
+                if old is None and (uid := self._rules.create(wish, ASKING)):
+                    self._made[wish.name] = uid
+            for wish in wishes:
+                answer = self._answer(wish, patience)
+                if answer is not None:
+                    self.answers[wish.name] = answer
+        except (TimedOut, Refused, ClusterError):
+            with suppress(Refused, ClusterError):
+                self.take_back()
+            raise
+
+    def take_back(self) -> None:
+        """Deletes the rules that were only made to be answered; not those of others."""
+        for name, uid in self._made.items():
+            raw = self._rules.get(name)
+            if raw is not None and stage_of(raw) == ASKING and raw["metadata"].get("uid") == uid:
+                self._rules.delete(raw)
+
+    def _answer(self, wish: Wish, patience: Patience) -> ServerAnswer | None:
+        while True:
+            raw = patience.ask(lambda: self._rules.get(wish.name))
+            if raw is None:
+                raise Refused(f"DeviceTaintRule {wish.name} of device {wish.device} was deleted by somebody else")
+            if stage_of(raw) != ASKING:
+                return None
+            answer = server_answer(raw)
+            if answer is not None:
+                return answer
+            if patience.expired():
+                raise TimedOut
+            patience.pause(0.25)
 
 
-def take_back(rules: Rules, wishes: Iterable[Wish]) -> None:
-    """Deletes the rules that were only made to be answered."""
-    for wish in wishes:
-        raw = rules.get(wish.name)
-        if raw is not None and stage_of(raw) == Stage("None", "NoExecute"):
-            rules.delete(raw)
-
-
-def _answer(rules: Rules, wish: Wish, patience: Patience) -> ServerAnswer:
-    while True:
-        raw = patience.ask(lambda: rules.get(wish.name))
-        if raw is None:
-            raise Refused(f"DeviceTaintRule {wish.name} of device {wish.device} was deleted by somebody else")
-        answer = server_answer(raw)
-        if answer is not None:
-            return answer
-        if patience.expired():
-            raise TimedOut
-        patience.pause(0.25)
+def _recent(raw: Mapping[str, Any]) -> bool:
+    """Whether somebody may just be asking with this rule: then its answer is shared."""
+    made = times.parse(str((raw.get("metadata") or EMPTY).get("creationTimestamp") or ""))
+    return made is not None and (times.now() - made).total_seconds() < RECENT_SECONDS

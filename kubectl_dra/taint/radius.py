@@ -10,11 +10,10 @@ from typing import Final
 
 from kubectl_dra.allocation.attempt import Cycle
 from kubectl_dra.allocation.attempt import Verdict as Outcome
-from kubectl_dra.api.claims import ALL, DeviceRequest, DeviceResult, Request, ResourceClaim
-from kubectl_dra.api.meta import ObjectMeta
+from kubectl_dra.api.claims import ALL, Consumer, DeviceRequest, DeviceResult, Request, ResourceClaim
 from kubectl_dra.api.pods import Pod
-from kubectl_dra.api.slices import Device, DeviceID
-from kubectl_dra.api.taints import BLOCKING_EFFECTS, DeviceTaint, DeviceTaintRule
+from kubectl_dra.api.slices import Device, DeviceID, ResourceSlice
+from kubectl_dra.api.taints import BLOCKING_EFFECTS, DeviceTaint
 from kubectl_dra.cluster.snapshot import ABSENT, Snapshot
 from kubectl_dra.explain.case import Settings, make_cycle, prepare
 from kubectl_dra.explain.inventory import FREE, DeviceRow
@@ -22,6 +21,7 @@ from kubectl_dra.explain.outcomes import run_attempts, unavailable_nodes
 from kubectl_dra.explain.question import Question, about_claim, about_pod
 from kubectl_dra.taint import times
 from kubectl_dra.taint.rules import Wish
+from kubectl_dra.taint.serving import blind_scheduler
 from kubectl_dra.taint.targets import Target
 
 EXTENDED_CLAIM: Final = "resource.kubernetes.io/extended-resource-claim"
@@ -151,19 +151,21 @@ def blast_radius(
         notes.append(
             f"Kubernetes {settings.release} does not keep tolerations with an allocation: tolerating pods go too"
         )
-    claims = tuple(hit for wish in wishes for hit in _hits(wish, snapshot, at, tolerations_kept))
+    holders = _holders(snapshot)
+    claims = tuple(
+        _claim_hit(wish, claim, snapshot, at, tolerations_kept)
+        for wish in wishes
+        for claim in holders.get(wish.device, ())
+    )
     blocking = [wish for wish in wishes if wish.taint.effect in BLOCKING_EFFECTS]
-    lost = _lost(blocking, snapshot, settings, notes, progress) if blocking else ()
-    asked = [
-        request
-        for wish in blocking
-        if (row := targets[wish.device].row if wish.device in targets else None) is not None
-        for request in _all_requests(wish, row.device, snapshot, cycle)
-    ]
-    return Radius(claims, tuple(lost), tuple(asked), tuple(_classes(blocking, rows)), tuple(notes))
+    # A scheduler that does not see rules goes on placing pods; the caller warns of it.
+    blind = blind_scheduler(snapshot.release)
+    lost = _lost(blocking, snapshot, settings, notes, progress) if blocking and not blind else ()
+    asked = tuple(_all_requests(blocking, targets, snapshot, cycle))
+    return Radius(claims, tuple(lost), asked, tuple(_classes(blocking, rows)), tuple(notes))
 
 
-_MATTERS: Final = ("ResourceClaim", "ResourceClaimTemplate", "Pod", "DeviceClass", "Node")
+_MATTERS: Final = ("ResourceClaim", "ResourceClaimTemplate", "Pod", "DeviceClass", "DeviceTaintRule", "Node")
 
 
 def taint_of(wish: Wish, at: datetime) -> DeviceTaint:
@@ -171,29 +173,65 @@ def taint_of(wish: Wish, at: datetime) -> DeviceTaint:
     return DeviceTaint(wish.taint.key, wish.taint.value, wish.taint.effect, times.stamp(at), wish.name)
 
 
-def with_rules(snapshot: Snapshot, wishes: Iterable[Wish], at: datetime) -> Snapshot:
-    """The snapshot as it would be with the rules."""
-    listed = list(wishes)
-    names = {wish.name for wish in listed}
-    kept = [rule for rule in snapshot.taint_rules if rule.metadata.name not in names]
-    made = [DeviceTaintRule(ObjectMeta(wish.name), (*wish.device,), taint_of(wish, at)) for wish in listed]
-    return replace(snapshot, taint_rules=(*kept, *made))
+def with_taints(snapshot: Snapshot, wishes: Iterable[Wish], at: datetime) -> Snapshot:
+    """The snapshot as the scheduler would see it with the rules.
+
+    The taints are put into the slices: as rules each of them would be compared with every device of the cluster.
+    """
+    added: dict[DeviceID, list[DeviceTaint]] = {}
+    names: set[str] = set()
+    for wish in wishes:
+        added.setdefault(wish.device, []).append(taint_of(wish, at))
+        names.add(wish.name)
+    pools = {(device.driver, device.pool) for device in added}
+    slices = [
+        _tainted(entry, added) if (entry.driver, entry.pool.name) in pools else entry for entry in snapshot.slices
+    ]
+    kept = tuple(rule for rule in snapshot.taint_rules if rule.metadata.name not in names)
+    return replace(snapshot, slices=tuple(slices), taint_rules=kept)
 
 
-def _hits(wish: Wish, snapshot: Snapshot, at: datetime, tolerations_kept: bool) -> Iterator[ClaimHit]:
-    taint = taint_of(wish, at)
+def _tainted(entry: ResourceSlice, added: Mapping[DeviceID, Sequence[DeviceTaint]]) -> ResourceSlice:
+    devices = [
+        replace(device, taints=(*device.taints, *taints))
+        if (taints := added.get(DeviceID(entry.driver, entry.pool.name, device.name)))
+        else device
+        for device in entry.devices
+    ]
+    return replace(entry, devices=tuple(devices))
+
+
+def _holders(snapshot: Snapshot) -> dict[DeviceID, list[ResourceClaim]]:
+    """The claims that were allocated each device, each once."""
+    out: dict[DeviceID, list[ResourceClaim]] = {}
     for claim in snapshot.claims.values():
-        results = [r for r in (claim.allocation.results if claim.allocation else ()) if r.device == wish.device]
-        if not results:
-            continue
-        pods = [
-            _pod_hit(claim, entry.name, entry.uid, results, taint, snapshot, at, tolerations_kept)
-            for entry in claim.reserved_for
-            if entry.resource == "pods"
-        ]
-        others = [f"{entry.resource} {entry.name}" for entry in claim.reserved_for if entry.resource != "pods"]
-        admin = all(result.admin_access for result in results)
-        yield ClaimHit(wish.device, claim, admin, tuple(pods), tuple(others))
+        for id in dict.fromkeys(result.device for result in (claim.allocation.results if claim.allocation else ())):
+            out.setdefault(id, []).append(claim)
+    return out
+
+
+def _claim_hit(wish: Wish, claim: ResourceClaim, snapshot: Snapshot, at: datetime, tolerations_kept: bool) -> ClaimHit:
+    results = [r for r in (claim.allocation.results if claim.allocation else ()) if r.device == wish.device]
+    pods: list[PodHit] = []
+    others: list[str] = []
+    for entry in claim.reserved_for:
+        users = [(entry.name, entry.uid)] if entry.resource == "pods" else members(claim, entry, snapshot)
+        if not users:
+            others.append(f"{entry.resource} {entry.name}")
+        taint = taint_of(wish, at)
+        pods += [_pod_hit(claim, *user, results, taint, snapshot, at, tolerations_kept) for user in users]
+    return ClaimHit(wish.device, claim, all(r.admin_access for r in results), tuple(pods), tuple(others))
+
+
+def members(claim: ResourceClaim, consumer: Consumer, snapshot: Snapshot) -> list[tuple[str, str]]:
+    """Name and UID of the pods of a PodGroup that a claim is reserved for (KEP-5729): the server evicts these."""
+    if consumer.resource != "podgroups":
+        return []
+    return [
+        (pod.metadata.name, pod.metadata.uid)
+        for (space, _), pod in snapshot.pods.items()
+        if space == claim.metadata.namespace and pod.pod_group == consumer.name and pod.node_name
+    ]
 
 
 def _pod_hit(
@@ -266,7 +304,7 @@ def _lost(
     progress: Callable[[str], None] | None,
 ) -> list[Lost]:
     """Pending pods and claims that fit today and would not with the taints: both are tried."""
-    after = with_rules(snapshot, wishes, times.now())
+    after = with_taints(snapshot, wishes, times.now())
     end = time.monotonic() + SECONDS
     out: list[Lost] = []
     questions = list(_pending(snapshot))
@@ -309,22 +347,31 @@ def _asks_all(request: Request) -> bool:
     return any(spec.allocation_mode == ALL for spec in request.alternatives())
 
 
-def _all_requests(wish: Wish, device: Device, snapshot: Snapshot, cycle: Cycle) -> Iterator[AllRequest]:
-    """Requests of claims and templates for all devices that select this one and do not tolerate the taint."""
-    taint = DeviceTaint(wish.taint.key, wish.taint.value, wish.taint.effect)
+def _all_requests(
+    wishes: Sequence[Wish], targets: Mapping[DeviceID, Target], snapshot: Snapshot, cycle: Cycle
+) -> Iterator[AllRequest]:
+    """Requests of claims and templates for all devices that select one of these and do not tolerate its taint."""
     listed = [("ResourceClaim", claim.metadata, claim.requests) for claim in snapshot.claims.values()]
     listed += [
         ("ResourceClaimTemplate", template.metadata, template.claim("any", space).requests)
         for (space, _), template in snapshot.templates.items()
     ]
-    for kind, metadata, requests in listed:
-        for request in requests:
-            for spec in request.alternatives():
-                if spec.allocation_mode != ALL or any(entry.tolerates(taint) for entry in spec.tolerations):
-                    continue
-                if _selects(spec, device, cycle):
-                    name = request.result_name(spec)
-                    yield AllRequest(wish.device, kind, metadata.namespace, metadata.name, name)
+    asking = [
+        (kind, metadata, request.result_name(spec), spec)
+        for kind, metadata, requests in listed
+        for request in requests
+        for spec in request.alternatives()
+        if spec.allocation_mode == ALL
+    ]
+    for wish in wishes:
+        target = targets.get(wish.device)
+        if target is None or target.row is None:
+            continue
+        taint = DeviceTaint(wish.taint.key, wish.taint.value, wish.taint.effect)
+        for kind, metadata, name, spec in asking:
+            tolerated = any(entry.tolerates(taint) for entry in spec.tolerations)
+            if not tolerated and _selects(spec, target.row.device, cycle):
+                yield AllRequest(wish.device, kind, metadata.namespace, metadata.name, name)
 
 
 def _selects(spec: DeviceRequest, device: Device, cycle: Cycle) -> bool:

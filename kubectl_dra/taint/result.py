@@ -40,7 +40,10 @@ class RuleDone:
 
 @dataclass(frozen=True, slots=True)
 class Tainted:
-    """The end of one ``taint``. ``free`` is None where nothing was waited for."""
+    """The end of one ``taint``. ``free`` is None where nothing was waited for.
+
+    ``held_parts`` says who holds devices that may be the same hardware; ``exit_code`` is 2 where it broke off.
+    """
 
     dry_run: str
     done: tuple[RuleDone, ...]
@@ -48,6 +51,7 @@ class Tainted:
     warnings: tuple[str, ...] = ()
     free: bool | None = None
     blockers: tuple[Blocker, ...] = ()
+    held_parts: tuple[str, ...] = ()
     exit_code: int = 0
 
 

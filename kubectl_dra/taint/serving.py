@@ -71,18 +71,22 @@ def how_to_turn_on(release: Release | None) -> str:
 def gates_of(client: Client) -> dict[str, bool]:
     """The gates of taints as the API server's metrics say them; empty where these may not be read."""
     try:
-        text = _text(client, "/metrics")
+        text = client.text("/metrics")
     except (Answered, ClusterError):
         return {}
     return {name: value == "1" for name, value in _METRIC.findall(text)}
 
 
-def _text(client: Client, path: str) -> str:
-    response = client._request(f"{client.server}{path}")
-    if response.status != 200:
-        raise Answered(response.status, path)
-    data: bytes = response.data
-    return data.decode(errors="replace")
+def undetermined(serving: Serving) -> str:
+    """A note where it cannot be seen whether anything acts on rules; empty where it can, or is so by default."""
+    release = serving.release
+    if serving.gates_known or (release is not None and all(gate_default(gate, release) for gate in _GATES)):
+        return ""
+    gate = next((name for name in _GATES if release is None or gate_default(name, release) is False), _GATES[1])
+    return (
+        f"undetermined whether anything acts on the rule: feature gate {gate} cannot be seen without the right to "
+        "get /metrics, and it is off by default; a status of the rule after some seconds shows that it is on"
+    )
 
 
 def blind_scheduler(release: Release | None) -> str:

@@ -139,3 +139,22 @@ def test_what_is_left_of_each_class() -> None:
     for names, after in ((("gpu-0",), 0), (("gpu-1",), 1)):
         (left,) = radius_of(here, *names).classes
         assert (left.name, left.devices, left.free, left.free_after) == ("gpu", 2, 1, after)
+
+
+def test_the_pods_of_a_group_are_hit() -> None:
+    grouped = claim("mine", result("gpu-0"), pods=("p",))
+    grouped["status"]["reservedFor"] = [{"resource": "podgroups", "name": "gang", "uid": "g"}]
+    members = [pod(name, "mine") for name in ("a", "b")]
+    for member in members:
+        member["spec"]["schedulingGroup"] = {"podGroupName": "gang"}
+    radius = radius_of(world(*BASE, grouped, *members, pod("other", "")), "gpu-0")
+    assert sorted(hit.name for hit in radius.pods().values()) == ["a", "b"] and radius.deleted() == 2
+    (hit,) = radius_of(world(*BASE, grouped), "gpu-0").claims
+    assert hit.others == ("podgroups gang",) and not hit.pods
+
+
+@pytest.mark.parametrize(("release", "lost"), [("1.36.2", 0), ("1.36.4", 1)])
+def test_a_scheduler_that_does_not_see_rules_loses_nobody(release: str, lost: int) -> None:
+    taken = claim("mine", result("gpu-1"), pods=("p",))
+    here = world(*BASE, taken, pod("p", "mine"), claim("waiting"), release=release)
+    assert len(radius_of(here, "gpu-0", effect="NoSchedule").lost) == lost

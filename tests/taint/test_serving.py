@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from kubectl_dra.api.versions import parse_release
-from kubectl_dra.taint.serving import blind_scheduler, how_to_turn_on
+from kubectl_dra.taint.serving import Serving, blind_scheduler, how_to_turn_on, undetermined
 
 ALPHA, BETA = "--runtime-config=resource.k8s.io/v1alpha3=true", "--runtime-config=resource.k8s.io/v1beta2=true"
 
@@ -29,3 +29,17 @@ def test_how_to_turn_on(release: str, said: list[str], not_said: list[str]) -> N
 )
 def test_schedulers_that_do_not_stand_rules(release: str, blind: bool) -> None:
     assert bool(blind_scheduler(parse_release(release))) is blind
+
+
+@pytest.mark.parametrize(
+    ("release", "known", "gate"),
+    [
+        ("1.34.0", False, "DRADeviceTaints "),
+        ("1.36.4", False, "DRADeviceTaintRules "),
+        ("1.36.4", True, ""),
+        ("1.37.1", False, ""),
+    ],
+)
+def test_gates_that_cannot_be_seen(release: str, known: bool, gate: str) -> None:
+    said = undetermined(Serving("v1beta2", parse_release(release), known))
+    assert bool(said) is bool(gate) and gate in said

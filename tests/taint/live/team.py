@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
+from itertools import count
 from typing import Any
 
 import jsonschema
@@ -32,6 +33,8 @@ class Team:
         self.gpu = cluster.device_class()
         devices = [device(name, {"uuid": f"GPU-{cluster.namespace}-{name}"}) for name in ("gpu-0", "gpu-1")]
         self.slices = cluster.publish(devices, pool="pool", node=self.node)
+        served = [version for version in ("v1", "v1beta2", "v1alpha3") if _serves(cluster, version)]
+        self.version = f"resource.k8s.io/{served[0]}" if served else VERSION
 
     def dra(self, *words: str, user: str = "") -> Answer:
         """Runs a command of kubectl dra."""
@@ -63,7 +66,7 @@ class Team:
         """The rule for a device; None where there is none."""
         try:
             return self.cluster.api.get(
-                VERSION, "DeviceTaintRule", rule_name(DeviceID(self.cluster.driver, "pool", name), key)
+                self.version, "DeviceTaintRule", rule_name(DeviceID(self.cluster.driver, "pool", name), key)
             )
         except ApiError as error:
             assert error.status == 404
@@ -71,7 +74,7 @@ class Team:
 
     def rules(self) -> list[Json]:
         """Every rule for devices of this test."""
-        listed = self.cluster.api.list(VERSION, "DeviceTaintRule")
+        listed = self.cluster.api.list(self.version, "DeviceTaintRule")
         return [r for r in listed if r["spec"].get("deviceSelector", {}).get("driver") == self.cluster.driver]
 
     def pod_gone(self, name: str) -> None:
@@ -88,7 +91,7 @@ class Team:
     def remove_rules(self) -> None:
         """Deletes what the test left."""
         for rule in self.rules():
-            self.cluster.api.delete({"apiVersion": VERSION, "kind": "DeviceTaintRule", **rule})
+            self.cluster.api.delete({"apiVersion": self.version, "kind": "DeviceTaintRule", **rule})
 
 
 class Kubelet:
@@ -127,17 +130,34 @@ def checked(text: str) -> Json:
     return report
 
 
-def bind(team: Team, file: str, without: tuple[str, str] = ("", "")) -> str:
-    """Gives a new user the role of a file, except for one verb of one resource; returns the user."""
+def bind(team: Team, file: str, *without: tuple[str, str], names: tuple[str, list[str]] | None = None) -> str:
+    """Gives a new user the role of a file, except for some verbs of some resources; returns the user.
+
+    ``names``: patching is allowed for rules of these names only.
+    """
     (role,) = list(yaml.safe_load_all((ROOT / "examples" / "rbac" / f"{file}.yaml").read_text()))
-    name = team.cluster.name(file)
+    name = team.cluster.name(f"{file}-{next(_NUMBER)}")
+    rules: list[Json] = []
     for rule in role["rules"]:
-        if without[1] in rule.get("resources", ()):
-            rule["verbs"] = [verb for verb in rule["verbs"] if verb != without[0]]
-    role["rules"] = [rule for rule in role["rules"] if rule["verbs"]]
-    team.cluster.create({**role, "metadata": {"name": name}})
+        for resource in rule["resources"]:
+            verbs = [verb for verb in rule["verbs"] if (verb, resource) not in without]
+            if names and resource == "devicetaintrules":
+                verbs.remove(names[0])
+                rules.append({**rule, "resources": [resource], "verbs": [names[0]], "resourceNames": names[1]})
+            rules.append({**rule, "resources": [resource], "verbs": verbs})
+    team.cluster.create({**role, "rules": [rule for rule in rules if rule["verbs"]], "metadata": {"name": name}})
     subject: dict[str, Any] = {"apiGroup": RBAC, "kind": "User", "name": name}
     reference = {"apiGroup": RBAC, "kind": "ClusterRole", "name": name}
     binding = {"apiVersion": f"{RBAC}/v1", "kind": "ClusterRoleBinding", "metadata": {"name": name}}
     team.cluster.create({**binding, "roleRef": reference, "subjects": [subject]})
     return name
+
+
+_NUMBER = count(1)
+
+
+def _serves(cluster: Cluster, version: str) -> bool:
+    try:
+        return "DeviceTaintRule" in cluster.api.kinds(f"resource.k8s.io/{version}")
+    except ApiError:
+        return False

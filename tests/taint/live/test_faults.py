@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,8 @@ from kubectl_dra.cluster.kubeconfig import ConnectionOptions
 from kubectl_dra.cluster.live import Cluster as LiveCluster
 from kubectl_dra.cluster.writer import Conflict, Writer
 from kubectl_dra.taint.apply import CREATED, UNCHANGED, Refused, Rules
+from kubectl_dra.taint.patience import Patience
+from kubectl_dra.taint.preview import Asking
 from kubectl_dra.taint.rules import Stage, Wish, content, rule_name
 from kubectl_dra.taint.spec import TaintSpec
 from tests.controlplane.cluster import Cluster, wait
@@ -143,11 +146,47 @@ def test_two_people_wish_the_same_at_once(team: Team) -> None:
     assert sorted(outcomes) == [CREATED, *[UNCHANGED] * 3]
 
 
+def test_two_people_ask_the_server_at_once(team: Team) -> None:
+    """Both get its answer from one rule, and neither takes the other's rule back."""
+    outcomes: list[object] = []
+    asking = [Asking(rules_of(team)) for _ in range(2)]
+    start = threading.Barrier(2)
+    wishes = [wish_for(team, effect="NoExecute")]
+
+    def ask(each: Asking) -> None:
+        start.wait()
+        each.ask(wishes, Patience(lambda text: None, time.monotonic() + 20))
+        outcomes.append(each.answers[wishes[0].name].pods)
+
+    threads = [threading.Thread(target=ask, args=(each,)) for each in asking]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(30)
+    assert outcomes == [0, 0]
+    (rule,) = team.rules()
+    for each in asking:
+        each.take_back()
+    assert not team.rules()
+    # A rule that somebody has taken further is left alone, whoever made it.
+    asking[0].ask(wishes, Patience(lambda text: None, time.monotonic() + 20))
+    rules_of(team).write(wishes[0], Stage("NoExecute"))
+    again = Asking(rules_of(team))
+    again.ask(wishes, Patience(lambda text: None, time.monotonic() + 20))
+    asking[0].take_back()
+    (now,) = team.rules()
+    assert again.answers == {} and now["spec"]["taint"]["effect"] == "NoExecute"
+    assert now["metadata"]["uid"] != rule["metadata"]["uid"]
+
+
 # Interrupted
 
 
-def test_left_at_the_servers_answer(team: Team, kubelet: Kubelet) -> None:
-    """A run that ended after effect None was written is gone on with, and the server is asked anew."""
+@pytest.mark.parametrize("old", [False, True])
+def test_left_at_the_servers_answer(team: Team, kubelet: Kubelet, monkeypatch: pytest.MonkeyPatch, old: bool) -> None:
+    """A run that ended after effect None was written is gone on with; after a while the server is asked anew."""
+    if old:
+        monkeypatch.setattr("kubectl_dra.taint.preview.RECENT_SECONDS", 0.0)
     team_rules = rules_of(team)
     held = team.running("one")
     left = team_rules.write(wish_for(team, held, effect="NoExecute"), Stage("None", "NoExecute")).rule
@@ -155,7 +194,7 @@ def test_left_at_the_servers_answer(team: Team, kubelet: Kubelet) -> None:
     report = team.json("taint", team.full(held), f"{KEY}:NoExecute", "--wait=60s")
     assert report["rules"][0]["server"]["pods"] == 1 and report["wait"]["free"] is True
     rule = team.rule(held)
-    assert rule is not None and rule["metadata"]["uid"] != left["metadata"]["uid"]
+    assert rule is not None and (rule["metadata"]["uid"] != left["metadata"]["uid"]) is old
 
 
 def test_rule_deleted_while_waiting(team: Team) -> None:

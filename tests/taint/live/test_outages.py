@@ -12,24 +12,39 @@ from pathlib import Path
 
 import pytest
 
+from kubectl_dra.taint.drain import Blocker, Drain
 from tests.controlplane.cluster import wait
 from tests.explain.live.command import ROOT, Answer
+from tests.taint.live.apiserver import ApiServer
 from tests.taint.live.faults import LOST, Asked, Front
 from tests.taint.live.proxy import Gate
 from tests.taint.live.team import KEY, Kubelet, Team
 
 
-def test_api_server_that_restarts_while_waiting(team: Team, kubelet: Kubelet, tmp_path: Path) -> None:
+@pytest.fixture
+def waiting(monkeypatch: pytest.MonkeyPatch) -> threading.Event:
+    """Is set as soon as the command in this process waits for devices."""
+    event, original = threading.Event(), Drain.wait
+
+    def wait_for_them(self: Drain) -> tuple[Blocker, ...]:
+        event.set()
+        return original(self)
+
+    monkeypatch.setattr(Drain, "wait", wait_for_them)
+    return event
+
+
+def test_api_server_that_restarts_while_waiting(
+    team: Team, kubelet: Kubelet, tmp_path: Path, waiting: threading.Event
+) -> None:
     held = team.running("one")
     gate = Gate(team.cluster.plane)
-    api = team.cluster.plane.api()
 
     def restart() -> None:
-        pod = api.path("v1", "Pod", team.cluster.namespace, "one")
-        wait(lambda: api.request("GET", pod)["metadata"].get("deletionTimestamp"), "the eviction")
+        waiting.wait(60)
         gate.close()
-        kubelet.start()
         threading.Event().wait(3)
+        kubelet.start()
         gate.open()
 
     restarting = threading.Thread(target=restart)
@@ -55,16 +70,15 @@ def test_a_server_that_stays_away_ends_with_the_time(team: Team, tmp_path: Path)
     assert len(team.rules()) == 1
 
 
-@pytest.mark.parametrize("status", [429, 503])
-def test_throttled(team: Team, kubelet: Kubelet, tmp_path: Path, status: int) -> None:
+def test_throttled(team: Team, kubelet: Kubelet, tmp_path: Path) -> None:
     """Every second request is refused for now; everything is done all the same, and once."""
     held = team.running("one")
     kubelet.start()
     count = itertools.count()
-    front = Front(team.cluster.plane, lambda asked: status if next(count) % 2 else None)
+    front = Front(team.cluster.plane, lambda asked: 429 if next(count) % 2 else None)
     answer = through(team, front, tmp_path, "taint", team.full(held), f"{KEY}:NoExecute", "--wait=90s")
     assert answer.code == 0 and "can be taken offline" in answer.out, answer.text
-    assert [wrong for _, wrong in front.faults].count(status) > 3
+    assert [wrong for _, wrong in front.faults].count(429) > 3
     # One with effect None, one with NoExecute.
     assert [asked.method for asked in front.passed if asked.method != "GET"] == ["PATCH", "PATCH"]
     assert len(team.rules()) == 1
@@ -82,11 +96,11 @@ def test_answers_of_writes_that_are_lost(team: Team, tmp_path: Path) -> None:
 
     front = Front(team.cluster.plane, fault)
     answer = through(team, front, tmp_path, "taint", team.full("gpu-0"), f"{KEY}:NoSchedule")
-    assert answer.code == 0, answer.text
+    assert answer.code == 0 and " created (" in answer.out, answer.text
     (rule,) = team.rules()
     assert rule["metadata"]["generation"] == 1
     answer = through(team, front, tmp_path, "untaint", team.full("gpu-0"))
-    assert answer.code == 0 and "was gone already" in answer.out, answer.text
+    assert answer.code == 0 and " deleted (" in answer.out, answer.text
     assert lost == {"PATCH", "DELETE"} and not team.rules()
     front.close()
 
@@ -132,3 +146,58 @@ def test_interrupted_while_waiting(team: Team, kubelet: Kubelet) -> None:
     assert again["rules"][0]["outcome"] == "unchanged" and again["wait"]["free"] is True
     now = team.rule(held)
     assert now is not None and now["metadata"]["uid"] == rule["metadata"]["uid"] and now["spec"] == rule["spec"]
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="finds the API server's command line in /proc")
+def test_the_process_of_the_api_server_is_killed_and_started_again(
+    team: Team, kubelet: Kubelet, tmp_path: Path, waiting: threading.Event
+) -> None:
+    held = team.running("one")
+    server = ApiServer(team.cluster.plane, tmp_path)
+
+    def crash() -> None:
+        waiting.wait(60)
+        server.kill()
+        server.start()
+        kubelet.start()
+
+    try:
+        server.start()
+        crashing = threading.Thread(target=crash)
+        crashing.start()
+        config = ["--kubeconfig", str(server.kubeconfig), "--context", "admin"]
+        answer = team.command("taint", team.full(held), f"{KEY}:NoExecute", "--wait=60s", *config)
+        crashing.join()
+    finally:
+        server.kill()
+    assert answer.code == 0 and "can be taken offline" in answer.out, answer.text
+    assert "trying again" in answer.err and "answers again" in answer.err
+    assert len(team.rules()) == 1
+
+
+def test_interrupted_while_the_server_is_asked(team: Team, kubelet: Kubelet, tmp_path: Path) -> None:
+    """Ctrl-C between effect None and NoExecute: nobody is hit, and the same command goes on."""
+    held = team.running("one")
+    asked = threading.Event()
+
+    def fault(request: Asked) -> int | None:
+        if request.method == "PATCH":
+            asked.set()
+        return 503 if asked.is_set() and request.method == "GET" else None
+
+    front = Front(team.cluster.plane, fault)
+    words = ["taint", team.full(held), f"{KEY}:NoExecute"]
+    connection = ["--kubeconfig", front.kubeconfig(tmp_path), "--context", "admin"]
+    command = [sys.executable, "-m", "kubectl_dra", *words, *connection]
+    process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    wait(lambda: team.rule(held), "the rule")
+    process.send_signal(signal.SIGINT)
+    _, said = process.communicate(timeout=20)
+    front.close()
+    assert process.returncode == 130 and "run the same command again" in said and "Traceback" not in said
+    rule = team.rule(held)
+    assert rule is not None and rule["spec"]["taint"]["effect"] == "None"
+    assert not team.cluster.get("Pod", "one", "v1")["metadata"].get("deletionTimestamp")
+    kubelet.start()
+    again = team.json(*words, "--wait=60s")
+    assert again["wait"]["free"] is True and again["rules"][0]["server"]["pods"] == 1

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import pytest
+import yaml
 
-from tests.taint.live.team import KEY, Kubelet, Team, bind
+from kubectl_dra.api.slices import DeviceID
+from kubectl_dra.taint.rules import rule_name
+from tests.explain.live.command import ROOT, Answer
+from tests.taint.live.team import KEY, Kubelet, Team, bind, checked
 
 
 def test_the_role_of_taint_is_enough(team: Team, kubelet: Kubelet) -> None:
@@ -59,3 +63,68 @@ def test_untaint_without_delete(team: Team) -> None:
     answer = team.dra("untaint", team.full("gpu-0"), user=user)
     assert answer.code == 2 and 'cannot delete resource "devicetaintrules"' in answer.err
     assert team.rule("gpu-0") is not None
+
+
+def rights(file: str) -> list[tuple[str, str]]:
+    """Every verb and resource of a role."""
+    (role,) = yaml.safe_load_all((ROOT / "examples" / "rbac" / f"{file}.yaml").read_text())
+    return [(verb, each) for rule in role["rules"] for each in rule["resources"] for verb in rule["verbs"]]
+
+
+def named(answer: Answer, verb: str, resource: str) -> bool:
+    return f'cannot {verb} resource "{resource}"' in " ".join(answer.text.split())
+
+
+@pytest.mark.parametrize(("verb", "resource"), rights("taint"))
+def test_every_right_of_taint_is_needed_and_named(team: Team, verb: str, resource: str) -> None:
+    """Without any one of them something is missing, and it is said what."""
+    missing = [(verb, resource)]
+    if verb == "delete":
+        # The prediction is too low without pods, so the rules that were made for the server's answer are taken back.
+        missing.append(("list", "pods"))
+    held = team.running("one")
+    user = bind(team, "taint", *missing)
+    effect = "NoExecute" if verb == "delete" else "NoSchedule"
+    answer = team.dra("taint", team.full(held), f"{KEY}:{effect}", "--wait=1s", user=user)
+    assert named(answer, verb, resource), answer.text
+
+
+@pytest.mark.parametrize(("verb", "resource"), rights("untaint"))
+def test_every_right_of_untaint_is_needed_and_named(team: Team, verb: str, resource: str) -> None:
+    team.running("one")
+    assert team.dra("taint", team.full("gpu-0"), f"{KEY}:NoSchedule").code == 0
+    user = bind(team, "untaint", (verb, resource))
+    words = {"deviceclasses": ["--class", team.gpu], "pods": ["--pod", f"{team.cluster.namespace}/one"]}
+    answer = team.dra("untaint", *words.get(resource, [team.full("gpu-0")]), "--wait=1s", user=user)
+    assert named(answer, verb, resource), answer.text
+
+
+@pytest.mark.parametrize("file", ["read", "taint", "untaint"])
+def test_nothing_but_rules_can_be_changed(file: str) -> None:
+    allowed = {"read": set(), "taint": {"create", "patch", "delete"}, "untaint": {"delete"}}[file]
+    for verb, resource in rights(file):
+        assert verb in ("get", "list") or (verb in allowed and resource == "devicetaintrules")
+
+
+def test_a_refusal_halfway_is_told_with_what_was_done(team: Team) -> None:
+    """The user may patch the rule of one device only: that one is made, the other named."""
+    name = rule_name(DeviceID(team.cluster.driver, "pool", "gpu-0"), KEY)
+    user = bind(team, "taint", names=("patch", [name]))
+    command = ["taint", team.full("gpu-0"), team.full("gpu-1")]
+    answer = team.dra(*command, f"{KEY}:NoSchedule", "-o", "json", user=user)
+    assert answer.code == 2 and 'cannot patch resource "devicetaintrules"' in answer.err, answer.text
+    report = checked(answer.out)
+    assert [(rule["rule"], rule["outcome"]) for rule in report["rules"]] == [(name, "created")]
+    assert report["exitCode"] == 2 and "1 rule not written" in report["warnings"][-1]
+    assert [rule["metadata"]["name"] for rule in team.rules()] == [name]
+    # With NoExecute the server is asked first, so nothing is left at all.
+    team.remove_rules()
+    answer = team.dra(*command, f"{KEY}:NoExecute", user=user)
+    assert answer.code == 2 and not team.rules(), answer.text
+
+
+def test_a_gate_that_cannot_be_seen_is_undetermined(team: Team) -> None:
+    user = bind(team, "taint")
+    said = f"{team.full('gpu-0')}", f"{KEY}:NoSchedule", "--dry-run=client"
+    assert "undetermined whether anything acts on the rule" in team.dra("taint", *said, user=user).err
+    assert "undetermined" not in team.dra("taint", *said).text

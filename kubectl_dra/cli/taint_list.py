@@ -1,0 +1,39 @@
+"""What ``taint --list`` does: every taint of the cluster."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+
+from kubectl_dra.cli import taint_session as session
+from kubectl_dra.cli.options import Connection
+from kubectl_dra.cluster.snapshot import ABSENT
+from kubectl_dra.report import taint_text as text
+from kubectl_dra.taint import times
+from kubectl_dra.taint.listing import list_taints
+
+KINDS = ("ResourceSlice", "DeviceTaintRule", "ResourceClaim", "Node")
+
+
+def run(connection: Connection, namespace: str, snapshots: Sequence[str], output: str, color: str) -> int:
+    """Lists and prints; returns the exit code.
+
+    Raises:
+        DraError: a cluster that does not answer, or input that cannot be read.
+    """
+    world = session.read_world(connection, namespace, snapshots, kinds=KINDS, rules=False)
+    lines = list_taints(world.inventory.rows, world.snapshot, times.now())
+    notes = [f"not seen: {gap}" for gap in world.snapshot.gaps if gap.kind in KINDS and gap.reason != ABSENT]
+    if output in ("json", "yaml"):
+        from kubectl_dra.report.explain_json import write
+        from kubectl_dra.report.taint_json import list_json
+
+        write(list_json(lines, notes), output, sys.stdout)
+        return 0
+    for note in notes:
+        session.say(f"note: {note}")
+    if output == "name":
+        text.write_rule_names(lines, sys.stdout)
+    else:
+        text.write_list(lines, color, at=times.now())
+    return 0

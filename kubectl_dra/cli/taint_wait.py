@@ -1,0 +1,103 @@
+"""Waiting for tainted devices to be free, and the second step of --drain."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+
+from kubectl_dra.api.slices import DeviceID
+from kubectl_dra.api.taints import DeviceTaint
+from kubectl_dra.cli.taint_session import EXIT_LEFT, World, say
+from kubectl_dra.taint import times
+from kubectl_dra.taint.apply import UNCHANGED, Rules
+from kubectl_dra.taint.drain import Drain
+from kubectl_dra.taint.parts import parts_of
+from kubectl_dra.taint.patience import Patience, TimedOut
+from kubectl_dra.taint.radius import ENDED
+from kubectl_dra.taint.result import Tainted
+from kubectl_dra.taint.rules import NEXT_AT, Stage, Wish
+
+
+def wait(
+    world: World, rules: Rules, wishes: Sequence[Wish], result: Tainted, deadline: float | None, *, escalate: bool
+) -> Tainted:
+    """Waits until the devices are free or it is ``deadline`` (of ``time.monotonic``; None waits for ever).
+
+    ``escalate``: --drain, which makes NoExecute of NoSchedule on the way.
+
+    Raises:
+        RuleGone, Refused: somebody else deleted or changed one of the rules.
+        ClusterError: the cluster cannot be asked any more.
+    """
+    drain = _drain(world, wishes, result, Patience(say, deadline), "NoSchedule" if escalate else "")
+    try:
+        if escalate:
+            _let_end(rules, wishes, drain)
+        blockers = drain.wait()
+    except TimedOut:
+        # The server did not answer at the end: what was known last is told.
+        return replace(result, free=False, blockers=drain.blockers, exit_code=EXIT_LEFT)
+    for watcher in drain.watchers:
+        say(f"note: {watcher}")
+    ended = replace(result, free=not blockers, blockers=blockers, exit_code=EXIT_LEFT if blockers else 0)
+    return ended if blockers else replace(ended, held_parts=drain.held_parts)
+
+
+def let_end(world: World, rules: Rules, wishes: Sequence[Wish], result: Tainted) -> None:
+    """--drain without --wait: ends when the effect of every rule is NoExecute. Raises as ``wait``."""
+    _let_end(rules, wishes, _drain(world, wishes, result, Patience(say), "NoSchedule"))
+
+
+def _drain(world: World, wishes: Sequence[Wish], result: Tainted, patience: Patience, effect: str) -> Drain:
+    assert world.cluster is not None
+    pods = [(pod.namespace, pod.name, uid) for uid, pod in result.radius.pods().items() if pod.fate != ENDED]
+    parts = parts_of([wish.device for wish in wishes], world.inventory.rows)
+    others = [part for each in parts.values() for part in each]
+    return Drain(world.cluster, _taints(wishes, effect), patience, pods, others)
+
+
+def _let_end(rules: Rules, wishes: Sequence[Wish], drain: Drain) -> None:
+    """Turns NoSchedule into NoExecute, of each rule at its own time, or of all when the devices are free before.
+
+    Raises:
+        TimedOut: --wait is over before that.
+    """
+    patience = drain.patience
+    due = {wish.name: _due(patience.ask(lambda wish=wish: rules.get(wish.name))) for wish in wishes}  # type: ignore[misc]
+    whole = patience.deadline
+    for at in sorted(set(due.values())):
+        left, free = at - time.time(), False
+        if left > 0:
+            say(f"NoSchedule now; NoExecute in {times.span(left)}, or as soon as the devices are free")
+            until = time.monotonic() + left
+            patience.deadline = until if whole is None else min(whole, until)
+            with suppress(TimedOut):
+                free = not drain.wait()
+            patience.deadline = whole
+            if patience.expired():
+                raise TimedOut
+        now = [wish for wish in wishes if due[wish.name] == at or (free and due[wish.name] > at)]
+        for wish in now:
+            written = patience.ask(lambda wish=wish: rules.write(wish, Stage("NoExecute"), escalate=True))  # type: ignore[misc]
+            if written.outcome != UNCHANGED:
+                say(f"{wish.device}: NoExecute")
+        drain.taints(_taints(now))
+        if free:
+            return
+
+
+def _due(raw: Mapping[str, Mapping[str, Mapping[str, str]]] | None) -> float:
+    """When NoExecute comes, in seconds of the epoch; 0 where it is there or wanted at once."""
+    end = times.parse((raw or {}).get("metadata", {}).get("annotations", {}).get(NEXT_AT, ""))
+    return end.timestamp() if end is not None else 0.0
+
+
+def _taints(wishes: Sequence[Wish], effect: str = "") -> dict[DeviceID, DeviceTaint]:
+    """The taint that drives pods away, per device; of several the one that does most."""
+    order = {"NoExecute": 0, "NoSchedule": 1, "None": 2}
+    out: dict[DeviceID, DeviceTaint] = {}
+    for wish in sorted(wishes, key=lambda wish: -order[wish.taint.effect]):
+        out[wish.device] = DeviceTaint(wish.taint.key, wish.taint.value, effect or wish.taint.effect, "", wish.name)
+    return out
