@@ -51,7 +51,8 @@ class Quirks:
     """
 
     counters_leak: bool = True
-    """A refused or undone device stays charged (kubernetes/kubernetes#140431, fixed in 1.36.3)."""
+    """A refused or undone device stays charged, and one refused for its capacity stays in the constraints of its
+    claim (kubernetes/kubernetes#140431, fixed in 1.36.3)."""
     counters_keyed_by_pool_name: bool = True
     """Drivers that use one pool name share counter tables (kubernetes/kubernetes#140435, fixed in 1.36.4)."""
     distinct_remembers_one: bool = True

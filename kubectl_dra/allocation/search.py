@@ -47,12 +47,16 @@ class Candidate(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """A device picked for an alternative; ``consumed`` is None for a device that is not shareable."""
+    """A device picked for an alternative; ``consumed`` is None for a device that is not shareable.
+
+    ``shared_before``: the pod had a share of the device already.
+    """
 
     alternative: Alternative
     candidate: Candidate
     consumed: dict[str, Quantity] | None
     charged: bool
+    shared_before: bool
 
 
 class Observer(Protocol):
@@ -280,15 +284,19 @@ class Search:
         if not candidate.shareable:
             self._held.setdefault(candidate.id, set()).add(chosen.claim)
         consumed: dict[str, Quantity] | None = None
+        shared_before = candidate.id in self._held_capacity
         if context.features.consumable_capacity:
             if not self._has_capacity(chosen, candidate):
+                if not context.quirks.counters_leak:
+                    self._withdraw(chosen, candidate)
+                self._refund(candidate, charged)
                 return False
             if candidate.shareable:
                 consumed = consumption(device, chosen.spec.capacity)
                 held = self._held_capacity.setdefault(candidate.id, {})
                 for name, amount in consumed.items():
                     held[name] = held[name] + amount if name in held else amount
-        self.results[chosen.claim].append(Placement(chosen, candidate, consumed, charged))
+        self.results[chosen.claim].append(Placement(chosen, candidate, consumed, charged, shared_before))
         return True
 
     def _counts(self, candidate: Candidate) -> bool:
@@ -341,21 +349,32 @@ class Search:
     def _undo(self, chosen: Alternative) -> None:
         placement = self.results[chosen.claim].pop()
         candidate = placement.candidate
+        self._withdraw(chosen, candidate)
+        if not candidate.shareable:
+            if placement.charged:
+                self._ledger.release(candidate.pool, candidate.device)
+            return
+        self._return_share(candidate.id, placement)
+        self._refund(candidate, placement.charged)
+
+    def _withdraw(self, chosen: Alternative, candidate: Candidate) -> None:
+        """Takes a device out of the constraints of a claim, and out of what it holds."""
         for constraint in self._constraints[chosen.claim]:
             constraint.remove(chosen.parent.name, chosen.subrequest)
         if not candidate.shareable:
             self._held[candidate.id].discard(chosen.claim)
-            if placement.charged:
-                self._ledger.release(candidate.pool, candidate.device)
-            return
-        if placement.consumed:
+
+    def _return_share(self, device: DeviceID, placement: Placement) -> None:
+        """Takes back what a share consumes; that there is an entry says that the device is shared."""
+        if not self.context.quirks.counters_leak and not placement.shared_before:
+            self._held_capacity.pop(device, None)
+        elif placement.consumed:
             # The entry may be gone already: it goes when all its amounts are zero, whoever else holds zero.
-            held = self._held_capacity.get(candidate.id, {})
+            held = self._held_capacity.get(device, {})
             for name in held:
                 held[name] = held[name] - placement.consumed[name]
-            if held and not any(held.values()):
-                del self._held_capacity[candidate.id]
-        self._refund(candidate, placement.charged)
+            if self.context.quirks.counters_leak and held and not any(held.values()):
+                del self._held_capacity[device]
 
     def _claim_key(self, chosen: Alternative) -> str:
         return chosen.selectors[1].owner.removeprefix("claim ")

@@ -153,7 +153,7 @@ class Device:
             binds_to_node=bool(raw.get("bindsToNode")),
             binding_conditions=None if conditions is None else tuple(conditions),
             binding_failure_conditions=None if failures is None else tuple(failures),
-            unmodelled=tuple(sorted(raw.keys() - _DEVICE_KEYS)),
+            unmodelled=tuple(sorted(raw.keys() - _DEVICE_KEYS | _unknown_in_consumption(raw))),
         )
 
 
@@ -181,6 +181,19 @@ _SLICE_KEYS = frozenset(
         "devices",
     )
 )
+
+
+_CONSUMPTION_KEYS = frozenset(("counterSet", "counters"))
+
+
+def _unknown_in_consumption(device: JSONObject) -> set[str]:
+    """What restricts the use of counters in ways that are not known here, such as compatibility groups."""
+    return {
+        f"consumesCounters[].{name}"
+        for entry in device.get("consumesCounters") or ()
+        for name, value in entry.items()
+        if name not in _CONSUMPTION_KEYS and value
+    }
 
 
 class Individual(NamedTuple):

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from kubectl_dra.api.claims import ALL, DeviceRequest, ResourceClaim
+from kubectl_dra.api.nodes import Node
 from kubectl_dra.explain.funnel import RequestFunnel, StageResult
 from kubectl_dra.explain.holders import HolderIndex
 from kubectl_dra.explain.model import Evidence
@@ -62,10 +63,12 @@ class Surroundings:
         self.whatif = whatif
         self.holders = holders
 
-    def change(self, blocked: Blocked, change: Callable[[DeviceRequest], DeviceRequest]) -> Proof | None:
-        """The proof that the claims fit when the blocked request is changed."""
+    def change(
+        self, blocked: Blocked, change: Callable[[DeviceRequest], DeviceRequest], near: Sequence[Node] = ()
+    ) -> Proof | None:
+        """The proof that the claims fit when the blocked request is changed; ``near`` is tried as well."""
         place = blocked.located
-        return self.whatif.with_request(place.claim_index, place.request_index, place.alternative, change)
+        return self.whatif.with_request(place.claim_index, place.request_index, place.alternative, change, near)
 
     def best(self, blocked: Blocked) -> int:
         """The most devices that any eligible node has left after the stage."""

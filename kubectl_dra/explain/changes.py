@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -9,8 +10,11 @@ from heapq import nsmallest
 from typing import NamedTuple
 
 from kubectl_dra.allocation.capacity import NOTHING, amount_taken, shortage
+from kubectl_dra.allocation.selection import Verdict
 from kubectl_dra.api.claims import ALL, EXACT_COUNT, DeviceRequest, ResourceClaim
+from kubectl_dra.api.nodes import Node
 from kubectl_dra.api.quantity import Quantity
+from kubectl_dra.api.slices import ResourceSlice
 from kubectl_dra.api.taints import DeviceTaint, DeviceToleration, blocking_taint
 from kubectl_dra.explain.blocked import Located
 from kubectl_dra.explain.eligibility import UNTOLERATED, toleration_of
@@ -26,6 +30,8 @@ MAX_HOLDERS = 6
 MAX_POOLS = 3
 MAX_NODE_REASONS = 3
 _ZERO = Quantity.parse("0")
+_BROKEN = re.compile(r"health|fail|fault|error|broken|fatal|lost|dead|xid|ecc|offline|unavailable|not-?ready", re.I)
+"""Words in a driver's taint that say that the device does not work."""
 
 
 class Change(NamedTuple):
@@ -58,7 +64,7 @@ def changes(
     found = [
         *_constraints(claims),
         *(change for located in funnels for change in _of_request(view, located)),
-        *_holders(funnels, holders),
+        *_holders(view, funnels, holders),
         *_pools(view, funnels),
         *_nodes(nodes),
     ]
@@ -76,7 +82,14 @@ def _of_request(view: View, located: Located) -> Iterator[Change]:
 
 
 def _on(
-    located: Located, text: str, weight: int, change: object, said: str, what_if: str = "", key: str = ""
+    located: Located,
+    text: str,
+    weight: int,
+    change: object,
+    said: str,
+    what_if: str = "",
+    key: str = "",
+    near: Sequence[Node] = (),
 ) -> Change:
     assert callable(change)
     place = (located.claim_index, located.request_index, located.alternative)
@@ -85,7 +98,7 @@ def _on(
         f'in request "{name}" {text}',
         f"{place} {key}",
         weight,
-        changing(*place, change),
+        changing(*place, change, near),
         said,
         f"{name}:{what_if}" if what_if else "",
         place if what_if.startswith("selector=") else None,
@@ -96,14 +109,20 @@ def _terms(view: View, located: Located) -> Iterator[Change]:
     """Another value in a term, or the term dropped: for every term that refuses a device, be it not the first."""
     selectors, spec = view.cycle.selectors, located.funnel.spec
     stages = [stage for stage in located.funnel.stages if stage.name == "request-selector"]
-    lost = [item.device for stage in stages for item in stage.failed]
+    items = [item for stage in stages for item in stage.failed]
+    lost = [item.device for item in items]
     different = distinct(lost)
     # A list has its own way to ask for devices of another kind: one more alternative.
     listed = bool(located.claim.requests[located.request_index].first_available)
     tried = 0
     for index, expression in enumerate(spec.selectors):
-        for number, term in enumerate(selectors.terms(expression or "")):
-            verdicts = term.evaluate_devices(selectors.table(different))
+        terms = selectors.terms(expression or "")
+        for number, term in enumerate(terms):
+            verdicts: Sequence[Verdict]
+            if len(terms) == 1:
+                verdicts = selectors.verdicts(expression or "", different)
+            else:
+                verdicts = term.evaluate_devices(selectors.table(different))
             false = {id(device) for device, verdict in zip(different, verdicts, strict=True) if verdict is not True}
             refused = [device for device in lost if id(device) in false]
             if not refused or tried == MAX_TERMS:
@@ -114,7 +133,9 @@ def _terms(view: View, located: Located) -> Iterator[Change]:
                 if listed and not offer.amount:
                     continue
                 change = partial(with_term, selectors, index, offer.old_term, offer.term)
-                yield _on(located, str(offer), 0, change, str(offer), selector_text(change(spec)), key)
+                carriers = {id(device) for device in offer.carriers}
+                near = view.near(item for item in items if id(item.device) in carriers)
+                yield _on(located, str(offer), 0, change, str(offer), selector_text(change(spec)), key, near)
             change = partial(with_term, selectors, index, term.expression, "true")
             text = f"drop {' '.join(term.expression.split())}"
             yield _on(located, text, 1, change, "or drop the term", selector_text(change(spec)), key)
@@ -128,16 +149,24 @@ def selector_text(spec: DeviceRequest) -> str:
 
 
 def _tolerations(located: Located, stage: StageResult) -> Iterator[Change]:
-    """Taints of DeviceTaintRules; one that the driver set says that the device is unfit."""
+    """Taints to tolerate: those of DeviceTaintRules, and such of the driver's as do not say that a device is broken."""
     taints: dict[str, DeviceTaint] = {}
     for item in stage.failed:
         taint = blocking_taint(item.device.taints, located.funnel.spec.tolerations)
-        if taint is not None and taint.rule:
-            taints[str(taint)] = taint
+        if taint is not None and (taint.rule or _may_be_tolerated(taint)):
+            taints.setdefault(str(taint), taint)
     for text, taint in taints.items():
         toleration = DeviceToleration(key=taint.key, value=taint.value, effect=taint.effect)
         change = partial(_tolerating, toleration)
-        yield _on(located, f"tolerate {text}", 2, change, "tolerate the taint", f"toleration={text}", text)
+        said, weight = f"tolerate {text}", 2
+        if not taint.rule:
+            said, weight = f"{said} (the driver set this taint for a reason: find out first what it means)", 4
+        yield _on(located, said, weight, change, "tolerate the taint", f"toleration={text}", text)
+
+
+def _may_be_tolerated(taint: DeviceTaint) -> bool:
+    """Whether a driver's taint leaves a device to those who know about it: nobody is evicted, nothing is broken."""
+    return taint.effect == "NoSchedule" and not _BROKEN.search(f"{taint.key} {taint.value}")
 
 
 def _tolerating(toleration: DeviceToleration, spec: DeviceRequest) -> DeviceRequest:
@@ -195,7 +224,7 @@ def _constraints(claims: Sequence[ResourceClaim]) -> Iterator[Change]:
             )
 
 
-def _holders(funnels: Sequence[Located], holders: HolderIndex) -> Iterator[Change]:
+def _holders(view: View, funnels: Sequence[Located], holders: HolderIndex) -> Iterator[Change]:
     """Claims that hold devices which a request lost: those that nobody uses first, then the smallest."""
     found: dict[int, ResourceClaim] = {}
     for located in funnels:
@@ -210,7 +239,9 @@ def _holders(funnels: Sequence[Located], holders: HolderIndex) -> Iterator[Chang
             text = f"delete claim {claim.key}, which nobody uses"
         weight = 2 + 2 * holders.rank(claim) + holders.size(claim)
         said = f"{claim.metadata.namespace} {claim.metadata.name}" if not claim.reserved_for else f"claim {claim.key} ("
-        yield Change(text, f"free {claim.key}", weight, _freeing(claim), said, f"free={claim.key}")
+        yield Change(
+            text, f"free {claim.key}", weight, _freeing(claim, view.held_near(claim)), said, f"free={claim.key}"
+        )
 
 
 def _in_the_way(stage: str, item: Published, located: Located, holders: HolderIndex) -> Sequence[ResourceClaim]:
@@ -229,8 +260,8 @@ def _in_the_way(stage: str, item: Published, located: Located, holders: HolderIn
     ]
 
 
-def _freeing(claim: ResourceClaim) -> Remedy:
-    return lambda world: world.freeing([claim])
+def _freeing(claim: ResourceClaim, near: Sequence[Node]) -> Remedy:
+    return lambda world: world.freeing([claim]).also_on(near)
 
 
 def _pools(view: View, funnels: Sequence[Located]) -> Iterator[Change]:
@@ -244,6 +275,7 @@ def _pools(view: View, funnels: Sequence[Located]) -> Iterator[Change]:
                     continue
                 seen[str(pool.id)] = None
                 own = [entry for entry in view.cycle.index.by_pool[pool.id] if entry.generation == pool.generation]
+                near = view.seeing([pool.id])
                 whole = [replace(entry, slice_count=len(own)) for entry in own]
                 names = frozenset(entry.name for entry in own)
                 missing = pool.expected - pool.found
@@ -253,9 +285,13 @@ def _pools(view: View, funnels: Sequence[Located]) -> Iterator[Change]:
                     text,
                     f"pool {pool.id}",
                     1,
-                    lambda world, whole=whole, names=names: world.publishing(whole, names),  # type: ignore[misc]
+                    _publishing(whole, names, near),
                     str(pool.id),
                 )
+
+
+def _publishing(whole: Sequence[ResourceSlice], names: frozenset[str], near: Sequence[Node]) -> Remedy:
+    return lambda world: world.publishing(whole, names).also_on(near)
 
 
 def _nodes(nodes: Mapping[str, Sequence[str]]) -> Iterator[Change]:

@@ -25,7 +25,7 @@ from kubectl_dra.explain.outcomes import node_groups, placements, run_attempts, 
 from kubectl_dra.explain.phrases import some
 from kubectl_dra.explain.question import PodClaimState, Question
 from kubectl_dra.explain.reads import complete
-from kubectl_dra.explain.whatif import WhatIf
+from kubectl_dra.explain.whatif import MAX_NODES, WhatIf
 from kubectl_dra.names import nearest
 
 # With these the devices still matter: what would happen next is worth saying.
@@ -196,6 +196,8 @@ def _notes(case: Case, causes: Sequence[Cause], attempts: Mapping[str, Attempt])
     for node in case.view.nodes:
         if node.name in fitting and node.ready is False:
             notes.append(f"node {node.name} is not ready: its slices may be left over, and its devices not be prepared")
+    if unscored := of_release.unscored(case, fitting):
+        notes.append(unscored)
     never = of_extended.never_bound(case, attempts)
     if never and not any(cause.kind is extended.MIXED for cause in causes):
         notes.append(f"on {some(sorted(never))} the pod would fit, but never bind: {extended.MIXED.why}")
@@ -204,7 +206,7 @@ def _notes(case: Case, causes: Sequence[Cause], attempts: Mapping[str, Attempt])
 
 def _whatif(case: Case) -> WhatIf:
     cycle, claims = case.view.cycle, case.snapshot.claims.values()
-    return WhatIf(cycle, case.unallocated, case.view.nodes, claims, _one_step_away(case))
+    return WhatIf(cycle, case.unallocated, case.view.different_nodes(MAX_NODES), claims, _one_step_away(case))
 
 
 def _class_missing(claim: ResourceClaim, name: str, wanted: str, known: Sequence[str]) -> Cause:

@@ -11,6 +11,7 @@ from kubectl_dra.api.nodes import Node
 from kubectl_dra.api.slices import Device, NodeScope, PoolID, ResourceSlice
 from kubectl_dra.cel.columns import Column
 from kubectl_dra.explain.blocked import Located
+from kubectl_dra.explain.loosen import distinct
 from kubectl_dra.explain.model import Way
 from kubectl_dra.explain.observe import value_of
 from kubectl_dra.explain.phrases import amount
@@ -19,6 +20,7 @@ from kubectl_dra.explain.view import View
 from kubectl_dra.explain.whatif import Tries, WhatIf
 
 MAX_KINDS = 8
+MAX_BASES = 1000
 MAX_NODES = 8
 MAX_SEEN = 2000
 MAX_ADDED = 16
@@ -48,14 +50,13 @@ def _kinds(view: View, funnels: Sequence[Located]) -> Iterator[tuple[Device, Loc
     """Devices that a request would take, each kind once: such as are published first, else made up."""
     seen: set[object] = set()
     for located in funnels:
-        funnel = located.funnel
-        for item in view.kinds:
-            if not _selected(view, located, item.device):
-                continue
-            device = _bare(item.device)
+        for selected in _selected(view, located):
+            device = _bare(selected)
             key = (located.request_index, device.driver, repr(_said(view, device, funnels)))
-            if key in seen or len(seen) >= MAX_KINDS:
+            if key in seen:
                 continue
+            if len(seen) == MAX_KINDS:
+                return
             seen.add(key)
             yield device, located
     if seen:
@@ -65,19 +66,31 @@ def _kinds(view: View, funnels: Sequence[Located]) -> Iterator[tuple[Device, Loc
         made = satisfying(
             view.cycle.selectors,
             (*funnel.device_class.selectors, *funnel.spec.selectors),
-            [item.device for item in view.kinds],
+            _some_devices(view, located),
         )
         if made is not None:
             yield _bare(made), located
 
 
-def _selected(view: View, located: Located, device: Device) -> bool:
+def _selected(view: View, located: Located) -> list[Device]:
+    """The different devices that a request's selectors and those of its class take, wherever they are."""
     funnel = located.funnel
-    selectors = view.cycle.selectors
-    return all(
-        expression and selectors.verdict(expression, device) is True
-        for expression in (*funnel.device_class.selectors, *funnel.spec.selectors)
-    )
+    left = [item.device for item in view.kinds]
+    for expression in (*funnel.device_class.selectors, *funnel.spec.selectors):
+        if not expression or not left:
+            return []
+        verdicts = view.cycle.selectors.verdicts(expression, left)
+        left = [device for device, verdict in zip(left, verdicts, strict=True) if verdict is True]
+    return left
+
+
+def _some_devices(view: View, located: Located) -> list[Device]:
+    """Different devices; where there are very many, the first ones that each stage of the funnel refuses."""
+    if len(view.kinds) <= MAX_BASES:
+        return [item.device for item in view.kinds]
+    stages = located.funnel.stages
+    few = MAX_BASES // len(stages)
+    return distinct(item.device for stage in reversed(stages) for item in stage.failed[:few])
 
 
 def _places(view: View, located: Located, driver: str) -> Iterator[tuple[Node, int]]:

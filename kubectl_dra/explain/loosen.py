@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import islice
 from typing import Any, Final, NamedTuple
 
 from kubectl_dra.allocation.selection import Selectors
@@ -13,11 +14,17 @@ from kubectl_dra.api.quantity import Quantity, QuantityError
 from kubectl_dra.api.semver import Semver, SemverError
 from kubectl_dra.api.slices import Device
 from kubectl_dra.cel import CompileError, Program, ast
-from kubectl_dra.cel.columns import columns_of
+from kubectl_dra.cel.columns import DeviceTable, columns_of
 from kubectl_dra.explain.observe import value_of
+from kubectl_dra.names import nearest
 
 MAX_VALUES = 8
 MAX_OFFERS = 3
+MAX_DEVICES = 1000
+"""So many different devices are all looked at; of more, only some of those that have the value in question."""
+CARRIERS = 8
+MAX_TEXTS = 50
+"""Where devices have more different texts than this, the texts are names: only one that is alike is worth offering."""
 _COMPARISONS: Final = frozenset(("_==_", "_!=_", "_<_", "_<=_", "_>_", "_>=_"))
 _TEXT_CALLS: Final = frozenset(("startsWith", "endsWith", "contains"))
 _MAKERS: Final = {"quantity": "quantity", "semver": "version"}
@@ -26,7 +33,8 @@ _MAKERS: Final = {"quantity": "quantity", "semver": "version"}
 class Offer(NamedTuple):
     """One constant of a term replaced: as it is written, by what, and the term before and after.
 
-    ``amount`` says that it is a number, an amount or a version: more or less of the same thing.
+    ``amount`` says that it is a number, an amount or a version: more or less of the same thing. ``carriers`` are
+    some of the devices that have the value.
     """
 
     old: str
@@ -34,6 +42,7 @@ class Offer(NamedTuple):
     old_term: str
     term: str
     amount: bool
+    carriers: Sequence[Device] = ()
 
     def __str__(self) -> str:
         return f"write {self.new} in place of {self.old}"
@@ -70,16 +79,20 @@ def loosened(selectors: Selectors, expression: str, term: int, devices: Sequence
     program = terms[term]
     different = distinct(devices)
     times = Counter(map(id, devices))
+    everything = DeviceTable(different) if len(different) <= MAX_DEVICES else None
     found = 0
     for slot in slots(program):
-        for text in _texts(slot, program, different, times):
+        seen = _values(slot, program, different, times)
+        for value, text in _texts(slot, program, seen):
             changed = expression[: slot.start] + text + expression[slot.end :]
-            if not _holds(selectors, changed, term, different):
+            if not _holds(selectors, changed, term, everything or seen[value].carriers):
                 continue
             end = program.end + len(text) - (slot.end - slot.start)
             new_term = changed[program.start : end]
             amount = slot.kind in _ORDERED
-            yield Offer(expression[slot.start : slot.end], text, program.expression, new_term, amount)
+            yield Offer(
+                expression[slot.start : slot.end], text, program.expression, new_term, amount, seen[value].carriers
+            )
             found += 1
             if found == MAX_OFFERS:
                 return
@@ -90,13 +103,13 @@ def distinct(devices: Iterable[Device]) -> list[Device]:
     return list({id(device): device for device in devices}.values())
 
 
-def _holds(selectors: Selectors, expression: str, term: int, devices: Sequence[Device]) -> bool:
+def _holds(selectors: Selectors, expression: str, term: int, devices: Sequence[Device] | DeviceTable) -> bool:
     try:
         program = selectors.environment.compile(expression)
     except CompileError:
         return False
     terms = program.terms()
-    return term < len(terms) and any(value is True for value in terms[term].evaluate_devices(selectors.table(devices)))
+    return term < len(terms) and any(value is True for value in terms[term].evaluate_devices(devices))
 
 
 def slots(program: Program) -> Iterator[Slot]:
@@ -147,36 +160,68 @@ def _made(node: ast.Expression | None, comparison: ast.Expression) -> Iterator[S
         yield Slot(_MAKERS[node.function], text.start, text.end, text.value, comparison)
 
 
-def _texts(slot: Slot, program: Program, devices: Sequence[Device], times: Mapping[int, int]) -> Iterator[str]:
-    """What to write in place of the constant, the nearest or most frequent value first."""
+class Seen:
+    """How many devices have a value, and the first few of them."""
+
+    __slots__ = ("carriers", "count")
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.carriers: list[Device] = []
+
+
+def _values(slot: Slot, program: Program, devices: Sequence[Device], times: Mapping[int, int]) -> dict[str, Seen]:
+    """The values that devices have of what the constant is compared with."""
+    columns = columns_of(slot.comparison) or program.columns or ()
+    seen: dict[str, Seen] = {}
+    for column in columns:
+        if not column.id and column.kind not in ("driver", "allowMultipleAllocations"):
+            continue
+        for device in devices:
+            value = value_of(device, column)
+            if value is None:
+                continue
+            entry = seen.get(value)
+            if entry is None:
+                entry = seen[value] = Seen()
+            entry.count += times[id(device)]
+            if len(entry.carriers) < CARRIERS:
+                entry.carriers.append(device)
+    return seen
+
+
+def _texts(slot: Slot, program: Program, seen: Mapping[str, Seen]) -> Iterator[tuple[str, str]]:
+    """A value, and what to write in place of the constant for it; the nearest or most frequent first."""
     source = program.ast.source[slot.start : slot.end]
     quote = "'" if source.lstrip("[").startswith("'") else '"'
-    columns = columns_of(slot.comparison) or program.columns or ()
-    seen: Counter[str] = Counter()
-    for column in columns:
-        if column.id or column.kind in ("driver", "allowMultipleAllocations"):
-            for device in devices:
-                value = value_of(device, column)
-                if value is not None:
-                    seen[value] += times[id(device)]
-    ranked = [value for value, _ in sorted(seen.items(), key=lambda entry: (-entry[1], entry[0]))]
     order = _ORDERED.get(slot.kind)
     if order is not None:
-        yield from order(slot.value, ranked, quote)
+        yield from order(slot.value, list(seen), quote)
         return
-    for value in ranked[:MAX_VALUES]:
+    for value in _ranked(slot, seen):
         if slot.kind == "bool" and value in ("true", "false"):
-            yield value
+            yield value, value
         elif slot.kind == "string":
-            yield _text(value, quote)
-            yield _text(value.lower(), quote)
+            yield value, _text(value, quote)
+            yield value, _text(value.lower(), quote)
         elif slot.kind == "list" and source.endswith("]"):
             number = isinstance(slot.value[0], int)
-            if not number or value.lstrip("-").isdigit():
-                yield f"{source[:-1].rstrip()}, {value if number else _text(value, quote)}]"
+            if not number or _is_integer(value):
+                yield value, f"{source[:-1].rstrip()}, {value if number else _text(value, quote)}]"
 
 
-def _quantities(asked: str, values: Sequence[str], quote: str) -> Iterator[str]:
+def _ranked(slot: Slot, seen: Mapping[str, Seen]) -> list[str]:
+    """The most frequent values; of very many texts those that look like the constant."""
+    if slot.kind == "string" and len(seen) > MAX_TEXTS:
+        asked = slot.value.lower()
+        half = max(1, len(asked) // 2)
+        start, end = asked[:half], asked[-half:]
+        alike = (value for value in seen if value.lower().startswith(start) or value.lower().endswith(end))
+        return list(nearest(slot.value, islice(alike, MAX_DEVICES), MAX_VALUES))
+    return sorted(seen, key=lambda value: (-seen[value].count, value))[:MAX_VALUES]
+
+
+def _quantities(asked: str, values: Sequence[str], quote: str) -> Iterator[tuple[str, str]]:
     try:
         wanted = Quantity.parse(asked)
         # A zero says that the driver does not know the amount.
@@ -184,22 +229,27 @@ def _quantities(asked: str, values: Sequence[str], quote: str) -> Iterator[str]:
     except QuantityError:
         return
     for value in sorted(known, key=lambda text: abs(known[text].nanos - wanted.nanos))[:MAX_VALUES]:
-        yield _text(value, quote)
+        yield value, _text(value, quote)
         # For a strict comparison: one less, or one more, of the unit that the value is written in.
         digits = value.rstrip("EPTGMKkinmu")
         if digits.isdigit():
             unit = value[len(digits) :]
-            yield _text(f"{max(0, int(digits) - 1)}{unit}", quote)
-            yield _text(f"{int(digits) + 1}{unit}", quote)
+            yield value, _text(f"{max(0, int(digits) - 1)}{unit}", quote)
+            yield value, _text(f"{int(digits) + 1}{unit}", quote)
 
 
-def _integers(asked: int, values: Sequence[str], quote: str) -> Iterator[str]:
-    known = [int(value) for value in values if value.lstrip("-").isdigit()]
-    for value in sorted(known, key=lambda number: abs(number - asked))[:MAX_VALUES]:
-        yield from (str(value), str(value - 1), str(value + 1))
+def _integers(asked: int, values: Sequence[str], quote: str) -> Iterator[tuple[str, str]]:
+    known = {text: int(text) for text in values if _is_integer(text)}
+    for text in sorted(known, key=lambda text: abs(known[text] - asked))[:MAX_VALUES]:
+        number = known[text]
+        yield from ((text, str(number)), (text, str(number - 1)), (text, str(number + 1)))
 
 
-def _versions(asked: str, values: Sequence[str], quote: str) -> Iterator[str]:
+def _is_integer(text: str) -> bool:
+    return text.isascii() and text.removeprefix("-").isdigit()
+
+
+def _versions(asked: str, values: Sequence[str], quote: str) -> Iterator[tuple[str, str]]:
     known: dict[str, Semver] = {}
     for value in values:
         try:
@@ -214,16 +264,16 @@ def _versions(asked: str, values: Sequence[str], quote: str) -> Iterator[str]:
     above = sorted((text for text in known if known[text] > wanted), key=known.__getitem__)
     for value in (below + above)[:MAX_VALUES]:
         version = known[value]
-        yield _text(value, quote)
+        yield value, _text(value, quote)
         # For a strict comparison: the nearest release on either side, else the first pre-release of this one.
         if version.patch:
-            yield _text(f"{version.major}.{version.minor}.{version.patch - 1}", quote)
+            yield value, _text(f"{version.major}.{version.minor}.{version.patch - 1}", quote)
         else:
-            yield _text(f"{version.major}.{version.minor}.{version.patch}-0", quote)
-        yield _text(f"{version.major}.{version.minor}.{version.patch + 1}", quote)
+            yield value, _text(f"{version.major}.{version.minor}.{version.patch}-0", quote)
+        yield value, _text(f"{version.major}.{version.minor}.{version.patch + 1}", quote)
 
 
-_ORDERED: Final[Mapping[str, Callable[[Any, Sequence[str], str], Iterator[str]]]] = {
+_ORDERED: Final[Mapping[str, Callable[[Any, Sequence[str], str], Iterator[tuple[str, str]]]]] = {
     "quantity": _quantities,
     "int": _integers,
     "version": _versions,

@@ -120,7 +120,7 @@ def _free(
 ) -> tuple[CauseKind, str, Proof | None, int]:
     """Which holder has to give up its devices, proved: the first of the ranked claims that suffices, else all."""
     for claim in claims[:MAX_TRIES]:
-        proof = around.whatif.without_holders([claim])
+        proof = around.whatif.without_holders([claim], around.view.held_near(claim))
         if proof is None:
             continue
         described, weight = around.holders.describe_claim(claim), around.holders.size(claim)

@@ -97,6 +97,24 @@ def mixed_up(view: View, proved: str) -> Cause | None:
     return None
 
 
+def unscored(case: Case, fitting: Collection[str]) -> str:
+    """A note where the scheduler fails at comparing nodes: a pod with allocated and pending claims, several nodes.
+
+    See kubernetes/kubernetes#139016; releases up to those that also crash on mode All have it.
+    """
+    settings = case.settings
+    last = _LAST_PATCH_THAT_CRASHES.get(settings.release.minor)
+    if last is None or settings.patch is None or settings.patch > last:
+        return ""
+    if len(fitting) < 2 or not case.allocated or not case.unallocated:
+        return ""
+    return (
+        f"the pod may stay pending all the same: the scheduler of {settings.release}.{settings.patch} fails at scoring "
+        "nodes for a pod of which some claims are allocated and others are not, where several nodes fit "
+        f"(kubernetes/kubernetes#139016, fixed in {settings.release}.{last + 1})"
+    )
+
+
 def overfull(attempts: Mapping[str, Attempt], unavailable: Collection[str]) -> Cause | None:
     """The cause where every allocation that fits has more configurations than the API server takes."""
     found = [

@@ -87,7 +87,9 @@ def _other_value(around: Surroundings, blocked: Blocked) -> tuple[str, Proof] | 
     selectors = around.view.cycle.selectors
     index = blocked.spec.selectors.index(stage.program)
     for offer in loosened(selectors, stage.program, stage.term, [item.device for item in blocked.lost]):
-        proof = around.change(blocked, partial(with_term, selectors, index, offer.old_term, offer.term))
+        carriers = {id(device) for device in offer.carriers}
+        near = around.view.near(item for item in blocked.lost if id(item.device) in carriers)
+        proof = around.change(blocked, partial(with_term, selectors, index, offer.old_term, offer.term), near)
         if proof is not None:
             return str(offer), proof
     return None

@@ -85,7 +85,7 @@ def counters(around: Surroundings, blocked: Blocked) -> Cause:
     }
     fix, proof = kind.fix, None
     for claim in list(users.values())[:MAX_TRIES]:
-        proof = around.whatif.without_holders([claim])
+        proof = around.whatif.without_holders([claim], around.view.held_near(claim))
         if proof is not None:
             fix = f"It is enough that {around.holders.describe_claim(claim)} gives its partition back."
             break

@@ -8,7 +8,6 @@ from dataclasses import replace
 
 from kubectl_dra.allocation.attempt import Attempt
 from kubectl_dra.allocation.attempt import Verdict as Outcome
-from kubectl_dra.allocation.pools import NodePools
 from kubectl_dra.allocation.search import Budget
 from kubectl_dra.api.nodes import InvalidNodeSelector
 from kubectl_dra.explain.blocked import Located
@@ -31,7 +30,7 @@ def run_attempts(case: Case) -> dict[str, Attempt]:
     rejected: dict[Hashable, Attempt] = {}
     for node in case.view.nodes:
         pools = case.view.pools.get(node.name)
-        alike = _what_counts(case, pools)
+        alike = None if case.extended is not None else case.view.alike(node.name)
         known = rejected.get(alike)
         if known is not None and alike is not None:
             out[node.name] = replace(known, node=node.name, pools=pools)
@@ -46,23 +45,6 @@ def run_attempts(case: Case) -> dict[str, Attempt]:
         if attempt.verdict is Outcome.REJECTED:
             rejected[alike] = attempt
     return out
-
-
-def _what_counts(case: Case, pools: NodePools | None) -> Hashable:
-    """What an attempt can see of a node: attempts that see the same are rejected alike; None where it is too much."""
-    state = case.view.cycle.state
-    if pools is None or case.extended is not None or state.shared or state.consumed:
-        return None
-    seen: list[object] = []
-    for pool in pools.pools:
-        if not pool.usable or pool.counter_sets:
-            return None
-        for entry in pool.slices:
-            if entry.per_device_node_selection:
-                return None
-            seen.append(id(entry.devices))
-            seen.append(tuple(item.id in state.exclusive for item in case.view.by_slice[entry.name]))
-    return tuple(seen)
 
 
 def unavailable_nodes(case: Case) -> dict[str, str]:

@@ -9,7 +9,7 @@ from typing import Any
 from kubectl_dra.allocation.selection import Selectors
 from kubectl_dra.api.slices import Device
 from kubectl_dra.cel import Program
-from kubectl_dra.cel.columns import Column, columns_of
+from kubectl_dra.cel.columns import Column, DeviceTable, columns_of
 from kubectl_dra.explain.loosen import slots
 
 MAX_BASES = 12
@@ -34,7 +34,8 @@ def satisfying(selectors: Selectors, expressions: Sequence[str | None], devices:
 def _bases(programs: Sequence[Program], devices: Sequence[Device]) -> list[Device]:
     """One device of each distinct set of verdicts, those that fulfil most terms first."""
     kinds: dict[tuple[bool, ...], Device] = {}
-    table = [program.evaluate_devices(devices) for program in programs]
+    shared = DeviceTable(devices)
+    table = [program.evaluate_devices(shared) for program in programs]
     for index, device in enumerate(devices):
         kinds.setdefault(tuple(column[index] is True for column in table), device)
     ranked = sorted(kinds, key=lambda verdicts: -sum(verdicts))

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from kubectl_dra.allocation.attempt import Cycle
 from kubectl_dra.allocation.errors import AllocationError
 from kubectl_dra.allocation.pools import NodePools, Pool, gather, scope_matches
+from kubectl_dra.api.claims import ResourceClaim
 from kubectl_dra.api.nodes import InvalidNodeSelector, Node
 from kubectl_dra.api.slices import Device, DeviceID, PoolID, ResourceSlice
+
+MAX_NEAR = 20
 
 
 class Published(NamedTuple):
@@ -57,6 +60,7 @@ class View:
         self.published = tuple(item for items in self.by_slice.values() for item in items)
         self._on_node: dict[str, list[Published]] = {}
         self._kinds: Sequence[Published] | None = None
+        self._alike: dict[str, Hashable] = {}
         # Verdicts are remembered by a device's identity, so devices that are only supposed must live on.
         self.supposed: list[Device] = []
 
@@ -99,6 +103,43 @@ class View:
                 found.extend((item for item in items if item.on(node)) if entry.per_device_node_selection else items)
         return found
 
+    def alike(self, name: str) -> Hashable:
+        """What an attempt can see of a node's devices: attempts that see the same are rejected alike.
+
+        None where it is too much to be told.
+        """
+        if name not in self._alike:
+            self._alike[name] = self._find_alike(name)
+        return self._alike[name]
+
+    def _find_alike(self, name: str) -> Hashable:
+        state, pools = self.cycle.state, self.pools.get(name)
+        if pools is None or state.shared or state.consumed:
+            return None
+        seen: list[object] = []
+        for pool in pools.pools:
+            if not pool.usable or pool.counter_sets:
+                return None
+            for entry in pool.slices:
+                if entry.per_device_node_selection:
+                    return None
+                seen.append(id(entry.devices))
+                seen.append(tuple([item.id in state.exclusive for item in self.by_slice[entry.name]]))
+        return tuple(seen)
+
+    def different_nodes(self, limit: int) -> list[Node]:
+        """The first nodes of each kind that an attempt can tell apart, so many of them."""
+        seen: set[Hashable] = set()
+        found: list[Node] = []
+        for node in self.nodes:
+            if len(found) == limit:
+                break
+            key = self.alike(node.name)
+            if key is None or key not in seen:
+                seen.add(key)
+                found.append(node)
+        return found
+
     @property
     def kinds(self) -> Sequence[Published]:
         """The published devices without those that are one object with an earlier one: equal but for their place."""
@@ -112,6 +153,26 @@ class View:
     def nodes_of(self, item: Published) -> list[str]:
         """The eligible nodes on which a device could be used, as far as its pool and scope go."""
         return [name for name in self.slice_nodes.get(item.slice.name, ()) if item.on(self.node_by_name[name])]
+
+    def near(self, items: Iterable[Published]) -> list[Node]:
+        """A few of the eligible nodes on which some of these devices could be used."""
+        names: dict[str, None] = {}
+        for item in items:
+            names.update(dict.fromkeys(self.nodes_of(item)[:MAX_NEAR]))
+            if len(names) >= MAX_NEAR:
+                break
+        return [self.node_by_name[name] for name in names]
+
+    def seeing(self, pools: Iterable[PoolID]) -> list[Node]:
+        """A few of the eligible nodes that see these pools."""
+        slices = [entry for pool in dict.fromkeys(pools) for entry in self.cycle.index.by_pool.get(pool, ())]
+        names = dict.fromkeys(name for entry in slices for name in self.slice_nodes.get(entry.name, ())[:MAX_NEAR])
+        return [self.node_by_name[name] for name in list(names)[:MAX_NEAR]]
+
+    def held_near(self, claim: ResourceClaim) -> list[Node]:
+        """A few of the eligible nodes of which a claim holds devices."""
+        results = claim.allocation.results if claim.allocation else ()
+        return self.seeing(PoolID(result.device.driver, result.device.pool) for result in results)
 
     def pool_usable(self, item: Published) -> bool:
         """Whether the device's pool offers devices on the nodes that see it."""

@@ -15,6 +15,7 @@ from kubectl_dra.api.nodes import Node
 from kubectl_dra.api.slices import DeviceID, ResourceSlice
 from kubectl_dra.api.taints import DeviceToleration
 from kubectl_dra.explain.refusals import Refusals
+from kubectl_dra.explain.released import released
 
 MAX_NODES = 200
 STEPS = 200_000
@@ -44,7 +45,10 @@ class Tries:
 
 
 class WhatIf:
-    """Runs the allocation of one question again, with something changed."""
+    """Runs the allocation of one question again, with something changed.
+
+    ``nodes`` are those that are tried, ``other_nodes`` those where the pod may not run.
+    """
 
     def __init__(
         self,
@@ -56,9 +60,9 @@ class WhatIf:
     ) -> None:
         self._cycle = cycle
         self._claims = tuple(claims)
-        self._nodes = tuple(nodes)[:MAX_NODES]
+        self._nodes = tuple(nodes)
         self._all_claims = tuple(all_claims)
-        self._other_nodes = tuple(other_nodes)[:MAX_NODES]
+        self._other_nodes = tuple(other_nodes)
         self.remedy: Remedy | None = None
         """The last change that was proved, as a way to make it in another WhatIf."""
 
@@ -83,9 +87,10 @@ class WhatIf:
 
     def freeing(self, holders: Iterable[ResourceClaim]) -> WhatIf:
         """The same question where other claims have given their devices back."""
-        gone = {id(holder) for holder in holders}
+        freed = tuple(holders)
+        gone = {id(holder) for holder in freed}
         kept = [claim for claim in self._all_claims if id(claim) not in gone]
-        cycle = replace(self._fresh(self._cycle), state=allocated_state(kept, self._cycle.features))
+        cycle = replace(self._fresh(self._cycle), state=released(self._cycle.state, freed, self._cycle.features))
         return WhatIf(cycle, self._claims, self._nodes, kept, self._other_nodes)
 
     def without(self, claim: int, constraint: Constraint) -> WhatIf:
@@ -111,7 +116,13 @@ class WhatIf:
     def allowing(self, names: Container[str]) -> WhatIf:
         """The same question where the pod may run on further nodes."""
         more = [node for node in self._other_nodes if node.name in names]
-        return WhatIf(self._cycle, self._claims, (*self._nodes, *more), self._all_claims, self._other_nodes)
+        return self.also_on(more[:MAX_NODES])
+
+    def also_on(self, more: Iterable[Node]) -> WhatIf:
+        """The same question, tried on further nodes as well."""
+        known = {node.name for node in self._nodes}
+        nodes = (*self._nodes, *(node for node in more if node.name not in known))
+        return WhatIf(self._cycle, self._claims, nodes, self._all_claims, self._other_nodes)
 
     def prove(self, remedies: Iterable[Remedy], tries: Tries) -> Proof | None:
         """The proof that the claims fit with all these changes; none either where the tries do not suffice."""
@@ -133,11 +144,15 @@ class WhatIf:
         return self._prove(self._fresh(self._cycle), claims)
 
     def with_request(
-        self, claim: int, request: int, alternative: int, change: Callable[[DeviceRequest], DeviceRequest]
+        self,
+        claim: int,
+        request: int,
+        alternative: int,
+        change: Callable[[DeviceRequest], DeviceRequest],
+        near: Sequence[Node] = (),
     ) -> Proof | None:
-        """The proof that the claims fit when one request or subrequest is changed."""
-
-        return self._prove_remedy(changing(claim, request, alternative, change))
+        """The proof that the claims fit when one request or subrequest is changed; ``near`` is tried as well."""
+        return self._prove_remedy(changing(claim, request, alternative, change, near))
 
     def with_selector(self, old: str, new: str) -> Proof | None:
         """The proof that the claims fit when a selector, of a request or a class, reads otherwise."""
@@ -183,10 +198,10 @@ class WhatIf:
         claims[claim] = replace(old, requests=kept)
         return self.with_claims(claims)
 
-    def without_holders(self, holders: Iterable[ResourceClaim]) -> Proof | None:
-        """The proof that the claims fit when other claims give their devices back."""
+    def without_holders(self, holders: Iterable[ResourceClaim], near: Sequence[Node] = ()) -> Proof | None:
+        """The proof that the claims fit when other claims give their devices back; ``near`` is tried as well."""
         given_up = tuple(holders)
-        return self._prove_remedy(lambda world: world.freeing(given_up))
+        return self._prove_remedy(lambda world: world.freeing(given_up).also_on(near))
 
     def _prove_remedy(self, remedy: Remedy) -> Proof | None:
         world = remedy(self)
@@ -198,7 +213,7 @@ class WhatIf:
     def on_other_nodes(self, names: Container[str] | None = None) -> Proof | None:
         """The proof that the claims fit on a node (of those named) where the pod may not run."""
         nodes = [node for node in self._other_nodes if names is None or node.name in names]
-        return self._prove(self._fresh(self._cycle), self._claims, nodes)
+        return self._prove(self._fresh(self._cycle), self._claims, nodes[:MAX_NODES])
 
     def with_quirks(self, quirks: Quirks) -> Proof | None:
         """The proof that the claims fit under an allocator with other defects."""
@@ -226,13 +241,19 @@ class WhatIf:
         return replace(cycle, available={})
 
 
-def changing(claim: int, request: int, alternative: int, change: Callable[[DeviceRequest], DeviceRequest]) -> Remedy:
-    """The remedy that changes one request or subrequest."""
+def changing(
+    claim: int,
+    request: int,
+    alternative: int,
+    change: Callable[[DeviceRequest], DeviceRequest],
+    near: Sequence[Node] = (),
+) -> Remedy:
+    """The remedy that changes one request or subrequest; ``near`` are nodes where it should be tried."""
 
     def remedy(world: WhatIf) -> WhatIf:
         claims = list(world._claims)
         claims[claim] = _changed(claims[claim], request, alternative, change)
-        return world.changed(claims)
+        return world.changed(claims).also_on(near)
 
     return remedy
 

@@ -8,10 +8,13 @@ from typing import Any, TextIO
 from kubectl_dra.api.claims import ResourceClaim
 from kubectl_dra.explain.inventory import FREE, HELD, SHARED, TAINTED, DeviceRow, Inventory, taint_owner
 from kubectl_dra.report.paint import Painter
-from kubectl_dra.report.table import aligned
+from kubectl_dra.report.table import fitted
 
 HEADER = ("NODE", "DRIVER", "POOL", "DEVICE", "CLASS", "STATE", "HELD-BY", "REASON")
 WIDE = ("CAPACITY", "TAINTS", "ATTRIBUTES")
+BELOW = ("REASON", "HELD-BY", "CLASS", "POOL", "DRIVER", "NODE")
+"""What goes below a row that is too long, first to go first."""
+WIDE_BELOW = ("ATTRIBUTES", "TAINTS", "CAPACITY")
 # The attributes that tell devices apart for a person, best first; drivers differ in what they publish.
 KEY_ATTRIBUTES = ("productName", "model", "deviceType", "type", "profile", "architecture", "family", "version", "uuid")
 MAX_ATTRIBUTES = 4
@@ -26,18 +29,19 @@ def write_table(inventory: Inventory, color: str = "auto", *, wide: bool = False
     """Writes the table and the summary; a sentence where no device matches."""
     out = Painter(stream, color)
     if not inventory.rows:
-        out.write(_nothing(inventory))
+        out.sentence(_nothing(inventory))
         return
     header = (*HEADER, *WIDE) if wide else HEADER
     cells = [_cells(row, wide) for row in inventory.rows]
-    lines = aligned([header, *cells])
-    out.write((lines[0], "bold"))
+    first, *blocks = fitted([header, *cells], out.limit, (*WIDE_BELOW, *BELOW) if wide else BELOW)
+    out.write((first[0], "bold"))
     if len(inventory.rows) <= MAX_COLOURED:
-        for line, row in zip(lines[1:], inventory.rows, strict=True):
-            out.write((line, _STYLES.get(row.state, "red")))
+        for block, row in zip(blocks, inventory.rows, strict=True):
+            for line in block:
+                out.write((line, _STYLES.get(row.state, "red")))
     else:
-        out.stream.write("\n".join(lines[1:]) + "\n")
-    out.write(summary(inventory))
+        out.stream.write("".join(f"{line}\n" for block in blocks for line in block))
+    out.sentence(summary(inventory))
 
 
 def write_names(inventory: Inventory, stream: TextIO | None = None) -> None:

@@ -9,7 +9,9 @@ from typing import TextIO
 from kubectl_dra.explain.model import (
     Cause,
     ClaimReport,
+    DeviceLine,
     Diagnosis,
+    Evidence,
     Funnel,
     NodeGroup,
     Observation,
@@ -19,7 +21,8 @@ from kubectl_dra.explain.model import (
     Trace,
     Verdict,
 )
-from kubectl_dra.report.paint import Painter
+from kubectl_dra.report.cel_text import folded
+from kubectl_dra.report.paint import Painter, wrap
 
 MAX_PLACEMENTS = 3
 MAX_VALUES = 6
@@ -31,6 +34,11 @@ _STYLES = {
     Verdict.ALLOCATABLE: "bold green",
     Verdict.NOT_ALLOCATABLE: "bold red",
     Verdict.UNDETERMINED: "bold yellow",
+}
+_CEL_FIELDS = ("selector term",)
+_FALSE = {
+    "class-selector": "a selector of the class is false",
+    "request-selector": "a selector of the request is false",
 }
 
 
@@ -97,11 +105,24 @@ def _cause(out: Painter, number: int, cause: Cause) -> None:
     if number > 1:
         out.paragraph(cause.summary, indent="     ")
     for evidence in cause.evidence:
-        out.paragraph(f"{evidence.object} · {evidence.field}: {evidence.value}", indent="       ", first="     ")
+        _evidence(out, evidence)
     if cause.fix:
         out.paragraph(f"Fix: {cause.fix}", indent="          ", first="     ", style="green")
     if cause.proved:
         out.paragraph(f"Proved: {cause.proved}.", indent="             ", first="     ", style="green")
+
+
+def _evidence(out: Painter, evidence: Evidence) -> None:
+    what = f"{evidence.object} · {evidence.field}:"
+    whole = f"{what} {evidence.value}"
+    if evidence.field not in _CEL_FIELDS and not evidence.field.endswith("cel.expression"):
+        out.paragraph(whole, indent="       ", first="     ")
+    elif "\n" not in whole and len(whole) + 5 <= out.width:
+        out.write("     ", whole)
+    else:
+        out.paragraph(what, indent="       ", first="     ")
+        for line in folded(evidence.value, out.width - 7):
+            out.write("       ", line)
 
 
 def _claim(out: Painter, claim: ClaimReport) -> None:
@@ -110,30 +131,43 @@ def _claim(out: Painter, claim: ClaimReport) -> None:
     out.write("")
     out.write((f"Claim {name}", "bold"), f" ({claim.state}{origin})")
     for device in claim.devices:
-        out.write(f"  {device}")
+        out.paragraph(str(device), indent="    ", first="  ")
     if claim.nodes:
-        out.write(f"  usable on: {claim.nodes}")
+        out.paragraph(f"usable on: {claim.nodes}", indent="    ", first="  ")
     for funnel in claim.funnels:
         _funnel(out, funnel)
 
 
 def _funnel(out: Painter, funnel: Funnel) -> None:
     amount = "all devices" if funnel.mode == "All" else str(funnel.needed)
-    out.write("  ", (f'request "{funnel.request}"', "bold"), f": {amount} of class {funnel.device_class}")
+    lead = f'request "{funnel.request}"'
+    text = f"{lead}: {amount} of class {funnel.device_class}; devices left after each step"
+    first, *rest = wrap(text, out.width - 4)
+    out.write("  ", (lead, "bold"), first.removeprefix(lead))
+    for line in rest:
+        out.write("    ", line)
     width = len(f"{max((stage.passed for stage in funnel.stages), default=0):,}")
     for stage in _folded(_until_empty(funnel.stages)):
         _stage(out, stage, width)
     if funnel.best_node:
         out.write(f"    most on one node: {funnel.best_count} on {funnel.best_node}")
-    for line in funnel.devices[:MAX_DEVICES]:
-        mark = ("✓", "green") if line.stage == "usable" else ("✗", "red")
-        out.write(
-            "      ",
-            mark,
-            f" {line.device}  ({line.nodes})" + (f"  {line.stage}: {line.reason}" if line.reason else ""),
-        )
+    for device in funnel.devices[:MAX_DEVICES]:
+        _device(out, device)
     if len(funnel.devices) > MAX_DEVICES:
         out.write(f"      … {len(funnel.devices) - MAX_DEVICES:,} more devices (all of them with -o json)")
+
+
+def _device(out: Painter, line: DeviceLine) -> None:
+    mark = ("✓", "green") if line.stage == "usable" else ("✗", "red")
+    place = f"{line.device}  ({line.nodes})"
+    why = _FALSE[line.stage] if line.stage in _FALSE and line.reason == "false" else f"{line.stage}: {line.reason}"
+    if not line.reason:
+        out.write("      ", mark, f" {place}")
+    elif out.limit is None or len(place) + len(why) + 10 <= out.limit:
+        out.write("      ", mark, f" {place}  {why}")
+    else:
+        out.write("      ", mark, f" {place}")
+        out.paragraph(why, indent="            ", first="          ")
 
 
 def _until_empty(stages: Sequence[Stage]) -> Iterator[Stage]:
@@ -161,18 +195,22 @@ def _stage(out: Painter, stage: Stage, width: int) -> None:
     number = f"{stage.passed:,}".rjust(width)
     style = "red" if not stage.passed else ("yellow" if stage.failed else "")
     mark = ("✗ ", "red") if not stage.passed and stage.failed else "  "
-    text = f"  {stage.label}"
-    if stage.expression:
-        text += f": {stage.expression}"
     lost = f"  (-{stage.failed:,})" if stage.failed else ""
     indent = " " * (width + 6)
-    lines = f"{text}{lost}"
-    out.write("    ", mark, (number, style), lines)
+    whole = f"  {stage.label}" + (f": {stage.expression}" if stage.expression else "") + lost
+    if "\n" not in whole and len(indent) + len(whole) <= out.width:
+        out.write("    ", mark, (number, style), whole)
+    else:
+        head = f"{stage.label}{':' if stage.expression else ''}{lost}"
+        for row, text in enumerate(wrap(head, out.width - len(indent) - 2)):
+            out.write(*(("    ", mark, (number, style)) if not row else (indent,)), f"  {text}")
+        for text in folded(stage.expression, out.width - len(indent) - 4) if stage.expression else ():
+            out.write(indent, "    ", text)
     for reason, count in stage.details[:MAX_REASONS]:
         out.paragraph(f"{count:,} × {reason}", indent=indent + "      ", first=indent + "    ", style="dim")
     if len(stage.details) > MAX_REASONS:
         rest = sum(count for _, count in stage.details[MAX_REASONS:])
-        out.write(indent, "    ", (f"{rest:,} × other reasons", "dim"))
+        out.write(indent, "    ", (f"{rest:,} × for other reasons", "dim"))
     if stage.error is not None:
         place = f" at column {stage.error.position.column}" if stage.error.position else ""
         line = f" of line {stage.error.position.line}" if stage.error.position and stage.error.position.line > 1 else ""
@@ -193,7 +231,7 @@ def _observation(seen: Observation) -> str:
         for value, count in seen.values[:MAX_VALUES]
     ]
     more = len(seen.values) - MAX_VALUES
-    return f"they have {seen.name}: {', '.join(parts)}" + (f", and {more:,} other values" if more > 0 else "")
+    return f"refused: {seen.name} is {', '.join(parts)}" + (f", and {more:,} other values" if more > 0 else "")
 
 
 def _nodes(out: Painter, diagnosis: Diagnosis) -> None:
@@ -201,8 +239,16 @@ def _nodes(out: Painter, diagnosis: Diagnosis) -> None:
         return
     out.write("")
     out.write(("Nodes", "bold"))
-    for group in diagnosis.nodes:
+    fitting = [group for group in diagnosis.nodes if group.outcome == "allocated"]
+    for group in fitting:
         _group(out, group)
+    _placements(out, diagnosis)
+    for group in diagnosis.nodes:
+        if group not in fitting:
+            _group(out, group)
+
+
+def _placements(out: Painter, diagnosis: Diagnosis) -> None:
     for placement in diagnosis.placements[:MAX_PLACEMENTS]:
         devices: dict[str, list[str]] = {}
         for placed in placement.devices:
@@ -233,19 +279,32 @@ def _group(out: Painter, group: NodeGroup) -> None:
 def _trace(out: Painter, trace: Trace) -> None:
     out.write("")
     out.write(("Trace ", "bold"), f"of {trace.owner} on {trace.device}: {trace.result}")
-    out.paragraph(trace.expression, indent="  ")
-    width = max((len(step.value) for step in trace.steps), default=0)
+    for line in folded(trace.expression, out.width - 2):
+        out.write("  ", line)
+    width = min(40, out.width // 4, max((len(step.value) for step in trace.steps), default=0))
     for step in trace.steps:
         style = "red" if step.error else ""
-        out.write("    ", (step.value.ljust(min(width, 40)), style), f"  {'  ' * step.depth}{step.text}")
+        indent = "  " * step.depth
+        whole = step.text.strip() == trace.expression.strip()
+        room = max(20, out.width - width - 6 - len(indent))
+        first, *rest = ["the whole expression"] if whole else folded(step.text, room)
+        if len(step.value) <= width:
+            out.write("    ", (step.value.ljust(width), style), f"  {indent}{first}")
+        else:
+            out.paragraph(step.value, indent="    ", style=style)
+            out.write("    ", " " * width, f"  {indent}{first}")
+        for line in rest:
+            out.write("    ", " " * width, f"  {indent}{line}")
 
 
 def _second_opinion(out: Painter, opinion: SecondOpinion) -> None:
     out.write("")
-    out.write(
-        ("Second opinion (cel-python): ", "bold"),
+    out.write(("Second opinion (cel-python)", "bold"))
+    out.paragraph(
         f"{opinion.agree:,} evaluations agree, {len(opinion.differ):,} differ, "
         f"{opinion.not_comparable:,} could not be compared",
+        indent="    ",
+        first="  ",
     )
     for line in opinion.differ[:10]:
         out.paragraph(line, indent="    ", first="  differs: ", style="red")

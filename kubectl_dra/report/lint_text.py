@@ -14,6 +14,7 @@ from kubectl_dra.report.paint import Painter
 
 _STYLES: Final = {"error": "red", "warning": "yellow", "info": "cyan"}
 _BEFORE: Final = 60
+_CUT: Final = "…"
 
 
 def write_text(report: Report, color: str = "auto", stream: TextIO | None = None) -> None:
@@ -35,7 +36,7 @@ def _finding(out: Painter, finding: Located, explain: bool) -> None:
     out.write(place, "  ", (finding.severity, _STYLES[finding.severity]), f" {finding.code} {rule.name}")
     subject = ", ".join(part for part in (finding.object, finding.field) if part)
     if subject:
-        out.write("    ", (subject, "dim"))
+        out.paragraph(subject, indent="      ", first="    ", style="dim")
     out.paragraph(finding.message, indent="    ")
     _source(out, finding)
     if explain:
@@ -46,7 +47,7 @@ def _finding(out: Painter, finding: Located, explain: bool) -> None:
 
 
 def _source(out: Painter, finding: Located) -> None:
-    """The line, cut around the place if it is wide, and a caret under what is meant."""
+    """The line, cut around the place if it is wide (… says so), and a caret under what is meant."""
     if not finding.excerpt.strip():
         return
     line, start = finding.excerpt, finding.column - 1
@@ -57,6 +58,7 @@ def _source(out: Painter, finding: Located) -> None:
     if len(line) > room:
         cut = max(0, min(start - _BEFORE, len(line) - room))
         line = line[cut : cut + room]
+        line = (_CUT if cut else line[:1]) + line[1:-1] + (_CUT if cut + room < len(finding.excerpt) else line[-1:])
     start, end = max(0, start - cut), max(0, min(end - cut, len(line)))
     lead = "".join(character if character == "\t" else " " * _width(character) for character in line[:start])
     caret = "^" * max(1, sum(_width(character) for character in line[start:end]))

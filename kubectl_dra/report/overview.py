@@ -8,9 +8,11 @@ from typing import TextIO
 from kubectl_dra.explain.model import Diagnosis, Verdict
 from kubectl_dra.explain.overview import Alike
 from kubectl_dra.report.paint import Painter
-from kubectl_dra.report.table import aligned
+from kubectl_dra.report.table import fitted
 
 HEADER = ("NAMESPACE", "WAITING", "VERDICT", "CAUSE", "REASON")
+BELOW = ("REASON", "CAUSE")
+"""What goes below a row that is too long, first to go first."""
 _WORDS = {
     Verdict.ALLOCATED: "allocated",
     Verdict.ALLOCATABLE: "would fit now",
@@ -27,8 +29,11 @@ def write_overview(found: Sequence[Alike], color: str = "auto", stream: TextIO |
         return
     ranked = sorted(found, key=lambda alike: (-alike.diagnosis.verdict.exit_code, -len(alike.names)))
     rows = [HEADER, *(_row(alike) for alike in ranked)]
-    for number, line in enumerate(aligned(rows)):
-        out.write((line, "bold") if number == 0 else line)
+    header, *blocks = fitted(rows, out.limit, BELOW, prose=True)
+    out.write((header[0], "bold"))
+    for block in blocks:
+        for line in block:
+            out.write(line)
     total = sum(len(alike.names) for alike in found)
     stuck = sum(len(alike.names) for alike in found if alike.diagnosis.verdict is Verdict.NOT_ALLOCATABLE)
     out.write("")

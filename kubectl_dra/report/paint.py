@@ -3,25 +3,33 @@
 from __future__ import annotations
 
 import os
-import shutil
+import re
 import sys
 import textwrap
 from typing import TextIO
 
 PIPE_WIDTH = 110
-MIN_WIDTH = 60
+PROSE_WIDTH = 120
+"""Sentences are not wider than this even where there is room: longer lines are hard to follow."""
+MIN_WIDTH = 40
+# What stands for a blank that must not become the end of a line; textwrap knows it as a letter.
+_GLUE = "\x1f"
+_QUOTED = re.compile(r'"[^"\n]{1,40}"')
+_COUNTED = re.compile(r"(?<![\w.:/-])(\d+(?:,\d{3})*) (?=[A-Za-z])")
 
 
 class Painter:
-    """Writes styled text through rich, which decides on colours; lines are wrapped here, never cut."""
+    """Writes styled text through rich, which decides on colours; lines are wrapped here, never cut.
+
+    ``limit`` is the width of the terminal, or what COLUMNS says, and None in a pipe without COLUMNS: there prose is
+    wrapped at ``width`` all the same, and what programs read line by line (tables, messages) is not.
+    """
 
     def __init__(self, stream: TextIO | None = None, color: str = "auto") -> None:
         self.stream = stream or sys.stdout
-        terminal = self.stream.isatty()
-        self.width = PIPE_WIDTH
-        if terminal:
-            self.width = max(MIN_WIDTH, shutil.get_terminal_size((PIPE_WIDTH, 24)).columns)
-        self._styled = color == "always" or (color == "auto" and _wanted(terminal))
+        self.limit = limit_of(self.stream)
+        self.width = self.limit or PIPE_WIDTH
+        self._styled = color == "always" or (color == "auto" and _wanted(self.stream.isatty()))
 
     def write(self, *parts: str | tuple[str, str]) -> None:
         """Writes one line; a part may be (text, style) with style bold, red, green, yellow, cyan or dim."""
@@ -30,9 +38,17 @@ class Painter:
 
     def paragraph(self, text: str, indent: str = "", first: str | None = None, style: str = "") -> None:
         """Writes wrapped text; ``first`` starts the first line instead of ``indent``."""
-        for index, line in enumerate(wrap(text, self.width - len(indent))):
-            start = first if first is not None and index == 0 else indent
-            self.write(start, (line, style) if style else line)
+        lead = indent if first is None else first
+        width = min(self.width, PROSE_WIDTH)
+        for index, line in enumerate(wrap(text, width - len(indent), width - len(lead))):
+            self.write(indent if index else lead, (line, style) if style else line)
+
+    def sentence(self, text: str, indent: str = "  ", first: str = "", style: str = "") -> None:
+        """Writes a message: one line where programs read it, else wrapped with later lines at ``indent``."""
+        if self.limit is None:
+            self.write(first, (text, style))
+        else:
+            self.paragraph(text, indent, first, style)
 
     def _style(self, text: str, style: str) -> str:
         if not self._styled or not text:
@@ -46,9 +62,53 @@ class Painter:
         return capture.get()
 
 
-def wrap(text: str, width: int) -> list[str]:
-    """Lines of at most ``width`` characters; a longer word stays whole. Never empty."""
-    return textwrap.wrap(text, max(20, width), break_long_words=False, break_on_hyphens=False) or [""]
+def wrap(text: str, width: int, first: int | None = None) -> list[str]:
+    """Lines of at most ``width`` characters, the first of at most ``first``. Never empty.
+
+    A longer word stays whole, and so do a few words in double quotes, which may be a value that is looked for, and a
+    number with what it counts.
+    """
+    lead = width if first is None else first
+    if len(text) <= lead and text.isprintable() and text == text.strip(" "):
+        return [text]
+    glued = _QUOTED.sub(lambda found: found[0].replace(" ", _GLUE), text)
+    glued = _COUNTED.sub(rf"\1{_GLUE}", glued)
+    # The first line is made as long as the others by what is taken away again.
+    short = max(0, max(20, width) - max(20, lead))
+    more = max(0, max(20, lead) - max(20, width))
+    lines = textwrap.wrap(
+        glued,
+        max(20, width) + more,
+        initial_indent="\x00" * short,
+        subsequent_indent="\x00" * more,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+    return [line.lstrip("\x00").replace(_GLUE, " ") for line in lines] or [""]
+
+
+def limit_of(stream: TextIO) -> int | None:
+    """The columns that there are: COLUMNS, else the terminal's; None in a pipe."""
+    asked = os.environ.get("COLUMNS", "")
+    if asked.isdecimal() and int(asked):
+        return max(MIN_WIDTH, int(asked))
+    if not stream.isatty():
+        return None
+    try:
+        columns = os.get_terminal_size(stream.fileno()).columns
+    except (OSError, ValueError):
+        columns = 0
+    return max(MIN_WIDTH, columns or PIPE_WIDTH)
+
+
+def tell(text: str, stream: TextIO | None = None) -> None:
+    """Writes a message to standard error, wrapped where a person reads it; lines after the first stay as they are."""
+    out = Painter(stream or sys.stderr, "never")
+    first, *rest = text.split("\n")
+    out.sentence(first)
+    for line in rest:
+        out.write(line)
+    out.stream.flush()
 
 
 def _wanted(terminal: bool) -> bool:

@@ -1,10 +1,18 @@
-"""Aligned columns, as kubectl prints them."""
+"""Aligned columns, as kubectl prints them; on a narrow screen the less important ones go below their row."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
+from kubectl_dra.report.paint import wrap
+
 GAP = "   "
+EMPTY = "-"
+INDENT = "    "
+MIN_PROSE = 48
+"""The narrowest column in which prose is still read with ease."""
+_NEXT_NAME = re.compile(r",(?=[\w./-]+=)")
 
 
 def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
@@ -16,3 +24,69 @@ def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
         GAP.join([*(cell.ljust(width) for cell, width in zip(row, widths, strict=False)), row[-1]]).rstrip()
         for row in rows
     ]
+
+
+def fitted(
+    rows: Sequence[Sequence[str]], limit: int | None, below: Sequence[str], *, prose: bool = False
+) -> list[list[str]]:
+    """The lines of each row, the header first.
+
+    Where a line would be longer than ``limit``, the columns named in ``below`` leave the table one after the other:
+    first those with nothing in them, then in the order given, until the rest fits. Their cells stand under the row,
+    each with its name. ``prose`` says that the last column is a sentence, which is wrapped in its place if there is
+    room. Nothing is cut: what is left may still be too wide.
+    """
+    header = rows[0]
+    if limit is None or _width(rows, range(len(header))) <= limit:
+        return [[line] for line in aligned(rows)]
+    shown = [*range(len(header))]
+    for name in below:
+        index = header.index(name)
+        if all(row[index] == EMPTY for row in rows[1:]):
+            shown.remove(index)
+    under: list[int] = []
+    for name in below:
+        index = header.index(name)
+        if index not in shown:
+            continue
+        if _width(rows, shown) <= limit:
+            break
+        if prose and index == len(header) - 1:
+            start = _width(rows, shown[:-1]) + len(GAP)
+            if limit - start >= MIN_PROSE:
+                return _with_prose([[row[at] for at in shown] for row in rows], start, limit)
+        shown.remove(index)
+        under.append(index)
+    lines = aligned([[row[index] for index in shown] for row in rows])
+    found = [[line] for line in lines]
+    for row, block in zip(rows[1:], found[1:], strict=True):
+        named = [
+            f"{header[index].lower().replace('-', ' ')}: {row[index]}" for index in sorted(under) if row[index] != EMPTY
+        ]
+        block.extend(_below(named, limit))
+    return found
+
+
+def _width(rows: Sequence[Sequence[str]], columns: Sequence[int]) -> int:
+    longest = [max(len(row[index]) for row in rows) for index in columns]
+    return sum(longest) + len(GAP) * (len(longest) - 1)
+
+
+def _with_prose(rows: Sequence[Sequence[str]], start: int, limit: int) -> list[list[str]]:
+    cells = [wrap(row[-1], limit - start) for row in rows]
+    lines = aligned([[*row[:-1], cell[0]] for row, cell in zip(rows, cells, strict=True)])
+    return [[line, *(" " * start + more for more in cell[1:])] for line, cell in zip(lines, cells, strict=True)]
+
+
+def _below(named: Sequence[str], limit: int) -> list[str]:
+    """The cells on as few lines as they fit on; one that is longer has lines of its own."""
+    out: list[str] = []
+    for text in named:
+        if out and len(out[-1]) + len(GAP) + len(text) <= limit:
+            out[-1] += GAP + text
+        elif len(INDENT) + len(text) <= limit:
+            out.append(INDENT + text)
+        else:
+            first, *rest = wrap(_NEXT_NAME.sub(", ", text), limit - len(INDENT) - 2)
+            out += [INDENT + first, *(f"{INDENT}  {line}" for line in rest)]
+    return out

@@ -20,7 +20,7 @@ def tainted_json(result: Tainted) -> dict[str, Any]:
         "dryRun": result.dry_run,
         "rules": [_done(entry) for entry in result.done],
         "blastRadius": _radius(result.radius),
-        "warnings": list(result.warnings),
+        "warnings": [*result.warnings, *result.held_parts],
     }
     if result.free is not None:
         out["wait"] = {

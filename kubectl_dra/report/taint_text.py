@@ -8,7 +8,7 @@ from typing import TextIO
 
 from kubectl_dra.explain.phrases import amount, some
 from kubectl_dra.report.paint import Painter
-from kubectl_dra.report.table import aligned
+from kubectl_dra.report.table import fitted
 from kubectl_dra.taint import times
 from kubectl_dra.taint.apply import UNCHANGED
 from kubectl_dra.taint.listing import DRIVER, TaintLine
@@ -20,7 +20,9 @@ from kubectl_dra.taint.targets import Target
 
 EMPTY = "-"
 _PODS = ("POD", "OWNER", "AGE", "PRIORITY", "NODE", "CLAIM", "TOLERATES", "FATE")
+_PODS_BELOW = ("PRIORITY", "OWNER", "AGE", "TOLERATES", "CLAIM", "NODE", "FATE")
 _LIST = ("DEVICE", "TAINT", "OWNER", "REASON", "TICKET", "AGE", "EXPIRES", "PODS")
+_LIST_BELOW = ("REASON", "TICKET", "OWNER", "PODS", "EXPIRES", "AGE", "TAINT")
 _STYLES = {NOW: "red", LATER: "yellow", UNKNOWN: "yellow"}
 _SUFFIX = {"client": " (dry run)", "server": " (server dry run)"}
 
@@ -28,12 +30,12 @@ _SUFFIX = {"client": " (dry run)", "server": " (server dry run)"}
 def write_targets(targets: Sequence[Target], taints: Sequence[TaintSpec], stream: TextIO) -> None:
     """Which devices the command is about, by full name."""
     out = Painter(stream, "never")
-    out.write(f"{', '.join(map(str, taints))} on {amount(len(targets))}:")
+    out.sentence(f"{', '.join(map(str, taints))} on {amount(len(targets))}:")
     for target in targets:
         details = [f"node {target.where}" if target.where and " " not in target.where else target.where]
         details += [target.hardware, "" if target.published else "not published"]
         shown = ", ".join(detail for detail in details if detail)
-        out.write(f"  {target.id}" + (f" ({shown})" if shown else ""))
+        out.sentence(f"{target.id}" + (f" ({shown})" if shown else ""), indent="    ", first="  ")
 
 
 def write_radius(
@@ -52,7 +54,7 @@ def write_radius(
         names = sorted({f"{r.kind} {r.namespace}/{r.name} ({r.request})" for r in radius.all_requests})
         out.paragraph(f"Requests for all devices that become impossible where a device is tainted: {some(names, 6)}.")
     for left in radius.classes:
-        out.write(
+        out.sentence(
             f"Class {left.name}: {left.free_after:,} of {amount(left.devices)} free afterwards, {left.free:,} now."
         )
     for note in radius.notes:
@@ -70,21 +72,27 @@ def _write_pods(radius: Radius, wishes: Sequence[Wish], out: Painter, at: dateti
         for pod in hit.pods:
             rows.append(_pod_cells(pod, claim, at))
             fates.append(pod.fate)
-        rows += [(other, EMPTY, EMPTY, EMPTY, EMPTY, claim, EMPTY, "nothing ends it") for other in hit.others]
+        rows += [(other, EMPTY, EMPTY, EMPTY, EMPTY, claim, EMPTY, _other_fate(other)) for other in hit.others]
         fates += [UNKNOWN] * len(hit.others)
         if not hit.pods and not hit.others:
             rows.append(("(none)", EMPTY, times.age(hit.claim.metadata.creation_timestamp, at), *[EMPTY] * 2, claim))
             rows[-1] = (*rows[-1], EMPTY, "holds the device without a pod")
             fates.append(UNKNOWN)
-    lines = aligned([_PODS, *rows])
-    out.write((lines[0], "bold"))
-    for line, fate in zip(lines[1:], fates, strict=True):
-        out.write((line, _STYLES.get(fate, "")))
+    header, *blocks = fitted([_PODS, *rows], out.limit, _PODS_BELOW)
+    out.write((header[0], "bold"))
+    for block, fate in zip(blocks, fates, strict=True):
+        for line in block:
+            out.write((line, _STYLES.get(fate, "")))
     deleted, pods = radius.deleted(), len(radius.pods())
     if any(wish.taint.effect == "NoExecute" for wish in wishes):
-        out.write(f"{deleted} of {amount(pods, 'pod')} will be deleted; no PodDisruptionBudget is consulted.")
+        out.sentence(f"{deleted} of {amount(pods, 'pod')} will be deleted; no PodDisruptionBudget is consulted.")
     else:
-        out.write(f"{amount(pods, 'pod')} {'uses' if pods == 1 else 'use'} the device and {_stay(pods)}.")
+        out.sentence(f"{amount(pods, 'pod')} {'uses' if pods == 1 else 'use'} the device and {_stay(pods)}.")
+
+
+def _other_fate(consumer: str) -> str:
+    """Of a consumer that is not a pod: the server ends the pods of a group, but which these are is not known here."""
+    return "unknown: its pods were not found" if consumer.startswith("podgroups ") else "nothing ends it"
 
 
 def _stay(pods: int) -> str:
@@ -114,22 +122,29 @@ def write_done(entry: RuleDone, dry_run: str, stream: TextIO) -> None:
     name = f"{RESOURCE}/{entry.wish.name}"
     what = f"{entry.target.id} {entry.wish.taint}"
     if entry.outcome == REFUSED:
-        out.write(f"{name} refused: {what}: {entry.why}")
+        out.sentence(f"{name} refused: {what}: {entry.why}")
     elif entry.outcome == PLANNED:
-        out.write(f"{name} would be applied ({what}){_SUFFIX.get(dry_run, '')}")
+        out.sentence(f"{name} would be applied ({what}){_SUFFIX.get(dry_run, '')}")
     else:
         expires = (entry.rule.get("metadata") or {}).get("annotations", {}).get("kubectl-dra/expires", "")
         until = f", until {expires}" if expires else ""
-        out.write(f"{name} {entry.outcome} ({what}{until}){_SUFFIX.get(dry_run, '')}")
+        out.sentence(f"{name} {entry.outcome} ({what}{until}){_SUFFIX.get(dry_run, '')}")
 
 
 def write_end(result: Tainted, color: str = "auto", stream: TextIO | None = None) -> None:
     """What waiting came to, and what to do next."""
     out = Painter(stream, color)
     devices = [str(entry.target.id) for entry in result.done]
-    if result.free:
+    if result.free and result.held_parts:
+        each = "is free, but" if len(devices) == 1 else "are free, but"
+        out.write(
+            (f"{some(devices, 8)} {each} what may be the same hardware is in use. Do not take it offline:", "red")
+        )
+        for sentence in result.held_parts:
+            out.paragraph(sentence, indent="  ")
+    elif result.free:
         each = "is free: no claim holds it. It" if len(devices) == 1 else "are free: no claim holds them. They"
-        out.write((f"{some(devices, 8)} {each} can be taken offline.", "green"))
+        out.sentence(f"{some(devices, 8)} {each} can be taken offline.", style="green")
     elif result.free is False:
         out.write(("Not free in time. Left:", "red"))
         for blocker in result.blockers:
@@ -153,11 +168,12 @@ def write_untainted(result: Untainted, color: str = "auto", stream: TextIO | Non
     for entry in result.removed:
         why = f": {entry.why}" if entry.why else ""
         suffix = _SUFFIX.get(result.dry_run, "")
-        out.write(f"{RESOURCE}/{entry.name} {words[entry.outcome]} ({entry.device} {entry.taint}){why}{suffix}")
+        out.sentence(f"{RESOURCE}/{entry.name} {words[entry.outcome]} ({entry.device} {entry.taint}){why}{suffix}")
     if not result.removed:
         out.write("There is no rule of kubectl dra to remove.")
     for stays in result.staying:
-        out.paragraph(f"{stays.device} keeps taint {stays.taint} of {stays.owner}; removed by: {stays.ended_by}.")
+        text = f"{stays.device} keeps taint {stays.taint} of {stays.owner}; removed by: {stays.ended_by}."
+        out.paragraph(text, indent="  ", first="")
     if result.allocatable:
         out.write(("Allocatable again.", "green"))
     elif result.allocatable is False:
@@ -177,10 +193,11 @@ def write_list(lines: Sequence[TaintLine], color: str = "auto", *, at: datetime,
     if not lines:
         out.write("No device is tainted.")
         return
-    table = aligned([_LIST, *(_list_cells(line, at) for line in lines)])
-    out.write((table[0], "bold"))
-    for text, line in zip(table[1:], lines, strict=True):
-        out.write((text, "yellow" if line.warnings else ""))
+    header, *blocks = fitted([_LIST, *(_list_cells(line, at) for line in lines)], out.limit, _LIST_BELOW)
+    out.write((header[0], "bold"))
+    for block, line in zip(blocks, lines, strict=True):
+        for text in block:
+            out.write((text, "yellow" if line.warnings else ""))
     for line in lines:
         for warning in line.warnings:
             out.paragraph(f"Warning: {_owner(line)}: {warning}.", style="yellow")

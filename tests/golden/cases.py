@@ -5,14 +5,18 @@
 
 from __future__ import annotations
 
+import contextlib
 import platform
 import re
 import shutil
 import sys
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
+from tests.cluster.server import APIServer
+from tests.taint.world import gpu, node, rule, slice_of
 from tests.terminal import Terminal
 
 ROOT: Final = Path(__file__).parents[2]
@@ -23,12 +27,30 @@ SAMPLE: Final = "examples/ci/sample"
 
 
 class Case(NamedTuple):
-    """A command line, the folder (of which a copy is used) in which it runs, and its exit code."""
+    """A command line, the folder (of which a copy is used) in which it runs, and its exit code.
+
+    ``objects`` are what an API server has, where the command asks one.
+    """
 
     name: str
     words: str
     folder: str = EXPLAIN
     code: int = 0
+    objects: tuple[dict[str, Any], ...] = ()
+
+
+_MANAGED: Final = {"app.kubernetes.io/managed-by": "kubectl-dra"}
+_GPU_0: Final = {"driver": "gpu.example.com", "pool": "gpu-node-1", "device": "gpu-0"}
+TAINTED: Final = (
+    node("gpu-node-1"),
+    slice_of(
+        "gpu-node-1",
+        gpu("gpu-0", "GPU-48e08ec7-ffff-4130-b4fd-fd1bef952a15", taints=[{"key": "ecc", "effect": "NoSchedule"}]),
+        gpu("gpu-1", "GPU-1768ce39-1e41-4468-b302-1627f79f6484"),
+    ),
+    rule("kubectl-dra-gpu-node-1-gpu-0-1f3a9c", _GPU_0, "NoExecute", "maintenance", labels=_MANAGED),
+    rule("firmware-window", {"driver": "gpu.example.com", "pool": "gpu-node-1"}, key="firmware"),
+)
 
 
 CASES: Final = (
@@ -47,6 +69,14 @@ CASES: Final = (
     Case("migrate", "migrate pod.yaml", "tests/golden/before", 1),
     Case("migrate-check", "migrate --check pod.yaml", "tests/golden/before", 1),
     Case("migrate-diff", "migrate --diff pod.yaml", "tests/golden/before", 1),
+    Case("migrate-code", "migrate --code MIG103", SAMPLE),
+    Case("devices-none", "devices --snapshot cluster.yaml --tainted --node gpu-1", code=1),
+    Case(
+        "explain-trace", "explain pod/train-0 -n ml --snapshot cluster.yaml --trace gpu.nvidia.com/gpu-1/gpu-0", code=1
+    ),
+    Case("taint", "taint gpu-3/gpu-0 maintenance:NoExecute --dry-run=client --snapshot cluster.yaml"),
+    Case("untaint", "untaint gpu-node-1/gpu-0 --dry-run=client", objects=TAINTED),
+    Case("completion", "completion kubectl"),
     Case("taint-list", "taint --list --snapshot cluster.yaml", "examples/explain/all-tainted"),
     Case("version", "version --client"),
 )
@@ -54,13 +84,30 @@ CASES: Final = (
 
 def shown(case: Case, columns: int) -> tuple[int, str]:
     """The exit code and what the terminal shows, without colours."""
-    with tempfile.TemporaryDirectory() as scratch:
+    with tempfile.TemporaryDirectory() as scratch, contextlib.ExitStack() as running:
         folder = Path(shutil.copytree(ROOT / case.folder, Path(scratch) / "work"))
-        environment = {"NO_COLOR": "1", "PYTHONPATH": str(ROOT), "KUBECONFIG": f"{scratch}/none", "HOME": scratch}
+        kubeconfig = f"{scratch}/none"
+        if case.objects:
+            kubeconfig = serving(case.objects, running).kubeconfig(Path(scratch))
+        environment = {"NO_COLOR": "1", "PYTHONPATH": str(ROOT), "KUBECONFIG": kubeconfig, "HOME": scratch}
         command = [sys.executable, "-m", "kubectl_dra", *case.words.split()]
         with Terminal(command, columns=columns, environment=environment, folder=folder) as terminal:
             code = terminal.end()
             return code, _settled(terminal.text)
+
+
+def serving(objects: Sequence[dict[str, Any]], running: contextlib.ExitStack) -> APIServer:
+    """An API server of 1.37 that has these objects."""
+    server = APIServer()
+    running.callback(server.close)
+    plurals = {"ResourceSlice": "resourceslices", "DeviceTaintRule": "devicetaintrules"}
+    plurals |= {"ResourceClaim": "resourceclaims", "DeviceClass": "deviceclasses", "Node": "nodes"}
+    server.serve_group(v1=tuple(plurals.values()))
+    server.routes["/version"] = {"gitVersion": "v1.37.1"}
+    for kind, plural in plurals.items():
+        where = "/api/v1" if kind == "Node" else "/apis/resource.k8s.io/v1"
+        server.routes[f"{where}/{plural}"] = [raw for raw in objects if raw["kind"] == kind]
+    return server
 
 
 def path(case: Case, columns: int) -> Path:
@@ -72,7 +119,9 @@ def _settled(text: str) -> str:
     """Without what differs between machines."""
     # Ages grow, and their column with them.
     text = re.sub(r" {2,}\d+d {2,}", "   (age)   ", text)
+    text = re.sub(r" {2,}\d+d$", "   (age)", text, flags=re.MULTILINE)
     text = re.sub(r"AGE {2,}", "AGE   ", text)
+    text = re.sub(r"age: \d+d", "age: (age)", text)
     machine = f"{platform.system().lower()}/{platform.machine().lower()}"
     return re.sub(rf"{re.escape(platform.python_version())} on {re.escape(machine)}", "3.x on this machine", text)
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
@@ -66,9 +65,32 @@ def test_colour_on_a_terminal(variables: dict[str, str], coloured: bool) -> None
         assert (ESCAPE.encode() in terminal.raw) is coloured
 
 
-def test_a_pipe_has_its_own_width_and_a_reader_that_goes_away_is_no_error(tmp_path: Path) -> None:
+@pytest.mark.parametrize("columns", WIDTHS)
+@pytest.mark.parametrize("command", ["explain", "devices", "explain-all", "lint"])
+def test_a_pipe_is_as_wide_as_columns_says(command: str, columns: int) -> None:
+    case = next(case for case in CASES if case.name == command)
+    assert piped(case.words, case.folder, COLUMNS=str(columns)).stdout == path(case, columns).read_text()
+
+
+def test_a_table_in_a_pipe_has_one_line_for_each_row() -> None:
+    for name, lines in (("devices", 18), ("explain-all", 5)):
+        case = next(case for case in CASES if case.name == name)
+        assert len(piped(case.words, case.folder).stdout.splitlines()) == lines
+
+
+@pytest.mark.parametrize("columns", WIDTHS)
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_lines_fit(case: Case, columns: int) -> None:
+    """But scripts, diffs, commands to be copied, and single words."""
+    if case.name.endswith("-diff") or case.name == "completion":
+        return
+    for line in path(case, columns).read_text().splitlines():
+        copied = "kubectl dra " in line or "kubectl " in line or " " not in line.strip()
+        assert len(line) <= columns or copied, line
+
+
+def test_a_reader_that_goes_away_is_no_error() -> None:
     words, folder = COLOURED["explain"]
-    assert piped(words, folder, COLUMNS="40").stdout == piped(words, folder).stdout
     command = f"{sys.executable} -m kubectl_dra {words} | head -1"
     done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, cwd=ROOT / folder, check=False)
     assert done.stdout.startswith("Pod ml/train-0") and done.stderr == ""
@@ -91,8 +113,7 @@ def commands() -> list[str]:
 
 
 def test_every_command_has_a_case() -> None:
-    """But the one that prints scripts, which are compared with completions/, and the one that asks and writes."""
-    assert {case.words.split()[0] for case in CASES} == set(commands()) - {"completion", "untaint"}
+    assert {case.words.split()[0] for case in CASES} == set(commands())
 
 
 @pytest.mark.parametrize("command", commands())

@@ -1,0 +1,109 @@
+"""CEL over several lines: broken where a reader would break it, and still the same expression."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+_OPEN, _CLOSE = ("(", "[", "{"), (")", "]", "}")
+_COMPARISONS = frozenset(("==", "!=", "<=", ">=", "<", ">", "in"))
+_JOINED = {"?": 0, "||": 1, "&&": 2}
+INDENT = "  "
+
+
+class _Piece(NamedTuple):
+    """A token, whether a blank stands before it, and how good a place it is to begin a line (lower is better)."""
+
+    text: str
+    blank: bool
+    rank: tuple[int, int, int] | None
+
+
+def folded(expression: str, width: int) -> list[str]:
+    """Lines of at most ``width`` characters where that is possible, never broken inside a string or a name.
+
+    Lines begin with ``&&``, ``||`` or ``?``, outermost first; only where that is not enough, with a comparison, an
+    argument or a call. What is not CEL stays as it is.
+    """
+    lines = [line for line in expression.expandtabs(2).splitlines() if line.strip()]
+    if len(lines) > 1 and '"""' not in expression and "'''" not in expression:
+        margin = min(len(line) - len(line.lstrip()) for line in lines)
+        return [part for line in lines for part in _line(line[margin:].rstrip(), width)]
+    return _line(expression.strip(), width)
+
+
+def _line(text: str, width: int) -> list[str]:
+    if len(text) <= width:
+        return [text]
+    lead = text[: len(text) - len(text.lstrip())]
+    pieces = _pieces(text)
+    if pieces is None:
+        return [text]
+    return [lead + line for line in _broken(pieces, width - len(lead))]
+
+
+def _pieces(text: str) -> list[_Piece] | None:
+    """The tokens of CEL without comments; None for something else."""
+    from kubectl_dra.cel.lexer import END, LexicalError, tokenize
+
+    if "//" in text:
+        return None
+    try:
+        tokens = tokenize(text)
+    except LexicalError:
+        return None
+    found: list[_Piece] = []
+    depth, end, before = 0, 0, ""
+    for token in tokens:
+        if token.kind == END:
+            break
+        if token.kind in _CLOSE:
+            depth -= 1
+        found.append(
+            _Piece(text[token.start : token.end], token.start > end and end > 0, _rank(token.kind, before, depth))
+        )
+        if token.kind in _OPEN:
+            depth += 1
+        before, end = token.kind, token.end
+    return found
+
+
+def _rank(kind: str, before: str, depth: int) -> tuple[int, int, int] | None:
+    if kind in _JOINED and before not in (".", "["):
+        return 0, depth, _JOINED[kind]
+    if kind in _COMPARISONS:
+        return 1, depth, 0
+    if before == ",":
+        return 2, depth, 0
+    if kind == "." and before in (")", "]"):
+        return 3, depth, 0
+    return None
+
+
+def _text(pieces: Sequence[_Piece]) -> str:
+    return "".join((" " if piece.blank and index else "") + piece.text for index, piece in enumerate(pieces))
+
+
+def _broken(pieces: Sequence[_Piece], width: int) -> list[str]:
+    text = _text(pieces)
+    places = [(piece.rank, index) for index, piece in enumerate(pieces) if index and piece.rank is not None]
+    if len(text) <= width or not places:
+        return [text]
+    best = min(rank for rank, _ in places)
+    at = [index for rank, index in places if rank == best]
+    if best[0] == 0:
+        parts = [*_split(pieces, at)]
+        inner = INDENT if best[1] else ""
+    else:
+        fitting = [index for index in at if len(_text(pieces[:index])) <= width]
+        parts = [*_split(pieces, [fitting[-1] if fitting else at[0]])]
+        inner = INDENT
+    out = _broken(parts[0], width)
+    for part in parts[1:]:
+        out += [inner + line for line in _broken(part, width - len(inner))]
+    return out
+
+
+def _split(pieces: Sequence[_Piece], at: Sequence[int]) -> Iterator[Sequence[_Piece]]:
+    for start, end in zip((0, *at), (*at, len(pieces)), strict=True):
+        yield pieces[start:end]

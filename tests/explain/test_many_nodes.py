@@ -1,0 +1,58 @@
+"""Changes that would help are found wherever they are in a cluster of more nodes than are tried one by one."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kubectl_dra.cli.main import run
+from tests.benchmarks.explain import A, holder, node_of, objects, question, slice_of
+
+NODES = 450
+LAST = NODES - 1
+
+
+def explained(
+    extra: Iterable[dict[str, Any]], name: str, path: Path, capsys: pytest.CaptureFixture[str]
+) -> dict[str, Any]:
+    items = [entry for entry in objects(0) if entry["kind"] == "DeviceClass"]
+    items.extend(entry for node in range(NODES) for entry in (node_of(node), slice_of(node)))
+    items.extend(extra)
+    path.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": items}))
+    run(["explain", f"pod/{name}", "--snapshot", str(path), "-o", "json"])
+    found: dict[str, Any] = json.loads(capsys.readouterr().out)
+    return found
+
+
+def test_the_holder_that_nobody_uses_is_on_the_last_node(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    holders = [holder(node) for node in range(NODES)]
+    del holders[LAST]["status"]["reservedFor"]
+    found = explained([*question("busy", "true"), *holders], "busy", tmp_path / "c.json", capsys)
+    (cause,) = found["causes"]
+    assert cause["kind"]["code"] == "allocation-orphaned"
+    assert cause["fix"].endswith(f"kubectl delete resourceclaim -n ml train-{LAST}")
+    assert f"fits on node-{LAST:05}" in cause["proved"]
+
+
+def test_a_misspelt_uuid(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    uuid = slice_of(LAST)["spec"]["devices"][3]["attributes"]["uuid"]["string"]
+    pod = list(question("typo", f'{A}.uuid == "{uuid[:-1]}x"'))
+    pod[0]["spec"]["devices"]["requests"][0]["exactly"]["count"] = 1
+    found = explained(pod, "typo", tmp_path / "c.json", capsys)
+    (cause,) = found["causes"]
+    assert cause["fix"].startswith(f'Ask for what there is: write "{uuid}" in place of')
+    assert f"fits on node-{LAST:05}" in cause["proved"]
+
+
+def test_a_uuid_that_nothing_has(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Values of single devices are no way out for two; that the term can go is said once, and not with more."""
+    found = explained(question("none", f'{A}.uuid == "GPU-bad"'), "none", tmp_path / "c.json", capsys)
+    (cause,) = found["causes"]
+    assert cause["kind"]["code"] == "selector-matches-nothing"
+    assert "drop the term" in cause["fix"]
+    assert cause["proved"].startswith("without the term it fits on node-00000")
+    assert all(len(way["changes"]) == 1 for way in found["waysOut"])

@@ -1,0 +1,158 @@
+"""Text that fits: prose, tables, CEL and pages on screens of any width."""
+
+from __future__ import annotations
+
+import io
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kubectl_dra.cel.lexer import tokenize
+from kubectl_dra.report.cel_text import folded
+from kubectl_dra.report.page_text import write_page
+from kubectl_dra.report.paint import PIPE_WIDTH, PROSE_WIDTH, Painter, limit_of, tell, wrap
+from kubectl_dra.report.table import fitted
+
+ROWS = [
+    ("NODE", "DEVICE", "STATE", "HELD-BY", "REASON"),
+    ("n1", "gpu-0", "held", "team/a-claim-with-a-name (pod a)", "-"),
+    ("n1", "gpu-1", "free", "-", "-"),
+    ("n2", "gpu-2", "unusable", "-", "pool d/n2 is incomplete: generation 4 has 2 of 3 slices"),
+]
+
+
+@pytest.mark.parametrize(
+    ("columns", "terminal", "limit"),
+    [("", False, None), ("80", False, 80), ("10", False, 40), ("0", False, None), ("x", False, None), ("", True, 110)],
+)
+def test_what_limits_a_line(columns: str, terminal: bool, limit: int | None, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Stream(io.StringIO):
+        def isatty(self) -> bool:
+            return terminal
+
+    monkeypatch.setenv("COLUMNS", columns)
+    assert limit_of(Stream()) == limit
+
+
+def test_prose_in_a_pipe_and_on_a_wide_screen(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = "word " * 60
+    for columns, most in (("", PIPE_WIDTH), ("80", 80), ("300", PROSE_WIDTH)):
+        monkeypatch.setenv("COLUMNS", columns)
+        out = io.StringIO()
+        Painter(out).paragraph(text, indent="    ", first="  - ")
+        assert most - 5 < max(map(len, out.getvalue().splitlines())) <= most
+
+
+def test_messages_are_one_line_where_programs_read_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = "error: " + "word " * 30 + "end\n  a selector\n    ^"
+    monkeypatch.delenv("COLUMNS", raising=False)
+    out = io.StringIO()
+    tell(text, out)
+    assert out.getvalue() == text + "\n"
+    monkeypatch.setenv("COLUMNS", "60")
+    out = io.StringIO()
+    tell(text, out)
+    assert max(map(len, out.getvalue().splitlines())) <= 60
+    assert out.getvalue().endswith("end\n  a selector\n    ^\n")
+
+
+def test_values_in_quotes_and_counts_stay_whole() -> None:
+    assert wrap('write "Tesla T4 on a card" in place of "NVIDIA L40S"', 24)[:2] == ["write", '"Tesla T4 on a card" in']
+    assert wrap("there are in all 16 devices", 20) == ["there are in all", "16 devices"]
+    assert wrap("on gpu-0, gpu-1 and gpu-2", 20) == ["on gpu-0, gpu-1 and", "gpu-2"]
+
+
+def test_a_table_that_fits_is_left_alone() -> None:
+    for limit in (None, 120):
+        blocks = fitted(ROWS, limit, ("REASON", "HELD-BY"))
+        assert [len(block) for block in blocks] == [1] * 4
+        assert blocks[0][0].split() == list(ROWS[0])
+
+
+def test_less_important_columns_go_below() -> None:
+    assert fitted(ROWS, 80, ("REASON", "HELD-BY")) == [
+        ["NODE   DEVICE   STATE      HELD-BY"],
+        ["n1     gpu-0    held       team/a-claim-with-a-name (pod a)"],
+        ["n1     gpu-1    free       -"],
+        [
+            "n2     gpu-2    unusable   -",
+            "    reason: pool d/n2 is incomplete: generation 4 has 2 of 3 slices",
+        ],
+    ]
+    assert fitted(ROWS, 50, ("REASON", "HELD-BY"))[1] == [
+        "n1     gpu-0    held",
+        "    held by: team/a-claim-with-a-name (pod a)",
+    ]
+
+
+def test_a_column_with_nothing_in_it_goes_first() -> None:
+    rows = [(*row[:4], "-") for row in ROWS[1:]]
+    assert [len(block) for block in fitted([ROWS[0], *rows], 60, ("HELD-BY", "REASON"))] == [1] * 4
+
+
+def test_a_sentence_in_the_last_column_is_wrapped_in_its_place() -> None:
+    blocks = fitted(ROWS, 120, ("REASON",), prose=True)
+    assert [len(block) for block in blocks] == [1] * 4
+    long = [*ROWS, ("n3", "gpu-3", "unusable", "-", "one word after the other " * 6)]
+    found = fitted(long, 120, ("REASON",), prose=True)[-1]
+    start = found[0].index("one word")
+    assert len(found) > 1 and all(line[:start].isspace() and line[start] != " " for line in found[1:])
+
+
+@given(
+    st.lists(st.tuples(*[st.text("ab-, ", max_size=30).map(lambda text: text.strip() or "-")] * 5), min_size=1),
+    st.integers(40, 120),
+)
+def test_nothing_is_cut(rows: list[tuple[str, ...]], limit: int) -> None:
+    blocks = fitted([ROWS[0], *rows], limit, ("REASON", "HELD-BY", "STATE"))
+    for row, block in zip(rows, blocks[1:], strict=True):
+        shown = "".join("".join(block).split())
+        for cell in row:
+            assert cell == "-" or "".join(cell.split()) in shown
+
+
+TERM = 'device.attributes["gpu.example.com"].productName == "NVIDIA A100 && more"'
+LONG = f'{TERM} && (has(device.capacity["gpu.example.com"].memory) || device.driver in ["a", "b"])'
+
+
+def test_cel_begins_lines_with_its_operators() -> None:
+    assert folded(LONG, 80) == [
+        TERM,
+        '&& (has(device.capacity["gpu.example.com"].memory)',
+        '  || device.driver in ["a", "b"])',
+    ]
+    assert folded(LONG, 90) == [
+        TERM,
+        '&& (has(device.capacity["gpu.example.com"].memory) || device.driver in ["a", "b"])',
+    ]
+    assert folded("a ? b : c", 80) == ["a ? b : c"]
+    assert folded('device.attributes["d"].?x.orValue(false)', 20) == ['device.attributes["d"]', "  .?x.orValue(false)"]
+
+
+def test_what_is_written_on_lines_stays_on_them() -> None:
+    assert folded("  a == 1 &&\n    b == 2 // why\n", 80) == ["a == 1 &&", "  b == 2 // why"]
+    assert folded("not $ cel " * 9, 40) == [("not $ cel " * 9).strip()]
+
+
+@given(st.integers(20, 120))
+def test_cel_stays_the_same_expression(width: int) -> None:
+    lines = folded(LONG, width)
+    assert [(t.kind, t.text) for t in tokenize("\n".join(lines))] == [(t.kind, t.text) for t in tokenize(LONG)]
+    assert width < 80 or max(map(len, lines)) <= width
+
+
+PAGE = "# Title\n\n" + "word " * 30 + "\n\n- " + "item " * 30 + "\n\n```yaml\nkey: " + "x " * 60 + "\n```\n"
+
+
+def test_a_page(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("COLUMNS", raising=False)
+    out = io.StringIO()
+    write_page(PAGE, out)
+    assert out.getvalue() == PAGE
+    monkeypatch.setenv("COLUMNS", "60")
+    out = io.StringIO()
+    write_page(PAGE, out)
+    lines = out.getvalue().splitlines()
+    assert [line for line in lines if len(line) > 60] == [("key: " + "x " * 60).strip()]
+    assert "  item item" in "\n".join(lines) and lines[0] == "# Title"
