@@ -9,7 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from kubectl_dra.api.fields import KINDS, canonical, fields, mismatch
+from kubectl_dra.api.decoding import mismatch
+from kubectl_dra.api.encoding import canonical
+from kubectl_dra.api.fields import KINDS, fields
 from kubectl_dra.api.versions import GROUP
 
 VERSIONS: Final = ("v1", "v1beta2", "v1beta1", "v1alpha3")

@@ -313,3 +313,16 @@ def walk(node: Expression) -> Iterator[Expression]:
         current = pending.pop()
         yield current
         pending.extend(reversed(children(current)))
+
+
+def qualified_name(node: Expression) -> str | None:
+    """``a.b.c`` as a text, or None if the node is anything else."""
+    names: list[str] = []
+    while isinstance(node, Select) and not node.test_only:
+        names.append(node.field)
+        node = node.operand
+    if not isinstance(node, Identifier):
+        return None
+    names.append(node.name)
+    names.reverse()
+    return ".".join(names)

@@ -8,34 +8,18 @@ the possible overloads of every call.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 from kubectl_dra.cel import ast, types
+from kubectl_dra.cel.ast import qualified_name
 from kubectl_dra.cel.declarations import Overload
 from kubectl_dra.cel.errors import Issue
 from kubectl_dra.cel.types import DYN, ERROR, CelType, list_of, map_of, optional_of
 from kubectl_dra.cel.unify import Bindings, equal_or_less_specific, instantiate, parameter_names
 from kubectl_dra.cel.values import Uint
 
-
-class Declarations(Protocol):
-    """What the checker asks the environment."""
-
-    def overloads(self, function: str) -> Sequence[Overload] | None:
-        """The usable overloads of a function, or None if there is no such function."""
-        ...
-
-    def variable(self, name: str) -> CelType | None:
-        """The type of a variable or type name, or None."""
-        ...
-
-    def field(self, struct: str, name: str) -> CelType | None:
-        """The type of a field of a struct type, or None."""
-        ...
-
-    def suggestion(self, name: str, member: bool) -> str | None:
-        """A known name close to an unknown one."""
-        ...
+if TYPE_CHECKING:
+    from kubectl_dra.cel.environment import Environment
 
 
 class Checked:
@@ -56,28 +40,15 @@ class Checked:
         self.issues = issues
 
 
-def check(expression: ast.Expression, declarations: Declarations) -> Checked:
+def check(expression: ast.Expression, environment: Environment) -> Checked:
     """Check an expression; complaints are in ``issues``."""
-    checker = _Checker(declarations)
+    checker = _Checker(environment)
     resolved = checker.check(expression)
     node_types = checker.node_types
     for node_id, node_type in node_types.items():
         if node_type.parameters or node_type.kind == "param":
             node_types[node_id] = checker.bindings.substitute(node_type, True)
     return Checked(resolved, node_types, checker.overloads, tuple(checker.issues))
-
-
-def qualified_name(node: ast.Expression) -> str | None:
-    """``a.b.c`` as a text, or None if the node is anything else."""
-    names: list[str] = []
-    while isinstance(node, ast.Select) and not node.test_only:
-        names.append(node.field)
-        node = node.operand
-    if not isinstance(node, ast.Identifier):
-        return None
-    names.append(node.name)
-    names.reverse()
-    return ".".join(names)
 
 
 _LITERAL_TYPES: dict[type, CelType] = {
@@ -92,8 +63,8 @@ _LITERAL_TYPES: dict[type, CelType] = {
 
 
 class _Checker:
-    def __init__(self, declarations: Declarations) -> None:
-        self._declarations = declarations
+    def __init__(self, environment: Environment) -> None:
+        self._environment = environment
         self._scopes: list[dict[str, CelType]] = []
         self._free = 0
         self.bindings = Bindings()
@@ -116,7 +87,7 @@ class _Checker:
         for scope in reversed(self._scopes):
             if name in scope:
                 return name, scope[name]
-        found = self._declarations.variable(name)
+        found = self._environment.variable(name)
         return None if found is None else (name, found)
 
     def _type(self, node: ast.Expression) -> CelType:
@@ -126,7 +97,7 @@ class _Checker:
         self._report(position, f"expected type '{expected}' but found '{actual}'")
 
     def _undeclared(self, node: ast.Expression, name: str, member: bool) -> None:
-        near = self._declarations.suggestion(name, member)
+        near = self._environment.suggestion(name, member)
         hint = None if near is None else f"did you mean '{near}'?"
         self._report(node.position, f"undeclared reference to '{name}' (in container '')", hint)
         self.node_types[node.id] = ERROR
@@ -192,9 +163,9 @@ class _Checker:
         if target.kind == "map":
             result = target.parameters[1]
         elif target.kind == "struct":
-            found = self._declarations.field(target.name, field)
+            found = self._environment.field(target.name, field)
             if found is None:
-                near = self._declarations.suggestion(f"{target.name}.{field}", True)
+                near = self._environment.suggestion(f"{target.name}.{field}", True)
                 hint = None if near is None else f"did you mean '{near}'?"
                 self._report(node.position, f"undefined field '{field}'", hint)
             else:
@@ -214,7 +185,7 @@ class _Checker:
         arguments = [self.check(argument) for argument in node.arguments]
         if node.target is None:
             function = node.function[1:] if node.function.startswith(".") else node.function
-            overloads = self._declarations.overloads(function)
+            overloads = self._environment.overloads(function)
             if overloads is None:
                 self._undeclared(node, node.function, member=False)
             else:
@@ -223,12 +194,12 @@ class _Checker:
         prefix = qualified_name(node.target)
         if prefix is not None:
             function = f"{prefix[1:] if prefix.startswith('.') else prefix}.{node.function}"
-            overloads = self._declarations.overloads(function)
+            overloads = self._environment.overloads(function)
             if overloads is not None:
                 self._resolve(node, function, overloads, None, arguments)
                 return _with_arguments(node, function, None, arguments)
         target = self.check(node.target)
-        overloads = self._declarations.overloads(node.function)
+        overloads = self._environment.overloads(node.function)
         if overloads is None:
             self._undeclared(node, node.function, member=True)
         else:
@@ -361,7 +332,7 @@ class _Checker:
         for field in node.fields:
             value = self.check(field.value)
             fields.append(ast.FieldEntry(field.id, field.position, field.name, value, field.optional))
-            wanted = self._declarations.field(name, field.name)
+            wanted = self._environment.field(name, field.name)
             if wanted is None:
                 self._report(field.position, f"undefined field '{field.name}'")
                 continue

@@ -13,8 +13,8 @@ results and look odd until known:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from kubectl_dra.cel.ast import (
     Call,
@@ -28,6 +28,7 @@ from kubectl_dra.cel.ast import (
     StructLiteral,
 )
 from kubectl_dra.cel.cost_model import (
+    COMPARES_TEXT,
     LIST_CREATE_COST,
     MAP_CREATE_COST,
     ONE,
@@ -43,66 +44,15 @@ from kubectl_dra.cel.cost_model import (
     Size,
     fixed,
 )
+from kubectl_dra.cel.device_sizes import device_sizes
+from kubectl_dra.cel.known_sizes import AssumedSizes, EntrySize, KnownSizes, Trail
 from kubectl_dra.cel.recursion import with_room
-from kubectl_dra.cel.types import DYN, CelType
+from kubectl_dra.cel.types import CelType
 
 if TYPE_CHECKING:
     from kubectl_dra.cel.declarations import Overload
 
-Path = tuple[str, ...]
-AssumedSizes = Callable[[Path], "Size | None"]
-
-_SCALAR_KINDS = frozenset({"bool", "double", "duration", "int", "timestamp", "uint"})
 _SELECT_HAS_COST = frozenset({"map", "struct", "param"})
-_ACCUMULATORS = frozenset({"__result__", "@result"})
-_COMPARES_TEXT = frozenset(
-    f"{relation}_{kind}"
-    for relation in ("less", "less_equals", "greater", "greater_equals")
-    for kind in ("string", "bytes")
-) | {"equals", "not_equals"}
-
-# Limits of the resource.k8s.io API: DriverNameMaxLength, DeviceMaxDomainLength, DeviceMaxIDLength,
-# ResourceSliceMaxAttributesAndCapacitiesPerDevice, DeviceAttributeMaxValueLength.
-_DRIVER_LENGTH = 63
-_DOMAIN_LENGTH = 63
-_IDENTIFIER_LENGTH = 32
-_MAP_ENTRIES = 32
-_ATTRIBUTE_LENGTH = 64
-
-
-def device_sizes(path: Path) -> Size | None:
-    """Largest size of what ``path`` reaches from ``device``; None where Kubernetes assumes nothing.
-
-    Selecting a capacity by field (``device.capacity[d].memory``) is one of the unbounded cases, although
-    indexing the same map (``["memory"]``) is not.
-    """
-    if not path or path[0] != "device":
-        return None
-    if len(path) == 1:
-        return fixed(0)
-    field, rest = path[1], path[2:]
-    if field == "driver":
-        return None if rest else Size(0, _DRIVER_LENGTH)
-    if field == "allowMultipleAllocations":
-        return None if rest else Size(0, 1)
-    if field not in ("attributes", "capacity"):
-        return None
-    if not rest:
-        return Size(0, _MAP_ENTRIES)
-    if rest[0] == "@keys":
-        return None if rest[1:] else Size(0, _DOMAIN_LENGTH)
-    if rest[0] not in ("@items", "@values"):
-        return None
-    rest = rest[1:]
-    if not rest:
-        return Size(0, _MAP_ENTRIES)
-    if len(rest) > 1:
-        return None
-    if rest[0] == "@keys":
-        return Size(0, _IDENTIFIER_LENGTH)
-    if field == "attributes":
-        return Size(0, _ATTRIBUTE_LENGTH)
-    return fixed(0) if rest[0] in ("@items", "@values") else None
 
 
 def estimate_cost(
@@ -119,52 +69,6 @@ def estimate_cost(
     return with_room(lambda: _Walk(node_types, overloads, assumed_sizes).cost(expression))
 
 
-class _Trail:
-    """A path the way cel-go keeps it, in a Go slice.
-
-    Two extensions of the same path may share memory, and then the later one overwrites the last step of the
-    earlier: after ``m.all(k, v, ...)`` the path of the key can be that of the value. Costs depend on it.
-    """
-
-    __slots__ = ("_length", "_memory")
-
-    def __init__(self, memory: list[str], length: int) -> None:
-        self._memory = memory
-        self._length = length
-
-    def extended(self, step: str) -> _Trail:
-        memory, length = self._memory, self._length
-        if length == len(memory):
-            memory = [*memory, *[""] * max(length, 1)]
-        memory[length] = step
-        return _Trail(memory, length + 1)
-
-    def steps(self) -> Path:
-        return tuple(self._memory[: self._length])
-
-
-_NOWHERE = _Trail([], 0)
-
-
-class _EntrySize(NamedTuple):
-    """Sizes of the keys (or indices) and values of a list or map."""
-
-    is_list: bool
-    key: Size
-    value: Size
-
-    def union(self, other: _EntrySize | None) -> _EntrySize | None:
-        if other is None:
-            return None
-        return _EntrySize(self.is_list, self.key.union(other.key), self.value.union(other.value))
-
-
-class _Variable(NamedTuple):
-    path: _Trail
-    size: Size | None
-    entry_size: _EntrySize | None
-
-
 class _Walk:
     """One pass over one expression. Also what cost hooks see as their ``Estimator``."""
 
@@ -174,13 +78,9 @@ class _Walk:
         overloads: Mapping[int, Sequence[Overload]],
         assumed_sizes: AssumedSizes,
     ) -> None:
-        self._types = node_types
         self._overloads = overloads
         self._assumed = assumed_sizes
-        self._paths: dict[int, _Trail] = {}
-        self._sizes: dict[int, Size] = {}
-        self._entry_sizes: dict[int, _EntrySize] = {}
-        self._variables: dict[str, list[_Variable]] = {}
+        self._known = KnownSizes(node_types, assumed_sizes)
 
     # What hooks may ask.
 
@@ -204,8 +104,8 @@ class _Walk:
         if isinstance(node, Select):
             return self._select(node)
         if isinstance(node, Identifier):
-            variable = self._variable(node.name)
-            self._paths[node.id] = _Trail([node.name], 1) if variable is None else variable.path
+            variable = self._known.variable(node.name)
+            self._known.paths[node.id] = Trail([node.name], 1) if variable is None else variable.path
             return ONE
         if isinstance(node, ListLiteral):
             return self._list(node)
@@ -220,24 +120,24 @@ class _Walk:
         # Kubernetes made has() free for compatibility; it leaves no path behind either.
         if node.test_only:
             return cost
-        if self._type(node.operand).kind in _SELECT_HAS_COST:
+        if self._known.type(node.operand).kind in _SELECT_HAS_COST:
             cost = cost.plus(ONE)
-        self._paths[node.id] = self._path(node.operand).extended(node.field)
+        self._known.paths[node.id] = self._known.path(node.operand).extended(node.field)
         return cost
 
     def _call(self, node: Call) -> CostRange:
         if node.function == "dyn":
             argument = node.arguments[0]
             cost = self.cost(argument)
-            self._copy_sizes(node, argument)
+            self._known.copy(node, argument)
             return cost.plus(ONE)
         costs = []
         arguments = []
         for argument in node.arguments:
             costs.append(self.cost(argument))
-            arguments.append(self._describe(argument))
+            arguments.append(self._known.describe(argument))
         if node.function == "_?._":
-            self._set_size(node, self._size(node))
+            self._known.set_size(node, self._known.size(node))
             return _total(costs).plus(ONE)
         candidates = self._overloads.get(node.id, ())
         if not candidates:
@@ -246,7 +146,7 @@ class _Walk:
         target = None
         if node.target is not None:
             cost = self.cost(node.target)
-            target = self._describe(node.target)
+            target = self._known.describe(node.target)
         function_cost = CostRange(UINT64_MAX, 0)
         result_size: Size | None = None
         for overload in candidates:
@@ -256,13 +156,13 @@ class _Walk:
                 result_size = call.result_size if result_size is None else result_size.union(call.result_size)
             if overload.id in ("index_list", "index_map"):
                 container = node.arguments[0]
-                entry = self._entry_size(container)
+                entry = self._known.entry_size(container)
                 result_size = None if entry is None else entry.value
                 step = "@items" if overload.id == "index_list" else "@values"
-                self._paths[node.id] = self._path(container).extended(step)
+                self._known.paths[node.id] = self._known.path(container).extended(step)
             if result_size is None:
-                result_size = self._size(node)
-        self._set_size(node, result_size)
+                result_size = self._known.size(node)
+        self._known.set_size(node, result_size)
         return cost.plus(function_cost)
 
     def _function(
@@ -290,17 +190,17 @@ class _Walk:
         return CallEstimate(call.cost.plus(_total(costs)), call.result_size)
 
     def _conditional(self, node: Call, arguments: Sequence[CostNode], costs: Sequence[CostRange]) -> CallEstimate:
-        entries = self._entry_size(node.arguments[1])
+        entries = self._known.entry_size(node.arguments[1])
         if entries is not None:
-            self._set_entry_size(node, entries.union(self._entry_size(node.arguments[2])))
+            self._known.set_entry_size(node, entries.union(self._known.entry_size(node.arguments[2])))
         size = _known_size(arguments[1]).union(_known_size(arguments[2]))
         return CallEstimate(costs[0].plus(costs[1].union(costs[2])), size)
 
     def _concatenation(self, node: Call, overload: str, arguments: Sequence[CostNode]) -> CallEstimate:
         size = _known_size(arguments[0]).plus(_known_size(arguments[1]))
-        entries = self._entry_size(node.arguments[0])
+        entries = self._known.entry_size(node.arguments[0])
         if entries is not None:
-            self._set_entry_size(node, entries.union(self._entry_size(node.arguments[1])))
+            self._known.set_entry_size(node, entries.union(self._known.entry_size(node.arguments[1])))
         return CallEstimate(ONE if overload == "add_list" else size.scaled(STRING_TRAVERSAL_FACTOR), size)
 
     def _list(self, node: ListLiteral) -> CostRange:
@@ -308,8 +208,8 @@ class _Walk:
         item = _nothing(len(node.elements))
         for element in node.elements:
             cost = cost.plus(self.cost(element))
-            item = item.union(self._size(element) or UNKNOWN_SIZE)
-        self._set_entry_size(node, _EntrySize(True, ONE, item))
+            item = item.union(self._known.size(element) or UNKNOWN_SIZE)
+        self._known.set_entry_size(node, EntrySize(True, ONE, item))
         return cost.plus(fixed(LIST_CREATE_COST))
 
     def _map(self, node: MapLiteral) -> CostRange:
@@ -317,127 +217,42 @@ class _Walk:
         key = value = _nothing(len(node.entries))
         for entry in node.entries:
             cost = cost.plus(self.cost(entry.key)).plus(self.cost(entry.value))
-            key = key.union(self._size(entry.key) or UNKNOWN_SIZE)
-            value = value.union(self._size(entry.value) or UNKNOWN_SIZE)
-        self._set_entry_size(node, _EntrySize(False, key, value))
+            key = key.union(self._known.size(entry.key) or UNKNOWN_SIZE)
+            value = value.union(self._known.size(entry.value) or UNKNOWN_SIZE)
+        self._known.set_entry_size(node, EntrySize(False, key, value))
         return cost.plus(fixed(MAP_CREATE_COST))
 
     def _bind(self, node: Comprehension) -> CostRange:
         cost = self.cost(node.iter_range).plus(self.cost(node.accu_init))
-        self._push_value(node.accu_var, node.accu_init)
+        self._known.bind_value(node.accu_var, node.accu_init)
         cost = cost.plus(self.cost(node.result))
-        self._variables[node.accu_var].pop()
-        self._copy_sizes(node, node.result)
+        self._known.unbind(node.accu_var)
+        self._known.copy(node, node.result)
         return cost
 
     def _comprehension(self, node: Comprehension) -> CostRange:
         cost = self.cost(node.iter_range).plus(self.cost(node.accu_init))
-        self._push_value(node.accu_var, node.accu_init)
-        self._push_iteration(node)
+        self._known.bind_value(node.accu_var, node.accu_init)
+        self._known.bind_iteration(node)
         per_element = self.cost(node.loop_condition)
         per_element = self.cost(node.loop_step).plus(per_element)
-        self._variables[node.iter_var].pop()
+        self._known.unbind(node.iter_var)
         if node.iter_var2:
-            self._variables[node.iter_var2].pop()
+            self._known.unbind(node.iter_var2)
         cost = cost.plus(self.cost(node.result))
-        self._variables[node.accu_var].pop()
-        count = self._size(node.iter_range) or UNKNOWN_SIZE
+        self._known.unbind(node.accu_var)
+        count = self._known.size(node.iter_range) or UNKNOWN_SIZE
         if isinstance(node.accu_init, Literal):
-            self._set_size(node, self._size(node.accu_init))
+            self._known.set_size(node, self._known.size(node.accu_init))
         elif isinstance(node.accu_init, (ListLiteral, MapLiteral)):
-            self._set_size(node, count)
-            self._set_entry_size(node, self._entry_size(node.loop_step))
+            self._known.set_size(node, count)
+            self._known.set_entry_size(node, self._known.entry_size(node.loop_step))
         return cost.plus(count.times(per_element))
-
-    def _push_value(self, name: str, node: Expression) -> None:
-        entry = self._entry_size(node)
-        self._push(name, _Variable(self._path(node), self._size(node), entry))
-
-    def _push_iteration(self, node: Comprehension) -> None:
-        """Declare the loop variables: element of a list, key of a map, or (with two) key and value."""
-        entry = self._entry_size(node.iter_range)
-        is_list = self._type(node.iter_range).kind == "list" if entry is None else entry.is_list
-        key_size = None if entry is None else entry.key
-        value_size = None if entry is None else entry.value
-        path = self._path(node.iter_range)
-        if node.iter_var2:
-            keys, values = ("@indices", "@items") if is_list else ("@keys", "@values")
-            self._push(node.iter_var, _Variable(path.extended(keys), key_size, None))
-            self._push(node.iter_var2, _Variable(path.extended(values), value_size, None))
-        elif is_list:
-            self._push(node.iter_var, _Variable(path.extended("@items"), value_size, None))
-        else:
-            self._push(node.iter_var, _Variable(path.extended("@keys"), key_size, None))
-
-    # Bookkeeping.
-
-    def _push(self, name: str, variable: _Variable) -> None:
-        self._variables.setdefault(name, []).append(variable)
-
-    def _variable(self, name: str) -> _Variable | None:
-        stack = self._variables.get(name)
-        return stack[-1] if stack else None
-
-    def _type(self, node: Expression) -> CelType:
-        return self._types.get(node.id, DYN)
-
-    def _path(self, node: Expression) -> _Trail:
-        if isinstance(node, Identifier):
-            variable = self._variable(node.name)
-            if variable is not None:
-                return variable.path
-        return self._paths.get(node.id, _NOWHERE)
-
-    def _describe(self, node: Expression) -> CostNode:
-        path = self._path(node).steps()
-        if path and path[0] in _ACCUMULATORS:
-            path = ()
-        literal = node.value if isinstance(node, Literal) else None
-        return CostNode(self._type(node), path, literal, self._size(node))
-
-    def _size(self, node: Expression) -> Size | None:
-        """What is known of the size of a node that has been walked."""
-        known = self._sizes.get(node.id)
-        if known is None:
-            known = _written_size(node)
-        if known is not None:
-            return known
-        assumed = self._assumed(self._path(node).steps())
-        if assumed is not None:
-            self._sizes[node.id] = assumed
-            return assumed
-        if _is_scalar(self._type(node)):
-            return ONE
-        if isinstance(node, Identifier):
-            variable = self._variable(node.name)
-            if variable is not None:
-                return variable.size
-        return None
-
-    def _set_size(self, node: Expression, size: Size | None) -> None:
-        if size is not None:
-            self._sizes[node.id] = size
-
-    def _entry_size(self, node: Expression) -> _EntrySize | None:
-        known = self._entry_sizes.get(node.id)
-        if known is None and isinstance(node, Identifier):
-            variable = self._variable(node.name)
-            if variable is not None:
-                return variable.entry_size
-        return known
-
-    def _set_entry_size(self, node: Expression, entry: _EntrySize | None) -> None:
-        if entry is not None:
-            self._entry_sizes[node.id] = entry
-
-    def _copy_sizes(self, to: Expression, source: Expression) -> None:
-        self._set_size(to, self._size(source))
-        self._set_entry_size(to, self._entry_size(source))
 
 
 def _standard(overload: str, target: CostNode | None, arguments: Sequence[CostNode]) -> CallEstimate:
     """Cost and result size of one call by overload id, without operands; 1 for everything not listed."""
-    if overload in _COMPARES_TEXT:
+    if overload in COMPARES_TEXT:
         largest = min(_known_size(arguments[0]).max, _known_size(arguments[1]).max)
         return CallEstimate(CostRange(1 if largest else 0, largest).scaled(STRING_TRAVERSAL_FACTOR))
     if overload in ("starts_with_string", "ends_with_string"):
@@ -482,22 +297,6 @@ def _known_size(node: CostNode) -> Size:
 def _nothing(count: int) -> Size:
     """The start of a union over ``count`` sizes."""
     return CostRange(UINT64_MAX, 0) if count else ZERO
-
-
-def _written_size(node: Expression) -> Size | None:
-    if isinstance(node, Literal):
-        return fixed(len(node.value)) if isinstance(node.value, (str, bytes)) else ONE
-    if isinstance(node, ListLiteral):
-        return fixed(len(node.elements))
-    if isinstance(node, MapLiteral):
-        return fixed(len(node.entries))
-    return None
-
-
-def _is_scalar(of: CelType) -> bool:
-    if of.is_optional:
-        return _is_scalar(of.parameters[0])
-    return of.kind in _SCALAR_KINDS
 
 
 def _is_bind(node: Comprehension) -> bool:

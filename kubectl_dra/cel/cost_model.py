@@ -33,6 +33,13 @@ LIST_CREATE_COST = 10
 MAP_CREATE_COST = 30
 STRUCT_CREATE_COST = 40
 
+COMPARES_TEXT = frozenset(
+    f"{relation}_{kind}"
+    for relation in ("less", "less_equals", "greater", "greater_equals")
+    for kind in ("string", "bytes")
+) | {"equals", "not_equals"}
+"""Overloads that walk along both texts, as far as the shorter one goes."""
+
 
 def saturating_add(x: int, y: int) -> int:
     """x + y, at most the largest unsigned 64-bit integer."""

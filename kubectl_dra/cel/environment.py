@@ -11,7 +11,7 @@ from kubectl_dra.cel.errors import CompileError, Issue
 from kubectl_dra.cel.types import CelType, map_of, type_of_type
 
 if TYPE_CHECKING:
-    from kubectl_dra.cel.parser import Expander, MacroKey
+    from kubectl_dra.cel.expansion import Expander, MacroKey
     from kubectl_dra.cel.program import Program
 
 CONSUMABLE_CAPACITY = "DRAConsumableCapacity"
@@ -134,10 +134,12 @@ class Environment:
         return _minor(overload.since) <= self._release_number
 
     def overloads(self, function: str) -> Sequence[Overload] | None:
+        """The usable overloads of a function, or None if there is no such function."""
         found = self.function(function)
         return None if found is None else found.overloads
 
     def variable(self, name: str) -> CelType | None:
+        """The type of a variable or type name, or None."""
         if name == "device":
             return types.DEVICE
         named = _TYPE_NAMES.get(name)
@@ -146,6 +148,7 @@ class Environment:
         return type_of_type(types.DEVICE) if name == types.DEVICE.name else None
 
     def field(self, struct: str, name: str) -> CelType | None:
+        """The type of a field of a struct type, or None."""
         return self._fields.get(name) if struct == types.DEVICE.name else None
 
     def suggestion(self, name: str, member: bool) -> str | None:

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from kubectl_dra.cel.ast import Node
 
 
 class CelError(Exception):
@@ -68,3 +72,10 @@ class InternalError(EvaluationError):
 def no_such_overload() -> EvaluationError:
     """The error of calling a function with values it has no overload for."""
     return EvaluationError("no such overload")
+
+
+def located(error: EvaluationError, node: Node) -> EvaluationError:
+    """The error with the place of ``node``, unless it has a place already."""
+    if error.offset is None:
+        error.offset, error.start, error.end = node.position, node.start, node.end
+    return error

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from kubectl_dra.cel.values import Uint
 
@@ -25,7 +25,19 @@ _TOKEN = re.compile(
     r"|(?P<ESC_IDENTIFIER>`[A-Za-z0-9_./ -]+`)"
 )
 
-_KEYWORDS = frozenset({"in", "true", "false", "null"})
+_CONSTANTS = {"true": True, "false": False, "null": None}
+_KEYWORDS = frozenset({"in", *_CONSTANTS})
+
+LITERALS = frozenset({"STRING", "BYTES", "NUM_INT", "NUM_UINT", "NUM_FLOAT", *_CONSTANTS})
+"""The kinds of tokens that are a value."""
+
+RESERVED = frozenset(
+    {
+        *("as", "break", "const", "continue", "else", "for", "function", "if", "import", "let", "loop", "namespace"),
+        *("package", "return", "var", "void", "while"),
+    }
+)
+"""Identifiers that nothing may be called."""
 
 END = "<EOF>"
 
@@ -180,3 +192,17 @@ def float_value(text: str, negative: bool) -> float:
     if value == float("inf"):
         raise ValueError("invalid double literal")
     return -value if negative else value
+
+
+def literal_value(token: Token, negative: bool) -> Any:
+    """What a token of one of ``LITERALS`` stands for, behind a minus if ``negative``. Raises ValueError."""
+    kind = token.kind
+    if kind == "STRING":
+        return string_value(token.text)
+    if kind == "NUM_INT":
+        return int_value(token.text, negative)
+    if kind == "NUM_FLOAT":
+        return float_value(token.text, negative)
+    if kind in _CONSTANTS:
+        return _CONSTANTS[kind]
+    return uint_value(token.text) if kind == "NUM_UINT" else bytes_value(token.text)

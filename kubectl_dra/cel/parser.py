@@ -7,49 +7,18 @@ balanced trees, as cel-go builds them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any, TypeAlias
+from collections.abc import Mapping
 
 from kubectl_dra.cel import ast
 from kubectl_dra.cel.errors import Issue
-from kubectl_dra.cel.lexer import (
-    END,
-    LexicalError,
-    Token,
-    bytes_value,
-    float_value,
-    int_value,
-    string_value,
-    tokenize,
-    uint_value,
-)
+from kubectl_dra.cel.expansion import Expander, MacroContext, MacroError, MacroKey
+from kubectl_dra.cel.lexer import END, LITERALS, RESERVED, LexicalError, Token, literal_value, tokenize
 
 MAX_DEPTH = 250
 MAX_CODE_POINTS = 100_000
 MAX_EXPRESSION_BYTES = 10_240
 """The API server refuses longer expressions (``CELSelectorExpressionMaxLength``)."""
 
-_RESERVED = frozenset(
-    (
-        "as",
-        "break",
-        "const",
-        "continue",
-        "else",
-        "for",
-        "function",
-        "if",
-        "import",
-        "let",
-        "loop",
-        "package",
-        "namespace",
-        "return",
-        "var",
-        "void",
-        "while",
-    )
-)
 _RELATIONS = {
     "<": "_<_",
     "<=": "_<=_",
@@ -65,13 +34,6 @@ _OPERAND = (
     "{'[', '{', '(', '.', '-', '!', 'true', 'false', 'null', NUM_FLOAT, NUM_INT, NUM_UINT, STRING, BYTES, IDENTIFIER}"
 )
 
-MacroKey: TypeAlias = tuple[str, int, bool]
-"""Name, number of arguments without receiver, called on a receiver."""
-
-Expander: TypeAlias = Callable[
-    ["MacroContext", "ast.Expression | None", "tuple[ast.Expression, ...]"], "ast.Expression | None"
-]
-
 
 class ParseError(Exception):
     """The text is not an expression; ``issue`` says why."""
@@ -79,109 +41,6 @@ class ParseError(Exception):
     def __init__(self, issue: Issue) -> None:
         super().__init__(issue.message)
         self.issue = issue
-
-
-class MacroError(Exception):
-    """A macro was called with unusable arguments; reported at ``offset``."""
-
-    def __init__(self, message: str, offset: int) -> None:
-        super().__init__(message)
-        self.message = message
-        self.offset = offset
-
-
-class MacroContext:
-    """What an expander builds nodes with: they get fresh ids and the position of the macro call."""
-
-    __slots__ = ("_parser", "end", "position", "start")
-
-    def __init__(self, parser: _Parser, position: int, start: int, end: int) -> None:
-        self._parser = parser
-        self.position = position
-        self.start = start
-        self.end = end
-
-    def _common(self) -> tuple[int, int, int, int]:
-        return (self._parser.next_id(), self.position, self.start, self.end)
-
-    def literal(self, value: Any) -> ast.Literal:
-        return ast.Literal(*self._common(), value)
-
-    def identifier(self, name: str) -> ast.Identifier:
-        return ast.Identifier(*self._common(), name)
-
-    def call(self, function: str, *arguments: ast.Expression) -> ast.Call:
-        return ast.Call(*self._common(), function, None, arguments)
-
-    def member_call(self, function: str, target: ast.Expression, *arguments: ast.Expression) -> ast.Call:
-        return ast.Call(*self._common(), function, target, arguments)
-
-    def list(self, *elements: ast.Expression) -> ast.ListLiteral:
-        return ast.ListLiteral(*self._common(), elements)
-
-    def empty_map(self) -> ast.MapLiteral:
-        return ast.MapLiteral(*self._common(), ())
-
-    def presence_test(self, operand: ast.Expression, field: str) -> ast.Select:
-        return ast.Select(*self._common(), operand, field, True)
-
-    def comprehension(
-        self,
-        iter_range: ast.Expression,
-        iter_vars: tuple[str, str],
-        accu_var: str,
-        accu_init: ast.Expression,
-        condition: ast.Expression,
-        step: ast.Expression,
-        result: ast.Expression,
-    ) -> ast.Comprehension:
-        return ast.Comprehension(
-            *self._common(), iter_range, iter_vars[0], iter_vars[1], accu_var, accu_init, condition, step, result
-        )
-
-    def copy(self, node: ast.Expression) -> ast.Expression:
-        """The same tree with fresh ids and its own positions."""
-        return _copy(node, self._parser.next_id)
-
-
-def _copy(node: ast.Expression, next_id: Callable[[], int]) -> ast.Expression:
-    common = (next_id(), node.position, node.start, node.end)
-    if isinstance(node, ast.Literal):
-        return ast.Literal(*common, node.value)
-    if isinstance(node, ast.Identifier):
-        return ast.Identifier(*common, node.name)
-    if isinstance(node, ast.Select):
-        return ast.Select(*common, _copy(node.operand, next_id), node.field, node.test_only)
-    if isinstance(node, ast.Call):
-        arguments = [_copy(argument, next_id) for argument in node.arguments]
-        target = None if node.target is None else _copy(node.target, next_id)
-        return ast.Call(*common, node.function, target, tuple(arguments))
-    if isinstance(node, ast.ListLiteral):
-        elements = [_copy(element, next_id) for element in node.elements]
-        return ast.ListLiteral(*common, tuple(elements), node.optional_indices)
-    if isinstance(node, ast.MapLiteral):
-        entries = []
-        for entry in node.entries:
-            entry_id, key, value = next_id(), _copy(entry.key, next_id), _copy(entry.value, next_id)
-            entries.append(ast.MapEntry(entry_id, entry.position, key, value, entry.optional))
-        return ast.MapLiteral(*common, tuple(entries))
-    if isinstance(node, ast.StructLiteral):
-        fields = []
-        for field in node.fields:
-            field_id, value = next_id(), _copy(field.value, next_id)
-            fields.append(ast.FieldEntry(field_id, field.position, field.name, value, field.optional))
-        return ast.StructLiteral(*common, node.type_name, tuple(fields))
-    return ast.Comprehension(
-        *common,
-        _copy(node.iter_range, next_id),
-        node.iter_var,
-        node.iter_var2,
-        node.accu_var,
-        _copy(node.accu_init, next_id),
-        _copy(node.loop_condition, next_id),
-        _copy(node.loop_step, next_id),
-        _copy(node.result, next_id),
-    )
 
 
 def parse(source: str, macros: Mapping[MacroKey, Expander]) -> ast.Ast:
@@ -460,7 +319,7 @@ class _Parser:
         if expander is None:
             return node
         try:
-            expanded = expander(MacroContext(self, position, start, end), target, arguments)
+            expanded = expander(MacroContext(self.next_id, position, start, end), target, arguments)
         except MacroError as error:
             raise self._fail(error.message, error.offset) from None
         if expanded is None:
@@ -498,7 +357,7 @@ class _Parser:
         if self._is_message():
             return self._message(start, leading_dot)
         self._index += 1
-        if token.text in _RESERVED:
+        if token.text in RESERVED:
             raise self._fail(f"reserved identifier: {token.text}", start)
         name = "." + token.text if leading_dot else token.text
         opening = self._accept("(")
@@ -584,26 +443,11 @@ class _Parser:
         if negative:
             self._index += 1
             token = self._tokens[self._index]
-        value: Any
+        if token.kind not in LITERALS:
+            self._unexpected(_OPERAND)
         try:
-            if token.kind == "STRING":
-                value = string_value(token.text)
-            elif token.kind == "NUM_INT":
-                value = int_value(token.text, negative)
-            elif token.kind == "NUM_FLOAT":
-                value = float_value(token.text, negative)
-            elif token.kind in _CONSTANTS:
-                value = _CONSTANTS[token.kind]
-            elif token.kind == "NUM_UINT":
-                value = uint_value(token.text)
-            elif token.kind == "BYTES":
-                value = bytes_value(token.text)
-            else:
-                self._unexpected(_OPERAND)
+            value = literal_value(token, negative)
         except ValueError as error:
             raise self._fail(str(error), start) from None
         self._index += 1
         return ast.Literal(self.next_id(), start, start, token.end, value)
-
-
-_CONSTANTS = {"true": True, "false": False, "null": None}

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from kubectl_dra.cel import ast
 from kubectl_dra.cel.checker import Checked, check
-from kubectl_dra.cel.closures import Closure, InstantiationError, compile_closures
+from kubectl_dra.cel.closures import InstantiationError, compile_closures
 from kubectl_dra.cel.cost_model import COST_LIMIT
 from kubectl_dra.cel.device import DeviceInput, device_value
 from kubectl_dra.cel.errors import EvaluationError, InternalError
@@ -22,6 +22,7 @@ from kubectl_dra.cel.values import OptionalValue, Value, type_name
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from kubectl_dra.cel.closures.closure import Closure
     from kubectl_dra.cel.columns import Column, DeviceTable
     from kubectl_dra.cel.environment import Environment
     from kubectl_dra.cel.trace import TraceEntry

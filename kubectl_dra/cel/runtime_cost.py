@@ -19,7 +19,13 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from kubectl_dra.cel.cost_model import COST_LIMIT, REGEX_LENGTH_FACTOR, STRING_TRAVERSAL_FACTOR, UINT64_MAX
+from kubectl_dra.cel.cost_model import (
+    COMPARES_TEXT,
+    COST_LIMIT,
+    REGEX_LENGTH_FACTOR,
+    STRING_TRAVERSAL_FACTOR,
+    UINT64_MAX,
+)
 from kubectl_dra.cel.errors import CostLimitExceeded, EvaluationError
 from kubectl_dra.cel.library.support import actual_size
 from kubectl_dra.cel.values import OptionalValue, Value
@@ -27,11 +33,6 @@ from kubectl_dra.cel.values import OptionalValue, Value
 if TYPE_CHECKING:
     from kubectl_dra.cel.declarations import Overload
 
-_COMPARES_TEXT = frozenset(
-    f"{relation}_{kind}"
-    for relation in ("less", "less_equals", "greater", "greater_equals")
-    for kind in ("string", "bytes")
-) | {"equals", "not_equals"}
 _SCANS_FIRST = frozenset(
     {
         "starts_with_string",
@@ -102,7 +103,7 @@ def _call_cost(function: str, overloads: Sequence[Overload], values: Sequence[Va
         return 1
     name = overloads[0].id
     sizes = [_size(value) for value in values]
-    if name in _COMPARES_TEXT:
+    if name in COMPARES_TEXT:
         return math.ceil(min(sizes[0], sizes[1]) * STRING_TRAVERSAL_FACTOR)
     if name in _SCANS_FIRST:
         return math.ceil(sizes[0] * STRING_TRAVERSAL_FACTOR)

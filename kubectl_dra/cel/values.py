@@ -166,6 +166,16 @@ def equals(left: Value, right: Value) -> bool:
     return bool(left.cel_equals(right))
 
 
+def unequal(left: Value, right: Value) -> bool:
+    """``!=``, which is true when the comparison for equality is an error."""
+    try:
+        return not equals(left, right)
+    except EvaluationError as error:
+        if error.fatal:
+            raise
+        return True
+
+
 def is_list(value: Value) -> bool:
     """Whether a value is a CEL list; the named tuples of this module are not."""
     kind = value.__class__

@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from kubectl_dra.api.conversion import VERSIONS, ConversionError, reshaped
-from kubectl_dra.api.fields import KINDS, mismatch
+from kubectl_dra.api.decoding import mismatch
+from kubectl_dra.api.fields import KINDS
 from kubectl_dra.api.versions import GROUP, Release
 from kubectl_dra.manifests.changes import Path
 

@@ -21,8 +21,10 @@ from tempfile import TemporaryDirectory
 from types import SimpleNamespace
 from typing import Any
 
-from kubectl_dra.cel import closures, codegen
 from kubectl_dra.cel.checker import check
+from kubectl_dra.cel.closures import compile_closures
+from kubectl_dra.cel.closures.closure import Closure
+from kubectl_dra.cel.codegen import generate
 from kubectl_dra.cel.columns import DeviceTable
 from kubectl_dra.cel.device import device_value
 from kubectl_dra.cel.environment import Environment
@@ -122,11 +124,11 @@ def print_compilation(environment: Environment) -> None:
         checked = check(parse(text, environment.macros()).expression, environment)
         environment.compile(text)
         compiling = seconds(partial(compile_often, environment, text)) / 50
-        generating = seconds(partial(codegen.generate, checked, environment), 15)
+        generating = seconds(partial(generate, checked, environment), 15)
         print(f"  {name:28} {compiling * 1e6:9.0f} {generating * 1e6:10.0f}")
 
 
-def run_closures(closure: closures.Closure, slots: int, values: list[Any]) -> None:
+def run_closures(closure: Closure, slots: int, values: list[Any]) -> None:
     more = [None] * slots
     for value in values:
         try:
@@ -154,8 +156,8 @@ def print_evaluation(environment: Environment, count: int) -> None:
     for name, text in SELECTORS.items():
         program = environment.compile(text)
         checked = check(parse(text, environment.macros()).expression, environment)
-        exact, slots = closures.compile_closures(checked, environment)
-        fast = codegen.generate(checked, environment)
+        exact, slots = compile_closures(checked, environment)
+        fast = generate(checked, environment)
 
         fresh = DeviceTable(devices)
         fresh.broken()

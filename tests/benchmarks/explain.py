@@ -34,6 +34,7 @@ QUESTIONS = {
     "fits": f'{A}.productName == "{FREE_MODEL}"',
     "matches-nothing": f'{A}.productName == "NVIDIA H200" && {C}.memory.compareTo(quantity("100Gi")) >= 0',
     "all-held": f'{A}.productName == "{HELD_MODEL}"',
+    "one-uuid": f'{A}.uuid == "GPU-00000bad-0000-4000-8000-000000000bad"',
 }
 
 HEAD = "| question | wall s | CPU s | peak MB | exit | answer |\n|---|---|---|---|---|---|"
@@ -121,6 +122,38 @@ def holder(node: int) -> JSON:
     }
 
 
+def pods_of(node: int) -> Iterator[JSON]:
+    """The pods of a busy cluster: one on each eighth node, for the claim there or without one."""
+    if node % 8:
+        return
+    claims = [{"name": "gpu", "resourceClaimName": f"train-{node}"}]
+    yield {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {
+            "name": f"train-{node}",
+            "namespace": "ml",
+            "uid": f"pod-{node}",
+            "labels": {"app": "train", "job-name": f"train-{node}"},
+            "creationTimestamp": "2026-01-02T00:00:00Z",
+        },
+        "spec": {
+            "nodeName": f"node-{node:05}",
+            "resourceClaims": claims if node % 2 == 0 else [],
+            "containers": [
+                {
+                    "name": f"container-{number}",
+                    "image": "registry.example.com/train:1.2.3",
+                    "resources": {"requests": {"cpu": "4", "memory": "16Gi"}, "limits": {"memory": "16Gi"}},
+                    "env": [{"name": f"VARIABLE_{index}", "value": "some value"} for index in range(8)],
+                }
+                for number in range(2)
+            ],
+        },
+        "status": {"phase": "Running", "podIP": "10.0.0.1", "qosClass": "Burstable"},
+    }
+
+
 def question(name: str, selector: str) -> Iterator[JSON]:
     """A pending pod with a claim of two GPUs."""
     exactly = {"deviceClassName": "gpu", "count": 2, "selectors": [{"cel": {"expression": selector}}]}
@@ -143,7 +176,8 @@ def question(name: str, selector: str) -> Iterator[JSON]:
     }
 
 
-def objects(nodes: int) -> Iterator[JSON]:
+def objects(nodes: int, *, busy: bool = False) -> Iterator[JSON]:
+    """The cluster. A busy one has 125 pods for 1,000 nodes, and claims on every second node hold its devices."""
     yield {
         "apiVersion": "resource.k8s.io/v1",
         "kind": "DeviceClass",
@@ -155,15 +189,17 @@ def objects(nodes: int) -> Iterator[JSON]:
     for node in range(nodes):
         yield node_of(node)
         yield slice_of(node)
-        if model(node)[0] == HELD_MODEL:
+        if busy:
+            yield from pods_of(node)
+        if node % 2 == 0 if busy else model(node)[0] == HELD_MODEL:
             yield holder(node)
 
 
-def write(path: Path, nodes: int) -> None:
+def write(path: Path, nodes: int, *, busy: bool = False) -> None:
     """Writes one List, an object per line."""
     with path.open("w") as stream:
         stream.write('{\n    "apiVersion": "v1",\n    "items": [\n')
-        for index, entry in enumerate(objects(nodes)):
+        for index, entry in enumerate(objects(nodes, busy=busy)):
             stream.write((",\n" if index else "") + json.dumps(entry))
         stream.write('\n    ],\n    "kind": "List"\n}\n')
 
@@ -203,12 +239,13 @@ def main() -> None:
     parser.add_argument("--profile", default="", choices=["", *QUESTIONS])
     parser.add_argument("--lines", type=int, default=45)
     parser.add_argument("--snapshot", default="", help="a snapshot that an earlier run kept")
+    parser.add_argument("--busy", action="store_true", help="with pods, and every second device held")
     parser.add_argument("--keep", default="", help="where to keep the snapshot")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="kubectl-dra-") as directory:
         snapshot = Path(options.snapshot or options.keep or f"{directory}/cluster.json")
         if not options.snapshot:
-            write(snapshot, options.nodes)
+            write(snapshot, options.nodes, busy=options.busy)
         if options.profile:
             profile(snapshot, options.profile, options.lines)
             return

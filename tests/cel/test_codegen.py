@@ -14,7 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kubectl_dra.cel.checker import Checked, check
-from kubectl_dra.cel.closures import Closure, InstantiationError, compile_closures
+from kubectl_dra.cel.closures import InstantiationError, compile_closures
+from kubectl_dra.cel.closures.closure import Closure
 from kubectl_dra.cel.codegen import generate, source
 from kubectl_dra.cel.device import device_value
 from kubectl_dra.cel.environment import Environment

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from kubectl_dra.cel.checker import Checked, check
 from kubectl_dra.cel.closures import compile_closures
-from kubectl_dra.cel.cost import device_sizes, estimate_cost
-from kubectl_dra.cel.cost_model import COST_LIMIT, UINT64_MAX, CostRange, Size, scale
+from kubectl_dra.cel.cost import estimate_cost
+from kubectl_dra.cel.cost_model import COST_LIMIT, UINT64_MAX, CostRange, scale
 from kubectl_dra.cel.device import device_value
 from kubectl_dra.cel.environment import Environment
 from kubectl_dra.cel.errors import CostLimitExceeded, EvaluationError
@@ -94,31 +94,6 @@ def test_ranges_saturate(a: int, b: int, c: int, d: int) -> None:
 )
 def test_scaling_rounds_up_in_double_precision(size: int, factor: float, expected: int) -> None:
     assert scale(size, factor) == expected
-
-
-@pytest.mark.parametrize(
-    ("path", "expected"),
-    [
-        (("device",), Size(0, 0)),
-        (("device", "driver"), Size(0, 63)),
-        (("device", "allowMultipleAllocations"), Size(0, 1)),
-        (("device", "attributes"), Size(0, 32)),
-        (("device", "attributes", "@keys"), Size(0, 63)),
-        (("device", "attributes", "@values"), Size(0, 32)),
-        (("device", "attributes", "@values", "@keys"), Size(0, 32)),
-        (("device", "attributes", "@values", "model"), Size(0, 64)),
-        (("device", "attributes", "@values", "@values"), Size(0, 64)),
-        (("device", "attributes", "@values", "model", "@items"), None),
-        (("device", "attributes", "domain"), None),
-        (("device", "capacity", "@values"), Size(0, 32)),
-        (("device", "capacity", "@values", "memory"), None),
-        (("device", "capacity", "@values", "@values"), Size(0, 0)),
-        (("other",), None),
-        ((), None),
-    ],
-)
-def test_assumed_sizes(path: tuple[str, ...], expected: Size | None) -> None:
-    assert device_sizes(path) == expected
 
 
 # The estimate.

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from kubectl_dra.api.claims import ResourceClaim
 from kubectl_dra.api.conversion import from_v1, reshaped
-from kubectl_dra.api.fields import Mismatch, mismatch
+from kubectl_dra.api.decoding import Mismatch, mismatch
 from kubectl_dra.api.nodes import Node
 from kubectl_dra.api.slices import ResourceSlice
 from kubectl_dra.cluster.builder import Place, SnapshotBuilder

@@ -20,7 +20,8 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from kubectl_dra.cel import CompileError, Environment, EvaluationError, Program, closures
+from kubectl_dra.cel import CompileError, Environment, EvaluationError, Program
+from kubectl_dra.cel.closures import comprehensions
 from kubectl_dra.cel.cost_model import COST_LIMIT
 from kubectl_dra.cel.device import device_value
 
@@ -149,7 +150,7 @@ def _agrees_in_some_order(program: Program, device: RecordedDevice, environment:
     ``attributes.map(k, k)[0]`` is such an expression. Everything else gives the same answer in any order.
     """
     random = Random(0)
-    in_order = closures.items
+    in_order = comprehensions.items
 
     def shuffled(iterable: Any, two: bool, node: Any) -> Any:
         pairs = in_order(iterable, two, node)
@@ -157,11 +158,11 @@ def _agrees_in_some_order(program: Program, device: RecordedDevice, environment:
             random.shuffle(pairs)
         return pairs
 
-    closures.items = shuffled
+    comprehensions.items = shuffled
     try:
         return any(_agrees(_exact(program, device, environment), theirs) for _ in range(200))
     finally:
-        closures.items = in_order
+        comprehensions.items = in_order
 
 
 def _compare_safely(case: dict[str, Any], devices: Sequence[RecordedDevice], costs: bool) -> Disagreement | None:

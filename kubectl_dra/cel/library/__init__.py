@@ -22,8 +22,9 @@ _FAMILIES = {
     "getSeconds getMilliseconds",
     "urls": "url getScheme getHost getHostname getPort getEscapedPath getQuery isURL",
     "regex": "find findAll",
-    "lists": "isSorted sum max min indexOf lastIndexOf includes slice flatten sort @sortByAssociatedKeys "
-    "lists.range reverse distinct sets.contains sets.equivalent sets.intersects",
+    "lists": "isSorted sum max min indexOf lastIndexOf includes",
+    "list_extension": "slice flatten sort @sortByAssociatedKeys lists.range reverse distinct",
+    "sets": "sets.contains sets.equivalent sets.intersects",
     "optionals": "optional.of optional.ofNonZeroValue optional.none value hasValue or orValue last first "
     "optional.unwrap unwrapOpt cel.@mapInsert",
     "quantities": "quantity isQuantity sign isGreaterThan isLessThan compareTo asApproximateFloat asInteger "

@@ -7,15 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from kubectl_dra.cel import types
-from kubectl_dra.cel.cost_model import (
-    ONE,
-    STRING_TRAVERSAL_FACTOR,
-    CallEstimate,
-    CostNode,
-    Estimate,
-    Estimator,
-    Size,
-)
+from kubectl_dra.cel.cost_model import ONE, STRING_TRAVERSAL_FACTOR, CallEstimate, CostNode, Estimate, Estimator, Size
 from kubectl_dra.cel.declarations import Function, Overload
 from kubectl_dra.cel.errors import EvaluationError, no_such_overload
 from kubectl_dra.cel.types import CelType
@@ -97,6 +89,16 @@ def _compare_double(double: float, integer: int) -> int:
 
 _NUMBERS = frozenset({int, Uint, float})
 _ORDERED = frozenset({int, Uint, float, bool, str, bytes, Timestamp, Duration})
+
+
+def try_compare(left: Value, right: Value) -> int | None:
+    """As compare, but None where two values cannot be compared, which functions on lists overlook."""
+    try:
+        return compare(left, right)
+    except EvaluationError as error:
+        if error.fatal:
+            raise
+        return None
 
 
 def has_order(value: Value) -> bool:

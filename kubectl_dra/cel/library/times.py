@@ -43,11 +43,14 @@ def _named_offset(timestamp: Timestamp, zone: str) -> int:
     epoch = datetime(1970, 1, 1, tzinfo=UTC)
     moment = epoch + timedelta(seconds=timestamp.nanoseconds // _SECOND)
     try:
-        at = moment.astimezone(None if zone == "Local" else ZoneInfo(zone))
-    except OverflowError:
-        return 0
+        known = None if zone == "Local" else ZoneInfo(zone)
     except (KeyError, OSError, ValueError):
         raise EvaluationError(f"unknown time zone {zone}") from None
+    try:
+        at = moment.astimezone(known)
+    except OverflowError:
+        # The first or last hours there are, which no date here tells elsewhere; a day nearer the offset is the same.
+        at = (moment + timedelta(days=1 if moment.year == 1 else -1)).astimezone(known)
     offset = at.utcoffset()
     return 0 if offset is None else round(offset.total_seconds())
 

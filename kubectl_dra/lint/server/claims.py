@@ -8,7 +8,7 @@ from typing import Any, Final
 from kubectl_dra.lint.server.admin import check_admin_access
 from kubectl_dra.lint.server.configs import CONFIGS_MAX, check_config
 from kubectl_dra.lint.server.context import Context
-from kubectl_dra.lint.server.metadata import check_metadata, check_template_metadata
+from kubectl_dra.lint.server.metadata import check_generation, check_metadata, check_template_metadata
 from kubectl_dra.lint.server.model import (
     INVALID,
     Path,
@@ -47,6 +47,7 @@ def check_claim(claim: Mapping[str, Any], context: Context) -> Violations:
     spec = struct(claim, "spec")
     yield from check_admin_access(spec, context)
     yield from check_metadata(claim.get("metadata"), subdomain_problems, namespaced=True)
+    yield from check_generation(claim.get("metadata"))
     yield from _check_devices(struct(spec, "devices"), ("spec", "devices"), context)
 
 
@@ -56,6 +57,7 @@ def check_template(template: Mapping[str, Any], context: Context) -> Violations:
     claim_spec = struct(spec, "spec")
     yield from check_admin_access(claim_spec, context, ("spec",))
     yield from check_metadata(template.get("metadata"), subdomain_problems, namespaced=True)
+    yield from check_generation(template.get("metadata"))
     yield from check_template_metadata(spec.get("metadata"), ("spec", "metadata"))
     yield from _check_devices(struct(claim_spec, "devices"), ("spec", "spec", "devices"), context)
 

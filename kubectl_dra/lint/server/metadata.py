@@ -47,13 +47,16 @@ def check_metadata(
     namespace = text(meta, "namespace")
     if namespaced and namespace:
         yield from check_format(namespace, (*_META, "namespace"), "namespace-invalid", label_problems)
-    generation = meta.get("generation") or 0
-    if generation < 0:
-        yield violation((*_META, "generation"), INVALID, "generation-negative", "must not be negative")
     yield from check_labels(meta.get("labels"), (*_META, "labels"))
     yield from check_annotations(meta.get("annotations"), (*_META, "annotations"))
     yield from _check_owners(meta.get("ownerReferences") or ())
     yield from _check_finalizers([finalizer or "" for finalizer in meta.get("finalizers") or ()])
+
+
+def check_generation(meta: Mapping[str, Any] | None) -> Violations:
+    """``metadata.generation`` of a kind whose changes the server does not count; of others it sets the generation."""
+    if ((meta or {}).get("generation") or 0) < 0:
+        yield violation((*_META, "generation"), INVALID, "generation-negative", "must not be negative")
 
 
 def _check_name(meta: Mapping[str, Any], name_format: Format, check_prefix: bool) -> Violations:

@@ -7,7 +7,7 @@ from typing import Any
 
 from kubectl_dra.api.quantity import Quantity
 from kubectl_dra.lint.server.context import Context
-from kubectl_dra.lint.server.metadata import check_metadata
+from kubectl_dra.lint.server.metadata import check_generation, check_metadata
 from kubectl_dra.lint.server.model import INVALID, Key, Violations, struct, violation
 from kubectl_dra.lint.server.names import subdomain_problems
 from kubectl_dra.lint.server.resources import amount_problems, quota_key_problems
@@ -16,6 +16,7 @@ from kubectl_dra.lint.server.resources import amount_problems, quota_key_problem
 def check_quota(quota: Mapping[str, Any], context: Context) -> Violations:
     """A ResourceQuota to be created. Scopes are not checked."""
     yield from check_metadata(quota.get("metadata"), subdomain_problems, namespaced=True)
+    yield from check_generation(quota.get("metadata"))
     for name, value in (struct(quota, "spec").get("hard") or {}).items():
         at = ("spec", "hard", Key(name))
         for problem in quota_key_problems(name):

@@ -1,0 +1,107 @@
+"""Which value of a raw object has a type that the API server refuses to decode."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from kubectl_dra.api.fields import Field, FieldPath, fields, path_text
+from kubectl_dra.api.quantity import Quantity, QuantityError
+
+
+class Mismatch(NamedTuple):
+    """A value of the wrong type: where, what the API wants there, and what is there."""
+
+    path: FieldPath
+    expected: str
+    found: str
+
+    def __str__(self) -> str:
+        return f"{path_text(self.path)} must be {self.expected}, not {self.found}"
+
+
+def mismatch(raw: Any, kind: str, version: str = "v1") -> Mismatch | None:
+    """The first value of a wrong type in an object of one of ``KINDS``, a Pod or a Node; else None.
+
+    Null is allowed everywhere, as the API server allows it. Quantities must parse.
+    """
+    if not isinstance(raw, dict):
+        return Mismatch((), "an object", _type_name(raw))
+    found = struct_mismatch(raw.get("metadata"), "ObjectMeta", "v1", ("metadata",))
+    return found or struct_mismatch(raw, kind, version, ())
+
+
+def struct_mismatch(raw: Any, struct: str, version: str = "v1", path: FieldPath = ()) -> Mismatch | None:
+    """As ``mismatch``, for one struct inside an object; ``path`` is where it is."""
+    if raw is None:
+        return None
+    if not isinstance(raw, dict):
+        return Mismatch(path, "an object", _type_name(raw))
+    table = fields(struct, version)
+    for name, value in raw.items():
+        field = table.get(name)
+        if field is None or value is None:
+            continue
+        found = _value_mismatch(value, field, version, (*path, name))
+        if found is not None:
+            return found
+    return None
+
+
+def _value_mismatch(value: Any, field: Field, version: str, path: FieldPath) -> Mismatch | None:
+    items: Iterator[tuple[str | int, Any]]
+    if field.container == "list":
+        if not isinstance(value, list):
+            return Mismatch(path, "a list", _type_name(value))
+        items = iter(enumerate(value))
+    elif field.container == "map":
+        if not isinstance(value, dict):
+            return Mismatch(path, "an object", _type_name(value))
+        items = iter(value.items())
+    else:
+        return _item_mismatch(value, field, version, path)
+    for key, item in items:
+        found = _item_mismatch(item, field, version, (*path, key))
+        if found is not None:
+            return found
+    return None
+
+
+def _item_mismatch(value: Any, field: Field, version: str, path: FieldPath) -> Mismatch | None:
+    if not field.scalar:
+        return struct_mismatch(value, field.type, version, path)
+    if value is None:
+        return None
+    wanted = _wanted(value, field.type)
+    return None if wanted is None else Mismatch(path, wanted, _type_name(value))
+
+
+def _wanted(value: Any, kind: str) -> str | None:
+    """What the type wants instead of the value, or None when the value is fine."""
+    if kind in ("string", "time"):
+        return None if isinstance(value, str) else "a string"
+    if kind == "bool":
+        return None if isinstance(value, bool) else "true or false"
+    if kind == "int":
+        whole = isinstance(value, int) or (isinstance(value, float) and value.is_integer())
+        return None if whole and not isinstance(value, bool) else "a whole number"
+    if kind == "object":
+        return None if isinstance(value, dict) else "an object"
+    if kind == "quantity":
+        try:
+            Quantity.from_json(value)
+        except QuantityError:
+            return "a quantity"
+    return None
+
+
+def _type_name(value: Any) -> str:
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, str):
+        return f'"{value}"' if len(value) <= 40 else f'"{value[:37]}..."'
+    if isinstance(value, int | float):
+        return f"the number {value}"
+    return "a list" if isinstance(value, list) else "an object"

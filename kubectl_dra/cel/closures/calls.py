@@ -1,0 +1,211 @@
+"""Calls: logic and conditionals, which need not evaluate all operands, and functions, which do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from kubectl_dra.cel import ast
+from kubectl_dra.cel.errors import EvaluationError, InternalError, located, no_such_overload
+from kubectl_dra.cel.values import MutableList, TypeValue, Value, is_list, type_name
+
+if TYPE_CHECKING:
+    from kubectl_dra.cel.closures.closure import Closure, Frame
+    from kubectl_dra.cel.declarations import Overload
+    from kubectl_dra.cel.runtime_cost import CostMeter
+
+
+def conditional(node: ast.Call, condition: Closure, chosen: Closure, other: Closure) -> Closure:
+    """``? :``, which evaluates one of its branches."""
+
+    def choice(frame: Frame) -> Value:
+        decision = condition(frame)
+        if decision is True:
+            return chosen(frame)
+        if decision is False:
+            return other(frame)
+        raise located(no_such_overload(), node)
+
+    return choice
+
+
+def logic(node: ast.Call, left: Closure, right: Closure, decisive: bool) -> Closure:
+    """``&&`` (decisive False) and ``||`` (decisive True): the decisive value beats errors."""
+    undecided = not decisive
+
+    def decision(frame: Frame) -> Value:
+        problem: EvaluationError | None = None
+        try:
+            value = left(frame)
+            if value is decisive:
+                return decisive
+            if value is not undecided:
+                problem = located(no_such_overload(), node)
+        except InternalError:
+            raise
+        except EvaluationError as error:
+            if error.fatal:
+                raise
+            problem = error
+        if problem is None:
+            value = right(frame)
+            if value is decisive or value is undecided:
+                return value
+            raise located(no_such_overload(), node)
+        try:
+            if right(frame) is decisive:
+                return decisive
+        except EvaluationError as error:
+            if error.fatal:
+                raise
+        raise problem
+
+    return decision
+
+
+def not_strictly_false(closure: Closure, meter: CostMeter | None) -> Closure:
+    """True unless the operand is false; an error counts as true."""
+
+    def lenient(frame: Frame) -> Value:
+        try:
+            value = closure(frame)
+        except EvaluationError as error:
+            if error.fatal:
+                raise
+            value = None
+        if meter is not None:
+            meter.spend(1)
+        return value is not False
+
+    return lenient
+
+
+def strict(node: ast.Call, closures: Sequence[Closure], function: Callable[..., Value]) -> Closure:
+    """A call that needs the values of all operands."""
+    if len(closures) == 1:
+        only = closures[0]
+
+        def unary(frame: Frame) -> Value:
+            value = only(frame)
+            try:
+                return function(value)
+            except EvaluationError as error:
+                raise located(error, node)  # noqa: B904
+
+        return unary
+    if len(closures) == 2:
+        left, right = closures
+
+        def binary(frame: Frame) -> Value:
+            first = left(frame)
+            second = right(frame)
+            try:
+                return function(first, second)
+            except EvaluationError as error:
+                raise located(error, node)  # noqa: B904
+
+        return binary
+
+    def several(frame: Frame) -> Value:
+        values = [closure(frame) for closure in closures]
+        try:
+            return function(*values)
+        except EvaluationError as error:
+            raise located(error, node)  # noqa: B904
+
+    return several
+
+
+def metered(
+    node: ast.Call,
+    closures: Sequence[Closure],
+    function: Callable[..., Value],
+    overloads: Sequence[Overload],
+    meter: CostMeter,
+    stops: bool,
+) -> Closure:
+    """The same, and charged; ``stops`` at a failed operand or evaluates the others, too.
+
+    A call that has all its operands is charged, failed or not.
+    """
+    name = node.function
+
+    def call(frame: Frame) -> Value:
+        values: list[Value] = []
+        problem: EvaluationError | None = None
+        for closure in closures:
+            try:
+                values.append(closure(frame))
+            except EvaluationError as error:
+                if error.fatal:
+                    raise
+                values.append(error)
+                problem = problem or error
+                if stops:
+                    break
+        if problem is not None:
+            if len(values) == len(closures):
+                meter.call(name, overloads, values, None)
+            raise problem
+        try:
+            result = function(*values)
+        except EvaluationError as error:
+            meter.call(name, overloads, values, None)
+            raise located(error, node)  # noqa: B904
+        meter.call(name, overloads, values, result)
+        return result
+
+    return call
+
+
+def joining(add: Callable[[Value, Value], Value]) -> Callable[[Value, Value], Value]:
+    """``+``, which lengthens in place a list that a macro collects."""
+
+    def addition(left: Value, right: Value) -> Value:
+        if left.__class__ is MutableList:
+            if not is_list(right):
+                raise no_such_overload()
+            left.extend(list(right))
+            return left
+        return add(left, right)
+
+    return addition
+
+
+def panicking(overload: str, closures: list[Closure]) -> list[Closure]:
+    """Operands whose cost cel-go cannot count when they are errors; it panics instead."""
+    if overload == "list_distinct" or overload.endswith("_sort"):
+        position, fits = 0, is_list
+    elif overload.endswith("_sortByAssociatedKeys"):
+        position, fits = 1, is_list
+    elif overload == "list_flatten_int":
+        position, fits = 1, _is_int
+    else:
+        return closures
+    operand = closures[position]
+
+    def checked(frame: Frame) -> Value:
+        try:
+            value = operand(frame)
+        except EvaluationError as error:
+            raise InternalError(f"internal error: {error.message}") from None
+        if not fits(value):
+            raise InternalError(f"internal error: unexpected {type_name(value)}")
+        return value
+
+    return [*closures[:position], checked, *closures[position + 1 :]]
+
+
+def _is_int(value: Value) -> bool:
+    return value.__class__ is int
+
+
+def on_type_names(implementation: Callable[..., Value]) -> Callable[..., Value]:
+    """With a compiled pattern, cel-go searches whatever has a Go string inside: types by their name."""
+
+    def search(*values: Value) -> Value:
+        if values[0].__class__ is TypeValue:
+            values = (values[0].name, *values[1:])
+        return implementation(*values)
+
+    return search

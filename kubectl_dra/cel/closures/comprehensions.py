@@ -1,0 +1,119 @@
+"""Comprehensions: the loop over a range, and the variables it binds in the frame."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from kubectl_dra.cel import ast
+from kubectl_dra.cel.errors import EvaluationError, located
+from kubectl_dra.cel.values import DefaultMap, MutableList, MutableMap, Value, ValueMap, is_list, type_name
+
+if TYPE_CHECKING:
+    from kubectl_dra.cel.closures.closure import Closure, Frame
+
+
+class _Lazy:
+    """A bound variable not read yet."""
+
+    __slots__ = ("compute",)
+
+    def __init__(self, compute: Closure) -> None:
+        self.compute = compute
+
+
+def read(slot: int) -> Closure:
+    """The value of a variable; one that is bound but was not read yet is computed now."""
+    if slot == 0:
+        return lambda frame: frame[0]
+
+    def reading(frame: Frame) -> Value:
+        value = frame[slot]
+        if value.__class__ is _Lazy:
+            try:
+                value = value.compute(frame)
+            except EvaluationError as error:
+                if error.fatal:
+                    raise
+                value = error
+            if value.__class__ is list and not value:
+                value = MutableList()
+            elif not value and isinstance(value, dict) and value.__class__ is not DefaultMap:
+                value = MutableMap()
+            frame[slot] = value
+        if isinstance(value, EvaluationError):
+            raise value
+        return value
+
+    return reading
+
+
+def fold(
+    node: ast.Comprehension,
+    slots: tuple[int, int, int],
+    iter_range: Closure,
+    accu_init: Closure,
+    condition: Closure,
+    constant_condition: Value,
+    loop_step: Closure,
+    result: Closure,
+) -> Closure:
+    """The loop of a comprehension; ``slots`` are those of the accumulator and the two loop variables.
+
+    ``constant_condition`` is the value of a condition that is constant, else None.
+    """
+    accu_slot, first_slot, second_slot = slots
+    two = bool(node.iter_var2)
+
+    def folded(frame: Frame) -> Value:
+        iterable = iter_range(frame)
+        saved = frame[accu_slot], frame[first_slot], frame[second_slot]
+        frame[accu_slot] = _Lazy(accu_init)
+        try:
+            for first, second in items(iterable, two, node):
+                frame[first_slot] = first
+                frame[second_slot] = second
+                if constant_condition is None:
+                    # An error in the condition does not end the loop.
+                    try:
+                        if condition(frame) is False:
+                            break
+                    except EvaluationError as error:
+                        if error.fatal:
+                            raise
+                elif constant_condition is False:
+                    break
+                try:
+                    frame[accu_slot] = loop_step(frame)
+                except EvaluationError as error:
+                    if error.fatal:
+                        raise
+                    frame[accu_slot] = error
+            return _frozen(result(frame))
+        finally:
+            frame[accu_slot], frame[first_slot], frame[second_slot] = saved
+
+    return folded
+
+
+def items(iterable: Value, two: bool, node: ast.Comprehension) -> Any:
+    """What the loop variables become in turn: pairs, the second one None if there is only one variable."""
+    if isinstance(iterable, dict):
+        return list(iterable.items())
+    if is_list(iterable):
+        if two:
+            return enumerate(iterable)
+        return [(element, None) for element in iterable]
+    if two:
+        message = f"unsupported comprehension range type: {type_name(iterable)}"
+    else:
+        message = f"got '{type_name(iterable)}', expected iterable type"
+    raise located(EvaluationError(message), node.iter_range)
+
+
+def _frozen(value: Value) -> Value:
+    """A collected list or map, no longer to be changed in place."""
+    if value.__class__ is MutableList:
+        return list(value)
+    if value.__class__ is MutableMap:
+        return ValueMap(value)
+    return value

@@ -1,0 +1,168 @@
+"""The steps of a chain: selections and indexes on a variable, or on any other base.
+
+After the first optional step every step is optional, and an optional base is unwrapped once, at the start of the
+chain.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from kubectl_dra.cel import ast
+from kubectl_dra.cel.closures.optionals import native
+from kubectl_dra.cel.errors import EvaluationError, located
+from kubectl_dra.cel.values import OPTIONAL_NONE, OptionalValue, Uint, Value, find, is_list, type_name
+
+if TYPE_CHECKING:
+    from kubectl_dra.cel.closures.closure import Closure, Frame, Recorder
+    from kubectl_dra.cel.runtime_cost import CostMeter
+
+INDEXING = frozenset(("_[_]", "_?._", "_[?_]"))
+"""The functions that are steps of a chain."""
+
+KEY_CLASSES = frozenset((str, int, Uint, bool, float))
+"""The classes of values that can be a key."""
+
+
+class Qualifier(NamedTuple):
+    """One step of a chain: a constant key, or a closure that computes it."""
+
+    key: Value
+    compute: Closure | None
+    optional: bool
+    test_only: bool
+    node: ast.Expression
+
+
+def is_attribute(node: ast.Expression) -> bool:
+    """Whether a node is a variable or a chain on one, not a call or literal."""
+    if isinstance(node, ast.Call):
+        return node.function in INDEXING or node.function == "_?_:_"
+    return isinstance(node, (ast.Identifier, ast.Select))
+
+
+def base_is_conditional(node: ast.Expression) -> bool:
+    """Whether a chain starts with ``?:``; cel-go charges its steps only."""
+    while True:
+        if isinstance(node, ast.Select):
+            node = node.operand
+        elif isinstance(node, ast.Call) and node.function in INDEXING:
+            node = node.arguments[0]
+        else:
+            return isinstance(node, ast.Call) and node.function == "_?_:_"
+
+
+def costs_a_unit(node: ast.Expression) -> bool:
+    """Whether evaluating a node by itself adds the unit that an index by it costs."""
+    if isinstance(node, ast.Call) and node.function not in INDEXING:
+        return False
+    return isinstance(node, (ast.Call, ast.Select, ast.Identifier)) and not base_is_conditional(node)
+
+
+def key_text(key: Value) -> str:
+    if key.__class__ is bool:
+        return "true" if key else "false"
+    return str(key) if key.__class__ is not Uint else str(int(key))
+
+
+def _list_index(key: Value) -> int:
+    """A list index; whole numbers of any numeric type will do."""
+    if key.__class__ is int or key.__class__ is Uint:
+        return int(key)
+    if key.__class__ is float and key.is_integer():
+        return int(key)
+    if key.__class__ is float:
+        raise EvaluationError(f"unsupported index value {key} in list")
+    raise EvaluationError(f"unsupported index type '{type_name(key)}' in list")
+
+
+def step(value: Value, key: Value, presence: bool) -> tuple[Value, bool]:
+    """``value[key]`` and whether it exists; without ``presence`` a missing key is an error."""
+    if isinstance(value, dict):
+        found, result = find(value, key)
+        if found:
+            return result, True
+    elif is_list(value):
+        index = _list_index(key)
+        if 0 <= index < len(value):
+            return value[index], True
+        if not presence:
+            raise EvaluationError(f"index out of bounds: {key_text(key)}")
+    if presence:
+        return None, False
+    raise EvaluationError(f"no such key: {key_text(key)}")
+
+
+def constant_steps(base: Closure, qualifiers: tuple[Qualifier, ...]) -> Closure:
+    """A chain of constant keys, the common case."""
+    plan = [(q.key, q.node) for q in qualifiers]
+    only_strings = all(key.__class__ is str for key, _ in plan)
+
+    def steps(frame: Frame) -> Value:
+        value = base(frame)
+        if value.__class__ is OptionalValue:
+            return _optional_steps(value, qualifiers, frame)
+        for key, node in plan:
+            if only_strings and value.__class__ is dict and key in value:
+                value = value[key]
+                continue
+            try:
+                value = step(value, key, False)[0]
+            except EvaluationError as error:
+                raise located(error, node)  # noqa: B904
+        return value
+
+    return steps
+
+
+def _optional_steps(base: OptionalValue, qualifiers: tuple[Qualifier, ...], frame: Frame) -> Value:
+    return general_steps(lambda _: base, qualifiers, None, None)(frame)
+
+
+def general_steps(
+    base: Closure, qualifiers: tuple[Qualifier, ...], meter: CostMeter | None, recorder: Recorder | None
+) -> Closure:
+    def steps(frame: Frame) -> Value:
+        value = base(frame)
+        optional = value.__class__ is OptionalValue
+        if optional:
+            if not value.has_value:
+                return value
+            value = native(value.value)
+            if value.__class__ is EvaluationError:
+                raise value
+        for qualifier in qualifiers:
+            optional = optional or qualifier.optional
+            key, compute, node = qualifier.key, qualifier.compute, qualifier.node
+            if compute is not None:
+                # An index by a variable costs one unit, which its own evaluation adds.
+                key = compute(frame)
+                if key.__class__ not in KEY_CLASSES:
+                    raise located(EvaluationError(f"invalid qualifier type: {type_name(key)}"), node)
+            try:
+                if value.__class__ is OptionalValue:
+                    # Only the base of a chain is unwrapped.
+                    found, present = step(None, key, optional or qualifier.test_only)
+                else:
+                    found, present = step(value, key, optional or qualifier.test_only)
+            except EvaluationError as error:
+                if meter is not None and compute is None:
+                    meter.spend(1)
+                located(error, node)
+                if recorder is not None:
+                    recorder(node.id, error)
+                raise
+            if meter is not None and compute is None and (present or not optional):
+                meter.spend(1)
+            if qualifier.test_only and not optional:
+                found, present = present, True
+            if not present:
+                if recorder is not None:
+                    recorder(node.id, OPTIONAL_NONE)
+                return OPTIONAL_NONE
+            value = found
+            if recorder is not None and node is not qualifiers[-1].node:
+                recorder(node.id, OptionalValue(value) if optional else value)
+        return OptionalValue(value) if optional else value
+
+    return steps

@@ -1,0 +1,51 @@
+"""The sizes Kubernetes assumes of everything reachable from ``device``: the limits of the resource.k8s.io API."""
+
+from __future__ import annotations
+
+from kubectl_dra.cel.cost_model import Size, fixed
+
+Path = tuple[str, ...]
+"""How a value is reached, as ``("device", "attributes", "@values", "model")``."""
+
+# Limits of the resource.k8s.io API: DriverNameMaxLength, DeviceMaxDomainLength, DeviceMaxIDLength,
+# ResourceSliceMaxAttributesAndCapacitiesPerDevice, DeviceAttributeMaxValueLength.
+_DRIVER_LENGTH = 63
+_DOMAIN_LENGTH = 63
+_IDENTIFIER_LENGTH = 32
+_MAP_ENTRIES = 32
+_ATTRIBUTE_LENGTH = 64
+
+
+def device_sizes(path: Path) -> Size | None:
+    """Largest size of what ``path`` reaches from ``device``; None where Kubernetes assumes nothing.
+
+    Selecting a capacity by field (``device.capacity[d].memory``) is one of the unbounded cases, although
+    indexing the same map (``["memory"]``) is not.
+    """
+    if not path or path[0] != "device":
+        return None
+    if len(path) == 1:
+        return fixed(0)
+    field, rest = path[1], path[2:]
+    if field == "driver":
+        return None if rest else Size(0, _DRIVER_LENGTH)
+    if field == "allowMultipleAllocations":
+        return None if rest else Size(0, 1)
+    if field not in ("attributes", "capacity"):
+        return None
+    if not rest:
+        return Size(0, _MAP_ENTRIES)
+    if rest[0] == "@keys":
+        return None if rest[1:] else Size(0, _DOMAIN_LENGTH)
+    if rest[0] not in ("@items", "@values"):
+        return None
+    rest = rest[1:]
+    if not rest:
+        return Size(0, _MAP_ENTRIES)
+    if len(rest) > 1:
+        return None
+    if rest[0] == "@keys":
+        return Size(0, _IDENTIFIER_LENGTH)
+    if field == "attributes":
+        return Size(0, _ATTRIBUTE_LENGTH)
+    return fixed(0) if rest[0] in ("@items", "@values") else None

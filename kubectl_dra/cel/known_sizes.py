@@ -1,0 +1,189 @@
+"""What an estimate knows of the nodes it has walked: how their values are reached, and how large they can be.
+
+Sizes follow *paths* (``device.attributes.@values.model``), not types; a variable of a macro or of ``cel.bind``
+continues the path of the value it stands for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
+
+from kubectl_dra.cel.ast import Comprehension, Expression, Identifier, ListLiteral, Literal, MapLiteral
+from kubectl_dra.cel.cost_model import ONE, CostNode, Size, fixed
+from kubectl_dra.cel.device_sizes import Path
+from kubectl_dra.cel.types import DYN, CelType
+
+AssumedSizes = Callable[[Path], "Size | None"]
+"""The size of what a path reaches, None where nothing is assumed."""
+
+_SCALAR_KINDS = frozenset({"bool", "double", "duration", "int", "timestamp", "uint"})
+_ACCUMULATORS = frozenset({"__result__", "@result"})
+
+
+class Trail:
+    """A path the way cel-go keeps it, in a Go slice.
+
+    Two extensions of the same path may share memory, and then the later one overwrites the last step of the
+    earlier: after ``m.all(k, v, ...)`` the path of the key can be that of the value. Costs depend on it.
+    """
+
+    __slots__ = ("_length", "_memory")
+
+    def __init__(self, memory: list[str], length: int) -> None:
+        self._memory = memory
+        self._length = length
+
+    def extended(self, step: str) -> Trail:
+        memory, length = self._memory, self._length
+        if length == len(memory):
+            memory = [*memory, *[""] * max(length, 1)]
+        memory[length] = step
+        return Trail(memory, length + 1)
+
+    def steps(self) -> Path:
+        return tuple(self._memory[: self._length])
+
+
+_NOWHERE = Trail([], 0)
+
+
+class EntrySize(NamedTuple):
+    """Sizes of the keys (or indices) and values of a list or map."""
+
+    is_list: bool
+    key: Size
+    value: Size
+
+    def union(self, other: EntrySize | None) -> EntrySize | None:
+        if other is None:
+            return None
+        return EntrySize(self.is_list, self.key.union(other.key), self.value.union(other.value))
+
+
+class _Variable(NamedTuple):
+    path: Trail
+    size: Size | None
+    entry_size: EntrySize | None
+
+
+class KnownSizes:
+    """Paths and sizes by node, and the variables in scope."""
+
+    def __init__(self, node_types: Mapping[int, CelType], assumed: AssumedSizes) -> None:
+        self._types = node_types
+        self._assumed = assumed
+        self.paths: dict[int, Trail] = {}
+        self._sizes: dict[int, Size] = {}
+        self._entry_sizes: dict[int, EntrySize] = {}
+        self._variables: dict[str, list[_Variable]] = {}
+
+    def bind_value(self, name: str, node: Expression) -> None:
+        """Declare a variable that stands for the value of a node."""
+        entry = self.entry_size(node)
+        self._bind(name, _Variable(self.path(node), self.size(node), entry))
+
+    def bind_iteration(self, node: Comprehension) -> None:
+        """Declare the loop variables: element of a list, key of a map, or (with two) key and value."""
+        entry = self.entry_size(node.iter_range)
+        is_list = self.type(node.iter_range).kind == "list" if entry is None else entry.is_list
+        key_size = None if entry is None else entry.key
+        value_size = None if entry is None else entry.value
+        path = self.path(node.iter_range)
+        if node.iter_var2:
+            keys, values = ("@indices", "@items") if is_list else ("@keys", "@values")
+            self._bind(node.iter_var, _Variable(path.extended(keys), key_size, None))
+            self._bind(node.iter_var2, _Variable(path.extended(values), value_size, None))
+        elif is_list:
+            self._bind(node.iter_var, _Variable(path.extended("@items"), value_size, None))
+        else:
+            self._bind(node.iter_var, _Variable(path.extended("@keys"), key_size, None))
+
+    def _bind(self, name: str, variable: _Variable) -> None:
+        self._variables.setdefault(name, []).append(variable)
+
+    def variable(self, name: str) -> _Variable | None:
+        """The innermost variable of that name."""
+        stack = self._variables.get(name)
+        return stack[-1] if stack else None
+
+    def type(self, node: Expression) -> CelType:
+        """The deduced type, dyn if there is none."""
+        return self._types.get(node.id, DYN)
+
+    def path(self, node: Expression) -> Trail:
+        """How the value is reached; empty if it does not come from a variable."""
+        if isinstance(node, Identifier):
+            variable = self.variable(node.name)
+            if variable is not None:
+                return variable.path
+        return self.paths.get(node.id, _NOWHERE)
+
+    def describe(self, node: Expression) -> CostNode:
+        """A node as cost hooks see it."""
+        path = self.path(node).steps()
+        if path and path[0] in _ACCUMULATORS:
+            path = ()
+        literal = node.value if isinstance(node, Literal) else None
+        return CostNode(self.type(node), path, literal, self.size(node))
+
+    def size(self, node: Expression) -> Size | None:
+        """What is known of the size of a node that has been walked."""
+        known = self._sizes.get(node.id)
+        if known is None:
+            known = _written_size(node)
+        if known is not None:
+            return known
+        assumed = self._assumed(self.path(node).steps())
+        if assumed is not None:
+            self._sizes[node.id] = assumed
+            return assumed
+        if _is_scalar(self.type(node)):
+            return ONE
+        if isinstance(node, Identifier):
+            variable = self.variable(node.name)
+            if variable is not None:
+                return variable.size
+        return None
+
+    def set_size(self, node: Expression, size: Size | None) -> None:
+        if size is not None:
+            self._sizes[node.id] = size
+
+    def entry_size(self, node: Expression) -> EntrySize | None:
+        """What is known of the sizes of keys and values."""
+        known = self._entry_sizes.get(node.id)
+        if known is None and isinstance(node, Identifier):
+            variable = self.variable(node.name)
+            if variable is not None:
+                return variable.entry_size
+        return known
+
+    def set_entry_size(self, node: Expression, entry: EntrySize | None) -> None:
+        if entry is not None:
+            self._entry_sizes[node.id] = entry
+
+    def copy(self, to: Expression, source: Expression) -> None:
+        """Give one node the sizes of another."""
+        self.set_size(to, self.size(source))
+        self.set_entry_size(to, self.entry_size(source))
+
+    def unbind(self, name: str) -> None:
+        """Leave the scope of a variable."""
+        self._variables[name].pop()
+
+
+def _written_size(node: Expression) -> Size | None:
+    if isinstance(node, Literal):
+        return fixed(len(node.value)) if isinstance(node.value, (str, bytes)) else ONE
+    if isinstance(node, ListLiteral):
+        return fixed(len(node.elements))
+    if isinstance(node, MapLiteral):
+        return fixed(len(node.entries))
+    return None
+
+
+def _is_scalar(of: CelType) -> bool:
+    if of.is_optional:
+        return _is_scalar(of.parameters[0])
+    return of.kind in _SCALAR_KINDS

@@ -1,0 +1,346 @@
+"""Version 3 of cel-go's list extension: parts, order and nesting of lists.
+
+What these functions return is a new list, which their costs count.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cmp_to_key
+from typing import Any
+
+from kubectl_dra.cel.cost_model import (
+    LIST_CREATE_COST,
+    ONE,
+    STRING_TRAVERSAL_FACTOR,
+    UINT64_MAX,
+    CallEstimate,
+    CostNode,
+    Estimate,
+    Estimator,
+    Size,
+    fixed,
+)
+from kubectl_dra.cel.declarations import Function
+from kubectl_dra.cel.errors import CostLimitExceeded, EvaluationError, no_such_overload
+from kubectl_dra.cel.library.support import (
+    COMPARABLE,
+    actual_size,
+    function,
+    has_order,
+    member,
+    not_supported,
+    overload,
+    same,
+    try_compare,
+)
+from kubectl_dra.cel.types import DYN, INT, CelType, list_of, type_param
+from kubectl_dra.cel.values import Value, is_list, type_name
+
+_LIBRARY = "lists"
+# It came with 1.34; new expressions may use it one release later.
+_SINCE = "1.35"
+_STORED_SINCE = "1.34"
+_T = type_param("T")
+_LIST_T = list_of(_T)
+_LIST_DYN = list_of(DYN)
+# Up to this length upstream sorts by insertion, which matters for NaN, the only key without a place.
+_INSERTION_SORTED = 12
+
+
+def _listed(value: Value) -> Sequence[Value]:
+    if is_list(value):
+        values: Sequence[Value] = value
+        return values
+    raise no_such_overload()
+
+
+def _slice(values: Sequence[Value], start: int, end: int) -> list[Value]:
+    what = f"cannot slice({start}, {end}), "
+    if start < 0 or end < 0:
+        raise EvaluationError(what + "negative indexes not supported")
+    if start > end:
+        raise EvaluationError(what + "start index must be less than or equal to end index")
+    if len(values) < end:
+        raise EvaluationError(f"{what}list is length {len(values)}")
+    return list(values[start:end])
+
+
+def _flatten(target: Value, *depths: Value) -> list[Value]:
+    if not is_list(target) or any(depth.__class__ is not int for depth in depths):
+        shown = ", ".join(map(type_name, depths))
+        raise EvaluationError(f"no such overload: {type_name(target)}.flatten({shown})")
+    depth = depths[0] if depths else 1
+    if depth < 0:
+        raise EvaluationError("level must be non-negative")
+    return _flattened(target, depth)
+
+
+def _flattened(values: Sequence[Value], depth: int) -> list[Value]:
+    flat: list[Value] = []
+    for value in values:
+        if depth and is_list(value):
+            flat.extend(_flattened(value, depth - 1))
+        else:
+            flat.append(value)
+    return flat
+
+
+def _sort(target: Value) -> Sequence[Value]:
+    if not is_list(target):
+        raise not_supported("sort", target)
+    return _sort_by_keys(target, target)
+
+
+def _sort_by_keys(target: Value, associated: Value) -> Sequence[Value]:
+    """The values ordered by the keys at the same places; a short list keeps the order of equal keys."""
+    values, keys = _listed(target), _listed(associated)
+    if len(values) != len(keys):
+        raise EvaluationError(
+            "@sortByAssociatedKeys() expected a list of the same size as the associated keys list, "
+            f"but got {len(values)} and {len(keys)} elements respectively"
+        )
+    if not values:
+        return values
+    if not has_order(keys[0]):
+        raise EvaluationError("list elements must be comparable")
+    if len(keys) > 1 and any(key.__class__ is not keys[0].__class__ for key in keys):
+        raise EvaluationError("list elements must have the same type")
+
+    def by_key(left: int, right: int) -> int:
+        return try_compare(keys[left], keys[right]) or 0
+
+    order = list(range(len(keys)))
+    if len(order) > _INSERTION_SORTED:
+        # Upstream does not keep the order of equal keys here; nothing can be said about it.
+        order.sort(key=cmp_to_key(by_key))
+        return [values[index] for index in order]
+    for end in range(1, len(order)):
+        at = end
+        while at and by_key(order[at], order[at - 1]) < 0:
+            order[at], order[at - 1] = order[at - 1], order[at]
+            at -= 1
+    return [values[index] for index in order]
+
+
+def _range(count: int) -> list[Value]:
+    # More elements than a cost limit lets anybody count are not worth the memory.
+    if count > 10_000_000:
+        raise CostLimitExceeded
+    return list(range(count))
+
+
+def _reverse(values: Sequence[Value]) -> list[Value]:
+    return list(reversed(values))
+
+
+def _distinct(values: Sequence[Value]) -> list[Value]:
+    kept: list[Value] = []
+    for value in values:
+        if not any(same(value, other) for other in kept):
+            kept.append(value)
+    return kept
+
+
+def _allocating(factor: float, size: Size) -> CallEstimate:
+    return CallEstimate(size.scaled(factor).plus(ONE).plus(fixed(LIST_CREATE_COST)), size)
+
+
+def _allocated(factor: float, size: int) -> int:
+    product = float(size) * factor
+    # Beyond the range of unsigned integers upstream's conversion gives 2**63; sums wrap around.
+    whole = int(product) if abs(product) < 2.0**64 else 2**63
+    return (whole + 1 + LIST_CREATE_COST) % 2**64
+
+
+def _whole(node: CostNode, default: int) -> int:
+    """A literal int, 0 when it is negative, else the default."""
+    return max(node.literal, 0) if type(node.literal) is int else default
+
+
+def _slice_estimate(
+    estimator: Estimator, target: CostNode | None, arguments: Sequence[CostNode]
+) -> CallEstimate | None:
+    if target is None or len(arguments) != 2:
+        return None
+    count = _whole(arguments[1], estimator.size(target).max) - _whole(arguments[0], 0)
+    return _allocating(1, fixed(count % 2**64))
+
+
+def _range_estimate(
+    estimator: Estimator, target: CostNode | None, arguments: Sequence[CostNode]
+) -> CallEstimate | None:
+    return _allocating(1, fixed(_whole(arguments[0], UINT64_MAX)))
+
+
+def _reverse_estimate(
+    estimator: Estimator, target: CostNode | None, arguments: Sequence[CostNode]
+) -> CallEstimate | None:
+    return None if target is None else _allocating(1, estimator.size(target))
+
+
+def _flatten_estimate(
+    estimator: Estimator, target: CostNode | None, arguments: Sequence[CostNode]
+) -> CallEstimate | None:
+    if target is None:
+        return None
+    depth = _whole(arguments[0], UINT64_MAX) if arguments else 1
+    return _allocating(float(depth), estimator.size(target))
+
+
+def _self_compare_estimate(factor: float, by_keys: bool = False) -> Estimate:
+    def estimate(estimator: Estimator, target: CostNode | None, arguments: Sequence[CostNode]) -> CallEstimate | None:
+        if target is None:
+            return None
+        size = estimator.size(arguments[0] if by_keys else target)
+        return _allocating(factor, size.times(size))
+
+    return estimate
+
+
+def _output_actual(values: Sequence[Value], result: Value) -> int:
+    return _allocated(1, actual_size(result))
+
+
+def _flatten_actual(values: Sequence[Value], result: Value) -> int:
+    depth = 1.0 if len(values) == 1 else float(values[1]) if values[1].__class__ is int else 0.0
+    return _allocated(depth, actual_size(values[0]))
+
+
+def _self_compare_actual(position: int) -> Callable[[Sequence[Value], Value], int | None]:
+    def actual(values: Sequence[Value], result: Value) -> int | None:
+        elements = values[position]
+        if not is_list(elements):
+            return None
+        factor = 2.0
+        if elements and type_name(elements[0]) in ("string", "bytes"):
+            factor += STRING_TRAVERSAL_FACTOR
+        return _allocated(factor, len(elements) ** 2)
+
+    return actual
+
+
+def functions() -> list[Function]:
+    since: dict[str, Any] = {"since": _SINCE, "stored_since": _STORED_SINCE}
+    flattening = {"estimate": _flatten_estimate, "actual": _flatten_actual, **since}
+    return [
+        function(
+            "slice",
+            _LIBRARY,
+            "The elements from an index up to (not including) another one.",
+            ("[1, 2, 3, 4].slice(1, 3) == [2, 3]",),
+            [
+                member(
+                    "list_slice",
+                    (_LIST_T, INT, INT),
+                    _LIST_T,
+                    _slice,
+                    estimate=_slice_estimate,
+                    actual=_output_actual,
+                    **since,
+                )
+            ],
+        ),
+        function(
+            "flatten",
+            _LIBRARY,
+            "The elements of the lists in a list, one level or so many deep.",
+            ("[[1], [2, 3]].flatten() == [1, 2, 3]", "[[[1]], [[2]]].flatten(2) == [1, 2]"),
+            [
+                member("list_flatten", (list_of(_LIST_T),), _LIST_T, **flattening),
+                member("list_flatten_int", (_LIST_DYN, INT), _LIST_DYN, **flattening),
+            ],
+            _flatten,
+        ),
+        function(
+            "sort",
+            _LIBRARY,
+            "The elements in ascending order.",
+            ("[3, 1, 2].sort() == [1, 2, 3]",),
+            [
+                member(
+                    f"list_{of.name}_sort",
+                    (list_of(of),),
+                    list_of(of),
+                    estimate=_self_compare_estimate(_sort_factor(of)),
+                    actual=_self_compare_actual(0),
+                    **since,
+                )
+                for _, of in COMPARABLE
+            ],
+            _sort,
+        ),
+        function(
+            "@sortByAssociatedKeys",
+            _LIBRARY,
+            "Inside the macro sortBy only: the elements ordered by keys.",
+            (),
+            [
+                member(
+                    f"list_{of.name}_sortByAssociatedKeys",
+                    (_LIST_T, list_of(of)),
+                    _LIST_T,
+                    estimate=_self_compare_estimate(_sort_factor(of), by_keys=True),
+                    actual=_self_compare_actual(1),
+                    **since,
+                )
+                for _, of in COMPARABLE
+            ],
+            _sort_by_keys,
+        ),
+        function(
+            "lists.range",
+            _LIBRARY,
+            "The integers from 0 up to (not including) a number.",
+            ("lists.range(3) == [0, 1, 2]",),
+            [
+                overload(
+                    "lists_range",
+                    (INT,),
+                    list_of(INT),
+                    _range,
+                    estimate=_range_estimate,
+                    actual=_output_actual,
+                    **since,
+                )
+            ],
+        ),
+        function(
+            "reverse",
+            _LIBRARY,
+            "The elements in reverse order.",
+            ("[1, 2].reverse() == [2, 1]",),
+            [
+                member(
+                    "list_reverse",
+                    (_LIST_T,),
+                    _LIST_T,
+                    _reverse,
+                    estimate=_reverse_estimate,
+                    actual=_output_actual,
+                    **since,
+                )
+            ],
+        ),
+        function(
+            "distinct",
+            _LIBRARY,
+            "The elements without repetitions.",
+            ("[1, 2, 1].distinct() == [1, 2]",),
+            [
+                member(
+                    "list_distinct",
+                    (_LIST_T,),
+                    _LIST_T,
+                    _distinct,
+                    estimate=_self_compare_estimate(2.0),
+                    actual=_self_compare_actual(0),
+                    **since,
+                )
+            ],
+        ),
+    ]
+
+
+def _sort_factor(of: CelType) -> float:
+    return 2.0 + STRING_TRAVERSAL_FACTOR if of.kind in ("string", "bytes") else 2.0
