@@ -63,7 +63,7 @@ def solve(
     try:
         return with_room(plain)
     except SearchBudgetExceeded:
-        if budget.steps + first.steps >= budget.max_steps or time.monotonic() > budget.deadline:
+        if budget.steps + first.steps >= budget.max_steps or time.process_time() > budget.deadline:
             raise
     finally:
         budget.steps += first.steps
@@ -77,7 +77,7 @@ def _pruned(
     prepared: Sequence[PreparedClaim],
     ledger: Callable[[], CounterLedger],
 ) -> Solution:
-    end = min(context.budget.deadline, time.monotonic() + SECONDS)
+    end = min(context.budget.deadline, time.process_time() + SECONDS)
     # Rejections were reported by the plain search; the pruned ones meet only some of them.
     quiet = replace(context, observer=None, budget=replace(context.budget, deadline=end))
     try:
@@ -115,7 +115,7 @@ def _by_sequences(problem: Problem, ledger: Callable[[], CounterLedger]) -> Solu
     finally:
         budget.steps += counting.context.budget.steps
     if not problem.fails:
-        half = replace(budget, deadline=(time.monotonic() + budget.deadline) / 2)
+        half = replace(budget, deadline=(time.process_time() + budget.deadline) / 2)
         relaxed = RelaxedSearch(problem.within(half), ledger())
         try:
             if not relaxed.run():

@@ -9,7 +9,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
-from kubectl_dra.api.versions import Release, default_features, known_gates, parse_release
+from kubectl_dra.api.versions import Release, default_features, parse_release
+from kubectl_dra.cli.gates import named_gates
 from kubectl_dra.cli.live import Progress
 from kubectl_dra.cli.options import Connection
 from kubectl_dra.cluster.overlay import overlay
@@ -281,16 +282,9 @@ def settings_of(asked: Asked, snapshot: Snapshot) -> Settings:
     shown = proved(snapshot.slices, gates)
     gates |= shown
     named: set[str] = set()
-    for item in (part for text in asked.gates for part in text.split(",") if part):
-        gate, _, value = item.partition("=")
-        if value not in ("true", "false"):
-            raise UsageError(f'--feature-gates: "{item}" is not of the form GATE=true or GATE=false')
-        if gate not in known_gates():
-            near = nearest(gate, known_gates())
-            hint = f"; did you mean {near[0]}?" if near else ""
-            raise UsageError(f'--feature-gates: unknown gate "{gate}"{hint}')
+    for gate, on in named_gates(asked.gates):
         named.add(gate)
-        gates.add(gate) if value == "true" else gates.discard(gate)
+        gates.add(gate) if on else gates.discard(gate)
     return Settings(
         release=release,
         gates=frozenset(gates),

@@ -13,9 +13,9 @@ from kubectl_dra.api.versions import (
     OLDEST_MODELLED,
     Release,
     default_features,
-    known_gates,
     parse_release,
 )
+from kubectl_dra.cli.gates import named_gates
 from kubectl_dra.cli.options import Connection
 from kubectl_dra.errors import InputError, UsageError
 from kubectl_dra.lint.checking import Job
@@ -122,15 +122,8 @@ def _target(asked: Asked, config: Config, connection: Connection) -> Target:
     snapshot = _snapshot(asked, connection)
     release = _release(asked, config, snapshot)
     gates = set(default_features(release))
-    for item in (part for text in (*config.gates, *asked.gates) for part in text.split(",") if part):
-        gate, _, value = item.partition("=")
-        if value not in ("true", "false"):
-            raise UsageError(f'--feature-gates: "{item}" is not of the form GATE=true or GATE=false')
-        if gate not in known_gates():
-            near = nearest(gate, known_gates())
-            hint = f"; did you mean {near[0]}?" if near else ""
-            raise UsageError(f'--feature-gates: unknown gate "{gate}"{hint}')
-        gates.add(gate) if value == "true" else gates.discard(gate)
+    for gate, on in named_gates((*config.gates, *asked.gates)):
+        gates.add(gate) if on else gates.discard(gate)
     return Target(release, frozenset(gates), snapshot)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from kubectl_dra.errors import InputError, UsageError
-from kubectl_dra.manifests.files import replace_bytes, replace_file
+from kubectl_dra.manifests.files import beside, replace_bytes, unchanged
 from kubectl_dra.manifests.inputs import Input, read
 from kubectl_dra.manifests.source import decode
 from kubectl_dra.migrate.result import FileResult, Report
@@ -21,18 +21,28 @@ def write_all(files: Sequence[FileResult]) -> None:
     """
     for file in files:
         _check_writable(file)
+    made: list[tuple[FileResult, Path, Path]] = []
     written: list[str] = []
-    for file in files:
-        assert file.text is not None
-        try:
-            if file.text.before or Path(file.name).exists():
-                replace_file(file.text)
-            else:
-                _create(Path(file.name), file.text.data)
-        except InputError as error:
-            done = f"written before: {', '.join(written)}" if written else "nothing is written"
-            raise InputError(f"{error} ({done})") from None
-        written.append(file.name)
+    name = ""
+    try:
+        # All new files are complete on the disk before the first takes the place of an old one.
+        for file in files:
+            assert file.text is not None
+            name = file.name
+            there = file.text.before or Path(name).exists()
+            target = unchanged(file.text) if there else Path(name)
+            made.append((file, target, beside(target, file.text.data)))
+        for file, target, new in made:
+            name = file.name
+            new.replace(target)
+            written.append(name)
+    except (InputError, OSError) as error:
+        done = f"written before: {', '.join(written)}" if written else "nothing is written"
+        why = f"{name}: cannot be written: {error.strerror or error}" if isinstance(error, OSError) else str(error)
+        raise InputError(f"{why} ({done})") from None
+    finally:
+        for _, _, new in made[len(written) :]:
+            new.unlink(missing_ok=True)
 
 
 def _check_writable(file: FileResult) -> None:

@@ -121,7 +121,7 @@ class Client:
         for attempt in range(1, _TRIES + 1):
             response = self._request(url)
             if response.status in (429, 502, 503, 504) and attempt < _TRIES:
-                self._sleep(_wait(response, attempt))
+                self._sleep(wait_before(response, attempt))
                 continue
             if 200 <= response.status < 300:
                 data: bytes = response.data
@@ -306,7 +306,8 @@ def _loaded(data: bytes) -> Any:
     return loads(data)
 
 
-def _wait(response: Any, attempt: int) -> float:
+def wait_before(response: Any, attempt: int) -> float:
+    """Seconds to wait after a refused attempt: what ``Retry-After`` says, else twice as long each time."""
     try:
         seconds = float(response.headers.get("Retry-After") or "")
     except ValueError:

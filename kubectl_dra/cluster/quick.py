@@ -7,7 +7,7 @@ equal claim specs become one object each. Objects that come in may be changed.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from kubectl_dra.api.claims import Allocation, Consumer, DeviceResult, ResourceClaim, spec_fields
@@ -17,6 +17,7 @@ from kubectl_dra.api.meta import EMPTY, ObjectMeta
 from kubectl_dra.api.nodes import Node, NodeSelector, NodeTaint
 from kubectl_dra.api.quantity import Quantity, QuantityError
 from kubectl_dra.api.slices import Device, DeviceID, Individual, ResourceSlice
+from kubectl_dra.cluster.individual import give_back, individual_names, take_individual
 
 _SIMPLE: Final = {"string": str, "int": int, "bool": bool, "version": str}
 _HANDLED: Final = frozenset(("name", "attributes", "capacity", "consumesCounters", "taints"))
@@ -130,7 +131,7 @@ class QuickReader:
     def _read_devices(self, driver: str, raw: list[Any]) -> tuple[tuple[Device, ...], Individual | None] | None:
         """Devices of a slice in their v1 shape, with what is individual of them; None if the slow check has to look."""
         names = self._individual.get(driver)
-        individual = _take_individual(raw, names) if names else None
+        individual = take_individual(raw, names) if names else None
         if names is None or (names and individual is None):
             found = self._new_devices(driver, raw)
             if found is None:
@@ -142,7 +143,7 @@ class QuickReader:
         known = self._lists.get(key)
         if known is None:
             if individual is not None:
-                _give_back(raw, individual)
+                give_back(raw, individual)
             known = self._new_devices(driver, raw)
             if known is None:
                 return None
@@ -164,7 +165,7 @@ class QuickReader:
         samples = self._samples.setdefault(driver, [])
         samples.append([device.attributes for device in devices])
         if len(samples) >= SAMPLE:
-            self._individual[driver] = _individual_names(samples)
+            self._individual[driver] = individual_names(samples)
             del self._samples[driver]
 
     def _is_plain_device(self, device: Mapping[str, Any]) -> bool:
@@ -344,59 +345,6 @@ class QuickReader:
             if key[1] and len(self._specs) < _KEPT:
                 self._specs[key] = known
         return known
-
-
-def _individual_names(samples: Sequence[Sequence[Mapping[str, Any]]]) -> tuple[str, ...]:
-    """The text attributes of which nearly every slice brings values that no slice before it had."""
-    first = samples[0][0] if samples[0] else EMPTY
-    out: list[str] = []
-    for name in sorted(first):
-        seen: set[str] = set()
-        fresh = 0
-        for devices in samples:
-            texts = {_text_of(attributes, name) for attributes in devices}
-            if None in texts:
-                break
-            fresh += not texts <= seen
-            seen |= texts  # type: ignore[arg-type]
-        else:
-            if fresh >= 0.9 * len(samples):
-                out.append(name)
-    return tuple(out)
-
-
-def _text_of(attributes: Mapping[str, Any], name: str) -> str | None:
-    value = attributes.get(name)
-    text = value.get("string") if type(value) is dict and len(value) == 1 else None
-    return text if type(text) is str else None
-
-
-def _take_individual(devices: list[Any], names: Sequence[str]) -> Individual | None:
-    """The individual texts of raw devices, which lose them; None, and no change, if one does not have them all."""
-    values: list[tuple[str, ...]] = []
-    try:
-        for name in names:
-            texts: list[str] = []
-            for device in devices:
-                value = device["attributes"][name]
-                if len(value) != 1:
-                    return None
-                texts.append(value["string"])
-            values.append(tuple(texts))
-    except (KeyError, TypeError):
-        return None
-    if not all(type(text) is str for texts in values for text in texts):
-        return None
-    for name in names:
-        for device in devices:
-            device["attributes"][name] = None
-    return Individual(tuple(names), tuple(values))
-
-
-def _give_back(devices: Iterable[Any], individual: Individual) -> None:
-    for name, texts in zip(individual.names, individual.values, strict=True):
-        for device, text in zip(devices, texts, strict=True):
-            device["attributes"][name] = {"string": text}
 
 
 def _dumped(value: Any) -> bytes:

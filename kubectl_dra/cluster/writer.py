@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from kubectl_dra.cluster.client import Answered, Client, NoAnswer
+from kubectl_dra.cluster.client import Answered, Client, NoAnswer, wait_before
 from kubectl_dra.errors import ClusterError
 
 FIELD_MANAGER: Final = "kubectl-dra"
@@ -132,7 +132,7 @@ class Writer:
                 continue
             if response.status in _BUSY and not last:
                 unsure = unsure or response.status != 429
-                self._sleep(_wait(response, attempt))
+                self._sleep(wait_before(response, attempt))
             elif response.status == CONFLICT:
                 raise _conflict(response, path, unsure=unsure)
             elif response.status == 404 and unsure and method == "DELETE":
@@ -156,11 +156,3 @@ def _conflict(response: Any, path: str, *, unsure: bool) -> Conflict:
     said = " ".join(str(answer.get("message") or "the object has changed").split())
     managers = tuple(dict.fromkeys(owner.partition('"')[2].partition('"')[0] for owner in owners))
     return Conflict(f"{path}: {said}", managers, unsure=unsure)
-
-
-def _wait(response: Any, attempt: int) -> float:
-    try:
-        seconds = float(response.headers.get("Retry-After") or "")
-    except ValueError:
-        seconds = 0.5 * 2 ** (attempt - 1)
-    return float(min(max(seconds, 0.0), _LONGEST_WAIT))

@@ -9,9 +9,10 @@ from functools import partial
 
 from kubectl_dra.api.claims import ALL, DeviceRequest, ResourceClaim
 from kubectl_dra.api.nodes import Node
-from kubectl_dra.explain.funnel import RequestFunnel, StageResult
+from kubectl_dra.explain.funnel import RequestFunnel
 from kubectl_dra.explain.holders import HolderIndex
 from kubectl_dra.explain.model import Evidence
+from kubectl_dra.explain.stages import StageResult
 from kubectl_dra.explain.view import Published, View
 from kubectl_dra.explain.whatif import Proof, WhatIf
 

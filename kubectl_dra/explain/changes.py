@@ -18,10 +18,10 @@ from kubectl_dra.api.slices import ResourceSlice
 from kubectl_dra.api.taints import DeviceTaint, DeviceToleration, blocking_taint
 from kubectl_dra.explain.blocked import Located
 from kubectl_dra.explain.eligibility import UNTOLERATED, toleration_of
-from kubectl_dra.explain.funnel import StageResult
 from kubectl_dra.explain.holders import HolderIndex
 from kubectl_dra.explain.loosen import distinct, loosened, with_term
 from kubectl_dra.explain.phrases import amount
+from kubectl_dra.explain.stages import StageResult
 from kubectl_dra.explain.view import Published, View
 from kubectl_dra.explain.whatif import Remedy, WhatIf, changing, tolerating
 

@@ -7,12 +7,12 @@ from functools import partial
 
 from kubectl_dra.explain.blocked import Blocked, Surroundings, needed
 from kubectl_dra.explain.causes import devices, pools, request
-from kubectl_dra.explain.funnel import StageResult
-from kubectl_dra.explain.loosen import loosened, with_term
+from kubectl_dra.explain.loosen import MAX_TEXTS, loosened, with_term
 from kubectl_dra.explain.model import Cause, CauseKind, Evidence
 from kubectl_dra.explain.observe import observations
 from kubectl_dra.explain.of_pools import device_plugins, empty_slices
 from kubectl_dra.explain.phrases import amount, some
+from kubectl_dra.explain.stages import StageResult
 from kubectl_dra.explain.view import View
 from kubectl_dra.explain.whatif import Proof
 
@@ -110,6 +110,9 @@ def have_instead(view: View, stage: StageResult) -> str:
         return ""
     parts: list[str] = []
     for seen in observations(terms[stage.term], [item.device for item in stage.failed])[:2]:
+        if len(seen.values) > MAX_TEXTS and seen.values[0][1] == 1:
+            parts.append(f"{seen.name}: {len(seen.values):,} different values, such as {seen.values[0][0]}")
+            continue
         values = [f"{'absent' if value is None else value} on {count}" for value, count in seen.values[:4]]
         more = len(seen.values) - 4
         parts.append(f"{seen.name}: {', '.join(values)}" + (f", {more} other values" if more > 0 else ""))

@@ -12,8 +12,8 @@ from kubectl_dra.allocation.search import Budget
 from kubectl_dra.api.nodes import InvalidNodeSelector
 from kubectl_dra.explain.blocked import Located
 from kubectl_dra.explain.case import NOT_ASKED, Case
-from kubectl_dra.explain.funnel import Shortfall
 from kubectl_dra.explain.model import NodeGroup, PlacedDevice, Placement
+from kubectl_dra.explain.stages import Shortfall
 
 SECONDS_PER_NODE = 2.0
 SECONDS_TOTAL = 7.0
@@ -25,7 +25,7 @@ _ORDER = {"allocated": 0, "error": 1, "rejected": 2, "undetermined": 3, "not-eli
 def run_attempts(case: Case) -> dict[str, Attempt]:
     """One attempt per eligible node, in the order of the nodes, within a total time."""
     out: dict[str, Attempt] = {}
-    end = time.monotonic() + max(SECONDS_TOTAL, SECONDS_PER_EASY_NODE * len(case.view.nodes))
+    end = time.process_time() + max(SECONDS_TOTAL, SECONDS_PER_EASY_NODE * len(case.view.nodes))
     same = case.unallocated
     rejected: dict[Hashable, Attempt] = {}
     for node in case.view.nodes:
@@ -35,7 +35,7 @@ def run_attempts(case: Case) -> dict[str, Attempt]:
         if known is not None and alike is not None:
             out[node.name] = replace(known, node=node.name, pools=pools)
             continue
-        now = time.monotonic()
+        now = time.process_time()
         budget = Budget(
             max_steps=STEPS_PER_NODE if now < end else 1,
             deadline=min(now + SECONDS_PER_NODE, end),

@@ -205,7 +205,7 @@ class WhatIf:
 
     def _prove_remedy(self, remedy: Remedy) -> Proof | None:
         world = remedy(self)
-        proof = self._prove(self._fresh(world._cycle), world._claims)
+        proof = self._prove(self._fresh(world._cycle), world._claims, world._nodes)
         if proof is not None:
             self.remedy = remedy
         return proof

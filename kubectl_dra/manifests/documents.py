@@ -338,7 +338,16 @@ def _json_root(source: Source, start: int, end: int) -> Node:
     # The YAML parser refuses pairs of surrogate escapes; other escapes of the same length keep positions,
     # as blanks do instead of what is before the document.
     safe = " " * start + _SURROGATES.sub(r"\\u003f\\u003f", source.text[start:end])
-    stream = nodes.loader()(safe)
+    from yaml import YAMLError
+
+    try:
+        return _only_node(nodes.loader(), safe)
+    except YAMLError:
+        return _only_node(nodes.loader_of_json(), safe)
+
+
+def _only_node(loader: type[Any], text: str) -> Node:
+    stream = loader(text)
     try:
         stream.check_node()
         return stream.get_node()

@@ -12,7 +12,7 @@ from kubectl_dra.manifests.documents import Document, parse
 from kubectl_dra.manifests.places import ELSEWHERE
 from kubectl_dra.manifests.refine import smallest
 from kubectl_dra.manifests.source import Source
-from kubectl_dra.manifests.writer import Writer
+from kubectl_dra.manifests.writer import pieces
 
 
 class Edit(NamedTuple):
@@ -29,12 +29,13 @@ def edits_of(document: Document, changes: Sequence[Change]) -> list[Edit]:
     Raises:
         Refused: a change that cannot be made in this text.
     """
-    pieces = Writer(document).pieces(smallest(document.object, changes))
+    found = pieces(document, smallest(document.object, changes))
     # What is added at one place belongs to ever larger mappings: the innermost comes first.
-    pieces.sort(key=lambda piece: (piece.start, piece.end, -piece.depth))
-    out = _merged(list(dict.fromkeys(Edit(piece.start, piece.end, piece.text) for piece in pieces)))
+    found.sort(key=lambda piece: (piece.start, piece.end, -piece.depth))
+    out = _merged(list(dict.fromkeys(Edit(piece.start, piece.end, piece.text) for piece in found)))
     if any(later.start < earlier.end for earlier, later in pairwise(out)):
-        raise Refused("its changes overlap in the text")
+        shared = "&" in document.source.text and "*" in document.source.text
+        raise Refused(ELSEWHERE if shared else "its changes overlap in the text")
     return out
 
 

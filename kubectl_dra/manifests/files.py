@@ -32,14 +32,24 @@ def replace_file(file: Rewritten) -> None:
         InputError: it changed meanwhile, or cannot be written.
     """
     try:
-        target = Path(file.file).resolve()
-        if target.read_bytes() != file.source.encode(file.before):
-            raise InputError(f"{file.file}: it changed meanwhile; nothing is written")
-        if not os.access(target, os.W_OK):
-            raise InputError(f"{file.file}: cannot be written: it is read-only")
-        replace_bytes(target, file.data)
+        replace_bytes(unchanged(file), file.data)
     except OSError as error:
         raise InputError(f"{file.file}: cannot be written: {error.strerror or error}") from None
+
+
+def unchanged(file: Rewritten) -> Path:
+    """The file that is to be replaced, links followed.
+
+    Raises:
+        InputError: it changed meanwhile, or is read-only.
+        OSError: it cannot be read any more.
+    """
+    target = Path(file.file).resolve()
+    if target.read_bytes() != file.source.encode(file.before):
+        raise InputError(f"{file.file}: it changed meanwhile; nothing is written")
+    if not os.access(target, os.W_OK):
+        raise InputError(f"{file.file}: cannot be written: it is read-only")
+    return target
 
 
 def replace_bytes(target: Path, data: bytes) -> None:
@@ -47,6 +57,20 @@ def replace_bytes(target: Path, data: bytes) -> None:
 
     Raises:
         OSError: it cannot be written.
+    """
+    made = beside(target, data)
+    try:
+        made.replace(target)
+    except BaseException:
+        made.unlink(missing_ok=True)
+        raise
+
+
+def beside(target: Path, data: bytes) -> Path:
+    """A new file beside ``target``, complete on the disk, with the mode and owner of that: what takes its place.
+
+    Raises:
+        OSError: it cannot be written; nothing is left of it.
     """
     before = target.stat() if target.exists() else None
     handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
@@ -60,10 +84,10 @@ def replace_bytes(target: Path, data: bytes) -> None:
             _as_before(made, before)
         else:
             made.chmod(0o666 & ~_umask())
-        made.replace(target)
     except BaseException:
         made.unlink(missing_ok=True)
         raise
+    return made
 
 
 def _as_before(made: Path, before: os.stat_result) -> None:
@@ -81,12 +105,6 @@ def _umask() -> int:
 
 def unified_diff(file: Rewritten) -> str:
     """The change as a unified diff; empty where there is none."""
-    import difflib
+    from kubectl_dra.manifests.diff import unified
 
-    lines = difflib.unified_diff(
-        file.before.splitlines(keepends=True),
-        file.after.splitlines(keepends=True),
-        f"a/{file.file.lstrip('/')}",
-        f"b/{file.file.lstrip('/')}",
-    )
-    return "".join(line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in lines)
+    return unified(file.file.lstrip("/"), file.before, file.after)

@@ -27,6 +27,7 @@ class TooDeep(Exception):
 
 
 _Loader: type[Any] | None = None
+_LoaderOfJson: type[Any] | None = None
 
 
 def loader() -> type[Any]:
@@ -36,9 +37,53 @@ def loader() -> type[Any]:
         return _Loader
     import yaml
 
+    if yaml.__with_libyaml__:
+        from yaml._yaml import CParser
+
+        class FastLoader(_untyped(), CParser):  # type: ignore[misc]
+            pass
+
+        _Loader = FastLoader
+    else:
+        _Loader = _slow_loader()
+    return _Loader
+
+
+def loader_of_json() -> type[Any]:
+    """A slower loader that takes all keys of JSON: of more than 1,024 characters, and on a line before their colon."""
+    global _LoaderOfJson
+    if _LoaderOfJson is None:
+
+        class LoaderOfJson(_slow_loader()):  # type: ignore[misc]
+            def stale_possible_simple_keys(self) -> None:
+                """What may be a key stays one."""
+
+        _LoaderOfJson = LoaderOfJson
+    return _LoaderOfJson
+
+
+def _slow_loader() -> type[Any]:
+    from yaml.composer import Composer
+    from yaml.parser import Parser
+    from yaml.reader import Reader
+    from yaml.scanner import Scanner
+
+    class SlowLoader(_untyped(), Reader, Scanner, Parser, Composer):  # type: ignore[misc]
+        def __init__(self, stream: Any) -> None:
+            Reader.__init__(self, stream)
+            Scanner.__init__(self)
+            Parser.__init__(self)
+            Composer.__init__(self)
+
+    return SlowLoader
+
+
+def _untyped() -> type[Any]:
+    from yaml import ScalarNode
+
     class Untyped:
         def resolve(self, kind: Any, value: Any, implicit: Any) -> str:
-            if kind is yaml.ScalarNode and not implicit[0]:
+            if kind is ScalarNode and not implicit[0]:
                 return "tag:yaml.org,2002:str"
             return PLAIN
 
@@ -46,28 +91,7 @@ def loader() -> type[Any]:
         descend_resolver = staticmethod(is_)
         ascend_resolver = staticmethod(int)
 
-    if yaml.__with_libyaml__:
-        from yaml._yaml import CParser
-
-        class FastLoader(Untyped, CParser):
-            pass
-
-        _Loader = FastLoader
-    else:
-        from yaml.composer import Composer
-        from yaml.parser import Parser
-        from yaml.reader import Reader
-        from yaml.scanner import Scanner
-
-        class SlowLoader(Untyped, Reader, Scanner, Parser, Composer):
-            def __init__(self, stream: Any) -> None:
-                Reader.__init__(self, stream)
-                Scanner.__init__(self)
-                Parser.__init__(self)
-                Composer.__init__(self)
-
-        _Loader = SlowLoader
-    return _Loader
+    return Untyped
 
 
 def roots(text: str) -> Iterator[Node]:

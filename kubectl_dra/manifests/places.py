@@ -9,6 +9,7 @@ from kubectl_dra.manifests.changes import Path, Refused
 from kubectl_dra.manifests.comments import comment_spans
 from kubectl_dra.manifests.documents import Document
 from kubectl_dra.manifests.style import Style, style_of
+from kubectl_dra.manifests.values import is_merge
 
 _ALIAS: Final = re.compile(r"\s*:?\s*(\*[^\s,\]}]+)")
 ELSEWHERE: Final = "an anchor or alias is in the way"
@@ -75,6 +76,8 @@ class Places:
         if parent.id == "sequence" and isinstance(key, int) and key < len(parent.value):
             return key
         found = [index for index, pair in enumerate(parent.value) if str(pair[0].value) == key]
+        if parent.id == "mapping" and not found and any(is_merge(pair[0]) for pair in parent.value):
+            raise Refused(f"{key} comes in by a merge key (<<)")
         if parent.id != "mapping" or len(found) != 1:
             raise Refused("there is no such key, or there are two")
         return found[0]
@@ -142,6 +145,17 @@ class Places:
         found = self.text.find("\n", offset)
         end = len(self.text) if found < 0 else found
         return end - 1 if end > offset and self.text[end - 1] == "\r" else end
+
+    def behind_comments(self, offset: int, column: int) -> int:
+        """The end of the line, or of the last of the comments right below it that begin at ``column`` or deeper."""
+        at = self.line_end(offset)
+        while True:
+            start = self.next_line(at)
+            end = self.line_end(start)
+            found = self.comments_in(start, end)
+            if start <= at or not found or not self.begins_line(found[0][0]) or self.column(found[0][0]) < column:
+                return at
+            at = end
 
     def next_line(self, offset: int) -> int:
         found = self.text.find("\n", offset)

@@ -45,6 +45,11 @@ def style_of(text: str, root: Any) -> Style:
                 quotes[value.style] += 1
             elif not value.style and isinstance(scalar(value.value), str):
                 quotes[""] += 1
+        elif root.flow_style:
+            inner = value.value[0] if value.value else value
+            first = inner[0] if isinstance(inner, tuple) else inner
+            if first.start_mark.line > key.start_mark.line:
+                steps[first.start_mark.column - key.start_mark.column] += 1
         elif not value.flow_style and value.value and value.start_mark.line > key.start_mark.line:
             # An alias has the marks of its anchor, which is above.
             indent = value.start_mark.column - key.start_mark.column
@@ -108,6 +113,12 @@ def flow(value: Any, style: Style, quote: str | None = None) -> str:
     if not quote and not style.quoted and _plain(value, _BARE):
         return value
     return quoted(value, quote or style.quote)
+
+
+def spread_out(value: Any, column: int, style: Style) -> str:
+    """A value as JSON over several lines, for a line that begins at ``column``."""
+    lines = json.dumps(value, ensure_ascii=False, indent=style.step).split("\n")
+    return f"{style.newline}{' ' * column}".join(lines)
 
 
 def key_flow(key: str, style: Style) -> str:

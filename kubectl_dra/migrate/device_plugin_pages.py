@@ -174,6 +174,16 @@ _REFUSALS: Final = (
         "containers:\n- name: trainer\n  resources:\n    claims:\n    - name: gpu\n",
     ),
     About(
+        "MIG125",
+        "not-a-list",
+        "refusal",
+        "Something else stands where a list belongs",
+        "Claims and tolerations are added to lists, and the API server refuses the pod as it is. Nothing is put in the "
+        "place of what somebody wrote.",
+        "resources:\n  claims: true\n  limits:\n    nvidia.com/gpu: 1\n",
+        "resources:\n  limits:\n    nvidia.com/gpu: 1\n",
+    ),
+    About(
         "MIG122",
         "no-class-for-resource",
         "refusal",
@@ -223,7 +233,7 @@ _NOTES: Final = (
         "note",
         "What the vendor's driver does in another way",
         "The claim asks for the same number of devices, and the driver differs from the device plugin in what the "
-        "message says.",
+        "message says. Where that may change what a pod gets, the change is unsafe, and its reason says so.",
     ),
     About(
         "MIG131",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple, overload
 
 from kubectl_dra.errors import InputError
@@ -25,8 +25,11 @@ from kubectl_dra.migrate.result import FileResult, Item, Report
 Key = tuple[str, str, str]
 """Kind, namespace and name."""
 
+_MOST_LINES: Final = 20
 _PLACE: Final = re.compile(r"(\d+):(\d+): ")
-_WAY_OUT_YAML = "make it valid YAML; kubectl dra lint says where it is not"
+_WAY_OUT_YAML = (
+    "make it valid YAML (kubectl dra lint says where it is not); no document of the file is changed before that"
+)
 _WAY_OUT_VALUES = (
     "change the tool's own input so that the object it makes asks for a claim, or migrate what it renders: "
     "helm template … | kubectl dra migrate -"
@@ -194,11 +197,11 @@ class _Run:
         for document in file.strangers:
             start = document.position().offset
             following = [one.position().offset for one in documents if one.index > document.index]
-            at = evidence(source.text[start : min(following, default=None)], *self._for_evidence)
-            if at is not None:
-                file.items.append(
-                    _of_file(source, start + at, refusals.NOT_AN_OBJECT, "not a Kubernetes object", _WAY_OUT_VALUES)
-                )
+            seen = evidence(source.text[start : min(following, default=None)], *self._for_evidence)
+            if seen:
+                seen = [(start + at, name) for at, name in seen]
+                message = f"not a Kubernetes object; {_names(source, seen)}"
+                file.items.append(_of_file(source, seen[0][0], refusals.NOT_AN_OBJECT, message, _WAY_OUT_VALUES))
         return file
 
     @property
@@ -206,8 +209,8 @@ class _Run:
         return self.job.settings.catalogue, self.job.settings.version
 
     def _unreadable(self, source: Source, error: InputError) -> File | None:
-        at = evidence(source.text, *self._for_evidence)
-        if at is None:
+        seen = evidence(source.text, *self._for_evidence)
+        if not seen:
             if not isinstance(error, NotAnObject):
                 self.notes.append(str(error))
             return None
@@ -220,8 +223,10 @@ class _Run:
             code, way_out = refusals.NOT_AN_OBJECT, _WAY_OUT_VALUES
         else:
             code, way_out = refusals.UNREADABLE, _WAY_OUT_YAML
-        item = _of_file(source, at, code, message, way_out)
-        if place is not None and code == refusals.UNREADABLE:
+        item = _of_file(source, seen[0][0], code, f"{message}; {_names(source, seen)}", way_out)
+        # Where it is a template or values, what it asks for is more to the point than where that was noticed.
+        behind = place is not None and int(place[1]) > item.line
+        if place is not None and (code == refusals.UNREADABLE or (code == refusals.NOT_AN_OBJECT and behind)):
             item = item._replace(line=int(place[1]), column=int(place[2]))
         file = File(source, ())
         file.items.append(item)
@@ -231,21 +236,23 @@ class _Run:
 
     def stage(self, file: File, migration: Migration) -> None:
         """Runs one migration on all objects of a file, and makes what can be made of it."""
-        wants = [want for found in file.objects if (want := self._wanted(file, found, migration)) is not None]
-        for want in wants:
+        wants: list[Want] = []
+        for found in file.objects:
+            want = self._wanted(file, found, migration)
+            if want is None:
+                continue
             file.items += want.told
-        active = [want for want in wants if want.changes or want.objects]
-        if not active:
-            return
-        done: list[Want] = []
-        for want in active:
+            if not want.changes and not want.objects:
+                continue
+            # Before the next object is planned, so that it finds these names taken, as in a second run.
             try:
                 self._resolve(file, want)
             except Refused as refused:
                 file.items.append(want.refused(refusals.NAME_TAKEN, str(refused)))
             else:
-                done.append(want)
-        self._make(file, done)
+                wants.append(want)
+        if wants:
+            self._make(file, wants)
 
     def _resolve(self, file: File, want: Want) -> None:
         """Leaves out new objects that are there already, and takes note of the others."""
@@ -291,6 +298,23 @@ class _Run:
                 raise
             self.defects.append(f"{file.name}: {title(raw)}: {migration.name}: {type(error).__name__}: {error}")
         return None
+
+
+def _names(source: Source, seen: Sequence[tuple[int, str]]) -> str:
+    """What a text names, and in which lines."""
+    lines: dict[str, list[int]] = {}
+    for at, name in seen:
+        lines.setdefault(name, []).append(source.place(at)[0])
+    return "it names " + ", ".join(f"{name} in {_lines(dict.fromkeys(found))}" for name, found in lines.items())
+
+
+def _lines(found: Iterable[int]) -> str:
+    numbers = [str(number) for number in found]
+    if len(numbers) == 1:
+        return f"line {numbers[0]}"
+    if len(numbers) > _MOST_LINES:
+        return f"lines {', '.join(numbers[:_MOST_LINES])} and {len(numbers) - _MOST_LINES} more"
+    return f"lines {', '.join(numbers[:-1])} and {numbers[-1]}"
 
 
 def _key(raw: Mapping[str, Any]) -> Key:

@@ -169,6 +169,8 @@ def made(file: File, wants: Sequence[Want], apart: bool) -> Made:
     Raises:
         Refused: it cannot be made for certain.
     """
+    if "\r" in file.source.text and "\n" not in file.source.text:
+        raise Refused("its lines end with a carriage return only; make that line feeds first")
     edits: list[Edit] = []
     expected: list[Any] = []
     origins: list[int | None] = []

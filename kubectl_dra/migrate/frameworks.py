@@ -49,8 +49,11 @@ def is_queued(raw: Mapping[str, Any]) -> bool:
     return isinstance(labels, Mapping) and _KUEUE_LABEL in labels
 
 
-def of_object(raw: Mapping[str, Any], classes: Sequence[str]) -> tuple[Note, ...]:
-    """What a workload needs once, however many pods it has; ``classes`` are the DeviceClasses now asked for."""
+def of_object(raw: Mapping[str, Any], classes: Sequence[str], every: bool = False) -> tuple[Note, ...]:
+    """What a workload needs once, however many pods it has; ``classes`` are the DeviceClasses now asked for.
+
+    ``every`` says that a request is for all devices of a node.
+    """
     key = key_of(raw)
     out: list[Note] = []
     since = claims_since(raw)
@@ -69,6 +72,8 @@ def of_object(raw: Mapping[str, Any], classes: Sequence[str]) -> tuple[Note, ...
             f"Kueue counts the claims only if its Configuration maps {_list(classes)} to a resource of the queue "
             "(resources.deviceClassMappings, Kueue 0.18 or later)"
         )
+        if every:
+            message += ", and admits no claim for all devices of a node: write their number (count) instead"
         out.append(Note("MIG136", ("metadata", "labels", _KUEUE_LABEL), message))
     if key == ("helm.toolkit.fluxcd.io", "HelmRelease"):
         message = "taken for values of the chart app-template, which passes pod.resourceClaims and resources.claims on"

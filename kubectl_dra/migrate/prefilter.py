@@ -22,13 +22,14 @@ def relevant(text: str) -> bool:
     return _WORDS.search(text) is not None or _NAMES.search(text) is not None
 
 
-def evidence(text: str, catalogue: Catalogue, version: str) -> int | None:
-    """Where a text that cannot be read names a resource of the catalogue or another API version; None if nowhere."""
-    api = next((found for found in _API.finditer(text) if not found.group().endswith(f"/{version}")), None)
-    at = None if api is None else api.start()
+def evidence(text: str, catalogue: Catalogue, version: str) -> list[tuple[int, str]]:
+    """Where a text that cannot be read names resources of the catalogue or other API versions, and which."""
+    known: dict[str, bool] = {}
+    out = [(found.start(), found[0]) for found in _API.finditer(text) if not found[0].endswith(f"/{version}")]
     for found in _NAMES.finditer(text):
-        if at is not None and found.start() > at:
-            break
-        if catalogue.resource(found[1]) is not None:
-            return found.start()
-    return at
+        name = found[1]
+        if name not in known:
+            known[name] = catalogue.resource(name) is not None
+        if known[name]:
+            out.append((found.start(), name))
+    return sorted(out)

@@ -48,6 +48,9 @@ def added_behind(document: Document, objects: Sequence[Mapping[str, Any]]) -> Ed
     end = document.root.end_mark.index if document.root.flow_style else places.end(document.root)
     marker = _MARKER.search(text, places.line_end(end))
     at = len(text) if marker is None else marker.start()
+    if not _ends_in_block(document.root):
+        # Comments behind a blank line are about what follows, or about the file.
+        at = min(at, places.next_line(places.behind_comments(end, 0)))
     parts = [
         [flow(raw, style)] if document.root.flow_style else lines_of(raw, style._replace(json=False)) for raw in objects
     ]
@@ -56,3 +59,10 @@ def added_behind(document: Document, objects: Sequence[Mapping[str, Any]]) -> Ed
         # The end of a text without a final line break, which it keeps.
         added = newline + added.removesuffix(newline)
     return Edit(at, at, added)
+
+
+def _ends_in_block(node: Any) -> bool:
+    """Whether the last thing in a document is a block of text, to which blank lines below it may belong."""
+    while node.id != "scalar" and node.value:
+        node = node.value[-1] if node.id == "sequence" else node.value[-1][1]
+    return node.id == "scalar" and node.style in ("|", ">")

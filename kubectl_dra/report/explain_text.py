@@ -14,7 +14,6 @@ from kubectl_dra.explain.model import (
     Evidence,
     Funnel,
     NodeGroup,
-    Observation,
     PlacedDevice,
     SecondOpinion,
     Stage,
@@ -22,10 +21,10 @@ from kubectl_dra.explain.model import (
     Verdict,
 )
 from kubectl_dra.report.cel_text import folded
+from kubectl_dra.report.observations import observation
 from kubectl_dra.report.paint import Painter, wrap
 
 MAX_PLACEMENTS = 3
-MAX_VALUES = 6
 MAX_REASONS = 4
 MAX_EVIDENCE = 6
 MAX_DEVICES = 200
@@ -221,17 +220,7 @@ def _stage(out: Painter, stage: Stage, width: int) -> None:
             style="red",
         )
     for seen in stage.observations:
-        out.paragraph(_observation(seen), indent=indent + "      ", first=indent + "    ", style="dim")
-
-
-def _observation(seen: Observation) -> str:
-    total = sum(count for _, count in seen.values)
-    parts = [
-        f"absent on {count:,} of {total:,}" if value is None else f"{value} on {count:,}"
-        for value, count in seen.values[:MAX_VALUES]
-    ]
-    more = len(seen.values) - MAX_VALUES
-    return f"refused: {seen.name} is {', '.join(parts)}" + (f", and {more:,} other values" if more > 0 else "")
+        out.paragraph(observation(seen), indent=indent + "      ", first=indent + "    ", style="dim")
 
 
 def _nodes(out: Painter, diagnosis: Diagnosis) -> None:

@@ -2,32 +2,27 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Final
 
 from kubectl_dra.allocation.attempt import Cycle
-from kubectl_dra.allocation.attempt import Verdict as Outcome
-from kubectl_dra.api.claims import ALL, Consumer, DeviceRequest, DeviceResult, Request, ResourceClaim
+from kubectl_dra.api.claims import ALL, Consumer, DeviceResult, ResourceClaim
 from kubectl_dra.api.pods import Pod
-from kubectl_dra.api.slices import Device, DeviceID, ResourceSlice
+from kubectl_dra.api.slices import DeviceID
 from kubectl_dra.api.taints import BLOCKING_EFFECTS, DeviceTaint
 from kubectl_dra.cluster.snapshot import ABSENT, Snapshot
-from kubectl_dra.explain.case import Settings, make_cycle, prepare
+from kubectl_dra.explain.case import Settings, make_cycle
 from kubectl_dra.explain.inventory import FREE, DeviceRow
-from kubectl_dra.explain.outcomes import run_attempts, unavailable_nodes
-from kubectl_dra.explain.question import Question, about_claim, about_pod
 from kubectl_dra.taint import times
+from kubectl_dra.taint.pending import Lost, lost_matches, selected, taint_of
 from kubectl_dra.taint.rules import Wish
 from kubectl_dra.taint.serving import blind_scheduler
 from kubectl_dra.taint.targets import Target
 
 EXTENDED_CLAIM: Final = "resource.kubernetes.io/extended-resource-claim"
 FIRST_WITH_TOLERATIONS: Final = 35
-SECONDS: Final = 15.0
-"""How long pending claims are tried, all together."""
 
 STAYS: Final = "stays"
 NOW: Final = "deleted now"
@@ -67,16 +62,6 @@ class ClaimHit:
     admin_access: bool
     pods: tuple[PodHit, ...]
     others: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Lost:
-    """A pending pod or claim that fits now, and nowhere with the taints. ``all_mode``: it asks for all devices."""
-
-    kind: str
-    namespace: str
-    name: str
-    all_mode: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,45 +145,13 @@ def blast_radius(
     blocking = [wish for wish in wishes if wish.taint.effect in BLOCKING_EFFECTS]
     # A scheduler that does not see rules goes on placing pods; the caller warns of it.
     blind = blind_scheduler(snapshot.release)
-    lost = _lost(blocking, snapshot, settings, notes, progress) if blocking and not blind else ()
+    devices = [row.device for wish in blocking if (target := targets.get(wish.device)) and (row := target.row)]
+    lost = lost_matches(blocking, devices, cycle, snapshot, settings, notes, progress) if blocking and not blind else ()
     asked = tuple(_all_requests(blocking, targets, snapshot, cycle))
     return Radius(claims, tuple(lost), asked, tuple(_classes(blocking, rows)), tuple(notes))
 
 
 _MATTERS: Final = ("ResourceClaim", "ResourceClaimTemplate", "Pod", "DeviceClass", "DeviceTaintRule", "Node")
-
-
-def taint_of(wish: Wish, at: datetime) -> DeviceTaint:
-    """The taint that a wish makes."""
-    return DeviceTaint(wish.taint.key, wish.taint.value, wish.taint.effect, times.stamp(at), wish.name)
-
-
-def with_taints(snapshot: Snapshot, wishes: Iterable[Wish], at: datetime) -> Snapshot:
-    """The snapshot as the scheduler would see it with the rules.
-
-    The taints are put into the slices: as rules each of them would be compared with every device of the cluster.
-    """
-    added: dict[DeviceID, list[DeviceTaint]] = {}
-    names: set[str] = set()
-    for wish in wishes:
-        added.setdefault(wish.device, []).append(taint_of(wish, at))
-        names.add(wish.name)
-    pools = {(device.driver, device.pool) for device in added}
-    slices = [
-        _tainted(entry, added) if (entry.driver, entry.pool.name) in pools else entry for entry in snapshot.slices
-    ]
-    kept = tuple(rule for rule in snapshot.taint_rules if rule.metadata.name not in names)
-    return replace(snapshot, slices=tuple(slices), taint_rules=kept)
-
-
-def _tainted(entry: ResourceSlice, added: Mapping[DeviceID, Sequence[DeviceTaint]]) -> ResourceSlice:
-    devices = [
-        replace(device, taints=(*device.taints, *taints))
-        if (taints := added.get(DeviceID(entry.driver, entry.pool.name, device.name)))
-        else device
-        for device in entry.devices
-    ]
-    return replace(entry, devices=tuple(devices))
 
 
 def _holders(snapshot: Snapshot) -> dict[DeviceID, list[ResourceClaim]]:
@@ -296,57 +249,6 @@ def _extended(claim: ResourceClaim, pod: Pod) -> bool:
     return named or claim.metadata.annotations.get(EXTENDED_CLAIM) == "true"
 
 
-def _lost(
-    wishes: Sequence[Wish],
-    snapshot: Snapshot,
-    settings: Settings,
-    notes: list[str],
-    progress: Callable[[str], None] | None,
-) -> list[Lost]:
-    """Pending pods and claims that fit today and would not with the taints: both are tried."""
-    after = with_taints(snapshot, wishes, times.now())
-    end = time.monotonic() + SECONDS
-    out: list[Lost] = []
-    questions = list(_pending(snapshot))
-    for number, question in enumerate(questions):
-        if time.monotonic() > end:
-            notes.append(f"{len(questions) - number:,} pending pods and claims were not tried: it took too long")
-            break
-        if progress is not None:
-            progress(f"trying pending claims: {number + 1} of {len(questions)}")
-        if _fits(question, snapshot, settings) and not _fits(question, after, settings):
-            alls = any(_asks_all(entry) for state in question.claims if state.claim for entry in state.claim.requests)
-            out.append(Lost(question.kind, question.namespace, question.name, alls))
-    return out
-
-
-def _pending(snapshot: Snapshot) -> Iterator[Question]:
-    used: set[tuple[str, str]] = set()
-    for (space, _), pod in snapshot.pods.items():
-        for entry in pod.claims:
-            used.add((space, entry.claim_name or pod.claim_statuses.get(entry.name) or ""))
-        if pod.claims and not pod.node_name and not pod.finished and not pod.metadata.deletion_timestamp:
-            yield about_pod(pod, snapshot, exists=True)
-    for key, claim in snapshot.claims.items():
-        if claim.allocation is None and key not in used and not claim.metadata.deletion_timestamp:
-            yield about_claim(claim, snapshot)
-
-
-def _fits(question: Question, snapshot: Snapshot, settings: Settings) -> bool:
-    if question.causes or any(state.causes or state.claim is None for state in question.claims):
-        return False
-    case = prepare(question, snapshot, settings, [])
-    if not case.unallocated and not (case.extended and case.extended.amounts):
-        return False
-    unavailable = unavailable_nodes(case)
-    attempts = run_attempts(case)
-    return any(found.verdict is Outcome.ALLOCATED and node not in unavailable for node, found in attempts.items())
-
-
-def _asks_all(request: Request) -> bool:
-    return any(spec.allocation_mode == ALL for spec in request.alternatives())
-
-
 def _all_requests(
     wishes: Sequence[Wish], targets: Mapping[DeviceID, Target], snapshot: Snapshot, cycle: Cycle
 ) -> Iterator[AllRequest]:
@@ -356,30 +258,20 @@ def _all_requests(
         ("ResourceClaimTemplate", template.metadata, template.claim("any", space).requests)
         for (space, _), template in snapshot.templates.items()
     ]
+    published = [wish for wish in wishes if (target := targets.get(wish.device)) and target.row]
+    devices = [row.device for wish in published if (row := targets[wish.device].row)]
     asking = [
-        (kind, metadata, request.result_name(spec), spec)
+        (kind, metadata, request.result_name(spec), spec, selected(spec, devices, cycle))
         for kind, metadata, requests in listed
         for request in requests
         for spec in request.alternatives()
         if spec.allocation_mode == ALL
     ]
-    for wish in wishes:
-        target = targets.get(wish.device)
-        if target is None or target.row is None:
-            continue
+    for wish, device in zip(published, devices, strict=True):
         taint = DeviceTaint(wish.taint.key, wish.taint.value, wish.taint.effect)
-        for kind, metadata, name, spec in asking:
-            tolerated = any(entry.tolerates(taint) for entry in spec.tolerations)
-            if not tolerated and _selects(spec, target.row.device, cycle):
+        for kind, metadata, name, spec, hit in asking:
+            if id(device) in hit and not any(entry.tolerates(taint) for entry in spec.tolerations):
                 yield AllRequest(wish.device, kind, metadata.namespace, metadata.name, name)
-
-
-def _selects(spec: DeviceRequest, device: Device, cycle: Cycle) -> bool:
-    device_class = cycle.classes.get(spec.device_class)
-    if device_class is None:
-        return False
-    expressions = (*device_class.selectors, *spec.selectors)
-    return all(e is not None and cycle.selectors.verdicts(e, [device])[0] is True for e in expressions)
 
 
 def _classes(wishes: Sequence[Wish], rows: Sequence[DeviceRow]) -> Iterator[ClassLeft]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from kubectl_dra.api.meta import EMPTY, ObjectMeta
@@ -40,11 +40,13 @@ class Wish:
     expires: str = ""
     hardware: str = ""
     grace: float | None = None
+    question: bool = False
+    name: str = field(init=False)
 
-    @property
-    def name(self) -> str:
-        """The rule's name: the same for the same device and key."""
-        return rule_name(self.device, self.taint.key)
+    def __post_init__(self) -> None:
+        name = rule_name(self.device, self.taint.key)
+        # Computed once: it is a hash, and asked for again and again.
+        object.__setattr__(self, "name", f"{name}-asked" if self.question else name)
 
 
 @dataclass(frozen=True, slots=True)

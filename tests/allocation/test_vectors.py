@@ -330,6 +330,16 @@ def test_vt1_counters_leak_when_a_tainted_device_is_refused() -> None:
     assert picked(allocate(counters_pool(good, tainted, set_c=10), claim(request()))) == ["d2"]
 
 
+def test_a_device_refused_for_its_capacity_stays_in_constraints_before_1363() -> None:
+    """The scheduler of 1.36.4 allocates such claims; where the device stays, it is its own rival when tried again."""
+    slices = [slice_of(device("d1", a="x", multi=True, m=10), device("d2", a="y", multi=True, m=10))]
+    every = request(allocationMode="All", selector='device.attributes["d"].a == "x"')
+    claims = claim(request(), name="one"), claim(every, name="two", constraints=[{"distinctAttribute": "d/a"}])
+    assert picked(allocate(slices, *claims, quirks=Quirks.of_release(36, 3))) == ["d2", "d1"]
+    early = allocate(slices, *claims, quirks=Quirks.of_release(36, 2))
+    assert "cannot add device d/p/d1" in fatal(early)
+
+
 def test_ve4_drivers_with_one_pool_name_share_counter_tables() -> None:
     slices = [
         slice_of(device("a1", consumes={"s.c": 4}), driver="da", name="da1", count=2),

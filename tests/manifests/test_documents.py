@@ -103,6 +103,12 @@ def test_json_positions() -> None:
     assert second.place(("kind",)) == "f.json:4:3"
 
 
+@pytest.mark.parametrize("key", ['"a"\n', f'"{"a" * 1100}"', '"%s"' % ("\\u00e9" * 200)])
+def test_positions_in_json_whose_keys_yaml_does_not_take(key: str) -> None:
+    (document,) = read_documents(f'{{"kind": "A", {key}: {{"b": [1, "c"]}}}}', "f.json")
+    assert _slices(document, (json.loads(key), "b", 1)) == ('"c"', '"c"')
+
+
 def test_flow_yaml_that_begins_like_json() -> None:
     (document,) = read_documents("{a: 1, b: [yes]}", "f")
     assert document.object == {"a": 1, "b": [True]}

@@ -13,6 +13,7 @@ from kubectl_dra.errors import InputError
 from kubectl_dra.manifests.changes import Append, Change, Delete, Set
 from kubectl_dra.manifests.inputs import Input
 from kubectl_dra.migrate.engine import Job, migrate
+from kubectl_dra.migrate.migrations.device_plugins import MIGRATION as DEVICE_PLUGINS
 from kubectl_dra.migrate.model import Migration, NewObject, Note, ObjectPlan, Settings, Step, Surroundings
 from kubectl_dra.migrate.prefilter import evidence, relevant
 from kubectl_dra.migrate.result import Report
@@ -70,6 +71,25 @@ def test_new_objects_follow_the_document_that_needs_them() -> None:
     assert after(POD.removesuffix("\n"), migrations=one) == (POD + "done: true\n" + ADDED).removesuffix("\n")
     crlf = POD.replace("\n", "\r\n")
     assert after(crlf, migrations=one) == (POD + "done: true\n" + ADDED).replace("\n", "\r\n")
+
+
+def test_comments_behind_a_blank_line_stay_with_what_follows() -> None:
+    one = (made_by(new=("c",)),)
+    following = "\n# about X\n---\nkind: X\napiVersion: v1\n"
+    assert after(POD + following, migrations=one) == POD + "done: true\n" + ADDED + following
+    assert after(POD + "# own\n\n# vim: et\n", migrations=one) == (
+        POD + "done: true\n# own\n" + ADDED + "\n# vim: et\n"
+    )
+
+
+def test_names_that_are_wanted_twice_are_told_apart_in_the_first_run() -> None:
+    text = (
+        "apiVersion: v1\nkind: Pod\nmetadata: {name: p}\n"
+        "spec: {containers: [{name: a, resources: {limits: {nvidia.com/gpu: 1}}}]}\n"
+    )
+    found = after(f"{text}---\n{text}", migrations=(DEVICE_PLUGINS,))
+    assert found.count("resourceClaimTemplateName: p-gpu}") == found.count("resourceClaimTemplateName: p-gpu-2}") == 1
+    assert after(found, migrations=(DEVICE_PLUGINS,)) == found
 
 
 def test_new_objects_have_the_style_of_the_file() -> None:
@@ -187,9 +207,9 @@ def test_the_prefilter_leaves_out_what_has_nothing_of_devices() -> None:
         assert not relevant(text)
     for text in ("nvidia.com/gpu: 1", "requests.example.com/x: 1", "resourceClaims:", "- name: foo.example/y"):
         assert relevant(text)
-    assert evidence("x: 1\nlimits:\n  nvidia.com/gpu: 1\n", catalogue(), "v1") == 15
-    assert evidence("apiVersion: resource.k8s.io/v1\n", catalogue(), "v1") is None
-    assert evidence("image: nvidia.com/other:1\n", catalogue(), "v1") is None
+    assert evidence("x: 1\nlimits:\n  nvidia.com/gpu: 1\n", catalogue(), "v1") == [(15, "nvidia.com/gpu")]
+    assert evidence("apiVersion: resource.k8s.io/v1\n", catalogue(), "v1") == []
+    assert evidence("image: nvidia.com/other:1\n", catalogue(), "v1") == []
 
 
 def test_a_migration_that_fails_is_a_defect_and_changes_nothing() -> None:
@@ -232,6 +252,6 @@ def test_added_items_of_lists_stand_beside_what_is_there() -> None:
     text = "apiVersion: v1\nkind: Pod\ngpu: 1\nspec:\n  l:\n    - a # one\n    # two\n  m: []\n"
     both = made_by(Append(("spec", "l"), {"b": 1}), Append(("spec", "m"), "c"))
     assert after(text, migrations=(both,)) == (
-        "apiVersion: v1\nkind: Pod\ngpu: 1\nspec:\n  l:\n    - a # one\n    - b: 1\n    # two\n"
+        "apiVersion: v1\nkind: Pod\ngpu: 1\nspec:\n  l:\n    - a # one\n    # two\n    - b: 1\n"
         "  m:\n    - c\ndone: true\n"
     )

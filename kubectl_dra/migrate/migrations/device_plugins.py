@@ -12,6 +12,7 @@ from kubectl_dra.manifests.workloads import PodSpec, containers, key_of, pod_spe
 from kubectl_dra.migrate import frameworks
 from kubectl_dra.migrate.claimed import claimed_classes
 from kubectl_dra.migrate.claims import Claim, Wiring, wired
+from kubectl_dra.migrate.conflicts import claimed_already, held_back, no_list, only_one, without_lone_parts
 from kubectl_dra.migrate.containers import Ask, Asks, read_asks
 from kubectl_dra.migrate.containers import said as said_of
 from kubectl_dra.migrate.device_plugin_pages import ABOUT
@@ -66,7 +67,7 @@ class _Pod(NamedTuple):
     wiring: Wiring
     changes: tuple[Change, ...]
     reason: str
-    safety: Safety
+    doubts: tuple[str, ...]
 
 
 class _Said(NamedTuple):
@@ -119,14 +120,14 @@ def _pod(
     for vendor, refusal in beside.refusals:
         held.add(vendor)
         said.refusals.append(refusal)
-    _only_one(asks.asks, held, said)
+    said.refusals.extend(only_one(asks.asks, held))
     classes = claimed_classes(spec.content, _namespace(raw), surroundings.objects)
-    said.refusals.extend(_claimed_already(asks.asks, placements, classes, held))
+    said.refusals.extend(claimed_already(asks.asks, placements, classes, held))
     moving = tuple(ask for ask in asks.asks if ask.resource.vendor not in held)
     for ask in asks.asks:
         if ask.resource.vendor in asks.held and not any(ask.keys[0] == one.path for one in asks.refusals):
-            said.refusals.append(_held(ask))
-    moving = _without_lone_parts(moving, said)
+            said.refusals.append(held_back(ask))
+    moving = without_lone_parts(moving, said.refusals)
     if not moving:
         return None
     if by_name(moving, placements, settings):
@@ -135,13 +136,15 @@ def _pod(
         said.notes.extend(found.notes)
         said.refusals.extend(found.refusals)
         return None
+    misshapen = no_list(spec)
+    if misshapen is not None:
+        said.refusals.append(misshapen)
+        return None
     if not _can_be_shared(raw, settings, said):
         return None
     said.notes.extend(beside.notes)
     said.notes.extend(
-        Note("MIG130", ask.keys[0], said_of(ask.resource.name, ask.resource))
-        for ask in moving
-        if ask.resource.outcome == "note"
+        Note("MIG130", ask.keys[0], said_of(ask.resource.name, ask.resource)) for ask in moving if ask.resource.message
     )
     stays = [*asks.beside, *(ask.resource.name for ask in asks.asks if ask.resource.vendor in held)]
     if stays:
@@ -150,13 +153,13 @@ def _pod(
         said.notes.append(Note("MIG133", spec.path, message))
     advice = frameworks.of_spec(raw, spec, moving)
     said.notes.extend(advice.notes)
-    changes, reasons, safety = _placed(spec, moving, placements, said)
+    changes, reasons, doubts = _placed(spec, moving, placements, said)
     wiring = wired(moving, placements, _claim_names(spec))
     changes += [Delete(path) for path in asks.zeros]
     changes += [*_removed(moving), *_referred(raw, wiring), *beside.changes, *advice.changes]
     changes += _tolerated(spec, moving, settings, said)
     said.notes.extend(_gates(moving, settings))
-    return _Pod(spec, moving, wiring, tuple(changes), _reason(moving, reasons), safety)
+    return _Pod(spec, moving, wiring, tuple(changes), _reason(moving, reasons), tuple(doubts))
 
 
 def _placements(
@@ -179,20 +182,24 @@ def _placements(
 
 def _placed(
     spec: PodSpec, asks: Sequence[Ask], placements: Mapping[str, Placement], said: _Said
-) -> tuple[list[Change], list[str], Safety]:
-    """The changes of labels and affinity, why, and how safe all of it is."""
-    used = [placements[name] for name in dict.fromkeys(ask.resource.name for ask in asks) if name in placements]
-    safety: Safety = "safe"
-    if any(ask.resource.outcome == "note" or ask.resource.unsafe for ask in asks):
-        safety = "unsafe"
+) -> tuple[list[Change], list[str], list[str]]:
+    """The changes of labels and affinity, why, and why any of it is unsafe."""
+    resources = {ask.resource.name: ask.resource for ask in asks}
+    doubts = [f"of {name} see MIG130" for name, resource in resources.items() if resource.outcome == "note"]
+    doubts += [
+        f"the class may have other devices than the device plugin gave for {name}"
+        for name, resource in resources.items()
+        if resource.unsafe and resource.outcome != "note"
+    ]
+    used = [placements[name] for name in resources if name in placements]
+    if any(found.safety == "unsafe" for found in used):
+        doubts.append("the claim does not say all that the labels said")
     changes: list[Change] = []
     for found in used:
-        if found.safety == "unsafe":
-            safety = "unsafe"
         changes += [replace(change, path=(*spec.path, *change.path)) for change in found.changes]
         changes += [Delete((*spec.metadata_path, "annotations", name)) for name in found.annotations]
         said.notes.extend(Note("MIG131", (*spec.path, *path), message.rstrip(".")) for path, message in found.notes)
-    return changes, list(dict.fromkeys(reason for found in used for reason in found.reasons)), safety
+    return changes, list(dict.fromkeys(reason for found in used for reason in found.reasons)), doubts
 
 
 def _claim_names(spec: PodSpec) -> set[str]:
@@ -253,61 +260,6 @@ def _tolerated(spec: PodSpec, asks: Sequence[Ask], settings: Settings, said: _Sa
     return [Set(path, [dict(toleration) for toleration in added])] if added else []
 
 
-def _held(ask: Ask) -> Refusal:
-    message = (
-        f"container {ask.container.name}: {ask.resource.name} stays, because something else of its vendor in the pod "
-        "cannot be migrated"
-    )
-    return Refusal("MIG118", ask.keys[0], message, "Solve what is refused there; then both go together.")
-
-
-def _only_one(asks: Sequence[Ask], held: set[str], said: _Said) -> None:
-    """Where a driver gives all devices of a node to one claim, two containers cannot each have their own."""
-    seen: dict[str, Ask] = {}
-    for ask in asks:
-        starts_first = ask.container.init and not ask.container.sidecar
-        if ask.resource.allocation_mode != "All" or starts_first:
-            continue
-        if seen.setdefault(ask.resource.name, ask) is not ask and ask.resource.vendor not in held:
-            held.add(ask.resource.vendor)
-            message = f"two containers ask for {ask.resource.name}, and its driver gives a node's devices to one claim"
-            way_out = "Let one container have all, or write by hand one request that both refer to."
-            said.refusals.append(Refusal("MIG113", ask.keys[0], message, way_out))
-
-
-def _claimed_already(
-    asks: Sequence[Ask], placements: Mapping[str, Placement], classes: Collection[str], held: set[str]
-) -> Iterator[Refusal]:
-    """Asks of a pod that has claims for the same class: a migration by hand that was not finished, most likely."""
-    vendors = set(held)
-    for ask in asks:
-        device_class = placements.get(ask.resource.name, Placement()).device_class or ask.resource.device_class
-        if device_class in classes and ask.resource.vendor not in vendors and not ask.resource.part_of:
-            held.add(ask.resource.vendor)
-            message = (
-                f"container {ask.container.name}: {ask.resource.name} stands beside a claim for {device_class}, and "
-                "whether that is meant in its place is not certain"
-            )
-            way_out = "Remove the resource, if the claim took its place; else the claim, and migrate again."
-            yield Refusal("MIG124", ask.keys[0], message, way_out)
-
-
-def _without_lone_parts(asks: Sequence[Ask], said: _Said) -> tuple[Ask, ...]:
-    """The asks without those for a part of devices that their container does not ask for."""
-    whole = {(ask.container.path, ask.resource.name) for ask in asks}
-    out: list[Ask] = []
-    for ask in asks:
-        if ask.resource.part_of and (ask.container.path, ask.resource.part_of) not in whole:
-            message = (
-                f"{ask.resource.name} says how much of {ask.resource.part_of}, which the container does not ask for"
-            )
-            way_out = f"Add {ask.resource.part_of} with the number of devices."
-            said.refusals.append(Refusal("MIG112", ask.keys[0], message, way_out))
-        else:
-            out.append(ask)
-    return tuple(out)
-
-
 def _can_be_shared(raw: Mapping[str, Any], settings: Settings, said: _Said) -> bool:
     if settings.share == "template" or (key_of(raw) in _MAY_SHARE and not frameworks.is_queued(raw)):
         return True
@@ -339,7 +291,7 @@ def _named(
     words = roles(raw, [pod.spec.path for pod in pods])
     made: dict[str, str] = {}
     alike = len({repr(_specs(pod)) for pod in pods}) == 1
-    classes: list[str] = []
+    requests: list[Mapping[str, Any]] = []
     for pod, role in zip(pods, words, strict=True):
         entries: list[dict[str, str]] = []
         for claim in pod.wiring.claims:
@@ -354,11 +306,15 @@ def _named(
                 said.objects.append(_object(kind, found, namespace, claim, safety))
             field = "resourceClaimName" if settings.share == "claim" else "resourceClaimTemplateName"
             entries.append({"name": claim.name, field: found})
-            classes += [request["exactly"]["deviceClassName"] for request in claim.spec["devices"]["requests"]]
+            requests += [request["exactly"] for request in claim.spec["devices"]["requests"]]
         added = _added(raw, (*pod.spec.path, "resourceClaims"), entries)
         changes = _with_parent(raw, pod.spec.path, tidied(raw, (*pod.changes, *added)))
-        yield Step("MIG101", pod.asks[0].keys[0], pod.reason, changes, _safety(pod, settings, raw))
-    said.notes.extend(frameworks.of_object(raw, classes))
+        doubts = _doubts(pod, settings, raw)
+        reason = f"{pod.reason}; unsafe, because {' and '.join(doubts)}" if doubts else pod.reason
+        yield Step("MIG101", pod.asks[0].keys[0], reason, changes, _safety(doubts))
+    classes = [request["deviceClassName"] for request in requests]
+    every = any(request.get("allocationMode") == "All" for request in requests)
+    said.notes.extend(frameworks.of_object(raw, classes, every))
     if settings.share == "claim" and key_of(raw)[1] != "Pod":
         message = "all its pods use the same devices, and run where these are: count the replicas that fit"
         said.notes.append(Note("MIG108", ("spec",), message))
@@ -385,15 +341,24 @@ def _specs(pod: _Pod) -> list[tuple[str, Any]]:
     return [(claim.what, claim.spec) for claim in pod.wiring.claims]
 
 
-def _safety(pod: _Pod, settings: Settings, raw: Mapping[str, Any]) -> Safety:
-    shared = settings.share == "claim" and key_of(raw)[1] != "Pod"
-    return "unsafe" if shared or key_of(raw)[1] == "HelmRelease" else pod.safety
+def _doubts(pod: _Pod, settings: Settings, raw: Mapping[str, Any]) -> tuple[str, ...]:
+    """Why the change of a pod is unsafe; nothing if it is safe."""
+    doubts = list(pod.doubts)
+    if settings.share == "claim" and key_of(raw)[1] != "Pod":
+        doubts.append("pods that had their own devices share them")
+    if key_of(raw)[1] == "HelmRelease":
+        doubts.append("what the chart makes of its values is not certain")
+    return tuple(doubts)
+
+
+def _safety(doubts: Collection[str]) -> Safety:
+    return "unsafe" if doubts else "safe"
 
 
 def _of_all(pods: Sequence[_Pod], claim: Claim, settings: Settings, raw: Mapping[str, Any]) -> Safety:
     """How safe a claim is that several pods may use: as safe as the safest of them."""
     users = [pod for pod in pods if any((one.what, one.spec) == (claim.what, claim.spec) for one in pod.wiring.claims)]
-    return "safe" if any(_safety(pod, settings, raw) == "safe" for pod in users) else "unsafe"
+    return "safe" if any(not _doubts(pod, settings, raw) for pod in users) else "unsafe"
 
 
 def _object(kind: str, name: str, namespace: str, claim: Claim, safety: Safety) -> NewObject:

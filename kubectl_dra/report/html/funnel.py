@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kubectl_dra.explain.model import Funnel, Observation, Stage, StageError
+from kubectl_dra.explain.model import Funnel, Stage, StageError
 from kubectl_dra.report.html.markup import Markup, code, join, tag
+from kubectl_dra.report.observations import observation
 
 MAX_REASONS = 8
-MAX_VALUES = 8
 
 
 def funnel_html(funnel: Funnel) -> Markup:
@@ -80,7 +80,7 @@ def _remarks(stage: Stage) -> Iterator[str]:
     if stage.error is not None:
         yield _error(stage.error)
     for seen in stage.observations:
-        yield _observation(seen)
+        yield observation(seen)
 
 
 def _error(error: StageError) -> Markup:
@@ -91,13 +91,3 @@ def _error(error: StageError) -> Markup:
             f": {error.message}{place}, for instance on {error.device}",
         ]
     )
-
-
-def _observation(seen: Observation) -> str:
-    total = sum(count for _, count in seen.values)
-    parts = [
-        f"absent on {count:,} of {total:,}" if value is None else f"{value} on {count:,}"
-        for value, count in seen.values[:MAX_VALUES]
-    ]
-    more = len(seen.values) - MAX_VALUES
-    return f"they have {seen.name}: {', '.join(parts)}" + (f", and {more:,} other values" if more > 0 else "")

@@ -44,6 +44,12 @@ CASES: list[tuple[str, str, str, str, Edits, Edits]] = [
      {"metadata/labels": {"a": ""}}, {"metadata/labels": {"a": "-"}}),
     ("annotations-invalid", "claim", "metadata.annotations", "Invalid",
      {"metadata/annotations": {"A/b": "-"}}, {"metadata/annotations": {"a/b/c": ""}}),
+    ("generation-negative", "claim", "metadata.generation", "Invalid",
+     {"metadata/generation": 0}, {"metadata/generation": -1}),
+    ("generation-negative", "quota", "metadata.generation", "Invalid", {}, {"metadata/generation": -1}),
+    # Of kinds that it counts changes of, the server takes no generation.
+    ("name-invalid", "class", "metadata.name", "Invalid", {"metadata/generation": -1}, {"metadata/name": "A"}),
+    ("name-invalid", "slice", "metadata.name", "Invalid", {"metadata/generation": -1}, {"metadata/name": "A"}),
     ("finalizer-invalid", "claim", "metadata.finalizers[0]", "Invalid",
      {"metadata/finalizers": ["a/b"]}, {"metadata/finalizers": ["b"]}),
     # claims

@@ -1,0 +1,139 @@
+"""Entries of mappings and lists that go, and new ones behind the last."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from kubectl_dra.manifests.changes import Append, Delete, Path, Refused, Set
+from kubectl_dra.manifests.pieces import Piece, Shifts, runs
+from kubectl_dra.manifests.places import Entry, Places
+from kubectl_dra.manifests.style import Style, block, block_item, flow, key_flow, spread_out
+
+
+class Entries:
+    """Writes what goes and comes into the text of one document."""
+
+    def __init__(self, places: Places, shifts: Shifts) -> None:
+        self._at = places
+        self._shifts = shifts
+        self._text = places.text
+
+    def changed(self, path: Path, changes: Sequence[Set | Append | Delete]) -> list[Piece]:
+        """Deleted entries of one mapping or list, and new ones at its end."""
+        node = self._at.collection(path)
+        entries = self._at.entries(node)
+        gone = sorted({self._at.index(node, change.path[-1]) for change in changes if isinstance(change, Delete)})
+        new = [change for change in changes if not isinstance(change, Delete)]
+        if any(isinstance(change, Append) != (node.id == "sequence") for change in new):
+            raise Refused("there is no mapping or list to add it to")
+        if len(gone) == len(entries) and not new:
+            raise Refused("nothing would be left beside it")
+        if node.flow_style:
+            return self._flow_changed(entries, gone, new)
+        lines = list(self._new_lines(path, entries, new, self._style_at(path)))
+        return list(self._block_changed(entries, gone, lines))
+
+    def _style_at(self, path: Path) -> Style:
+        """The style of what is new at a path: dashes as of the lists beside it, else of the list around it."""
+        style = self._at.style
+        for length in range(len(path), -1, -1):
+            pair = self._at.document.nodes(path[:length])
+            if pair is None or pair.value.id != "mapping" or pair.value.flow_style:
+                continue
+            for key, value in reversed(pair.value.value):
+                indent = value.start_mark.column - key.start_mark.column
+                below = value.start_mark.line > key.start_mark.line
+                if value.id == "sequence" and not value.flow_style and below and indent >= 0:
+                    return style._replace(dash=indent)
+        return style
+
+    def _new_lines(
+        self, path: Path, entries: Sequence[Entry], new: Sequence[Set | Append], style: Style
+    ) -> Iterator[str]:
+        indent = self._at.column(entries[0].start) + self._shifts.of((*path, ""))
+        for change in new:
+            if isinstance(change, Append):
+                yield from block_item(change.value, indent, style)
+            else:
+                yield from block(key_flow(str(change.path[-1]), style), change.value, indent, style)
+
+    def _flow_changed(self, entries: Sequence[Entry], gone: Sequence[int], new: Sequence[Set | Append]) -> list[Piece]:
+        separator = self._flow_separator(entries)
+        added = separator.join(self._flow_entry(change, separator) for change in new)
+        out: list[Piece] = []
+        for first, last in runs(gone):
+            start, end = entries[first].start, entries[last].end
+            if last + 1 < len(entries):
+                end = entries[last + 1].start
+            elif first:
+                start = entries[first - 1].end
+            if self._at.comments_in(start, end):
+                raise Refused("a comment is in the way")
+            out.append(Piece(start, end, ""))
+        if new and len(gone) == len(entries):
+            return [Piece(entries[0].start, entries[-1].end, added)]
+        if new:
+            kept = max(index for index in range(len(entries)) if index not in gone)
+            end = entries[kept].end
+            if kept + 1 == len(entries) or not gone:
+                out.append(Piece(end, end, separator + added))
+            else:
+                out[-1] = Piece(end, entries[-1].end, separator + added)
+        return out
+
+    def _flow_entry(self, change: Set | Append, separator: str) -> str:
+        """A new entry; in JSON over several lines where the entries beside it have lines of their own."""
+        style, column = self._at.style, len(separator) - len(separator.rstrip(" "))
+        spread = style.json and separator != ", "
+        value = spread_out(change.value, column, style) if spread else flow(change.value, style)
+        return value if isinstance(change, Append) else f"{key_flow(str(change.path[-1]), style)}: {value}"
+
+    def _flow_separator(self, entries: Sequence[Entry]) -> str:
+        """What stands between entries: a new one begins its line where the last one does."""
+        last = entries[-1].start
+        if self._at.begins_line(last) and self._at.line_start(last):
+            return f",{self._at.style.newline}{' ' * self._at.column(last)}"
+        return ", "
+
+    def _block_changed(self, entries: Sequence[Entry], gone: Sequence[int], lines: Sequence[str]) -> Iterator[Piece]:
+        newline = self._at.style.newline
+        waiting = list(lines)
+        # Comments right below the last entry are about it, or are entries that someone switched off. Those that are
+        # not indented at all may be about the whole file.
+        behind_all = self._at.behind_comments(entries[-1].end, max(1, self._at.column(entries[0].start)))
+        for first, last in runs(gone):
+            start, end = entries[first].start, entries[last].end
+            final = last + 1 == len(entries) and (
+                behind_all == self._at.line_end(end) or not self._at.begins_line(start)
+            )
+            here, indent = (waiting if final else []), " " * self._at.column(start)
+            if not self._at.begins_line(start):
+                yield self._behind_dash(entries, first, last, here)
+            else:
+                begin, behind = self._at.line_start(start), self._at.next_line(end)
+                kept = [f"{indent}{self._text[a:b]}" for a, b in self._at.comments_in(begin, behind)]
+                all_lines = [*kept, *here]
+                if self._text[behind - 1 : behind] == "\n":
+                    yield Piece(begin, behind, "".join(f"{line}{newline}" for line in all_lines))
+                else:
+                    # The end of a text that has no final line break.
+                    before = self._at.line_end(begin - 1) if begin and all_lines else len(self._text[:begin].rstrip())
+                    yield Piece(before, behind, "".join(f"{newline}{line}" for line in all_lines))
+            if final:
+                waiting = []
+        if waiting:
+            yield Piece(behind_all, behind_all, "".join(f"{newline}{line}" for line in waiting))
+
+    def _behind_dash(self, entries: Sequence[Entry], first: int, last: int, lines: Sequence[str]) -> Piece:
+        """Entries that go, the first of them behind a dash: what follows takes its place."""
+        start, indent = entries[first].start, " " * self._at.column(entries[first].start)
+        newline = self._at.style.newline
+        if last + 1 < len(entries):
+            end = entries[last + 1].start
+            kept = [self._text[a:b] for a, b in self._at.comments_in(start, end)]
+            return Piece(start, end, "".join(f"{comment}{newline}{indent}" for comment in kept))
+        end = self._at.line_end(entries[last].end)
+        kept = [self._text[a:b] for a, b in self._at.comments_in(start, end)]
+        if not lines:
+            raise Refused("nothing would be left behind a dash")
+        return Piece(start, end, f"{newline}{indent}".join([*kept, *(line[len(indent) :] for line in lines)]))

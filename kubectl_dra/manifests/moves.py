@@ -1,0 +1,151 @@
+"""Entries that move: fields into a new mapping, and out of one."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from typing import Final
+
+from kubectl_dra.manifests.changes import Path, Refused
+from kubectl_dra.manifests.pieces import Piece, Shifts, runs
+from kubectl_dra.manifests.places import Entry, Places
+from kubectl_dra.manifests.style import key_flow
+
+_CLOSED: Final = re.compile(r"\s*,?\s*")
+
+
+class Moves:
+    """Wraps and unwraps fields in the text of one document."""
+
+    def __init__(self, places: Places, shifts: Shifts) -> None:
+        self._at = places
+        self._shifts = shifts
+        self._text = places.text
+
+    def wrapped(self, path: Path, key: str, fields: tuple[str, ...]) -> Iterator[Piece]:
+        node = self._at.collection(path)
+        if node.id != "mapping":
+            raise Refused("only fields of a mapping can be moved")
+        if self._at.document.nodes((*path, key)) is not None:
+            raise Refused(f'the key "{key}" is there already')
+        chosen = [index for index, pair in enumerate(node.value) if str(pair[0].value) in fields]
+        if not chosen:
+            raise Refused("there is no field to move")
+        entries = self._at.entries(node)
+        if node.flow_style:
+            yield from self._wrapped_flow(entries, chosen, key)
+        else:
+            yield from self._wrapped_block(entries, chosen, key, self._shifts.of(path))
+
+    def _wrapped_flow(self, entries: Sequence[Entry], chosen: Sequence[int], key: str) -> Iterator[Piece]:
+        name = key_flow(key, self._at.style)
+        (first, last), *others = runs(chosen)
+        start, end = entries[first].start, entries[last].end
+        moved = ""
+        for begin, until in others:
+            if self._at.comments_in(entries[begin - 1].end, entries[until].end):
+                raise Refused("a comment is in the way")
+            moved += f", {self._text[entries[begin].start : entries[until].end]}"
+            yield Piece(entries[begin - 1].end, entries[until].end, "")
+        if self._at.begins_line(start) and self._at.line_start(start):
+            newline, column = self._at.style.newline, self._at.column(start)
+            step = " " * self._at.style.step
+            yield Piece(start, start, f"{name}: {{{newline}{' ' * column}{step}")
+            yield from self._indented(self._at.next_line(start), end, step)
+            yield Piece(end, end, f"{moved}{newline}{' ' * column}}}")
+        else:
+            yield Piece(start, start, f"{name}: {{")
+            yield Piece(end, end, f"{moved}}}")
+
+    def _wrapped_block(self, entries: Sequence[Entry], chosen: Sequence[int], key: str, shift: int) -> Iterator[Piece]:
+        newline, step = self._at.style.newline, " " * self._at.style.step
+        (first, last), *others = runs(chosen)
+        inner = " " * (self._at.column(entries[first].start) + shift) + step
+        yield Piece(entries[first].start, entries[first].start, f"{key_flow(key, self._at.style)}:{newline}{inner}")
+        # Comments between fields that stay together move with them.
+        yield from self._indented(self._at.next_line(entries[first].start), entries[last].end, step)
+        moved: list[str] = []
+        for one, other in others:
+            begin = self._with_comments(entries[one - 1].end, entries[one].start)
+            behind = self._at.next_line(entries[other].end)
+            moved += [f"{step}{line}" if line.strip() else line for line in self._text[begin:behind].splitlines()]
+            if self._text[behind - 1] != "\n":
+                # The end of a text that has no final line break, and keeps none.
+                begin = len(self._text[:begin].rstrip())
+            yield Piece(begin, behind, "")
+        if moved:
+            at = self._at.line_end(entries[last].end)
+            yield Piece(at, at, "".join(f"{newline}{line}" for line in moved))
+
+    def _with_comments(self, earliest: int, start: int) -> int:
+        """The beginning of a field's lines, with the comments right above it."""
+        if not self._at.begins_line(start):
+            raise Refused("a field does not begin its line")
+        begin = self._at.line_start(start)
+        while begin > self._at.next_line(earliest):
+            above = self._at.line_start(begin - 1)
+            if not self._text[above:begin].lstrip().startswith("#"):
+                break
+            begin = above
+        return begin
+
+    def _indented(self, start: int, end: int, step: str) -> Iterator[Piece]:
+        """Moves the lines from ``start`` to ``end`` to the right."""
+        at = start
+        while at < end:
+            if self._text[at : self._at.line_end(at)].strip():
+                yield Piece(at, at, step)
+            following = self._at.next_line(at)
+            if following <= at:
+                return
+            at = following
+
+    def _outdented(self, start: int, end: int, step: int) -> Iterator[Piece]:
+        """Moves the lines from ``start`` to ``end`` to the left."""
+        at = start
+        while at < end:
+            if self._text[at : self._at.line_end(at)].strip():
+                if self._text[at : at + step].strip(" "):
+                    raise Refused("a line is not indented")
+                yield Piece(at, at + step, "")
+            at = self._at.next_line(at)
+
+    def unwrapped(self, path: Path) -> list[Piece]:
+        pair = self._at.document.nodes(path)
+        if pair is None or pair.key is None or pair.value.id != "mapping" or not pair.value.value:
+            raise Refused("only the entries of a mapping can be moved")
+        inner = self._at.own_value(path)
+        entries = self._at.entries(inner)
+        start, first = pair.key.start_mark.index, entries[0].start
+        newline, indent = self._at.style.newline, " " * self._at.column(start)
+        kept = "".join(f"{self._text[a:b]}{newline}{indent}" for a, b in self._at.comments_in(start, first))
+        step = self._at.column(first) - self._at.column(start)
+        if inner.flow_style:
+            return self._unwrapped_flow(path, entries, kept)
+        if step <= 0:
+            raise Refused("its entries are not indented")
+        return [Piece(start, first, kept), *self._outdented(self._at.next_line(first), entries[-1].end, step)]
+
+    def _unwrapped_flow(self, path: Path, entries: Sequence[Entry], kept: str) -> list[Piece]:
+        pair = self._at.document.nodes(path)
+        assert pair is not None and pair.key is not None
+        start, end = pair.key.start_mark.index, pair.value.end_mark.index
+        first, last = entries[0], entries[-1]
+        between = [(one.end, other.start) for one, other in pairwise(entries)]
+        closed = _CLOSED.fullmatch(self._text, last.end, end - 1)
+        if kept or closed is None or not all(_CLOSED.fullmatch(self._text, *span) for span in between):
+            raise Refused("a comment is in the way")
+        if self._at.collection(path[:-1]).flow_style:
+            out = [Piece(start, first.start, ""), Piece(last.end, end, "")]
+            if self._at.begins_line(start) and self._at.begins_line(first.start):
+                step = self._at.column(first.start) - self._at.column(start)
+                if step > 0:
+                    out += self._outdented(self._at.next_line(first.start), last.end, step)
+            return out
+        newline = f"{self._at.style.newline}{' ' * (self._at.column(start) + self._shifts.of(path[:-1]))}"
+        return [
+            Piece(start, first.start, ""),
+            *(Piece(behind, following, newline) for behind, following in between),
+            Piece(last.end, end, ""),
+        ]

@@ -1,0 +1,236 @@
+"""Pending pods and claims that have a device to go to now, and none with the taints."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Final
+
+from kubectl_dra.allocation.attempt import Attempt, Cycle
+from kubectl_dra.allocation.attempt import Verdict as Outcome
+from kubectl_dra.allocation.extended import extended_requests
+from kubectl_dra.allocation.search import Budget
+from kubectl_dra.api.claims import ALL, DeviceRequest, Request
+from kubectl_dra.api.nodes import Node
+from kubectl_dra.api.slices import Device, DeviceID, PoolID, ResourceSlice
+from kubectl_dra.api.taints import DeviceTaint
+from kubectl_dra.cluster.snapshot import Snapshot
+from kubectl_dra.explain.case import Case, Settings, prepare
+from kubectl_dra.explain.outcomes import SECONDS_PER_NODE, STEPS_PER_NODE, unavailable_nodes
+from kubectl_dra.explain.question import Question, about_claim, about_pod
+from kubectl_dra.taint import times
+from kubectl_dra.taint.rules import Wish
+
+SECONDS: Final = 6.0
+"""How much processor time pending pods and claims are tried for, all together."""
+_MANY_NODES: Final = 100
+"""From so many nodes on selectors are evaluated for all devices at once."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lost:
+    """A pending pod or claim that fits now, and nowhere with the taints. ``all_mode``: it asks for all devices."""
+
+    kind: str
+    namespace: str
+    name: str
+    all_mode: bool
+
+
+class _TooLong(Exception):
+    """The time for all of them is over."""
+
+
+def lost_matches(
+    wishes: Sequence[Wish],
+    devices: Sequence[Device],
+    cycle: Cycle,
+    snapshot: Snapshot,
+    settings: Settings,
+    notes: list[str],
+    progress: Callable[[str], None] | None,
+) -> list[Lost]:
+    """Those that are lost by the wishes, which are about these ``devices`` as far as they are published.
+
+    Only who could get one of the devices is tried.
+    """
+    trial = _Trial(wishes, snapshot, settings)
+    out: list[Lost] = []
+    cache: dict[str, bool] = {}
+    questions = [each for each in _pending(snapshot) if _may_get(each, devices, cycle, cache)]
+    for number, question in enumerate(questions):
+        if progress is not None:
+            progress(f"trying pending claims: {number + 1} of {len(questions)}")
+        try:
+            lost = trial.loses(question)
+        except _TooLong:
+            notes.append(f"{len(questions) - number:,} pending pods and claims were not tried: it took too long")
+            break
+        if lost:
+            specs = [spec for state in question.claims if state.claim for spec in _specs(state.claim.requests)]
+            alls = any(spec.allocation_mode == ALL for spec in specs)
+            out.append(Lost(question.kind, question.namespace, question.name, alls))
+    return out
+
+
+class _Trial:
+    """The cluster as it is, and as it would be."""
+
+    def __init__(self, wishes: Sequence[Wish], snapshot: Snapshot, settings: Settings) -> None:
+        self._wishes = wishes
+        self._devices = {wish.device for wish in wishes}
+        self._pools = {PoolID(device.driver, device.pool) for device in self._devices}
+        self._snapshot = snapshot
+        self._settings = settings
+        self._after: Snapshot | None = None
+        self._end = time.process_time() + SECONDS
+
+    def loses(self, question: Question) -> bool:
+        """Whether a pod or claim that fits now would fit nowhere.
+
+        Raises:
+            _TooLong: the time is over.
+        """
+        if question.causes or any(state.causes or state.claim is None for state in question.claims):
+            return False
+        now = self._case(question, self._snapshot)
+        if not now.unallocated and not (now.extended and now.extended.amounts):
+            return False
+        unavailable = unavailable_nodes(now)
+        near, far = self._nodes(now, unavailable)
+        # Who fits on a node without one of the devices goes on doing so, and nothing changes on nodes that see none.
+        fit = self._fit(now, near)
+        if fit is None or not self._takes(fit) or self._fit(now, far) is not None:
+            return False
+        if self._after is None:
+            self._after = with_taints(self._snapshot, self._wishes, times.now())
+        return self._fit(self._case(question, self._after), near) is None
+
+    def _case(self, question: Question, snapshot: Snapshot) -> Case:
+        self._check_time()
+        return prepare(question, snapshot, self._settings, [])
+
+    def _nodes(self, case: Case, unavailable: Mapping[str, str]) -> tuple[list[Node], list[Node]]:
+        """The nodes that see pools of the devices, and the others."""
+        near: list[Node] = []
+        far: list[Node] = []
+        for node in case.view.nodes:
+            if node.name not in unavailable:
+                pools = case.view.pools.get(node.name)
+                sees = pools is not None and any(pool.id in self._pools for pool in pools.pools)
+                (near if sees else far).append(node)
+        return near, far
+
+    def _takes(self, attempt: Attempt) -> bool:
+        """Whether the devices found are some of those to taint."""
+        return any(
+            DeviceID(device["driver"], device["pool"], device["device"]) in self._devices
+            for result in attempt.results
+            for device in result.devices
+        )
+
+    def _fit(self, case: Case, nodes: Sequence[Node]) -> Attempt | None:
+        """The attempt on the first node that works; None where none does."""
+        for number, node in enumerate(nodes):
+            self._check_time()
+            if number == _MANY_NODES:
+                self._prefetch(case)
+            budget = Budget(max_steps=STEPS_PER_NODE, deadline=time.process_time() + SECONDS_PER_NODE)
+            pools = case.view.pools.get(node.name)
+            attempt = case.view.cycle.attempt(node, case.claims_on(node), budget=budget, pools=pools)
+            if attempt.verdict is Outcome.ALLOCATED:
+                return attempt
+        return None
+
+    def _prefetch(self, case: Case) -> None:
+        """Evaluates the selectors of a question for all devices, before this is done one by one."""
+        cycle = case.view.cycle
+        devices = [item.device for item in case.view.published]
+        for claim in case.unallocated:
+            for spec in _specs(claim.requests):
+                selected(spec, devices, cycle)
+
+    def _check_time(self) -> None:
+        if time.process_time() > self._end:
+            raise _TooLong
+
+
+def _pending(snapshot: Snapshot) -> Iterator[Question]:
+    used: set[tuple[str, str]] = set()
+    for (space, _), pod in snapshot.pods.items():
+        for entry in pod.claims:
+            used.add((space, entry.claim_name or pod.claim_statuses.get(entry.name) or ""))
+        if pod.claims and not pod.node_name and not pod.finished and not pod.metadata.deletion_timestamp:
+            yield about_pod(pod, snapshot, exists=True)
+    for key, claim in snapshot.claims.items():
+        if claim.allocation is None and key not in used and not claim.metadata.deletion_timestamp:
+            yield about_claim(claim, snapshot)
+
+
+def _may_get(question: Question, devices: Sequence[Device], cycle: Cycle, cache: dict[str, bool]) -> bool:
+    """Whether one of its requests selects one of the devices, or it asks for extended resources that devices serve."""
+    pod = question.pod
+    if pod is not None and cycle.features.extended_resources and extended_requests(pod, cycle.classes) is not None:
+        return True
+    for state in question.claims:
+        for spec in _specs(state.claim.requests) if state.claim and state.claim.allocation is None else ():
+            # Many pods of one workload ask for the same.
+            key = repr((spec.device_class, spec.selectors))
+            if key not in cache:
+                cache[key] = bool(selected(spec, devices, cycle))
+            if cache[key]:
+                return True
+    return False
+
+
+def selected(spec: DeviceRequest, devices: Sequence[Device], cycle: Cycle) -> Set[int]:
+    """The devices that a request selects, by identity; none where a selector of it fails."""
+    device_class = cycle.classes.get(spec.device_class)
+    if device_class is None:
+        return frozenset()
+    left = list(devices)
+    for expression in (*device_class.selectors, *spec.selectors):
+        if expression is None or not left:
+            return frozenset()
+        verdicts = cycle.selectors.verdicts(expression, left)
+        left = [device for device, verdict in zip(left, verdicts, strict=True) if verdict is True]
+    return frozenset(map(id, left))
+
+
+def _specs(requests: Iterable[Request]) -> Iterator[DeviceRequest]:
+    return (spec for request in requests for spec in request.alternatives())
+
+
+def taint_of(wish: Wish, at: datetime) -> DeviceTaint:
+    """The taint that a wish makes."""
+    return DeviceTaint(wish.taint.key, wish.taint.value, wish.taint.effect, times.stamp(at), wish.name)
+
+
+def with_taints(snapshot: Snapshot, wishes: Iterable[Wish], at: datetime) -> Snapshot:
+    """The snapshot as the scheduler would see it with the rules.
+
+    The taints are put into the slices: as rules each of them would be compared with every device of the cluster.
+    """
+    added: dict[DeviceID, list[DeviceTaint]] = {}
+    names: set[str] = set()
+    for wish in wishes:
+        added.setdefault(wish.device, []).append(taint_of(wish, at))
+        names.add(wish.name)
+    pools = {(device.driver, device.pool) for device in added}
+    slices = [
+        _tainted(entry, added) if (entry.driver, entry.pool.name) in pools else entry for entry in snapshot.slices
+    ]
+    kept = tuple(rule for rule in snapshot.taint_rules if rule.metadata.name not in names)
+    return replace(snapshot, slices=tuple(slices), taint_rules=kept)
+
+
+def _tainted(entry: ResourceSlice, added: Mapping[DeviceID, Sequence[DeviceTaint]]) -> ResourceSlice:
+    devices = [
+        replace(device, taints=(*device.taints, *taints))
+        if (taints := added.get(DeviceID(entry.driver, entry.pool.name, device.name)))
+        else device
+        for device in entry.devices
+    ]
+    return replace(entry, devices=tuple(devices))
