@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 
+from kubectl_dra.api.versions import Release
 from kubectl_dra.cli import taint_session as session
 from kubectl_dra.cli.live import Progress
 from kubectl_dra.cli.options import Connection
@@ -23,7 +24,7 @@ from kubectl_dra.taint.apply import UNCHANGED, Refused, Rules
 from kubectl_dra.taint.drain import RuleGone
 from kubectl_dra.taint.parts import parts_of
 from kubectl_dra.taint.patience import Patience, TimedOut
-from kubectl_dra.taint.preview import ANSWER_SECONDS, Asking, ServerAnswer, is_fresh
+from kubectl_dra.taint.preview import ANSWER_SECONDS, Asking, ServerAnswer, question_of
 from kubectl_dra.taint.radius import Radius, blast_radius
 from kubectl_dra.taint.result import PLANNED, REFUSED, RuleDone, Tainted
 from kubectl_dra.taint.rules import Decision, Stage, Wish, content
@@ -142,6 +143,7 @@ class _Tainting:
         writer = Writer(world.cluster.client, asked.field_manager, dry_run=asked.dry_run == "server")
         rules = Rules(world.cluster, writer, world.serving.version, overwrite=asked.overwrite)
         decisions = {wish.name: rules.decide(wish) for wish in wishes}
+        warnings += tuple(self._notes(wishes, decisions))
         refused = [decision for decision in decisions.values() if decision.action == "refuse"]
         if refused or asked.dry_run != "none":
             return self._without_writing(world, rules, targets, wishes, decisions, radius, warnings)
@@ -185,6 +187,14 @@ class _Tainting:
             for taint in target.row.taints if target.row else ():
                 if taint.rule not in own:
                     yield f"{target.id} has taint {taint} already ({taint_owner(taint)})"
+
+    def _notes(self, wishes: Sequence[Wish], decisions: Mapping[str, Decision]) -> Iterator[str]:
+        """What the rules that are there keep of what was asked to change; said at once."""
+        for wish in wishes:
+            note = decisions[wish.name].note
+            if note:
+                say(f"warning: {wish.device}: {note}")
+                yield f"{wish.device}: {note}"
 
     def _agreed(self, targets: Sequence[Target], warnings: Sequence[str]) -> bool:
         if self._asked.selection and len(targets) > 1:
@@ -301,39 +311,34 @@ class _Tainting:
         decisions: dict[str, Decision],
         radius: Radius,
     ) -> None:
-        """Makes new NoExecute rules with effect None first, and compares what the server says with the prediction.
+        """Asks by rules with effect None first, and compares what the server says with the prediction.
 
         Raises:
             ClusterError: nothing answers: the gate is off in kube-controller-manager.
             _Declined: the server says more pods would go, and nobody agreed to that.
         """
         assert world.serving is not None
+        questions = {wish: asked for wish in wishes if (asked := question_of(wish, decisions[wish.name]))}
         release = world.serving.release
-        if release is None or not release.at_least(FIRST_WITH_NONE):
+        if not questions:
             return
-        for wish in wishes:
-            decision = decisions[wish.name]
-            if (
-                wish.taint.effect == "NoExecute"
-                and decision.stage is not None
-                and decision.stage.effect == "NoSchedule"
-            ):
-                say(f"{wish.device}: the server was not asked: NoSchedule would have to be lifted meanwhile")
-        fresh = [decisions[wish.name].wish for wish in wishes if is_fresh(wish, decisions[wish.name])]
+        if release is None or not release.at_least(FIRST_WITH_NONE):
+            say(f"the server was not asked whom it would delete: {_no_effect_none(release)}")
+            return
         asking = Asking(rules)
         try:
-            asking.ask(fresh, Patience(say, time.monotonic() + ANSWER_SECONDS))
+            asking.ask(tuple(questions.values()), Patience(say, time.monotonic() + ANSWER_SECONDS))
         except TimedOut:
             raise ClusterError(
                 f"nothing was changed: kube-controller-manager did not answer a rule with effect None within "
                 f"{ANSWER_SECONDS:g} s, so it does not evict either. Is its feature gate off? {how_to_turn_on(release)}"
             ) from None
-        self._answers.update(asking.answers)
         surprised = False
-        for wish in fresh:
-            if wish.name not in asking.answers:
+        for wish, asked in questions.items():
+            if asked.name not in asking.answers:
                 continue
-            pods, predicted = asking.answers[wish.name].pods, radius.deleted(wish.device)
+            answer = self._answers[wish.name] = asking.answers[asked.name]
+            pods, predicted = answer.pods, radius.deleted(wish.device)
             if pods is not None:
                 verdict = "as predicted" if pods == predicted else f"predicted were {predicted}"
                 say(f"{wish.device}: the server would delete {amount(pods, 'pod')}: {verdict}")
@@ -363,6 +368,12 @@ class _Tainting:
 
             write(tainted_json(result), self._output, sys.stdout)
         return result.exit_code
+
+
+def _no_effect_none(release: Release | None) -> str:
+    """Why a server cannot be asked."""
+    known = f"Kubernetes 1.{FIRST_WITH_NONE} is the first with effect None"
+    return f"{known}, and this is {release}" if release else f"{known}, and the server does not say its release"
 
 
 class _Declined(Exception):

@@ -13,19 +13,24 @@ TIMES: Final = 1
 REQUESTS: Final = 6
 """From this level on: every request to the API server, with the status and the size of its answer."""
 _FLAG: Final = re.compile(r"(?:-v|--v)=(\d+)\Z|-(v+)\Z")
+_LEVEL: Final = re.compile(r"\d{1,2}\Z")
 
 
 def taken_out(arguments: Sequence[str]) -> tuple[list[str], int]:
-    """The arguments without ``-v=LEVEL`` (or -v, -vv, ...), and the highest level given; 0 where there is none."""
+    """The arguments without ``-v=LEVEL`` (or -v LEVEL, -v, -vv, ...), and the highest level given, else 0."""
     rest: list[str] = []
     level = 0
-    for index, word in enumerate(arguments):
+    words = iter(range(len(arguments)))
+    for index in words:
+        word = arguments[index]
         if word == "--":
             rest += arguments[index:]
             break
         found = _FLAG.match(word)
         if found is None:
             rest.append(word)
+        elif word == "-v" and _LEVEL.match("".join(arguments[index + 1 : index + 2])):
+            level = max(level, int(arguments[next(words)]))
         else:
             level = max(level, int(found[1]) if found[1] else len(found[2]))
     return rest, level
@@ -41,12 +46,16 @@ def begin(level: int) -> Callable[[], None]:
 
     started = time.monotonic()
     _say(f"kubectl-dra {__version__}, Python {platform.python_version()} on {platform.system().lower()}")
-    if level >= REQUESTS:
-        _follow_requests()
-    return lambda: _say(f"took {time.monotonic() - started:.2f} s")
+    stop = _follow_requests() if level >= REQUESTS else lambda: None
+
+    def end() -> None:
+        stop()
+        _say(f"took {time.monotonic() - started:.2f} s")
+
+    return end
 
 
-def _follow_requests() -> None:
+def _follow_requests() -> Callable[[], None]:
     import logging
 
     class Requests(logging.Handler):
@@ -57,9 +66,17 @@ def _follow_requests() -> None:
                 _say(f"{values[3]} {values[0]}://{values[1]}:{values[2]}{values[4]} {values[6]}")
 
     logger = logging.getLogger("urllib3.connectionpool")
+    before = logger.level, logger.propagate, logger.handlers
     logger.setLevel(logging.DEBUG)
     logger.propagate = False
     logger.handlers = [Requests()]
+
+    def stop() -> None:
+        logger.setLevel(before[0])
+        logger.propagate = before[1]
+        logger.handlers = before[2]
+
+    return stop
 
 
 def _say(sentence: str) -> None:

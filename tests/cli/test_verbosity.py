@@ -20,6 +20,7 @@ from tests.cli.conftest import Ran
         (["explain", "-v", "pod/a"], ["explain", "pod/a"], 1),
         (["-vvv", "explain"], ["explain"], 3),
         (["explain", "-v=6", "-v"], ["explain"], 6),
+        (["explain", "-v", "6", "pod/a"], ["explain", "pod/a"], 6),
         (["explain", "--v=9"], ["explain"], 9),
         (["lint", "--", "-v"], ["lint", "--", "-v"], 0),
         (["--version"], ["--version"], 0),
@@ -50,10 +51,11 @@ def test_requests_and_times_are_said_on_standard_error(dra: Callable[..., Ran]) 
         quiet = dra("version", "-s", address, "-o", "json")
         some = dra("version", "-s", address, "-o", "json", "-v")
         much = dra("version", "-s", address, "-o", "json", "-v=6")
+        after = dra("version", "-s", address, "-o", "json")
     finally:
         server.shutdown()
         server.server_close()
-    assert quiet.err == "" and quiet.out == some.out == much.out
+    assert quiet.err == after.err == "" and quiet.out == some.out == much.out
     assert "took " in some.err and "GET" not in some.err
     assert f"-v: GET {address}/version 200\n" in much.err
     assert f"-v: GET {address}/apis/resource.k8s.io 404\n" in much.err
