@@ -77,7 +77,7 @@ SELECTED = [
 ]
 
 
-@pytest.mark.parametrize(("labels", "devices"), SELECTED, ids=lambda value: " ".join(value))
+@pytest.mark.parametrize(("labels", "devices"), SELECTED, ids=lambda value: " ".join(sorted(value)))
 def test_labels_of_nvidia(labels: dict[str, str], devices: set[str]) -> None:
     spec = {"nodeSelector": {**labels, "disk": "ssd"}}
     made = placed(spec)
