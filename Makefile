@@ -23,7 +23,7 @@ $(VENV)/.installed-dev: $(VENV)/.installed
 demo: $(VENV)/.installed ## Explain a pending pod of examples/explain
 	@cd $(DEMO) && echo "$$ cd $(DEMO)" && echo "$$ $$(cat command)" && echo && \
 		{ $(CURDIR)/$(BIN)/python -m kubectl_dra $$(sed -e 's/^kubectl dra //' command); code=$$?; \
-		  echo; echo "(exit code $$code: the pod cannot be scheduled)"; test $$code -eq 1; }
+		  echo; test $$code -eq 1 && echo "(exit code 1: the pod cannot be scheduled)"; }
 
 test: $(VENV)/.installed-dev ## Run all tests; builds the control plane for them first, once, where Go is there
 	@$(BIN)/python -m tests.controlplane.program >/dev/null || true

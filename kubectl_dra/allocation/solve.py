@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from kubectl_dra.allocation.counters import CounterLedger
+from kubectl_dra.allocation.distinct import lacks_values
 from kubectl_dra.allocation.errors import SearchBudgetExceeded
 from kubectl_dra.allocation.interchange import Problem
 from kubectl_dra.allocation.merged import MergedSearch, RelaxedSearch
@@ -20,6 +21,9 @@ PLAIN_STEPS = 20_000
 
 COUNTING_STEPS = 30_000
 """How many devices are tried to find out how long the plain search is, where it is merged."""
+
+KNOWN_STEPS = 200_000
+"""How many devices the plain search tries before an easier question is asked, where nothing can be merged."""
 
 SECONDS = 6.0
 """How long the pruned searches may take in all."""
@@ -105,8 +109,10 @@ def _by_sets(problem: Problem, ledger: Callable[[], CounterLedger]) -> Solution:
 
 def _by_sequences(problem: Problem, ledger: Callable[[], CounterLedger]) -> Solution:
     """Where failures leave something behind: show that an easier question has no answer, or merge exactly."""
+    if not problem.history.traceable:
+        return _by_steps(problem, ledger)
     budget = problem.context.budget
-    counting = _faithful(_limited(problem, COUNTING_STEPS), ledger())
+    counting = MergedSearch(_limited(problem, COUNTING_STEPS), ledger(), exact=True)
     try:
         found = counting.run()
         return Solution(found, counting.results, counting.tally > SCHEDULER_STEPS)
@@ -114,28 +120,48 @@ def _by_sequences(problem: Problem, ledger: Callable[[], CounterLedger]) -> Solu
         pass
     finally:
         budget.steps += counting.context.budget.steps
-    if not problem.fails:
-        half = replace(budget, deadline=(time.process_time() + budget.deadline) / 2)
-        relaxed = RelaxedSearch(problem.within(half), ledger())
-        try:
-            if not relaxed.run():
-                return Solution(False, would_time_out=True)
-        except SearchBudgetExceeded:
-            pass
+    if _impossible(problem, ledger):
+        return Solution(False, would_time_out=True)
+    return _run(MergedSearch(problem, ledger(), exact=True))
+
+
+def _by_steps(problem: Problem, ledger: Callable[[], CounterLedger]) -> Solution:
+    """Where nothing can be merged: the plain search, and the easier question if that takes long."""
+    budget = problem.context.budget
+    known = _limited(problem, KNOWN_STEPS)
+    search = Search(known.context, problem.claims, problem.prepared, ledger())
+    try:
+        found = search.run()
+        return Solution(found, search.results)
+    except SearchBudgetExceeded:
+        pass
+    finally:
+        budget.steps += search.tally
+    if _impossible(problem, ledger):
+        return Solution(False, would_time_out=True)
+    return _run(Search(problem.context, problem.claims, problem.prepared, ledger()))
+
+
+def _impossible(problem: Problem, ledger: Callable[[], CounterLedger]) -> bool:
+    """Whether an easier question has no answer, found out in half of the time that is left."""
+    if problem.fails:
+        return False
+    if lacks_values(problem):
+        return True
+    budget = problem.context.budget
+    half = replace(budget, deadline=(time.process_time() + budget.deadline) / 2)
+    try:
+        return not RelaxedSearch(problem.within(half), ledger()).run()
+    except SearchBudgetExceeded:
+        return False
+    finally:
         budget.steps = half.steps
-    return _run(_faithful(problem, ledger()))
-
-
-def _faithful(problem: Problem, ledger: CounterLedger) -> Search:
-    """The merged search where its argument holds, else the plain one."""
-    if problem.history.traceable:
-        return MergedSearch(problem, ledger, exact=True)
-    return Search(problem.context, problem.claims, problem.prepared, ledger)
 
 
 def _run(search: Search) -> Solution:
     try:
-        return Solution(search.run(), search.results, True)
+        found = search.run()
+        return Solution(found, search.results, isinstance(search, MergedSearch) or search.tally > SCHEDULER_STEPS)
     except SearchBudgetExceeded:
         raise SearchBudgetExceeded(True) from None
 

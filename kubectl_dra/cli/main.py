@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import errno
+import io
 import os
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 
 import typer
 
@@ -52,6 +55,7 @@ completion.register(app)
 
 def run(arguments: Sequence[str]) -> int:
     """Runs the command line and returns its exit code; a traceback never reaches the user."""
+    _prepare_streams()
     words, level = verbosity.taken_out(arguments)
     end = verbosity.begin(level)
     try:
@@ -72,11 +76,14 @@ def _run(arguments: Sequence[str]) -> int:
     except KeyboardInterrupt:
         return _fail("interrupted", 130)
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _drop_output()
         return 141
     except (RecursionError, MemoryError) as error:
         return _fail(f"the input is too deep or too large to be handled ({type(error).__name__})", EXIT_ERROR)
     except Exception as error:
+        if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
+            _drop_output()
+            return _fail(f"cannot write: {error.strerror}", EXIT_ERROR)
         if os.environ.get("KUBECTL_DRA_DEBUG"):
             raise
         where = type(error).__name__
@@ -85,6 +92,21 @@ def _run(arguments: Sequence[str]) -> int:
             EXIT_ERROR,
         )
     return result if isinstance(result, int) else 0
+
+
+def _prepare_streams() -> None:
+    """Output is UTF-8 whatever the locale, as kubectl's is, and a name that is not text is written escaped."""
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        if stream is None:  # closed by the caller (>&-)
+            setattr(sys, name, Path(os.devnull).open("w", encoding="utf-8"))  # noqa: SIM115
+        elif isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(encoding="utf-8", errors="backslashreplace")
+
+
+def _drop_output() -> None:
+    """What is still in the buffer has nowhere to go; the interpreter would complain about it at its end."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _code(code: object) -> int:

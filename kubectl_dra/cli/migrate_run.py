@@ -215,11 +215,11 @@ def _print(asked: Asked, report: Report, done: str) -> None:
 
 def _to_stderr(report: Report) -> None:
     """What is left to people, beside a result on standard output."""
-    from kubectl_dra.report.migrate_text import summary
+    from kubectl_dra.report.migrate_text import LEFT, summary
 
     for item in report.items():
-        if item.sort in ("offer", "refusal"):
-            tell(f"{item.file}:{item.line}:{item.column}: {item.code} {item.sort}: {item.message}")
+        if item.sort in LEFT:
+            tell(f"{item.file}:{item.line}:{item.column}: {item.code} {LEFT[item.sort]}: {item.message}")
     tell(summary(report))
 
 

@@ -77,7 +77,8 @@ def run(asked: Asked, connection: Connection, output: str, color: str) -> int:
 
         return untaint_run.run(untaint_run.from_taint(asked), connection, output, color)
     if not words.taints:
-        raise UsageError("say which taint: KEY[=VALUE]:EFFECT, or KEY- to remove one (see kubectl dra taint --help)")
+        hint = f'; "{words.devices[-1]}" has no effect and is taken for a device' if words.devices else ""
+        raise UsageError(f"say which taint: KEY[=VALUE]:EFFECT such as maintenance:NoSchedule, or KEY- to remove{hint}")
     _check(asked, words.taints)
     return _Tainting(asked, words.devices, words.taints, connection, output, color).run()
 
@@ -255,7 +256,8 @@ class _Tainting:
         try:
             self._preview(world, rules, wishes, decisions, radius)
             for target, wish in _pairs(targets, wishes):
-                written = rules.write(wish, self._first_stage(wish, decisions[wish.name]))
+                with rules.client.until(self._deadline()):
+                    written = rules.write(wish, self._first_stage(wish, decisions[wish.name]))
                 entry = RuleDone(target, wish, written.outcome, written.rule)
                 if wish.name in self._answers:
                     entry = replace(entry, server=self._answers[wish.name], predicted=radius.deleted(wish.device))
@@ -297,7 +299,7 @@ class _Tainting:
         return Stage("NoSchedule", wish.taint.effect, due)
 
     def _deadline(self) -> float | None:
-        if self._asked.wait == FOREVER:
+        if self._asked.wait in ("", FOREVER):
             return None
         return self._started + times.seconds(self._asked.wait, "--wait")
 
@@ -326,8 +328,10 @@ class _Tainting:
             say(f"the server was not asked whom it would delete: {_no_effect_none(release)}")
             return
         asking = Asking(rules)
+        until = time.monotonic() + ANSWER_SECONDS
         try:
-            asking.ask(tuple(questions.values()), Patience(say, time.monotonic() + ANSWER_SECONDS))
+            with rules.client.until(until):
+                asking.ask(tuple(questions.values()), Patience(say, until))
         except TimedOut:
             raise ClusterError(
                 f"nothing was changed: kube-controller-manager did not answer a rule with effect None within "

@@ -31,7 +31,7 @@ def wait(
         RuleGone, Refused: somebody else deleted or changed one of the rules.
         ClusterError: the cluster cannot be asked any more.
     """
-    drain = _drain(world, wishes, result, Patience(say, deadline), "NoSchedule" if escalate else "")
+    drain = _drain(world, wishes, result, _patience(world, deadline), "NoSchedule" if escalate else "")
     try:
         if escalate:
             _let_end(rules, wishes, drain)
@@ -47,7 +47,12 @@ def wait(
 
 def let_end(world: World, rules: Rules, wishes: Sequence[Wish], result: Tainted) -> None:
     """--drain without --wait: ends when the effect of every rule is NoExecute. Raises as ``wait``."""
-    _let_end(rules, wishes, _drain(world, wishes, result, Patience(say), "NoSchedule"))
+    _let_end(rules, wishes, _drain(world, wishes, result, _patience(world), "NoSchedule"))
+
+
+def _patience(world: World, deadline: float | None = None) -> Patience:
+    assert world.cluster is not None
+    return Patience(say, deadline, limit=world.cluster.client.until)
 
 
 def _drain(world: World, wishes: Sequence[Wish], result: Tainted, patience: Patience, effect: str) -> Drain:

@@ -25,7 +25,7 @@ Examples:
 
 \b
 Exit codes:
-  0  done
+  0  done; with --expired also when nothing has expired
   1  there was nothing to remove, not confirmed, or --wait timed out
   2  error: usage, no such device, permission, DeviceTaintRules not served
 """

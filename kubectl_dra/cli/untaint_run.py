@@ -91,6 +91,7 @@ def run(asked: Asked, connection: Connection, output: str, color: str) -> int:
     if asked.wait and asked.wait != FOREVER:
         times.seconds(asked.wait, "--wait")
     started = time.monotonic()
+    deadline = None if asked.wait in ("", FOREVER) else started + times.seconds(asked.wait, "--wait")
     kinds = [*_SEEN_KINDS]
     kinds += ["DeviceClass"] if asked.selection.classes else []
     kinds += ["Pod"] if asked.selection.pods else []
@@ -112,22 +113,28 @@ def run(asked: Asked, connection: Connection, output: str, color: str) -> int:
                 return EXIT_LEFT
     writer = Writer(world.cluster.client, asked.field_manager, dry_run=asked.dry_run == "server")
     rules = Rules(world.cluster, writer, world.serving.version)
-    result = Untainted(asked.dry_run, (), plan.staying)
+    result = Untainted(asked.dry_run, (), plan.staying, expired_only=asked.expired)
     removed: list[RuleRemoved] = []
     try:
         try:
             for device, raw in plan.rules:
-                removed.append(_remove(rules, device, raw, asked.dry_run))
+                with world.cluster.client.until(deadline):
+                    removed.append(_remove(rules, device, raw, asked.dry_run))
         except ClusterError:
             # What was done before is told, and then what went wrong.
             if removed:
                 _report(replace(result, removed=tuple(removed), exit_code=EXIT_ERROR), output, color)
             raise
-        code = EXIT_LEFT if not removed or any(entry.outcome == REFUSED for entry in removed) else 0
+        # Whoever looks for expired rules now and then is done when there are none.
+        code = (
+            EXIT_LEFT
+            if (not removed and not asked.expired) or any(entry.outcome == REFUSED for entry in removed)
+            else 0
+        )
         result = replace(result, removed=tuple(removed), exit_code=code)
         if asked.wait and asked.dry_run == "none" and (removed or not asked.expired):
             ids = list(dict.fromkeys([*(device for device, _ in plan.rules), *_named(world, asked, words.devices)]))
-            result = _wait(world, ids, asked, started, result)
+            result = _wait(world, ids, deadline, result)
     except KeyboardInterrupt:
         say("")
         say("interrupted: run the same command again to go on from here")
@@ -151,10 +158,10 @@ def _named(world: World, asked: Asked, names: Sequence[str]) -> list[DeviceID]:
     return [] if asked.expired else [target.id for target in session.resolve(world, names, asked.selection)]
 
 
-def _wait(world: World, ids: Sequence[DeviceID], asked: Asked, started: float, result: Untainted) -> Untainted:
+def _wait(world: World, ids: Sequence[DeviceID], deadline: float | None, result: Untainted) -> Untainted:
     """Waits until no taint keeps the devices back and their pools are usable, as ``devices`` and ``explain`` see it."""
-    deadline = None if asked.wait == FOREVER else started + times.seconds(asked.wait, "--wait")
-    patience = Patience(say, deadline)
+    assert world.cluster is not None
+    patience = Patience(say, deadline, limit=world.cluster.client.until)
     told: tuple[str, ...] = ()
     try:
         while True:

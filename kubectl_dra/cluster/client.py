@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote, urlencode, urlsplit
@@ -23,6 +24,8 @@ _CONNECT_TIMEOUT: Final = 15.0
 _READ_TIMEOUT: Final = 60.0
 _TRIES: Final = 4
 _LONGEST_WAIT: Final = 10.0
+_LEAST_READ_TIMEOUT: Final = 1.0
+_LEAST_WRITE_TIMEOUT: Final = 10.0
 
 
 class Answered(ClusterError):
@@ -59,6 +62,7 @@ class Client:
         self._impersonation = connection.impersonation
         self._sleep = sleep
         self._timeout = request_timeout
+        self._deadline: float | None = None
         self.server: Final[str] = connection.configuration.host.rstrip("/")
         try:
             self._pool = client.ApiClient(connection.configuration).rest_client.pool_manager
@@ -95,14 +99,16 @@ class Client:
         url = f"{self.server}{path}" + (f"?{urlencode(query)}" if query else "")
         headers = self._headers()
         headers["Content-Type"] = content_type
-        read: float | None = _READ_TIMEOUT if self._timeout is None else self._timeout or None
+        read = self._read_timeout(_LEAST_WRITE_TIMEOUT)
         try:
             return self._pool.request(
                 method,
                 url,
                 body=json.dumps(body).encode(),
                 headers=headers,
-                timeout=urllib3.Timeout(connect=_CONNECT_TIMEOUT, read=read),
+                timeout=urllib3.Timeout(
+                    connect=_CONNECT_TIMEOUT if read is None else min(_CONNECT_TIMEOUT, read), read=read
+                ),
                 retries=False,
                 redirect=False,
             )
@@ -121,8 +127,10 @@ class Client:
         for attempt in range(1, _TRIES + 1):
             response = self._request(url)
             if response.status in (429, 502, 503, 504) and attempt < _TRIES:
-                self._sleep(wait_before(response, attempt))
-                continue
+                seconds = wait_before(response, attempt)
+                if self.has(seconds):
+                    self._sleep(seconds)
+                    continue
             if 200 <= response.status < 300:
                 data: bytes = response.data
                 return data
@@ -232,7 +240,7 @@ class Client:
         import urllib3
         from urllib3 import exceptions
 
-        read: float | None = _READ_TIMEOUT if self._timeout is None else self._timeout or None
+        read = self._read_timeout(_LEAST_READ_TIMEOUT)
         connect = _CONNECT_TIMEOUT if read is None else min(_CONNECT_TIMEOUT, read)
         try:
             return self._pool.request(
@@ -262,6 +270,32 @@ class Client:
             raise ClusterError(f"{self.server}: the proxy does not connect: {_reason(error)}") from None
         except (exceptions.HTTPError, OSError, ValueError) as error:
             raise ClusterError(f"{self.server}: the connection failed: {_reason(error)}") from None
+
+    @contextmanager
+    def until(self, deadline: float | None) -> Iterator[None]:
+        """Within it requests get what time is left until ``deadline`` (of ``time.monotonic``; None changes nothing).
+
+        They get a second at least, and a write ten, of which it should be known whether it was carried out. After the
+        deadline none is tried again.
+        """
+        before = self._deadline
+        known = [each for each in (before, deadline) if each is not None]
+        self._deadline = min(known, default=None)
+        try:
+            yield
+        finally:
+            self._deadline = before
+
+    def has(self, seconds: float) -> bool:
+        """Whether there is so much time until the deadline."""
+        return self._deadline is None or time.monotonic() + seconds < self._deadline
+
+    def _read_timeout(self, least: float) -> float | None:
+        whole: float | None = _READ_TIMEOUT if self._timeout is None else self._timeout or None
+        if self._deadline is None:
+            return whole
+        left = max(self._deadline - time.monotonic(), least)
+        return left if whole is None else min(whole, left)
 
     def _headers(self) -> Any:
         import urllib3

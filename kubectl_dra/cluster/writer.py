@@ -122,15 +122,16 @@ class Writer:
             try:
                 response = self._client.send(method, path, parameters, body, content_type)
             except NoAnswer as error:
-                if last:
+                wait = min(0.5 * 2 ** (attempt - 1), _LONGEST_WAIT)
+                if last or not self._client.has(wait):
                     raise ClusterError(
                         f"{self._client.server}: {method} was not answered ({error.cause}); whether it was carried "
                         "out is not known: run the same command again"
                     ) from None
                 unsure = True
-                self._sleep(min(0.5 * 2 ** (attempt - 1), _LONGEST_WAIT))
+                self._sleep(wait)
                 continue
-            if response.status in _BUSY and not last:
+            if response.status in _BUSY and not last and self._client.has(wait_before(response, attempt)):
                 unsure = unsure or response.status != 429
                 self._sleep(wait_before(response, attempt))
             elif response.status == CONFLICT:

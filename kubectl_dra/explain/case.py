@@ -22,6 +22,7 @@ from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.errors import InputError
 from kubectl_dra.explain.eligibility import rejection, unmodelled
 from kubectl_dra.explain.holders import HolderIndex
+from kubectl_dra.explain.phrases import amount, are
 from kubectl_dra.explain.question import PodClaimState, Question
 from kubectl_dra.explain.resources import NodeUsage
 from kubectl_dra.explain.unscheduled import DEFAULT_SCHEDULER, consumers
@@ -125,9 +126,7 @@ def prepare(question: Question, snapshot: Snapshot, settings: Settings, notes: l
     """
     cycle = make_cycle(snapshot, settings, notes)
     nodes = _nodes(snapshot, cycle, settings, notes)
-    extended = None
-    if question.pod is not None and cycle.features.extended_resources:
-        extended = extended_requests(question.pod, cycle.classes)
+    extended = _extended(question, cycle)
     usage = NodeUsage(
         (pod for pod in snapshot.pods.values() if pod is not question.pod),
         complete=snapshot.missing("Pod") is None,
@@ -169,7 +168,10 @@ def _notes(question: Question, snapshot: Snapshot, cycle: Cycle, usage: NodeUsag
         if entry.generation < newest[entry.pool]:
             old[entry.pool] = old.get(entry.pool, 0) + len(entry.devices)
     for pool, devices in sorted(old.items())[:3]:
-        yield f"{devices} devices in older slices of pool {pool} are ignored: generation {newest[pool]} is its newest"
+        yield (
+            f"{amount(devices)} in older slices of pool {pool} {are(devices)} ignored: "
+            f"generation {newest[pool]} is its newest"
+        )
     pod = question.pod
     if pod is None:
         claim = question.claims[0].claim
@@ -210,6 +212,17 @@ def _ineligible(
         if reason:
             out[node.name] = reason
     return out
+
+
+def with_extended(question: Question, snapshot: Snapshot, cycle: Cycle) -> Question:
+    """The question with the claim for the pod's extended resources, where devices may serve them."""
+    return _with_extended(question, _extended(question, cycle), snapshot)
+
+
+def _extended(question: Question, cycle: Cycle) -> ExtendedRequests | None:
+    if question.pod is None or not cycle.features.extended_resources:
+        return None
+    return extended_requests(question.pod, cycle.classes)
 
 
 def _with_extended(question: Question, extended: ExtendedRequests | None, snapshot: Snapshot) -> Question:

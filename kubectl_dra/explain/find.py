@@ -247,7 +247,7 @@ class Finder:
                 "devices: each fits alone, all together on no node",
                 evidence,
                 kind.fix,
-                f'without request "{entry.name}" it {str(proof).removeprefix("then ")}',
+                f'without request "{entry.name}" {str(proof).removeprefix("then ")}',
                 claim=claim.key,
                 request=entry.name,
             )

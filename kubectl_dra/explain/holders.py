@@ -88,7 +88,7 @@ class HolderIndex:
             if any(consumption.counter_set == counter_set for consumption in device.consumes_counters)
         }
         lines = [
-            f"{device.device} ← {claims[0].key}"
+            f"{device.device} (claim {claims[0].key})"
             for device, claims in sorted(self._state.holders.items())
             if device[:2] == pool.id and device.device in drawing
         ]

@@ -42,7 +42,7 @@ def devices_to_add(view: View, whatif: WhatIf, funnels: Sequence[Located]) -> Wa
             proof = whatif.with_slice(_slice(kind, node, added), node)
             if proof is not None:
                 text = f"add {amount(count)} to node {node.name}: {_describe(view, kind, funnels)}"
-                return Way((text,), f"then fits on {proof.node}")
+                return Way((text,), f"then it fits on {proof.node}")
     return None
 
 

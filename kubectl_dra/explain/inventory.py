@@ -18,6 +18,7 @@ from kubectl_dra.api.taints import BLOCKING_EFFECTS, DeviceTaint
 from kubectl_dra.cel import CompileError, EvaluationError, Program
 from kubectl_dra.cluster.snapshot import ABSENT, NOT_SERVED, Snapshot
 from kubectl_dra.errors import InputError
+from kubectl_dra.explain.phrases import amount, are
 from kubectl_dra.explain.view import Published, View
 from kubectl_dra.names import nearest
 
@@ -208,7 +209,8 @@ class _Listing:
                         old[pool] = old.get(pool, 0) + 1
         for pool, count in sorted(old.items()):
             self._notes.append(
-                f"{count} devices in older slices of pool {pool} are left out: generation {view.newest[pool]} is newer"
+                f"{amount(count)} in older slices of pool {pool} {are(count)} left out: "
+                f"generation {view.newest[pool]} is newer"
             )
 
     def _is_on(self, item: Published, names: Sequence[str]) -> bool:
@@ -342,9 +344,9 @@ class _Listing:
         for consumption in item.device.consumes_counters:
             counters = left.get(consumption.counter_set, {})
             for name, needed in consumption.counters.items():
-                amount = counters.get(name)
-                if amount is not None and amount < needed:
-                    return f"needs {needed} of counter {name} in {consumption.counter_set}, {max(amount, ZERO)} left"
+                rest = counters.get(name)
+                if rest is not None and rest < needed:
+                    return f"needs {needed} of counter {name} in {consumption.counter_set}, {max(rest, ZERO)} left"
         return ""
 
 

@@ -98,13 +98,14 @@ def held(around: Surroundings, blocked: Blocked) -> Cause:
     if blocked.left:
         best = around.best(blocked)
         summary = (
-            f"{blocked.left} of {blocked.tested} matching devices {are(blocked.left)} free, at most {best} on one "
+            f"{blocked.left:,} of {blocked.tested:,} matching devices {are(blocked.left)} free, at most {best} on one "
             f"node; {blocked.located.where} needs {needed(blocked.located.funnel)}"
         )
     elif blocked.tested == 1:
         summary = f"the only device that matches {blocked.located.where} is held by another claim"
     else:
-        summary = f"all {blocked.tested} devices that match {blocked.located.where} are held by other claims"
+        every = "both" if blocked.tested == 2 else f"all {blocked.tested:,}"
+        summary = f"{every} devices that match {blocked.located.where} are held by other claims"
     return Cause(
         kind,
         summary,

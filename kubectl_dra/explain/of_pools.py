@@ -44,6 +44,7 @@ def node(around: Surroundings, blocked: Blocked) -> Cause:
     if all(item.slice.shared_counters for item in blocked.lost):
         return _old_form(blocked)
     first = reasons[0][0] if reasons else "no node sees them"
+    away = "on nodes where the pod cannot run" if reasons else "out of reach"
     proof = around.whatif.on_other_nodes()
     evidence: list[Evidence] = []
     for reason, count in reasons:
@@ -54,7 +55,7 @@ def node(around: Surroundings, blocked: Blocked) -> Cause:
         fix = f"Let the pod tolerate it: spec.tolerations: {toleration_of(first)}"
     return Cause(
         kind,
-        f"{amount(len(blocked.lost))} for {blocked.located.where} {are(len(blocked.lost))} out of reach: {first}",
+        f"{amount(len(blocked.lost))} for {blocked.located.where} {are(len(blocked.lost))} {away}: {first}",
         tuple(evidence),
         fix,
         str(proof) if proof else "",

@@ -158,7 +158,7 @@ def too_large_together(claims: Sequence[ResourceClaim], whatif: WhatIf) -> Cause
             f"claim {claim.key} fits only with alternatives of more than {MAX_RESULTS} devices in all",
             tuple(asked),
             kind.fix,
-            f"with a claim for each request it {str(proof).removeprefix('then ')}",
+            f"with a claim for each request {str(proof).removeprefix('then ')}",
             claim=claim.key,
         )
     return None

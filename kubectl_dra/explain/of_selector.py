@@ -76,7 +76,7 @@ def _selector(around: Surroundings, blocked: Blocked, kind: CauseKind, owner: st
     if without is None:
         return Cause(kind, summary, tuple(evidence), kind.fix)
     fix = f"Ask for what there is ({have}), or drop the term." if have else "Relax or drop the term."
-    return Cause(kind, summary, tuple(evidence), fix, f"without the term it {str(without).removeprefix('then ')}")
+    return Cause(kind, summary, tuple(evidence), fix, f"without the term {str(without).removeprefix('then ')}")
 
 
 def _other_value(around: Surroundings, blocked: Blocked) -> tuple[str, Proof] | None:

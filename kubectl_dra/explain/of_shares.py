@@ -90,9 +90,10 @@ def counters(around: Surroundings, blocked: Blocked) -> Cause:
             fix = f"It is enough that {around.holders.describe_claim(claim)} gives its partition back."
             break
     count = len(blocked.lost)
+    first = f"the first {blocked.reasons[0]}" if count > 1 and not overdrawn else blocked.reasons[0]
     return Cause(
         kind,
-        f"{amount(count)} for {blocked.located.where} {are(count)} blocked by partitions in use: {blocked.reasons[0]}",
+        f"{amount(count)} for {blocked.located.where} {are(count)} blocked by partitions in use: {first}",
         by_device(blocked, "consumesCounters"),
         fix,
         str(proof) if proof else "",

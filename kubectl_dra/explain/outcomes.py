@@ -15,7 +15,7 @@ from kubectl_dra.explain.case import NOT_ASKED, Case
 from kubectl_dra.explain.model import NodeGroup, PlacedDevice, Placement
 from kubectl_dra.explain.stages import Shortfall
 
-SECONDS_PER_NODE = 2.0
+SECONDS_PER_NODE = 4.0
 SECONDS_TOTAL = 7.0
 SECONDS_PER_EASY_NODE = 0.001
 STEPS_PER_NODE = 400_000

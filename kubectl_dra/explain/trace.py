@@ -8,7 +8,7 @@ from kubectl_dra.api.slices import Device
 from kubectl_dra.cel import CompileError, EvaluationError, Program, TraceEntry
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.errors import InputError
-from kubectl_dra.explain.case import Settings, make_cycle
+from kubectl_dra.explain.case import Settings, make_cycle, with_extended
 from kubectl_dra.explain.model import Trace, TraceStep
 from kubectl_dra.explain.question import Question
 from kubectl_dra.names import nearest
@@ -27,7 +27,7 @@ def trace(question: Question, snapshot: Snapshot, settings: Settings, wanted: st
     name, device = _device(snapshot, wanted)
     out: list[Trace] = []
     seen: set[tuple[str, str]] = set()
-    for state in question.claims:
+    for state in with_extended(question, snapshot, cycle).claims:
         for entry in state.claim.requests if state.claim else ():
             for spec in entry.alternatives():
                 if settings.request and settings.request not in (entry.name, entry.result_name(spec)):

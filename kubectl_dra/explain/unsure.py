@@ -49,8 +49,8 @@ def _too_long(verdict: Verdict, attempts: Mapping[str, Attempt]) -> Iterator[str
     for attempt in attempts.values():
         if attempt.verdict is Outcome.UNDETERMINED:
             yield (
-                f"the search on node {attempt.node} was stopped after {attempt.steps:,} steps; the scheduler, which "
-                "gives up after 10 s per node, would probably time out as well"
+                f"the search on node {attempt.node} did not end in time; the scheduler, which gives up after 10 s per "
+                "node, may time out as well"
             )
             return
 
@@ -72,7 +72,7 @@ def too_slow(attempts: Mapping[str, Attempt], whatif: WhatIf) -> list[Cause]:
     first = slow[0]
     steps = "more combinations than can be tried device by device in 10 s"
     if first.verdict is Outcome.UNDETERMINED:
-        steps = f"stopped after {first.steps:,} steps without an answer"
+        steps = "stopped without an answer: too many combinations"
     return [
         Cause(
             kind,

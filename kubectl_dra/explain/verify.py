@@ -6,7 +6,7 @@ from collections import Counter
 
 from kubectl_dra.cel import CompileError
 from kubectl_dra.cluster.snapshot import Snapshot
-from kubectl_dra.explain.case import Settings, make_cycle
+from kubectl_dra.explain.case import Settings, make_cycle, with_extended
 from kubectl_dra.explain.model import SecondOpinion
 from kubectl_dra.explain.question import Question
 
@@ -18,7 +18,7 @@ def verify(question: Question, snapshot: Snapshot, settings: Settings) -> Second
     cycle = make_cycle(snapshot.exact(), settings, [])
     devices = [device for entry in cycle.index.slices for device in entry.devices]
     expressions: dict[str, None] = {}
-    for state in question.claims:
+    for state in with_extended(question, snapshot, cycle).claims:
         for request in state.claim.requests if state.claim else ():
             for spec in request.alternatives():
                 device_class = cycle.classes.get(spec.device_class)

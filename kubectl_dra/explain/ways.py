@@ -64,7 +64,7 @@ def _distinct(whatif: WhatIf, groups: Sequence[tuple[Change, ...]], causes: Sequ
             continue
         shown += 1
         texts = tuple(change.text for change in group)
-        yield Way(texts, f"then fits on {proof.node}", _as_what_if(whatif, group))
+        yield Way(texts, f"then it fits on {proof.node}", _as_what_if(whatif, group))
 
 
 def _as_what_if(whatif: WhatIf, group: Sequence[Change]) -> tuple[str, ...]:

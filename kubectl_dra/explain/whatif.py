@@ -30,7 +30,7 @@ class Proof:
 
     def __str__(self) -> str:
         shown = ", ".join(self.devices[:4]) + (f" and {len(self.devices) - 4} more" if len(self.devices) > 4 else "")
-        return f"then fits on {self.node}: {shown}" if shown else f"then fits on {self.node}"
+        return f"then it fits on {self.node}: {shown}" if shown else f"then it fits on {self.node}"
 
 
 Remedy = Callable[["WhatIf"], "WhatIf"]

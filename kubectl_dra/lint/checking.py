@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final, NamedTuple
 
 from kubectl_dra.api.versions import GROUP, LIFECYCLES
@@ -23,7 +23,7 @@ from kubectl_dra.manifests.documents import Document, NotAnObject, Skipped, Temp
 from kubectl_dra.manifests.inputs import LARGEST, Input, read
 from kubectl_dra.manifests.objects import is_object, objects
 from kubectl_dra.manifests.source import Source, decode
-from kubectl_dra.manifests.workloads import SPECS, TEMPLATES, pod_specs
+from kubectl_dra.manifests.workloads import SPECS, TEMPLATES, PodSpec, pod_specs
 
 LARGEST_YAML: Final = 32_000_000
 """Bytes of a YAML file: to read more takes minutes."""
@@ -186,17 +186,19 @@ def items_of(document: Document) -> Iterator[Item]:
         if group == GROUP or found.kind == "Pod":
             continue
         for spec in pod_specs(found.object):
-            yield _pod(item, spec.path, spec.content, spec.metadata)
+            yield _pod(item, spec)
 
 
-def _pod(owner: Item, path: Path, content: Mapping[str, Any], metadata: Mapping[str, Any]) -> Item:
+def _pod(owner: Item, spec: PodSpec) -> Item:
     """The pod that a workload's pod spec makes, as an item that is written where the spec is."""
+    path = spec.path
     inherited = {"namespace": owner.namespace} if owner.namespace else {}
-    raw = {"apiVersion": "v1", "kind": "Pod", "metadata": {**metadata, **inherited}, "spec": content}
+    raw = {"apiVersion": "v1", "kind": "Pod", "metadata": {**spec.metadata, **inherited}, "spec": spec.content}
     place = owner.place
     # Some kinds have a pod spec under another name; there its fields are directly below the path.
     bare = path[-1] != "spec" or len(path) == 1
-    return Item(raw, Place(place.file, place.document, (*place.path, *(path if bare else path[:-1])), bare), owner)
+    at = Place(place.file, place.document, (*place.path, *(path if bare else path[:-1])), bare)
+    return Item(raw, at, owner, spec.complete)
 
 
 _rules: dict[tuple[str, str, Selection, int], tuple[Rule, ...]] = {}

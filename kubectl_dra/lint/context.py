@@ -43,14 +43,16 @@ class Item:
 
     ``raw`` is the object as written. For a pod template it is a Pod made of the template's metadata and
     spec, with the workload's namespace, and ``owner`` is the workload. Paths are relative to ``raw``.
+    ``complete`` is false where a controller adds to the pod's spec, and takes fields out that are its own.
     """
 
-    __slots__ = ("_name", "_namespace", "_v1", "api_version", "kind", "owner", "place", "raw")
+    __slots__ = ("_name", "_namespace", "_v1", "api_version", "complete", "kind", "owner", "place", "raw")
 
-    def __init__(self, raw: Mapping[str, Any], place: Place, owner: Item | None = None) -> None:
+    def __init__(self, raw: Mapping[str, Any], place: Place, owner: Item | None = None, complete: bool = True) -> None:
         self.raw: Final = raw
         self.place: Final = place
         self.owner: Final = owner
+        self.complete: Final = complete
         self.api_version: Final = str(raw.get("apiVersion", ""))
         self.kind: Final = str(raw.get("kind", ""))
         self._v1: Any = _UNSET
@@ -58,7 +60,7 @@ class Item:
         self._namespace: str | None = None
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Item, (self.raw, self.place, self.owner)
+        return Item, (self.raw, self.place, self.owner, self.complete)
 
     @property
     def group(self) -> str:

@@ -14,6 +14,7 @@ _NAMES: Final = re.compile(
     r"(?<![\w./@:-])(?:requests\.|limits\.)?"
     r"(?!(?:[-a-z0-9]+\.)*(?:kubernetes|k8s)\.io/)((?:[-a-z0-9]+\.)*[-a-z0-9]+/[A-Za-z0-9][-\w.]*)(?![\w/@]|:\S)"
 )
+_VERSION: Final = re.compile(r"/v\d+((alpha|beta)\d+)?\Z")
 _API: Final = re.compile(r"resource\.k8s\.io/v1(?:alpha\d+|beta\d+)")
 
 
@@ -29,7 +30,7 @@ def evidence(text: str, catalogue: Catalogue, version: str) -> list[tuple[int, s
     for found in _NAMES.finditer(text):
         name = found[1]
         if name not in known:
-            known[name] = catalogue.resource(name) is not None
+            known[name] = _VERSION.search(name) is None and catalogue.resource(name) is not None
         if known[name]:
             out.append((found.start(), name))
     return sorted(out)

@@ -251,4 +251,5 @@ def _span(source: Source, document: Document, documents: Sequence[Document]) -> 
     if before < 0:
         # The first document of a text that does not begin with a marker: the next one's goes.
         return 0, places.next_line(end) if following else end
-    return before, end
+    # What is behind its lines is not its own: comments there head what follows.
+    return before, min(end, places.next_line(places.end(document.root)))

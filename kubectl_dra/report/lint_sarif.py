@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -153,4 +154,4 @@ def location_of(file: str) -> dict[str, str]:
     name = path.as_posix()
     if name.startswith("../"):
         return {"uri": Path(file).resolve().as_uri()}
-    return {"uri": quote(name, safe="/()!$&'*+,;=@~-._"), "uriBaseId": _ROOT}
+    return {"uri": quote(os.fsencode(name), safe="/()!$&'*+,;=@~-._"), "uriBaseId": _ROOT}

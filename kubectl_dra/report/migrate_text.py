@@ -26,6 +26,8 @@ _WORDS: Final[Mapping[Sort, str]] = {
     "note": "note",
     "refusal": "refused",
 }
+LEFT: Final[Mapping[Sort, str]] = {"offer": "needs --unsafe", "refusal": "refused"}
+"""What is left to people, in the words of the one-line messages."""
 
 
 def write_text(report: Report, color: str = "auto", stream: TextIO | None = None, done: str = "") -> None:
@@ -74,9 +76,8 @@ def write_check(report: Report, stream: TextIO | None = None) -> None:
         if file.changed:
             out.sentence(f"{file.name}: would change")
         for item in file.items:
-            if item.sort in ("offer", "refusal"):
-                word = "refused" if item.sort == "refusal" else "needs --unsafe"
-                out.sentence(f"{file.name}:{item.line}:{item.column}: {item.code} {word}: {item.message}")
+            if item.sort in LEFT:
+                out.sentence(f"{file.name}:{item.line}:{item.column}: {item.code} {LEFT[item.sort]}: {item.message}")
     out.sentence(summary(report), indent="")
 
 
@@ -90,7 +91,8 @@ def summary(report: Report, done: str = "") -> str:
         what = [_many(changes, "change")] if changes else []
         what += [_many(added, "new object")] if added else []
         parts.append(f"{' and '.join(what)} in {files} of {_many(report.read, 'file')}")
-    parts += [f"{_many(offers, 'unsafe change')} not made (--unsafe makes them)"] if offers else []
+    if offers:
+        parts.append(f"{_many(offers, 'unsafe change')} not made (--unsafe makes {'it' if offers == 1 else 'them'})")
     parts += [_many(refused, "refusal")] if refused else []
     parts += [_many(notes, "note")] if notes else []
     text = ", ".join(parts) if parts else f"nothing to migrate in {_many(report.read, 'file')}"

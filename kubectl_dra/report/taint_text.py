@@ -78,16 +78,23 @@ def _write_pods(radius: Radius, wishes: Sequence[Wish], out: Painter, at: dateti
             rows.append(("(none)", EMPTY, times.age(hit.claim.metadata.creation_timestamp, at), *[EMPTY] * 2, claim))
             rows[-1] = (*rows[-1], EMPTY, "holds the device without a pod")
             fates.append(UNKNOWN)
+    out.sentence(_sum(radius, wishes))
     header, *blocks = fitted([_PODS, *rows], out.limit, _PODS_BELOW)
     out.write((header[0], "bold"))
     for block, fate in zip(blocks, fates, strict=True):
         for line in block:
             out.write((line, _STYLES.get(fate, "")))
-    deleted, pods = radius.deleted(), len(radius.pods())
+
+
+def _sum(radius: Radius, wishes: Sequence[Wish]) -> str:
+    """The pods in one sentence."""
+    pods = radius.pods()
     if any(wish.taint.effect == "NoExecute" for wish in wishes):
-        out.sentence(f"{deleted} of {amount(pods, 'pod')} will be deleted; no PodDisruptionBudget is consulted.")
-    else:
-        out.sentence(f"{amount(pods, 'pod')} {'uses' if pods == 1 else 'use'} the device and {_stay(pods)}.")
+        unknown = sum(pod.fate == UNKNOWN for pod in pods.values())
+        rest = f", of {unknown:,} it is not known" if unknown else ""
+        whom = f"{radius.deleted():,} of {amount(len(pods), 'pod')} will be deleted{rest}"
+        return f"{whom}; no PodDisruptionBudget is consulted."
+    return f"{amount(len(pods), 'pod')} {'uses' if len(pods) == 1 else 'use'} the device and {_stay(len(pods))}."
 
 
 def _other_fate(consumer: str) -> str:
@@ -145,6 +152,7 @@ def write_end(result: Tainted, color: str = "auto", stream: TextIO | None = None
     elif result.free:
         each = "is free: no claim holds it. It" if len(devices) == 1 else "are free: no claim holds them. They"
         out.sentence(f"{some(devices, 8)} {each} can be taken offline.", style="green")
+        _write_way_back(devices, out)
     elif result.free is False:
         out.write(("Not free in time. Left:", "red"))
         for blocker in result.blockers:
@@ -153,7 +161,13 @@ def write_end(result: Tainted, color: str = "auto", stream: TextIO | None = None
     elif result.exit_code and any(entry.outcome == REFUSED for entry in result.done):
         out.write("Nothing was changed.")
     elif result.dry_run == "none" and any(entry.outcome != UNCHANGED for entry in result.done):
-        out.write(("Back into service: ", "bold"), f"kubectl dra untaint {' '.join(dict.fromkeys(devices))}")
+        _write_way_back(devices, out)
+    elif result.dry_run != "none":
+        out.write("Nothing was changed. The same command without --dry-run does it.")
+
+
+def _write_way_back(devices: Sequence[str], out: Painter) -> None:
+    out.write(("Back into service: ", "bold"), f"kubectl dra untaint {' '.join(dict.fromkeys(devices))}")
 
 
 def write_names(result: Tainted, stream: TextIO) -> None:
@@ -169,8 +183,10 @@ def write_untainted(result: Untainted, color: str = "auto", stream: TextIO | Non
         why = f": {entry.why}" if entry.why else ""
         suffix = _SUFFIX.get(result.dry_run, "")
         out.sentence(f"{RESOURCE}/{entry.name} {words[entry.outcome]} ({entry.device} {entry.taint}){why}{suffix}")
-    if not result.removed:
-        out.write("There is no rule of kubectl dra to remove.")
+    if not result.removed and result.expired_only:
+        out.write("No rule has expired.")
+    elif not result.removed:
+        out.write("There is no rule of kubectl dra to remove. Every taint: kubectl dra taint --list")
     for stays in result.staying:
         text = f"{stays.device} keeps taint {stays.taint} of {stays.owner}; removed by: {stays.ended_by}."
         out.paragraph(text, indent="  ", first="")

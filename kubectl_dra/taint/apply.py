@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from kubectl_dra.api.meta import EMPTY
-from kubectl_dra.cluster.client import Answered
+from kubectl_dra.cluster.client import Answered, Client
 from kubectl_dra.cluster.live import Cluster
 from kubectl_dra.cluster.writer import Conflict, Writer
 from kubectl_dra.errors import ClusterError
@@ -40,6 +40,11 @@ class Rules:
         self._writer = writer
         self._version = version
         self._overwrite = overwrite
+
+    @property
+    def client(self) -> Client:
+        """The connection that everything goes through."""
+        return self._cluster.client
 
     def get(self, name: str) -> dict[str, Any] | None:
         """The rule as served; None where there is none."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from typing import Final, TypeVar
 
@@ -24,12 +25,16 @@ class TimedOut(Exception):
 
 @dataclass(slots=True)
 class Patience:
-    """A deadline (seconds of ``clock``; None waits for ever), and where to say what is going on."""
+    """A deadline (seconds of ``clock``; None waits for ever), and where to say what is going on.
+
+    ``limit`` is what a question is asked in, such as ``Client.until``: no answer is waited for much longer than that.
+    """
 
     say: Callable[[str], None]
     deadline: float | None = None
     sleep: Callable[[float], None] = time.sleep
     clock: Callable[[], float] = time.monotonic
+    limit: Callable[[float | None], AbstractContextManager[object]] = nullcontext
     _away_since: float | None = field(default=None, init=False)
 
     def expired(self) -> bool:
@@ -54,7 +59,8 @@ class Patience:
         wait = 0.25
         while True:
             try:
-                answer = question()
+                with self.limit(self.deadline):
+                    answer = question()
             except Answered as error:
                 if error.status not in _PASSING:
                     raise

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any, Final, NamedTuple
 
 from kubectl_dra.api.meta import EMPTY
@@ -45,12 +46,19 @@ def server_answer(raw: Mapping[str, Any]) -> ServerAnswer | None:
     return None
 
 
-def is_fresh(wish: Wish, decision: Decision) -> bool:
-    """Whether the server can be asked about a wish: nothing keeps the device back yet.
+def question_of(wish: Wish, decision: Decision) -> Wish | None:
+    """The rule by which the server is asked what a wish would do; None where it would evict nobody anew.
 
-    There is no rule, or one that an interrupted run left at this very question.
+    Where there is no rule yet, or one that an interrupted run left at this very question, it is the rule itself. Where
+    another taint is there it is a second rule: the first one must not be lifted meanwhile.
     """
-    return wish.taint.effect == "NoExecute" and (decision.action == "create" or decision.stage == ASKING)
+    if wish.taint.effect != "NoExecute":
+        return None
+    if decision.action == "create" or decision.stage == ASKING:
+        return decision.wish
+    if decision.action == "change" and not decision.same_taint:
+        return replace(decision.wish, question=True)
+    return None
 
 
 class Asking:
@@ -65,7 +73,7 @@ class Asking:
         """Makes the rules with effect None and waits for what the server says to each.
 
         A rule that somebody else takes further meanwhile is left to them, without an answer. When asking fails the
-        rules that were made are deleted again.
+        rules that were made are deleted again; those that are nothing but questions always are.
 
         Raises:
             TimedOut: not every answer came before the deadline.
@@ -74,13 +82,7 @@ class Asking:
         """
         try:
             for wish in wishes:
-                old = self._rules.get(wish.name)
-                if old is not None and stage_of(old) == ASKING and not _recent(old):
-                    # The server does not answer twice for the same rule, and may have answered long ago.
-                    self._rules.delete(old)
-                    old = None
-                if old is None and (uid := self._rules.create(wish, ASKING)):
-                    self._made[wish.name] = uid
+                self._make(wish, self._rules.get(wish.name))
             for wish in wishes:
                 answer = self._answer(wish, patience)
                 if answer is not None:
@@ -89,6 +91,25 @@ class Asking:
             with suppress(Refused, ClusterError):
                 self.take_back()
             raise
+        finally:
+            for wish in wishes:
+                if wish.question:
+                    with suppress(Refused, ClusterError):
+                        self._end(wish)
+
+    def _make(self, wish: Wish, old: Mapping[str, Any] | None) -> None:
+        if old is not None and stage_of(old) == ASKING and not _recent(old):
+            # The server does not answer twice for the same rule, and may have answered long ago.
+            self._rules.delete(old)
+            old = None
+        if old is None and (uid := self._rules.create(wish, ASKING)):
+            self._made[wish.name] = uid
+
+    def _end(self, wish: Wish) -> None:
+        """Deletes a question, whoever asked it: who still waits for the answer asks again."""
+        raw = self._rules.get(wish.name)
+        if raw is not None and stage_of(raw) == ASKING:
+            self._rules.delete(raw)
 
     def take_back(self) -> None:
         """Deletes the rules that were only made to be answered; not those of others."""
@@ -100,6 +121,10 @@ class Asking:
     def _answer(self, wish: Wish, patience: Patience) -> ServerAnswer | None:
         while True:
             raw = patience.ask(lambda: self._rules.get(wish.name))
+            if raw is None and wish.question:
+                self._make(wish, None)
+                patience.pause(0.25)
+                continue
             if raw is None:
                 raise Refused(f"DeviceTaintRule {wish.name} of device {wish.device} was deleted by somebody else")
             if stage_of(raw) != ASKING:

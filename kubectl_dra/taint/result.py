@@ -68,7 +68,10 @@ class RuleRemoved:
 
 @dataclass(frozen=True, slots=True)
 class Untainted:
-    """The end of one ``untaint``. ``allocatable`` is None where nothing was waited for; ``left`` is in the way."""
+    """The end of one ``untaint``. ``allocatable`` is None where nothing was waited for; ``left`` is in the way.
+
+    ``expired_only``: it was asked for rules whose time is over, of which there may well be none.
+    """
 
     dry_run: str
     removed: tuple[RuleRemoved, ...]
@@ -77,3 +80,4 @@ class Untainted:
     allocatable: bool | None = None
     left: tuple[str, ...] = ()
     exit_code: int = 0
+    expired_only: bool = False

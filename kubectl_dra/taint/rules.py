@@ -30,7 +30,7 @@ class Wish:
     """A rule as it shall be in the end: one taint on one device, and what is recorded with it.
 
     ``expires`` is a time of the API. ``grace`` is the number of seconds between NoSchedule and NoExecute, None where
-    the effect comes at once.
+    the effect comes at once. ``question``: a second rule, which only asks the server while the first one stays.
     """
 
     device: DeviceID
@@ -119,7 +119,8 @@ class Decision:
     """What to do about a wish. ``action`` is create, change, keep or refuse; ``why`` says so for the last two.
 
     ``stage`` is what the rule is now (None where there is none); ``wish`` is completed by what is recorded already.
-    ``version`` is the resourceVersion to change.
+    ``version`` is the resourceVersion to change. ``same_taint``: the rule has the taint of the wish. ``note`` says what
+    of the wish is not done without ``overwrite``.
     """
 
     action: str
@@ -127,6 +128,8 @@ class Decision:
     stage: Stage | None = None
     version: str = ""
     why: str = ""
+    same_taint: bool = False
+    note: str = ""
 
 
 def decide(wish: Wish, raw: Mapping[str, Any] | None, *, overwrite: bool) -> Decision:
@@ -156,18 +159,23 @@ def decide(wish: Wish, raw: Mapping[str, Any] | None, *, overwrite: bool) -> Dec
     if differences and not overwrite:
         why = f"it has {', '.join(differences)}; --overwrite replaces that"
         return Decision("refuse", known, stage, version, why)
+    note = ""
     if overwrite:
         known = replace(known, expires=wish.expires or annotations.get(EXPIRES, ""))
+    elif wish.expires and known.expires != wish.expires:
+        # Said and not refused: a command that goes on after an interruption comes with a new time.
+        note = f"it expires at {known.expires} as before; --overwrite makes that {wish.expires}"
     unmarked = not is_ours(rule.metadata)
     recorded = (annotations.get(REASON, ""), annotations.get(TICKET, ""), annotations.get(EXPIRES, ""))
     settled = stage == Stage(wish.taint.effect) and recorded == (known.reason, known.ticket, known.expires)
+    same_taint = (rule.taint.key, rule.taint.value, rule.taint.effect) == wish.taint
     same_hardware = annotations.get(HARDWARE, "") == known.hardware
     if settled and same_hardware and not differences and not unmarked:
-        return Decision("keep", known, stage, version, "it is there already")
+        return Decision("keep", known, stage, version, "it is there already", same_taint, note)
     if differences:
         # What it was on its way to is not what is wanted now.
         stage = Stage(stage.effect)
-    return Decision("change", known, stage, version)
+    return Decision("change", known, stage, version, "", same_taint, note)
 
 
 def _differences(wish: Wish, rule: DeviceTaintRule, stage: Stage) -> list[str]:

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from kubectl_dra.allocation import attempt
 from kubectl_dra.allocation.attempt import Cycle, Verdict, candidates
 from kubectl_dra.allocation.counters import CounterLedger
+from kubectl_dra.allocation.distinct import lacks_values
 from kubectl_dra.allocation.errors import AllocationError, SearchBudgetExceeded
 from kubectl_dra.allocation.features import Quirks
 from kubectl_dra.allocation.interchange import Problem
@@ -207,6 +208,8 @@ def check(case: Case) -> None:
         relaxed = RelaxedSearch(problem, ledger())
         if not relaxed.run():
             assert expected is None
+        if lacks_values(problem):
+            assert expected is None
     if case.quirks.counters_keyed_by_pool_name and history.tables:
         # Which table counts is decided by the first device charged, here perhaps by an earlier search.
         context, prepared, ledger = prepare(case, 1_000_000)
@@ -305,6 +308,47 @@ def test_a_search_that_the_scheduler_ends_in_time() -> None:
     outcome = cycle([slice_of(*groups(60, 10))]).attempt(NODE, [claim(request(count=11), constraints=[MATCH])])
     assert outcome.verdict is Verdict.REJECTED
     assert outcome.steps >= 20_000
+    assert not outcome.would_time_out
+
+
+DISTINCT = {"distinctAttribute": "d/a"}
+
+
+@pytest.mark.parametrize(
+    ("values", "counts", "lacks"),
+    [
+        (2, (1, 2), True),  # The second device of s needs a third value before a search can forget one.
+        (3, (1, 2), False),
+        (2, (1, 1), False),
+        (2, (1, 1, 1), True),
+        (2, (2, 1), False),  # The first request may have forgotten, and then leaves one value.
+        (1, (2,), True),
+        (2, (5,), False),
+    ],
+)
+@pytest.mark.parametrize("quirks", [Quirks(), Quirks.none()], ids=["defects", "correct"])
+def test_a_distinct_attribute_with_too_few_values(
+    values: int, counts: tuple[int, ...], lacks: bool, quirks: Quirks
+) -> None:
+    requests = [request(f"r{number}", count=count) for number, count in enumerate(counts)]
+    case = Case([slice_of(*groups(8 * values, 8))], [claim(*requests, constraints=[DISTINCT])], [], quirks)
+    context, prepared, ledger = prepare(case, 1_000_000)
+    assert lacks_values(Problem(context, case.claims, prepared, ledger())) is lacks
+    if lacks:
+        assert plain_answer(case) is None
+
+
+def test_a_long_search_without_merging_is_not_said_to_be_late() -> None:
+    """Mode All over a shared device allows no merging, so what the plain search takes is what it takes."""
+    shared = device("shared", a="all", m=10, multi=True)
+    everything = request("all", all=True, selector='device.attributes["d"].a == "all"')
+    slices = [slice_of(*groups(60, 10), shared)]
+    claims = [claim(everything, name="first"), claim(request(count=11), constraints=[MATCH])]
+    context, prepared, ledger = prepare(Case(slices, claims, [], Quirks()), 1_000_000)
+    assert not Problem(context, claims, prepared, ledger()).history.traceable
+    outcome = cycle(slices).attempt(NODE, claims)
+    assert outcome.verdict is Verdict.REJECTED
+    assert 40_000 < outcome.steps < 1_000_000
     assert not outcome.would_time_out
 
 

@@ -212,7 +212,7 @@ def test_a_file_that_is_read_only_stops_all_of_them(dra: Dra, monkeypatch: pytes
     assert Path("a.yaml").read_text() == OLD
 
 
-def test_a_disk_that_fills_leaves_whole_files_and_says_which(dra: Dra, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_disk_that_fills_leaves_all_files_as_they_were(dra: Dra, monkeypatch: pytest.MonkeyPatch) -> None:
     Path("a.yaml").write_text(OLD)
     Path("b.yaml").write_text(OLD)
     calls = []
@@ -227,7 +227,25 @@ def test_a_disk_that_fills_leaves_whole_files_and_says_which(dra: Dra, monkeypat
     monkeypatch.setattr(os, "fsync", full)
     ran = dra("migrate", "--write", ".")
     assert ran.code == 2
-    assert "b.yaml: cannot be written: No space left on device (written before: a.yaml)" in ran.err
+    assert "b.yaml: cannot be written: No space left on device (nothing is written)" in ran.err
+    assert (Path("a.yaml").read_text(), Path("b.yaml").read_text()) == (OLD, OLD)
+    assert names() == ["a.yaml", "b.yaml"]
+
+
+def test_a_file_that_cannot_be_replaced_at_last_says_which_are_done(dra: Dra, monkeypatch: pytest.MonkeyPatch) -> None:
+    Path("a.yaml").write_text(OLD)
+    Path("b.yaml").write_text(OLD)
+    real = Path.replace
+
+    def refused(path: Path, target: Path) -> Path:
+        if target.name == "b.yaml":
+            raise PermissionError(1, "Operation not permitted")
+        return real(path, target)
+
+    monkeypatch.setattr(Path, "replace", refused)
+    ran = dra("migrate", "--write", ".")
+    assert ran.code == 2
+    assert "b.yaml: cannot be written: Operation not permitted (written before: a.yaml)" in ran.err
     assert (Path("a.yaml").read_text(), Path("b.yaml").read_text()) == (NEW, OLD)
     assert names() == ["a.yaml", "b.yaml"]
 

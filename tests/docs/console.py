@@ -9,7 +9,8 @@ A block is marked with where its commands are run, and with the exit code of the
     ```
 
 They run in a copy of the directory, with no cluster and no kubeconfig. What is printed is standard output and then
-standard error. ``…`` in a page stands for anything, within a line or over several.
+standard error. ``…`` in a page stands for anything, within a line or over several. Blocks marked ``run in a cluster``
+are run by tests that have a control plane, and show standard output.
 
 ``python -m tests.docs.console PAGE...`` writes what is printed now into the blocks that have no ``…``.
 """
@@ -35,6 +36,7 @@ BLOCK = re.compile(
 ANY_BLOCK = re.compile(r"^```console$", re.MULTILINE)
 SCRIPT = re.compile(r"^```sh\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 GAP = "…"
+CLUSTER = "a cluster"
 _LEFT_OUT = ("FORCE_COLOR", "NO_COLOR", "KUBECONFIG", "COLUMNS")
 _TIMEOUT_SECONDS = 60
 
@@ -89,8 +91,9 @@ def answers(block: Block) -> Iterator[tuple[Step, str, int]]:
 
 
 def matches(expected: str, printed: str) -> bool:
-    """Whether that is what the page says; ``…`` is anything."""
-    pattern = ".*?".join(map(re.escape, expected.split(GAP)))
+    """Whether that is what the page says; ``…`` is anything, and alone on a line any lines, or none."""
+    parts = re.split(f"^{GAP}\n", expected, flags=re.MULTILINE)
+    pattern = r"(?:[^\n]*\n)*?".join(".*?".join(map(re.escape, part.split(GAP))) for part in parts)
     return re.fullmatch(pattern, printed, re.DOTALL) is not None
 
 
@@ -117,7 +120,7 @@ def rewritten(page: str) -> str:
     """The page with what its commands print now; blocks with a gap stay as they are."""
 
     def again(match: re.Match[str]) -> str:
-        if GAP in match["text"]:
+        if GAP in match["text"] or match["where"] == CLUSTER:
             return match[0]
         block = next(blocks(match[0]))
         text = "".join(f"$ {step.line}\n{printed}" for step, printed, _ in answers(block))

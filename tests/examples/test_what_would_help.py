@@ -35,7 +35,7 @@ def test_what_if(example: Path, monkeypatch: pytest.MonkeyPatch) -> None:
             continue
         found = _explain(example, *flags)
         assert found["verdict"] == "allocatable", flags
-        node = way["proved"].removeprefix("then fits on ")
+        node = way["proved"].removeprefix("then it fits on ")
         assert node in [placement["node"] for placement in found["placements"]]
 
 

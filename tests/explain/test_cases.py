@@ -13,6 +13,7 @@ from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import jsonschema
 import pytest
 import yaml
 
@@ -21,6 +22,9 @@ from kubectl_dra.cluster.snapshot import KINDS
 from kubectl_dra.explain.causes.catalogue import ALL
 
 FOLDER = Path(__file__).parent / "cases"
+SCHEMA = jsonschema.Draft202012Validator(
+    json.loads((Path(__file__).parents[2] / "schemas" / "explain.json").read_text(encoding="utf-8"))
+)
 THREADS = FOLDER / "threads"
 CODES = {kind.code for kind in ALL}
 VERSIONS = {"resource.k8s.io/v1": ("ResourceSlice", "DeviceClass", "ResourceClaim", "ResourceClaimTemplate")}
@@ -110,6 +114,7 @@ def test_case(case: Case, tmp_path: Path) -> None:
     expect = case.raw["expect"]
     code, output = _run(case, tmp_path, "json")
     found = json.loads(output)
+    SCHEMA.validate(found)
     causes = found["causes"]
     print(output)
     assert [cause["kind"]["code"] for cause in causes] == expect.get("causes", [])

@@ -43,6 +43,35 @@ def test_a_claim_without_use_is_found_where_it_stands(key: tuple[str, str], path
     assert lines[one.line - 1].strip() == "- name: gpu" and one.excerpt == lines[one.line - 1]
 
 
+def test_what_a_controller_takes_out_or_fills_in_is_no_finding() -> None:
+    text = """\
+apiVersion: serving.kserve.io/v1beta1
+kind: InferenceService
+metadata: {name: flowers}
+spec:
+  predictor:
+    tensorflow:
+      storageUri: gs://models/flowers
+      resources: {claims: [{name: gpu}]}
+    resourceClaims:
+    - {name: gpu, resourceClaimTemplateName: one-gpu}
+---
+apiVersion: serving.kserve.io/v1alpha1
+kind: LLMInferenceService
+metadata: {name: llm}
+spec:
+  template:
+    containers:
+    - {name: main, resources: {claims: [{name: gpu}]}}
+    resourceClaims:
+    - {name: gpu, resourceClaimTemplateName: one-gpu}
+"""
+    assert [found.code for found in lint([Input("f.yaml", True, text.encode())], job("DRA"), 1).findings] == []
+    other = text.replace("claims: [{name: gpu}]", "claims: [{name: gpus}]")
+    found = lint([Input("f.yaml", True, other.encode())], job("DRA401"), 1).findings
+    assert [one.line for one in found] == [10, 20]
+
+
 def test_fixes_in_a_pod_spec_of_another_name_change_that_spec() -> None:
     from kubectl_dra.lint.fixes import fix_text
     from kubectl_dra.manifests.source import decode

@@ -82,6 +82,16 @@ def test_comments_behind_a_blank_line_stay_with_what_follows() -> None:
     )
 
 
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-16-be", "utf-32"])
+@pytest.mark.parametrize("newline", ["\n", "\r\n"])
+def test_bytes_keep_their_encoding(encoding: str, newline: str) -> None:
+    one = (made_by(new=("c",)),)
+    (file,) = run(POD.replace("\n", newline).encode(encoding), migrations=one).files
+    assert file.text is not None
+    expected = (POD + "done: true\n" + ADDED).replace("\n", newline)
+    assert file.text.data == expected.encode(encoding)
+
+
 def test_names_that_are_wanted_twice_are_told_apart_in_the_first_run() -> None:
     text = (
         "apiVersion: v1\nkind: Pod\nmetadata: {name: p}\n"

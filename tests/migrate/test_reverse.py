@@ -34,6 +34,8 @@ SAME_ONLY: Final = {
     "kinds: KServe's kind for language models",
     "kinds: a Volcano job",
     "refusals: another vendor's resource stays with its plugin",
+    "review: JSON over several lines stays so",
+    "review: entries that are switched off by comments stay above what is new",
     "settings: auto claims what is chosen by label",
     "shapes: node affinity of product, family and memory goes with its comments kept outside",
     "shapes: a compute domain beside GPUs and adapters",
@@ -46,6 +48,7 @@ REFUSED: Final = {
     "kinds: values of the chart app-template": "MIG904",
     "kinds: the MPI operator's kind": "MIG512",
     "refusals: a claim for such devices is there already": "MIG511",
+    "review: a queue of Kueue and all devices of a node": "MIG512",
     "shapes: a slice of a GPU on GKE": "MIG512",
     "shapes: accelerators and adapters of AWS": "MIG512",
 }

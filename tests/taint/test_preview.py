@@ -1,10 +1,14 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from kubectl_dra.taint.preview import ServerAnswer, server_answer
+from kubectl_dra.api.slices import DeviceID
+from kubectl_dra.taint.preview import ASKING, ServerAnswer, question_of, server_answer
+from kubectl_dra.taint.rules import Stage, Wish, content, decide
+from kubectl_dra.taint.spec import TaintSpec
 
 # As Kubernetes 1.36.4 writes it.
 MESSAGE = (
@@ -17,6 +21,32 @@ MESSAGE = (
 def rule(reason: str = "NoEffect", message: str = MESSAGE, observed: int = 2) -> dict[str, Any]:
     condition = {"type": "EvictionInProgress", "status": "False", "reason": reason, "message": message}
     return {"metadata": {"generation": 2}, "status": {"conditions": [{**condition, "observedGeneration": observed}]}}
+
+
+DEVICE = DeviceID("gpu.example.com", "n1", "gpu-0")
+WISH = Wish(DEVICE, TaintSpec("k", "v", "NoExecute"))
+
+
+@pytest.mark.parametrize(
+    ("stage", "value", "overwrite", "name"),
+    [
+        (None, "v", False, WISH.name),
+        (ASKING, "v", False, WISH.name),
+        (Stage("NoSchedule"), "v", True, f"{WISH.name}-asked"),
+        (Stage("None"), "v", True, f"{WISH.name}-asked"),
+        (Stage("NoSchedule", "NoExecute", "x"), "v", False, f"{WISH.name}-asked"),
+        # Who tolerated the other value may not tolerate this one.
+        (Stage("NoExecute"), "w", True, f"{WISH.name}-asked"),
+        (Stage("NoExecute"), "v", False, ""),
+        (Stage("NoSchedule"), "v", False, ""),
+    ],
+)
+def test_by_which_rule_the_server_is_asked(stage: Stage | None, value: str, overwrite: bool, name: str) -> None:
+    there = None if stage is None else content(replace(WISH, taint=WISH.taint._replace(value=value)), stage, "v1")
+    question = question_of(WISH, decide(WISH, there, overwrite=overwrite))
+    assert (question.name if question else "") == name
+    quiet = replace(WISH, taint=TaintSpec("k", "v", "NoSchedule"))
+    assert question_of(quiet, decide(quiet, there, overwrite=True)) is None
 
 
 def test_counts() -> None:

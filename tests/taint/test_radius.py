@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from kubectl_dra.allocation.attempt import Cycle
 from kubectl_dra.cli.taint_session import World
 from kubectl_dra.taint.radius import LATER, NOW, STAYS, UNKNOWN, Radius, blast_radius
 from kubectl_dra.taint.rules import Wish
@@ -158,3 +159,29 @@ def test_a_scheduler_that_does_not_see_rules_loses_nobody(release: str, lost: in
     taken = claim("mine", result("gpu-1"), pods=("p",))
     here = world(*BASE, taken, pod("p", "mine"), claim("waiting"), release=release)
     assert len(radius_of(here, "gpu-0", effect="NoSchedule").lost) == lost
+
+
+def test_a_claim_that_fits_on_another_node_loses_nothing() -> None:
+    here = world(*BASE, node("n2"), slice_of("n2", gpu("gpu-0")), claim("one"), claim("pair", count=2))
+    assert {entry.name for entry in radius_of(here, "n1/gpu-0").lost} == {"pair"}
+    assert {entry.name for entry in radius_of(here, "n1/gpu-0", "n1/gpu-1").lost} == {"pair"}
+    assert {entry.name for entry in radius_of(here, "n1/gpu-0", "n1/gpu-1", "n2/gpu-0").lost} == {"one", "pair"}
+
+
+def test_only_nodes_and_claims_that_matter_are_tried(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What one device means is found without trying every pending claim on every node."""
+    nodes = [each for number in range(40) for each in (node(f"n{number}"), slice_of(f"n{number}", gpu("gpu-0")))]
+    never = [claim(f"never-{number}", count=2) for number in range(5)]
+    other = [claim(f"other-{number}", deviceClassName="none") for number in range(5)]
+    here = world(device_class(), device_class("none", "false"), *nodes, claim("one"), *never, *other)
+    tried: list[str] = []
+    original = Cycle.attempt
+
+    def attempt(self: Cycle, node: Any, *arguments: Any, **more: Any) -> Any:
+        tried.append(node.name)
+        return original(self, node, *arguments, **more)
+
+    monkeypatch.setattr(Cycle, "attempt", attempt)
+    assert not radius_of(here, "n7/gpu-0").lost
+    # "one" fits on n7 and then on another node; five ask for two devices of n7 in vain; the others cannot get it.
+    assert tried.count("n7") == 6 and len(tried) == 7

@@ -86,6 +86,27 @@ def test_decisions(wish: Wish, stage: Stage, action: str, why: str) -> None:
         assert decide(wish, raw, overwrite=True).action == "change"
 
 
+@pytest.mark.parametrize(
+    ("recorded", "asked", "overwrite", "expires", "noted"),
+    [
+        ("2026-11-21T10:00:00Z", "2026-11-21T12:00:00Z", False, "2026-11-21T10:00:00Z", True),
+        ("2026-11-21T10:00:00Z", "2026-11-21T12:00:00Z", True, "2026-11-21T12:00:00Z", False),
+        ("2026-11-21T10:00:00Z", "", False, "2026-11-21T10:00:00Z", False),
+        ("", "2026-11-21T12:00:00Z", False, "2026-11-21T12:00:00Z", False),
+    ],
+)
+@pytest.mark.parametrize("stage", [FINAL, Stage("NoSchedule", "NoExecute", "x")])
+def test_another_expiry_is_not_taken_silently(
+    recorded: str, asked: str, overwrite: bool, expires: str, noted: bool, stage: Stage
+) -> None:
+    raw = stored(replace(WISH, expires=recorded), stage)
+    decision = decide(replace(WISH, expires=asked), raw, overwrite=overwrite)
+    assert decision.wish.expires == expires
+    assert bool(decision.note) is noted
+    if noted:
+        assert recorded in decision.note and asked in decision.note and "--overwrite" in decision.note
+
+
 def test_nothing_there_is_made_and_what_is_recorded_is_kept() -> None:
     assert decide(WISH, None, overwrite=False).action == "create"
     plain = replace(WISH, reason="", ticket="", expires="", hardware="")

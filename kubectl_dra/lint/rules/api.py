@@ -143,6 +143,9 @@ def _violations_of(context: Context) -> Mapping[str, list[Violation]]:
         known = context.memo["violations"] = {}
         verdict = verdict_of(context)
         for found in () if verdict is None else verdict.violations:
+            if not context.item.complete and (found.rule == "unknown-field" or found.reason == "Required"):
+                # The controller's own field, or one that it fills in.
+                continue
             code = _BY_RULE.get(found.rule) or _BY_REASON.get(found.reason)
             if code is not None:
                 known.setdefault(code, []).append(found)

@@ -49,6 +49,15 @@ def uses(pod: Mapping[str, Any]) -> Iterator[tuple[Path, str, str]]:
             for position, use in enumerate(items(container.get("resources"), "claims")):
                 path = ("spec", list_name, index, "resources", "claims", position)
                 yield path, str(use.get("name") or ""), str(use.get("request") or "")
+    spec = pod.get("spec")
+    for field, server in spec.items() if isinstance(spec, Mapping) else ():
+        # A pod spec has no such field; in KServe's a model server stands under the key of its framework.
+        for position, use in enumerate(items(server.get("resources"), "claims") if isinstance(server, Mapping) else ()):
+            yield (
+                ("spec", str(field), "resources", "claims", position),
+                str(use.get("name") or ""),
+                str(use.get("request") or ""),
+            )
 
 
 def drivers_of_claim(context: Context, reference: Reference) -> tuple[Driver, ...] | None:

@@ -185,7 +185,11 @@ def _placed(
 ) -> tuple[list[Change], list[str], list[str]]:
     """The changes of labels and affinity, why, and why any of it is unsafe."""
     resources = {ask.resource.name: ask.resource for ask in asks}
-    doubts = [f"of {name} see MIG130" for name, resource in resources.items() if resource.outcome == "note"]
+    doubts = [
+        f"the driver of {name} differs from its device plugin (MIG130)"
+        for name, resource in resources.items()
+        if resource.outcome == "note"
+    ]
     doubts += [
         f"the class may have other devices than the device plugin gave for {name}"
         for name, resource in resources.items()

@@ -17,6 +17,8 @@ from tests.controlplane.plane import ControlPlane
 
 LOST = 0
 """The request is carried out, but its answer never arrives."""
+HANGS = -1
+"""The request is taken, and nothing more happens until the front is closed."""
 
 
 class Asked(NamedTuple):
@@ -27,7 +29,7 @@ class Asked(NamedTuple):
 
 
 Fault = Callable[[Asked], int | None]
-"""The HTTP status to answer instead of the server, ``LOST``, or None for no fault."""
+"""The HTTP status to answer instead of the server, ``LOST``, ``HANGS``, or None for no fault."""
 
 
 class Front:
@@ -40,6 +42,7 @@ class Front:
         target, context = urlsplit(cluster["server"]).netloc, ssl.create_default_context(cadata=authority)
         self.passed: list[Asked] = []
         self.faults: list[tuple[Asked, int]] = []
+        self.closed = threading.Event()
         front = self
 
         class Handler(BaseHTTPRequestHandler):
@@ -51,8 +54,13 @@ class Front:
                 wrong = fault(asked)
                 if wrong is not None:
                     front.faults.append((asked, wrong))
+                if wrong == HANGS:
+                    front.closed.wait()
+                    self.close_connection = True
+                    return
                 if wrong:
-                    self._answer(wrong, json.dumps({"kind": "Status", "message": f"fault {wrong}"}).encode(), {})
+                    body = json.dumps({"kind": "Status", "message": f"fault {wrong}"}).encode()
+                    self._answer(wrong, body, {"Retry-After": "0"})
                     return
                 connection = http.client.HTTPSConnection(target, context=context, timeout=30)
                 kept = {name: value for name, value in self.headers.items() if name.lower() not in _HOP}
@@ -93,6 +101,7 @@ class Front:
 
     def close(self) -> None:
         """Ends."""
+        self.closed.set()
         self._server.shutdown()
         self._server.server_close()
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +24,7 @@ from tests.controlplane.cluster import Cluster, wait
 from tests.controlplane.plane import ControlPlane, own_plane
 from tests.controlplane.program import Program
 from tests.explain.live.command import Command
+from tests.taint.live.faults import Asked, Front
 from tests.taint.live.team import KEY, VERSION, Kubelet, Team, bind
 
 Json = dict[str, Any]
@@ -179,6 +182,69 @@ def test_two_people_ask_the_server_at_once(team: Team) -> None:
     assert now["metadata"]["uid"] != rule["metadata"]["uid"]
 
 
+def test_no_execute_after_no_schedule_asks_the_server_as_well(team: Team, tmp_path: Path) -> None:
+    """By a second rule: the first one is not lifted meanwhile, and nothing is left of the second."""
+    held = team.running("one")
+    assert team.dra("taint", team.full(held), f"{KEY}:NoSchedule", "--reason", "ECC").code == 0
+    meanwhile: list[Json] = []
+
+    def look(asked: Asked) -> int | None:
+        if asked.method == "DELETE":
+            meanwhile.extend(team.rules())
+        return None
+
+    front = Front(team.cluster.plane, look)
+    connection = ["--kubeconfig", front.kubeconfig(tmp_path), "--context", "admin"]
+    command = ["taint", team.full(held), f"{KEY}:NoExecute", "--overwrite"]
+    answer = team.command(*command, *connection)
+    front.close()
+    assert answer.code == 0 and "the server would delete 1 pod: as predicted" in answer.err, answer.text
+    assert sorted(rule["spec"]["taint"]["effect"] for rule in meanwhile) == ["NoSchedule", "None"]
+    (rule,) = team.rules()
+    assert rule["spec"]["taint"]["effect"] == "NoExecute"
+    assert rule["metadata"]["annotations"]["kubectl-dra/reason"] == "ECC"
+    # What is there already is not asked about.
+    assert "the server" not in team.dra(*command).err
+
+
+def test_two_people_ask_beside_a_rule_at_once(team: Team) -> None:
+    """Who is told that the question was taken away asks again; nothing of it is left."""
+    assert team.dra("taint", team.full("gpu-0"), f"{KEY}:NoSchedule").code == 0
+    question = replace(wish_for(team, effect="NoExecute"), question=True)
+    outcomes: list[object] = []
+    start = threading.Barrier(2)
+
+    def ask() -> None:
+        asking = Asking(rules_of(team))
+        start.wait()
+        asking.ask([question], Patience(lambda text: None, time.monotonic() + 40))
+        outcomes.append(asking.answers[question.name].pods)
+
+    threads = [threading.Thread(target=ask) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert outcomes == [0, 0]
+    assert [rule["spec"]["taint"]["effect"] for rule in team.rules()] == ["NoSchedule"]
+
+
+def test_another_expiry_is_said_and_not_taken(team: Team) -> None:
+    command = ["taint", team.full("gpu-0"), f"{KEY}:NoSchedule", "--expires"]
+    first = team.json(*command, "1h")["rules"][0]["object"]["metadata"]["annotations"]["kubectl-dra/expires"]
+    answer = team.dra(*command, "8h")
+    assert answer.code == 0 and f"expires at {first} as before; --overwrite makes that" in " ".join(answer.err.split())
+    report = team.json(*command, "8h")
+    assert report["rules"][0]["outcome"] == "unchanged" and first in report["warnings"][-1]
+    changed = team.json(*command, "8h", "--overwrite")["rules"][0]
+    assert changed["outcome"] == "changed"
+    assert changed["object"]["metadata"]["annotations"]["kubectl-dra/expires"] > first
+    for flag in ("--reason", "--ticket"):
+        assert team.dra(*command[:-1], flag, "a").code == 0
+        answer = team.dra(*command[:-1], flag, "b")
+        assert answer.code == 1 and "--overwrite" in answer.out, answer.text
+
+
 # Interrupted
 
 
@@ -278,28 +344,38 @@ def test_not_served(defaults_plane: ControlPlane, capsys: pytest.CaptureFixture[
         assert text in answer.err
 
 
-def test_served_with_the_gate_off(
-    control_plane_program: Program, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+@pytest.fixture(scope="module")
+def plane_without_gate(
+    control_plane_program: Program, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[ControlPlane]:
+    """Serves DeviceTaintRules, and nothing acts on them."""
     arguments = ["--profile=defaults", "--runtime-config=resource.k8s.io/v1beta2=true"]
-    with own_plane(control_plane_program, arguments, tmp_path) as plane:
-        answer = Command(capsys)("taint", "gpu-0", f"{KEY}:NoSchedule", "--kubeconfig", str(plane.kubeconfig))
-        assert answer.code == 2 and "feature gate DRADeviceTaintRules off" in answer.err
-        assert plane.api().list(VERSION, "DeviceTaintRule") == []
+    with own_plane(control_plane_program, arguments, tmp_path_factory.mktemp("no-gate")) as plane:
+        yield plane
+
+
+def test_served_with_the_gate_off(plane_without_gate: ControlPlane, capsys: pytest.CaptureFixture[str]) -> None:
+    config = ["--kubeconfig", str(plane_without_gate.kubeconfig)]
+    answer = Command(capsys)("taint", "gpu-0", f"{KEY}:NoSchedule", *config)
+    assert answer.code == 2 and "feature gate DRADeviceTaintRules off" in answer.err
+    assert plane_without_gate.api().list(VERSION, "DeviceTaintRule") == []
 
 
 def test_nobody_answers_the_first_step(
-    control_plane_program: Program, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    plane_without_gate: ControlPlane, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The gate is off and its metric may not be read: NoExecute still finds out, and leaves nothing behind."""
     monkeypatch.setattr("kubectl_dra.cli.taint_run.ANSWER_SECONDS", 2.0)
     monkeypatch.setattr("kubectl_dra.taint.serving.gates_of", lambda client: {})
-    arguments = ["--profile=defaults", "--runtime-config=resource.k8s.io/v1beta2=true"]
-    with own_plane(control_plane_program, arguments, tmp_path) as plane:
-        team = Team(Cluster(plane, "team"), Command(capsys))
-        answer = team.dra("taint", team.full("gpu-0"), f"{KEY}:NoExecute")
-        assert answer.code == 2 and "did not answer" in answer.err and "DRADeviceTaintRules=true" in answer.err
-        assert not team.rules()
+    team = Team(Cluster(plane_without_gate, "team"), Command(capsys))
+    answer = team.dra("taint", team.full("gpu-0"), f"{KEY}:NoExecute")
+    assert answer.code == 2 and "did not answer" in answer.err and "DRADeviceTaintRules=true" in answer.err
+    assert not team.rules()
+    # The same beside a rule that is there.
+    assert team.dra("taint", team.full("gpu-0"), f"{KEY}:NoSchedule").code == 0
+    answer = team.dra("taint", team.full("gpu-0"), f"{KEY}:NoExecute", "--overwrite")
+    assert answer.code == 2 and "did not answer" in answer.err
+    assert [rule["spec"]["taint"]["effect"] for rule in team.rules()] == ["NoSchedule"]
 
 
 def test_the_server_would_delete_more_than_was_foreseen(team: Team) -> None:

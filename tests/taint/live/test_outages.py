@@ -8,7 +8,9 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -16,9 +18,9 @@ from kubectl_dra.taint.drain import Blocker, Drain
 from tests.controlplane.cluster import wait
 from tests.explain.live.command import ROOT, Answer
 from tests.taint.live.apiserver import ApiServer
-from tests.taint.live.faults import LOST, Asked, Front
+from tests.taint.live.faults import HANGS, LOST, Asked, Front
 from tests.taint.live.proxy import Gate
-from tests.taint.live.team import KEY, Kubelet, Team
+from tests.taint.live.team import KEY, Kubelet, Team, checked
 
 
 @pytest.fixture
@@ -58,16 +60,67 @@ def test_api_server_that_restarts_while_waiting(
     assert len(team.rules()) == 1
 
 
-def test_a_server_that_stays_away_ends_with_the_time(team: Team, tmp_path: Path) -> None:
+def test_a_server_that_stays_away_ends_with_the_time(team: Team, tmp_path: Path, waiting: threading.Event) -> None:
     held = team.running("one")
     gate = Gate(team.cluster.plane)
-    closing = threading.Timer(3, gate.close)
+
+    def close() -> None:
+        waiting.wait(60)
+        gate.close()
+
+    closing = threading.Thread(target=close)
     closing.start()
     config = ["--kubeconfig", str(gate.kubeconfig(tmp_path)), "--context", "admin"]
-    answer = team.command("taint", team.full(held), f"{KEY}:NoSchedule", "--wait=6s", *config)
+    answer = team.command("taint", team.full(held), f"{KEY}:NoSchedule", "--wait=4s", *config)
     closing.join()
     assert answer.code == 1 and "trying again" in answer.err and "Not free in time" in answer.out, answer.text
     assert len(team.rules()) == 1
+
+
+@pytest.mark.parametrize("command", ["taint", "untaint"])
+def test_a_server_that_hangs_ends_with_the_time(
+    team: Team, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: str
+) -> None:
+    """It takes requests and never answers: --wait is not overrun by the time-out of a request."""
+    held = team.running("one")
+    if command == "untaint":
+        assert team.dra("taint", team.full(held), f"{KEY}:NoSchedule").code == 0
+    written = threading.Event()
+
+    def fault(asked: Asked) -> int | None:
+        if asked.method != "GET":
+            written.set()
+            return None
+        return HANGS if written.is_set() else None
+
+    front = Front(team.cluster.plane, fault)
+    words = [f"{KEY}:NoSchedule"] if command == "taint" else []
+    start = time.monotonic()
+    answer = through(team, front, tmp_path, command, team.full(held), *words, "--wait=4s")
+    took = time.monotonic() - start
+    front.close()
+    assert answer.code == 1 and "in time" in answer.out, answer.text
+    assert took < 15 and HANGS in [wrong for _, wrong in front.faults]
+
+
+def test_a_server_that_takes_no_writes_for_now(team: Team, tmp_path: Path) -> None:
+    """503 to writes only, as while etcd elects a leader."""
+    left = {"PATCH": 2, "DELETE": 2}
+
+    def fault(asked: Asked) -> int | None:
+        left[asked.method] = left.get(asked.method, 0) - 1
+        return 503 if left[asked.method] >= 0 else None
+
+    front = Front(team.cluster.plane, fault)
+    answer = through(team, front, tmp_path, "taint", team.full("gpu-0"), f"{KEY}:NoSchedule")
+    assert answer.code == 0 and " created (" in answer.out, answer.text
+    (rule,) = team.rules()
+    assert rule["metadata"]["generation"] == 1
+    answer = through(team, front, tmp_path, "untaint", team.full("gpu-0"))
+    front.close()
+    assert answer.code == 0 and " deleted (" in answer.out and not team.rules(), answer.text
+    assert [wrong for _, wrong in front.faults] == [503] * 4
+    assert [asked.method for asked in front.passed if asked.method != "GET"] == ["PATCH", "DELETE"]
 
 
 def test_throttled(team: Team, kubelet: Kubelet, tmp_path: Path) -> None:
@@ -126,18 +179,86 @@ def through(team: Team, front: Front, directory: Path, *words: str) -> Answer:
     return team.command(*words, "--kubeconfig", front.kubeconfig(directory), "--context", "admin")
 
 
+def started(team: Team, *words: str, kubeconfig: str = "") -> subprocess.Popen[str]:
+    """Starts a command in a process of its own."""
+    connection = ["--kubeconfig", kubeconfig or str(team.cluster.plane.kubeconfig), "--context", "admin"]
+    command = [sys.executable, "-m", "kubectl_dra", *words, *connection]
+    environment = {**os.environ, "PYTHONFAULTHANDLER": "1"}
+    return subprocess.Popen(
+        command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
+    )
+
+
+def ended(process: subprocess.Popen[str], seconds: float = 40) -> tuple[str, str]:
+    """Waits for the end of a command: what is left of its output. One that hangs says where."""
+    try:
+        return process.communicate(timeout=seconds)
+    except subprocess.TimeoutExpired:
+        process.send_signal(signal.SIGABRT)
+        pytest.fail(f"still there after {seconds:g} s:\n{process.communicate(timeout=20)[1]}")
+
+
+def test_two_drains_at_once(team: Team, kubelet: Kubelet) -> None:
+    """Two people drain the same device: one rule, one time for NoExecute, and both see the end."""
+    held = team.running("one")
+    words = ["taint", team.full(held), f"{KEY}:NoExecute", "--drain", "--grace", "4s", "--wait=60s", "-o", "json"]
+    processes = [started(team, *words) for _ in range(2)]
+    kubelet.start()
+    rule = wait(lambda: _draining(team, held), "NoSchedule")
+    due = rule["metadata"]["annotations"]["kubectl-dra/next-effect-at"]
+    ends = [ended(process, 90) for process in processes]
+    assert [process.returncode for process in processes] == [0, 0], ends
+    reports = [checked(out) for out, _ in ends]
+    assert [report["wait"]["free"] for report in reports] == [True, True]
+    now = [report["rules"][0]["object"]["metadata"]["annotations"]["kubectl-dra/next-effect-at"] for report in reports]
+    assert now == [due, due]
+    (rule,) = team.rules()
+    assert rule["spec"]["taint"]["effect"] == "NoExecute"
+    # None, NoSchedule, NoExecute: nothing was written twice.
+    assert rule["metadata"]["generation"] == 3
+
+
+def _draining(team: Team, name: str) -> dict[str, Any] | None:
+    rule = team.rule(name)
+    return rule if rule is not None and rule["spec"]["taint"]["effect"] == "NoSchedule" else None
+
+
+def test_interrupted_in_the_grace_period(team: Team) -> None:
+    """Ctrl-C before NoExecute: the rule keeps its time, and the same command does not put that off."""
+    held = team.running("one")
+    words = ["taint", team.full(held), f"{KEY}:NoExecute", "--drain", "--grace", "1h", "--wait"]
+    process = started(team, *words)
+    assert process.stderr is not None
+    for line in process.stderr:
+        if "NoExecute in" in line:
+            break
+    process.send_signal(signal.SIGINT)
+    _, rest = ended(process)
+    assert process.returncode == 130 and "run the same command again" in rest and "Traceback" not in rest
+    rule = team.rule(held)
+    assert rule is not None and rule["spec"]["taint"]["effect"] == "NoSchedule"
+    assert not team.cluster.get("Pod", "one", "v1")["metadata"].get("deletionTimestamp")
+    pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "one", "namespace": team.cluster.namespace}}
+    ending = threading.Timer(2, lambda: team.cluster.plane.api().delete(pod, grace_seconds=0))
+    ending.start()
+    again = team.json(*words)
+    ending.join()
+    assert again["rules"][0]["outcome"] == "unchanged" and again["wait"]["free"] is True
+    assert again["rules"][0]["object"]["metadata"]["annotations"] == rule["metadata"]["annotations"]
+    (now,) = team.rules()
+    assert now["metadata"]["uid"] == rule["metadata"]["uid"] and now["spec"]["taint"]["effect"] == "NoExecute"
+
+
 def test_interrupted_while_waiting(team: Team, kubelet: Kubelet) -> None:
     held = team.running("one")
     words = ["taint", team.full(held), f"{KEY}:NoExecute", "--wait"]
-    connection = ["--kubeconfig", str(team.cluster.plane.kubeconfig), "--context", "admin"]
-    command = [sys.executable, "-m", "kubectl_dra", *words, *connection]
-    process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    process = started(team, *words)
     assert process.stderr is not None
     for line in process.stderr:
         if "terminating" in line:
             break
     os.kill(process.pid, signal.SIGINT)
-    _, rest = process.communicate(timeout=20)
+    _, rest = ended(process)
     assert process.returncode == 130 and "run the same command again" in rest and "Traceback" not in rest
     rule = team.rule(held)
     assert rule is not None and rule["spec"]["taint"]["effect"] == "NoExecute"
@@ -187,12 +308,10 @@ def test_interrupted_while_the_server_is_asked(team: Team, kubelet: Kubelet, tmp
 
     front = Front(team.cluster.plane, fault)
     words = ["taint", team.full(held), f"{KEY}:NoExecute"]
-    connection = ["--kubeconfig", front.kubeconfig(tmp_path), "--context", "admin"]
-    command = [sys.executable, "-m", "kubectl_dra", *words, *connection]
-    process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    process = started(team, *words, kubeconfig=front.kubeconfig(tmp_path))
     wait(lambda: team.rule(held), "the rule")
     process.send_signal(signal.SIGINT)
-    _, said = process.communicate(timeout=20)
+    _, said = ended(process)
     front.close()
     assert process.returncode == 130 and "run the same command again" in said and "Traceback" not in said
     rule = team.rule(held)

@@ -123,6 +123,22 @@ def test_a_refusal_halfway_is_told_with_what_was_done(team: Team) -> None:
     assert answer.code == 2 and not team.rules(), answer.text
 
 
+def test_a_refusal_halfway_in_untaint(team: Team) -> None:
+    """The user may delete the rule of one device only: that one goes, the other stays and is named."""
+    assert team.dra("taint", team.full("gpu-0"), team.full("gpu-1"), f"{KEY}:NoSchedule").code == 0
+    gone, stays = (rule_name(DeviceID(team.cluster.driver, "pool", name), KEY) for name in ("gpu-0", "gpu-1"))
+    user = bind(team, "untaint", names=("delete", [gone]))
+    command = ["untaint", team.full("gpu-0"), team.full("gpu-1"), "--wait=30s", "-o", "json"]
+    answer = team.dra(*command, user=user)
+    assert answer.code == 2 and 'cannot delete resource "devicetaintrules"' in answer.err, answer.text
+    report = checked(answer.out)
+    assert [(rule["rule"], rule["outcome"]) for rule in report["removed"]] == [(gone, "removed")]
+    assert report["exitCode"] == 2 and [rule["metadata"]["name"] for rule in team.rules()] == [stays]
+    # Somebody who may goes on with the same command.
+    again = team.json(*command[:-2])
+    assert [rule["rule"] for rule in again["removed"]] == [stays] and again["wait"]["allocatable"] is True
+
+
 def test_a_gate_that_cannot_be_seen_is_undetermined(team: Team) -> None:
     user = bind(team, "taint")
     said = f"{team.full('gpu-0')}", f"{KEY}:NoSchedule", "--dry-run=client"

@@ -128,6 +128,9 @@ def test_expired_rules_are_removed(team: Team) -> None:
     wait(over, "the expiry")
     assert team.dra("untaint", "--expired").code == 0
     assert team.rule("gpu-0") is None and team.rule("gpu-1") is not None
+    # A job that looks now and then does not fail when there is nothing to do.
+    again = team.dra("untaint", "--expired")
+    assert again.code == 0 and "No rule has expired." in again.out, again.text
 
 
 class Terminal(io.StringIO):

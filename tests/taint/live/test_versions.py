@@ -2,43 +2,66 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import ExitStack
 
 import pytest
 
 from tests.controlplane.cluster import Cluster
-from tests.controlplane.plane import own_plane
-from tests.controlplane.program import VERSION_VARIABLE, cache_directory, find_program, source_key
+from tests.controlplane.plane import ControlPlane, own_plane
+from tests.controlplane.program import VERSION_VARIABLE, Program, cache_directory, find_program, source_key
 from tests.explain.live.command import Command
 from tests.taint.live.team import KEY, Kubelet, Team
 
+RELEASES = [("1.34", "v1alpha3"), ("1.35", "v1alpha3"), ("1.37", "v1")]
+Planes = dict[str, Future[ControlPlane]]
 
-@pytest.mark.parametrize(("minor", "version"), [("1.34", "v1alpha3"), ("1.35", "v1alpha3"), ("1.37", "v1")])
-def test_out_of_service_and_back(
-    minor: str, version: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.delenv("KUBEBUILDER_ASSETS", raising=False)
-    monkeypatch.setenv(VERSION_VARIABLE, minor)
-    if not (cache_directory() / source_key() / "controlplane").exists():
+
+@pytest.fixture(scope="module")
+def planes(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> Iterator[Planes]:
+    """A control plane of each release that is asked for and built; they start together while the first is used."""
+    names = [item.nodeid for item in request.session.items]
+    asked = [minor for minor, _ in RELEASES if any(f"test_out_of_service_and_back[{minor}-" in name for name in names)]
+    programs: dict[str, Program] = {}
+    with pytest.MonkeyPatch.context() as environment:
+        environment.delenv("KUBEBUILDER_ASSETS", raising=False)
+        for minor in asked:
+            environment.setenv(VERSION_VARIABLE, minor)
+            if (cache_directory() / source_key() / "controlplane").exists():
+                programs[minor] = find_program()
+    with ExitStack() as running, ThreadPoolExecutor() as pool:
+        yield {minor: pool.submit(_start, running, programs[minor], tmp_path_factory) for minor in programs}
+
+
+def _start(running: ExitStack, program: Program, directories: pytest.TempPathFactory) -> ControlPlane:
+    return running.enter_context(own_plane(program, ["--profile=full"], directories.mktemp("release")))
+
+
+@pytest.mark.parametrize(("minor", "version"), RELEASES)
+def test_out_of_service_and_back(planes: Planes, minor: str, version: str, capsys: pytest.CaptureFixture[str]) -> None:
+    if minor not in planes:
         pytest.skip(f"Kubernetes {minor} is not built: python -m tests.controlplane.program --kubernetes {minor}")
-    with own_plane(find_program(), ["--profile=full"], tmp_path) as plane:
-        team = Team(Cluster(plane, "team"), Command(capsys))
-        kubelet = Kubelet(team.cluster)
-        try:
-            held = team.running("one")
-            made = team.json("taint", team.full(held), f"{KEY}:NoSchedule")["rules"][0]
-            assert (made["outcome"], made["object"]["apiVersion"]) == ("created", f"resource.k8s.io/{version}")
-            kubelet.start()
-            ended = team.dra("taint", team.full(held), f"{KEY}:NoExecute", "--overwrite", "--wait=60s")
-            assert ended.code == 0 and "can be taken offline" in ended.out, ended.text
-            (free,) = {"gpu-0", "gpu-1"} - {held}
-            fresh = team.json("taint", team.full(free), f"{KEY}:NoExecute")["rules"][0]
-            # The effect None, and so the server's answer, is known from 1.35 on.
-            assert ("server" in fresh) is (minor != "1.34")
-            team.pod("two")
-            team.cluster.unschedulable("two")
-            back = team.dra("untaint", team.full(held), "--wait=30s")
-            assert back.code == 0 and "Allocatable again" in back.out, back.text
-            assert team.cluster.scheduled("two").devices("gpu") == [f"pool/{held}"]
-        finally:
-            kubelet.stop()
+    team = Team(Cluster(planes[minor].result(), "team"), Command(capsys))
+    kubelet = Kubelet(team.cluster)
+    try:
+        held = team.running("one")
+        made = team.json("taint", team.full(held), f"{KEY}:NoSchedule")["rules"][0]
+        assert (made["outcome"], made["object"]["apiVersion"]) == ("created", f"resource.k8s.io/{version}")
+        kubelet.start()
+        ended = team.dra("taint", team.full(held), f"{KEY}:NoExecute", "--overwrite", "--wait=60s")
+        assert ended.code == 0 and "can be taken offline" in ended.out, ended.text
+        # The effect None, and so the server's answer, is known from 1.35 on.
+        asked = "the server would delete 1 pod: as predicted" in ended.err
+        assert asked is (minor != "1.34"), ended.err
+        assert ("the server was not asked" in ended.err) is not asked
+        (free,) = {"gpu-0", "gpu-1"} - {held}
+        fresh = team.json("taint", team.full(free), f"{KEY}:NoExecute")["rules"][0]
+        assert ("server" in fresh) is asked
+        team.pod("two")
+        team.cluster.unschedulable("two")
+        back = team.dra("untaint", team.full(held), "--wait=30s")
+        assert back.code == 0 and "Allocatable again" in back.out, back.text
+        assert team.cluster.scheduled("two").devices("gpu") == [f"pool/{held}"]
+    finally:
+        kubelet.stop()

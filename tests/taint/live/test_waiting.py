@@ -18,11 +18,11 @@ def test_drain_of_several_devices(team: Team, kubelet: Kubelet) -> None:
     team.running("one")
     team.running("two")
     command = ["taint", team.full("gpu-0"), f"{KEY}:NoExecute", "--drain"]
-    first = team.json(*command, "--grace", "4s", "--wait=1s", code=1)
+    first = team.json(*command, "--grace", "2s", "--wait=1s", code=1)
     assert first["rules"][0]["object"]["spec"]["taint"]["effect"] == "NoSchedule"
     kubelet.start()
     both = ["taint", team.full("gpu-0"), team.full("gpu-1"), f"{KEY}:NoExecute", "--drain"]
-    answer = team.dra(*both, "--grace", "8s", "--wait=60s")
+    answer = team.dra(*both, "--grace", "5s", "--wait=60s")
     assert answer.code == 0 and "can be taken offline" in answer.out, answer.text
     escalated = [line for line in answer.err.splitlines() if line.endswith(": NoExecute")]
     assert escalated == [f"{team.full('gpu-0')}: NoExecute", f"{team.full('gpu-1')}: NoExecute"]

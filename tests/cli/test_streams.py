@@ -1,0 +1,66 @@
+"""Output where the locale has no such letters, where there is no room, and where nobody listens."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Ran
+
+ROOT = Path(__file__).parent.parent.parent
+SNAPSHOT = ROOT / "examples" / "explain" / "no-device-matches" / "cluster.yaml"
+EXPLAIN = ("explain", "pod/train-0", "-n", "ml", "--snapshot", str(SNAPSHOT))
+
+
+def program(*words: str, shell: str = "", **environment: str) -> subprocess.CompletedProcess[bytes]:
+    """Runs the program through a shell that may redirect its output."""
+    return subprocess.run(
+        ["sh", "-c", f'exec "$@" {shell}', "sh", sys.executable, "-m", "kubectl_dra", *words],
+        cwd=ROOT,
+        env={**os.environ, **environment},
+        capture_output=True,
+        timeout=60,
+    )
+
+
+@pytest.mark.parametrize("form", ["text", "json", "html"])
+def test_output_is_utf8_in_any_locale(form: str) -> None:
+    plain = program(*EXPLAIN, "-o", form, LC_ALL="C", PYTHONUTF8="0", PYTHONCOERCECLOCALE="0")
+    assert (plain.returncode, plain.stderr) == (1, b"")
+    assert plain.stdout == program(*EXPLAIN, "-o", form, PYTHONUTF8="1").stdout
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+@pytest.mark.parametrize("form", ["text", "json"])
+def test_no_room_for_the_output(form: str) -> None:
+    ran = program(*EXPLAIN, "-o", form, shell=">/dev/full")
+    assert (ran.returncode, ran.stderr) == (2, b"error: cannot write: No space left on device\n")
+
+
+def test_closed_output() -> None:
+    ran = program(*EXPLAIN, shell=">&-")
+    assert (ran.returncode, ran.stderr) == (1, b"")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="names that are not text")
+def test_name_that_is_not_text(dra: Callable[..., Ran], tmp_path: Path) -> None:
+    (tmp_path / os.fsdecode(b"\xff.yaml")).write_text("kind: Pod\nkind: Pod\napiVersion: v1\nmetadata: {name: a}\n")
+    ran = dra("lint", "-o", "sarif", ".")
+    assert ran.code != 2, ran.err
+    ran = dra("lint", ".")
+    assert "\\udcff.yaml" in ran.out, ran
+
+
+def test_what_migrate_leaves_is_said_in_the_same_words(dra: Callable[..., Ran], tmp_path: Path) -> None:
+    (tmp_path / "p.yaml").write_text(
+        "apiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec:\n  containers:\n  - name: c\n    image: i\n"
+        "    resources: {limits: {nvidia.com/gpu.shared: 1}}\n"
+    )
+    left = [line for line in dra("migrate", "--check", "p.yaml").out.splitlines() if line.startswith("p.yaml:")]
+    assert left and " refused: " in left[0]
+    assert [line for line in dra("migrate", "--diff", "p.yaml").err.splitlines() if line.startswith("p.yaml:")] == left
