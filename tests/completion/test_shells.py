@@ -41,7 +41,7 @@ def start(shell: str, environment: dict[str, str], folder: Path, setup: str) -> 
 def completed(terminal: Terminal, line: str) -> str:
     """The words that the line has become after TAB, as a command would get them."""
     terminal.type(f"{line}\t")
-    terminal.type("\x01printf '<%s>' \x05 end'-5678'\n")
+    terminal.type("\x01printf '<%s>' \x05 end'-5678'; echo\n")
     return terminal.until(r"\n?((?:<[^<>\n]*>)+)<end-5678>")[1]
 
 
