@@ -57,8 +57,11 @@ def register(app: typer.Typer) -> None:
 
 def explain(
     target: Annotated[
-        str, typer.Argument(metavar="[pod/NAME | claim/NAME]", help="The pod or claim.", show_default=False)
-    ] = "",
+        list[str] | None,
+        typer.Argument(
+            metavar="[pod/NAME | claim/NAME]", help="The pod or claim; pod NAME is as good.", show_default=False
+        ),
+    ] = None,
     filename: Annotated[
         list[str] | None,
         typer.Option(
@@ -145,7 +148,7 @@ def explain(
         request_timeout=request_timeout,
     )
     asked = explain_run.Asked(
-        target=target,
+        target=tuple(target or ()),
         manifests=tuple(filename or ()),
         namespace=namespace,
         snapshots=tuple(snapshot or ()),

@@ -49,7 +49,7 @@ OLDEST, NEWEST = 34, 37
 class Asked:
     """The command line of one ``explain``."""
 
-    target: str = ""
+    target: tuple[str, ...] = ()
     manifests: tuple[str, ...] = ()
     namespace: str = ""
     snapshots: tuple[str, ...] = ()
@@ -136,7 +136,10 @@ def _code(diagnoses: Sequence[Diagnosis]) -> int:
 
 def _run_watch(asked: Asked, connection: Connection, output: str, color: str, changes: Sequence[Supposition]) -> int:
     """Prints whenever the answer changes, until everything asked about is allocated."""
+    from kubectl_dra.report.paint import tell
+
     shown: list[Diagnosis] = []
+    waiting = False
     while True:
         diagnoses = _answer(asked, connection, changes)
         if diagnoses != shown:
@@ -147,6 +150,9 @@ def _run_watch(asked: Asked, connection: Connection, output: str, color: str, ch
             shown = diagnoses
         if all(diagnosis.verdict is Verdict.ALLOCATED for diagnosis in diagnoses):
             return 0
+        if not waiting:
+            waiting = True
+            tell(f"note: waiting for {'the snapshot' if asked.snapshots else 'the cluster'} to change; Ctrl-C ends it")
         time.sleep(WATCH_SECONDS)
 
 
@@ -185,9 +191,11 @@ def _target(asked: Asked) -> tuple[str, str]:
                 "say what to explain: pod/NAME, claim/NAME, or -f MANIFEST (see kubectl dra explain --help)"
             )
         return "", ""
-    kind, slash, name = asked.target.partition("/")
+    written = " ".join(asked.target)
+    kind, slash, name = "/".join(asked.target).partition("/")
     if not slash or not name or "/" in name:
-        raise UsageError(f'"{asked.target}" is not of the form pod/NAME or claim/NAME')
+        hint = "; explain takes one at a time" if len(asked.target) > 1 else ""
+        raise UsageError(f'"{written}" is not of the form pod/NAME or claim/NAME{hint}')
     known = KINDS.get(kind.lower())
     if known is None:
         near = nearest(kind, KINDS)
@@ -307,7 +315,7 @@ def _asked_release(text: str) -> Release:
 
 def invocation(asked: Asked) -> str:
     """The command line without what only refines the output, to be repeated with other flags."""
-    words = ["kubectl dra explain", asked.target]
+    words = ["kubectl dra explain", "/".join(asked.target)]
     words += [f"-f {shlex.quote(path)}" for path in asked.manifests]
     words += [f"-n {asked.namespace}"] if asked.namespace else []
     words += [f"--snapshot {shlex.quote(path)}" for path in asked.snapshots]

@@ -209,7 +209,7 @@ def _stage(out: Painter, stage: Stage, width: int) -> None:
         out.paragraph(f"{count:,} × {reason}", indent=indent + "      ", first=indent + "    ", style="dim")
     if len(stage.details) > MAX_REASONS:
         rest = sum(count for _, count in stage.details[MAX_REASONS:])
-        out.write(indent, "    ", (f"{rest:,} × for other reasons", "dim"))
+        out.write(indent, "    ", (f"{rest:,} × others", "dim"))
     if stage.error is not None:
         place = f" at column {stage.error.position.column}" if stage.error.position else ""
         line = f" of line {stage.error.position.line}" if stage.error.position and stage.error.position.line > 1 else ""

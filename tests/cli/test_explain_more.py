@@ -132,3 +132,12 @@ def test_watch_ends_when_the_claim_is_allocated(dra: Dra, monkeypatch: pytest.Mo
     assert ran.code == 0 and len(ticks) == 2
     assert ran.out.count("cannot be allocated") == 1, "an answer that does not change is printed once"
     assert ran.out.count("is allocated") == 1
+
+
+def test_kind_and_name_as_two_words(dra: Dra) -> None:
+    snapshot = ("--snapshot", str(EXAMPLES / "no-device-matches" / "cluster.yaml"))
+    one = dra("explain", "pod/train-0", "-n", "ml", *snapshot)
+    two = dra("explain", "pod", "train-0", "-n", "ml", *snapshot)
+    assert (one.code, one.out) == (two.code, two.out) and one.code == 1
+    three = dra("explain", "pod", "train-0", "train-1", *snapshot)
+    assert three.code == 2 and "explain takes one at a time" in three.err

@@ -24,7 +24,7 @@ ARGUMENTS: Final[dict[str, tuple[tuple[str | tuple[str, ...], bool], ...]]] = {
     "": (),
     "lint": (("file", True),),
     "migrate": (("file", True),),
-    "explain": (("target", False),),
+    "explain": (("target", True),),
     "devices": (),
     "snapshot": (),
     "taint": (("device+taint", True),),

@@ -76,7 +76,7 @@ def _remarks(stage: Stage) -> Iterator[str]:
     for reason, count in stage.details[:MAX_REASONS]:
         yield f"{count:,} × {reason}"
     if len(stage.details) > MAX_REASONS:
-        yield f"{sum(count for _, count in stage.details[MAX_REASONS:]):,} × other reasons"
+        yield f"{sum(count for _, count in stage.details[MAX_REASONS:]):,} × others"
     if stage.error is not None:
         yield _error(stage.error)
     for seen in stage.observations:
