@@ -1,5 +1,7 @@
 import os
 
+from tests.browser import browser as browser
+from tests.browser import chromium as chromium
 from tests.controlplane.fixtures import pytest_terminal_summary  # noqa: F401
 
 # Parallel test workers are told a width of their own; what a command prints into a pipe must not depend on it.

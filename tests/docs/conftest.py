@@ -13,8 +13,6 @@ from pathlib import Path
 
 import pytest
 
-from tests.browser import browser as browser
-from tests.browser import chromium as chromium
 from tests.docs.links import ROOT
 
 _BUILD_SECONDS = 300
