@@ -83,9 +83,11 @@ def test_pages_fit_and_ask_nobody_else(browser: Browser, address: str, page: str
 
 def test_search_finds_a_cause(browser: Browser, address: str) -> None:
     watched = opened(browser, f"{address}/index.html")
+    watched.page.wait_for_load_state("networkidle")
     watched.page.get_by_role("textbox", name="Search").fill("devices-held")
     found = watched.page.locator(".md-search-result__link").first
-    found.wait_for()
+    # The index of all pages is built in the browser first.
+    found.wait_for(timeout=60_000)
     assert "devices-held" in (found.get_attribute("href") or "") or "held" in found.inner_text()
     watched.page.wait_for_load_state("networkidle")
     assert not unwanted(watched, address)
