@@ -6,6 +6,7 @@ and classes. Pods are kept to the test's own nodes by a node selector.
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -279,9 +280,10 @@ class Cluster:
     def unschedulable(self, pod: str, seconds: float = 20, steady: float = 0.5) -> str:
         """Wait until the scheduler says that a pod fits nowhere, and return its message.
 
-        The message must stay the same for `steady` seconds: the first one can be from before the scheduler
-        saw everything that the test made. Raises AssertionError when the pod is scheduled.
+        The message must know of all nodes of the test and stay the same for `steady` seconds: the first one can
+        be from before the scheduler saw everything that was made. Raises AssertionError when the pod is scheduled.
         """
+        nodes = len(self.api.list("v1", "Node", labelSelector=f"{OWNER_LABEL}={self.namespace}"))
         last = ""
         since = time.monotonic()
 
@@ -291,7 +293,7 @@ class Cluster:
             assert not found["spec"].get("nodeName"), f"pod {pod} was scheduled"
             condition = _scheduling_condition(found)
             text = condition.get("message", "") if condition.get("reason") == "Unschedulable" else ""
-            if None in claims_of(found).values():
+            if None in claims_of(found).values() or _nodes_counted(text) < nodes:
                 text = ""
             if text != last:
                 last, since = text, time.monotonic()
@@ -329,6 +331,12 @@ def wait(
 def _split(devices: Sequence[Json], parts: int) -> list[Sequence[Json]]:
     size = -(-len(devices) // parts)
     return [devices[start * size : (start + 1) * size] for start in range(parts)]
+
+
+def _nodes_counted(message: str) -> int:
+    """The nodes that the scheduler knew when it said `0/N nodes are available`; 0 where it knew none."""
+    found = re.match(r"0/(\d+) nodes are available", message)
+    return int(found[1]) if found else 0
 
 
 def _scheduling_condition(pod: Json) -> Json:

@@ -16,6 +16,9 @@ from tests.explain.live.command import Answer, Command
 # On a node that sees an invalid pool the scheduler names that one, whatever else is missing.
 _REJECTED = re.compile(r"(\d+) (?:cannot allocate all claims|invalid resource pools were encountered)")
 
+_BACKOFF_SECONDS = 3.0
+"""Longer than kube-scheduler waits before it tries a pod a second time (1 s) and a third time (2 s)."""
+
 
 def _of_own_nodes(message: str) -> str:
     """A scheduler's message without what nodes of other tests add to it: they come and go on a shared plane."""
@@ -86,7 +89,15 @@ class Referee:
         """Both say that a pod fits nowhere, on the same number of nodes, and explain names one `cause`."""
         self.cluster.pod(name, **pod)
         message = self.cluster.unschedulable(name)
-        return self.rejected_already(cause, message, name)
+        try:
+            return self.rejected_already(cause, message, name)
+        except AssertionError:
+            # On a busy machine a message can be from before the scheduler saw everything. Then it says another soon.
+            time.sleep(_BACKOFF_SECONDS)
+            later = self.cluster.unschedulable(name)
+            if later == message:
+                raise
+            return self.rejected_already(cause, later, name)
 
     def rejected_already(self, cause: str, message: str, name: str = "pod") -> Answer:
         """As `rejected`, of a pod that the scheduler has judged with a message."""
