@@ -15,7 +15,7 @@ def comment_spans(text: str, roots: Iterable[Any]) -> list[tuple[int, int]]:
     """Start and end of each comment, in order; ``roots`` are the nodes of all documents of the text."""
     if "#" not in text:
         return []
-    inside = sorted(_scalars(text, roots))
+    inside = sorted(scalar_spans(text, roots))
     starts = [start for start, _ in inside]
     out = []
     for found in _COMMENT.finditer(text):
@@ -30,8 +30,8 @@ def comments_of(text: str, roots: Iterable[Any]) -> list[str]:
     return [text[start:end] for start, end in comment_spans(text, roots)]
 
 
-def _scalars(text: str, roots: Iterable[Any]) -> set[tuple[int, int]]:
-    """The spans of the texts in which a ``#`` is no comment."""
+def scalar_spans(text: str, roots: Iterable[Any]) -> set[tuple[int, int]]:
+    """The spans of quoted and block scalars, in which a ``#`` is no comment; ``roots`` as for ``comment_spans``."""
     out: set[tuple[int, int]] = set()
     stack, seen = list(roots), set()
     while stack:

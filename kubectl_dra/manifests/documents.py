@@ -11,21 +11,24 @@ from kubectl_dra.errors import InputError
 from kubectl_dra.manifests import nodes
 from kubectl_dra.manifests.nodes import Finder, NodePair
 from kubectl_dra.manifests.source import Position, Source, check_text, decode
+from kubectl_dra.manifests.unreadable import TemplateError as TemplateError
+from kubectl_dra.manifests.unreadable import (
+    helm_action,
+    is_template,
+    refused,
+    syntax_error,
+    template_error,
+    too_deep,
+    value_error,
+)
 from kubectl_dra.manifests.values import Builder, Node, ValueProblem
 
 Path = tuple[str | int, ...]
 """Keys and list indices from the document's root."""
 
 _JSON_START = re.compile(r"\s*\{")
-# What only a template's author writes unquoted; workflow engines put other {{…}} into finished manifests.
-_HELM = re.compile(r"\{\{-?\s*(\.(Values|Release|Chart|Capabilities|Files|Template)\b|include\b|template\b)")
-_TEMPLATE = re.compile(r"\{\{|\{%")
 _SURROGATES = re.compile(r"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}")
 _LARGE: Final = 8_000_000
-
-
-class TemplateError(InputError):
-    """The text is a template that has to be rendered first."""
 
 
 class NotAnObject(InputError):
@@ -229,23 +232,26 @@ def _yaml_documents(
     index, behind = first, 0
     try:
         for root in nodes.roots(text):
+            problem = refused(source, behind, root.start_mark.index)
             behind = root.end_mark.index
             try:
                 value = builder.build(root)
+                if value is not None and problem is not None:
+                    raise problem
                 if value is not None:
                     yield _yaml_document(source, index, value, root, templates, builder.repeated)
-            except ValueProblem as problem:
-                yield Skipped(index, source.place(root.start_mark.index)[0], _value_error(source, problem, root))
-            except InputError as problem:
-                yield Skipped(index, source.place(root.start_mark.index)[0], problem)
+            except ValueProblem as wrong:
+                yield Skipped(index, source.place(root.start_mark.index)[0], value_error(source, wrong, root))
+            except InputError as wrong:
+                yield Skipped(index, source.place(root.start_mark.index)[0], wrong)
             index += 1
         return
     except yaml.YAMLError as problem:
         following = _SEPARATOR.search(text, behind + 1)
         span = (behind, len(text) if following is None else following.start())
-        error = _syntax_error(source, problem, 0, span)
+        error = syntax_error(source, problem, 0, span)
     except nodes.TooDeep:
-        error = _too_deep(source)
+        error = too_deep(source)
     except RecursionError:
         error = InputError(f"{source.name}: nested too deeply")
     if recover:
@@ -295,9 +301,9 @@ def _documents_in(source: Source, piece: str, start: int) -> int | InputError:
     try:
         return sum(1 for _ in nodes.roots(piece))
     except yaml.YAMLError as problem:
-        return _syntax_error(source, problem, start, (start, start + len(piece)))
+        return syntax_error(source, problem, start, (start, start + len(piece)))
     except nodes.TooDeep:
-        return _too_deep(source)
+        return too_deep(source)
     except RecursionError:
         return InputError(f"{source.name}: nested too deeply")
 
@@ -322,14 +328,14 @@ def _yaml_document(source: Source, index: int, value: Any, root: Node, templates
     start, end = root.start_mark.index, root.end_mark.index
     line, column = source.place(start)
     if not isinstance(value, dict):
-        if templates and _TEMPLATE.search(source.text, start, end):
-            raise _template_error(source, line)
+        if templates and is_template(source, start, end):
+            raise template_error(source, line)
         found = "a list" if isinstance(value, list) else "a scalar"
         raise NotAnObject(f"{source.name}:{line}:{column}: a manifest is a mapping, this is {found}")
     if templates:
-        for template in _HELM.finditer(source.text, start, end):
-            if nodes.is_plain(root, template.start()):
-                raise _template_error(source, source.place(template.start())[0])
+        helm = helm_action(source, root)
+        if helm is not None:
+            raise helm
     return Document(source, index, line, value, root, repeated)
 
 
@@ -353,49 +359,3 @@ def _only_node(loader: type[Any], text: str) -> Node:
         return stream.get_node()
     finally:
         stream.dispose()
-
-
-def _template_error(source: Source, line: int) -> TemplateError:
-    return TemplateError(
-        f"{source.name}:{line}: this is a template; render it first, for example: helm template CHART > rendered.yaml"
-    )
-
-
-def _template_at(source: Source, span: tuple[int, int]) -> TemplateError | None:
-    """The error to give where a mistake in the span is most likely that the text is a template."""
-    found = _TEMPLATE.search(source.text, *span) or _HELM.search(source.text)
-    return None if found is None else _template_error(source, source.place(found.start())[0])
-
-
-def _value_error(source: Source, problem: ValueProblem, root: Node) -> InputError:
-    node = problem.node
-    if type(node.value) is not str:
-        template = _template_at(source, (root.start_mark.index, root.end_mark.index))
-        if template is not None:
-            return template
-    line, column = source.place(node.start_mark.index)
-    return InputError(f"{source.name}:{line}:{column}: {problem}")
-
-
-def _too_deep(source: Source) -> InputError:
-    return InputError(f"{source.name}: nested more than {nodes.DEEPEST} levels deep")
-
-
-def _syntax_error(source: Source, error: Exception, base: int, span: tuple[int, int]) -> InputError:
-    """What to say of a mistake in a document with that span; the parser's offsets count from ``base``."""
-    template = _template_at(source, span)
-    if template is not None:
-        return template
-    mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
-    problem = getattr(error, "problem", None) or getattr(error, "reason", None) or str(error)
-    offset = getattr(error, "position", None) if mark is None else mark.index
-    if not isinstance(offset, int):
-        return InputError(f"{source.name}: not valid YAML: {problem}")
-    offset = min(base + offset, len(source.text))
-    line, column = source.place(offset)
-    if mark is not None and source.text[offset : offset + 1] == "\t":
-        problem = "a tab cannot indent here; use spaces"
-    context = getattr(error, "context", None)
-    if context and "\t" not in str(problem) and not str(problem).startswith("a tab"):
-        problem = f"{problem} ({context})"
-    return InputError(f"{source.name}:{line}:{column}: not valid YAML: {problem}")

@@ -83,16 +83,19 @@ class Entries:
 
     def _flow_entry(self, change: Set | Append, separator: str) -> str:
         """A new entry; in JSON over several lines where the entries beside it have lines of their own."""
-        style, column = self._at.style, len(separator) - len(separator.rstrip(" "))
+        style, lead = self._at.style, separator.rpartition("\n")[2]
         spread = style.json and separator != ", "
-        value = spread_out(change.value, column, style) if spread else flow(change.value, style)
+        value = spread_out(change.value, lead, style) if spread else flow(change.value, style)
         return value if isinstance(change, Append) else f"{key_flow(str(change.path[-1]), style)}: {value}"
 
     def _flow_separator(self, entries: Sequence[Entry]) -> str:
         """What stands between entries: a new one begins its line where the last one does."""
         last = entries[-1].start
-        if self._at.begins_line(last) and self._at.line_start(last):
-            return f",{self._at.style.newline}{' ' * self._at.column(last)}"
+        start = self._at.line_start(last)
+        lead = self._text[start:last]
+        # Tabs are blanks in JSON, and in YAML not everywhere.
+        if start and not lead.strip(" \t" if self._at.style.json else " "):
+            return f",{self._at.style.newline}{lead}"
         return ", "
 
     def _block_changed(self, entries: Sequence[Entry], gone: Sequence[int], lines: Sequence[str]) -> Iterator[Piece]:
@@ -117,7 +120,9 @@ class Entries:
                     yield Piece(begin, behind, "".join(f"{line}{newline}" for line in all_lines))
                 else:
                     # The end of a text that has no final line break.
-                    before = self._at.line_end(begin - 1) if begin and all_lines else len(self._text[:begin].rstrip())
+                    before = (
+                        self._at.line_end_before(begin) if begin and all_lines else len(self._text[:begin].rstrip())
+                    )
                     yield Piece(before, behind, "".join(f"{newline}{line}" for line in all_lines))
             if final:
                 waiting = []

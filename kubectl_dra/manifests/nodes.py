@@ -111,7 +111,7 @@ def roots(text: str) -> Iterator[Node]:
 
 
 def _check_depth(text: str) -> None:
-    if text.count("[") + text.count("{") < 2 * DEEPEST and not _LONG_LINE.search(text):
+    if not _LONG_LINE.search(text) and not _has_many_brackets(text):
         return
     import yaml
 
@@ -128,6 +128,18 @@ def _check_depth(text: str) -> None:
                 depth -= 1
     finally:
         stream.dispose()
+
+
+def _has_many_brackets(text: str) -> bool:
+    """Whether one of the documents has enough brackets to nest that deep; each is looked at by itself."""
+    start = 0
+    while start < len(text):
+        end = text.find("\n---", start + 1)
+        end = len(text) if end < 0 else end
+        if text.count("[", start, end) + text.count("{", start, end) >= 2 * DEEPEST:
+            return True
+        start = end
+    return False
 
 
 def is_plain(root: Node, offset: int) -> bool:

@@ -146,6 +146,10 @@ class Places:
         end = len(self.text) if found < 0 else found
         return end - 1 if end > offset and self.text[end - 1] == "\r" else end
 
+    def line_end_before(self, start: int) -> int:
+        """Before the line break in front of the line that begins at ``start``, which is not the first."""
+        return self.line_end(self.line_start(start - 1))
+
     def behind_comments(self, offset: int, column: int) -> int:
         """The end of the line, or of the last of the comments right below it that begin at ``column`` or deeper."""
         at = self.line_end(offset)

@@ -115,10 +115,12 @@ def flow(value: Any, style: Style, quote: str | None = None) -> str:
     return quoted(value, quote or style.quote)
 
 
-def spread_out(value: Any, column: int, style: Style) -> str:
-    """A value as JSON over several lines, for a line that begins at ``column``."""
-    lines = json.dumps(value, ensure_ascii=False, indent=style.step).split("\n")
-    return f"{style.newline}{' ' * column}".join(lines)
+def spread_out(value: Any, lead: str, style: Style) -> str:
+    """A value as JSON over several lines, for a line that begins with the blanks ``lead``."""
+    # A tab is one column, as a space is.
+    step = ("\t" if "\t" in lead else " ") * style.step
+    lines = json.dumps(value, ensure_ascii=False, indent=step).split("\n")
+    return f"{style.newline}{lead}".join(lines)
 
 
 def key_flow(key: str, style: Style) -> str:

@@ -52,6 +52,7 @@ def read_asks(spec: PodSpec, catalogue: Catalogue) -> Asks:
     refusals: list[Refusal] = []
     held: set[str] = set()
     beside: list[str] = []
+    kept: list[str] = []
     annotations = _mapping(spec.metadata, "annotations")
     scheduler = str(spec.content.get("schedulerName") or "")
     for container in containers(spec):
@@ -67,6 +68,9 @@ def read_asks(spec: PodSpec, catalogue: Catalogue) -> Asks:
                     refusals.append(_unknown(name, container, keys[0]))
                     beside.append(name)
                 continue
+            if resource.outcome == "keep":
+                kept.append(name)
+                continue
             try:
                 count = _count(name, found)
                 if count == 0:
@@ -80,6 +84,7 @@ def read_asks(spec: PodSpec, catalogue: Catalogue) -> Asks:
                 beside.append(name)
                 continue
             asks.append(Ask(container, resource, count, keys))
+    refusals += _of_the_pod(spec, catalogue)
     for ask in _of_two_vendors(asks):
         refusals.append(
             Refusal(
@@ -94,7 +99,16 @@ def read_asks(spec: PodSpec, catalogue: Catalogue) -> Asks:
     # An unknown name in a vendor's own domain is most likely of its device plugin, which a node then runs.
     strange = {_domain(name) for name in beside} - {_domain(ask.resource.name) for ask in asks if ask.resource.part_of}
     held.update(ask.resource.vendor for ask in asks if _domain(ask.resource.name) in strange)
-    return Asks(tuple(asks), tuple(zeros), tuple(refusals), frozenset(held), tuple(dict.fromkeys(beside)))
+    return Asks(tuple(asks), tuple(zeros), tuple(refusals), frozenset(held), tuple(dict.fromkeys((*beside, *kept))))
+
+
+def _of_the_pod(spec: PodSpec, catalogue: Catalogue) -> Iterator[Refusal]:
+    """Known resources in the pod's own ``resources``, where the API server takes cpu, memory and huge pages only."""
+    whole = Container(spec.path, "", spec.content)
+    for name, found in _amounts(whole).items():
+        if not _is_zero(found[0][1]) and catalogue.moves(name):
+            message = f"{name} is asked for by the pod as a whole, where only cpu, memory and huge pages can be"
+            yield Refusal("MIG115", found[0][0], message, "Ask for it in the container that needs it.")
 
 
 def _of_two_vendors(asks: Iterable[Ask]) -> list[Ask]:
@@ -154,7 +168,8 @@ def _count(name: str, found: Iterable[tuple[Path, Any]]) -> int:
             f"{name} has the request {request} and the limit {limit}, which must be equal",
             "Make both the number of devices that is meant.",
         )
-    return limit.value()
+    # Exact, also where 64 bits would not hold it.
+    return limit.nanos // 1_000_000_000
 
 
 def _check(resource: Resource, count: int) -> None:
@@ -164,9 +179,13 @@ def _check(resource: Resource, count: int) -> None:
     if count > MOST_DEVICES and not resource.part_of and resource.allocation_mode != "All":
         raise _Problem(
             "MIG114",
-            f"{resource.name} is {count}, and a claim can hold {MOST_DEVICES} devices at most",
+            f"{resource.name} is {_digits(count)}, and a claim can hold {MOST_DEVICES} devices at most",
             "If the plugin gives out shares of devices, count the devices that are needed; else split the container.",
         )
+
+
+def _digits(count: int) -> str:
+    return str(count) if count < 10**20 else "a number of more than 20 digits"
 
 
 def _unknown(name: str, container: Container, path: Path) -> Refusal:
@@ -174,7 +193,7 @@ def _unknown(name: str, container: Container, path: Path) -> Refusal:
         "MIG111",
         path,
         f"{_who(container)}: {name} is of no vendor that is known, so nothing is guessed",
-        "Leave it with its device plugin, or say with --vendors FILE which DeviceClass it becomes.",
+        "Say in a file for --vendors which DeviceClass it becomes, or that it stays (outcome: keep).",
     )
 
 

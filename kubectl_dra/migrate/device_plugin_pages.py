@@ -75,7 +75,8 @@ _REFUSALS: Final = (
         "refusal",
         "The resource is of no vendor that is known",
         "What a resource name stands for is known to its device plugin only. It is listed and never guessed; a file "
-        "for --vendors says which DeviceClass it becomes.",
+        "for --vendors says which DeviceClass it becomes, or with outcome: keep that it stays where it is, and then "
+        "nothing is said of it any more.",
         _POD % "example.org/accelerator: 1",
     ),
     About(
@@ -110,8 +111,8 @@ _REFUSALS: Final = (
         "request-and-limit",
         "refusal",
         "Request and limit do not agree",
-        "Extended resources need a limit, and a request beside it must be equal. The API server refuses this pod as it "
-        "is, so what is meant is not certain.",
+        "Extended resources need a limit, and a request beside it must be equal; and containers ask for them, not the "
+        "pod as a whole. The API server refuses this pod as it is, so what is meant is not certain.",
         "containers:\n- name: trainer\n  resources:\n    requests:\n      nvidia.com/gpu: 1\n",
     ),
     About(

@@ -11,14 +11,15 @@ from kubectl_dra.errors import InputError
 from kubectl_dra.manifests.changes import Refused
 from kubectl_dra.manifests.documents import NotAnObject, TemplateError, parse
 from kubectl_dra.manifests.files import Rewritten
-from kubectl_dra.manifests.inputs import LARGEST, Input, read
+from kubectl_dra.manifests.inputs import Input
 from kubectl_dra.manifests.objects import ManifestObject
-from kubectl_dra.manifests.source import Source, decode
+from kubectl_dra.manifests.source import Source
 from kubectl_dra.migrate import refusals
 from kubectl_dra.migrate.claims_file import claims_file
 from kubectl_dra.migrate.file import File, Want, made, title
 from kubectl_dra.migrate.model import Migration, Settings, Surroundings
-from kubectl_dra.migrate.prefilter import evidence, relevant
+from kubectl_dra.migrate.prefilter import evidence, pointed, relevant
+from kubectl_dra.migrate.readable import check_readable, source_of
 from kubectl_dra.migrate.registry import all_migrations
 from kubectl_dra.migrate.result import FileResult, Item, Report
 
@@ -49,10 +50,12 @@ def migrate(inputs: Sequence[Input], job: Job) -> Report:
     """Plans the migration of all inputs; writes nothing.
 
     Raises:
-        InputError: a file of --claims-file that is there but cannot be read.
+        InputError: a file that was named, or that of --claims-file, cannot be read, or none of all.
     """
     run = _Run(job)
     files = [run.opened(found) for found in inputs]
+    if not any(files):
+        check_readable(inputs, run.notes)
     mine = [file for file in files if file is not None and file.documents]
     run.world = _World(mine)
     for migration in job.migrations or all_migrations():
@@ -177,17 +180,8 @@ class _Run:
 
     def opened(self, found: Input) -> File | None:
         """A file with its documents or with the reason why it has none; None where there is nothing to migrate."""
-        try:
-            data = read(found)
-            if len(data) > LARGEST:
-                raise InputError(f"{found.name}: larger than {LARGEST:,} bytes")
-            source = decode(data, found.name)
-        except InputError as error:
-            if found.named:
-                raise
-            self.notes.append(str(error))
-            return None
-        if not relevant(source.text):
+        source = source_of(found, self.notes)
+        if source is None or not relevant(source.text):
             return None
         try:
             documents = parse(source)
@@ -219,6 +213,8 @@ class _Run:
         if isinstance(error, TemplateError):
             code, message = refusals.TEMPLATE, "a template has no objects until it is rendered"
             way_out = "render it and migrate what comes out: helm template CHART | kubectl dra migrate -"
+        elif isinstance(error, NotAnObject) and pointed(source.text, self.job.settings.catalogue):
+            code, message, way_out = refusals.PATCH, "a JSON patch", refusals.WAY_OUT_PATCH
         elif isinstance(error, NotAnObject):
             code, way_out = refusals.NOT_AN_OBJECT, _WAY_OUT_VALUES
         else:

@@ -19,6 +19,7 @@ from kubectl_dra.manifests.source import Source
 from kubectl_dra.manifests.style import is_json
 from kubectl_dra.migrate import refusals
 from kubectl_dra.migrate.model import ObjectPlan, Settings
+from kubectl_dra.migrate.openshift import TEMPLATE_OBJECTS, in_template
 from kubectl_dra.migrate.render import added_behind
 from kubectl_dra.migrate.result import Item, Sort
 
@@ -59,6 +60,7 @@ class File:
         for document in documents:
             try:
                 self.objects += list(objects((document,)))
+                self.objects += in_template(document)
             except InputError:
                 self.strangers.append(document)
 
@@ -228,9 +230,9 @@ def _in_document(
 
 
 def _in_plain_list(document: Document, path: Path) -> bool:
-    """Whether the object at the path is an item of a List that takes objects of all kinds."""
+    """Whether the object at the path is an item of a List, or of a template, that takes objects of all kinds."""
     around = value_at(document.object, path[:-2]) if path else None
-    return isinstance(around, Mapping) and around.get("kind") == "List"
+    return isinstance(around, Mapping) and (around.get("kind") == "List" or path[-2] == TEMPLATE_OBJECTS)
 
 
 def _check_list(document: Document, want: Want) -> None:

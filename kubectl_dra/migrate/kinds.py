@@ -78,9 +78,6 @@ CLAIMLESS: Final[Mapping[Key, Claimless]] = {
         )
         for kind in ("VirtualMachineInstancetype", "VirtualMachineClusterInstancetype")
     },
-    ("template.openshift.io", "Template"): Claimless(
-        "its objects have parameters that are not filled in", "Run oc process, and migrate what it prints."
-    ),
     ("helm.toolkit.fluxcd.io", "HelmRelease"): Claimless(
         "what its values mean is up to the chart",
         "Look whether the chart has values for resourceClaims; with the chart app-template these are "

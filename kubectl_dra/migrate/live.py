@@ -149,12 +149,14 @@ def _uses(
         if (namespace and space != namespace) or _is_controlled(raw):
             continue
         for spec in pod_specs(raw):
-            for resource, amount in _asked(_pod_of(spec.content)).items():
+            for resource, amount in _moving(_asked(_pod_of(spec.content)), settings).items():
                 owner = owners.setdefault((space, f"{raw['kind']} {name}"), _Owner(raw))
                 owner.each[resource] = owner.each.get(resource, 0) + amount
     for pod in snapshot.pods.values():
         space = pod.metadata.namespace
-        asked = {} if pod.finished or (namespace and space != namespace) else _of_plugin(pod, snapshot)
+        if pod.finished or (namespace and space != namespace):
+            continue
+        asked = _moving(_of_plugin(pod, snapshot), settings)
         if not asked:
             continue
         raw = {"apiVersion": "v1", "kind": "Pod", "metadata": _metadata(pod), "spec": pod.raw_spec}
@@ -167,6 +169,15 @@ def _uses(
         outcome, reason = outcome_of(owner.raw, settings)
         for resource, each in sorted(owner.each.items()):
             yield Use(space, title, resource, owner.pods, owner.devices.get(resource, 0), each, outcome, reason)
+
+
+def _moving(asked: Mapping[str, int], settings: Settings) -> dict[str, int]:
+    """What pods ask for, without what is said to stay with its device plugin."""
+    return {
+        name: amount
+        for name, amount in asked.items()
+        if settings.catalogue.moves(name) or settings.catalogue.resource(name) is None
+    }
 
 
 def outcome_of(raw: Mapping[str, Any], settings: Settings) -> tuple[Outcome, str]:

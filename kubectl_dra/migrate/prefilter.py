@@ -14,13 +14,15 @@ _NAMES: Final = re.compile(
     r"(?<![\w./@:-])(?:requests\.|limits\.)?"
     r"(?!(?:[-a-z0-9]+\.)*(?:kubernetes|k8s)\.io/)((?:[-a-z0-9]+\.)*[-a-z0-9]+/[A-Za-z0-9][-\w.]*)(?![\w/@]|:\S)"
 )
+# As a JSON pointer writes it: the slash of the name is ~1.
+_POINTED: Final = re.compile(r"(?<=/)((?:[-a-z0-9]+\.)+[-a-z0-9]+)~1([A-Za-z0-9][-\w.]*)")
 _VERSION: Final = re.compile(r"/v\d+((alpha|beta)\d+)?\Z")
 _API: Final = re.compile(r"resource\.k8s\.io/v1(?:alpha\d+|beta\d+)")
 
 
 def relevant(text: str) -> bool:
     """Whether the text can have something to migrate; True too often rather than too rarely."""
-    return _WORDS.search(text) is not None or _NAMES.search(text) is not None
+    return any(found.search(text) for found in (_WORDS, _NAMES, _POINTED))
 
 
 def evidence(text: str, catalogue: Catalogue, version: str) -> list[tuple[int, str]]:
@@ -30,7 +32,20 @@ def evidence(text: str, catalogue: Catalogue, version: str) -> list[tuple[int, s
     for found in _NAMES.finditer(text):
         name = found[1]
         if name not in known:
-            known[name] = _VERSION.search(name) is None and catalogue.resource(name) is not None
+            known[name] = _VERSION.search(name) is None and catalogue.moves(name)
         if known[name]:
             out.append((found.start(), name))
-    return sorted(out)
+    return sorted((*out, *pointed(text, catalogue)))
+
+
+def pointed(text: str, catalogue: Catalogue) -> list[tuple[int, str]]:
+    """Where JSON patches (RFC 6902) of a text name resources of the catalogue, and which."""
+    found = [(one.start(), f"{one[1]}/{one[2]}") for one in _POINTED.finditer(text)] if "~1" in text else []
+    return [(at, name) for at, name in found if catalogue.moves(name)]
+
+
+def named_in(text: str, catalogue: Catalogue) -> list[str]:
+    """The resources of the catalogue that a text names, as they are or as a JSON pointer has them."""
+    names = [found[1] for found in _NAMES.finditer(text) if not _VERSION.search(found[1])]
+    names = [name for name in dict.fromkeys(names) if catalogue.moves(name)]
+    return list(dict.fromkeys((*names, *(name for _, name in pointed(text, catalogue)))))

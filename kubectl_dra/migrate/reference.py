@@ -9,6 +9,7 @@ from typing import Final
 
 from kubectl_dra.migrate.model import About
 from kubectl_dra.migrate.registry import FAMILIES, about
+from kubectl_dra.pages import write
 
 _SAFETY: Final = {
     "safe": "Safe: the devices that a pod gets, and where it can run, stay what they were.",
@@ -28,17 +29,6 @@ def pages() -> Iterator[tuple[str, str]]:
     yield "README.md", _index()
     for code, one in about().items():
         yield f"{code}.md", page(one)
-
-
-def write(folder: Path) -> None:
-    """Writes the pages and removes those of codes that are gone."""
-    folder.mkdir(parents=True, exist_ok=True)
-    written = dict(pages())
-    for old in folder.glob("*.md"):
-        if old.name not in written:
-            old.unlink()
-    for name, text in written.items():
-        (folder / name).write_text(text, encoding="utf-8")
 
 
 def page(one: About) -> str:
@@ -71,4 +61,4 @@ def _index() -> str:
 
 
 if __name__ == "__main__":
-    write(Path(sys.argv[1]))
+    write(Path(sys.argv[1]), pages())

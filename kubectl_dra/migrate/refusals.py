@@ -13,6 +13,12 @@ NO_EDIT: Final = "MIG904"
 NO_PLACE: Final = "MIG905"
 NAME_TAKEN: Final = "MIG906"
 REPEATED: Final = "MIG907"
+PATCH: Final = "MIG908"
+
+WAY_OUT_PATCH: Final = (
+    "migrate what it patches, look at what kubectl dra migrate -k DIR --diff makes of both together, then write the "
+    "patch for that: of the count in the ResourceClaimTemplate, not of the limit"
+)
 
 ABOUT: Final = (
     About(
@@ -85,5 +91,17 @@ ABOUT: Final = (
         "have meant the first. Changing one of them would hide the other. Make one of the two, then migrate.",
         "resources:\n  requests: {cpu: 1}\nresources:\n  limits: {nvidia.com/gpu: 1}\n",
         "resources:\n  requests: {cpu: 1}\n  limits: {nvidia.com/gpu: 1}\n",
+    ),
+    About(
+        PATCH,
+        "patch",
+        "refusal",
+        "A patch names the resource",
+        "A JSON patch, or a patch inside a kustomization, sets or removes the resource of an object that is somewhere "
+        "else. Left as it is, it would bring the resource back beside the claim, or fail because there is no limit "
+        "any more to replace. The count of devices is in the ResourceClaimTemplate now: patch that.",
+        "- op: replace\n  path: /spec/template/spec/containers/0/resources/limits/nvidia.com~1gpu\n  value: 4\n",
+        "# target: {kind: ResourceClaimTemplate, name: train-gpu}\n"
+        "- op: replace\n  path: /spec/spec/devices/requests/0/exactly/count\n  value: 4\n",
     ),
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import ChainMap
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
@@ -12,13 +13,14 @@ from kubectl_dra.manifests.comments import comments_of
 from kubectl_dra.manifests.documents import Document, parse
 from kubectl_dra.manifests.edits import Edit, edited, edits_of, reread
 from kubectl_dra.manifests.files import Rewritten
-from kubectl_dra.manifests.inputs import LARGEST, Input, read
+from kubectl_dra.manifests.inputs import Input
 from kubectl_dra.manifests.objects import ManifestObject
 from kubectl_dra.manifests.places import Places
-from kubectl_dra.manifests.source import Source, decode
+from kubectl_dra.manifests.source import Source
 from kubectl_dra.migrate import refusals
 from kubectl_dra.migrate.engine import Job
 from kubectl_dra.migrate.file import File, title
+from kubectl_dra.migrate.readable import check_readable, source_of
 from kubectl_dra.migrate.result import FileResult, Item, Report, Sort
 from kubectl_dra.migrate.reverse_pages import REMOVED, STILL_USED
 from kubectl_dra.migrate.reverse_plan import Key, Reversal, key_of, plan, references
@@ -30,10 +32,12 @@ def reverse(inputs: Sequence[Input], job: Job) -> Report:
     """Plans the way back of all inputs; writes nothing.
 
     Raises:
-        InputError: a file that was named cannot be read.
+        InputError: a file that was named cannot be read, or none of all.
     """
     notes: list[str] = []
     files = [file for found in inputs if (file := _opened(found, notes)) is not None]
+    if not files:
+        check_readable(inputs, notes)
     world: dict[Key, Mapping[str, Any]] = {}
     for file in files:
         for one in file.objects:
@@ -53,15 +57,8 @@ def reverse(inputs: Sequence[Input], job: Job) -> Report:
 
 
 def _opened(found: Input, notes: list[str]) -> File | None:
-    try:
-        data = read(found)
-        if len(data) > LARGEST:
-            raise InputError(f"{found.name}: larger than {LARGEST:,} bytes")
-        source = decode(data, found.name)
-    except InputError as error:
-        if found.named:
-            raise
-        notes.append(str(error))
+    source = source_of(found, notes)
+    if source is None:
         return None
     if "resource.k8s.io" not in source.text and "resourceClaims" not in source.text:
         return None
@@ -78,15 +75,17 @@ class _Run:
     ``freed`` are the claims and templates that its workloads need no more, ``still_needed`` those that they need.
     """
 
-    def __init__(self, file: File, job: Job, world: Mapping[Key, Mapping[str, Any]]) -> None:
+    def __init__(self, file: File, job: Job, world: dict[Key, Mapping[str, Any]]) -> None:
         self._file = file
         self._job = job
         self.freed: set[Key] = set()
         self.still_needed: set[Key] = set()
         self._items: list[Item] = []
         self._wants: list[tuple[ManifestObject, list[Change], list[Item]]] = []
+        # Copies of a workload, as overlays have them, have claims of the same name each in its own file.
+        around = ChainMap({key_of(one.object): one.object for one in reversed(file.objects)}, world)
         for found in file.objects:
-            self._plan(found, plan(found.object, world, job.settings))
+            self._plan(found, plan(found.object, around, job.settings))
 
     def _plan(self, found: ManifestObject, reversal: Reversal) -> None:
         planned = reversal.plan

@@ -10,7 +10,7 @@ from typing import Any, Final
 from kubectl_dra.manifests.changes import Append, Change, Path, Set, value_at
 from kubectl_dra.migrate.affinity import TERMS
 from kubectl_dra.migrate.labels import Condition, translate
-from kubectl_dra.migrate.reverse_resources import Unnamed
+from kubectl_dra.migrate.reverse_resources import Unnamed, with_suffix
 from kubectl_dra.migrate.vendor_model import Driver, LabelRule, Resource
 from kubectl_dra.migrate.vendors import Catalogue
 
@@ -28,13 +28,21 @@ def conditions(
     counts: Mapping[str, int | None],
     device_class: str,
 ) -> list[Condition]:
-    """The conditions on node labels that became the selectors, one for each.
+    """The conditions on node labels that became the selectors, one for each, or for two: a product and its profile.
 
     Raises:
         Unnamed: a selector that is of no label, or of several.
     """
     out: list[Condition] = []
-    for selector in selectors:
+    waiting = list(selectors)
+    while waiting:
+        pair = tuple(waiting[:2])
+        found = list(dict.fromkeys(_with_suffix(pair, resource, catalogue, device_class))) if len(pair) == 2 else []
+        if found:
+            out.append(found[0])
+            waiting = waiting[2:]
+            continue
+        selector = waiting.pop(0)
         found = list(dict.fromkeys(_found(selector, resource, catalogue, counts, device_class)))
         if not found:
             raise Unnamed(f"its selector {selector} is not one that a node label became")
@@ -62,6 +70,24 @@ def _found(
                 made = translate(wanted, labelled, resource, driver, counts)
                 same = made.leaves and made.selectors == (selector,) and made.refusal is None and not made.unsafe
                 if same and made.device_class in ("", device_class):
+                    yield wanted
+
+
+def _with_suffix(
+    selectors: tuple[str, ...], resource: Resource, catalogue: Catalogue, device_class: str
+) -> Iterator[Condition]:
+    """Conditions on a label whose value had an ending that chose the class, and became the second selector."""
+    driver = catalogue.driver(resource.driver) or Driver(resource.driver, frozenset(), frozenset())
+    for rule in _rules(catalogue):
+        for suffix in rule.suffixes if rule.key else ():
+            ending = with_suffix(suffix, selectors[1]) if suffix.device_class == device_class else None
+            labelled = catalogue.label(rule.key, resource) if ending else None
+            if labelled is None or labelled.rule is not rule:
+                continue
+            for values in _candidates(rule, "In", _values(selectors[0])):
+                wanted = Condition(rule.key, "In", tuple(f"{value}{ending}" for value in values))
+                made = translate(wanted, labelled, resource, driver, {})
+                if made.selectors == selectors and made.device_class == device_class and not made.unsafe:
                     yield wanted
 
 

@@ -75,7 +75,8 @@ ABOUT: Final = (
         "refusal",
         "No one resource of a device plugin is meant",
         "The class, selectors or capacity of a request do not tell which resource it was made from, or a selector "
-        "cannot be traced back to one node label.",
+        "cannot be traced back to one node label, or the claim is for all devices of a node and no label of the pod "
+        "says how many these are.",
     ),
     About(
         NO_TEMPLATE,

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import product
+from math import prod
 from typing import Any, Final, NamedTuple
 
 from kubectl_dra.api.conversion import reshaped, to_v1
 from kubectl_dra.api.versions import GROUP
 from kubectl_dra.manifests.changes import Change, Delete, Path, Set, changed, value_at
 from kubectl_dra.manifests.workloads import Container, PodSpec, containers, pod_specs
+from kubectl_dra.manifests.workloads import key_of as workload_key
+from kubectl_dra.migrate.affinity import node_selector
 from kubectl_dra.migrate.migrations import device_plugins, quotas
 from kubectl_dra.migrate.model import Note, ObjectPlan, Refusal, Settings, Share, Step, Surroundings
 from kubectl_dra.migrate.placement import placement
@@ -64,8 +68,9 @@ def key_of(raw: Mapping[str, Any]) -> Key:
 
 def plan(raw: Mapping[str, Any], world: Mapping[Key, Mapping[str, Any]], settings: Settings) -> Reversal:
     """Plans the way back of a workload or quota. ``world`` has all objects of the run by key."""
-    if (str(raw.get("apiVersion")), raw.get("kind")) == ("v1", "ResourceQuota"):
-        return Reversal(_quota(raw, settings))
+    hard = quotas.HARD.get(workload_key(raw))
+    if hard is not None:
+        return Reversal(_quota(raw, hard, settings))
     try:
         return _workload(raw, world, settings)
     except _Stop as stop:
@@ -103,12 +108,17 @@ def _workload(raw: Mapping[str, Any], world: Mapping[Key, Mapping[str, Any]], se
         [other for key, other in world.items() if key not in made], frozenset(key for key in world if key not in made)
     )
     problem = ""
+    fitting: list[tuple[list[Change], list[Resource]]] = []
     for changes, resources in _tries(entries, choices, settings):
-        before = changed(raw, changes)
-        problem = _difference(raw, before, made, around, forward)
-        if not problem:
-            planned = _planned(raw, entries, changes, resources, made, around, forward)
-            return Reversal(replace(planned, refusals=tuple(others)), freed)
+        found = _difference(raw, changed(raw, changes), made, around, forward)
+        problem = problem or found
+        if not found:
+            fitting.append((changes, resources))
+    if fitting:
+        changes, resources = fitting[0]
+        alike = [one.name for _, others_too in fitting[1:] for one in others_too if one not in resources]
+        planned = _planned(raw, entries, changes, resources, made, around, forward, alike)
+        return Reversal(replace(planned, refusals=tuple(others)), freed)
     path = next((*spec.path, "resourceClaims") for spec, found in entries if found)
     raise _Stop(NOT_OURS, path, problem or "it asks for devices in a way that migrate does not write")
 
@@ -192,11 +202,16 @@ def _tries(
         fitted[tuple(one.resource.name for one in named.values())] = changes, resources
     if not fitted and problem is not None:
         raise problem
-    if len(fitted) > 1:
+    if len(fitted) > 1 and not _alike([resources for _, resources in fitted.values()]):
         path = next((*spec.path, "resourceClaims") for spec, found in entries if found)
         either = " or ".join(", ".join(dict.fromkeys(names)) for names in fitted)
         raise _Stop(NO_RESOURCE, path, f"the claim can have been made from {either}")
     yield from fitted.values()
+
+
+def _alike(tries: Sequence[Sequence[Resource]]) -> bool:
+    """Whether it makes no difference which of several: a device plugin that offers its devices by two names."""
+    return len({repr([one._replace(name="", tolerations=()) for one in resources]) for resources in tries}) == 1
 
 
 def _of_spec(
@@ -206,25 +221,30 @@ def _of_spec(
     if not entries:
         return
     every = _list(spec.content.get("resourceClaims"))
-    if len(entries) == len(every):
+    if len(entries) == len(every) and set(spec.content) == {"resourceClaims"}:
+        # Values of a chart had no settings of the pod before.
+        yield Delete(spec.path)
+    elif len(entries) == len(every):
         yield Delete((*spec.path, "resourceClaims"))
     else:
         yield from (Delete((*spec.path, "resourceClaims", entry.place)) for entry in entries)
     by_name = {entry.name: entry for entry in entries}
     counts: dict[str, int | None] = {}
     for container in containers(spec):
-        amounts, changes = _of_container(container, by_name, named)
+        amounts, changes = _of_container(spec, container, by_name, named, settings)
         yield from changes
         if not container.init:
             for name, amount in amounts.items():
                 counts[name] = (counts.get(name) or 0) + amount
     labels = []
+    # What the labels that stayed say depends on what the pod asked for.
+    before = {**spec.content, "containers": [{"resources": {"limits": counts}}]}
     for entry in entries:
         for request, exactly in entry.requests.items():
             one = named[entry.key, request]
             path: Path = (*spec.path, "resourceClaims", entry.place)
             _check_label(spec, one.resource, str(exactly.get("deviceClassName")), path, settings)
-            kept = placement(spec.content, one.resource, settings.catalogue, settings.release).selectors
+            kept = placement(before, one.resource, settings.catalogue, settings.release).selectors
             rest = [selector for selector in one.rest if selector not in kept]
             try:
                 device_class = str(exactly.get("deviceClassName"))
@@ -251,7 +271,11 @@ def _check_label(spec: PodSpec, resource: Resource, device_class: str, path: Pat
 
 
 def _of_container(
-    container: Container, entries: Mapping[str, _Entry], named: Mapping[tuple[Key, str], Named]
+    spec: PodSpec,
+    container: Container,
+    entries: Mapping[str, _Entry],
+    named: Mapping[tuple[Key, str], Named],
+    settings: Settings,
 ) -> tuple[dict[str, int], list[Change]]:
     """What a container asked for, and the changes that ask for it again."""
     path: Path = (*container.path, "resources")
@@ -268,8 +292,10 @@ def _of_container(
         for name, exactly in entry.requests.items():
             if wanted in (None, "", name):
                 one = named[entry.key, name]
-                count = exactly.get("count", 1)
-                amounts[one.resource.name] = amounts.get(one.resource.name, 0) + (count if count else 1)
+                count = exactly.get("count") or 1
+                if one.resource.allocation_mode == "All":
+                    count = _all_of(spec, one.resource, (*spec.path, "resourceClaims", entry.place), settings)
+                amounts[one.resource.name] = amounts.get(one.resource.name, 0) + count
                 amounts.update(one.parts)
     if not gone:
         return {}, []
@@ -283,6 +309,18 @@ def _of_container(
     else:
         changes.append(Set((*path, "limits"), written))
     return amounts, changes
+
+
+def _all_of(spec: PodSpec, resource: Resource, path: Path, settings: Settings) -> int:
+    """How many a claim for all devices of a node stands for: as many as the topology has that the pod asks for."""
+    for stated in node_selector(spec.content):
+        labelled = settings.catalogue.label(stated.key, resource)
+        if labelled is None or labelled.rule.compare != "topology" or labelled.rule.of != resource.name:
+            continue
+        if stated.condition is not None and re.fullmatch(r"[0-9]{1,5}(x[0-9]{1,5})*", stated.condition.values[0]):
+            return prod(int(side) for side in stated.condition.values[0].split("x"))
+    message = f"the claim is for all devices of a node, and no label of the pod says how many {resource.name} these are"
+    raise _Stop(NO_RESOURCE, path, message)
 
 
 def _written(amount: int, resources: Any) -> int | str:
@@ -324,6 +362,7 @@ def _planned(
     made: Mapping[Key, Mapping[str, Any]],
     around: Surroundings,
     forward: Settings,
+    alike: Sequence[str],
 ) -> ObjectPlan:
     names = ", ".join(resource.name for resource in resources)
     path = next((*spec.path, "resourceClaims") for spec, found in entries if found)
@@ -331,7 +370,9 @@ def _planned(
     reason = f"the claim becomes {names} again"
     if shared:
         reason += "; each pod then has devices of its own, and all of them together shared these"
-    steps = [Step(RESTORED, path, reason, tuple(changes), "unsafe" if shared else "safe")]
+    if alike:
+        reason += f"; it may have been {', '.join(dict.fromkeys(alike))}, which is the same devices"
+    steps = [Step(RESTORED, path, reason, tuple(changes), "unsafe" if shared or alike else "safe")]
     extra: list[Change] = []
     for spec, found in entries:
         extra += _tolerations(spec, resources) if found else []
@@ -359,9 +400,8 @@ def _tolerations(spec: PodSpec, resources: Sequence[Resource]) -> list[Change]:
 # --- quotas ----------------------------------------------------------------------------------------
 
 
-def _quota(raw: Mapping[str, Any], settings: Settings) -> ObjectPlan:
+def _quota(raw: Mapping[str, Any], path: Path, settings: Settings) -> ObjectPlan:
     """The keys that migrate added go, where it would add just them again."""
-    path: Path = ("spec", "hard")
     hard = value_at(raw, path)
     keys = [key for key in hard if str(key).endswith(".deviceclass.resource.k8s.io/devices")] if hard else []
     changes = tuple(Delete((*path, key)) for key in keys)

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
-from kubectl_dra.migrate.vendor_model import EMPTY, Resource, ResourceRule
+from kubectl_dra.migrate.vendor_model import EMPTY, Resource, ResourceRule, Suffix
 from kubectl_dra.migrate.vendors import Catalogue
 
 _PLACE: Final = re.compile(r"\{(\w+)\}")
@@ -43,10 +43,9 @@ def candidates(exactly: Mapping[str, Any], catalogue: Catalogue) -> list[Named]:
         for rule in vendor.resources
         if rule.resource.device_class == device_class and rule.resource.outcome in ("auto", "note")
     ]
-    if not known:
+    chosen = list(_chosen_by_label(device_class, exactly, catalogue))
+    if not known and not chosen:
         raise Unnamed(f"no resource of a device plugin is known for class {device_class}")
-    if exactly.get("allocationMode") == "All":
-        raise Unnamed("it asks for all devices of a node, and how many the device plugin was asked for is not kept")
     selectors = tuple(_expressions(exactly))
     out: dict[str, Named] = {}
     unclear = []
@@ -63,8 +62,35 @@ def candidates(exactly: Mapping[str, Any], catalogue: Catalogue) -> list[Named]:
         names = ", ".join((*out, *(f"those that match {pattern}" for pattern in unclear)))
         raise Unnamed(f"several resources became requests of class {device_class}: {names}")
     if not out:
+        out = {one.resource.name: one for one in chosen}
+    if not out:
         raise Unnamed(f"no resource of class {device_class} becomes a request with these selectors and this capacity")
     return list(out.values())
+
+
+def _chosen_by_label(device_class: str, exactly: Mapping[str, Any], catalogue: Catalogue) -> Iterator[Named]:
+    """Resources for which an ending of a node label's value chose the class: GPUs of a node that is all partitions."""
+    if exactly.get("capacity") or exactly.get("adminAccess") or exactly.get("allocationMode") == "All":
+        return
+    for vendor in catalogue.vendors.values():
+        kinds = {
+            kind
+            for rule in vendor.labels
+            for suffix in rule.suffixes
+            if suffix.device_class == device_class
+            for kind in suffix.kinds
+        }
+        for rule in vendor.resources:
+            found = catalogue.resource(rule.name) if rule.pattern is None and rule.resource.kind in kinds else None
+            if found is not None and found.vendor == vendor.id and found.outcome in ("auto", "note"):
+                yield Named(found, tuple(_expressions(exactly)), EMPTY)
+
+
+def with_suffix(suffix: Suffix, selector: str) -> str | None:
+    """The ending of a label's value that became the selector; None if another one did."""
+    pattern = str(getattr(suffix.pattern, "pattern", "")).removeprefix("(?P<before>.*)(?:").removesuffix(")")
+    groups = _groups_in(pattern, suffix.values, (suffix.selector,), (selector,)) if suffix.selector else None
+    return _filled_pattern(pattern, groups) if groups else None
 
 
 def _expressions(exactly: Mapping[str, Any]) -> Iterator[str]:
@@ -90,6 +116,7 @@ def _made(
         and resource.device_class == exactly.get("deviceClassName")
         and not resource.part_of
         and tuple(selectors[:own]) == resource.selectors
+        and (resource.allocation_mode == "All") == (exactly.get("allocationMode") == "All")
         and bool(resource.admin_access) == bool(exactly.get("adminAccess"))
     )
     return Named(resource, tuple(selectors[own:]), parts) if same else None
@@ -119,17 +146,19 @@ def _names(rule: ResourceRule, selectors: Sequence[str]) -> Iterator[str]:
     if rule.pattern is None:
         yield rule.name
         return
-    groups = _groups_in(rule, selectors)
+    groups = _groups_in(_pattern_text(rule), rule.values, rule.resource.selectors, selectors)
     name = None if groups is None else _filled_pattern(_pattern_text(rule), groups)
     if name is not None and rule.pattern.fullmatch(name):
         yield name
 
 
-def _groups_in(rule: ResourceRule, selectors: Sequence[str]) -> Mapping[str, str] | None:
-    """What the groups of an entry's pattern were, read from the selectors; None where these do not fit."""
-    sources = _group_sources(_pattern_text(rule))
+def _groups_in(
+    pattern: str, values: Mapping[str, Mapping[str, str]], templates: Sequence[str], selectors: Sequence[str]
+) -> Mapping[str, str] | None:
+    """What the groups of a pattern were, read from the selectors that were made; None where these do not fit."""
+    sources = _group_sources(pattern)
     out: dict[str, str] = {}
-    for template, selector in zip(rule.resource.selectors, selectors, strict=False):
+    for template, selector in zip(templates, selectors, strict=False):
         seen: set[str] = set()
         text, at = "", 0
         for place in _PLACE.finditer(template):
@@ -137,21 +166,21 @@ def _groups_in(rule: ResourceRule, selectors: Sequence[str]) -> Mapping[str, str
             if group not in sources:
                 return None
             text += re.escape(template[at : place.start()])
-            text += f"(?P={group})" if group in seen else f"(?P<{group}>{_alternatives(rule, group, sources)})"
+            text += f"(?P={group})" if group in seen else f"(?P<{group}>{_alternatives(values, group, sources)})"
             seen.add(group)
             at = place.end()
         found = re.fullmatch(text + re.escape(template[at:]), selector)
         if found is None:
             return None
         for group, value in found.groupdict().items():
-            backwards = {new: old for old, new in rule.values.get(group, {}).items()}
+            backwards = {new: old for old, new in values.get(group, {}).items()}
             out[group] = backwards.get(value or "", value or "")
     return out if set(out) == set(sources) else None
 
 
-def _alternatives(rule: ResourceRule, group: str, sources: Mapping[str, str]) -> str:
-    if group in rule.values:
-        words = sorted(rule.values[group].values(), key=len, reverse=True)
+def _alternatives(values: Mapping[str, Mapping[str, str]], group: str, sources: Mapping[str, str]) -> str:
+    if group in values:
+        words = sorted(values[group].values(), key=len, reverse=True)
         return "|".join(re.escape(word) for word in words)
     return sources[group]
 

@@ -62,6 +62,8 @@ def rollout(survey: Survey, snapshot: Snapshot, settings: Settings, *, live: boo
         resource = settings.catalogue.resource(name)
         if resource is None:
             staying.append((name, "of no vendor that is known; say with --vendors FILE what it becomes"))
+        elif resource.outcome == "keep":
+            staying.append((name, "as a file for --vendors says"))
         elif resource.outcome in ("ask", "refuse") or not resource.device_class:
             staying.append((name, f"{resource.message.rstrip('.')}. {resource.way_out}".strip()))
         elif resource.part_of:
@@ -164,6 +166,7 @@ def _quotas(moving: Sequence[Moving], snapshot: Snapshot) -> Iterator[dict[str, 
 def _amount(quota: ResourceQuota, name: str) -> int | None:
     value = quota.hard.get(f"requests.{name}")
     try:
-        return None if value is None else Quantity.parse(value).value()
+        quantity = None if value is None else Quantity.parse(value)
     except QuantityError:
         return None
+    return quantity.value() if quantity is not None and quantity.is_integer() else None

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from kubectl_dra.api.versions import NEWEST_MODELLED
 from kubectl_dra.migrate.live import LABEL, REFUSED, Use
 from kubectl_dra.migrate.rollout_policy import WARNED
 
@@ -149,15 +150,23 @@ def _warn(plan: Rollout) -> Iterator[str]:
     yield from _labels(plan, WARNED)
     yield "Check: a pod like those of today brings the warning, and is made nevertheless (nothing is, in a dry run):"
     yield ""
-    space = plan.order[0].namespace if plan.order else "NAMESPACE"
-    yield f"    kubectl -n {space} run probe --image=none --dry-run=server --overrides='" + _probe(plan) + "'"
+    space, name = _example(plan)
+    yield f"    kubectl -n {space} run probe --image=none --dry-run=server --overrides='" + _probe(name) + "'"
     yield ""
     yield "Back: `kubectl delete -f 3-policy.yaml`."
     yield ""
 
 
-def _probe(plan: Rollout) -> str:
-    name = plan.names[0]
+def _example(plan: Rollout) -> tuple[str, str]:
+    """A namespace, and a resource that is to move and is used there."""
+    for one in plan.order:
+        for use in plan.survey.uses:
+            if use.namespace == one.namespace and use.resource in plan.names:
+                return one.namespace, use.resource
+    return plan.order[0].namespace if plan.order else "NAMESPACE", plan.names[0]
+
+
+def _probe(name: str) -> str:
     limits = f'{{"{name}":"1"}}'
     return f'{{"spec":{{"containers":[{{"name":"probe","image":"none","resources":{{"limits":{limits}}}}}]}}}}'
 
@@ -185,10 +194,22 @@ def _namespaces(plan: Rollout) -> Iterator[str]:
     yield ""
     yield "For each, with its manifests in DIR:"
     yield ""
-    yield "    kubectl dra migrate DIR                          # the plan, with what is refused and why"
-    yield "    kubectl dra migrate DIR --live                   # where each pod would land, and on how many nodes"
-    yield "    kubectl dra migrate DIR --diff                   # to review"
-    yield "    kubectl dra migrate DIR --write && kubectl diff -f DIR; kubectl apply -f DIR"
+    # The newest release is what migrate writes for without being asked; a cluster may be older.
+    release = plan.survey.release
+    flag = f" --kubernetes-version {release}" if release and release != str(NEWEST_MODELLED) else ""
+    for command, what in (
+        (f"migrate DIR{flag}", "the plan, with what is refused and why"),
+        ("migrate DIR --live", "where each pod would land, and on how many nodes"),
+        (f"migrate DIR{flag} --diff", "to review"),
+        (f"migrate DIR{flag} --write", "exit code 1: something is left to decide, see above"),
+    ):
+        yield f"    kubectl dra {command:<{20 + len(flag)}}  # {what}"
+    yield "    kubectl diff -f DIR"
+    yield "    kubectl apply -f DIR"
+    yield ""
+    yield (
+        "Pods and Jobs that exist cannot be changed: delete them first, or let them end. Other workloads roll out anew."
+    )
     yield ""
     yield "Check:"
     yield ""
@@ -196,10 +217,11 @@ def _namespaces(plan: Rollout) -> Iterator[str]:
     yield "    kubectl dra migrate --live -n NAMESPACE          # nothing uses a device plugin any more"
     yield ""
     yield (
-        "Back: `kubectl dra migrate DIR --reverse --write && kubectl apply -f DIR` restores the requests of the device "
-        "plugin from claims that migrate made (others are refused with the reason); then delete the claim templates "
-        "that are left over, and move nodes back as in phase 1. The label must not be `refuse` by then. Manifests "
-        "under version control: reverting the commit does the same."
+        "Back: `kubectl dra migrate DIR --reverse --write` restores the requests of the device plugin from claims that "
+        "migrate made (others are refused with the reason; tolerations that may be somebody's own stay, unless "
+        "`--unsafe` is given). Then `kubectl apply -f DIR`, delete the claim templates that are left over, and move "
+        "nodes back as in phase 1. The label must not be `refuse` by then. Manifests under version control: reverting "
+        "the commit does the same."
     )
     yield ""
 

@@ -136,7 +136,7 @@ def _patterns(value: Any, path: Path) -> Iterator[tuple[Path, str]]:
 
 def _check_resource(document: Document, path: Path, rule: ResourceRule, vendor: Vendor, known: Known) -> None:
     resource = rule.resource
-    if resource.outcome != "auto" and not resource.message:
+    if resource.outcome not in ("auto", "keep") and not resource.message:
         fail(document, path, f"the outcome {resource.outcome} needs a message")
     if resource.outcome in ("auto", "note") and not resource.device_class and not resource.part_of:
         fail(document, path, f"the outcome {resource.outcome} needs a class")

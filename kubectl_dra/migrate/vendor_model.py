@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, Literal, NamedTuple, Protocol
 
-Outcome = Literal["auto", "note", "ask", "refuse"]
-"""auto: migrated. note: migrated, with advice. ask: only people know what is meant. refuse: DRA has nothing for it."""
+Outcome = Literal["auto", "note", "ask", "refuse", "keep"]
+"""auto: migrated. note: migrated, with advice. ask: only people know what is meant. refuse: DRA has nothing for it.
+keep: people have decided that it stays with its device plugin, so nothing is said of it."""
 
 Kind = Literal[
     "whole", "partition", "shared", "fraction", "core", "monitoring", "passthrough", "network", "quota", "other"

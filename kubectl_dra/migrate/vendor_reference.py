@@ -10,7 +10,13 @@ from typing import Any, Final
 from kubectl_dra.migrate.vendor_check import schema
 from kubectl_dra.migrate.vendor_files import FOLDER
 
-_OUTCOMES: Final = {"auto": "migrated", "note": "migrated, with advice", "ask": "asks", "refuse": "left alone"}
+_OUTCOMES: Final = {
+    "auto": "migrated",
+    "note": "migrated, with advice",
+    "ask": "asks",
+    "refuse": "left alone",
+    "keep": "stays",
+}
 _STATUS: Final = {
     "verified": "read in the sources",
     "documented": "from documentation",
@@ -67,6 +73,7 @@ resources:
     class: sriovnetwork.k8snetworkplumbingwg.io
     selectors:
       - 'device.attributes["sriovnetwork.k8snetworkplumbingwg.io"].?resourceName.orValue("") == "sriov_111"'
+  - {name: acme.io/fuse, kind: other, outcome: keep}
 labels:
   - {key: acme.io/npu.model, action: select, attribute: model}
   - {key: acme.io/npu.memory, action: select, capacity: memory, compare: mebibytes}

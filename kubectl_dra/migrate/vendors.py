@@ -103,6 +103,11 @@ class Catalogue:
                 return _with_parts(found, rule, vendor, beside)
         return None
 
+    def moves(self, name: str, beside: Mapping[str, Any] = EMPTY) -> bool:
+        """Whether a vendor knows the resource, and nobody has said that it stays; ``beside`` as for ``resource``."""
+        found = self.resource(name, beside)
+        return found is not None and found.outcome != "keep"
+
     def device_class(self, name: str) -> DeviceClass | None:
         """A DeviceClass as its driver installs it; None if it is not known."""
         for vendor in self._that_mention(name):

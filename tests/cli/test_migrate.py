@@ -20,6 +20,7 @@ from kubectl_dra.errors import InputError
 from kubectl_dra.migrate.engine import migrate
 from tests.cli.conftest import Ran
 from tests.cli.conftest import dra as dra
+from tests.migrate import cluster
 
 Dra = Callable[..., Ran]
 ROOT = Path(__file__).parent.parent.parent
@@ -114,6 +115,17 @@ def test_json_is_that_of_the_schema(dra: Dra) -> None:
     assert {item["sort"] for file in report["files"] for item in file["items"]} >= {"change", "object", "refusal"}
 
 
+def test_json_says_where_pods_would_land_if_a_cluster_is_given(dra: Dra) -> None:
+    Path("a.yaml").write_text(POD)
+    objects = [cluster.device_class(), cluster.node("old", 2), cluster.node("new"), cluster.slice_of("new", 2)]
+    Path("cluster.json").write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": objects}))
+    assert "equivalence" not in json.loads(dra("migrate", "-o", "json", "a.yaml").out)
+    report = json.loads(dra("migrate", "-o", "json", "--snapshot", "cluster.json", "a.yaml").out)
+    jsonschema.validate(report, SCHEMA)
+    (workload,) = report["equivalence"]
+    assert (workload["before"], workload["after"]) == (["old"], ["new"])
+
+
 def test_yaml_is_the_migrated_stream(dra: Dra, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BytesIO(OLD.encode())))
     ran = dra("migrate", "-", "-o", "yaml")
@@ -191,6 +203,8 @@ def test_code_explains(dra: Dra) -> None:
     ran = dra("migrate", "--code", "mig301")
     assert ran.code == 0 and ran.out.startswith("# MIG301: An older API version")
     assert dra("migrate", "--code", "api-version").out == ran.out
+    assert "did you mean api-version?" in dra("migrate", "--code", "api-versions").err
+    assert "docs/changes has all" in dra("migrate", "--code", "QQQ").err
 
 
 def test_stdin_is_not_written(dra: Dra, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -248,6 +262,15 @@ def test_a_file_that_cannot_be_replaced_at_last_says_which_are_done(dra: Dra, mo
     assert "b.yaml: cannot be written: Operation not permitted (written before: a.yaml)" in ran.err
     assert (Path("a.yaml").read_text(), Path("b.yaml").read_text()) == (NEW, OLD)
     assert names() == ["a.yaml", "b.yaml"]
+
+
+def test_the_file_of_claims_is_not_one_of_those_that_were_read(dra: Dra) -> None:
+    Path("a.yaml").write_text(
+        "apiVersion: v1\nkind: Pod\nmetadata: {name: p}\n"
+        "spec: {containers: [{name: a, image: a:1, resources: {limits: {nvidia.com/gpu: 1}}}]}\n"
+    )
+    ran = dra("migrate", "--claims-file", "claims.yaml", "a.yaml")
+    assert ran.code == 1 and "1 change and 1 new object in 2 files" in ran.out
 
 
 def test_interactive(dra: Dra, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -307,3 +307,27 @@ def test_a_repeated_key_is_noted() -> None:
     first, second = (one for one in each(decode("a: 1\na: 2\n---\na: 1\n", "f")) if isinstance(one, Document))
     assert (first.repeated, second.repeated, first.object) == (True, False, {"a": 2})
     assert [one.repeated for one in read_documents('{"a": 1}{"b": {"a": 1, "a": 2}}', "f")] == [False, True]
+
+
+@pytest.mark.parametrize(
+    ("text", "place", "words"),
+    [
+        ("a: 1\n--- {b: 2}\n--- # c\nd: 4\n", "f.yaml:2:1", "nothing but a comment behind ---"),
+        ("a: 1\n--- !!map\nb: 2\n--- \nd: 4\n", "f.yaml:2:1", "nothing but a comment behind ---"),
+        ("a: 1\n...\n%YAML 1.1\n---\nb: 2\n---\nd: 4\n", "f.yaml:3:1", "does not read YAML directives"),
+    ],
+)
+def test_what_kubectl_refuses_before_a_document(text: str, place: str, words: str) -> None:
+    first, refused, last = each(decode(text, "f.yaml"))
+    assert isinstance(first, Document) and isinstance(last, Document)
+    assert (first.object, last.object) == ({"a": 1}, {"d": 4})
+    assert isinstance(refused, Skipped)
+    assert str(refused.error).startswith(place) and words in str(refused.error)
+
+
+def test_percent_signs_and_dashes_inside_of_documents_are_text() -> None:
+    text = "a: |\n  %YAML 1.1\n  --- {b: 2}\nb: '%'\n---\n# %TAG\nc: 1\n"
+    assert [document.object for document in read_documents(text, "f.yaml")] == [
+        {"a": "%YAML 1.1\n--- {b: 2}\n", "b": "%"},
+        {"c": 1},
+    ]

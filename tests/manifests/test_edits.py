@@ -81,6 +81,12 @@ def test_changes(text: str, change: Change, after: str) -> None:
     assert made(text, change) == after
 
 
+def test_tabs_of_json_are_kept() -> None:
+    text = '{\n\t"l": [\n\t\t{"a": 1}\n\t]\n}\n'
+    after = '{\n\t"l": [\n\t\t{"a": 1},\n\t\t{\n\t\t\t"b": [\n\t\t\t\t2\n\t\t\t]\n\t\t}\n\t]\n}\n'
+    assert made(text, Append(("l",), {"b": [2]})) == after
+
+
 def test_entries_that_move_up_keep_their_comments() -> None:
     text = "l:\n- name: a\n  source: # old\n    b: 1 # one\n"
     changes = (Set(("l", 0, "b"), 1), Delete(("l", 0, "source")))
@@ -91,6 +97,8 @@ def test_entries_that_move_up_keep_their_comments() -> None:
     ("text", "changes", "after"),
     [
         ("r:\n  l:\n    x: 1 # one\n", (Delete(("r", "l")), Set(("r", "c"), [1])), "r:\n  # one\n  c:\n  - 1\n"),
+        ("r:\r\n  l: 1", (Delete(("r", "l")), Set(("r", "c"), 2)), "r:\r\n  c: 2"),
+        ("r:\r\n\r\n  l: 1", (Delete(("r", "l")), Set(("r", "c"), 2)), "r:\r\n\r\n  c: 2"),
         ("r:\n  l: 1", (Delete(("r", "l")), Set(("r", "c"), 2), Set(("s",), 3)), "r:\n  c: 2\ns: 3"),
         ("l:\n- a: 1 # one\n  b: 2\n", (Delete(("l", 0, "a")),), "l:\n- # one\n  b: 2\n"),
         ("l:\n- a: 1\n  b: 2\n  c: 3\n", (Delete(("l", 0, "a")), Delete(("l", 0, "b"))), "l:\n- c: 3\n"),

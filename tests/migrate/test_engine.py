@@ -14,9 +14,11 @@ from kubectl_dra.manifests.changes import Append, Change, Delete, Set
 from kubectl_dra.manifests.inputs import Input
 from kubectl_dra.migrate.engine import Job, migrate
 from kubectl_dra.migrate.migrations.device_plugins import MIGRATION as DEVICE_PLUGINS
+from kubectl_dra.migrate.migrations.elsewhere import MIGRATION as ELSEWHERE
 from kubectl_dra.migrate.model import Migration, NewObject, Note, ObjectPlan, Settings, Step, Surroundings
 from kubectl_dra.migrate.prefilter import evidence, relevant
 from kubectl_dra.migrate.result import Report
+from kubectl_dra.migrate.reverse import reverse
 from tests.migrate.runs import after, assert_reversible, catalogue, run, settings
 
 
@@ -210,6 +212,96 @@ def test_templates_values_and_broken_files_are_refused_only_where_it_matters() -
     ]
     assert not report.changed and report.open
     assert len(report.notes) == 2
+
+
+@pytest.mark.parametrize(
+    ("texts", "message"),
+    [
+        (('{"kind": "Po',), "0.yaml:1:13: not valid YAML: found unexpected end of stream"),
+        (("a: 1\n b: 2\n",), "0.yaml:2:3: not valid YAML"),
+        (("",), "0.yaml: there is nothing in it"),
+        (("---\n# only a comment\n", "a: ["), "0.yaml: there is nothing in it (and 1 more that cannot be read)"),
+    ],
+)
+def test_a_run_that_could_read_nothing_is_an_error(texts: tuple[str, ...], message: str) -> None:
+    with pytest.raises(InputError) as error:
+        run(*texts)
+    assert str(error.value).startswith(message)
+    inputs = [Input(f"{number}.yaml", True, text.encode()) for number, text in enumerate(texts)]
+    with pytest.raises(InputError):
+        reverse(inputs, Job(settings()))
+
+
+def test_what_can_be_read_and_has_nothing_is_no_error() -> None:
+    for texts in (("a: 1\n",), ("- a\n",), ("", "kind: x\n"), ("a: [", "- 1\n")):
+        assert not run(*texts).files
+    report = run("a: {{ .Values.x }}\n")
+    assert not report.files and "template" in report.notes[0]
+
+
+JSON_PATCH = """\
+- op: replace
+  path: /spec/template/spec/containers/0/resources/limits/nvidia.com~1gpu
+  value: 4
+"""
+INLINE = """\
+apiVersion: kustomize.config.k8s.io/v1beta1
+kind: Kustomization
+patches:
+- path: other.yaml
+- target: {kind: Deployment}
+  patch: |-
+    - op: remove
+      path: /spec/template/spec/containers/0/resources/limits/nvidia.com~1gpu
+"""
+
+
+def test_patches_that_name_resources_are_refused() -> None:
+    plans = (ELSEWHERE,)
+    assert sorts(run(JSON_PATCH, migrations=plans)) == [("refusal", "MIG908")]
+    (item,) = run(INLINE, migrations=plans).items()
+    assert (item.code, item.line, item.field) == ("MIG908", 6, "patches[1].patch")
+    assert "nvidia.com/gpu" in item.message
+    merged = "patchesStrategicMerge:\n- |-\n  limits: {amd.com/gpu: 1}\n"
+    head = "apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\n"
+    assert sorts(run(head + merged, migrations=plans)) == [("refusal", "MIG908")]
+    flux = "apiVersion: kustomize.toolkit.fluxcd.io/v1\nkind: Kustomization\nspec:\n  patches:\n"
+    assert sorts(run(f"{flux}  - patch: 'limits: {{nvidia.com/gpu: 1}}'\n", migrations=plans)) == [
+        ("refusal", "MIG908")
+    ]
+    assert not run(JSON_PATCH.replace("nvidia.com", "example.org"), migrations=plans).files
+    assert not run(INLINE.replace("nvidia.com~1gpu", "cpu"), migrations=plans).files
+
+
+BASE = """\
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web}
+spec:
+  template:
+    spec:
+      containers:
+      - name: main
+        image: a:1
+        resources: {limits: {nvidia.com/gpu: 1}}
+"""
+
+
+@pytest.mark.parametrize("patch_first", [True, False])
+def test_a_patch_of_a_workload_is_migrated_with_its_base_only(patch_first: bool) -> None:
+    patch = BASE.replace("        image: a:1\n", "").replace("gpu: 1", "gpu: 2")
+    plans = (DEVICE_PLUGINS,)
+    alone = run(patch, migrations=plans)
+    assert not alone.changed and {item.sort for item in alone.items()} == {"offer", "note"}
+    assert any("patch" in item.message for item in alone.items("offer"))
+    both = run(*((patch, BASE) if patch_first else (BASE, patch)), migrations=plans)
+    assert len(both.changed) == 2 and not both.open
+    # The patch has the names of what it patches, so that kustomize lays the one over the other.
+    for file in both.changed:
+        assert file.text is not None
+        assert file.text.after.count("web-gpu") == 2
+    plain = BASE.replace("nvidia.com/gpu", "cpu")
+    assert run(patch, plain, migrations=plans).open
 
 
 def test_the_prefilter_leaves_out_what_has_nothing_of_devices() -> None:

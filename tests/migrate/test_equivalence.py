@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from kubectl_dra.cli.explain_run import Asked, settings_of
+from kubectl_dra.cli.assumed import assumed
 from kubectl_dra.manifests.inputs import Input
 from kubectl_dra.migrate.engine import Job, migrate
 from kubectl_dra.migrate.equivalence import Comparison, compare
@@ -21,7 +21,7 @@ A100 = {"nvidia.com/gpu.product": "NVIDIA-A100-SXM4-80GB"}
 def compared(text: str, *objects: Json, **job: Any) -> list[Comparison]:
     cluster = snapshot([device_class(), *objects])
     report = migrate([Input("f.yaml", True, text.encode())], Job(settings(), True, **job))
-    return compare(report, cluster, settings_of(Asked(), cluster), "ml")
+    return compare(report, cluster, assumed(cluster), "ml")
 
 
 def one(text: str, *objects: Json) -> Comparison:
@@ -90,7 +90,7 @@ def test_taints_count_on_both_sides() -> None:
 def test_a_missing_class_is_the_reason() -> None:
     cluster = snapshot([node("n", 2), slice_of("n", 2)])
     report = migrate([Input("f.yaml", True, PLAIN.encode())], Job(settings()))
-    (found,) = compare(report, cluster, settings_of(Asked(), cluster), "ml")
+    (found,) = compare(report, cluster, assumed(cluster), "ml")
     assert found.difference == -1
     assert "gpu.nvidia.com" in found.lost[0].reason and "does not exist" in found.lost[0].reason
 

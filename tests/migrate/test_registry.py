@@ -9,8 +9,9 @@ import pytest
 import yaml
 
 from kubectl_dra.migrate.model import About
-from kubectl_dra.migrate.reference import pages, write
+from kubectl_dra.migrate.reference import pages
 from kubectl_dra.migrate.registry import FAMILIES, about, all_migrations
+from kubectl_dra.pages import write
 
 DOCS = Path(__file__).resolve().parents[2] / "docs" / "changes"
 
@@ -41,5 +42,5 @@ def test_pages_in_docs_are_those_of_the_codes() -> None:
 
 def test_writing_pages_removes_those_of_codes_that_are_gone(tmp_path: Path) -> None:
     (tmp_path / "MIG000.md").write_text("# gone\n")
-    write(tmp_path)
+    write(tmp_path, pages())
     assert {path.name for path in tmp_path.iterdir()} == {name for name, _ in pages()}

@@ -27,6 +27,7 @@ SAME_ONLY: Final = {
     "containers: request and limit go together, other resources stay",
     "containers: claims that are there stay",
     "containers: more than 32 devices take several claims",
+    "beside: labels of a MIG node with the single strategy",
     "containers: zero in one container, devices in another",
     "containers: what an init container has in part takes a claim of its own",
     "kinds: two templates that ask for the same share a claim template",
@@ -39,23 +40,20 @@ SAME_ONLY: Final = {
     "settings: auto claims what is chosen by label",
     "shapes: node affinity of product, family and memory goes with its comments kept outside",
     "shapes: a compute domain beside GPUs and adapters",
+    "kinds: values of the chart app-template",
+    "shapes: accelerators and adapters of AWS",
     "shapes: AMD's GPU in requests and limits, other objects untouched",
 }
 REFUSED: Final = {
-    "beside: labels of a MIG node with the single strategy": "MIG512",
     "beside: a vendor that gives a node's devices to one claim": "MIG512",
     "beside: an init container and a container that have all chips": "MIG512",
-    "kinds: values of the chart app-template": "MIG904",
     "kinds: the MPI operator's kind": "MIG512",
     "refusals: a claim for such devices is there already": "MIG511",
-    "review: a queue of Kueue and all devices of a node": "MIG512",
     "shapes: a slice of a GPU on GKE": "MIG512",
-    "shapes: accelerators and adapters of AWS": "MIG512",
 }
 # Nothing of DRA is in them, or no claim.
 NOT_ABOUT_CLAIMS: Final = {
     "containers: zero devices",
-    "quotas: a Kubeflow profile",
     "quotas: a queue of Volcano",
     "settings: a class for a resource name",
     "settings: a kind without claims keeps the resource's name",
@@ -209,6 +207,14 @@ def test_a_template_that_others_need_stays() -> None:
     assert {item.code for item in report.items("refusal")} == {"MIG511"}
 
 
+def test_copies_of_a_workload_go_back_by_the_claims_of_their_own_file() -> None:
+    texts = [PLAIN, PLAIN.replace("gpu: 2", "gpu: 4")]
+    made = migrate([Input(f"{n}.yaml", True, text.encode()) for n, text in enumerate(texts)], Job(settings()))
+    inputs = [Input(file.name, True, file.text.after.encode()) for file in made.files if file.text is not None]
+    report = reverse(inputs, Job(settings(), True))
+    assert [file.text.after for file in report.files if file.text is not None] == texts
+
+
 def test_a_file_of_claims() -> None:
     inputs = [Input("pod.yaml", True, PLAIN.encode())]
     report = migrate(inputs, Job(settings(), claims_file="claims.yaml"))
@@ -260,6 +266,50 @@ def test_a_quota_counts_no_claims_any_more() -> None:
     assert changed != after
     found, report = back(changed)
     assert found == changed and [item.code for item in report.items("refusal")] == ["MIG511"]
+
+
+TPU: Final = PLAIN.replace("nvidia.com/gpu: 2", "google.com/tpu: 8").replace(
+    "spec:\n",
+    "spec:\n  nodeSelector:\n    cloud.google.com/gke-tpu-accelerator: tpu-v6e-slice\n"
+    "    cloud.google.com/gke-tpu-topology: 2x4\n",
+)
+
+
+def test_all_devices_of_a_node_are_as_many_as_its_topology_has() -> None:
+    """The claim says All, and the label that stayed on the pod how many that is."""
+    after = forward(TPU)
+    assert "allocationMode: All" in after and back(after)[0] == TPU
+    without = TPU.replace("    cloud.google.com/gke-tpu-topology: 2x4\n", "")
+    found, report = back(forward(without))
+    assert found == forward(without)
+    (item,) = report.items("refusal")
+    assert item.code == "MIG512" and "no label of the pod says how many" in item.message
+
+
+@pytest.mark.parametrize(
+    "value", ["A100-SXM4-40GB-MIG-1g.5gb", "NVIDIA-A100-SXM4-80GB-MIG-1g.10gb.me", "NVIDIA-H100-80GB-HBM3-MIG-7g.80gb"]
+)
+def test_a_product_with_a_profile_comes_back_as_one_label(value: str) -> None:
+    text = PLAIN + f"  nodeSelector:\n    nvidia.com/gpu.product: {value}\n"
+    after = forward(text)
+    assert "mig.nvidia.com" in after
+    assert back(after)[0] == text
+
+
+@pytest.mark.parametrize(
+    ("resource", "reason"),
+    [
+        ("aws.amazon.com/neuron", "aws.amazon.com/neuron again; it may have been aws.amazon.com/neurondevice"),
+        ("aws.amazon.com/neurondevice", "aws.amazon.com/neurondevice again"),
+    ],
+)
+def test_two_names_of_the_same_devices(resource: str, reason: str) -> None:
+    """Only one of the two has a toleration, so that only without it the other can be meant as well."""
+    text = PLAIN.replace("nvidia.com/gpu", resource)
+    found, report = back(forward(text))
+    assert found == text
+    (item,) = [item for item in report.items("change") if item.code == "MIG501"]
+    assert reason in item.message and (item.safety == "unsafe") == ("may have been" in reason)
 
 
 REAL: Final = sorted(path for path in FOLDER.rglob("*") if path.suffix in (".yml", ".yaml")) if FOLDER.is_dir() else []

@@ -9,19 +9,20 @@ from typing import Any
 import pytest
 import yaml
 
+from kubectl_dra.api.versions import Release
 from kubectl_dra.migrate.live import survey
 from kubectl_dra.migrate.rollout import CLASSES, POLICY, QUOTAS, README, files, rollout
 from tests.cli.conftest import Ran
 from tests.cli.conftest import dra as dra
 from tests.migrate.cluster import Json, device_class, node, pod, slice_of, snapshot
-from tests.migrate.runs import settings
+from tests.migrate.runs import NEWEST, settings
 
 GPU = {"nvidia.com/gpu": 2}
 
 
-def planned(*objects: Json, live: bool = True) -> Mapping[str, str]:
-    cluster = snapshot(objects)
-    return files(rollout(survey(cluster, settings()), cluster, settings(), live=live))
+def planned(*objects: Json, live: bool = True, release: Release = NEWEST) -> Mapping[str, str]:
+    cluster, chosen = snapshot(objects), settings(release=release)
+    return files(rollout(survey(cluster, chosen), cluster, chosen, live=live))
 
 
 def parsed(text: str) -> list[Any]:
@@ -46,6 +47,21 @@ def test_all_files() -> None:
     for phase in range(1, 7):
         assert f"\n## {phase}. " in made[README]
     assert made[README].count("Check:") == 6 and made[README].count("Back:") == 6
+
+
+def test_the_commands_are_for_the_release_of_the_cluster() -> None:
+    """And each stands alone: migrate ends with 1 where something is left to decide, which stops nothing after it."""
+    commands = [line.split("  #")[0].strip() for line in planned(pod("p", GPU))[README].splitlines() if "DIR" in line]
+    assert {"kubectl dra migrate DIR --write", "kubectl diff -f DIR", "kubectl apply -f DIR"} <= set(commands)
+    assert not any("&&" in command or "--kubernetes-version" in command for command in commands)
+    older = planned(pod("p", GPU), release=Release(1, 33))[README]
+    assert "kubectl dra migrate DIR --kubernetes-version 1.33 --write" in older
+
+
+def test_the_probe_asks_for_what_its_namespace_uses() -> None:
+    page = planned(pod("a", {"amd.com/gpu": 1}, namespace="b"), pod("p", GPU, namespace="a"))[README]
+    (probe,) = [line for line in page.splitlines() if "run probe" in line]
+    assert ("-n a " in probe) == ('"nvidia.com/gpu"' in probe) and ("-n b " in probe) == ('"amd.com/gpu"' in probe)
 
 
 def test_classes_that_are_there_are_not_written() -> None:

@@ -8,7 +8,11 @@ from pathlib import Path
 import pytest
 
 from kubectl_dra.errors import InputError
+from kubectl_dra.manifests.inputs import Input
+from kubectl_dra.migrate.engine import Job, migrate
+from kubectl_dra.migrate.model import Settings
 from kubectl_dra.migrate.vendors import Catalogue, load
+from tests.migrate.runs import settings
 
 GOOD = """\
 vendor: acme
@@ -174,11 +178,11 @@ def test_a_hostile_pattern_takes_no_time(tmp_path: Path) -> None:
         "  - {pattern: 'x\\.y/(a*)*(a*)*(a*)*b', kind: whole, class: gpu.nvidia.com}\n"
         "labels:\n  - {pattern: 'x\\.y/(a|aa)+b', action: keep}\n"
     )
-    began = time.perf_counter()
+    began = time.process_time()
     catalogue = load([str(file)])
     assert catalogue.resource("x.y/" + "a" * 63) is None
     assert catalogue.resource("x.y/" + "a" * 60 + "b") is not None
-    assert time.perf_counter() - began < 5
+    assert time.process_time() - began < 5
 
 
 def test_a_file_that_grows_by_aliases_is_refused(tmp_path: Path) -> None:
@@ -211,3 +215,52 @@ def test_a_label_that_is_the_same_as_itself(tmp_path: Path) -> None:
     assert catalogue.label("zone", found) is None
     labelled = catalogue.label("acme.io/model", found)
     assert labelled is not None and labelled.rule.attribute == "model"
+
+
+STAYS = """\
+vendor: ours
+title: Names of our cluster
+resources:
+  - {name: acme.io/fuse, kind: other, outcome: keep}
+  - {name: rdma/ib, kind: network, outcome: keep}
+"""
+ASKING = """\
+apiVersion: v1
+kind: Pod
+metadata: {name: p}
+spec:
+  containers:
+  - name: main
+    image: a:1
+    resources: {limits: {acme.io/fuse: 1, rdma/ib: 1}}
+---
+apiVersion: v1
+kind: ResourceQuota
+metadata: {name: q}
+spec: {hard: {requests.acme.io/fuse: 2}}
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: gpu}
+spec:
+  containers:
+  - name: main
+    image: a:1
+    resources: {limits: {acme.io/fuse: 1, nvidia.com/gpu: 1}}
+"""
+
+
+def test_what_is_said_to_stay_is_not_brought_up_again(tmp_path: Path) -> None:
+    file = tmp_path / "ours.yaml"
+    file.write_text(STAYS)
+    inputs = [Input("f.yaml", True, ASKING.encode())]
+    assert {item.code for item in migrate(inputs, Job(settings())).items("refusal")} == {"MIG111", "MIG113"}
+    chosen = Settings(load([str(file)]), settings().release)
+    report = migrate(inputs, Job(chosen))
+    assert not report.open and len(report.items("change")) == 1
+    (note,) = [item for item in report.items("note") if item.code == "MIG133"]
+    assert "acme.io/fuse" in note.message
+    (result,) = report.changed
+    assert result.text is not None
+    again = migrate([Input("f.yaml", True, result.text.after.encode())], Job(chosen))
+    assert not again.files

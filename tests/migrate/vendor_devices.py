@@ -8,7 +8,7 @@ from functools import cache
 from typing import Any
 
 from kubectl_dra.cel import Environment
-from tests.conformance.cel import DATA, RecordedDevice
+from tests.conformance.cel import DATA, RecordedDevice, of_vendor
 
 RELEASES = ("1.34", "1.36")
 _RECORDED: dict[str, Any] = json.loads((DATA / "vendor-cel-cases.json").read_text())["devices"]
@@ -18,15 +18,7 @@ NAMES = tuple(_RECORDED)
 @cache
 def device(name: str) -> RecordedDevice:
     """A device of the recording."""
-    recorded = _RECORDED[name]
-    attributes: dict[str, Any] = {}
-    for key, value in recorded.get("attrs", {}).items():
-        kind = "bool" if isinstance(value, bool) else "int" if isinstance(value, int) else "string"
-        attributes[key] = {kind: value}
-    for key, value in recorded.get("versions", {}).items():
-        attributes[key] = {"version": value}
-    capacity = {key: {"value": value} for key, value in recorded.get("cap", {}).items()}
-    return RecordedDevice(recorded["driver"], attributes, capacity, False)
+    return of_vendor(_RECORDED[name])
 
 
 def matches(selectors: Sequence[str], device: RecordedDevice) -> bool:

@@ -30,6 +30,7 @@ from kubectl_dra.migrate.model import (
     Surroundings,
 )
 from kubectl_dra.migrate.naming import free_object, roles, workload_name
+from kubectl_dra.migrate.patches import base_claims, is_patch
 from kubectl_dra.migrate.placement import Placement, placement
 from kubectl_dra.migrate.strategies import by_name, extended
 from kubectl_dra.migrate.tidy import tidied
@@ -53,7 +54,7 @@ _NO_NAME: Final = Refusal(
     "MIG117",
     ("metadata",),
     "the new claims would be named after the object, whose own name is missing or not valid",
-    "Give it its name (fill the template in first), then migrate.",
+    "Give it its name (fill the template in first: helm template, oc process), then migrate.",
 )
 # Of these kinds some pods can have claims, and what cannot is reported elsewhere.
 _IN_PART: Final = ("sparkoperator.k8s.io", "helm.toolkit.fluxcd.io")
@@ -158,6 +159,11 @@ def _pod(
     changes += [Delete(path) for path in asks.zeros]
     changes += [*_removed(moving), *_referred(raw, wiring), *beside.changes, *advice.changes]
     changes += _tolerated(spec, moving, settings, said)
+    if is_patch(raw) and not base_claims(raw, surroundings.objects, settings.catalogue):
+        doubts.append(
+            "no container has an image: it is a patch, most likely, and a new object in its file is not taken for a "
+            "resource; migrate it together with what it patches"
+        )
     said.notes.extend(_gates(moving, settings))
     return _Pod(spec, moving, wiring, tuple(changes), _reason(moving, reasons), tuple(doubts))
 

@@ -7,12 +7,15 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
 from kubectl_dra.api.quantity import Quantity, QuantityError
-from kubectl_dra.manifests.changes import Path
+from kubectl_dra.manifests.changes import Path, value_at
 from kubectl_dra.manifests.workloads import SPECS, TEMPLATES, Container, containers, key_of, pod_specs
 from kubectl_dra.migrate.containers import Ask, said
 from kubectl_dra.migrate.kinds import CLAIMLESS, NEVER
 from kubectl_dra.migrate.migrations.quotas import QUOTAS
 from kubectl_dra.migrate.model import Migration, Note, ObjectPlan, Refusal, Settings, Surroundings
+from kubectl_dra.migrate.openshift import TEMPLATE
+from kubectl_dra.migrate.prefilter import named_in
+from kubectl_dra.migrate.refusals import PATCH, WAY_OUT_PATCH
 from kubectl_dra.migrate.strategies import by_name, extended
 from kubectl_dra.migrate.vendors import Catalogue, Resource, is_extended
 
@@ -27,6 +30,10 @@ _PARTLY: Final = (
 )
 
 
+_KUSTOMIZE: Final = ("kustomize.config.k8s.io", "kustomize.toolkit.fluxcd.io")
+_PATCHES: Final = ("patches", "patchesStrategicMerge", "patchesJson6902")
+
+
 class Mention(NamedTuple):
     """A resource that is named: where, and which."""
 
@@ -38,8 +45,10 @@ def plan(raw: Mapping[str, Any], surroundings: Surroundings, settings: Settings)
     """Says of an object's device resources why they stay; see ``model.Plan``."""
     key = key_of(raw)
     known = (key in TEMPLATES or key in SPECS) and key not in CLAIMLESS
-    if settings.reverse or known or key in QUOTAS or key[1] in NEVER:
+    if settings.reverse or known or key in QUOTAS or key[1] in NEVER or key == TEMPLATE:
         return ObjectPlan()
+    if key[0] in _KUSTOMIZE:
+        return ObjectPlan(refusals=tuple(_patches(raw, settings.catalogue)))
     claimless = CLAIMLESS.get(key)
     out: list[Refusal] = []
     asks: list[Ask] = []
@@ -88,7 +97,7 @@ def _mentions(value: Any, path: Path, catalogue: Catalogue, *, everywhere: bool 
             if isinstance(key, str) and is_extended(key) and not isinstance(below, Mapping | list):
                 if not everywhere and path[-1] not in ("limits", "requests"):
                     continue
-                if not _is_zero(below) and catalogue.resource(key, value) is not None:
+                if not _is_zero(below) and catalogue.moves(key, value):
                     yield Mention((*path, key), key)
             elif key == "requests" and isinstance(value.get("limits"), Mapping) and isinstance(below, Mapping):
                 rest = {name: amount for name, amount in below.items() if name not in value["limits"]}
@@ -98,7 +107,7 @@ def _mentions(value: Any, path: Path, catalogue: Catalogue, *, everywhere: bool 
     elif isinstance(value, list):
         for index, item in enumerate(value):
             yield from _mentions(item, (*path, index), catalogue, everywhere=everywhere)
-    elif everywhere and isinstance(value, str) and is_extended(value) and catalogue.resource(value) is not None:
+    elif everywhere and isinstance(value, str) and catalogue.moves(value):
         yield Mention(path, value)
 
 
@@ -127,9 +136,7 @@ def _texts(value: Any, catalogue: Catalogue, path: Path = ()) -> Iterator[Note]:
     if isinstance(value, Mapping):
         for key, below in value.items():
             if key == "manifest" and isinstance(below, str):
-                names = dict.fromkeys(
-                    name for name in _IN_TEXT.findall(below) if is_extended(name) and catalogue.resource(name)
-                )
+                names = dict.fromkeys(name for name in _IN_TEXT.findall(below) if catalogue.moves(name))
                 if names:
                     message = f"a manifest in a text names {', '.join(names)}: texts are not changed"
                     yield Note("MIG123", (*path, key), message)
@@ -138,6 +145,20 @@ def _texts(value: Any, catalogue: Catalogue, path: Path = ()) -> Iterator[Note]:
     elif isinstance(value, list):
         for index, item in enumerate(value):
             yield from _texts(item, catalogue, (*path, index))
+
+
+def _patches(raw: Mapping[str, Any], catalogue: Catalogue) -> Iterator[Refusal]:
+    """Patches inside a kustomization, of kustomize or of Flux, that name resources."""
+    for root in ((), ("spec",)):
+        around = value_at(raw, root)
+        for field in _PATCHES:
+            patches = around.get(field) if isinstance(around, Mapping) else None
+            for index, patch in enumerate(patches if isinstance(patches, list) else ()):
+                text = patch.get("patch") if isinstance(patch, Mapping) else patch
+                names = named_in(text, catalogue) if isinstance(text, str) else ()
+                if names:
+                    path = (*root, field, index, *(("patch",) if isinstance(patch, Mapping) else ()))
+                    yield Refusal(PATCH, path, f"a patch names {', '.join(names)}", WAY_OUT_PATCH)
 
 
 def _is_zero(value: Any) -> bool:

@@ -12,7 +12,7 @@ from kubectl_dra.migrate.containers import shown, within
 from kubectl_dra.migrate.model import About, Migration, Note, ObjectPlan, Refusal, Settings, Step, Surroundings
 from kubectl_dra.migrate.vendors import Resource, is_extended
 
-_HARD: Final[Mapping[Key, Path]] = {
+HARD: Final[Mapping[Key, Path]] = {
     ("", "ResourceQuota"): ("spec", "hard"),
     ("kubeflow.org", "Profile"): ("spec", "resourceQuotaSpec", "hard"),
 }
@@ -23,7 +23,7 @@ _VOLCANO_FIELDS: Final[tuple[Path, ...]] = (
 )
 QUOTAS: Final[frozenset[Key]] = frozenset(
     (
-        *_HARD,
+        *HARD,
         ("", "LimitRange"),
         ("kueue.x-k8s.io", "ClusterQueue"),
         ("kueue.x-k8s.io", "Cohort"),
@@ -41,8 +41,8 @@ def plan(raw: Mapping[str, Any], surroundings: Surroundings, settings: Settings)
     # Where a DeviceClass carries the resource's name, the old keys count its claims.
     if settings.reverse or settings.strategy == "extended-resource" or key not in QUOTAS:
         return ObjectPlan()
-    if key in _HARD:
-        return _quota(raw, _HARD[key], settings)
+    if key in HARD:
+        return _quota(raw, HARD[key], settings)
     if key[1] == "LimitRange":
         return ObjectPlan(notes=tuple(_limit_range(raw, settings)))
     if key[1] == "Queue":
@@ -66,7 +66,7 @@ def _quota(raw: Mapping[str, Any], path: Path, settings: Settings) -> ObjectPlan
             continue
         where = (*path, key)
         if not str(key).startswith("requests."):
-            if settings.catalogue.resource(name) is not None:
+            if settings.catalogue.moves(name):
                 message = f"{key} counts nothing: quotas count extended resources as requests.{name}"
                 notes.append(Note("MIG202", where, message))
             continue
@@ -105,8 +105,10 @@ def _counted(name: str, path: Path, settings: Settings) -> Resource | Refusal | 
     resource = settings.catalogue.resource(name)
     if resource is None:
         message = f"{name} is of no vendor that is known, so no key for claims is guessed"
-        way_out = "Say with --vendors FILE which DeviceClass it becomes, if it becomes one."
+        way_out = "Say in a file for --vendors which DeviceClass it becomes, or that it stays (outcome: keep)."
         return Refusal("MIG111", path, message, way_out)
+    if resource.outcome == "keep":
+        return None
     if resource.outcome in ("ask", "refuse") or not resource.device_class:
         reason = resource.message or "it becomes no device of a class"
         way_out = resource.way_out or "Leave it, or count the devices of the class that is used in its place."
@@ -120,7 +122,7 @@ def _limit_range(raw: Mapping[str, Any], settings: Settings) -> Iterator[Note]:
         for field in _LIMITS:
             amounts = limit.get(field) if isinstance(limit, Mapping) else None
             for name in amounts if isinstance(amounts, Mapping) else ():
-                if settings.catalogue.resource(str(name)) is not None:
+                if settings.catalogue.moves(str(name)):
                     given = "gives no device to" if field.startswith("default") else "does not limit"
                     message = f"{field} of {name} {given} a pod with claims, and there is no LimitRange for these"
                     yield Note("MIG203", ("spec", "limits", index, field, name), message)
@@ -136,7 +138,7 @@ def _kueue(raw: Mapping[str, Any], settings: Settings) -> ObjectPlan:
         for number, name in enumerate(names if isinstance(names, list) else ()):
             path: Path = ("spec", "resourceGroups", index, "coveredResources", number)
             resource = settings.catalogue.resource(str(name)) if is_extended(str(name)) else None
-            if resource is None:
+            if resource is None or resource.outcome == "keep":
                 continue
             if resource.outcome in ("ask", "refuse") or not resource.device_class:
                 reason = resource.message or "claims have no quantity of that name"

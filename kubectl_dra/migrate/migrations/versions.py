@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from kubectl_dra.api.decoding import mismatch
 from kubectl_dra.api.fields import KINDS
-from kubectl_dra.api.versions import GROUP, Release, lifecycle, versions_of
+from kubectl_dra.api.versions import GROUP, lifecycle, versions_of
 from kubectl_dra.manifests.changes import Path, Set, Unwrap, value_at
 from kubectl_dra.manifests.workloads import pod_specs
 from kubectl_dra.migrate import classic
@@ -58,11 +58,6 @@ def _target(kind: str, settings: Settings) -> str | None:
     if entry is not None and entry.exists(settings.release):
         return settings.version
     return next(iter(versions_of(kind, settings.release)), None)
-
-
-def written_version(release: Release) -> str | None:
-    """The version to write for a release if none is asked for: the newest that it has for claims."""
-    return next((version for version in versions_of("ResourceClaim", release) if version != "v1alpha3"), None)
 
 
 def _converted(raw: Mapping[str, Any], kind: str, version: str, target: str) -> ObjectPlan:

@@ -1,0 +1,97 @@
+"""Why a text cannot be read, in a sentence: where the mistake is, and what to do about it."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from kubectl_dra.errors import InputError
+from kubectl_dra.manifests import nodes
+from kubectl_dra.manifests.source import Source
+from kubectl_dra.manifests.values import Node, ValueProblem
+
+# What only a template's author writes unquoted; workflow engines put other {{…}} into finished manifests.
+_HELM: Final = re.compile(r"\{\{-?\s*(\.(Values|Release|Chart|Capabilities|Files|Template)\b|include\b|template\b)")
+_TEMPLATE: Final = re.compile(r"\{\{|\{%")
+_REFUSED: Final = re.compile(r"^(?:%|---[ \t]+[^ \t\r\n#])", re.MULTILINE)
+
+
+class TemplateError(InputError):
+    """The text is a template that has to be rendered first."""
+
+
+def is_template(source: Source, start: int, end: int) -> bool:
+    """Whether there is something like a template's action in a part of the text."""
+    return _TEMPLATE.search(source.text, start, end) is not None
+
+
+def helm_action(source: Source, root: Node) -> TemplateError | None:
+    """The error for a document that is YAML although a Helm template is in it, outside of quotes."""
+    for found in _HELM.finditer(source.text, root.start_mark.index, root.end_mark.index):
+        if nodes.is_plain(root, found.start()):
+            return template_error(source, source.place(found.start())[0])
+    return None
+
+
+def refused(source: Source, behind: int, start: int) -> InputError | None:
+    """What kubectl does not take before a document that begins at ``start``, behind the end of the one before it.
+
+    It cuts a stream at the lines that begin with ``---`` before it reads YAML (k8s.io/apimachinery/pkg/util/yaml).
+    """
+    found = _REFUSED.search(source.text, behind, start + 1)
+    if found is None:
+        return None
+    line, column = source.place(found.start())
+    if found[0] == "%":
+        return InputError(f"{source.name}:{line}:{column}: kubectl does not read YAML directives; remove the line")
+    words = "kubectl takes nothing but a comment behind ---; begin the document in the next line"
+    return InputError(f"{source.name}:{line}:{column}: {words}")
+
+
+def template_error(source: Source, line: int) -> TemplateError:
+    """The text is a template, at a line."""
+    return TemplateError(
+        f"{source.name}:{line}: this is a template; render it first, for example: helm template CHART > rendered.yaml"
+    )
+
+
+def _template_at(source: Source, span: tuple[int, int]) -> TemplateError | None:
+    """The error to give where a mistake in the span is most likely that the text is a template."""
+    found = _TEMPLATE.search(source.text, *span) or _HELM.search(source.text)
+    return None if found is None else template_error(source, source.place(found.start())[0])
+
+
+def value_error(source: Source, problem: ValueProblem, root: Node) -> InputError:
+    """A document has a value or key that Kubernetes' JSON cannot hold."""
+    node = problem.node
+    if type(node.value) is not str:
+        template = _template_at(source, (root.start_mark.index, root.end_mark.index))
+        if template is not None:
+            return template
+    line, column = source.place(node.start_mark.index)
+    return InputError(f"{source.name}:{line}:{column}: {problem}")
+
+
+def too_deep(source: Source) -> InputError:
+    """The text is nested beyond what is read."""
+    return InputError(f"{source.name}: nested more than {nodes.DEEPEST} levels deep")
+
+
+def syntax_error(source: Source, error: Exception, base: int, span: tuple[int, int]) -> InputError:
+    """What to say of a mistake in a document with that span; the parser's offsets count from ``base``."""
+    template = _template_at(source, span)
+    if template is not None:
+        return template
+    mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
+    problem = getattr(error, "problem", None) or getattr(error, "reason", None) or str(error)
+    offset = getattr(error, "position", None) if mark is None else mark.index
+    if not isinstance(offset, int):
+        return InputError(f"{source.name}: not valid YAML: {problem}")
+    offset = min(base + offset, len(source.text))
+    line, column = source.place(offset)
+    if mark is not None and source.text[offset : offset + 1] == "\t":
+        problem = "a tab cannot indent here; use spaces"
+    context = getattr(error, "context", None)
+    if context and "\t" not in str(problem) and not str(problem).startswith("a tab"):
+        problem = f"{problem} ({context})"
+    return InputError(f"{source.name}:{line}:{column}: not valid YAML: {problem}")

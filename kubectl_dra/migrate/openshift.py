@@ -1,0 +1,26 @@
+"""Templates of OpenShift, whose objects are looked at as any: what a parameter stands in for is no number and no name.
+
+A quantity or a name such as ``${GPUS}`` is refused where it matters; elsewhere in an object it is left as it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from kubectl_dra.manifests.documents import Document
+from kubectl_dra.manifests.objects import ManifestObject, is_object
+from kubectl_dra.manifests.workloads import Key, key_of
+
+TEMPLATE: Final[Key] = ("template.openshift.io", "Template")
+TEMPLATE_OBJECTS: Final = "objects"
+
+
+def in_template(document: Document) -> Iterator[ManifestObject]:
+    """The objects of a document that is such a template; none of any other."""
+    if not is_object(document.object) or key_of(document.object) != TEMPLATE:
+        return
+    found = document.object.get(TEMPLATE_OBJECTS)
+    for index, item in enumerate(found if isinstance(found, list) else ()):
+        if is_object(item):
+            yield ManifestObject(item, document, (TEMPLATE_OBJECTS, index))

@@ -1,0 +1,63 @@
+"""Reading the texts of a run; and whether nothing was found because nothing is there, or nothing could be read."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from kubectl_dra.errors import InputError
+from kubectl_dra.manifests.documents import NotAnObject, TemplateError, parse
+from kubectl_dra.manifests.inputs import LARGEST, Input, read
+from kubectl_dra.manifests.source import Source, decode
+
+
+def check_readable(inputs: Sequence[Input], notes: list[str]) -> None:
+    """For a run that has found no object: looks for one input that can be read, and adds to ``notes`` what cannot.
+
+    A template of which nothing is known to ask for devices counts as read; if it was named, a note says what it is.
+
+    Raises:
+        InputError: there is none; it says where the first is broken.
+    """
+    problems: list[InputError] = []
+    for found in inputs:
+        try:
+            parse(decode(read(found), found.name))
+            return
+        except TemplateError as error:
+            if found.named:
+                notes.append(str(error))
+            return
+        except NotAnObject as error:
+            # A list is YAML that others want; an empty text is what a failed command leaves.
+            if _text_of(found).strip():
+                return
+            problems.append(error)
+        except InputError as error:
+            problems.append(error)
+    if problems:
+        others = f" (and {len(problems) - 1} more that cannot be read)" if len(problems) > 1 else ""
+        raise InputError(f"{problems[0]}{others}")
+
+
+def _text_of(found: Input) -> str:
+    """The text of an input without its comments."""
+    text = decode(read(found), found.name).text
+    return "\n".join(line for line in text.splitlines() if not line.lstrip().startswith("#") and line != "---")
+
+
+def source_of(found: Input, notes: list[str]) -> Source | None:
+    """The text of an input; None, with a note that says why, where it cannot be read.
+
+    Raises:
+        InputError: it cannot be read and was named.
+    """
+    try:
+        data = read(found)
+        if len(data) > LARGEST:
+            raise InputError(f"{found.name}: larger than {LARGEST:,} bytes")
+        return decode(data, found.name)
+    except InputError as error:
+        if found.named:
+            raise
+        notes.append(str(error))
+        return None
