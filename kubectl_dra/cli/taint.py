@@ -6,7 +6,6 @@ from enum import StrEnum
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperCommand
 
 from kubectl_dra.cli import options as opt
 
@@ -27,8 +26,8 @@ Effects:
               effect None first, and the server's own answer compared with
               the prediction.
 
---wait ends when no claim holds the devices; claims with admin access hold nothing and are not waited for.
-Interrupted or timed out, the same command again goes on from there.
+--wait says what becomes of each pod, and ends when no claim holds the devices; claims with admin access hold nothing
+and are not waited for. Interrupted or timed out, the same command again goes on from there.
 
 \b
 Examples:
@@ -47,9 +46,10 @@ Examples:
 
 \b
 Exit codes:
-  0  done, or nothing had to be done
-  1  refused (another taint is there, or not confirmed), or --wait timed out
-  2  error: usage, no such device, permission, DeviceTaintRules not served
+  0    done, or nothing had to be done
+  1    refused (another taint is there, or not confirmed), or --wait timed out
+  2    error: usage, no such device, permission, DeviceTaintRules not served
+  130  interrupted: what was written stays
 """
 FOREVER = "forever"
 
@@ -71,8 +71,8 @@ class TaintOutput(StrEnum):
     name = "name"
 
 
-class OptionalWait(TyperCommand):
-    """A command whose --wait may stand without a value, as kubectl's --wait does."""
+class OptionalWait(opt.ClusterCommand):
+    """A command on a cluster whose --wait may stand without a value, as kubectl's --wait does."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Reads the arguments."""
@@ -119,6 +119,7 @@ def register(app: typer.Typer) -> None:
 
 
 def taint(
+    context: typer.Context,
     words: Annotated[
         list[str] | None, typer.Argument(metavar="[DEVICE]... KEY[=VALUE]:EFFECT | KEY[:EFFECT]-", show_default=False)
     ] = None,
@@ -159,36 +160,11 @@ def taint(
     color: opt.ColorOption = opt.Color.auto,
     snapshot: opt.Snapshots = None,
     namespace: opt.Namespace = "",
-    kubeconfig: opt.Kubeconfig = "",
-    context: opt.Context = "",
-    cluster: opt.Cluster = "",
-    user: opt.User = "",
-    server: opt.Server = "",
-    token: opt.Token = "",
-    as_user: opt.AsUser = "",
-    as_group: opt.AsGroup = None,
-    as_uid: opt.AsUid = "",
-    insecure_skip_tls_verify: opt.Insecure = False,
-    tls_server_name: opt.TlsServerName = "",
-    request_timeout: opt.RequestTimeout = "0",
 ) -> None:
     from kubectl_dra.cli import taint_run
+    from kubectl_dra.cli.taint_plan import Asked
     from kubectl_dra.cli.taint_session import Selection
 
-    connection = opt.Connection(
-        kubeconfig=kubeconfig,
-        context=context,
-        cluster=cluster,
-        user=user,
-        server=server,
-        token=token,
-        as_user=as_user,
-        as_groups=tuple(as_group or ()),
-        as_uid=as_uid,
-        insecure_skip_tls_verify=insecure_skip_tls_verify,
-        tls_server_name=tls_server_name,
-        request_timeout=request_timeout,
-    )
     selection = Selection(
         nodes=tuple(node or ()),
         drivers=tuple(driver or ()),
@@ -199,7 +175,7 @@ def taint(
         claims=tuple(claim or ()),
         pods=tuple(pod or ()),
     )
-    asked = taint_run.Asked(
+    asked = Asked(
         words=tuple(words or ()),
         selection=selection,
         list_taints=list_taints,
@@ -216,4 +192,4 @@ def taint(
         snapshots=tuple(snapshot or ()),
         namespace=namespace,
     )
-    raise typer.Exit(taint_run.run(asked, connection, output.value, color.value))
+    raise typer.Exit(taint_run.run(asked, opt.connection_of(context), output.value, color.value))

@@ -25,7 +25,7 @@ def run(connection: Connection, namespace: str, snapshots: Sequence[str], output
     lines = list_taints(world.inventory.rows, world.snapshot, times.now())
     notes = [f"not seen: {gap}" for gap in world.snapshot.gaps if gap.kind in KINDS and gap.reason != ABSENT]
     if output in ("json", "yaml"):
-        from kubectl_dra.report.explain_json import write
+        from kubectl_dra.report.structured import write
         from kubectl_dra.report.taint_json import list_json
 
         write(list_json(lines, notes), output, sys.stdout)

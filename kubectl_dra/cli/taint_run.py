@@ -1,60 +1,33 @@
-"""What ``taint`` does: read, resolve, foresee, ask, write, wait."""
+"""What ``taint`` does: show the plan, ask, write, wait."""
 
 from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator, Sequence, Set
+from dataclasses import replace
 
 from kubectl_dra.api.versions import Release
-from kubectl_dra.cli import taint_session as session
-from kubectl_dra.cli.live import Progress
 from kubectl_dra.cli.options import Connection
 from kubectl_dra.cli.taint import FOREVER
-from kubectl_dra.cli.taint_session import EXIT_ERROR, EXIT_INTERRUPTED, EXIT_LEFT, Selection, World, confirmed, say
+from kubectl_dra.cli.taint_plan import DEFAULT_GRACE, Asked, Live, Plan, make_plan
+from kubectl_dra.cli.taint_session import EXIT_ERROR, EXIT_INTERRUPTED, EXIT_LEFT, confirmed, say
 from kubectl_dra.cli.taint_wait import let_end, wait
-from kubectl_dra.cluster.writer import Writer
-from kubectl_dra.errors import ClusterError, InputError, UsageError
-from kubectl_dra.explain.inventory import taint_owner
-from kubectl_dra.explain.phrases import amount, some
+from kubectl_dra.errors import ClusterError, UsageError
+from kubectl_dra.explain.phrases import amount
 from kubectl_dra.report import taint_text as text
 from kubectl_dra.taint import times
-from kubectl_dra.taint.apply import UNCHANGED, Refused, Rules
+from kubectl_dra.taint.apply import CREATED, UNCHANGED, Refused
 from kubectl_dra.taint.drain import RuleGone
-from kubectl_dra.taint.parts import parts_of
 from kubectl_dra.taint.patience import Patience, TimedOut
 from kubectl_dra.taint.preview import ANSWER_SECONDS, Asking, ServerAnswer, question_of
-from kubectl_dra.taint.radius import Radius, blast_radius
 from kubectl_dra.taint.result import PLANNED, REFUSED, RuleDone, Tainted
 from kubectl_dra.taint.rules import Decision, Stage, Wish, content
-from kubectl_dra.taint.serving import FIRST_WITH_NONE, blind_scheduler, how_to_turn_on, undetermined
+from kubectl_dra.taint.serving import FIRST_WITH_NONE, how_to_turn_on
 from kubectl_dra.taint.spec import TaintSpec, read_words
-from kubectl_dra.taint.targets import Target
 
 OFFLINE_VERSION = "v1"
-DEFAULT_GRACE = "5m"
-
-
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """The command line of one ``taint``."""
-
-    words: tuple[str, ...] = ()
-    selection: Selection = field(default_factory=Selection)
-    list_taints: bool = False
-    reason: str = ""
-    ticket: str = ""
-    expires: str = ""
-    overwrite: bool = False
-    wait: str = ""
-    drain: bool = False
-    grace: str = ""
-    yes: bool = False
-    dry_run: str = "none"
-    field_manager: str = "kubectl-dra"
-    snapshots: tuple[str, ...] = ()
-    namespace: str = ""
+MANY_WARNINGS = 20
 
 
 def run(asked: Asked, connection: Connection, output: str, color: str) -> int:
@@ -63,6 +36,7 @@ def run(asked: Asked, connection: Connection, output: str, color: str) -> int:
     Raises:
         DraError: wrong usage, devices that do not exist, a cluster that does not take rules or does not answer.
     """
+    started = time.monotonic()
     words = read_words(asked.words)
     if asked.list_taints:
         if asked.words or asked.selection:
@@ -80,7 +54,7 @@ def run(asked: Asked, connection: Connection, output: str, color: str) -> int:
         hint = f'; "{words.devices[-1]}" has no effect and is taken for a device' if words.devices else ""
         raise UsageError(f"say which taint: KEY[=VALUE]:EFFECT such as maintenance:NoSchedule, or KEY- to remove{hint}")
     _check(asked, words.taints)
-    return _Tainting(asked, words.devices, words.taints, connection, output, color).run()
+    return _Tainting(make_plan(asked, words, connection), output, color, started).run()
 
 
 def _check(asked: Asked, taints: Sequence[TaintSpec]) -> None:
@@ -90,8 +64,11 @@ def _check(asked: Asked, taints: Sequence[TaintSpec]) -> None:
         raise UsageError("--wait: a taint with effect None keeps nobody off the device, so it may never be free")
     if asked.snapshots and asked.dry_run != "client":
         raise UsageError("--snapshot goes with --dry-run=client or --list only: saved objects cannot be tainted")
-    if asked.expires:
-        times.seconds(asked.expires, "--expires")
+    if asked.expires and not times.seconds(asked.expires, "--expires"):
+        raise UsageError(f"--expires: {asked.expires} is over at once; write a duration such as 4h")
+    for flag, given in (("--reason", asked.reason), ("--ticket", asked.ticket)):
+        if not given.isprintable():
+            raise UsageError(f"{flag}: only printable characters on one line can be recorded")
     if asked.wait and asked.wait != FOREVER:
         times.seconds(asked.wait, "--wait")
     if asked.grace and not asked.drain:
@@ -100,175 +77,106 @@ def _check(asked: Asked, taints: Sequence[TaintSpec]) -> None:
 
 
 class _Tainting:
-    """One run of the command."""
+    """One run of the command; ``started`` is when it began, of ``time.monotonic``."""
 
-    def __init__(
-        self,
-        asked: Asked,
-        names: Sequence[str],
-        taints: Sequence[TaintSpec],
-        connection: Connection,
-        output: str,
-        color: str,
-    ) -> None:
-        self._asked = asked
-        self._names = names
-        self._taints = taints
-        self._connection = connection
+    def __init__(self, plan: Plan, output: str, color: str, started: float) -> None:
+        self._plan = plan
+        self._asked = plan.asked
         self._output = output
         self._color = color
-        self._at = times.now()
-        self._started = time.monotonic()
+        self._started = started
         self._answers: dict[str, ServerAnswer] = {}
+        self._new: Set[str] = frozenset()
 
     def run(self) -> int:
-        asked = self._asked
-        world = session.read_world(self._connection, asked.namespace, asked.snapshots)
-        try:
-            targets = session.resolve(world, self._names, asked.selection)
-        except InputError:
-            # What is said not to exist may only not be visible.
-            session.say_gaps(world)
-            raise
-        wishes = [self._wish(target, taint) for target in targets for taint in self._taints]
-        radius = self._radius(world, targets, wishes)
-        warnings = tuple(self._warnings(world, targets, {wish.name for wish in wishes}))
+        plan = self._plan
         if self._output == "text":
-            text.write_targets(targets, self._taints, sys.stdout)
-            text.write_radius(radius, wishes, self._color, at=self._at)
-        for warning in warnings:
-            say(f"warning: {warning}")
-        if world.cluster is None:
-            return self._finish(Tainted(asked.dry_run, tuple(self._planned(world, targets, wishes)), radius, warnings))
-        assert world.serving is not None
-        writer = Writer(world.cluster.client, asked.field_manager, dry_run=asked.dry_run == "server")
-        rules = Rules(world.cluster, writer, world.serving.version, overwrite=asked.overwrite)
-        decisions = {wish.name: rules.decide(wish) for wish in wishes}
-        warnings += tuple(self._notes(wishes, decisions))
-        refused = [decision for decision in decisions.values() if decision.action == "refuse"]
-        if refused or asked.dry_run != "none":
-            return self._without_writing(world, rules, targets, wishes, decisions, radius, warnings)
-        if not self._agreed(targets, warnings):
+            text.write_targets(plan.targets, plan.taints, sys.stdout)
+            text.write_radius(plan.radius, plan.wishes, self._color, at=plan.at)
+        self._warn(plan.warnings)
+        live = plan.live()
+        if live is None:
+            return self._finish(self._result(tuple(self._planned())))
+        self._warn(live.notes)
+        if live.refused or self._asked.dry_run != "none":
+            return self._without_writing(live)
+        try:
+            agreed = self._agreed()
+        except KeyboardInterrupt:
+            say("\nnothing was changed")
+            return EXIT_INTERRUPTED
+        if not agreed:
             say("nothing was changed")
             return EXIT_LEFT
-        return self._write(world, rules, targets, wishes, decisions, radius, warnings)
+        return self._write(live)
 
-    def _wish(self, target: Target, taint: TaintSpec) -> Wish:
-        asked = self._asked
-        expires = ""
-        if asked.expires:
-            expires = times.stamp(times.later(self._at, times.seconds(asked.expires, "--expires")))
-        grace = times.seconds(asked.grace or DEFAULT_GRACE, "--grace") if asked.drain else None
-        return Wish(target.id, taint, asked.reason, asked.ticket, expires, target.hardware, grace)
+    def _warn(self, warnings: Sequence[str]) -> None:
+        for warning in warnings[:MANY_WARNINGS]:
+            say(f"warning: {warning}")
+        if len(warnings) > MANY_WARNINGS:
+            say(f"warning: and {len(warnings) - MANY_WARNINGS:,} more: -o json has all of them")
 
-    def _radius(self, world: World, targets: Sequence[Target], wishes: Sequence[Wish]) -> Radius:
-        progress = Progress()
-        by_id = {target.id: target for target in targets}
-        try:
-            return blast_radius(wishes, by_id, world.inventory.rows, world.snapshot, world.settings, self._at, progress)
-        finally:
-            progress.done()
+    def _result(self, done: tuple[RuleDone, ...] = (), live: Live | None = None) -> Tainted:
+        warnings = self._plan.warnings + (live.notes if live else ())
+        return Tainted(self._asked.dry_run, done, self._plan.radius, warnings)
 
-    def _warnings(self, world: World, targets: Sequence[Target], own: Set[str]) -> Iterator[str]:
-        blind = blind_scheduler(world.snapshot.release)
-        if blind:
-            yield blind
-        unknown = undetermined(world.serving) if world.serving is not None else ""
-        if unknown:
-            yield unknown
-        for id, parts in parts_of([target.id for target in targets], world.inventory.rows).items():
-            held = [part for part in parts if (target := world.devices.get(part)) and target.row and target.row.holders]
-            yield (
-                f"{id} shares counters with {amount(len(parts))} that the taint does not cover, {len(held)} of them in "
-                f"use: {some(sorted(map(str, parts)), 4)}"
-            )
-        for target in targets:
-            if not target.published:
-                yield f"{target.id} is not published now: new pods do not get it anyway"
-            for taint in target.row.taints if target.row else ():
-                if taint.rule not in own:
-                    yield f"{target.id} has taint {taint} already ({taint_owner(taint)})"
-
-    def _notes(self, wishes: Sequence[Wish], decisions: Mapping[str, Decision]) -> Iterator[str]:
-        """What the rules that are there keep of what was asked to change; said at once."""
-        for wish in wishes:
-            note = decisions[wish.name].note
-            if note:
-                say(f"warning: {wish.device}: {note}")
-                yield f"{wish.device}: {note}"
-
-    def _agreed(self, targets: Sequence[Target], warnings: Sequence[str]) -> bool:
-        if self._asked.selection and len(targets) > 1:
+    def _agreed(self) -> bool:
+        plan = self._plan
+        if self._asked.selection and len(plan.targets) > 1:
             if self._output != "text":
-                for target in targets:
-                    say(str(target.id))
-            return confirmed(f"Taint these {len(targets)} devices?", yes=self._asked.yes)
-        if any("kube-scheduler" in warning for warning in warnings):
+                text.write_targets(plan.targets, plan.taints, sys.stderr)
+            return confirmed(f"Taint these {len(plan.targets):,} devices?", yes=self._asked.yes)
+        if any("kube-scheduler" in warning for warning in plan.warnings):
             return confirmed("Taint all the same?", yes=self._asked.yes)
         return True
 
-    def _planned(self, world: World, targets: Sequence[Target], wishes: Sequence[Wish]) -> Iterator[RuleDone]:
-        version = world.serving.version if world.serving else OFFLINE_VERSION
-        for target, wish in _pairs(targets, wishes):
+    def _planned(self) -> Iterator[RuleDone]:
+        serving = self._plan.world.serving
+        version = serving.version if serving else OFFLINE_VERSION
+        for target, wish in self._plan.pairs():
             yield RuleDone(target, wish, PLANNED, content(wish, Stage(wish.taint.effect), version))
 
-    def _without_writing(
-        self,
-        world: World,
-        rules: Rules,
-        targets: Sequence[Target],
-        wishes: Sequence[Wish],
-        decisions: dict[str, Decision],
-        radius: Radius,
-        warnings: tuple[str, ...],
-    ) -> int:
+    def _without_writing(self, live: Live) -> int:
         """A dry run; or a refusal, and then no rule is written, not even those that could be."""
-        assert world.serving is not None
-        refused = any(decision.action == "refuse" for decision in decisions.values())
         done: list[RuleDone] = []
-        for target, wish in _pairs(targets, wishes):
-            decision = decisions[wish.name]
-            final = content(decision.wish, Stage(wish.taint.effect), world.serving.version)
+        for target, wish in self._plan.pairs():
+            decision = live.decisions[wish.name]
+            final = content(decision.wish, Stage(wish.taint.effect), live.serving.version)
             if decision.action == "refuse":
                 done.append(RuleDone(target, wish, REFUSED, final, decision.why))
             elif decision.action == "keep":
                 done.append(RuleDone(target, wish, UNCHANGED, final, decision.why))
-            elif self._asked.dry_run == "server" and not refused:
-                written = rules.write(wish, Stage(wish.taint.effect))
+            elif self._asked.dry_run == "server" and not live.refused:
+                written = live.rules.write(wish, Stage(wish.taint.effect))
                 done.append(RuleDone(target, wish, written.outcome, written.rule))
             else:
                 done.append(RuleDone(target, wish, PLANNED, final))
-        code = EXIT_LEFT if refused else 0
-        return self._finish(Tainted(self._asked.dry_run, tuple(done), radius, warnings, exit_code=code))
+        return self._finish(replace(self._result(tuple(done), live), exit_code=EXIT_LEFT if live.refused else 0))
 
-    def _write(
-        self,
-        world: World,
-        rules: Rules,
-        targets: Sequence[Target],
-        wishes: Sequence[Wish],
-        decisions: dict[str, Decision],
-        radius: Radius,
-        warnings: tuple[str, ...],
-    ) -> int:
+    def _write(self, live: Live) -> int:
+        plan = self._plan
         done: list[RuleDone] = []
-        result = Tainted("none", (), radius, warnings)
+        result = self._result(live=live)
         try:
-            self._preview(world, rules, wishes, decisions, radius)
-            for target, wish in _pairs(targets, wishes):
-                with rules.client.until(self._deadline()):
-                    written = rules.write(wish, self._first_stage(wish, decisions[wish.name]))
-                entry = RuleDone(target, wish, written.outcome, written.rule)
+            self._preview(live)
+            for target, wish in plan.pairs():
+                with live.rules.client.until(self._deadline()):
+                    written = live.rules.write(wish, _first_stage(wish, live.decisions[wish.name]))
+                # A rule that was made to ask the server is one that this command has created.
+                outcome = CREATED if wish.name in self._new else written.outcome
+                entry = RuleDone(target, wish, outcome, written.rule)
                 if wish.name in self._answers:
-                    entry = replace(entry, server=self._answers[wish.name], predicted=radius.deleted(wish.device))
+                    predicted = plan.radius.deleted(wish.device)
+                    entry = replace(entry, server=self._answers[wish.name], predicted=predicted)
                 done.append(entry)
                 if self._output == "text":
                     text.write_done(entry, "none", sys.stdout)
             result = replace(result, done=tuple(done))
             if self._asked.wait:
-                result = wait(world, rules, wishes, result, self._deadline(), escalate=self._asked.drain)
+                deadline = self._deadline()
+                result = wait(plan.world, live.rules, plan.wishes, result, deadline, escalate=self._asked.drain)
             elif self._asked.drain:
-                let_end(world, rules, wishes, result)
+                let_end(plan.world, live.rules, plan.wishes, result)
             return self._finish(result, told=True)
         except (Refused, RuleGone) as stop:
             say(f"error: {stop}")
@@ -279,24 +187,17 @@ class _Tainting:
         except ClusterError:
             # What was done before is told, and then what went wrong.
             if done:
-                missing = len(wishes) - len(done)
-                warnings += (f"it broke off: {amount(missing, 'rule')} not written",) if missing else ()
+                missing = len(plan.wishes) - len(done)
+                more = (f"it broke off: {amount(missing, 'rule')} not written",) if missing else ()
+                warnings = result.warnings + more
                 self._finish(replace(result, done=tuple(done), warnings=warnings, exit_code=EXIT_ERROR), told=True)
             raise
         except KeyboardInterrupt:
             say("")
+            if done and self._output != "text":
+                self._finish(replace(result, done=tuple(done), exit_code=EXIT_INTERRUPTED), told=True)
             say("interrupted: the rules stay as they are; run the same command again to go on from here")
             return EXIT_INTERRUPTED
-
-    def _first_stage(self, wish: Wish, decision: Decision) -> Stage:
-        """What to write now: the effect itself, or with --drain NoSchedule with the time at which NoExecute comes."""
-        if wish.grace is None or (decision.stage is not None and decision.stage.effect == "NoExecute"):
-            return Stage(wish.taint.effect)
-        started = decision.stage is not None and decision.stage.effect == "NoSchedule" and decision.stage.next_at
-        due = (
-            decision.stage.next_at if started and decision.stage else times.stamp(times.later(times.now(), wish.grace))
-        )
-        return Stage("NoSchedule", wish.taint.effect, due)
 
     def _deadline(self) -> float | None:
         if self._asked.wait in ("", FOREVER):
@@ -305,44 +206,38 @@ class _Tainting:
 
     # The server's own answer
 
-    def _preview(
-        self,
-        world: World,
-        rules: Rules,
-        wishes: Sequence[Wish],
-        decisions: dict[str, Decision],
-        radius: Radius,
-    ) -> None:
+    def _preview(self, live: Live) -> None:
         """Asks by rules with effect None first, and compares what the server says with the prediction.
 
         Raises:
             ClusterError: nothing answers: the gate is off in kube-controller-manager.
             _Declined: the server says more pods would go, and nobody agreed to that.
         """
-        assert world.serving is not None
+        wishes, decisions = self._plan.wishes, live.decisions
         questions = {wish: asked for wish in wishes if (asked := question_of(wish, decisions[wish.name]))}
-        release = world.serving.release
+        release = live.serving.release
         if not questions:
             return
         if release is None or not release.at_least(FIRST_WITH_NONE):
             say(f"the server was not asked whom it would delete: {_no_effect_none(release)}")
             return
-        asking = Asking(rules)
+        asking = Asking(live.rules)
         until = time.monotonic() + ANSWER_SECONDS
         try:
-            with rules.client.until(until):
+            with live.rules.client.until(until):
                 asking.ask(tuple(questions.values()), Patience(say, until))
         except TimedOut:
             raise ClusterError(
                 f"nothing was changed: kube-controller-manager did not answer a rule with effect None within "
                 f"{ANSWER_SECONDS:g} s, so it does not evict either. Is its feature gate off? {how_to_turn_on(release)}"
             ) from None
+        self._new = asking.made
         surprised = False
         for wish, asked in questions.items():
             if asked.name not in asking.answers:
                 continue
             answer = self._answers[wish.name] = asking.answers[asked.name]
-            pods, predicted = answer.pods, radius.deleted(wish.device)
+            pods, predicted = answer.pods, self._plan.radius.deleted(wish.device)
             if pods is not None:
                 verdict = "as predicted" if pods == predicted else f"predicted were {predicted}"
                 say(f"{wish.device}: the server would delete {amount(pods, 'pod')}: {verdict}")
@@ -361,17 +256,28 @@ class _Tainting:
     def _finish(self, result: Tainted, *, told: bool = False) -> int:
         if self._output == "text":
             if not told:
-                for entry in result.done:
-                    text.write_done(entry, result.dry_run, sys.stdout)
+                text.write_planned(result.done, result.dry_run, sys.stdout)
             text.write_end(result, self._color)
         elif self._output == "name":
             text.write_names(result, sys.stdout)
+            for entry in result.done:
+                if entry.outcome == REFUSED:
+                    say(f"error: {entry.target.id} {entry.wish.taint}: {entry.why}")
         else:
-            from kubectl_dra.report.explain_json import write
+            from kubectl_dra.report.structured import write
             from kubectl_dra.report.taint_json import tainted_json
 
             write(tainted_json(result), self._output, sys.stdout)
         return result.exit_code
+
+
+def _first_stage(wish: Wish, decision: Decision) -> Stage:
+    """What to write now: the effect itself, or with --drain NoSchedule with the time at which NoExecute comes."""
+    if wish.grace is None or (decision.stage is not None and decision.stage.effect == "NoExecute"):
+        return Stage(wish.taint.effect)
+    started = decision.stage is not None and decision.stage.effect == "NoSchedule" and decision.stage.next_at
+    due = decision.stage.next_at if started and decision.stage else times.stamp(times.later(times.now(), wish.grace))
+    return Stage("NoSchedule", wish.taint.effect, due)
 
 
 def _no_effect_none(release: Release | None) -> str:
@@ -382,9 +288,3 @@ def _no_effect_none(release: Release | None) -> str:
 
 class _Declined(Exception):
     """The user does not want to go on."""
-
-
-def _pairs(targets: Sequence[Target], wishes: Sequence[Wish]) -> Iterator[tuple[Target, Wish]]:
-    by_id = {target.id: target for target in targets}
-    for wish in wishes:
-        yield by_id[wish.device], wish

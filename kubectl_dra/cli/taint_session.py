@@ -8,16 +8,16 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from kubectl_dra.allocation.attempt import Cycle
+from kubectl_dra.cli.assumed import assumed
 from kubectl_dra.cli.devices_run import compiled_selector
-from kubectl_dra.cli.explain_run import Asked as ExplainAsked
-from kubectl_dra.cli.explain_run import settings_of
 from kubectl_dra.cli.live import Progress, connection_options
 from kubectl_dra.cli.options import Connection
 from kubectl_dra.cluster.live import Cluster
 from kubectl_dra.cluster.snapshot import ABSENT, Snapshot
 from kubectl_dra.errors import UsageError
 from kubectl_dra.explain.case import Settings, make_cycle
-from kubectl_dra.explain.inventory import Inventory, Wanted, take_inventory
+from kubectl_dra.explain.inventory import Inventory, take_inventory
+from kubectl_dra.explain.wanted import Wanted
 from kubectl_dra.report.paint import tell
 from kubectl_dra.taint.serving import Serving, require_rules
 from kubectl_dra.taint.targets import Devices, Target, refuse_nothing
@@ -91,11 +91,8 @@ def read_world(
         return make_world(read_snapshot(list(snapshots)), namespace or "default")
     cluster = Cluster(connection_options(connection, namespace))
     serving = require_rules(cluster) if rules else None
-    progress = Progress()
-    try:
+    with Progress() as progress:
         snapshot = cluster.read_snapshot(kinds, progress=progress)
-    finally:
-        progress.done()
     return make_world(snapshot, cluster.namespace, cluster, serving)
 
 
@@ -103,7 +100,7 @@ def make_world(
     snapshot: Snapshot, namespace: str, cluster: Cluster | None = None, serving: Serving | None = None
 ) -> World:
     """Understands a snapshot as a cluster on which DeviceTaintRules work."""
-    settings = settings_of(ExplainAsked(), snapshot)
+    settings = assumed(snapshot)
     settings = replace(settings, gates=settings.gates | _GATES)
     cycle = make_cycle(snapshot, settings, [])
     inventory = take_inventory(snapshot, cycle, Wanted())

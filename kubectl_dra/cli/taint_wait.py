@@ -13,6 +13,7 @@ from kubectl_dra.cli.taint_session import EXIT_LEFT, World, say
 from kubectl_dra.taint import times
 from kubectl_dra.taint.apply import UNCHANGED, Rules
 from kubectl_dra.taint.drain import Drain
+from kubectl_dra.taint.lookout import Lookout
 from kubectl_dra.taint.parts import parts_of
 from kubectl_dra.taint.patience import Patience, TimedOut
 from kubectl_dra.taint.radius import ENDED
@@ -31,14 +32,15 @@ def wait(
         RuleGone, Refused: somebody else deleted or changed one of the rules.
         ClusterError: the cluster cannot be asked any more.
     """
-    drain = _drain(world, wishes, result, _patience(world, deadline), "NoSchedule" if escalate else "")
-    try:
-        if escalate:
-            _let_end(rules, wishes, drain)
-        blockers = drain.wait()
-    except TimedOut:
-        # The server did not answer at the end: what was known last is told.
-        return replace(result, free=False, blockers=drain.blockers, exit_code=EXIT_LEFT)
+    with _lookout(world, deadline) as lookout:
+        drain = _drain(world, wishes, result, lookout, "NoSchedule" if escalate else "")
+        try:
+            if escalate:
+                _let_end(rules, wishes, drain)
+            blockers = drain.wait()
+        except TimedOut:
+            # The server did not answer at the end: what was known last is told.
+            return replace(result, free=False, blockers=drain.blockers, exit_code=EXIT_LEFT)
     for watcher in drain.watchers:
         say(f"note: {watcher}")
     ended = replace(result, free=not blockers, blockers=blockers, exit_code=EXIT_LEFT if blockers else 0)
@@ -47,20 +49,21 @@ def wait(
 
 def let_end(world: World, rules: Rules, wishes: Sequence[Wish], result: Tainted) -> None:
     """--drain without --wait: ends when the effect of every rule is NoExecute. Raises as ``wait``."""
-    _let_end(rules, wishes, _drain(world, wishes, result, _patience(world), "NoSchedule"))
+    with _lookout(world) as lookout:
+        _let_end(rules, wishes, _drain(world, wishes, result, lookout, "NoSchedule"))
 
 
-def _patience(world: World, deadline: float | None = None) -> Patience:
+def _lookout(world: World, deadline: float | None = None) -> Lookout:
     assert world.cluster is not None
-    return Patience(say, deadline, limit=world.cluster.client.until)
+    return Lookout(world.cluster, Patience(say, deadline, limit=world.cluster.client.until))
 
 
-def _drain(world: World, wishes: Sequence[Wish], result: Tainted, patience: Patience, effect: str) -> Drain:
+def _drain(world: World, wishes: Sequence[Wish], result: Tainted, lookout: Lookout, effect: str) -> Drain:
     assert world.cluster is not None
     pods = [(pod.namespace, pod.name, uid) for uid, pod in result.radius.pods().items() if pod.fate != ENDED]
     parts = parts_of([wish.device for wish in wishes], world.inventory.rows)
     others = [part for each in parts.values() for part in each]
-    return Drain(world.cluster, _taints(wishes, effect), patience, pods, others)
+    return Drain(world.cluster, lookout, _taints(wishes, effect), pods, others)
 
 
 def _let_end(rules: Rules, wishes: Sequence[Wish], drain: Drain) -> None:

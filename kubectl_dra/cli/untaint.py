@@ -20,14 +20,17 @@ that a driver sets in its ResourceSlice are the driver's to remove. What stays i
 Examples:
   kubectl dra untaint gpu-node-1/gpu-0
   kubectl dra untaint gpu-node-1/gpu-0 maintenance- --wait=1m
+  # what would be removed of a saved cluster
+  kubectl dra untaint --node gpu-node-1 --dry-run=client --snapshot cluster.json
   # every rule whose time is over
   kubectl dra untaint --expired
 
 \b
 Exit codes:
-  0  done; with --expired also when nothing has expired
-  1  there was nothing to remove, not confirmed, or --wait timed out
-  2  error: usage, no such device, permission, DeviceTaintRules not served
+  0    done; with --expired also when nothing has expired
+  1    there was nothing to remove, not confirmed, or --wait timed out
+  2    error: usage, no such device, permission, DeviceTaintRules not served
+  130  interrupted: what was removed stays removed
 """
 
 
@@ -37,6 +40,7 @@ def register(app: typer.Typer) -> None:
 
 
 def untaint(
+    context: typer.Context,
     words: Annotated[
         list[str] | None, typer.Argument(metavar="[DEVICE]... [KEY[:EFFECT]-]", show_default=False)
     ] = None,
@@ -58,37 +62,12 @@ def untaint(
     output: common.OutputOption = TaintOutput.text,
     field_manager: common.FieldManager = "kubectl-dra",
     color: opt.ColorOption = opt.Color.auto,
+    snapshot: opt.Snapshots = None,
     namespace: opt.Namespace = "",
-    kubeconfig: opt.Kubeconfig = "",
-    context: opt.Context = "",
-    cluster: opt.Cluster = "",
-    user: opt.User = "",
-    server: opt.Server = "",
-    token: opt.Token = "",
-    as_user: opt.AsUser = "",
-    as_group: opt.AsGroup = None,
-    as_uid: opt.AsUid = "",
-    insecure_skip_tls_verify: opt.Insecure = False,
-    tls_server_name: opt.TlsServerName = "",
-    request_timeout: opt.RequestTimeout = "0",
 ) -> None:
     from kubectl_dra.cli import untaint_run
     from kubectl_dra.cli.taint_session import Selection
 
-    connection = opt.Connection(
-        kubeconfig=kubeconfig,
-        context=context,
-        cluster=cluster,
-        user=user,
-        server=server,
-        token=token,
-        as_user=as_user,
-        as_groups=tuple(as_group or ()),
-        as_uid=as_uid,
-        insecure_skip_tls_verify=insecure_skip_tls_verify,
-        tls_server_name=tls_server_name,
-        request_timeout=request_timeout,
-    )
     asked = untaint_run.Asked(
         words=tuple(words or ()),
         selection=Selection(
@@ -107,6 +86,7 @@ def untaint(
         yes=yes,
         dry_run=dry_run.value,
         field_manager=field_manager,
+        snapshots=tuple(snapshot or ()),
         namespace=namespace,
     )
-    raise typer.Exit(untaint_run.run(asked, connection, output.value, color.value))
+    raise typer.Exit(untaint_run.run(asked, opt.connection_of(context), output.value, color.value))

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from kubectl_dra.api.slices import DeviceID
-from kubectl_dra.api.taints import BLOCKING_EFFECTS, DeviceTaint
+from kubectl_dra.api.taints import BLOCKING_EFFECTS, DeviceTaintRule
 from kubectl_dra.cli import taint_session as session
 from kubectl_dra.cli.options import Connection
 from kubectl_dra.cli.taint import FOREVER
@@ -18,17 +18,19 @@ from kubectl_dra.cluster.client import Answered
 from kubectl_dra.cluster.snapshot import FORBIDDEN, UNREADABLE
 from kubectl_dra.cluster.writer import Writer
 from kubectl_dra.errors import ClusterError, UsageError
-from kubectl_dra.explain.inventory import FREE, HELD, SHARED, taint_owner
+from kubectl_dra.explain.device_state import FREE, HELD, SHARED, taint_owner
 from kubectl_dra.report import taint_text as text
 from kubectl_dra.taint import times
 from kubectl_dra.taint.apply import KIND, Refused, Rules
+from kubectl_dra.taint.drain import slices_of
+from kubectl_dra.taint.lookout import REFRESH_SECONDS, Lookout
 from kubectl_dra.taint.patience import Patience, TimedOut
 from kubectl_dra.taint.removing import Removals, expired, plan_removals
 from kubectl_dra.taint.result import ABSENT, PLANNED, REFUSED, REMOVED, RuleRemoved, Untainted
-from kubectl_dra.taint.spec import Removal, read_words
+from kubectl_dra.taint.spec import Removal, Words, read_words
 
 if TYPE_CHECKING:
-    from kubectl_dra.cli import taint_run
+    from kubectl_dra.cli import taint_plan
 
 LOOK_SECONDS = 2.0
 _SEEN_KINDS = ("ResourceSlice", "ResourceClaim", "DeviceTaintRule", "Node")
@@ -47,10 +49,11 @@ class Asked:
     yes: bool = False
     dry_run: str = "none"
     field_manager: str = "kubectl-dra"
+    snapshots: tuple[str, ...] = ()
     namespace: str = ""
 
 
-def from_taint(asked: taint_run.Asked) -> Asked:
+def from_taint(asked: taint_plan.Asked) -> Asked:
     """``taint DEVICE KEY-`` as ``untaint``.
 
     Raises:
@@ -61,7 +64,6 @@ def from_taint(asked: taint_run.Asked) -> Asked:
         (asked.ticket, "--ticket"),
         (asked.expires, "--expires"),
         (asked.drain, "--drain"),
-        (asked.snapshots, "--snapshot"),
     ):
         if given:
             raise UsageError(f"{flag} goes with a taint to add, not with one to remove")
@@ -73,6 +75,7 @@ def from_taint(asked: taint_run.Asked) -> Asked:
         yes=asked.yes,
         dry_run=asked.dry_run,
         field_manager=asked.field_manager,
+        snapshots=asked.snapshots,
         namespace=asked.namespace,
     )
 
@@ -83,79 +86,103 @@ def run(asked: Asked, connection: Connection, output: str, color: str) -> int:
     Raises:
         DraError: wrong usage, devices that do not exist, a cluster that does not answer.
     """
-    words = read_words(asked.words)
-    if words.taints:
-        raise UsageError(f'"{words.taints[0]}" is a taint to add; to remove it write {words.taints[0].key}-')
-    if asked.expired and (asked.words or asked.selection):
-        raise UsageError("--expired is about every rule whose time is over; leave devices and keys out")
-    if asked.wait and asked.wait != FOREVER:
-        times.seconds(asked.wait, "--wait")
+    words = _checked(asked)
     started = time.monotonic()
     deadline = None if asked.wait in ("", FOREVER) else started + times.seconds(asked.wait, "--wait")
-    kinds = [*_SEEN_KINDS]
-    kinds += ["DeviceClass"] if asked.selection.classes else []
-    kinds += ["Pod"] if asked.selection.pods else []
-    world = session.read_world(connection, asked.namespace, (), kinds=kinds)
-    assert world.cluster is not None
-    assert world.serving is not None
+    world = session.read_world(connection, asked.namespace, asked.snapshots, kinds=_kinds(asked.selection))
     session.say_gaps(world)
-    raw_rules = world.cluster.objects(KIND)
-    if asked.expired:
-        plan = Removals(tuple(expired(raw_rules, times.now())), ())
-    else:
-        targets = session.resolve(world, words.devices, asked.selection)
-        plan = plan_removals(raw_rules, targets, words.removals or (Removal(),), overwrite=asked.overwrite)
-        if asked.selection and len(plan.rules) > 1 and asked.dry_run == "none":
-            for device, raw in plan.rules:
-                say(f"{device}: DeviceTaintRule {raw['metadata']['name']}")
-            if not confirmed(f"Remove these {len(plan.rules)} rules?", yes=asked.yes):
-                say("nothing was changed")
-                return EXIT_LEFT
-    writer = Writer(world.cluster.client, asked.field_manager, dry_run=asked.dry_run == "server")
-    rules = Rules(world.cluster, writer, world.serving.version)
+    plan, ids = _plan(world, asked, words)
+    if asked.selection and len(plan.rules) > 1 and asked.dry_run == "none" and not _agreed(plan, yes=asked.yes):
+        say("nothing was changed")
+        return EXIT_LEFT
     result = Untainted(asked.dry_run, (), plan.staying, expired_only=asked.expired)
     removed: list[RuleRemoved] = []
     try:
-        try:
-            for device, raw in plan.rules:
-                with world.cluster.client.until(deadline):
-                    removed.append(_remove(rules, device, raw, asked.dry_run))
-        except ClusterError:
-            # What was done before is told, and then what went wrong.
-            if removed:
-                _report(replace(result, removed=tuple(removed), exit_code=EXIT_ERROR), output, color)
-            raise
+        for entry in _removals(world, asked, plan, deadline):
+            removed.append(entry)
+            if output == "text":
+                text.write_removed(entry, asked.dry_run)
         # Whoever looks for expired rules now and then is done when there are none.
-        code = (
-            EXIT_LEFT
-            if (not removed and not asked.expired) or any(entry.outcome == REFUSED for entry in removed)
-            else 0
-        )
-        result = replace(result, removed=tuple(removed), exit_code=code)
+        left = not removed and not asked.expired
+        refused = any(entry.outcome == REFUSED for entry in removed)
+        result = replace(result, removed=tuple(removed), exit_code=EXIT_LEFT if left or refused else 0)
+        if output == "text":
+            text.write_staying(result, color)
         if asked.wait and asked.dry_run == "none" and (removed or not asked.expired):
-            ids = list(dict.fromkeys([*(device for device, _ in plan.rules), *_named(world, asked, words.devices)]))
             result = _wait(world, ids, deadline, result)
+    except ClusterError:
+        # What was done before is told, and then what went wrong.
+        if removed:
+            _report(replace(result, removed=tuple(removed), exit_code=EXIT_ERROR), output, color)
+        raise
     except KeyboardInterrupt:
         say("")
+        if removed:
+            _report(replace(result, removed=tuple(removed), exit_code=EXIT_INTERRUPTED), output, color)
         say("interrupted: run the same command again to go on from here")
         return EXIT_INTERRUPTED
     _report(result, output, color)
     return result.exit_code
 
 
-def _remove(rules: Rules, device: DeviceID, raw: Mapping[str, Any], dry_run: str) -> RuleRemoved:
-    name = str(raw["metadata"]["name"])
-    taint = str(DeviceTaint.from_json(raw["spec"]["taint"]))
-    if dry_run == "client":
-        return RuleRemoved(device, name, taint, PLANNED)
+def _checked(asked: Asked) -> Words:
+    """The words of the command line; raises UsageError for what does not go together."""
+    words = read_words(asked.words)
+    if words.taints:
+        raise UsageError(f'"{words.taints[0]}" is a taint to add; to remove it write {words.taints[0].key}-')
+    if asked.expired and (asked.words or asked.selection):
+        raise UsageError("--expired is about every rule whose time is over; leave devices and keys out")
+    if asked.snapshots and asked.dry_run != "client":
+        raise UsageError("--snapshot goes with --dry-run=client only: nothing can be removed from saved objects")
+    if asked.wait and asked.wait != FOREVER:
+        times.seconds(asked.wait, "--wait")
+    return words
+
+
+def _kinds(selection: Selection) -> list[str]:
+    extra = [kind for kind, given in (("DeviceClass", selection.classes), ("Pod", selection.pods)) if given]
+    return [*_SEEN_KINDS, *extra]
+
+
+def _plan(world: World, asked: Asked, words: Words) -> tuple[Removals, list[DeviceID]]:
+    """What to remove, and the devices that it is about, with rules or without."""
+    rules = world.snapshot.taint_rules
+    if world.cluster is not None:
+        # Not from the snapshot: rules that may not be listed must not look as if there were none.
+        rules = tuple(DeviceTaintRule.from_json(raw) for raw in world.cluster.objects(KIND))
+    if asked.expired:
+        over = tuple(expired(rules, times.now()))
+        return Removals(over, ()), list(dict.fromkeys(device for device, _ in over))
+    targets = session.resolve(world, words.devices, asked.selection)
+    plan = plan_removals(rules, targets, words.removals or (Removal(),), overwrite=asked.overwrite)
+    return plan, [target.id for target in targets]
+
+
+def _agreed(plan: Removals, *, yes: bool) -> bool:
+    for device, rule in plan.rules:
+        say(f"{device}: DeviceTaintRule {rule.metadata.name}")
+    return confirmed(f"Remove these {len(plan.rules)} rules?", yes=yes)
+
+
+def _removals(world: World, asked: Asked, plan: Removals, deadline: float | None) -> Iterator[RuleRemoved]:
+    """Removes one rule after the other, or says that it would. Raises ClusterError."""
+    if world.cluster is None or world.serving is None or asked.dry_run == "client":
+        for device, rule in plan.rules:
+            yield RuleRemoved(device, rule.metadata.name, str(rule.taint), PLANNED)
+        return
+    writer = Writer(world.cluster.client, asked.field_manager, dry_run=asked.dry_run == "server")
+    rules = Rules(world.cluster, writer, world.serving.version)
+    for device, rule in plan.rules:
+        with world.cluster.client.until(deadline):
+            yield _remove(rules, device, rule)
+
+
+def _remove(rules: Rules, device: DeviceID, rule: DeviceTaintRule) -> RuleRemoved:
+    name, taint = rule.metadata.name, str(rule.taint)
     try:
-        return RuleRemoved(device, name, taint, REMOVED if rules.delete(raw) else ABSENT)
+        return RuleRemoved(device, name, taint, REMOVED if rules.delete(rule.metadata) else ABSENT)
     except Refused as stop:
         return RuleRemoved(device, name, taint, REFUSED, str(stop))
-
-
-def _named(world: World, asked: Asked, names: Sequence[str]) -> list[DeviceID]:
-    return [] if asked.expired else [target.id for target in session.resolve(world, names, asked.selection)]
 
 
 def _wait(world: World, ids: Sequence[DeviceID], deadline: float | None, result: Untainted) -> Untainted:
@@ -163,23 +190,24 @@ def _wait(world: World, ids: Sequence[DeviceID], deadline: float | None, result:
     assert world.cluster is not None
     patience = Patience(say, deadline, limit=world.cluster.client.until)
     told: tuple[str, ...] = ()
-    try:
-        while True:
-            left = patience.ask(lambda: _in_the_way(world, ids))
-            if not left:
-                # Having nothing left to remove is fine for somebody who waits.
-                code = EXIT_LEFT if any(entry.outcome == REFUSED for entry in result.removed) else 0
-                return replace(result, allocatable=True, exit_code=code)
-            if left != told:
-                for sentence in left:
-                    say(f"waiting: {sentence}")
-                told = left
-            if patience.expired():
-                break
-            patience.pause(LOOK_SECONDS)
-    except TimedOut:
-        told = told or ("the API server did not answer",)
-    return replace(result, allocatable=False, left=told, exit_code=EXIT_LEFT)
+    with Lookout(world.cluster, patience) as lookout:
+        try:
+            while left := patience.ask(lambda: _in_the_way(world, ids)):
+                if left != told:
+                    for sentence in left:
+                        say(f"waiting: {sentence}")
+                    told = left
+                if patience.expired():
+                    return replace(result, allocatable=False, left=told, exit_code=EXIT_LEFT)
+                lookout.follow("DeviceTaintRule", whole=True)
+                lookout.follow("ResourceSlice", query=slices_of(ids), whole=True)
+                lookout.pause(REFRESH_SECONDS, unwatched=LOOK_SECONDS)
+        except TimedOut:
+            told = told or ("the API server did not answer",)
+            return replace(result, allocatable=False, left=told, exit_code=EXIT_LEFT)
+    # Having nothing left to remove is fine for somebody who waits.
+    code = EXIT_LEFT if any(entry.outcome == REFUSED for entry in result.removed) else 0
+    return replace(result, allocatable=True, exit_code=code)
 
 
 def _in_the_way(world: World, ids: Sequence[DeviceID]) -> tuple[str, ...]:
@@ -206,11 +234,16 @@ def _in_the_way(world: World, ids: Sequence[DeviceID]) -> tuple[str, ...]:
 
 def _report(result: Untainted, output: str, color: str) -> None:
     if output == "text":
-        text.write_untainted(result, color)
+        text.write_allocatable(result, color)
     elif output == "name":
         text.write_removed_names(result, sys.stdout)
+        if not result.removed:
+            text.write_staying(result, "never", sys.stderr)
+        for entry in result.removed:
+            if entry.outcome == REFUSED:
+                text.write_removed(entry, result.dry_run, sys.stderr)
     else:
-        from kubectl_dra.report.explain_json import write
+        from kubectl_dra.report.structured import write
         from kubectl_dra.report.taint_json import untainted_json
 
         write(untainted_json(result), output, sys.stdout)

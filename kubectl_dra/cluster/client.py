@@ -104,7 +104,8 @@ class Client:
             return self._pool.request(
                 method,
                 url,
-                body=json.dumps(body).encode(),
+                # As it is: an apply is read as YAML, which does not know JSON's escapes of characters beyond U+FFFF.
+                body=json.dumps(body, ensure_ascii=False).encode(),
                 headers=headers,
                 timeout=urllib3.Timeout(
                     connect=_CONNECT_TIMEOUT if read is None else min(_CONNECT_TIMEOUT, read), read=read
@@ -136,6 +137,26 @@ class Client:
                 return data
             raise self._refused(response, path)
         raise AssertionError("unreachable")
+
+    def follow(self, path: str, query: Mapping[str, str], silence: float) -> Any:
+        """Opens an answer that comes bit by bit, such as a watch; the caller reads and closes the response.
+
+        ``silence`` is the number of seconds without a byte after which reading it fails.
+
+        Raises:
+            Answered, ClusterError: as ``get``, at the first try.
+        """
+        from urllib3 import exceptions
+
+        response = self._request(f"{self.server}{path}?{urlencode(query)}", silence)
+        if 200 <= response.status < 300:
+            return response
+        try:
+            raise self._refused(response, path)
+        except exceptions.HTTPError as error:
+            raise ClusterError(f"{self.server}: the connection failed: {_reason(error)}") from None
+        finally:
+            response.close()
 
     def _dict(self, data: bytes, path: str) -> dict[str, Any]:
         try:
@@ -236,11 +257,12 @@ class Client:
     def _no_list(self, path: str) -> ClusterError:
         return ClusterError(f"{self.server}{path}: the answer is not a list of Kubernetes objects")
 
-    def _request(self, url: str) -> Any:
+    def _request(self, url: str, silence: float | None = None) -> Any:
+        """One GET; with ``silence`` (seconds between two bytes) its answer is still to be read. Raises as ``get``."""
         import urllib3
         from urllib3 import exceptions
 
-        read = self._read_timeout(_LEAST_READ_TIMEOUT)
+        read = self._read_timeout(_LEAST_READ_TIMEOUT) if silence is None else silence
         connect = _CONNECT_TIMEOUT if read is None else min(_CONNECT_TIMEOUT, read)
         try:
             return self._pool.request(
@@ -250,6 +272,7 @@ class Client:
                 timeout=urllib3.Timeout(connect=connect, read=read),
                 retries=False,
                 redirect=False,
+                preload_content=silence is None,
             )
         except exceptions.NewConnectionError as error:
             # Before time-outs, of which urllib3 takes it to be one.

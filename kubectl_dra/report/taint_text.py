@@ -4,25 +4,31 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import TextIO
+from typing import Final, TextIO, TypeVar
 
-from kubectl_dra.explain.phrases import amount, some
+from kubectl_dra.explain.phrases import amount, are, some
 from kubectl_dra.report.paint import Painter
 from kubectl_dra.report.table import fitted
 from kubectl_dra.taint import times
 from kubectl_dra.taint.apply import UNCHANGED
 from kubectl_dra.taint.listing import DRIVER, TaintLine
-from kubectl_dra.taint.radius import ENDED, LATER, NOW, STAYS, UNKNOWN, PodHit, Radius
-from kubectl_dra.taint.result import ABSENT, PLANNED, REFUSED, REMOVED, RuleDone, Tainted, Untainted
+from kubectl_dra.taint.radius import ENDED, GOING, LATER, NOW, STAYS, UNKNOWN, PodHit, Radius
+from kubectl_dra.taint.result import ABSENT, PLANNED, REFUSED, REMOVED, RuleDone, RuleRemoved, Tainted, Untainted
 from kubectl_dra.taint.rules import RESOURCE, Wish
 from kubectl_dra.taint.spec import TaintSpec
 from kubectl_dra.taint.targets import Target
 
+T = TypeVar("T")
+
 EMPTY = "-"
+MANY: Final = 40
+"""How many devices, pods or rules are shown one by one; of more of them the first, and how many there are."""
+_FIRST: Final = 20
 _PODS = ("POD", "OWNER", "AGE", "PRIORITY", "NODE", "CLAIM", "TOLERATES", "FATE")
 _PODS_BELOW = ("PRIORITY", "OWNER", "AGE", "TOLERATES", "CLAIM", "NODE", "FATE")
 _LIST = ("DEVICE", "TAINT", "OWNER", "REASON", "TICKET", "AGE", "EXPIRES", "PODS")
 _LIST_BELOW = ("REASON", "TICKET", "OWNER", "PODS", "EXPIRES", "AGE", "TAINT")
+_WORST = (NOW, LATER, UNKNOWN, STAYS, ENDED)
 _STYLES = {NOW: "red", LATER: "yellow", UNKNOWN: "yellow"}
 _SUFFIX = {"client": " (dry run)", "server": " (server dry run)"}
 
@@ -31,11 +37,12 @@ def write_targets(targets: Sequence[Target], taints: Sequence[TaintSpec], stream
     """Which devices the command is about, by full name."""
     out = Painter(stream, "never")
     out.sentence(f"{', '.join(map(str, taints))} on {amount(len(targets))}:")
-    for target in targets:
+    for target in _first(targets):
         details = [f"node {target.where}" if target.where and " " not in target.where else target.where]
         details += [target.hardware, "" if target.published else "not published"]
         shown = ", ".join(detail for detail in details if detail)
         out.sentence(f"{target.id}" + (f" ({shown})" if shown else ""), indent="    ", first="  ")
+    _write_more(len(targets), "device", out, indent="  ")
 
 
 def write_radius(
@@ -44,12 +51,13 @@ def write_radius(
     """Who is hit, who cannot be placed any more, and what is left."""
     out = Painter(stream, color)
     _write_pods(radius, wishes, out, at)
-    for lost in radius.lost:
+    for lost in _first(radius.lost):
         all_mode = " (it asks for all devices)" if lost.all_mode else ""
         out.paragraph(
             f"Pending {lost.kind} {lost.namespace}/{lost.name} fits now, and will fit nowhere{all_mode}.",
             style="yellow",
         )
+    _write_more(len(radius.lost), "pending one", out)
     if radius.all_requests:
         names = sorted({f"{r.kind} {r.namespace}/{r.name} ({r.request})" for r in radius.all_requests})
         out.paragraph(f"Requests for all devices that become impossible where a device is tainted: {some(names, 6)}.")
@@ -65,25 +73,37 @@ def _write_pods(radius: Radius, wishes: Sequence[Wish], out: Painter, at: dateti
     if not radius.claims:
         out.write("No claim uses " + ("it." if len({wish.device for wish in wishes}) == 1 else "them."))
         return
-    rows: list[tuple[str, ...]] = []
-    fates: list[str] = []
+    # A claim with several of the devices has its pods several times.
+    rows: dict[tuple[str, ...], str] = {}
     for hit in radius.claims:
         claim = hit.claim.key + (" (admin access)" if hit.admin_access else "")
         for pod in hit.pods:
-            rows.append(_pod_cells(pod, claim, at))
-            fates.append(pod.fate)
-        rows += [(other, EMPTY, EMPTY, EMPTY, EMPTY, claim, EMPTY, _other_fate(other)) for other in hit.others]
-        fates += [UNKNOWN] * len(hit.others)
+            rows[_pod_cells(pod, claim, at)] = pod.fate
+        for other in hit.others:
+            rows[other, *[EMPTY] * 4, claim, EMPTY, _other_fate(other)] = UNKNOWN
         if not hit.pods and not hit.others:
-            rows.append(("(none)", EMPTY, times.age(hit.claim.metadata.creation_timestamp, at), *[EMPTY] * 2, claim))
-            rows[-1] = (*rows[-1], EMPTY, "holds the device without a pod")
-            fates.append(UNKNOWN)
+            age = times.age(hit.claim.metadata.creation_timestamp, at)
+            rows["(none)", EMPTY, age, *[EMPTY] * 2, claim, EMPTY, "holds the device without a pod"] = UNKNOWN
     out.sentence(_sum(radius, wishes))
-    header, *blocks = fitted([_PODS, *rows], out.limit, _PODS_BELOW)
+    fates = [*rows.items()]
+    if len(fates) > MANY:
+        fates.sort(key=lambda item: _WORST.index(item[1]))
+    header, *blocks = fitted([_PODS, *(row for row, _ in _first(fates))], out.limit, _PODS_BELOW)
     out.write((header[0], "bold"))
-    for block, fate in zip(blocks, fates, strict=True):
+    for block, (_, fate) in zip(blocks, _first(fates), strict=True):
         for line in block:
             out.write((line, _STYLES.get(fate, "")))
+    _write_more(len(fates), "row", out)
+
+
+def _first(entries: Sequence[T]) -> Sequence[T]:
+    return entries if len(entries) <= MANY else entries[:_FIRST]
+
+
+def _write_more(count: int, noun: str, out: Painter, indent: str = "") -> None:
+    """Says of how many entries only the first were shown."""
+    if count > MANY:
+        out.write(f"{indent}and {amount(count - _FIRST, f'more {noun}')}: -o json has all of them")
 
 
 def _sum(radius: Radius, wishes: Sequence[Wish]) -> str:
@@ -94,12 +114,21 @@ def _sum(radius: Radius, wishes: Sequence[Wish]) -> str:
         rest = f", of {unknown:,} it is not known" if unknown else ""
         whom = f"{radius.deleted():,} of {amount(len(pods), 'pod')} will be deleted{rest}"
         return f"{whom}; no PodDisruptionBudget is consulted."
-    return f"{amount(len(pods), 'pod')} {'uses' if len(pods) == 1 else 'use'} the device and {_stay(len(pods))}."
+    devices = "the device" if len({wish.device for wish in wishes}) == 1 else "the devices"
+    uses = f"{amount(len(pods), 'pod')} {'uses' if len(pods) == 1 else 'use'} {devices}"
+    going = sum(pod.fate == NOW for pod in pods.values())
+    if going:
+        stay = len(pods) - going
+        rest = f": {stay:,} {_stay(stay)}, {going:,}" if stay else " and"
+        return f"{uses}{rest} {are(going)} being deleted already."
+    return f"{uses} and {_stay(len(pods))}."
 
 
 def _other_fate(consumer: str) -> str:
     """Of a consumer that is not a pod: the server ends the pods of a group, but which these are is not known here."""
-    return "unknown: its pods were not found" if consumer.startswith("podgroups ") else "nothing ends it"
+    if consumer.startswith("podgroups "):
+        return "unknown: its pods were not found; it holds the device until it is deleted"
+    return "nothing ends it"
 
 
 def _stay(pods: int) -> str:
@@ -110,7 +139,9 @@ def _pod_cells(pod: PodHit, claim: str, at: datetime) -> tuple[str, ...]:
     fate = {NOW: "deleted at once", LATER: f"deleted at {pod.at}", ENDED: "has ended", STAYS: "stays"}.get(
         pod.fate, pod.fate
     )
-    why = f" ({pod.why})" if pod.why else ""
+    if pod.why == GOING:
+        fate = GOING
+    why = f" ({pod.why})" if pod.why and pod.why != fate else ""
     return (
         f"{pod.namespace}/{pod.name}",
         pod.owner or EMPTY,
@@ -138,6 +169,14 @@ def write_done(entry: RuleDone, dry_run: str, stream: TextIO) -> None:
         out.sentence(f"{name} {entry.outcome} ({what}{until}){_SUFFIX.get(dry_run, '')}")
 
 
+def write_planned(entries: Sequence[RuleDone], dry_run: str, stream: TextIO) -> None:
+    """The lines of rules that are not written, those that are refused first where there are many."""
+    shown = sorted(entries, key=lambda entry: entry.outcome != REFUSED) if len(entries) > MANY else entries
+    for entry in _first(shown):
+        write_done(entry, dry_run, stream)
+    _write_more(len(entries), "rule", Painter(stream, "never"))
+
+
 def write_end(result: Tainted, color: str = "auto", stream: TextIO | None = None) -> None:
     """What waiting came to, and what to do next."""
     out = Painter(stream, color)
@@ -154,7 +193,8 @@ def write_end(result: Tainted, color: str = "auto", stream: TextIO | None = None
         out.sentence(f"{some(devices, 8)} {each} can be taken offline.", style="green")
         _write_way_back(devices, out)
     elif result.free is False:
-        out.write(("Not free in time. Left:", "red"))
+        left = "Not free in time. Left:" if result.blockers else "Not free in time: the API server did not answer."
+        out.write((left, "red"))
         for blocker in result.blockers:
             out.paragraph(str(blocker), indent="  ")
         out.write("The rules stay; run the same command again to go on waiting.")
@@ -167,7 +207,9 @@ def write_end(result: Tainted, color: str = "auto", stream: TextIO | None = None
 
 
 def _write_way_back(devices: Sequence[str], out: Painter) -> None:
-    out.write(("Back into service: ", "bold"), f"kubectl dra untaint {' '.join(dict.fromkeys(devices))}")
+    names = dict.fromkeys(devices)
+    what = " ".join(names) if len(names) <= 8 else "with the same devices or flags"
+    out.write(("Back into service: ", "bold"), f"kubectl dra untaint {what}")
 
 
 def write_names(result: Tainted, stream: TextIO) -> None:
@@ -175,21 +217,32 @@ def write_names(result: Tainted, stream: TextIO) -> None:
     stream.write("".join(f"{RESOURCE}/{entry.wish.name}\n" for entry in result.done if entry.outcome != REFUSED))
 
 
-def write_untainted(result: Untainted, color: str = "auto", stream: TextIO | None = None) -> None:
-    """The rules removed, what stays on the devices, and whether they can be given again."""
+_REMOVED = {PLANNED: "would be deleted", REMOVED: "deleted", ABSENT: "was gone already", REFUSED: "stays"}
+
+
+def write_removed(entry: RuleRemoved, dry_run: str, stream: TextIO | None = None) -> None:
+    """One line for a rule, as kubectl says it."""
+    why = f": {entry.why}" if entry.why else ""
+    what = f"{_REMOVED[entry.outcome]} ({entry.device} {entry.taint}){why}{_SUFFIX.get(dry_run, '')}"
+    Painter(stream, "never").sentence(f"{RESOURCE}/{entry.name} {what}")
+
+
+def write_staying(result: Untainted, color: str = "auto", stream: TextIO | None = None) -> None:
+    """That there was nothing to remove, and what stays on the devices."""
     out = Painter(stream, color)
-    words = {PLANNED: "would be deleted", REMOVED: "deleted", ABSENT: "was gone already", REFUSED: "stays"}
-    for entry in result.removed:
-        why = f": {entry.why}" if entry.why else ""
-        suffix = _SUFFIX.get(result.dry_run, "")
-        out.sentence(f"{RESOURCE}/{entry.name} {words[entry.outcome]} ({entry.device} {entry.taint}){why}{suffix}")
     if not result.removed and result.expired_only:
         out.write("No rule has expired.")
     elif not result.removed:
         out.write("There is no rule of kubectl dra to remove. Every taint: kubectl dra taint --list")
-    for stays in result.staying:
+    for stays in _first(result.staying):
         text = f"{stays.device} keeps taint {stays.taint} of {stays.owner}; removed by: {stays.ended_by}."
         out.paragraph(text, indent="  ", first="")
+    _write_more(len(result.staying), "taint", out)
+
+
+def write_allocatable(result: Untainted, color: str = "auto", stream: TextIO | None = None) -> None:
+    """Whether the devices can be given again, where that was waited for."""
+    out = Painter(stream, color)
     if result.allocatable:
         out.write(("Allocatable again.", "green"))
     elif result.allocatable is False:
@@ -237,12 +290,17 @@ def _list_cells(line: TaintLine, at: datetime) -> tuple[str, ...]:
         device,
         taint,
         _owner(line),
-        line.reason or EMPTY,
-        line.ticket or EMPTY,
+        _plain(line.reason) or EMPTY,
+        _plain(line.ticket) or EMPTY,
         times.age(line.since, at) if line.since else EMPTY,
         expires,
         some(line.pods, 2) or EMPTY,
     )
+
+
+def _plain(text: str) -> str:
+    """Text that anybody may have written, without line breaks and without what a terminal would obey."""
+    return " ".join("".join(letter if letter.isprintable() else " " for letter in text).split())
 
 
 def _owner(line: TaintLine) -> str:

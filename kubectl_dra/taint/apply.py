@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from kubectl_dra.api.meta import EMPTY
+from kubectl_dra.api.meta import EMPTY, ObjectMeta
 from kubectl_dra.cluster.client import Answered, Client
 from kubectl_dra.cluster.live import Cluster
 from kubectl_dra.cluster.writer import Conflict, Writer
@@ -113,18 +113,17 @@ class Rules:
             rule = self.get(wish.name) or {} if conflict.unsure else {}
         return str((rule.get("metadata") or EMPTY).get("uid") or "")
 
-    def delete(self, raw: Mapping[str, Any]) -> bool:
-        """Deletes a rule in the state in which it was looked at; False where it was gone already.
+    def delete(self, rule: ObjectMeta) -> bool:
+        """Deletes a rule, only the very one that was looked at (its UID); False where it was gone already.
 
         Raises:
             Refused: another rule has the name now.
             ClusterError: the server refuses, or cannot be reached.
         """
-        metadata = raw.get("metadata") or EMPTY
         try:
-            return self._writer.delete(self.path(str(metadata["name"])), str(metadata.get("uid") or ""))
+            return self._writer.delete(self.path(rule.name), rule.uid)
         except Conflict:
-            raise Refused(f"DeviceTaintRule {metadata['name']} was made anew by somebody else; it stays") from None
+            raise Refused(f"DeviceTaintRule {rule.name} was made anew by somebody else; it stays") from None
         except Answered as error:
             if error.status == 404:
                 return False

@@ -14,7 +14,7 @@ from kubectl_dra.api.taints import DeviceTaint
 from kubectl_dra.cluster.live import Cluster
 from kubectl_dra.explain.after import EVICTION_REASON
 from kubectl_dra.taint import times
-from kubectl_dra.taint.patience import Patience
+from kubectl_dra.taint.lookout import Lookout
 
 REMIND_SECONDS: Final = 30.0
 LOOK_SECONDS: Final = 10.0
@@ -70,11 +70,9 @@ class RuleGone(Exception):
 
 
 class Drain:
-    """Watches devices until they are free. Only claims and pods that matter are read, except now and then.
+    """Watches devices until they are free. Only claims and pods that matter are read, and only after a change.
 
-    They are read again and again instead of being watched: a few objects are of interest, of several kinds, and each
-    answer is the whole truth after an outage, an expired resourceVersion or a server's restart, with nothing to catch
-    up on. It also needs no right to watch.
+    That the devices are free is never taken from a watch: all claims are listed once more at the end.
 
     ``rules`` maps the devices to the taint that drives pods away, by rule. Claims with admin access hold nothing: they
     are not waited for. ``pods`` (namespace, name, UID) are known to use the devices: what becomes of them is said,
@@ -87,14 +85,15 @@ class Drain:
     def __init__(
         self,
         cluster: Cluster,
+        lookout: Lookout,
         rules: Mapping[DeviceID, DeviceTaint],
-        patience: Patience,
         pods: Iterable[tuple[str, str, str]] = (),
         parts: Iterable[DeviceID] = (),
     ) -> None:
         self._cluster = cluster
+        self._lookout = lookout
         self._rules = dict(rules)
-        self.patience = patience
+        self.patience = lookout.patience
         self._said: dict[tuple[str, str, str], str] = dict.fromkeys(pods, "")
         self._published = set(rules)
         self._parts = frozenset(parts)
@@ -115,9 +114,12 @@ class Drain:
             ClusterError: the cluster cannot be asked any more (see ``Patience.ask``).
         """
         clock = self.patience.clock
+        self._lookout.follow("ResourceSlice", query=slices_of(self._rules), whole=True)
+        self._lookout.follow("DeviceTaintRule")
         holders = self.holders()
         reminded = looked = clock()
         while True:
+            self._follow(holders)
             blockers, left = self._round(holders)
             if not left:
                 holders = self.holders()
@@ -138,7 +140,7 @@ class Drain:
                 reminded = clock()
                 for blocker in blockers:
                     self.patience.say(f"still waiting: {blocker}")
-            self.patience.pause()
+            self._lookout.pause(LOOK_SECONDS)
 
     def holders(self) -> tuple[Holder, ...]:
         """Every claim that holds one of the devices now, from a list of all claims."""
@@ -186,17 +188,18 @@ class Drain:
             if entry.resource != "pods":
                 why = f"used by {entry.resource} {entry.name}, which is not a pod: nothing ends it by itself"
                 if entry.resource == "podgroups":
-                    why = f"used by PodGroup {entry.name}: free when none of its pods is left"
+                    why = (
+                        f"reserved for PodGroup {entry.name}: released when the PodGroup is deleted, not when its "
+                        f"pods end (kubectl delete podgroup {entry.name} -n {holder.namespace})"
+                    )
                 out.append(Blocker(holder.device, key, "", why))
                 continue
             at = (claim.metadata.namespace, entry.name, entry.uid)
             if at not in pods:
                 pods[at] = self._pod(*at)
-            state = pods[at]
-            why = state.why
-            if state.state == RUNNING:
-                why = self._why_running(holder.device, claim)
-            out.append(Blocker(holder.device, key, f"{at[0]}/{at[1]}", why, state.since))
+            if pods[at].state == RUNNING:
+                pods[at] = PodState(RUNNING, why=self._why_running(holder.device, claim))
+            out.append(Blocker(holder.device, key, f"{at[0]}/{at[1]}", pods[at].why, pods[at].since))
         return out
 
     def _why_running(self, device: DeviceID, claim: ResourceClaim) -> str:
@@ -229,13 +232,13 @@ class Drain:
         return PodState(RUNNING)
 
     def _tell(self, key: tuple[str, str, str], state: PodState) -> None:
-        """One line when a pod's state changes; a pod that only runs is said once."""
-        before = self._said.get(key)
-        if before == state.state:
-            return
-        self._said[key] = state.state
-        detail = f": {state.why}" if state.state == TERMINATING else ""
-        self.patience.say(f"pod {key[0]}/{key[1]}: {state.state}{detail}")
+        """One line when a pod's state changes, or what keeps it in that state."""
+        said = state.state
+        if state.why and state.state in (RUNNING, TERMINATING):
+            said = state.why if state.state == RUNNING else f"{state.state}: {state.why}"
+        if self._said.get(key) != said:
+            self._said[key] = said
+            self.patience.say(f"pod {key[0]}/{key[1]}: {said}")
 
     def _check_rules(self) -> None:
         for device, taint in self._rules.items():
@@ -243,14 +246,31 @@ class Drain:
                 raise RuleGone(f"DeviceTaintRule {taint.rule} of device {device} was deleted by somebody else")
 
     def _check_published(self) -> None:
-        slices = self.patience.ask(lambda: self._cluster.objects("ResourceSlice"))
-        seen = {id for raw in slices for id in _published(raw)}
+        if not self._lookout.changed("ResourceSlice"):
+            return
+        seen = {id for raw in self.patience.ask(self._slices) for id in _published(raw)}
         for device in sorted(self._published - seen - self.unpublished):
             self.unpublished.add(device)
             self.patience.say(f"device {device} is not published any more; the claims that hold it are waited for")
 
+    def _follow(self, holders: Iterable[Holder]) -> None:
+        """Watches claims and pods where the claims are: in their namespace, or in all when there are several."""
+        spaces = {holder.namespace for holder in holders} | {space for space, _, _ in self._said}
+        for kind in ("ResourceClaim", "Pod") if spaces else ():
+            self._lookout.follow(kind, min(spaces) if len(spaces) == 1 else "")
+
+    def _slices(self) -> list[dict[str, Any]]:
+        path = self._cluster.path("ResourceSlice")
+        return self._cluster.client.list_items(path, slices_of(self._rules)) if path else []
+
     def _get(self, kind: str, name: str, namespace: str) -> dict[str, Any] | None:
-        return self.patience.ask(lambda: self._cluster.get(kind, name, namespace))
+        return self._lookout.get(kind, name, namespace)
+
+
+def slices_of(devices: Iterable[DeviceID]) -> dict[str, str]:
+    """The query for the slices in which the devices are, and some others; empty where one selector cannot say it."""
+    drivers = {device.driver for device in devices}
+    return {"fieldSelector": f"spec.driver={drivers.pop()}"} if len(drivers) == 1 else {}
 
 
 def _held(raw: Mapping[str, Any], devices: Container[DeviceID]) -> list[Holder]:

@@ -46,7 +46,7 @@ class TaintLine:
 
 
 def list_taints(rows: Sequence[DeviceRow], snapshot: Snapshot, at: datetime) -> list[TaintLine]:
-    """Rules first, by name, then what drivers set, by device."""
+    """Rules that can select several devices first, by name; then by device, rules before what the driver set."""
     users = _users(snapshot)
     by_id = {row.id: row for row in rows}
     lines = [_rule(rule, rows, by_id, users, at) for rule in sorted(snapshot.taint_rules, key=_name)]
@@ -64,6 +64,7 @@ def list_taints(rows: Sequence[DeviceRow], snapshot: Snapshot, at: datetime) -> 
                         pods=_pods([row.id], users),
                     )
                 )
+    lines.sort(key=lambda line: (not line.selects, line.devices if not line.selects else (), line.owner == DRIVER))
     return lines
 
 
@@ -132,10 +133,13 @@ def _selects(rule: DeviceTaintRule) -> str:
 
 
 def _users(snapshot: Snapshot) -> dict[DeviceID, list[str]]:
-    """The pods that use each allocated device."""
+    """The pods that use each allocated device, and what else is none but uses one."""
     out: dict[DeviceID, list[str]] = {}
     for claim in snapshot.claims.values():
-        pods = [f"{claim.metadata.namespace}/{entry.name}" for entry in claim.reserved_for if entry.resource == "pods"]
+        pods = [
+            f"{claim.metadata.namespace}/{entry.name}" + ("" if entry.resource == "pods" else f" ({entry.resource})")
+            for entry in claim.reserved_for
+        ]
         for result in claim.allocation.results if claim.allocation else ():
             out.setdefault(result.device, []).extend(pods)
     return out

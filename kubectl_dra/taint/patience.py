@@ -43,9 +43,11 @@ class Patience:
 
     def pause(self, seconds: float = POLL_SECONDS) -> None:
         """Sleeps, but not beyond the deadline."""
-        if self.deadline is not None:
-            seconds = min(seconds, max(0.0, self.deadline - self.clock()))
-        self.sleep(seconds)
+        self.sleep(self.within(seconds))
+
+    def within(self, seconds: float) -> float:
+        """So many seconds, or what is left until the deadline."""
+        return seconds if self.deadline is None else min(seconds, max(0.0, self.deadline - self.clock()))
 
     def ask(self, question: Callable[[], T]) -> T:
         """The answer, as soon as the server gives one.

@@ -13,6 +13,7 @@ from kubectl_dra.allocation.attempt import Verdict as Outcome
 from kubectl_dra.allocation.extended import extended_requests
 from kubectl_dra.allocation.search import Budget
 from kubectl_dra.api.claims import ALL, DeviceRequest, Request
+from kubectl_dra.api.meta import ObjectMeta
 from kubectl_dra.api.nodes import Node
 from kubectl_dra.api.slices import Device, DeviceID, PoolID, ResourceSlice
 from kubectl_dra.api.taints import DeviceTaint
@@ -60,18 +61,24 @@ def lost_matches(
     out: list[Lost] = []
     cache: dict[str, bool] = {}
     questions = [each for each in _pending(snapshot) if _may_get(each, devices, cycle, cache)]
+    known: dict[str, bool] = {}
+    untried = 0
     for number, question in enumerate(questions):
         if progress is not None:
             progress(f"trying pending claims: {number + 1} of {len(questions)}")
-        try:
-            lost = trial.loses(question)
-        except _TooLong:
-            notes.append(f"{len(questions) - number:,} pending pods and claims were not tried: it took too long")
-            break
-        if lost:
+        shape = _shape(question)
+        if shape not in known:
+            try:
+                known[shape] = trial.loses(question)
+            except _TooLong:
+                untried += 1
+                continue
+        if known[shape]:
             specs = [spec for state in question.claims if state.claim for spec in _specs(state.claim.requests)]
             alls = any(spec.allocation_mode == ALL for spec in specs)
             out.append(Lost(question.kind, question.namespace, question.name, alls))
+    if untried:
+        notes.append(f"{untried:,} pending pods and claims were not tried: it took too long")
     return out
 
 
@@ -167,6 +174,19 @@ def _pending(snapshot: Snapshot) -> Iterator[Question]:
     for key, claim in snapshot.claims.items():
         if claim.allocation is None and key not in used and not claim.metadata.deletion_timestamp:
             yield about_claim(claim, snapshot)
+
+
+def _shape(question: Question) -> str:
+    """What decides whether a question fits, as one text: the many pods of a workload have the same."""
+    claims = []
+    names = [state.claim.metadata.name if state.claim else "" for state in question.claims]
+    for state, name in zip(question.claims, names, strict=True):
+        claim = replace(state.claim, metadata=ObjectMeta("")) if state.claim else None
+        # Which entries mean one and the same claim is part of it.
+        claims.append((state.entry, names.index(name), claim, state.causes))
+    pod = question.pod
+    spec = {key: value for key, value in pod.raw_spec.items() if key != "resourceClaims"} if pod else None
+    return repr((question.kind, question.namespace, spec, claims, question.causes))
 
 
 def _may_get(question: Question, devices: Sequence[Device], cycle: Cycle, cache: dict[str, bool]) -> bool:

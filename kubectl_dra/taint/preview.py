@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any, Final, NamedTuple
 
-from kubectl_dra.api.meta import EMPTY
+from kubectl_dra.api.meta import EMPTY, ObjectMeta
+from kubectl_dra.api.taints import DeviceTaintRule
 from kubectl_dra.errors import ClusterError
 from kubectl_dra.taint import times
 from kubectl_dra.taint.apply import Refused, Rules
@@ -69,6 +70,11 @@ class Asking:
         self._made: dict[str, str] = {}
         self.answers: dict[str, ServerAnswer] = {}
 
+    @property
+    def made(self) -> Set[str]:
+        """The names of the rules that were not there before."""
+        return self._made.keys()
+
     def ask(self, wishes: Sequence[Wish], patience: Patience) -> None:
         """Makes the rules with effect None and waits for what the server says to each.
 
@@ -98,9 +104,9 @@ class Asking:
                         self._end(wish)
 
     def _make(self, wish: Wish, old: Mapping[str, Any] | None) -> None:
-        if old is not None and stage_of(old) == ASKING and not _recent(old):
+        if old is not None and _asks(old) and not _recent(old):
             # The server does not answer twice for the same rule, and may have answered long ago.
-            self._rules.delete(old)
+            self._rules.delete(_metadata(old))
             old = None
         if old is None and (uid := self._rules.create(wish, ASKING)):
             self._made[wish.name] = uid
@@ -108,15 +114,15 @@ class Asking:
     def _end(self, wish: Wish) -> None:
         """Deletes a question, whoever asked it: who still waits for the answer asks again."""
         raw = self._rules.get(wish.name)
-        if raw is not None and stage_of(raw) == ASKING:
-            self._rules.delete(raw)
+        if raw is not None and _asks(raw):
+            self._rules.delete(_metadata(raw))
 
     def take_back(self) -> None:
         """Deletes the rules that were only made to be answered; not those of others."""
         for name, uid in self._made.items():
             raw = self._rules.get(name)
-            if raw is not None and stage_of(raw) == ASKING and raw["metadata"].get("uid") == uid:
-                self._rules.delete(raw)
+            if raw is not None and _asks(raw) and _metadata(raw).uid == uid:
+                self._rules.delete(_metadata(raw))
 
     def _answer(self, wish: Wish, patience: Patience) -> ServerAnswer | None:
         while True:
@@ -127,7 +133,7 @@ class Asking:
                 continue
             if raw is None:
                 raise Refused(f"DeviceTaintRule {wish.name} of device {wish.device} was deleted by somebody else")
-            if stage_of(raw) != ASKING:
+            if not _asks(raw):
                 return None
             answer = server_answer(raw)
             if answer is not None:
@@ -137,7 +143,16 @@ class Asking:
             patience.pause(0.25)
 
 
+def _asks(raw: Mapping[str, Any]) -> bool:
+    """Whether a rule is at the question."""
+    return stage_of(DeviceTaintRule.from_json(raw)) == ASKING
+
+
+def _metadata(raw: Mapping[str, Any]) -> ObjectMeta:
+    return ObjectMeta.from_json(raw.get("metadata") or EMPTY)
+
+
 def _recent(raw: Mapping[str, Any]) -> bool:
     """Whether somebody may just be asking with this rule: then its answer is shared."""
-    made = times.parse(str((raw.get("metadata") or EMPTY).get("creationTimestamp") or ""))
+    made = times.parse(_metadata(raw).creation_timestamp)
     return made is not None and (times.now() - made).total_seconds() < RECENT_SECONDS

@@ -14,7 +14,8 @@ from kubectl_dra.api.slices import DeviceID
 from kubectl_dra.api.taints import BLOCKING_EFFECTS, DeviceTaint
 from kubectl_dra.cluster.snapshot import ABSENT, Snapshot
 from kubectl_dra.explain.case import Settings, make_cycle
-from kubectl_dra.explain.inventory import FREE, DeviceRow
+from kubectl_dra.explain.device_state import FREE
+from kubectl_dra.explain.inventory import DeviceRow
 from kubectl_dra.taint import times
 from kubectl_dra.taint.pending import Lost, lost_matches, selected, taint_of
 from kubectl_dra.taint.rules import Wish
@@ -29,6 +30,8 @@ NOW: Final = "deleted now"
 LATER: Final = "deleted later"
 ENDED: Final = "has ended"
 UNKNOWN: Final = "unknown"
+GOING: Final = "being deleted already"
+"""The ``why`` of a pod that goes anyway."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,7 +221,7 @@ def _pod_hit(
     if pod.finished:
         return replace(hit, fate=ENDED)
     if pod.metadata.deletion_timestamp:
-        return replace(hit, fate=NOW, why="it is being deleted already")
+        return replace(hit, fate=NOW, why=GOING)
     if taint.effect != "NoExecute":
         return hit
     if _extended(claim, pod):

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 
 from kubectl_dra.api.slices import DeviceID
 from kubectl_dra.api.taints import DeviceTaint, DeviceTaintRule
@@ -27,14 +26,14 @@ class Staying:
 
 @dataclass(frozen=True, slots=True)
 class Removals:
-    """The rules to delete, as served, with the device of each; and what stays."""
+    """The rules to delete, with the device of each; and what stays."""
 
-    rules: tuple[tuple[DeviceID, Mapping[str, Any]], ...]
+    rules: tuple[tuple[DeviceID, DeviceTaintRule], ...]
     staying: tuple[Staying, ...]
 
 
 def plan_removals(
-    raw_rules: Iterable[Mapping[str, Any]],
+    rules: Iterable[DeviceTaintRule],
     targets: Sequence[Target],
     removals: Sequence[Removal],
     *,
@@ -42,18 +41,17 @@ def plan_removals(
 ) -> Removals:
     """Our rules for exactly these devices; those of others only with ``overwrite``, and never a broader one."""
     wanted = {target.id: target for target in targets}
-    chosen: list[tuple[DeviceID, Mapping[str, Any]]] = []
+    chosen: list[tuple[DeviceID, DeviceTaintRule]] = []
     staying: list[Staying] = []
-    for raw in raw_rules:
-        rule = DeviceTaintRule.from_json(raw)
+    for rule in rules:
         if not any(rule.selects(*id) for id in wanted):
             continue
         device = only_device(rule)
-        effects = {rule.taint.effect, stage_of(raw).next_effect} - {""}
+        effects = {rule.taint.effect, stage_of(rule).next_effect} - {""}
         named = any(removal.covers(rule.taint.key, effect) for removal in removals for effect in effects)
         ours = is_ours(rule.metadata)
         if device is not None and named and (ours or overwrite):
-            chosen.append((device, raw))
+            chosen.append((device, rule))
             continue
         owner = f"DeviceTaintRule {rule.metadata.name}"
         for id in [device] if device else [id for id in wanted if rule.selects(*id)]:
@@ -68,14 +66,13 @@ def plan_removals(
     return Removals(tuple(chosen), tuple(staying))
 
 
-def expired(raw_rules: Iterable[Mapping[str, Any]], at: datetime) -> list[tuple[DeviceID, Mapping[str, Any]]]:
+def expired(rules: Iterable[DeviceTaintRule], at: datetime) -> list[tuple[DeviceID, DeviceTaintRule]]:
     """Our rules whose time is over."""
-    out: list[tuple[DeviceID, Mapping[str, Any]]] = []
-    for raw in raw_rules:
-        rule = DeviceTaintRule.from_json(raw)
+    out: list[tuple[DeviceID, DeviceTaintRule]] = []
+    for rule in rules:
         device, time = only_device(rule), times.parse(rule.metadata.annotations.get(EXPIRES, ""))
         if device is not None and is_ours(rule.metadata) and time is not None and time <= at:
-            out.append((device, raw))
+            out.append((device, rule))
     return out
 
 

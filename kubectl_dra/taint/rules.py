@@ -107,11 +107,10 @@ def only_device(rule: DeviceTaintRule) -> DeviceID | None:
     return DeviceID(driver, pool, device) if driver and pool and device else None
 
 
-def stage_of(raw: Mapping[str, Any]) -> Stage:
+def stage_of(rule: DeviceTaintRule) -> Stage:
     """Where a rule stands."""
-    annotations = (raw.get("metadata") or EMPTY).get("annotations") or EMPTY
-    effect = ((raw.get("spec") or EMPTY).get("taint") or EMPTY).get("effect") or ""
-    return Stage(effect, annotations.get(NEXT_EFFECT) or "", annotations.get(NEXT_AT) or "")
+    notes = rule.metadata.annotations
+    return Stage(rule.taint.effect, notes.get(NEXT_EFFECT) or "", notes.get(NEXT_AT) or "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +141,7 @@ def decide(wish: Wish, raw: Mapping[str, Any] | None, *, overwrite: bool) -> Dec
         return Decision("create", wish)
     rule = DeviceTaintRule.from_json(raw)
     version = str((raw.get("metadata") or EMPTY).get("resourceVersion") or "")
-    stage = stage_of(raw)
+    stage = stage_of(rule)
     if only_device(rule) != wish.device:
         return Decision("refuse", wish, stage, version, f"DeviceTaintRule {wish.name} selects something else")
     if rule.metadata.deletion_timestamp:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
+from kubectl_dra.api.taints import DeviceTaint
 from kubectl_dra.errors import UsageError
 from kubectl_dra.names import nearest
 
@@ -24,8 +25,7 @@ class TaintSpec(NamedTuple):
     effect: str
 
     def __str__(self) -> str:
-        value = f"={self.value}" if self.value else ""
-        return f"{self.key}{value}:{self.effect}"
+        return str(DeviceTaint(*self))
 
 
 class Removal(NamedTuple):

@@ -53,9 +53,14 @@ def checked(ran: Ran) -> dict[str, Any]:
         (["taint", "gpu-0", "k:NoSchedule", "--wait=soon"], "not a duration"),
         (["taint", "gpu-0", "k:NoSchedule", "--expires", "never"], "not a duration"),
         (["taint", "gpu-0", "k:NoExecute", "--drain", "--grace", "x"], "not a duration"),
+        (["taint", "gpu-0", "k:NoSchedule", "--expires", "0s"], "over at once"),
+        (["taint", "gpu-0", "k:NoSchedule", "--reason", "two\nlines"], "printable"),
+        (["taint", "gpu-0", "k:NoSchedule", "--ticket", "\x1b[31m"], "printable"),
         (["taint", "--list", "gpu-0"], "leave devices and taints out"),
         (["taint", "gpu-0", "k-", "--reason", "x"], "--reason goes with a taint to add"),
         (["taint", "gpu-0", "k:NoSchedule", "--snapshot", "x.json"], "--dry-run=client"),
+        (["untaint", "gpu-0", "--snapshot", "x.json"], "--dry-run=client"),
+        (["taint", "gpu-0", "k-", "--snapshot", "x.json"], "--dry-run=client"),
         (["untaint", "gpu-0", "k:NoSchedule"], "to remove it write k-"),
         (["untaint", "gpu-0", "--expired"], "leave devices and keys out"),
         (["untaint", "gpu-0", "--wait=1x"], "not a duration"),
@@ -104,6 +109,63 @@ def test_list(dra: Dra, saved: str) -> None:
     table = dra("taint", "--list", "--snapshot", saved).out
     assert "rule theirs (not made by kubectl dra)" in table and "driver (ResourceSlice" in table
     assert dra("taint", "--list", "--snapshot", saved, "-o", "name").out == "devicetaintrule.resource.k8s.io/theirs\n"
+
+
+def test_untaint_of_saved_objects(dra: Dra, saved: str) -> None:
+    """What would be removed, and what would stay; nothing is asked of any cluster."""
+    command = ["untaint", "--node", "n1", "--dry-run=client", "--snapshot", saved]
+    nothing = dra(*command)
+    assert nothing.code == 1 and "gpu-0 keeps taint k:None of DeviceTaintRule theirs" in nothing.out
+    told = checked(dra(*command, "--overwrite", "-o", "json"))
+    assert [(entry["rule"], entry["outcome"]) for entry in told["removed"]] == [("theirs", "planned")]
+    assert [entry["taint"] for entry in told["staying"]] == ["ecc:NoSchedule"]
+    assert "would be deleted" in dra(*command, "--overwrite").out
+
+
+def test_nothing_to_remove_is_said_beside_names(dra: Dra, saved: str) -> None:
+    ran = dra("untaint", "n1/gpu-0", "--dry-run=client", "--snapshot", saved, "-o", "name")
+    assert ran.code == 1 and not ran.out and "There is no rule of kubectl dra to remove" in ran.err
+
+
+def test_what_others_wrote_into_a_rule_is_not_obeyed(dra: Dra, tmp_path: Path) -> None:
+    notes = {"kubectl-dra/reason": "\x1b[31mred\nline", "kubectl-dra/ticket": "\x07"}
+    theirs = rule("theirs", {"driver": "gpu.example.com", "pool": "n1", "device": "gpu-0"}, annotations=notes)
+    path = tmp_path / "cluster.json"
+    path.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": [*OBJECTS[:-1], theirs]}))
+    table = dra("taint", "--list", "--snapshot", str(path)).out
+    assert " [31mred line " in table and "\x1b" not in table and "\x07" not in table
+
+
+def test_pods_that_go_anyway(dra: Dra, tmp_path: Path) -> None:
+    going = pod("p", "c", deletionTimestamp="2026-11-21T10:00:00Z", deletionGracePeriodSeconds=30)
+    path = tmp_path / "cluster.json"
+    path.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": [*OBJECTS[:4], going]}))
+    command = ["taint", "n1/gpu-0", "k:NoSchedule", "--dry-run=client", "--snapshot", str(path)]
+    shown = dra(*command).out
+    assert "1 pod uses the device and is being deleted already." in shown and "stays" not in shown
+
+
+def test_many_devices_pods_and_rules_are_summed_up(dra: Dra, tmp_path: Path) -> None:
+    objects: list[Any] = [device_class()]
+    for number in range(60):
+        name = f"n{number:02}"
+        objects += [node(name), slice_of(name, gpu("gpu-0"), gpu("gpu-1"))]
+        taken = claim(f"c-{number}", result("gpu-0", pool=name), result("gpu-1", pool=name), pods=(f"p-{number}",))
+        objects += [taken, pod(f"p-{number}", f"c-{number}", node_name=name)]
+    tolerating = objects[3]["status"]["allocation"]["devices"]["results"]
+    for each in tolerating:
+        each["tolerations"] = [{"key": "k", "operator": "Exists", "effect": "NoExecute"}]
+    path = tmp_path / "many.json"
+    path.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": objects}))
+    command = ["taint", "--class", "gpu", "k:NoExecute", "--dry-run=client", "--snapshot", str(path)]
+    shown = dra(*command).out
+    assert "k:NoExecute on 120 devices:" in shown and "and 100 more devices: -o json has all of them" in shown
+    # A claim with two of the devices is one row, and those that are deleted come first.
+    assert "and 40 more rows: -o json has all of them" in shown and "stays" not in shown
+    assert "and 100 more rules: -o json has all of them" in shown and len(shown.splitlines()) < 90
+    report = checked(dra(*command, "-o", "json"))
+    assert len(report["rules"]) == 120 and len(report["blastRadius"]["claims"]) == 120
+    assert report["blastRadius"]["podsDeleted"] == 59
 
 
 # A server that does not take rules

@@ -14,7 +14,7 @@ from kubectl_dra.cluster.live import Cluster
 from kubectl_dra.errors import ClusterError
 from tests.cluster.server import Answer, APIServer
 
-SLOW = Answer(200, {"kind": "Status"}, (("Connection", "close"),), delay=2.5)
+SLOW = Answer(200, {"kind": "Status"}, (("Connection", "close"),), delay=25)
 BUSY = Answer(429, {}, (("Retry-After", "5"), ("Connection", "close")))
 
 
@@ -39,7 +39,7 @@ def test_a_request_gets_what_is_left_and_a_second_at_least(
     start = time.monotonic()
     with client.until(start + left), pytest.raises(ClusterError, match="did not answer"):
         client.get("/x")
-    assert 0.9 < time.monotonic() - start < 2.4
+    assert 0.9 < time.monotonic() - start < 15
 
 
 def test_nothing_is_tried_again_after_the_deadline(server: APIServer, tmp_path: Path) -> None:

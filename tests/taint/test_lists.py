@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from kubectl_dra.api.taints import DeviceTaintRule
 from kubectl_dra.taint.listing import list_taints
 from kubectl_dra.taint.removing import expired, plan_removals
 from kubectl_dra.taint.rules import Stage, Wish, content
@@ -58,8 +59,9 @@ def removed(
     *raw_rules: dict[str, Any], removals: tuple[Removal, ...] = (Removal(),), overwrite: bool = False
 ) -> list[str]:
     here = world(*BASE, *raw_rules)
-    plan = plan_removals(raw_rules, here.devices.named(["gpu-0", "gpu-1"]), removals, overwrite=overwrite)
-    return [raw["metadata"]["name"].partition("-")[0] for _, raw in plan.rules]
+    rules = here.snapshot.taint_rules
+    plan = plan_removals(rules, here.devices.named(["gpu-0", "gpu-1"]), removals, overwrite=overwrite)
+    return sorted(rule.metadata.name.partition("-")[0] for _, rule in plan.rules)
 
 
 EXACT = {"driver": DRIVER, "pool": "n1", "device": "gpu-0"}
@@ -82,8 +84,8 @@ def test_only_the_keys_and_effects_named() -> None:
 def test_what_stays_says_whose_it_is() -> None:
     theirs = rule("theirs", EXACT)
     here = world(*BASE, theirs, rule("broad", {"driver": DRIVER}))
-    raws = [theirs, rule("broad", {"driver": DRIVER})]
-    staying = plan_removals(raws, here.devices.named(["gpu-0", "gpu-1"]), [Removal("other")], overwrite=False).staying
+    rules, devices = here.snapshot.taint_rules, here.devices.named(["gpu-0", "gpu-1"])
+    staying = plan_removals(rules, devices, [Removal("other")], overwrite=False).staying
     by = [(entry.device.device, entry.owner, entry.ended_by) for entry in staying]
     assert ("gpu-0", "DeviceTaintRule theirs", f"kubectl dra untaint {DRIVER}/n1/gpu-0 k- --overwrite") in by
     broad = [entry for entry in by if entry[1] == "DeviceTaintRule broad"]
@@ -95,4 +97,5 @@ def test_expired() -> None:
     over, later = ours(expires="2026-11-21T09:59:59Z"), ours(key="x", expires="2026-11-21T10:00:01Z")
     foreign = rule("foreign", EXACT, annotations={"kubectl-dra/expires": "2026-11-21T09:00:00Z"})
     odd = ours(key="y", expires="soon")
-    assert [raw for _, raw in expired([over, later, foreign, odd], AT)] == [over]
+    rules = [DeviceTaintRule.from_json(raw) for raw in (over, later, foreign, odd)]
+    assert [found for _, found in expired(rules, AT)] == rules[:1]

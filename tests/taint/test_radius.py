@@ -171,7 +171,7 @@ def test_a_claim_that_fits_on_another_node_loses_nothing() -> None:
 def test_only_nodes_and_claims_that_matter_are_tried(monkeypatch: pytest.MonkeyPatch) -> None:
     """What one device means is found without trying every pending claim on every node."""
     nodes = [each for number in range(40) for each in (node(f"n{number}"), slice_of(f"n{number}", gpu("gpu-0")))]
-    never = [claim(f"never-{number}", count=2) for number in range(5)]
+    never = [claim(f"never-{number}", count=2 + number) for number in range(5)]
     other = [claim(f"other-{number}", deviceClassName="none") for number in range(5)]
     here = world(device_class(), device_class("none", "false"), *nodes, claim("one"), *never, *other)
     tried: list[str] = []
@@ -183,5 +183,31 @@ def test_only_nodes_and_claims_that_matter_are_tried(monkeypatch: pytest.MonkeyP
 
     monkeypatch.setattr(Cycle, "attempt", attempt)
     assert not radius_of(here, "n7/gpu-0").lost
-    # "one" fits on n7 and then on another node; five ask for two devices of n7 in vain; the others cannot get it.
+    # "one" fits on n7 and then on another node; five ask for several devices of n7 in vain; the others cannot get it.
     assert tried.count("n7") == 6 and len(tried) == 7
+
+
+def test_pods_of_one_workload_are_tried_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The answer for one of them holds for all, and only for them: not for claims that are shared or ask for more."""
+    monkeypatch.setattr("kubectl_dra.taint.pending.SECONDS", 20.0)
+    claims = [claim(f"c-{number}") for number in range(30)]
+    pods = [pod(f"p-{number}", f"c-{number}", node_name="") for number in range(30)]
+    two = pod("two", "c-30", node_name="")
+    two["spec"]["resourceClaims"].append({"name": "more", "resourceClaimName": "c-31"})
+    same = pod("same", "c-32", node_name="")
+    same["spec"]["resourceClaims"].append({"name": "more", "resourceClaimName": "c-32"})
+    extra = [claim(f"c-{number}") for number in (30, 31, 32)]
+    here = world(*BASE, *claims, *pods, *extra, two, same)
+    tried: list[str] = []
+    original = Cycle.attempt
+
+    def attempt(self: Cycle, node: Any, *arguments: Any, **more: Any) -> Any:
+        tried.append(node.name)
+        return original(self, node, *arguments, **more)
+
+    monkeypatch.setattr(Cycle, "attempt", attempt)
+    lost = [entry.name for entry in radius_of(here, "gpu-0").lost]
+    # One device is left: who needs two is lost. A claim that is listed twice can never be placed.
+    assert lost == ["two"] and len(tried) <= 9
+    tried.clear()
+    assert len(radius_of(here, "gpu-0", "gpu-1").lost) == 31 and len(tried) <= 6

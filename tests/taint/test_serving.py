@@ -1,9 +1,13 @@
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import Any
+
 import pytest
 
 from kubectl_dra.api.versions import parse_release
-from kubectl_dra.taint.serving import Serving, blind_scheduler, how_to_turn_on, undetermined
+from kubectl_dra.cluster.client import Answered
+from kubectl_dra.taint.serving import Serving, blind_scheduler, gates_of, how_to_turn_on, undetermined
 
 ALPHA, BETA = "--runtime-config=resource.k8s.io/v1alpha3=true", "--runtime-config=resource.k8s.io/v1beta2=true"
 
@@ -43,3 +47,34 @@ def test_schedulers_that_do_not_stand_rules(release: str, blind: bool) -> None:
 def test_gates_that_cannot_be_seen(release: str, known: bool, gate: str) -> None:
     said = undetermined(Serving("v1beta2", parse_release(release), known))
     assert bool(said) is bool(gate) and gate in said
+
+
+@dataclass(frozen=True)
+class Metrics:
+    """An API server whose metrics are this text, or which answers with this status."""
+
+    answer: str | int
+
+    def text(self, path: str) -> str:
+        assert path == "/metrics"
+        if isinstance(self.answer, int):
+            raise Answered(self.answer, "no")
+        return self.answer
+
+
+@pytest.mark.parametrize(
+    ("answer", "gates"),
+    [
+        (
+            'kubernetes_feature_enabled{name="DRADeviceTaints",stage="BETA"} 1\n'
+            'kubernetes_feature_enabled{name="DRADeviceTaintRules",stage="BETA"} 0\n'
+            'kubernetes_feature_enabled{name="DRAAdminAccess",stage=""} 1\n',
+            {"DRADeviceTaints": True, "DRADeviceTaintRules": False},
+        ),
+        ("up 1\n", {}),
+        (403, {}),
+    ],
+)
+def test_gates_in_the_metrics(answer: str | int, gates: dict[str, bool]) -> None:
+    server: Any = Metrics(answer)
+    assert gates_of(server) == gates

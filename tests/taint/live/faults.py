@@ -8,6 +8,7 @@ import ssl
 import threading
 from base64 import b64decode
 from collections.abc import Callable
+from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -66,12 +67,28 @@ class Front:
                 kept = {name: value for name, value in self.headers.items() if name.lower() not in _HOP}
                 connection.request(self.command, self.path, body or None, kept)
                 answer = connection.getresponse()
-                data = answer.read()
                 front.passed.append(asked)
+                if "watch=1" in asked.path and answer.status == 200:
+                    if wrong is None:
+                        self._stream(answer)
+                    self.close_connection = True
+                    return
+                data = answer.read()
                 if wrong == LOST:
                     self.close_connection = True
                     return
                 self._answer(answer.status, data, {"Content-Type": answer.headers.get("Content-Type") or ""})
+
+            def _stream(self, answer: http.client.HTTPResponse) -> None:
+                """Passes on what comes, as it comes, and ends the connection with it."""
+                self.send_response(200)
+                self.send_header("Transfer-Encoding", "chunked")
+                self.end_headers()
+                with suppress(OSError, http.client.HTTPException):
+                    while (data := answer.read1(65536)) and not front.closed.is_set():
+                        self.wfile.write(b"%x\r\n%b\r\n" % (len(data), data))
+                    self.wfile.write(b"0\r\n\r\n")
+                self.close_connection = True
 
             def _answer(self, status: int, data: bytes, headers: dict[str, str]) -> None:
                 self.send_response(status)

@@ -245,6 +245,15 @@ def test_another_expiry_is_said_and_not_taken(team: Team) -> None:
         assert answer.code == 1 and "--overwrite" in answer.out, answer.text
 
 
+def test_any_printable_text_can_be_recorded_and_a_refusal_is_told_beside_names(team: Team) -> None:
+    text = "電源 🚀 \\ \"quoted\" 'and' #: {x}"
+    words = ["taint", team.full("gpu-0"), f"{KEY}:NoSchedule"]
+    made = team.json(*words, "--reason", text, "--ticket", "🎫-1")["rules"][0]["object"]["metadata"]["annotations"]
+    assert (made["kubectl-dra/reason"], made["kubectl-dra/ticket"]) == (text, "🎫-1")
+    refused = team.dra(*words, "--reason", "other", "-o", "name")
+    assert refused.code == 1 and not refused.out and 'it has the reason "' in " ".join(refused.err.split())
+
+
 # Interrupted
 
 

@@ -75,3 +75,16 @@ def test_the_matcher_sees_differences(story: Story) -> None:
     assert story.matches("vision/train-1 … stays\n", f"{story.cluster.namespace}/train-1   -   stays\n")
     assert not story.matches("vision/train-1 … stays\n", f"{story.cluster.namespace}/train-1   -   goes\n")
     assert not story.matches("one line\n", "one line\nand another\n")
+
+
+def test_what_waiting_says_is_said_on_the_page() -> None:
+    """The table of what keeps a device has the words of the command, as far as they are not names and numbers."""
+    table = PAGE.partition("## When it does not end")[2].partition("##")[0]
+    quoted = re.findall(r"^\| `([^`]+)`", table, re.MULTILINE)
+    # A text that is written over two lines is one.
+    sources = [(ROOT / "kubectl_dra" / path).read_text() for path in ("taint/drain.py", "cli/untaint_run.py")]
+    source = re.sub(r'"\s+f?"', "", "".join(sources))
+    for text in quoted:
+        for part in re.split(r"\b(?:NoSchedule|300|30 s|G|F|N)\b|, ", text):
+            assert part.strip() in source, text
+    assert len(quoted) == 8

@@ -14,6 +14,9 @@ from typing import Any
 
 import pytest
 
+from kubectl_dra.cluster.kubeconfig import ConnectionOptions
+from kubectl_dra.cluster.live import Cluster as LiveCluster
+from kubectl_dra.cluster.watch import Key, Watch
 from kubectl_dra.taint.drain import Blocker, Drain
 from tests.controlplane.cluster import wait
 from tests.explain.live.command import ROOT, Answer
@@ -174,6 +177,35 @@ def test_lists_that_expire_while_waiting(team: Team, kubelet: Kubelet, tmp_path:
     assert len(front.faults) == 5 and answer.err.count("trying again") == 1
 
 
+@pytest.mark.parametrize("wrong", [410, 429, LOST])
+def test_watches_that_end(team: Team, kubelet: Kubelet, tmp_path: Path, wrong: int) -> None:
+    """Whatever watches are answered with at first, the end is seen, and none of it is anything to tell people."""
+    held = team.running("one")
+    left = itertools.chain([wrong] * 10, itertools.repeat(None))
+
+    def fault(asked: Asked) -> int | None:
+        return next(left) if "watch=1" in asked.path else None
+
+    kubelet.start()
+    front = Front(team.cluster.plane, fault)
+    answer = through(team, front, tmp_path, "taint", team.full(held), f"{KEY}:NoExecute", "--wait=60s")
+    front.close()
+    assert answer.code == 0 and "can be taken offline" in answer.out, answer.text
+    assert "trying again" not in answer.err and "note:" not in answer.err and front.faults
+
+
+def test_nothing_is_asked_while_nothing_changes(team: Team, tmp_path: Path) -> None:
+    held = team.running("one")
+    front = Front(team.cluster.plane, lambda asked: None)
+    through(team, front, tmp_path, "taint", team.full(held), f"{KEY}:NoSchedule", "--wait=4s")
+    front.close()
+    watched = sorted(asked.path.partition("?")[0].rpartition("/")[2] for asked in front.passed if "watch" in asked.path)
+    assert watched == ["devicetaintrules", "pods", "resourceclaims", "resourceslices"]
+    # Once before the watch has begun, and once after.
+    for end in ("/pods/one", "/resourceclaims/one-claim"):
+        assert 1 <= sum(asked.path.endswith(end) for asked in front.passed) <= 2, front.passed
+
+
 def through(team: Team, front: Front, directory: Path, *words: str) -> Answer:
     """Runs a command through the front."""
     return team.command(*words, "--kubeconfig", front.kubeconfig(directory), "--context", "admin")
@@ -275,6 +307,7 @@ def test_the_process_of_the_api_server_is_killed_and_started_again(
 ) -> None:
     held = team.running("one")
     server = ApiServer(team.cluster.plane, tmp_path)
+    told: list[Key | None] = []
 
     def crash() -> None:
         waiting.wait(60)
@@ -284,16 +317,25 @@ def test_the_process_of_the_api_server_is_killed_and_started_again(
 
     try:
         server.start()
+        options = ConnectionOptions(kubeconfig=str(server.kubeconfig), context="admin")
+        watch = Watch(LiveCluster(options).client, f"/api/v1/namespaces/{team.cluster.namespace}/pods", told.append)
+        watch.start()
+        wait(lambda: True if watch.live else None, "the watch")
         crashing = threading.Thread(target=crash)
         crashing.start()
         config = ["--kubeconfig", str(server.kubeconfig), "--context", "admin"]
         answer = team.command("taint", team.full(held), f"{KEY}:NoExecute", "--wait=60s", *config)
         crashing.join()
+        # The new server knows no change before it (410): the watch begins anew, and tells what comes.
+        wait(lambda: True if watch.live else None, "the watch")
+        team.cluster.pod("after")
+        wait(lambda: True if (team.cluster.namespace, "after") in told else None, "pod after being told")
+        watch.stop()
     finally:
         server.kill()
     assert answer.code == 0 and "can be taken offline" in answer.out, answer.text
     assert "trying again" in answer.err and "answers again" in answer.err
-    assert len(team.rules()) == 1
+    assert len(team.rules()) == 1 and told[0] is None and told.count(None) > 1
 
 
 def test_interrupted_while_the_server_is_asked(team: Team, kubelet: Kubelet, tmp_path: Path) -> None:
@@ -320,3 +362,41 @@ def test_interrupted_while_the_server_is_asked(team: Team, kubelet: Kubelet, tmp
     kubelet.start()
     again = team.json(*words, "--wait=60s")
     assert again["wait"]["free"] is True and again["rules"][0]["server"]["pods"] == 1
+
+
+@pytest.mark.parametrize("command", ["taint", "untaint"])
+def test_interrupted_between_two_rules(team: Team, tmp_path: Path, command: str) -> None:
+    """What is done is told, also to machines; the same command does the rest, and nothing twice."""
+    devices = [team.full("gpu-0"), team.full("gpu-1")]
+    words = [f"{KEY}:NoSchedule"] if command == "taint" else []
+    if command == "untaint":
+        assert team.dra("taint", *devices, f"{KEY}:NoSchedule").code == 0
+    writes: list[Asked] = []
+    second = threading.Event()
+
+    def fault(asked: Asked) -> int | None:
+        if asked.method == "GET":
+            return None
+        writes.append(asked)
+        if len(writes) < 2:
+            return None
+        second.set()
+        return HANGS
+
+    front = Front(team.cluster.plane, fault)
+    process = started(team, command, *devices, *words, "-o", "json", kubeconfig=front.kubeconfig(tmp_path))
+    assert second.wait(30)
+    process.send_signal(signal.SIGINT)
+    out, said = ended(process)
+    front.close()
+    assert process.returncode == 130 and "run the same command again" in said and "Traceback" not in said
+    report = checked(out)
+    done = report["rules" if command == "taint" else "removed"]
+    assert report["exitCode"] == 130 and [each["device"]["device"] for each in done] == ["gpu-0"]
+    again = team.json(command, *devices, *words)
+    if command == "taint":
+        assert [rule["outcome"] for rule in again["rules"]] == ["unchanged", "created"]
+        assert len(team.rules()) == 2
+    else:
+        assert [rule["device"]["device"] for rule in again["removed"]] == ["gpu-1"]
+        assert not team.rules()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+
 import pytest
 import yaml
 
@@ -75,7 +77,10 @@ def named(answer: Answer, verb: str, resource: str) -> bool:
     return f'cannot {verb} resource "{resource}"' in " ".join(answer.text.split())
 
 
-@pytest.mark.parametrize(("verb", "resource"), rights("taint"))
+WATCH = "watch"
+
+
+@pytest.mark.parametrize(("verb", "resource"), [right for right in rights("taint") if right[0] != WATCH])
 def test_every_right_of_taint_is_needed_and_named(team: Team, verb: str, resource: str) -> None:
     """Without any one of them something is missing, and it is said what."""
     missing = [(verb, resource)]
@@ -89,7 +94,7 @@ def test_every_right_of_taint_is_needed_and_named(team: Team, verb: str, resourc
     assert named(answer, verb, resource), answer.text
 
 
-@pytest.mark.parametrize(("verb", "resource"), rights("untaint"))
+@pytest.mark.parametrize(("verb", "resource"), [right for right in rights("untaint") if right[0] != WATCH])
 def test_every_right_of_untaint_is_needed_and_named(team: Team, verb: str, resource: str) -> None:
     team.running("one")
     assert team.dra("taint", team.full("gpu-0"), f"{KEY}:NoSchedule").code == 0
@@ -99,11 +104,34 @@ def test_every_right_of_untaint_is_needed_and_named(team: Team, verb: str, resou
     assert named(answer, verb, resource), answer.text
 
 
+@pytest.mark.parametrize("command", ["taint", "untaint"])
+def test_without_the_right_to_watch_it_is_asked_again_and_again(team: Team, command: str) -> None:
+    """Each watch that is refused is named, and the end is seen all the same."""
+    held = team.running("one")
+    watched = [resource for verb, resource in rights(command) if verb == WATCH]
+    user = bind(team, command, *((WATCH, resource) for resource in watched))
+    if command == "untaint":
+        # Without anything in the way there is nothing to watch.
+        team.cluster.withdraw(team.slices)
+        assert team.dra("taint", team.full(held), f"{KEY}:NoSchedule").code == 0
+        answer = team.dra("untaint", team.full(held), "--wait=1s", user=user)
+        assert answer.code == 1, answer.text
+    else:
+        pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "one", "namespace": team.cluster.namespace}}
+        ending = threading.Timer(3, lambda: team.cluster.plane.api().delete(pod, grace_seconds=0))
+        ending.start()
+        answer = team.dra("taint", team.full(held), f"{KEY}:NoSchedule", "--wait=60s", user=user)
+        ending.join()
+        assert answer.code == 0 and "can be taken offline" in answer.out, answer.text
+    assert len(watched) >= 2 and all(named(answer, WATCH, resource) for resource in watched), answer.text
+    assert answer.err.count("note: asking again and again") == len(watched)
+
+
 @pytest.mark.parametrize("file", ["read", "taint", "untaint"])
 def test_nothing_but_rules_can_be_changed(file: str) -> None:
     allowed = {"read": set(), "taint": {"create", "patch", "delete"}, "untaint": {"delete"}}[file]
     for verb, resource in rights(file):
-        assert verb in ("get", "list") or (verb in allowed and resource == "devicetaintrules")
+        assert verb in ("get", "list", "watch") or (verb in allowed and resource == "devicetaintrules")
 
 
 def test_a_refusal_halfway_is_told_with_what_was_done(team: Team) -> None:

@@ -1,0 +1,148 @@
+"""What one ``taint`` is about: its command line, the cluster, the devices, the rules wished and whom they would hit."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from kubectl_dra.cli import taint_session as session
+from kubectl_dra.cli.live import Progress
+from kubectl_dra.cli.options import Connection
+from kubectl_dra.cli.taint_session import Selection, World
+from kubectl_dra.cluster.writer import Writer
+from kubectl_dra.errors import InputError
+from kubectl_dra.explain.device_state import taint_owner
+from kubectl_dra.explain.phrases import amount, some
+from kubectl_dra.taint import times
+from kubectl_dra.taint.apply import Rules
+from kubectl_dra.taint.parts import parts_of
+from kubectl_dra.taint.radius import Radius, blast_radius
+from kubectl_dra.taint.rules import Decision, Wish
+from kubectl_dra.taint.serving import Serving, blind_scheduler, undetermined
+from kubectl_dra.taint.spec import TaintSpec, Words
+from kubectl_dra.taint.targets import Target
+
+DEFAULT_GRACE = "5m"
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """The command line of one ``taint``."""
+
+    words: tuple[str, ...] = ()
+    selection: Selection = field(default_factory=Selection)
+    list_taints: bool = False
+    reason: str = ""
+    ticket: str = ""
+    expires: str = ""
+    overwrite: bool = False
+    wait: str = ""
+    drain: bool = False
+    grace: str = ""
+    yes: bool = False
+    dry_run: str = "none"
+    field_manager: str = "kubectl-dra"
+    snapshots: tuple[str, ...] = ()
+    namespace: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Live:
+    """The cluster to write to: its rules, in the version that it serves, and what is to be done about each wish.
+
+    ``decisions`` is by the rule's name; ``notes`` say what the rules that are there keep of what was asked to change.
+    """
+
+    rules: Rules
+    serving: Serving
+    decisions: Mapping[str, Decision]
+    notes: tuple[str, ...]
+
+    @property
+    def refused(self) -> bool:
+        """Whether a rule that is there is in the way."""
+        return any(decision.action == "refuse" for decision in self.decisions.values())
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What is to be done, found before anything is written. ``live`` is None for saved objects.
+
+    ``wishes`` are one rule for each of the ``targets`` and ``taints``, ``radius`` whom they hit together.
+    """
+
+    asked: Asked
+    at: datetime
+    world: World
+    targets: tuple[Target, ...]
+    taints: tuple[TaintSpec, ...]
+    wishes: tuple[Wish, ...]
+    radius: Radius
+    warnings: tuple[str, ...]
+
+    def pairs(self) -> Iterator[tuple[Target, Wish]]:
+        """Every wish with its device."""
+        by_id = {target.id: target for target in self.targets}
+        for wish in self.wishes:
+            yield by_id[wish.device], wish
+
+    def live(self) -> Live | None:
+        """Compares the wishes with the rules that are there; None for saved objects. Raises ClusterError."""
+        cluster, serving = self.world.cluster, self.world.serving
+        if cluster is None or serving is None:
+            return None
+        writer = Writer(cluster.client, self.asked.field_manager, dry_run=self.asked.dry_run == "server")
+        rules = Rules(cluster, writer, serving.version, overwrite=self.asked.overwrite)
+        decisions = {wish.name: rules.decide(wish) for wish in self.wishes}
+        notes = tuple(f"{wish.device}: {note}" for wish in self.wishes if (note := decisions[wish.name].note))
+        return Live(rules, serving, decisions, notes)
+
+
+def make_plan(asked: Asked, words: Words, connection: Connection) -> Plan:
+    """Reads the cluster, resolves the devices, and finds whom the taints would hit.
+
+    Raises:
+        DraError: devices that do not exist, a cluster that does not take rules or does not answer.
+    """
+    at = times.now()
+    world = session.read_world(connection, asked.namespace, asked.snapshots)
+    try:
+        targets = session.resolve(world, words.devices, asked.selection)
+    except InputError:
+        # What is said not to exist may only not be visible.
+        session.say_gaps(world)
+        raise
+    wishes = tuple(_wish(asked, target, taint, at) for target in targets for taint in words.taints)
+    by_id = {target.id: target for target in targets}
+    with Progress() as progress:
+        radius = blast_radius(wishes, by_id, world.inventory.rows, world.snapshot, world.settings, at, progress)
+    warnings = tuple(_warnings(world, targets, {wish.name for wish in wishes}))
+    return Plan(asked, at, world, targets, words.taints, wishes, radius, warnings)
+
+
+def _wish(asked: Asked, target: Target, taint: TaintSpec, at: datetime) -> Wish:
+    expires = times.stamp(times.later(at, times.seconds(asked.expires, "--expires"))) if asked.expires else ""
+    grace = times.seconds(asked.grace or DEFAULT_GRACE, "--grace") if asked.drain else None
+    return Wish(target.id, taint, asked.reason, asked.ticket, expires, target.hardware, grace)
+
+
+def _warnings(world: World, targets: Sequence[Target], own: Set[str]) -> Iterator[str]:
+    blind = blind_scheduler(world.snapshot.release)
+    if blind:
+        yield blind
+    unknown = undetermined(world.serving) if world.serving is not None else ""
+    if unknown:
+        yield unknown
+    for id, parts in parts_of([target.id for target in targets], world.inventory.rows).items():
+        held = [part for part in parts if (target := world.devices.get(part)) and target.row and target.row.holders]
+        yield (
+            f"{id} shares counters with {amount(len(parts))} that the taint does not cover, {len(held)} of them in "
+            f"use: {some(sorted(map(str, parts)), 4)}"
+        )
+    for target in targets:
+        if not target.published:
+            yield f"{target.id} is not published now: new pods do not get it anyway"
+        for taint in target.row.taints if target.row else ():
+            if taint.rule not in own:
+                yield f"{target.id} has taint {taint} already ({taint_owner(taint)})"

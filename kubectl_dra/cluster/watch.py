@@ -1,0 +1,158 @@
+"""A watch of one collection of a live cluster, in a thread of its own, that comes back by itself."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from threading import Event, Thread
+from typing import Any, Final
+
+from kubectl_dra.cluster.client import EXPIRED, Answered, Client
+from kubectl_dra.errors import ClusterError
+
+Key = tuple[str, str]
+"""Namespace and name of an object."""
+
+_SERVER_SECONDS: Final = 240
+"""After that the server ends a watch, and the next one goes on where it was."""
+_SILENCE_SECONDS: Final = 90.0
+"""Servers send a bookmark about every minute: after a longer silence the connection is taken for dead."""
+_FIRST_WAIT: Final = 0.25
+_LONGEST_WAIT: Final = 5.0
+_PASSING: Final = frozenset((408, 429, 500, 502, 503, 504))
+
+
+class Watch:
+    """Tells which objects of a collection may have changed, from ``start`` to ``stop``.
+
+    ``changed`` is called in the watch's thread: with an object's key after a change of it, and with None when any of
+    them may have changed: at the start, and when the connection has ended. A watch that has ended is taken up again
+    after the last change that was seen, or from now on where the server has forgotten that (410).
+
+    While ``live`` every change is told. Otherwise it is connecting or waiting to try again; or it never will because
+    the server refuses watches, as ``refused`` says (403 names the verb and the resource).
+    """
+
+    def __init__(
+        self, client: Client, path: str, changed: Callable[[Key | None], None], query: Mapping[str, str] | None = None
+    ) -> None:
+        self._client = client
+        self._path = path
+        self._query = dict(query or {})
+        self._changed = changed
+        self._version = ""
+        self._stopped = Event()
+        self._response: Any = None
+        self.live = False
+        self.refused = ""
+
+    def start(self) -> None:
+        """Begins."""
+        Thread(target=self._run, daemon=True).start()
+
+    def stop(self) -> None:
+        """Ends; nothing is told afterwards."""
+        self._stopped.set()
+        # Wakes the thread up where urllib3 can do that; else it ends with the next event, or the process.
+        shutdown = getattr(self._response, "shutdown", None)
+        if shutdown is not None:
+            with suppress(Exception):
+                shutdown()
+
+    def _run(self) -> None:
+        wait = _FIRST_WAIT
+        while not self._stopped.is_set():
+            try:
+                if self._follow():
+                    wait = _FIRST_WAIT
+            except Answered as error:
+                if error.status == EXPIRED:
+                    self._version = ""
+                elif error.status not in _PASSING:
+                    self.refused = str(error)
+                    return
+            except ClusterError as error:
+                if "(401)" in str(error):
+                    self.refused = str(error)
+                    return
+            except Exception as error:
+                # Nobody sees what a thread ends with: without the watch it goes on by asking.
+                self.refused = f"{type(error).__name__}: {error}"
+                return
+            finally:
+                if self.live:
+                    self.live = False
+                    self._tell(None)
+            self._stopped.wait(wait * random.uniform(0.8, 1.2))
+            wait = min(wait * 2, _LONGEST_WAIT)
+
+    def _follow(self) -> bool:
+        """One connection, to its end; whether anything came by it. Raises as ``Client.follow``."""
+        fresh = not self._version
+        if fresh:
+            head = self._client.get(self._path, {**self._query, "limit": "1"})
+            self._version = str(_dict(head, "metadata").get("resourceVersion") or "")
+        query = {
+            **self._query,
+            "watch": "1",
+            "allowWatchBookmarks": "true",
+            "resourceVersion": self._version,
+            "timeoutSeconds": str(_SERVER_SECONDS),
+        }
+        came = False
+        response = self._response = self._client.follow(self._path, query, _SILENCE_SECONDS)
+        try:
+            if fresh:
+                self._tell(None)
+            self.live = True
+            for event in () if self._stopped.is_set() else _events(response):
+                self._take(event)
+                came = True
+        finally:
+            self._response = None
+            response.close()
+        return came
+
+    def _take(self, event: Mapping[str, Any]) -> None:
+        """Raises Answered for an error that the server sends in place of a change."""
+        content = _dict(event, "object")
+        if event.get("type") == "ERROR":
+            # Whatever it is, what came after the last change may not be told any more.
+            self._version = ""
+            raise Answered(
+                EXPIRED if content.get("code") == EXPIRED else 500, str(content.get("message") or "the watch failed")
+            )
+        metadata = _dict(content, "metadata")
+        self._version = str(metadata.get("resourceVersion") or self._version)
+        if event.get("type") != "BOOKMARK":
+            self._tell((str(metadata.get("namespace") or ""), str(metadata.get("name") or "")))
+
+    def _tell(self, key: Key | None) -> None:
+        if not self._stopped.is_set():
+            self._changed(key)
+
+
+def _dict(holder: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    """A field that is an object; an empty one where it is missing or something else."""
+    found = holder.get(name)
+    return found if isinstance(found, dict) else {}
+
+
+def _events(response: Any) -> Iterator[dict[str, Any]]:
+    """The events of a watch, one a line, until the connection ends in whatever way."""
+    from orjson import JSONDecodeError, loads
+    from urllib3.exceptions import HTTPError
+
+    rest = b""
+    # urllib3 raises AttributeError too when a response is shut down while it is read.
+    with suppress(HTTPError, OSError, ValueError, AttributeError):
+        for data in response.stream(1 << 16):
+            *lines, rest = (rest + data).split(b"\n")
+            for line in lines:
+                try:
+                    event = loads(line) if line.strip() else None
+                except JSONDecodeError:
+                    return
+                if isinstance(event, dict):
+                    yield event

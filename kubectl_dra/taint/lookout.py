@@ -1,0 +1,117 @@
+"""Objects of a cluster that are waited for: read once, and again when a watch tells that they may have changed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+from threading import Condition
+from typing import Any, Final
+
+from kubectl_dra.cluster.live import Cluster
+from kubectl_dra.cluster.watch import Key, Watch
+from kubectl_dra.taint.patience import POLL_SECONDS, Patience
+
+REFRESH_SECONDS: Final = 30.0
+"""How long an answer is believed without a word from the server: proxies may hold a watch's events back."""
+_CALM_SECONDS: Final = 0.05
+"""Changes seldom come alone: how long more of them are waited for before anything is read again."""
+_READING: Final = object()
+
+
+class Lookout:
+    """Reads objects with ``patience``, and knows when it is worth to look again. To be used in a ``with``.
+
+    What is read is always the whole truth: a watch only says that an object has to be read again, so nothing has to be
+    caught up on after an expired resourceVersion or an outage. Where nothing can be watched (no right, no connection)
+    everything is read again each time, and ``pause`` is short.
+    """
+
+    def __init__(self, cluster: Cluster, patience: Patience) -> None:
+        self._cluster = cluster
+        self.patience = patience
+        self._watches: dict[tuple[str, str], Watch] = {}
+        self._kept: dict[tuple[str, str, str], tuple[float, Any]] = {}
+        self._changed: set[str] = set()
+        self._woken = False
+        self._condition = Condition()
+        self._refused: set[str] = set()
+
+    def __enter__(self) -> Lookout:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._say_refusals()
+        for watch in self._watches.values():
+            watch.stop()
+        self._watches.clear()
+
+    def follow(
+        self, kind: str, namespace: str = "", query: Mapping[str, str] | None = None, *, whole: bool = False
+    ) -> None:
+        """Begins to watch a kind, in all namespaces or one; with a query only what it selects.
+
+        ``whole``: every change matters (see ``changed``), not only those of objects that were read by ``get``.
+        """
+        path = self.patience.ask(lambda: self._cluster.path(kind, namespace))
+        if path is None or self._watch(kind, namespace):
+            return
+        told = partial(self._take, kind, whole)
+        watch = self._watches[kind, namespace] = Watch(self._cluster.client, path, told, query)
+        watch.start()
+
+    def get(self, kind: str, name: str, namespace: str = "") -> dict[str, Any] | None:
+        """An object as it is now; None where there is none. Raises as ``Patience.ask``."""
+        key, now = (kind, namespace, name), self.patience.clock()
+        with self._condition:
+            read, value = self._kept.get(key, (0.0, _READING))
+            watch = self._watch(kind, namespace)
+            if value is not _READING and watch is not None and watch.live and now - read < REFRESH_SECONDS:
+                return value  # type: ignore[no-any-return]
+            # A change that is told while the object is on its way takes this away.
+            self._kept[key] = (now, _READING)
+        answer = self.patience.ask(lambda: self._cluster.get(kind, name, namespace))
+        with self._condition:
+            if key in self._kept:
+                self._kept[key] = (now, answer)
+        return answer
+
+    def changed(self, kind: str) -> bool:
+        """Whether any object of a kind may have changed since this was asked last; always where it is not watched."""
+        with self._condition:
+            told = kind in self._changed
+            self._changed.discard(kind)
+            return told or not any(watch.live for (each, _), watch in self._watches.items() if each == kind)
+
+    def pause(self, longest: float, unwatched: float = POLL_SECONDS) -> None:
+        """Waits for a change of what was read, ``longest`` seconds at most, and never beyond the deadline.
+
+        ``unwatched`` is how long to wait where not everything is watched.
+        """
+        self._say_refusals()
+        with self._condition:
+            live = all(watch.live for watch in self._watches.values())
+            if not self._woken:
+                self._condition.wait(self.patience.within(longest if live else unwatched))
+            told, self._woken = self._woken, False
+        if told:
+            self.patience.pause(_CALM_SECONDS)
+
+    def _watch(self, kind: str, namespace: str) -> Watch | None:
+        return self._watches.get((kind, "")) or self._watches.get((kind, namespace))
+
+    def _take(self, kind: str, whole: bool, key: Key | None) -> None:
+        with self._condition:
+            if key is None:
+                for each in [each for each in self._kept if each[0] == kind]:
+                    del self._kept[each]
+            elif self._kept.pop((kind, *key), None) is None and not whole:
+                return
+            self._changed.add(kind)
+            self._woken = True
+            self._condition.notify_all()
+
+    def _say_refusals(self) -> None:
+        for (kind, _), watch in self._watches.items():
+            if watch.refused and kind not in self._refused:
+                self._refused.add(kind)
+                self.patience.say(f"note: asking again and again, as watching is refused: {watch.refused}")
