@@ -1,5 +1,7 @@
 # Everything installs into .venv; nothing but Python >= 3.11, make and git is assumed.
-PYTHON ?= python3
+RECENT := import sys; sys.version_info >= (3, 11) or sys.exit("Python 3.11 or newer is needed: make PYTHON=...")
+PYTHON ?= $(or $(shell for each in python3 python3.14 python3.13 python3.12 python3.11; do \
+	$$each -c '$(RECENT)' 2>/dev/null && echo $$each && break; done),python3)
 VENV   := .venv
 BIN    := $(VENV)/bin
 RELEASE_VENV := build/release-venv
@@ -12,6 +14,7 @@ help: ## Show the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
 
 $(VENV)/.installed: pyproject.toml
+	@$(PYTHON) -c '$(RECENT)'
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e .
 	@touch $@

@@ -32,7 +32,11 @@ def _run(root, here):
 
 def _cached(archive, name, here):
     """The directory with the unpacked files; None where no cache can be had that only this user writes."""
-    parent = os.path.join(_cache_home(), "kubectl-dra", "pyz")
+    home = _cache_home()
+    # "~" is left for a user without an entry in passwd, as in a container that is run with any uid.
+    if not os.path.isabs(home):
+        return None
+    parent = os.path.join(home, "kubectl-dra", "pyz")
     root = os.path.join(parent, name)
     try:
         if not os.path.isdir(root):

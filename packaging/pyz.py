@@ -26,7 +26,7 @@ from typing import Final
 HERE: Final = Path(__file__).parent
 EPOCH: Final = (1980, 1, 1, 0, 0, 0)
 SHEBANG: Final = b"#!/usr/bin/env python3\n"
-PYTHONS: Final = ("3.11", "3.12", "3.13")
+PYTHONS: Final = ("3.11", "3.12", "3.13", "3.14")
 TARGETS: Final = {
     "linux-amd64": ("manylinux_2_28_x86_64", "manylinux_2_17_x86_64", "manylinux2014_x86_64"),
     "linux-arm64": ("manylinux_2_28_aarch64", "manylinux_2_17_aarch64", "manylinux2014_aarch64"),

@@ -70,7 +70,7 @@ def opened(browser: Browser, url: str, width: int = 1280, scheme: str = "light",
     """Opens an address, noting console output, errors, dialogs, and requests for anything but files and data."""
     context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme, **options)  # type: ignore[arg-type]
     page = context.new_page()
-    page.set_default_timeout(10_000)
+    page.set_default_timeout(60_000)
     complaints: list[str] = []
     page.on("console", lambda message: complaints.append(f"console: {message.text}"))
     page.on("pageerror", lambda error: complaints.append(f"error: {error}"))

@@ -68,7 +68,7 @@ class Terminal:
         """Types; a tab is the TAB key."""
         os.write(self._master, text.encode())
 
-    def until(self, pattern: str, seconds: float = 10) -> re.Match[str]:
+    def until(self, pattern: str, seconds: float = 60) -> re.Match[str]:
         """Waits until the screen's text matches. Raises AssertionError with the text when it does not in time."""
         end = time.monotonic() + seconds
         while (found := re.search(pattern, self.text, re.DOTALL)) is None:
@@ -76,12 +76,12 @@ class Terminal:
                 raise AssertionError(f"{pattern!r} did not appear in:\n{self.text}")
         return found
 
-    def end(self, seconds: float = 20) -> int:
+    def end(self, seconds: float = 60) -> int:
         """Waits for the end of the program; returns its exit code."""
         end = time.monotonic() + seconds
         while self._read(0.2):
             assert time.monotonic() < end, f"it did not end:\n{self.text}"
-        return self._process.wait(timeout=5)
+        return self._process.wait(timeout=30)
 
     def _read(self, seconds: float) -> bool:
         """Reads what comes within that time; False when the program has closed the terminal."""

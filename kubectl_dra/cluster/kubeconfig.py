@@ -89,7 +89,9 @@ def _paths(options: ConnectionOptions) -> list[str]:
             raise ClusterError(f"{options.kubeconfig}: there is no such kubeconfig")
         return [path]
     listed = os.environ.get("KUBECONFIG", "")
-    candidates = [path for path in listed.split(os.pathsep) if path] or [str(Path.home() / ".kube" / "config")]
+    # A user without an entry in passwd has no home, as in a container that is run with any uid.
+    usual = os.path.expanduser("~/.kube/config")  # noqa: PTH111 - Path.expanduser raises an error then
+    candidates = [path for path in listed.split(os.pathsep) if path] or [usual]
     return [path for path in candidates if Path(path).exists()]
 
 

@@ -148,3 +148,11 @@ def test_no_kubeconfig(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("KUBERNETES_SERVICE_PORT", "443")
     with pytest.raises(ClusterError, match="the pod's service account cannot be used"):
         connect(ConnectionOptions())
+
+
+def test_a_user_without_a_home(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As in a container that is run with any uid."""
+    monkeypatch.delenv("HOME")
+    monkeypatch.setattr(os, "getuid", lambda: 2**31 - 5)
+    with pytest.raises(ClusterError, match=r"there is no kubeconfig at ~/.kube/config: name one with --kubeconfig"):
+        connect(ConnectionOptions())

@@ -236,12 +236,12 @@ def test_credentials_that_are_not_accepted(server: APIServer, cluster: Cluster) 
 
 
 def test_slow_answer(server: APIServer, tmp_path: Path) -> None:
-    server.routes["/version"] = Answer(200, {}, delay=1.5)
+    server.routes["/version"] = Answer(200, {}, delay=20)
     options = ConnectionOptions(kubeconfig=server.kubeconfig(tmp_path), request_timeout=0.2)
     began = time.monotonic()
     with pytest.raises(ClusterError, match=r"did not answer within 0.2 s; try again, or give --request-timeout"):
         read_snapshot(options)
-    assert time.monotonic() - began < 1.2
+    assert time.monotonic() - began < 10
 
 
 def test_nobody_listens(tmp_path: Path) -> None:

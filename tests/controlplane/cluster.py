@@ -262,7 +262,7 @@ class Cluster:
 
     # What the scheduler says
 
-    def scheduled(self, pod: str, seconds: float = 20) -> Scheduled:
+    def scheduled(self, pod: str, seconds: float = 60) -> Scheduled:
         """Wait until a pod is bound, and return where, with what its claims were allocated."""
 
         def bound() -> Json | None:
@@ -277,7 +277,7 @@ class Cluster:
         }
         return Scheduled(found["spec"]["nodeName"], allocations)
 
-    def unschedulable(self, pod: str, seconds: float = 20, steady: float = 0.5) -> str:
+    def unschedulable(self, pod: str, seconds: float = 60, steady: float = 0.5) -> str:
         """Wait until the scheduler says that a pod fits nowhere, and return its message.
 
         The message must know of all nodes of the test and stay the same for `steady` seconds: the first one can
@@ -314,7 +314,7 @@ class Cluster:
 def wait(
     check: Callable[[], T | None],
     what: str,
-    seconds: float = 20,
+    seconds: float = 60,
     state: Callable[[], object] = lambda: "",
 ) -> T:
     """Return the first answer of `check` that is not None.

@@ -93,8 +93,14 @@ def answers(block: Block) -> Iterator[tuple[Step, str, int]]:
 def matches(expected: str, printed: str) -> bool:
     """Whether that is what the page says; ``…`` is anything, and alone on a line any lines, or none."""
     parts = re.split(f"^{GAP}\n", expected, flags=re.MULTILINE)
-    pattern = r"(?:[^\n]*\n)*?".join(".*?".join(map(re.escape, part.split(GAP))) for part in parts)
+    pattern = r"(?:[^\n]*\n)*?".join(_line_gaps(part) for part in parts)
     return re.fullmatch(pattern, printed, re.DOTALL) is not None
+
+
+def _line_gaps(text: str) -> str:
+    """Columns after a gap may be aligned in the page: there, any number of spaces is as good as another."""
+    first, *others = text.split(GAP)
+    return ".*?".join((re.escape(first), *(re.sub(r"^(\\ ){2,}", r"\\ +", re.escape(other)) for other in others)))
 
 
 def complaint(block: Block) -> str:

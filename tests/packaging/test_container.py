@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import shutil
 import subprocess
 from pathlib import Path
@@ -14,6 +15,9 @@ from kubectl_dra import __version__
 from tests.packaging.toolbox import ROOT, checkout
 
 pytestmark = pytest.mark.xdist_group("packaging")
+EXAMPLE = ROOT / "examples" / "explain" / "no-device-matches"
+# As OpenShift runs it: a user that /etc/passwd does not know, in the group of root.
+ANY_USER = ("--user=1000650000:0",)
 IMAGES = "KUBECTL_DRA_TEST_IMAGES"
 """``BUILD_IMAGE=... BASE_IMAGE=...`` to build with, where those of the file cannot be pulled."""
 
@@ -40,7 +44,7 @@ def test_the_image_runs_without_root_and_without_a_shell() -> None:
     assert {".git", ".venv", "tests"} <= set(ignored)
 
 
-def test_the_built_image_runs(tmp_path: Path, wheelhouse: Path) -> None:
+def test_the_built_image_runs(request: pytest.FixtureRequest, tmp_path: Path, wheelhouse: Path) -> None:
     builder = next((name for name in ("podman", "buildah", "docker") if shutil.which(name)), None)
     images = os.environ.get(IMAGES, "").split()
     if builder is None or (not images and not os.environ.get("CI_PULLS_IMAGES")):
@@ -51,11 +55,22 @@ def test_the_built_image_runs(tmp_path: Path, wheelhouse: Path) -> None:
     command = [builder, "build", *arguments, "-f", "Containerfile", "-t", "kubectl-dra-test", "."]
     built = subprocess.run(command, cwd=context, capture_output=True, text=True, check=False)
     assert built.returncode == 0, built.stdout + built.stderr
+    container = "kubectl-dra-test-container"
     if builder == "buildah":
-        name = subprocess.run(["buildah", "from", "kubectl-dra-test"], capture_output=True, text=True, check=True)
-        container = name.stdout.strip()
-        run = ["buildah", "run", "--user", "65532:65532", container, "--", "/usr/bin/python3", "-m", "kubectl_dra"]
+        subprocess.run(["buildah", "from", "--name", container, "kubectl-dra-test"], capture_output=True, check=True)
+        request.addfinalizer(lambda: subprocess.run(["buildah", "rm", container], capture_output=True, check=True))
+        run = ["buildah", "run", f"--volume={EXAMPLE}:/work:ro", *ANY_USER, container, "--"]
+        run += ["/usr/bin/python3", "-m", "kubectl_dra"]
     else:
-        run = [builder, "run", "--rm", "--network=none", "kubectl-dra-test"]
-    done = subprocess.run([*run, "--version"], capture_output=True, text=True, check=False)
+        run = [builder, "run", "--rm", "--read-only", "--network=none", f"--volume={EXAMPLE}:/work:ro", *ANY_USER]
+        run += ["kubectl-dra-test"]
+
+    def inside(*words: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run([*run, *words], capture_output=True, text=True, check=False)
+
+    done = inside("--version")
     assert done.stdout == f"kubectl-dra {__version__}\n", done.stderr
+    done = inside(*shlex.split((EXAMPLE / "command").read_text())[2:])
+    assert done.returncode == 1 and "selector-matches-nothing" in done.stdout, done.stdout + done.stderr
+    done = inside("explain", "pod/x")
+    assert done.returncode == 2 and "there is no kubeconfig" in done.stderr, done.stdout + done.stderr

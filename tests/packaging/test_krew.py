@@ -13,6 +13,8 @@ from pathlib import Path
 import pytest
 import yaml
 
+from kubectl_dra import __version__
+from tests.packaging import toolbox
 from tests.packaging.test_install import try_everything
 from tests.packaging.toolbox import ROOT
 
@@ -158,17 +160,54 @@ def test_installed_as_krew_does(program: Path, tmp_path: Path) -> None:
     assert (store / "LICENSE").read_bytes() == (ROOT / "LICENSE").read_bytes()
 
 
-def test_real_krew(text: str, archives: dict[str, Path], tmp_path: Path) -> None:
-    """krew itself installs the archive of this machine, where krew is on the PATH."""
+def test_krew_itself(program: Path, text: str, archives: dict[str, Path], tmp_path: Path) -> None:
+    """krew installs the archives, what it installs runs through kubectl, and nothing is left after uninstall."""
+    import krew
     import pyz
 
-    krew = shutil.which("kubectl-krew") or shutil.which("krew")
-    if krew is None:
-        pytest.skip("there is no krew on this machine")
-    path = tmp_path / "dra.yaml"
-    path.write_text(text)
-    archive = next(path for name, path in archives.items() if pyz.host() in name)
-    environment = {"PATH": "/usr/bin:/bin", "HOME": str(tmp_path), "KREW_ROOT": str(tmp_path / "krew")}
-    command = [krew, "install", f"--manifest={path}", f"--archive={archive}"]
-    subprocess.run(command, check=True, env=environment, capture_output=True)
-    assert (tmp_path / "krew" / "bin" / "kubectl-dra").exists()
+    try:
+        command = toolbox.krew()
+    except toolbox.Unavailable as reason:
+        pytest.skip(str(reason))
+    root = tmp_path / "krew"
+    real = krew.archive(program, pyz.host(), tmp_path)
+    manifest = tmp_path / "dra.yaml"
+    manifest.write_text(krew.manifest("1.2.3", PAGE, {**archives, real.name: real}))
+    plain = {"PATH": f"{root}/bin:/usr/bin:/bin:/usr/local/bin", "HOME": str(tmp_path), "KREW_ROOT": str(root)}
+
+    def run(*words: str | Path, **variables: str) -> str:
+        environment = {**plain, **variables}
+        done = subprocess.run(words, capture_output=True, text=True, env=environment, check=False)
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout + done.stderr
+
+    def install(archive: Path, **variables: str) -> str:
+        return run(command, "install", f"--manifest={manifest}", f"--archive={archive}", **variables)
+
+    said = install(real)
+    (root / "bin" / "python3").symlink_to(sys.executable)
+    assert f"kubectl-dra {__version__}\n" == run("kubectl-dra", "--version")
+    if shutil.which("kubectl", path=plain["PATH"]):
+        assert f"kubectl-dra {__version__}\n" == run("kubectl", "dra", "--version")
+    # What it tells people to do for completion, done.
+    lines = [line.removeprefix(" |  | ") for line in said.splitlines()]
+    first = next(number for number, line in enumerate(lines) if line.startswith("  shim="))
+    steps = "\n".join(lines[first : first + 2]).replace("kubectl dra", "kubectl-dra")
+    run("bash", "-c", steps)
+    assert run("kubectl_complete-dra", "expl").startswith("explain\t")
+    (root / "bin" / "kubectl_complete-dra").unlink()
+    run("git", "init", "--quiet", root / "index" / "default")
+    run("git", "-C", root / "index" / "default", "remote", "add", "origin", "https://krew.example/index")
+    run(command, "uninstall", "dra")
+    assert [path.name for path in (root / "bin").iterdir()] == ["python3"]
+    assert not [path for path in (root / "store").rglob("*") if path.is_file()]
+
+    for target in pyz.TARGETS:
+        system, _, machine = target.partition("-")
+        elsewhere = {"KREW_OS": system, "KREW_ARCH": machine, "KREW_ROOT": str(tmp_path / target)}
+        name = next(name for name in archives if target in name)
+        manifest.write_text(text)
+        install(archives[name], **elsewhere)
+        (store,) = (tmp_path / target / "store" / "dra").iterdir()
+        suffix = ".exe" if system == "windows" else ""
+        assert {path.name for path in store.iterdir()} == {f"kubectl-dra{suffix}", "LICENSE"}

@@ -92,6 +92,15 @@ def test_it_runs_without_a_cache(small: Path, tmp_path: Path) -> None:
     assert (done.returncode, done.stdout) == (0, "as built\n")
 
 
+def test_a_home_that_is_not_known_is_no_folder_here(small: Path, tmp_path: Path) -> None:
+    here = tmp_path / "here"
+    here.mkdir()
+    environment = {"PATH": "/usr/bin:/bin", "XDG_CACHE_HOME": "~/.cache"}
+    command = [sys.executable, str(small)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment, cwd=here)
+    assert (done.returncode, done.stdout, list(here.iterdir())) == (0, "as built\n", [])
+
+
 def test_a_cache_that_others_can_write_is_not_used(small: Path, tmp_path: Path) -> None:
     run(small, cache=tmp_path / "cache")
     (name,) = unpacked(tmp_path / "cache")

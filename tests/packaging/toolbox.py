@@ -1,7 +1,7 @@
-"""What the installation tests share on a machine: a folder of wheels and a few tools, fetched from PyPI once.
+"""What the installation tests share on a machine: wheels and tools of PyPI, krew, promtool; each fetched once.
 
-Both are kept outside the repository, under a name that says what is in them; without PyPI and without them the tests
-that need them are skipped.
+They are kept outside the repository, under a name that says what is in them; where one is not kept and cannot be had,
+the tests that need it are skipped.
 """
 
 from __future__ import annotations
@@ -21,11 +21,14 @@ from typing import Final
 
 ROOT: Final = Path(__file__).parents[2]
 TOOLS: Final = ("build", "cyclonedx-bom", "distlib", "hatchling", "pipx", "pre-commit", "twine", "uv")
+KREW: Final = "v0.4.4"
 _PIP: Final = ("-m", "pip", "--disable-pip-version-check", "--quiet", "--retries", "1", "--timeout", "20")
+_PATIENCE: Final = 300
+_NO_PYPI: Final = "PyPI cannot be reached, or has not all that is needed"
 
 
 class Unavailable(Exception):
-    """PyPI cannot be reached, and nothing is kept here."""
+    """It cannot be had, and is not kept here; the text says why."""
 
 
 def wheelhouse() -> Path:
@@ -33,7 +36,7 @@ def wheelhouse() -> Path:
     needed = [*project()["dependencies"], "hatchling>=1.25", "editables", "setuptools", "pip"]
 
     def fill(folder: Path) -> None:
-        _run([sys.executable, *_PIP, "download", "--only-binary=:all:", "--dest", str(folder), *needed])
+        _run([sys.executable, *_PIP, "download", "--only-binary=:all:", "--dest", str(folder), *needed], _NO_PYPI)
 
     return _kept("wheels", needed, fill)
 
@@ -44,12 +47,51 @@ def tools() -> Path:
     def fill(folder: Path) -> None:
         venv.create(folder, with_pip=False, symlinks=True)
         python = folder / "bin" / "python"
-        _run(
-            [sys.executable, "-m", "pip", "--python", str(python), *_PIP[2:], "install", "--no-compile", "pip", *TOOLS]
-        )
+        pip = [sys.executable, "-m", "pip", "--python", str(python), *_PIP[2:]]
+        _run([*pip, "install", "--no-compile", "pip", *TOOLS], _NO_PYPI)
 
     # Scripts name their interpreter by its path, so this is made where it stays.
     return _kept("tools", TOOLS, fill, in_place=True) / "bin"
+
+
+def krew() -> Path:
+    """krew itself: the one on the PATH, or built by Go from the module proxy."""
+    if found := shutil.which("kubectl-krew") or shutil.which("krew"):
+        return Path(found)
+    go = shutil.which("go")
+    if go is None:
+        raise Unavailable("there is neither krew nor Go on this machine")
+    program = "sigs.k8s.io/krew/cmd/krew"
+
+    def fill(folder: Path) -> None:
+        with tempfile.TemporaryDirectory() as scratch:
+            for words in (
+                ("mod", "init", "krew.example"),
+                ("get", f"{program}@{KREW}"),
+                ("build", "-o", str(folder / "krew"), program),
+            ):
+                _run([go, *words], f"krew {KREW} cannot be built", Path(scratch))
+
+    return _kept("krew", [KREW], fill) / "krew"
+
+
+def promtool() -> Path:
+    """Prometheus' own checker: the one on the PATH, or the one in the package of a Debian whose lists are fetched."""
+    if found := shutil.which("promtool"):
+        return Path(found)
+    if shutil.which("apt-get") is None or shutil.which("dpkg-deb") is None:
+        raise Unavailable("there is no promtool on this machine, and no apt-get to fetch the package prometheus")
+
+    def fill(folder: Path) -> None:
+        with tempfile.TemporaryDirectory() as scratch:
+            # Installing it would start a server.
+            fetch = ["apt-get", "download", "--quiet", "-o", "Acquire::Retries=1", "prometheus"]
+            _run(fetch, "the package prometheus cannot be fetched", Path(scratch))
+            package = next(Path(scratch).glob("prometheus_*.deb"))
+            _run(["dpkg-deb", "--extract", str(package), scratch], "the package prometheus cannot be unpacked")
+            shutil.copy2(Path(scratch) / "usr" / "bin" / "promtool", folder)
+
+    return _kept("promtool", ["prometheus"], fill) / "promtool"
 
 
 def project() -> dict[str, list[str]]:
@@ -94,8 +136,11 @@ def _kept(kind: str, needed: Sequence[str], fill: Callable[[Path], None], *, in_
     return folder
 
 
-def _run(command: Sequence[str]) -> None:
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+def _run(command: Sequence[str], failed: str, folder: Path | None = None) -> None:
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=folder, timeout=_PATIENCE)
+    except subprocess.TimeoutExpired as error:
+        raise Unavailable(f"{failed}: no end after {_PATIENCE} s") from error
     if done.returncode != 0:
         last = (done.stderr.strip().splitlines() or ["no output"])[-1]
-        raise Unavailable(f"PyPI cannot be reached, or has not all that is needed: {last}")
+        raise Unavailable(f"{failed}: {last}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from kubectl_dra.explain.inventory import STATES
+from kubectl_dra.explain.device_state import STATES
 from kubectl_dra.explain.phrases import amount
 from kubectl_dra.report.html.cells import FITS, GOT, KEPT, Cell, counted
 from kubectl_dra.report.html.lines import Box, Fleet, Line

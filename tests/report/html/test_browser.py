@@ -185,6 +185,18 @@ def test_it_reads_without_javascript(show: Open, width: int) -> None:
     assert complaints == []
 
 
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_paper_is_white_and_has_every_device(show: Open, scheme: str) -> None:
+    page, complaints = show(PARTITIONS, *words_of(PARTITIONS), scheme=scheme)
+    shown = devices(page)
+    page.emulate_media(media="print", color_scheme=scheme)  # type: ignore[arg-type]
+    assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
+    assert page.evaluate("getComputedStyle(document.documentElement).colorScheme") == "light"
+    assert devices(page) == shown
+    assert not page.locator("form").is_visible()
+    assert complaints == []
+
+
 def test_partitions_are_in_boxes_and_shares_have_bars(show: Open) -> None:
     page, _ = show(PARTITIONS, *words_of(PARTITIONS))
     boxes = page.locator(".grid .box")
