@@ -64,20 +64,52 @@ class SliceIndex:
         self.slices = tuple(slices)
         self.by_pool: dict[PoolID, list[ResourceSlice]] = {}
         self._local: dict[str, list[ResourceSlice]] = {}
+        # Shared counters of pools whose slices all name nodes, by these nodes.
+        self._counters: dict[str, list[ResourceSlice]] = {}
         self._shared: list[ResourceSlice] = []
         # By the identity of devices and the features: why a pool of one slice with them is invalid.
         self.problems: dict[tuple[int, Features], str] = {}
+        self._foreign: dict[Features, list[tuple[PoolID, Pool | None]]] = {}
         for entry in self.slices:
             self.by_pool.setdefault(entry.pool, []).append(entry)
+        homes = self._homes()
+        for entry in self.slices:
             if entry.scope.node_name and not entry.shared_counters:
                 self._local.setdefault(entry.scope.node_name, []).append(entry)
+            elif entry.pool in homes:
+                for node in homes[entry.pool]:
+                    self._counters.setdefault(node, []).append(entry)
             else:
                 self._shared.append(entry)
 
+    def _homes(self) -> dict[PoolID, set[str]]:
+        """The nodes of each pool with shared counters of which every slice names one."""
+        pools = {entry.pool for entry in self.slices if entry.shared_counters}
+        return {
+            pool: {entry.scope.node_name for entry in self.by_pool[pool]}
+            for pool in pools
+            if all(entry.scope.node_name for entry in self.by_pool[pool])
+        }
+
     def candidates(self, node: str) -> list[ResourceSlice]:
         """Slices that may be relevant for a node, its own first (facts: node-local, then shared)."""
-        local = self._local.get(node)
-        return [*local, *self._shared] if local else list(self._shared)
+        return [*self._local.get(node, ()), *self._counters.get(node, ()), *self._shared]
+
+    def foreign(self, features: Features) -> Sequence[tuple[PoolID, Pool | None]]:
+        """Pools of other nodes as a node sees them that sees their shared counters only.
+
+        They have no devices there, so only those count that are obsolete (None), incomplete or invalid.
+        """
+        found = self._foreign.get(features)
+        if found is None:
+            found = self._foreign[features] = []
+            for pool_id in self._homes():
+                counters = [entry for entry in self.by_pool[pool_id] if entry.shared_counters]
+                newest = max(entry.generation for entry in counters)
+                pool = _build(pool_id, [entry for entry in counters if entry.generation == newest], self, features)
+                if pool is None or not pool.usable:
+                    found.append((pool_id, pool))
+        return found
 
 
 def scope_matches(scope: NodeScope, node: Node) -> bool:
@@ -148,6 +180,14 @@ def gather(index: SliceIndex, node: Node, features: Features, quirks: Quirks) ->
             obsolete.append(pool_id)
         else:
             pools.append(pool)
+    if features.partitionable_devices and quirks.counter_slices_everywhere:
+        for pool_id, pool in index.foreign(features):
+            if pool_id in kept:
+                continue
+            if pool is None:
+                obsolete.append(pool_id)
+            else:
+                pools.append(pool)
     if len(pools) > 1:
         pools.sort(key=lambda pool: (_waits_for_binding(pool), pool.id))
     return NodePools(tuple(pools), tuple(obsolete), tuple(superseded))

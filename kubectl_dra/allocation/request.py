@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from kubectl_dra.allocation.errors import AllocationError
@@ -60,7 +60,8 @@ def prepare_alternative(
         AllocationError: fatal for the pod, with the scheduler's text.
     """
     subject = f"claim {claim.key}, request {spec.name}"
-    if spec.capacity and not features.consumable_capacity:
+    # The stable variant knows nothing of capacity requests and ignores them.
+    if spec.capacity and not features.consumable_capacity and features.variant != "stable":
         kind = "subrequest" if request.first_available else "request"
         raise AllocationError(
             f"claim {claim.key}, {kind} {spec.name}: has capacity requests, "
@@ -168,8 +169,3 @@ def check_constraints(claim: ResourceClaim, features: Features) -> None:
             subject=claim.key,
             detail={"constraint": index},
         )
-
-
-def requested_at_least(prepared: Sequence[PreparedClaim]) -> int:
-    """The fewest devices that all claims need together."""
-    return sum(min(alternative.needed for alternative in alternatives) for claim in prepared for alternatives in claim)

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
+from kubectl_dra.api.semver import Semver, SemverError
 from kubectl_dra.cel.ast import (
     Call,
     Comprehension,
@@ -232,6 +233,16 @@ class DeviceTable:
             value = self._values[key] = device_value(self.devices[index], list_attributes)
         return value
 
+    def _view(self, columns: Iterable[Column], list_attributes: bool) -> Callable[[int], Value]:
+        """Gives the value of a device, by its index, to an expression that reads only ``columns`` of it."""
+        names = [column for column in columns if column.id != ""]
+        if any(column.id is None or "/" in (column.domain or "") + column.id for column in names):
+            return lambda index: self.value(index, list_attributes)
+        from kubectl_dra.cel.device import narrow_value
+
+        devices = self.devices
+        return lambda index: narrow_value(devices[index], names, list_attributes)
+
     def evaluate(
         self,
         columns: Iterable[Column] | None,
@@ -255,9 +266,9 @@ class DeviceTable:
             keys = [index if index in broken else (key,) for index, key in enumerate(keys)]
         # Later pairs win, so each key ends up with the first device that has it.
         first = dict(zip(reversed(keys), range(len(keys) - 1, -1, -1), strict=True))
+        value = self._view(columns, list_attributes)
         by_key: dict[Hashable, T | EvaluationError] = {
-            key: broken[index] if index in broken else evaluate(self.value(index, list_attributes))
-            for key, index in first.items()
+            key: broken[index] if index in broken else evaluate(value(index)) for key, index in first.items()
         }
         return [by_key[key] for key in keys]
 
@@ -265,37 +276,51 @@ class DeviceTable:
 def _broken(devices: Sequence[DeviceInput], list_attributes: bool) -> dict[int, EvaluationError]:
     from kubectl_dra.cel.device import device_value
 
-    found: dict[int, EvaluationError] = {}
-    versions: set[str] = set()
     # Readers of snapshots share equal values between devices: one look at each object is enough.
-    plain: set[int] = set()
+    different = {id(raw): raw for device in devices for raw in device.attributes.values()}
+    doubtful = _doubtful(different)
+    found: dict[int, EvaluationError] = {}
+    if not doubtful:
+        return found
     for index, device in enumerate(devices):
-        for raw in device.attributes.values():
-            if id(raw) in plain:
-                continue
-            if len(raw) == 1 and _is_plain(raw, versions):
-                plain.add(id(raw))
-                continue
-            # Something rarer than a plain value, or a version not seen before: convert to find out.
-            try:
-                device_value(device, list_attributes)
-            except EvaluationError as error:
-                found[index] = error
-                break
-            versions.update(raw["version"] for raw in device.attributes.values() if raw.get("version").__class__ is str)
+        if doubtful.isdisjoint(map(id, device.attributes.values())):
+            continue
+        try:
+            device_value(device, list_attributes)
+        except EvaluationError as error:
+            found[index] = error
     return found
 
 
-def _is_plain(raw: Mapping[str, Any], versions: set[str]) -> bool:
-    """Whether an attribute with one field surely has a value."""
-    for kind, value in raw.items():
+def _doubtful(attributes: Mapping[int, Mapping[str, Any]]) -> set[int]:
+    """The keys of attributes that are not surely a value; only a conversion tells."""
+    versions: dict[str, bool] = {}
+    doubtful: set[int] = set()
+    for key, raw in attributes.items():
+        if len(raw) != 1:
+            doubtful.add(key)
+            continue
+        ((kind, value),) = raw.items()
         type_ = value.__class__
-        if type_ is str:
-            return kind == "string" or (kind == "version" and value in versions)
-        if type_ is int:
-            return kind == "int" and -(2**63) <= value < 2**63
-        return type_ is bool and kind == "bool"
-    return False
+        if type_ is str and kind == "version":
+            plain = versions.get(value)
+            if plain is None:
+                plain = versions[value] = _is_version(value)
+        elif type_ is int:
+            plain = kind == "int" and -(2**63) <= value < 2**63
+        else:
+            plain = (type_ is str and kind == "string") or (type_ is bool and kind == "bool")
+        if not plain:
+            doubtful.add(key)
+    return doubtful
+
+
+def _is_version(text: str) -> bool:
+    try:
+        Semver.parse(text)
+    except SemverError:
+        return False
+    return True
 
 
 def _read_column(devices: Sequence[DeviceInput], column: Column) -> list[Hashable]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Protocol
 
 from kubectl_dra.api.quantity import Quantity, QuantityError
@@ -85,6 +85,41 @@ def device_value(device: DeviceInput, list_attributes: bool = False) -> dict[str
         except QuantityError as error:
             raise EvaluationError(f"capacity {name}: {error}") from None
         capacity.setdefault(domain, {})[identifier] = quantity
+    return {
+        "driver": driver,
+        "allowMultipleAllocations": bool(device.allow_multiple_allocations),
+        "attributes": attributes,
+        "capacity": capacity,
+    }
+
+
+def narrow_value(
+    device: DeviceInput, names: Iterable[tuple[str, str | None, str | None]], list_attributes: bool = False
+) -> dict[str, Value]:
+    """The value of ``device`` with only some of its attributes and capacities, which takes a fraction of the time.
+
+    ``names`` are (``attribute`` or ``capacity``, domain, identifier); None is the domain of the device's driver.
+    For expressions that read nothing else (see ``columns``), and devices whose attributes can all be converted.
+    """
+    driver = device.driver
+    attributes: DefaultMap = DefaultMap()
+    capacity: DefaultMap = DefaultMap()
+    for kind, domain, identifier in names:
+        if domain is None:
+            domain = driver
+        entries = device.attributes if kind == "attribute" else device.capacity
+        raw = entries.get(f"{domain}/{identifier}")
+        if domain == driver and identifier is not None and identifier in entries:
+            if raw is not None:
+                # Published twice, with and without domain: the order of the entries decides.
+                return device_value(device, list_attributes)
+            raw = entries[identifier]
+        if raw is None:
+            continue
+        if kind == "attribute":
+            attributes.setdefault(domain, {})[identifier] = attribute_value(str(identifier), raw, list_attributes)
+        else:
+            capacity.setdefault(domain, {})[identifier] = Quantity.from_json(raw.get("value"))
     return {
         "driver": driver,
         "allowMultipleAllocations": bool(device.allow_multiple_allocations),

@@ -104,11 +104,6 @@ def type_param(name: str) -> CelType:
     return CelType("param", name)
 
 
-def function_type(result: CelType, arguments: tuple[CelType, ...]) -> CelType:
-    """A function type; only used to substitute type parameters and to print messages."""
-    return CelType("opaque", "function", (result, *arguments))
-
-
 A = type_param("A")
 B = type_param("B")
 K = type_param("K")

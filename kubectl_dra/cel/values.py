@@ -283,7 +283,3 @@ def contains(mapping: Mapping[Value, Value], key: Value) -> bool:
     if mapping and (kind is bytes or kind is Semver) and isinstance(mapping, ValueMap):
         raise InternalError(f"internal error: runtime error: hash of unhashable type {type_name(key)}")
     return False
-
-
-def in_int64(value: int) -> bool:
-    return INT_MIN <= value <= INT_MAX

@@ -9,6 +9,8 @@ import pytest
 
 from kubectl_dra.allocation.attempt import INVALID_POOLS, Attempt, Verdict
 from kubectl_dra.allocation.features import Features, Quirks
+from kubectl_dra.allocation.pools import SliceIndex, gather
+from kubectl_dra.api.nodes import Node
 from tests.allocation.builders import (
     allocate,
     claim,
@@ -290,6 +292,9 @@ def test_vs_shares_and_exclusive_allocations() -> None:
     assert picked(allocate([two], claim(request(all=True, m=7)), allocated=[held("d1", **share)])) == ["d2"]
     off = replace(Features(), consumable_capacity=False)
     assert "DRAConsumableCapacity feature is disabled" in fatal(allocate([multi], claim(request(m=1)), features=off))
+    stable = replace(off, binding_conditions=False)
+    assert stable.variant == "stable"
+    assert picked(allocate([multi], claim(request(m=99)), features=stable)) == ["d1"]
 
 
 def counters_pool(*devices: dict[str, Any], **counters: object) -> list[Any]:
@@ -483,3 +488,25 @@ def test_k5_the_counter_table_of_a_cycle_is_shared_by_nodes() -> None:
     first = shared.attempt(Node(name="n1"), [claim(request())])
     second = shared.attempt(Node(name="n1"), [claim(request())])
     assert picked(first) == picked(second) == ["d1"]
+
+
+def test_shared_counters_of_other_nodes_count_where_their_pool_is_not_in_order() -> None:
+    whole = [
+        slice_of(device("d1", consumes={"s.c": 1}), pool="own", count=2),
+        slice_of(pool="own", name="own-counters", count=2, counters={"s.c": 4}),
+    ]
+    foreign = [
+        slice_of(device("d2", consumes={"s.c": 1}), pool="other", node="n2", name="other", count=2),
+        slice_of(pool="other", node="n2", name="other-counters", count=2, counters={"s.c": 4}),
+    ]
+    everything = claim(request(all=True))
+    seen = gather(SliceIndex([*foreign, *whole]), Node("n1"), Features(), Quirks())
+    assert [pool.id.name for pool in seen.pools] == ["own"]
+    assert picked(allocate([*foreign, *whole], everything)) == ["d1"]
+    assert "other is currently being updated" in fatal(allocate([foreign[1], *whole], everything))
+    assert picked(allocate([foreign[1], *whole], claim(request()))) == ["d1"]
+    newer = slice_of(pool="other", node="n3", name="newer", generation=2, count=2)
+    assert picked(allocate([foreign[1], newer, *whole], everything)) == ["d1"]
+    seen = gather(SliceIndex([foreign[1], newer, *whole]), Node("n1"), Features(), Quirks())
+    assert [pool.name for pool in seen.obsolete] == ["other"]
+    assert not gather(SliceIndex([foreign[1]]), Node("n1"), Features(), Quirks.none()).pools

@@ -163,6 +163,8 @@ EXPRESSIONS = [
     f"{A}.exists(k, v, v == true)",
     '"e" in device.attributes && device.allowMultipleAllocations',
     'device.capacity["d"].m.isGreaterThan(quantity("1Gi")) || device.capacity["e"].n.isInteger()',
+    'device.attributes[?"e"].?m.hasValue() || device.attributes.?d.n == optional.of(1)',
+    f'{A}["e/m"] == "a" || device.capacity.e["m"] == quantity("2")',
 ]
 
 

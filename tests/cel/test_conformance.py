@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-from typing import Any
 
 import pytest
 
 from kubectl_dra.cel import CompileError, Environment, EvaluationError
 from kubectl_dra.cel.parser import MAX_EXPRESSION_BYTES
-from tests.conformance.cel import DATA, RecordedDevice, compare, read_cases, read_devices
+from tests.conformance.cel import DATA, compare, of_vendor, read_cases, read_devices
 
 _VENDORS = json.loads((DATA / "vendor-cel-cases.json").read_text())
 
@@ -35,18 +34,6 @@ def test_a_wrong_expectation_is_noticed() -> None:
         assert compare(case | {"expect": wrong}, devices) is not None
 
 
-def _vendor_device(name: str) -> RecordedDevice:
-    recorded = _VENDORS["devices"][name]
-    attributes: dict[str, Any] = {}
-    for key, value in recorded.get("attrs", {}).items():
-        kind = "bool" if isinstance(value, bool) else "int" if isinstance(value, int) else "string"
-        attributes[key] = {kind: value}
-    for key, value in recorded.get("versions", {}).items():
-        attributes[key] = {"version": value}
-    capacity = {key: {"value": value} for key, value in recorded.get("cap", {}).items()}
-    return RecordedDevice(recorded["driver"], attributes, capacity, False)
-
-
 @pytest.mark.parametrize("release", ["1.34", "1.36"])
 def test_selectors_of_real_vendors(release: str) -> None:
     environment = Environment.for_release(release, {"DRAConsumableCapacity"})
@@ -62,7 +49,7 @@ def test_selectors_of_real_vendors(release: str) -> None:
             cost = program.max_cost
             for name in case["want"]:
                 try:
-                    ours[name] = str(program.evaluate(_vendor_device(name))).lower()
+                    ours[name] = str(program.evaluate(of_vendor(_VENDORS["devices"][name]))).lower()
                 except EvaluationError:
                     ours[name] = "error"
         assert ours == case["want"], case["name"]

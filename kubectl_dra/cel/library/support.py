@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from kubectl_dra.cel import types
-from kubectl_dra.cel.cost_model import ONE, STRING_TRAVERSAL_FACTOR, CallEstimate, CostNode, Estimate, Estimator, Size
+from kubectl_dra.cel.cost_model import ONE, STRING_TRAVERSAL_FACTOR, CallEstimate, CostNode, Estimate, Estimator
 from kubectl_dra.cel.declarations import Function, Overload
 from kubectl_dra.cel.errors import EvaluationError, no_such_overload
 from kubectl_dra.cel.types import CelType
@@ -185,10 +185,6 @@ def scan_first_value(factor: float = STRING_TRAVERSAL_FACTOR) -> Callable[[Seque
         return scanned(actual_size(values[0]), factor)
 
     return actual
-
-
-def size_of(size: int) -> Size:
-    return Size(size, size)
 
 
 # Searching a list or string: indexOf, isSorted, max ...
