@@ -25,7 +25,7 @@ LEVELS = {
     "cel": 2,
     "api": 1,
 }
-BASE = {"errors": 0, "names": 0}
+BASE = {"errors": 0, "names": 0, "pages": 0}
 ENTRY = 10
 
 
@@ -71,3 +71,31 @@ def test_the_test_sees_an_upward_import(tmp_path: Path) -> None:
     source.write_text("def f():\n    from kubectl_dra.explain import model\n")
     assert imports(source) == ["kubectl_dra.explain.model"]
     assert layer("kubectl_dra.explain.model")[1] > layer("kubectl_dra.allocation.search")[1]
+
+
+def talks(path: Path) -> list[str]:
+    """Where a file prints, asks a person or ends the process by itself."""
+    own = {"sys.stdout", "sys.stderr", "sys.exit", "print", "input", "exit", "quit"}
+    found = []
+    for node in ast.walk(ast.parse(path.read_text())):
+        if not isinstance(node, ast.expr):
+            continue
+        name = ast.unparse(node.func if isinstance(node, ast.Call) else node)
+        if name in own and (isinstance(node, ast.Call) or "." in name):
+            found.append(f"line {node.lineno}: {name}")
+    return found
+
+
+@pytest.mark.parametrize(
+    "path",
+    [path for path in FILES if 0 < LEVELS.get(path.relative_to(PACKAGE).parts[0], 0) < LEVELS["report"]],
+    ids=lambda path: str(path.relative_to(PACKAGE)),
+)
+def test_only_the_command_line_and_its_reports_print_and_exit(path: Path) -> None:
+    assert talks(path) == []
+
+
+def test_the_test_sees_who_talks(tmp_path: Path) -> None:
+    source = tmp_path / "bad.py"
+    source.write_text("import sys\ndef f():\n    print(1)\n    sys.stderr.write('x')\n    sys.exit(1)\n")
+    assert {place.partition(": ")[2] for place in talks(source)} == {"print", "sys.stderr", "sys.exit"}

@@ -61,10 +61,11 @@ class DevicesOutput(StrEnum):
 
 def register(app: typer.Typer) -> None:
     """Adds the command."""
-    app.command("devices", help=HELP)(devices)
+    app.command("devices", help=HELP, cls=opt.ClusterCommand)(devices)
 
 
 def devices(
+    context: typer.Context,
     driver: Annotated[
         list[str] | None, typer.Option("--driver", metavar="NAME", help="Only devices of this driver.")
     ] = None,
@@ -95,35 +96,9 @@ def devices(
     color: opt.ColorOption = opt.Color.auto,
     kubernetes_version: opt.ReleaseOption = "",
     feature_gates: opt.GatesOption = None,
-    kubeconfig: opt.Kubeconfig = "",
-    context: opt.Context = "",
-    cluster: opt.Cluster = "",
-    user: opt.User = "",
-    server: opt.Server = "",
-    token: opt.Token = "",
-    as_user: opt.AsUser = "",
-    as_group: opt.AsGroup = None,
-    as_uid: opt.AsUid = "",
-    insecure_skip_tls_verify: opt.Insecure = False,
-    tls_server_name: opt.TlsServerName = "",
-    request_timeout: opt.RequestTimeout = "0",
 ) -> None:
     from kubectl_dra.cli import devices_run
 
-    connection = opt.Connection(
-        kubeconfig=kubeconfig,
-        context=context,
-        cluster=cluster,
-        user=user,
-        server=server,
-        token=token,
-        as_user=as_user,
-        as_groups=tuple(as_group or ()),
-        as_uid=as_uid,
-        insecure_skip_tls_verify=insecure_skip_tls_verify,
-        tls_server_name=tls_server_name,
-        request_timeout=request_timeout,
-    )
     asked = devices_run.Asked(
         drivers=tuple(driver or ()),
         nodes=tuple(node or ()),
@@ -136,4 +111,4 @@ def devices(
         release=kubernetes_version,
         gates=tuple(feature_gates or ()),
     )
-    raise typer.Exit(devices_run.run(asked, connection, output.value, color.value))
+    raise typer.Exit(devices_run.run(asked, opt.connection_of(context), output.value, color.value))

@@ -6,14 +6,14 @@ import sys
 from dataclasses import dataclass
 
 from kubectl_dra.cel import CompileError, Environment, Program
-from kubectl_dra.cli.explain_run import Asked as ExplainAsked
-from kubectl_dra.cli.explain_run import settings_of
+from kubectl_dra.cli.assumed import assumed
 from kubectl_dra.cli.live import Progress, connection_options
 from kubectl_dra.cli.options import Connection
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.errors import UsageError
 from kubectl_dra.explain.case import make_cycle
-from kubectl_dra.explain.inventory import Wanted, take_inventory
+from kubectl_dra.explain.inventory import take_inventory
+from kubectl_dra.explain.wanted import Wanted
 
 KINDS = ("ResourceSlice", "DeviceClass", "ResourceClaim", "DeviceTaintRule", "Node")
 """The kinds that the list is made from."""
@@ -44,7 +44,7 @@ def run(asked: Asked, connection: Connection, output: str, color: str) -> int:
             answer.
     """
     snapshot = _read(asked, connection)
-    settings = settings_of(ExplainAsked(release=asked.release, gates=asked.gates), snapshot)
+    settings = assumed(snapshot, asked.release, asked.gates)
     notes: list[str] = []
     cycle = make_cycle(snapshot, settings, notes)
     wanted = Wanted(
@@ -59,7 +59,7 @@ def run(asked: Asked, connection: Connection, output: str, color: str) -> int:
     inventory = take_inventory(snapshot, cycle, wanted, notes)
     if output in ("json", "yaml"):
         from kubectl_dra.report.devices_json import to_json, write_json
-        from kubectl_dra.report.explain_json import write
+        from kubectl_dra.report.structured import write
 
         result = to_json(inventory, settings)
         if output == "json":
@@ -91,11 +91,8 @@ def _read(asked: Asked, connection: Connection) -> Snapshot:
     from kubectl_dra.cluster.live import Cluster
 
     cluster = Cluster(connection_options(connection, ""))
-    progress = Progress()
-    try:
+    with Progress() as progress:
         return cluster.read_snapshot(KINDS, progress=progress)
-    finally:
-        progress.done()
 
 
 def compiled_selector(expression: str, environment: Environment) -> Program:

@@ -52,10 +52,11 @@ class ExplainOutput(StrEnum):
 
 def register(app: typer.Typer) -> None:
     """Adds the command."""
-    app.command("explain", help=HELP)(explain)
+    app.command("explain", help=HELP, cls=opt.ClusterCommand)(explain)
 
 
 def explain(
+    context: typer.Context,
     target: Annotated[
         list[str] | None,
         typer.Argument(
@@ -68,6 +69,7 @@ def explain(
             "--filename",
             "-f",
             metavar="MANIFEST",
+            callback=opt.no_empty_path,
             help="Explain what this manifest would get; - is standard input.",
         ),
     ] = None,
@@ -118,35 +120,9 @@ def explain(
     color: opt.ColorOption = opt.Color.auto,
     kubernetes_version: opt.ReleaseOption = "",
     feature_gates: opt.GatesOption = None,
-    kubeconfig: opt.Kubeconfig = "",
-    context: opt.Context = "",
-    cluster: opt.Cluster = "",
-    user: opt.User = "",
-    server: opt.Server = "",
-    token: opt.Token = "",
-    as_user: opt.AsUser = "",
-    as_group: opt.AsGroup = None,
-    as_uid: opt.AsUid = "",
-    insecure_skip_tls_verify: opt.Insecure = False,
-    tls_server_name: opt.TlsServerName = "",
-    request_timeout: opt.RequestTimeout = "0",
 ) -> None:
     from kubectl_dra.cli import explain_run
 
-    connection = opt.Connection(
-        kubeconfig=kubeconfig,
-        context=context,
-        cluster=cluster,
-        user=user,
-        server=server,
-        token=token,
-        as_user=as_user,
-        as_groups=tuple(as_group or ()),
-        as_uid=as_uid,
-        insecure_skip_tls_verify=insecure_skip_tls_verify,
-        tls_server_name=tls_server_name,
-        request_timeout=request_timeout,
-    )
     asked = explain_run.Asked(
         target=tuple(target or ()),
         manifests=tuple(filename or ()),
@@ -164,4 +140,4 @@ def explain(
         release=kubernetes_version,
         gates=tuple(feature_gates or ()),
     )
-    raise typer.Exit(explain_run.run(asked, connection, output.value, color.value))
+    raise typer.Exit(explain_run.run(asked, opt.connection_of(context), output.value, color.value))

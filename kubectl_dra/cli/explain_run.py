@@ -9,8 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
-from kubectl_dra.api.versions import Release, default_features, parse_release
-from kubectl_dra.cli.gates import named_gates
+from kubectl_dra.cli.assumed import assumed
 from kubectl_dra.cli.live import Progress
 from kubectl_dra.cli.options import Connection
 from kubectl_dra.cluster.overlay import overlay
@@ -18,7 +17,6 @@ from kubectl_dra.cluster.snapshot import ABSENT, Snapshot
 from kubectl_dra.errors import InputError, UndeterminedError, UsageError
 from kubectl_dra.explain.case import Settings
 from kubectl_dra.explain.diagnose import diagnose
-from kubectl_dra.explain.gates import proved
 from kubectl_dra.explain.model import Diagnosis, Verdict
 from kubectl_dra.explain.overview import pending
 from kubectl_dra.explain.question import Question, about_claim, about_pod
@@ -40,9 +38,7 @@ KINDS = {
     "resourceclaims": "claim",
     "resourceclaims.resource.k8s.io": "claim",
 }
-ASSUMED = Release(1, 36)
 WATCH_SECONDS = 3.0
-OLDEST, NEWEST = 34, 37
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +96,7 @@ def _posed(asked: Asked, connection: Connection, changes: Sequence[Supposition])
     kind, name = _target(asked)
     snapshot, namespace, manifest = _read(asked, connection)
     questions = _questions(asked, kind, name, namespace, snapshot, manifest)
-    settings = settings_of(asked, snapshot)
+    settings = _settings(asked, snapshot, connection)
     return [Posed(*suppose(question, snapshot, changes), settings) for question in questions]
 
 
@@ -163,22 +159,20 @@ def _run_all(asked: Asked, connection: Connection, output: str, color: str) -> i
         if given:
             raise UsageError(f"{flag} needs one pod or claim; it does not go with --all or -A")
     snapshot, namespace, _ = _read(asked, connection)
-    progress = Progress()
-    try:
-        found = pending(snapshot, "" if asked.all_namespaces else namespace, settings_of(asked, snapshot), progress)
-    finally:
-        progress.done()
+    with Progress() as progress:
+        settings = _settings(asked, snapshot, connection)
+        found = pending(snapshot, "" if asked.all_namespaces else namespace, settings, progress)
     if output == "text":
         from kubectl_dra.report.overview import write_overview
 
-        flags = "".join(f" --snapshot {shlex.quote(path)}" for path in asked.snapshots)
-        write_overview(found, color, flags=flags)
+        write_overview(found, color, flags=settings.where)
     elif output == "html":
         from kubectl_dra.report.explain_html import overview_html
 
         sys.stdout.write(overview_html(found))
     else:
-        from kubectl_dra.report.explain_json import overview_json, write
+        from kubectl_dra.report.explain_json import overview_json
+        from kubectl_dra.report.structured import write
 
         write(overview_json(found), output, sys.stdout)
     return _code([alike.diagnosis for alike in found])
@@ -210,11 +204,8 @@ def _read(asked: Asked, connection: Connection) -> tuple[Snapshot, str, Snapshot
 
     if asked.snapshots:
         namespace = asked.namespace or "default"
-        progress = Progress()
-        try:
+        with Progress() as progress:
             snapshot = read_snapshot(list(asked.snapshots), namespace=namespace, compact=True, progress=progress)
-        finally:
-            progress.done()
     else:
         from kubectl_dra.cli.live import read_live
 
@@ -270,56 +261,36 @@ def _find(table: Mapping[tuple[str, str], T], namespace: str, name: str, kind: s
     raise InputError(f"{kind} {name} does not exist in namespace {namespace}{hint}")
 
 
-def settings_of(asked: Asked, snapshot: Snapshot) -> Settings:
-    """The release and feature gates to assume, and where they come from."""
-    patch: int | None = None
-    if asked.release:
-        release, source = _asked_release(asked.release), "--kubernetes-version"
-        patch = release.patch if asked.release.count(".") > 1 else None
-    elif snapshot.release is not None:
-        release, source = snapshot.release, snapshot.release_source
-        patch = release.patch if source == "server" else None
-        if not OLDEST <= release.minor <= NEWEST:
-            source += f", {release} is not modelled"
-            release = Release(1, min(max(release.minor, OLDEST), NEWEST))
-    else:
-        release, source = ASSUMED, "assumed: the snapshot does not tell"
-    if not OLDEST <= release.minor <= NEWEST:
-        raise UsageError(f"--kubernetes-version {asked.release}: explain models 1.{OLDEST} to 1.{NEWEST}")
-    gates = set(default_features(release))
-    shown = proved(snapshot.slices, gates)
-    gates |= shown
-    named: set[str] = set()
-    for gate, on in named_gates(asked.gates):
-        named.add(gate)
-        gates.add(gate) if on else gates.discard(gate)
-    return Settings(
-        release=release,
-        gates=frozenset(gates),
-        release_source=source,
-        patch=patch,
+def _settings(asked: Asked, snapshot: Snapshot, connection: Connection) -> Settings:
+    where = _where(asked, connection)
+    return replace(
+        assumed(snapshot, asked.release, asked.gates),
         node=asked.node,
         request=asked.request,
         with_devices=asked.with_devices,
-        invocation=invocation(asked),
-        proved_gates=shown - named,
+        invocation=_invocation(asked) + where,
+        where=where,
     )
 
 
-def _asked_release(text: str) -> Release:
-    try:
-        return parse_release(text)
-    except ValueError as error:
-        raise UsageError(f"--kubernetes-version: {error}") from None
-
-
-def invocation(asked: Asked) -> str:
+def _invocation(asked: Asked) -> str:
     """The command line without what only refines the output, to be repeated with other flags."""
     words = ["kubectl dra explain", "/".join(asked.target)]
     words += [f"-f {shlex.quote(path)}" for path in asked.manifests]
     words += [f"-n {asked.namespace}"] if asked.namespace else []
-    words += [f"--snapshot {shlex.quote(path)}" for path in asked.snapshots]
+    words += [f"--what-if {shlex.quote(change)}" for change in asked.what_if]
+    words += [f"--kubernetes-version {asked.release}"] if asked.release else []
+    words += [f"--feature-gates {gates}" for gates in asked.gates]
     return " ".join(word for word in words if word)
+
+
+def _where(asked: Asked, connection: Connection) -> str:
+    """The flags that say which cluster, or whose snapshot, with a space before each."""
+    if asked.snapshots:
+        return "".join(f" --snapshot {shlex.quote(path)}" for path in asked.snapshots)
+    given = {"kubeconfig": connection.kubeconfig, "context": connection.context, "cluster": connection.cluster}
+    given |= {"user": connection.user, "server": connection.server, "as": connection.as_user}
+    return "".join(f" --{flag} {shlex.quote(value)}" for flag, value in given.items() if value)
 
 
 def _diagnose(question: Question, snapshot: Snapshot, settings: Settings, asked: Asked) -> Diagnosis:
@@ -341,6 +312,7 @@ def _print(diagnoses: Sequence[Diagnosis], output: str, color: str) -> None:
 
         write_text(diagnoses, color)
         return
-    from kubectl_dra.report.explain_json import to_json, write
+    from kubectl_dra.report.explain_json import to_json
+    from kubectl_dra.report.structured import write
 
     write(to_json(diagnoses), output, sys.stdout)

@@ -60,17 +60,29 @@ class FailOn(StrEnum):
 
 def register(app: typer.Typer) -> None:
     """Adds the command."""
-    app.command("lint", help=HELP)(lint)
+    app.command("lint", help=HELP, cls=opt.ClusterCommand)(lint)
 
 
 def lint(
+    context: typer.Context,
     paths: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[PATH]...", help="Files, directories, or - for standard input.", show_default=False),
+        typer.Argument(
+            metavar="[PATH]...",
+            help="Files, directories, or - for standard input.",
+            show_default=False,
+            callback=opt.no_empty_path,
+        ),
     ] = None,
     kustomize: Annotated[
         list[str] | None,
-        typer.Option("--kustomize", "-k", metavar="DIR", help="Check what kustomize builds from a directory."),
+        typer.Option(
+            "--kustomize",
+            "-k",
+            metavar="DIR",
+            callback=opt.no_empty_path,
+            help="Check what kustomize builds from a directory.",
+        ),
     ] = None,
     select: Annotated[
         list[str] | None,
@@ -115,35 +127,9 @@ def lint(
         ),
     ] = "",
     feature_gates: opt.GatesOption = None,
-    kubeconfig: opt.Kubeconfig = "",
-    context: opt.Context = "",
-    cluster: opt.Cluster = "",
-    user: opt.User = "",
-    server: opt.Server = "",
-    token: opt.Token = "",
-    as_user: opt.AsUser = "",
-    as_group: opt.AsGroup = None,
-    as_uid: opt.AsUid = "",
-    insecure_skip_tls_verify: opt.Insecure = False,
-    tls_server_name: opt.TlsServerName = "",
-    request_timeout: opt.RequestTimeout = "0",
 ) -> None:
     from kubectl_dra.cli import lint_run
 
-    connection = opt.Connection(
-        kubeconfig=kubeconfig,
-        context=context,
-        cluster=cluster,
-        user=user,
-        server=server,
-        token=token,
-        as_user=as_user,
-        as_groups=tuple(as_group or ()),
-        as_uid=as_uid,
-        insecure_skip_tls_verify=insecure_skip_tls_verify,
-        tls_server_name=tls_server_name,
-        request_timeout=request_timeout,
-    )
     asked = lint_run.Asked(
         paths=tuple(paths or ()),
         kustomize=tuple(kustomize or ()),
@@ -165,4 +151,4 @@ def lint(
         gates=tuple(feature_gates or ()),
         verify=verify,
     )
-    raise typer.Exit(lint_run.run(asked, connection, output.value, color.value))
+    raise typer.Exit(lint_run.run(asked, opt.connection_of(context), output.value, color.value))

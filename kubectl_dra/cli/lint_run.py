@@ -8,15 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from kubectl_dra.api.versions import (
-    NEWEST_MODELLED,
-    OLDEST_MODELLED,
-    Release,
-    default_features,
-    parse_release,
-)
-from kubectl_dra.cli.gates import named_gates
+from kubectl_dra.api.versions import NEWEST_MODELLED, OLDEST_MODELLED, Release, default_features
+from kubectl_dra.cli.notes import tell_defects, tell_notes
 from kubectl_dra.cli.options import Connection
+from kubectl_dra.cli.release import named_release, with_gates
 from kubectl_dra.errors import InputError, UsageError
 from kubectl_dra.lint.checking import Job
 from kubectl_dra.lint.config import Config, find, load
@@ -36,7 +31,6 @@ if TYPE_CHECKING:
 
 EXIT_FINDINGS: Final = 1
 EXIT_ERROR: Final = 2
-_NOTES: Final = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,10 +115,8 @@ def _selection(asked: Asked, config: Config) -> Selection:
 def _target(asked: Asked, config: Config, connection: Connection) -> Target:
     snapshot = _snapshot(asked, connection)
     release = _release(asked, config, snapshot)
-    gates = set(default_features(release))
-    for gate, on in named_gates((*config.gates, *asked.gates)):
-        gates.add(gate) if on else gates.discard(gate)
-    return Target(release, frozenset(gates), snapshot)
+    configured = with_gates(default_features(release), config.gates, f"{config.source}: featureGates")
+    return Target(release, with_gates(configured, asked.gates), snapshot)
 
 
 def _release(asked: Asked, config: Config, snapshot: Snapshot | None) -> Release:
@@ -132,12 +124,7 @@ def _release(asked: Asked, config: Config, snapshot: Snapshot | None) -> Release
     if not text and config.release:
         text, source = config.release, f"{config.source}: kubernetesVersion"
     if text:
-        try:
-            release = parse_release(text)
-        except ValueError as error:
-            raise UsageError(f"{source}: {error}") from None
-        if not OLDEST_MODELLED <= Release(release.major, release.minor) <= NEWEST_MODELLED:
-            raise UsageError(f"{source} {text}: lint knows {OLDEST_MODELLED} to {NEWEST_MODELLED}")
+        release = named_release(text, OLDEST_MODELLED, NEWEST_MODELLED, "lint knows", source)
         return Release(release.major, release.minor)
     if snapshot is not None and snapshot.release is not None:
         known = min(max(snapshot.release.minor, OLDEST_MODELLED.minor), NEWEST_MODELLED.minor)
@@ -163,17 +150,12 @@ def _snapshot(asked: Asked, connection: Connection) -> Snapshot | None:
 
 
 def _note(report: Report) -> None:
-    """Notes and defects on standard error: results are on standard output, alone."""
-    for note in report.notes[:_NOTES]:
-        tell(f"note: {note}")
-    if len(report.notes) > _NOTES:
-        tell(f"note: {len(report.notes) - _NOTES} more files were left out")
+    tell_notes(report.notes)
     if report.second_opinion is not None:
         tell(f"note: {report.second_opinion.told}")
         for difference in report.second_opinion.differ:
             tell(f"error: the two engines differ, please report it: {difference}")
-    for defect in report.defects:
-        tell(f"error: a defect of kubectl-dra, please report it: {defect}")
+    tell_defects(report.defects)
 
 
 def _nothing(asked: Asked, inputs: Sequence[Input], report: Report, output: str, color: str) -> int:
@@ -198,9 +180,10 @@ def _print(report: Report, output: str, color: str, inputs: Sequence[Input]) -> 
 
         write_text(report, color)
     elif output == "json":
-        from kubectl_dra.report.lint_json import write_json
+        from kubectl_dra.report.lint_json import to_json
+        from kubectl_dra.report.structured import write
 
-        write_json(report, sys.stdout)
+        write(to_json(report), "json", sys.stdout)
     elif output == "sarif":
         from kubectl_dra.lint.fixes import replacements
         from kubectl_dra.report.lint_sarif import write_sarif

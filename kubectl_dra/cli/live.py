@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
+from typing import Self
 
 from kubectl_dra.cli.options import Connection
 from kubectl_dra.cluster.kubeconfig import ConnectionOptions
@@ -27,12 +28,8 @@ def read_live(connection: Connection, namespace: str, *, compact: bool = False) 
     from kubectl_dra.cluster.live import Cluster
 
     cluster = Cluster(connection_options(connection, namespace))
-    progress = Progress()
-    try:
-        snapshot = cluster.read_snapshot(progress=progress, compact=compact)
-    finally:
-        progress.done()
-    return snapshot, cluster.namespace
+    with Progress() as progress:
+        return cluster.read_snapshot(progress=progress, compact=compact), cluster.namespace
 
 
 def connection_options(connection: Connection, namespace: str) -> ConnectionOptions:
@@ -70,7 +67,7 @@ def seconds(text: str) -> float | None:
 
 
 class Progress:
-    """One line on stderr that says what is being read; silent where stderr is not a terminal."""
+    """One line on stderr that says what is being read, cleared at the end; silent where stderr is not a terminal."""
 
     def __init__(self) -> None:
         # What is longer than a line cannot be cleared any more.
@@ -83,8 +80,10 @@ class Progress:
             sys.stderr.flush()
             self._shown = True
 
-    def done(self) -> None:
-        """Clears the line."""
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
         if self._shown:
             sys.stderr.write("\r\033[K")
             sys.stderr.flush()

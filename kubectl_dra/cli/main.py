@@ -23,7 +23,6 @@ app = typer.Typer(
     help="Kubernetes Dynamic Resource Allocation: what is wrong with a manifest, why a claim is pending, what exists. "
     "Every command takes -v=LEVEL: 1 says how long it took, 6 every request to the server.",
     add_completion=False,
-    no_args_is_help=True,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
@@ -40,6 +39,9 @@ def root(
 
         typer.echo(f"kubectl-dra {__version__}")
         raise typer.Exit
+    if context.invoked_subcommand is None:
+        # As kubectl does: who gives nothing asks for the help.
+        typer.echo(context.get_help())
 
 
 lint.register(app)
@@ -66,7 +68,7 @@ def run(arguments: Sequence[str]) -> int:
 
 def _run(arguments: Sequence[str]) -> int:
     try:
-        result = app(args=list(arguments), prog_name="kubectl dra", standalone_mode=True)
+        result = app(args=list(arguments), prog_name="kubectl dra", standalone_mode=False)
     except SystemExit as stop:
         return _code(stop.code)
     except UndeterminedError as error:
@@ -81,6 +83,10 @@ def _run(arguments: Sequence[str]) -> int:
     except (RecursionError, MemoryError) as error:
         return _fail(f"the input is too deep or too large to be handled ({type(error).__name__})", EXIT_ERROR)
     except Exception as error:
+        if wrong := _usage(error):
+            return _fail(wrong, EXIT_ERROR)
+        if type(error).__name__ == "Abort":
+            return _fail("interrupted", 130)
         if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
             _drop_output()
             return _fail(f"cannot write: {error.strerror}", EXIT_ERROR)
@@ -92,6 +98,19 @@ def _run(arguments: Sequence[str]) -> int:
             EXIT_ERROR,
         )
     return result if isinstance(result, int) else 0
+
+
+def _usage(error: Exception) -> str:
+    """What is wrong with the command line, and where its help is; empty for an error of another kind.
+
+    The parser's errors are known by what they have: releases of typer differ in where their classes are.
+    """
+    say = getattr(error, "format_message", None)
+    if say is None:
+        return ""
+    context = getattr(error, "ctx", None)
+    path = context.command_path if context is not None else "kubectl dra"
+    return f"{say().rstrip('.')}\nSee '{path} --help' for usage."
 
 
 def _prepare_streams() -> None:

@@ -81,21 +81,29 @@ class Version(StrEnum):
 
 def register(app: typer.Typer) -> None:
     """Adds the command."""
-    app.command("migrate", help=HELP)(migrate)
+    app.command("migrate", help=HELP, cls=opt.ClusterCommand)(migrate)
 
 
 def migrate(
+    context: typer.Context,
     paths: Annotated[
         list[str] | None,
         typer.Argument(
             metavar="[plan] [PATH]...",
             help="Files, directories, or - for standard input. After the word plan: what the rollout is written for.",
             show_default=False,
+            callback=opt.no_empty_path,
         ),
     ] = None,
     kustomize: Annotated[
         list[str] | None,
-        typer.Option("--kustomize", "-k", metavar="DIR", help="Migrate what kustomize builds from a directory."),
+        typer.Option(
+            "--kustomize",
+            "-k",
+            metavar="DIR",
+            callback=opt.no_empty_path,
+            help="Migrate what kustomize builds from a directory.",
+        ),
     ] = None,
     diff: Annotated[bool, typer.Option("--diff", help="Show the changes as a unified diff; write nothing.")] = False,
     check: Annotated[bool, typer.Option("--check", help="Only list what would change or is refused.")] = False,
@@ -172,35 +180,9 @@ def migrate(
         Output, typer.Option("--output", "-o", help="Output format; yaml prints the migrated manifests.")
     ] = Output.text,
     color: opt.ColorOption = opt.Color.auto,
-    kubeconfig: opt.Kubeconfig = "",
-    context: opt.Context = "",
-    cluster: opt.Cluster = "",
-    user: opt.User = "",
-    server: opt.Server = "",
-    token: opt.Token = "",
-    as_user: opt.AsUser = "",
-    as_group: opt.AsGroup = None,
-    as_uid: opt.AsUid = "",
-    insecure_skip_tls_verify: opt.Insecure = False,
-    tls_server_name: opt.TlsServerName = "",
-    request_timeout: opt.RequestTimeout = "0",
 ) -> None:
     from kubectl_dra.cli import migrate_run
 
-    connection = opt.Connection(
-        kubeconfig=kubeconfig,
-        context=context,
-        cluster=cluster,
-        user=user,
-        server=server,
-        token=token,
-        as_user=as_user,
-        as_groups=tuple(as_group or ()),
-        as_uid=as_uid,
-        insecure_skip_tls_verify=insecure_skip_tls_verify,
-        tls_server_name=tls_server_name,
-        request_timeout=request_timeout,
-    )
     asked = migrate_run.Asked(
         paths=tuple(paths or ()),
         kustomize=tuple(kustomize or ()),
@@ -225,6 +207,6 @@ def migrate(
         snapshots=tuple(snapshot or ()),
         namespace=namespace,
         all_namespaces=all_namespaces,
-        connection=connection,
+        connection=opt.connection_of(context),
     )
     raise typer.Exit(migrate_run.run(asked))

@@ -78,12 +78,9 @@ def look(where: Where, *, whole: bool = False) -> Seen:
 
     cluster = Cluster(connection_options(where.connection, where.namespace))
     scope = "" if where.all_namespaces else cluster.namespace
-    progress = Progress()
-    try:
+    with Progress() as progress:
         snapshot = cluster.read_snapshot(_SEEN, namespace="" if whole else scope, progress=progress)
         workloads, notes = ([], []) if whole else live_workloads(cluster, scope, progress)
-    finally:
-        progress.done()
     return Seen(snapshot, workloads, tuple(notes), cluster.namespace, scope)
 
 
@@ -122,9 +119,10 @@ def show_survey(found: Survey, output: str, color: str) -> None:
     if output == "yaml":
         raise UsageError("-o yaml prints migrated manifests; name them, or use -o json")
     if output == "json":
-        from kubectl_dra.report.migrate_live_json import write_survey as write_json
+        from kubectl_dra.report.migrate_live_json import to_json
+        from kubectl_dra.report.structured import write
 
-        write_json(found, sys.stdout)
+        write(to_json(found), "json", sys.stdout)
         return
     from kubectl_dra.report.migrate_live_text import write_survey
 
@@ -189,10 +187,11 @@ def write_plan(seen: Seen, settings: Settings, folder: str, *, live: bool) -> li
 def comparisons(report: Report, seen: Seen, release: str) -> list[Comparison]:
     """Where each migrated pod would land in the cluster, and where it could before."""
     from kubectl_dra.api.versions import parse_release
-    from kubectl_dra.cli.explain_run import NEWEST, OLDEST, Asked, settings_of
+    from kubectl_dra.cli.assumed import assumed
+    from kubectl_dra.cli.release import NEWEST_EXPLAINED, OLDEST_EXPLAINED
     from kubectl_dra.migrate.equivalence import compare
 
     # migrate writes for more releases than have an allocator that is modelled.
-    modelled = bool(release) and OLDEST <= parse_release(release).minor <= NEWEST
-    assumed = settings_of(Asked(release=release if modelled else ""), seen.snapshot)
-    return compare(report, seen.snapshot, assumed, seen.namespace)
+    modelled = bool(release) and OLDEST_EXPLAINED.minor <= parse_release(release).minor <= NEWEST_EXPLAINED.minor
+    settings = assumed(seen.snapshot, release if modelled else "")
+    return compare(report, seen.snapshot, settings, seen.namespace)

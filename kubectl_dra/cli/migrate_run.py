@@ -7,8 +7,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
-from kubectl_dra.api.versions import NEWEST_MODELLED, Release, parse_release, versions_of
+from kubectl_dra.api.versions import NEWEST_MODELLED, Release, versions_of
 from kubectl_dra.cli.migrate_files import output_names, output_texts, write_all, write_below
+from kubectl_dra.cli.notes import tell_defects, tell_notes
+from kubectl_dra.cli.release import named_release
 from kubectl_dra.errors import InputError, UsageError
 from kubectl_dra.manifests.files import unified_diff
 from kubectl_dra.manifests.inputs import Input, find_inputs
@@ -26,7 +28,6 @@ EXIT_OPEN: Final = 1
 EXIT_ERROR: Final = 2
 OLDEST: Final = Release(1, 32)
 """The first release whose API versions migrate writes."""
-_NOTES: Final = 10
 PLAN: Final = "plan"
 """The first word that asks for the rollout plan; a directory of that name is ``./plan``."""
 
@@ -89,12 +90,8 @@ def run(asked: Asked) -> int:
         from kubectl_dra.cli.migrate_cluster import comparisons
 
         report = report._replace(comparisons=tuple(comparisons(report, seen, given)))
-    for note in report.notes[:_NOTES]:
-        tell(f"note: {note}")
-    if len(report.notes) > _NOTES:
-        tell(f"note: {len(report.notes) - _NOTES} more files were left out")
-    for defect in report.defects:
-        tell(f"error: a defect of kubectl-dra, please report it: {defect}")
+    tell_notes(report.notes)
+    tell_defects(report.defects)
     code = _act(asked, inputs, report)
     return EXIT_ERROR if report.defects else code
 
@@ -178,9 +175,10 @@ def _act(asked: Asked, inputs: Sequence[Input], report: Report) -> int:
         _print(asked, report, f"{_files(written)} written below {asked.output_dir}.")
         return EXIT_OPEN if report.open else 0
     if asked.interactive:
-        return _interactive(asked, report)
+        return _interactive(report)
     if asked.write:
-        write_all(report.changed)
+        # The claims first: a claim that nobody uses yet does no harm.
+        write_all(sorted(report.changed, key=lambda file: file is not report.claims))
         _print(asked, report, f"{_files(len(report.changed))} written.")
         return EXIT_OPEN if report.open else 0
     if asked.diff:
@@ -200,9 +198,10 @@ def _act(asked: Asked, inputs: Sequence[Input], report: Report) -> int:
 
 def _print(asked: Asked, report: Report, done: str) -> None:
     if asked.output == "json":
-        from kubectl_dra.report.migrate_json import write_json
+        from kubectl_dra.report.migrate_json import to_json
+        from kubectl_dra.report.structured import write
 
-        write_json(report, sys.stdout)
+        write(to_json(report), "json", sys.stdout)
     else:
         from kubectl_dra.report.migrate_text import write_text
 
@@ -278,14 +277,8 @@ def _settings(asked: Asked) -> Settings:
 def _release(text: str) -> Release:
     if not text:
         return NEWEST_MODELLED
-    try:
-        found = parse_release(text)
-    except ValueError as error:
-        raise UsageError(f"--kubernetes-version: {error}") from None
-    release = Release(found.major, found.minor)
-    if not OLDEST <= release <= NEWEST_MODELLED:
-        raise UsageError(f"--kubernetes-version {text}: migrate writes for {OLDEST} to {NEWEST_MODELLED}")
-    return release
+    release = named_release(text, OLDEST, NEWEST_MODELLED, "migrate writes for", "--kubernetes-version")
+    return Release(release.major, release.minor)
 
 
 def _explain(code: str) -> int:
@@ -297,7 +290,8 @@ def _explain(code: str) -> int:
     found = wanted.get(code) or wanted.get(code.upper())
     if found is None:
         near = nearest(code, wanted)
-        raise UsageError(f'there is no code "{code}"' + (f"; did you mean {near[0]}?" if near else ""))
+        hint = f"; did you mean {near[0]}?" if near else " (migrate names those of each change; docs/changes has all)"
+        raise UsageError(f'there is no code "{code}"{hint}')
     write_page(page(found))
     return 0
 
@@ -305,8 +299,8 @@ def _explain(code: str) -> int:
 # --- file by file --------------------------------------------------------------------------------
 
 
-def _interactive(asked: Asked, report: Report) -> int:
-    """Shows each file's diff and asks; claims of --claims-file are written last, with what needs them."""
+def _interactive(report: Report) -> int:
+    """Shows each file's diff and asks; claims of --claims-file are written with the first that needs them."""
     written: list[FileResult] = []
     skipped = 0
     rest = ""
@@ -319,14 +313,13 @@ def _interactive(asked: Asked, report: Report) -> int:
             sys.stdout.write(unified_diff(file.text))
             rest = _ask(f"write {file.name} ({number} of {len(waiting)})? [y]es, [n]o, [a]ll, [q]uit: ")
         if rest in ("y", "a"):
-            write_all([file])
-            written.append(file)
+            # Whoever stops in the middle must not be left with a file whose claims are nowhere.
+            these = [file] if report.claims is None or written else [report.claims, file]
+            write_all(these)
+            written += these
         else:
             skipped += 1
         rest = rest if rest in ("a", "q") else ""
-    if report.claims is not None and written:
-        write_all([report.claims])
-        written.append(report.claims)
     sys.stdout.write(f"{_files(len(written))} written, {skipped} left as they are.\n")
     return EXIT_OPEN if skipped or report.open else 0
 
@@ -337,6 +330,7 @@ def _ask(question: str) -> str:
         sys.stdout.flush()
         line = sys.stdin.readline()
         if not line:
+            sys.stdout.write("\n")
             return "q"
         answer = line.strip().lower()[:1]
         if answer in ("y", "n", "a", "q"):

@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Annotated
+from functools import cache
+from typing import Annotated, Any, ClassVar, Final
 
 import typer
+import typer.main
+from typer.core import TyperCommand
 
-CONNECTION = "Cluster connection"
-SNAPSHOT = "What is read"
+from kubectl_dra.errors import UsageError
+
+NO_LIMIT: Final = "0"
+_TRUE: Final = ("1", "t", "T", "TRUE", "true", "True")
+_FALSE: Final = ("0", "f", "F", "FALSE", "false", "False")
+"""What kubectl takes as the value of a flag that needs none."""
 
 
 class Output(StrEnum):
@@ -43,7 +51,18 @@ class Connection:
     as_uid: str = ""
     insecure_skip_tls_verify: bool = False
     tls_server_name: str = ""
-    request_timeout: str = "0"
+    request_timeout: str = NO_LIMIT
+
+
+def no_empty_path(paths: list[str] | None) -> list[str] | None:
+    """The paths as given. An empty one, which a shell variable that is not set leaves, would be the current directory.
+
+    Raises:
+        UsageError: one is empty.
+    """
+    if paths and "" in paths:
+        raise UsageError("a path is empty: is a variable of the shell not set? The current directory is .")
+    return paths
 
 
 Snapshots = Annotated[
@@ -51,6 +70,7 @@ Snapshots = Annotated[
     typer.Option(
         "--snapshot",
         metavar="PATH",
+        callback=no_empty_path,
         help="Read the cluster from a file or directory (kubectl get -o json or yaml), or - for standard input, "
         "instead of a live one. May be given several times.",
     ),
@@ -74,27 +94,109 @@ GatesOption = Annotated[
         help="Feature gates that differ from the release's defaults, comma-separated.",
     ),
 ]
-Kubeconfig = Annotated[str, typer.Option("--kubeconfig", metavar="PATH", help="Path to the kubeconfig file.")]
-Context = Annotated[str, typer.Option("--context", metavar="NAME", help="Kubeconfig context to use.")]
-Cluster = Annotated[str, typer.Option("--cluster", metavar="NAME", help="Kubeconfig cluster to use.")]
-User = Annotated[str, typer.Option("--user", metavar="NAME", help="Kubeconfig user to use.")]
-Server = Annotated[str, typer.Option("--server", "-s", metavar="URL", help="Address of the API server.")]
-Token = Annotated[str, typer.Option("--token", metavar="TOKEN", help="Bearer token for the API server.")]
-AsUser = Annotated[str, typer.Option("--as", metavar="USER", help="User to impersonate.")]
-AsGroup = Annotated[
-    list[str] | None,
-    typer.Option("--as-group", metavar="GROUP", help="Group to impersonate; may be repeated."),
-]
-AsUid = Annotated[str, typer.Option("--as-uid", metavar="UID", help="UID to impersonate.")]
-Insecure = Annotated[bool, typer.Option("--insecure-skip-tls-verify", help="Do not check the server's certificate.")]
-TlsServerName = Annotated[
-    str, typer.Option("--tls-server-name", metavar="NAME", help="Name to expect in the server's certificate.")
-]
-RequestTimeout = Annotated[
-    str,
-    typer.Option(
-        "--request-timeout",
-        metavar="DURATION",
-        help="How long one request may take: 5s, 2m; 0 means no limit.",
-    ),
-]
+
+
+class ClusterCommand(TyperCommand):
+    """A command with the connection flags behind its own; ``connection_of`` has their values.
+
+    ``params`` are click's. Some releases of typer use the package and others a copy of their own, so no name of their
+    type is right for all.
+    """
+
+    request_timeout: ClassVar[str] = NO_LIMIT
+    """How long one request may take where the user does not say."""
+
+    def __init__(self, *arguments: Any, params: list[Any], **settings: Any) -> None:
+        super().__init__(*arguments, params=[*params, *_flags(self.request_timeout).params], **settings)
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Reads the arguments, in kubectl's forms too: -o=json, --live=true, -A=false."""
+        return super().parse_args(ctx, list(self._plain(args)))
+
+    def _plain(self, words: list[str]) -> Iterator[str]:
+        options: dict[str, Any] = {
+            name: option for option in self.params if option.param_type_name == "option" for name in option.opts
+        }
+        for index, word in enumerate(words):
+            if word == "--":
+                yield from words[index:]
+                return
+            name, equals, value = word.partition("=")
+            if not equals or name not in options:
+                yield word
+            elif options[name].is_flag:
+                if value in _TRUE:
+                    yield name
+                elif value not in _FALSE:
+                    yield word
+            elif name.startswith("--"):
+                yield word
+            else:
+                yield from (name, value)
+
+    def invoke(self, ctx: Any) -> Any:
+        """Makes one value of the connection flags and calls the command with the rest."""
+        flags = _flags(self.request_timeout)
+        ctx.obj = flags.callback(**{flag.name: ctx.params.pop(flag.name) for flag in flags.params})
+        return super().invoke(ctx)
+
+
+def connection_of(context: typer.Context) -> Connection:
+    """The connection flags that a ``ClusterCommand`` was called with."""
+    connection = context.obj
+    assert isinstance(connection, Connection)
+    return connection
+
+
+@cache
+def _flags(default_timeout: str) -> Any:
+    """The connection flags as a click command that returns the Connection."""
+    app = typer.Typer(add_completion=False)
+
+    @app.command()
+    def connection(
+        kubeconfig: Annotated[
+            str, typer.Option("--kubeconfig", metavar="PATH", help="Path to the kubeconfig file.")
+        ] = "",
+        context: Annotated[str, typer.Option("--context", metavar="NAME", help="Kubeconfig context to use.")] = "",
+        cluster: Annotated[str, typer.Option("--cluster", metavar="NAME", help="Kubeconfig cluster to use.")] = "",
+        user: Annotated[str, typer.Option("--user", metavar="NAME", help="Kubeconfig user to use.")] = "",
+        server: Annotated[str, typer.Option("--server", "-s", metavar="URL", help="Address of the API server.")] = "",
+        token: Annotated[str, typer.Option("--token", metavar="TOKEN", help="Bearer token for the API server.")] = "",
+        as_user: Annotated[str, typer.Option("--as", metavar="USER", help="User to impersonate.")] = "",
+        as_group: Annotated[
+            list[str] | None,
+            typer.Option("--as-group", metavar="GROUP", help="Group to impersonate; may be repeated."),
+        ] = None,
+        as_uid: Annotated[str, typer.Option("--as-uid", metavar="UID", help="UID to impersonate.")] = "",
+        insecure_skip_tls_verify: Annotated[
+            bool, typer.Option("--insecure-skip-tls-verify", help="Do not check the server's certificate.")
+        ] = False,
+        tls_server_name: Annotated[
+            str, typer.Option("--tls-server-name", metavar="NAME", help="Name to expect in the server's certificate.")
+        ] = "",
+        request_timeout: Annotated[
+            str,
+            typer.Option(
+                "--request-timeout",
+                metavar="DURATION",
+                help="How long one request may take: 5s, 2m; 0 means no limit.",
+            ),
+        ] = default_timeout,
+    ) -> Connection:
+        return Connection(
+            kubeconfig=kubeconfig,
+            context=context,
+            cluster=cluster,
+            user=user,
+            server=server,
+            token=token,
+            as_user=as_user,
+            as_groups=tuple(as_group or ()),
+            as_uid=as_uid,
+            insecure_skip_tls_verify=insecure_skip_tls_verify,
+            tls_server_name=tls_server_name,
+            request_timeout=request_timeout,
+        )
+
+    return typer.main.get_command(app)

@@ -14,6 +14,8 @@ from typing import Any, NamedTuple
 import typer
 import typer.main
 
+from kubectl_dra.pages import write
+
 _VERBATIM = "\b\n"
 _ESCAPED = re.compile(r"([*<`])")
 
@@ -66,17 +68,6 @@ def pages() -> Iterator[tuple[str, str]]:
     yield "README.md", _index()
     for one in commands():
         yield one.file, _page(one)
-
-
-def write(folder: Path) -> None:
-    """Writes the pages and removes those of commands that are gone."""
-    folder.mkdir(parents=True, exist_ok=True)
-    written = dict(pages())
-    for old in folder.glob("*.md"):
-        if old.name not in written:
-            old.unlink()
-    for name, text in written.items():
-        (folder / name).write_text(text, encoding="utf-8")
 
 
 def _index() -> str:
@@ -137,4 +128,4 @@ def _escape(match: re.Match[str]) -> str:
 
 
 if __name__ == "__main__":
-    write(Path(sys.argv[1]))
+    write(Path(sys.argv[1]), pages())

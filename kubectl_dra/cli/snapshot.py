@@ -41,10 +41,11 @@ Exit codes:
 
 def register(app: typer.Typer) -> None:
     """Adds the command."""
-    app.command("snapshot", help=HELP)(snapshot)
+    app.command("snapshot", help=HELP, cls=opt.ClusterCommand)(snapshot)
 
 
 def snapshot(
+    context: typer.Context,
     output: Annotated[
         str,
         typer.Option(
@@ -78,35 +79,9 @@ def snapshot(
             "--namespace", "-n", metavar="NS", help="Namespace to read where reading all namespaces is forbidden."
         ),
     ] = "",
-    kubeconfig: opt.Kubeconfig = "",
-    context: opt.Context = "",
-    cluster: opt.Cluster = "",
-    user: opt.User = "",
-    server: opt.Server = "",
-    token: opt.Token = "",
-    as_user: opt.AsUser = "",
-    as_group: opt.AsGroup = None,
-    as_uid: opt.AsUid = "",
-    insecure_skip_tls_verify: opt.Insecure = False,
-    tls_server_name: opt.TlsServerName = "",
-    request_timeout: opt.RequestTimeout = "0",
 ) -> None:
     from kubectl_dra.cli import snapshot_run
 
-    connection = opt.Connection(
-        kubeconfig=kubeconfig,
-        context=context,
-        cluster=cluster,
-        user=user,
-        server=server,
-        token=token,
-        as_user=as_user,
-        as_groups=tuple(as_group or ()),
-        as_uid=as_uid,
-        insecure_skip_tls_verify=insecure_skip_tls_verify,
-        tls_server_name=tls_server_name,
-        request_timeout=request_timeout,
-    )
     asked = snapshot_run.Asked(
         output=output,
         anonymize=anonymize,
@@ -116,4 +91,4 @@ def snapshot(
         snapshots=tuple(snapshots or ()),
         namespace=namespace,
     )
-    raise typer.Exit(snapshot_run.run(asked, connection))
+    raise typer.Exit(snapshot_run.run(asked, opt.connection_of(context)))

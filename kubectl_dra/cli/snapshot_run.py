@@ -96,11 +96,8 @@ def _record(asked: Asked, connection: Connection) -> Recorder:
         return record_files(asked.snapshots)
     cluster = Cluster(connection_options(connection, asked.namespace))
     recorder = Recorder(cluster.namespace)
-    progress = Progress()
-    try:
+    with Progress() as progress:
         cluster.read_into(recorder, progress=progress)
-    finally:
-        progress.done()
     return recorder
 
 

@@ -31,42 +31,23 @@ Exit codes:
 """
 
 
+class Quick(opt.ClusterCommand):
+    """A command that does not wait for a server that does not answer."""
+
+    request_timeout = "3s"
+
+
 def register(app: typer.Typer) -> None:
     """Adds the command."""
-    app.command("version", help=HELP)(version)
+    app.command("version", help=HELP, cls=Quick)(version)
 
 
 def version(
+    context: typer.Context,
     client: Annotated[bool, typer.Option("--client", help="Do not ask the server.")] = False,
     output: opt.OutputOption = opt.Output.text,
     color: opt.ColorOption = opt.Color.auto,
-    kubeconfig: opt.Kubeconfig = "",
-    context: opt.Context = "",
-    cluster: opt.Cluster = "",
-    user: opt.User = "",
-    server: opt.Server = "",
-    token: opt.Token = "",
-    as_user: opt.AsUser = "",
-    as_group: opt.AsGroup = None,
-    as_uid: opt.AsUid = "",
-    insecure_skip_tls_verify: opt.Insecure = False,
-    tls_server_name: opt.TlsServerName = "",
-    request_timeout: opt.RequestTimeout = "3s",
 ) -> None:
     from kubectl_dra.cli import version_run
 
-    connection = opt.Connection(
-        kubeconfig=kubeconfig,
-        context=context,
-        cluster=cluster,
-        user=user,
-        server=server,
-        token=token,
-        as_user=as_user,
-        as_groups=tuple(as_group or ()),
-        as_uid=as_uid,
-        insecure_skip_tls_verify=insecure_skip_tls_verify,
-        tls_server_name=tls_server_name,
-        request_timeout=request_timeout,
-    )
-    raise typer.Exit(version_run.run(connection, output.value, color.value, ask=not client))
+    raise typer.Exit(version_run.run(opt.connection_of(context), output.value, color.value, ask=not client))

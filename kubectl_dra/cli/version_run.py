@@ -17,11 +17,10 @@ from kubectl_dra.api.versions import (
     known_gates,
 )
 from kubectl_dra.cli.options import Connection
+from kubectl_dra.cli.release import NEWEST_EXPLAINED, OLDEST_EXPLAINED
 from kubectl_dra.errors import ClusterError
 
 SCHEMA_VERSION: Final = "1"
-OLDEST, NEWEST = 34, 37
-"""The minor releases that ``explain`` knows; said here too, because what it imports takes 0.2 s."""
 UNMODELLED: Final = frozenset(
     (
         "DRADerivedAttributes",
@@ -46,7 +45,7 @@ def run(connection: Connection, output: str, color: str, *, ask: bool) -> int:
     if output == "text":
         _write_text(result, color)
     else:
-        from kubectl_dra.report.explain_json import write
+        from kubectl_dra.report.structured import write
 
         write(result, output, sys.stdout)
     return 0
@@ -66,7 +65,7 @@ def describe(server: dict[str, Any] | None) -> dict[str, Any]:
         },
         "models": {
             "lint": {"oldest": str(OLDEST_MODELLED), "newest": str(NEWEST_MODELLED)},
-            "explain": {"oldest": f"1.{OLDEST}", "newest": f"1.{NEWEST}"},
+            "explain": {"oldest": str(OLDEST_EXPLAINED), "newest": str(NEWEST_EXPLAINED)},
         },
         "releases": [
             {
@@ -134,15 +133,14 @@ def _write_text(result: dict[str, Any], color: str) -> None:
     for line in aligned(rows):
         out.write(line)
     _write_server(out, result["server"])
-    newest = Release(1, NEWEST)
-    releases = [one for one in result["releases"] if int(one["release"].partition(".")[2]) >= OLDEST]
+    releases = [one for one in result["releases"] if int(one["release"].partition(".")[2]) >= OLDEST_EXPLAINED.minor]
     out.write("")
     kinds = sorted({kind for one in releases for kind in one["kinds"]})
     table = [("RESOURCE.K8S.IO", *(one["release"] for one in releases))]
     table += [(kind, *(_served(one["kinds"].get(kind, {})) for one in releases)) for kind in kinds]
     _write_table(out, table)
     out.write("")
-    gates = [gate for gate in known_gates() if _state(gate, newest) != "unknown"]
+    gates = [gate for gate in known_gates() if _state(gate, NEWEST_EXPLAINED) != "unknown"]
     table = [("FEATURE GATE", *(one["release"] for one in releases))]
     for gate in gates:
         mark = " (not modelled)" if gate in UNMODELLED else ""

@@ -18,6 +18,7 @@ from kubectl_dra.explain.model import (
 )
 from kubectl_dra.explain.overview import Alike
 from kubectl_dra.explain.phrases import amount
+from kubectl_dra.report.assumed import assumed
 from kubectl_dra.report.devices_text import summary
 from kubectl_dra.report.html.fleet import fleet_html
 from kubectl_dra.report.html.funnel import funnel_html
@@ -144,8 +145,7 @@ def _sections(diagnosis: Diagnosis, inventory: Inventory | None, key: str, level
             for word in diagnosis.scheduler
         ]
         yield tag("section", tag(below, "Kubernetes says"), tag("ul", *said))
-    source = f" ({diagnosis.release_source})" if diagnosis.release_source else ""
-    notes = [f"assumed: Kubernetes {diagnosis.release}, default feature gates{source}", *diagnosis.notes]
+    notes = [assumed(diagnosis), *diagnosis.notes]
     if inventory is not None and picture:
         notes += [note for note in inventory.notes if note not in diagnosis.notes]
     yield notes_html(notes, below)

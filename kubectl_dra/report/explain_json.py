@@ -1,12 +1,11 @@
-"""A diagnosis as JSON or YAML, in the shape of ``schemas/explain.json``."""
+"""A diagnosis for JSON or YAML, in the shape of ``schemas/explain.json``."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import fields, is_dataclass
 from enum import Enum
-from typing import Any, TextIO
+from typing import Any
 
 from kubectl_dra.explain.model import SCHEMA_VERSION, CauseKind, Diagnosis, PlacedDevice
 from kubectl_dra.explain.overview import Alike
@@ -24,17 +23,6 @@ def overview_json(found: Sequence[Alike]) -> dict[str, Any]:
     """Every pending claim: a DiagnosisList, each item with the pods and claims that it stands for."""
     items = [{**_diagnosis(alike.diagnosis), "standsFor": list(alike.names)} for alike in found]
     return {"schemaVersion": SCHEMA_VERSION, "kind": "DiagnosisList", "items": items}
-
-
-def write(result: Mapping[str, Any], output: str, stream: TextIO) -> None:
-    """Writes a result as ``json`` or ``yaml``."""
-    if output == "json":
-        json.dump(result, stream, indent=2, ensure_ascii=False)
-        stream.write("\n")
-        return
-    import yaml
-
-    yaml.safe_dump(dict(result), stream, sort_keys=False, allow_unicode=True, width=110)
 
 
 def _diagnosis(diagnosis: Diagnosis) -> dict[str, Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import groupby
 from typing import TextIO
 
 from kubectl_dra.explain.model import (
@@ -20,6 +21,7 @@ from kubectl_dra.explain.model import (
     Trace,
     Verdict,
 )
+from kubectl_dra.report.assumed import assumed
 from kubectl_dra.report.cel_text import folded
 from kubectl_dra.report.observations import observation
 from kubectl_dra.report.paint import Painter, wrap
@@ -28,6 +30,8 @@ MAX_PLACEMENTS = 3
 MAX_REASONS = 4
 MAX_EVIDENCE = 6
 MAX_DEVICES = 200
+MAX_TERMS = 6
+MAX_NOTE = 600
 _STYLES = {
     Verdict.ALLOCATED: "bold green",
     Verdict.ALLOCATABLE: "bold green",
@@ -78,12 +82,10 @@ def _diagnosis(out: Painter, diagnosis: Diagnosis) -> None:
             out.paragraph(f"{word.source} {word.reason}{when}: {word.message}", indent="    ", first="  ")
     out.write("")
     out.write(("Notes", "bold"))
-    source = f" ({diagnosis.release_source})" if diagnosis.release_source else ""
-    out.paragraph(
-        f"assumed: Kubernetes {diagnosis.release}, default feature gates{source}", indent="    ", first="  - "
-    )
+    out.paragraph(assumed(diagnosis), indent="    ", first="  - ")
     for note in diagnosis.notes:
-        out.paragraph(note, indent="    ", first="  - ")
+        shown = note if len(note) <= MAX_NOTE else f"{note[:MAX_NOTE]}… (all of it with -o json)"
+        out.paragraph(shown, indent="    ", first="  - ")
     if diagnosis.next_command:
         out.write("")
         out.write(("Next: ", "bold"), diagnosis.next_command)
@@ -187,7 +189,21 @@ def _folded(stages: Iterator[Stage]) -> Iterator[Stage]:
             kept[-1] = replace(last, label=last.label.split(",")[0], expression="")
         else:
             kept.append(stage)
-    yield from kept
+    yield from _without_long_runs(kept)
+
+
+def _without_long_runs(stages: Sequence[Stage]) -> Iterator[Stage]:
+    """Many terms of one selector in a row that lose no device become one line."""
+
+    def selector(stage: Stage) -> tuple[str, bool]:
+        return stage.label.split(", term ")[0], bool(stage.expression) and not stage.failed
+
+    for (label, lossless), group in groupby(stages, key=selector):
+        run = list(group)
+        if lossless and len(run) > MAX_TERMS:
+            yield replace(run[-1], label=f"{label}: {len(run):,} terms that refuse nothing", expression="")
+        else:
+            yield from run
 
 
 def _stage(out: Painter, stage: Stage, width: int) -> None:

@@ -42,7 +42,8 @@ def _cases(report: Report) -> dict[str, dict[str, list[Located]]]:
 
 
 def _case(stream: TextIO, file: str, title: str, found: list[Located]) -> None:
-    stream.write(f"    <testcase classname={_attribute(file)} name={_attribute(title)}")
+    # GitLab shows the file; Jenkins groups by the class name.
+    stream.write(f"    <testcase classname={_attribute(file)} name={_attribute(title)} file={_attribute(file)}")
     if not found:
         stream.write("/>\n")
         return

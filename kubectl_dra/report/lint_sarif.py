@@ -12,6 +12,7 @@ from typing import Any, Final, TextIO
 from urllib.parse import quote
 
 from kubectl_dra import __version__
+from kubectl_dra.lint.finding import SEVERITIES
 from kubectl_dra.lint.fixes import Replacement
 from kubectl_dra.lint.reference import page, title
 from kubectl_dra.lint.registry import BY_CODE
@@ -19,6 +20,8 @@ from kubectl_dra.lint.result import Located, Report
 
 _LEVELS: Final = {"error": "error", "warning": "warning", "info": "note"}
 _ROOT: Final = "%SRCROOT%"
+MOST_RESULTS: Final = 25_000
+"""GitHub refuses a whole run that has more."""
 
 Fixes = Mapping[int, Sequence[Replacement]]
 NO_FIXES: Final[Fixes] = {}
@@ -31,8 +34,13 @@ def write_sarif(report: Report, stream: TextIO, fixes: Fixes = NO_FIXES) -> None
 
 
 def to_sarif(report: Report, fixes: Fixes = NO_FIXES) -> dict[str, Any]:
-    """The log: one run with the rules that found something. ``fixes`` are replacements by index of the finding."""
-    codes = sorted({finding.code for finding in report.findings})
+    """The log: one run with the rules that found something. ``fixes`` are replacements by index of the finding.
+
+    Of more findings than ``MOST_RESULTS`` the worst are in it, and a notification says how many are not.
+    """
+    kept = _kept(report.findings)
+    left_out = len(report.findings) - len(kept)
+    codes = sorted({finding.code for _, finding in kept})
     indices = {code: index for index, code in enumerate(codes)}
     seen: Counter[str] = Counter()
     return {
@@ -56,16 +64,32 @@ def to_sarif(report: Report, fixes: Fixes = NO_FIXES) -> dict[str, Any]:
                         "toolExecutionNotifications": [
                             *({"level": "note", "message": {"text": note}} for note in report.notes),
                             *({"level": "error", "message": {"text": defect}} for defect in report.defects),
+                            *({"level": "warning", "message": {"text": text}} for text in _left_out(left_out)),
                         ],
                     }
                 ],
                 "results": [
                     {**_result(finding, indices, seen), **_fixes(finding, fixes.get(index, ()))}
-                    for index, finding in enumerate(report.findings)
+                    for index, finding in kept
                 ],
             }
         ],
     }
+
+
+def _kept(findings: Sequence[Located]) -> list[tuple[int, Located]]:
+    """The findings for the log with their indices, in their order."""
+    numbered = list(enumerate(findings))
+    if len(numbered) <= MOST_RESULTS:
+        return numbered
+    worst = sorted(numbered, key=lambda one: SEVERITIES.index(one[1].severity))
+    return sorted(worst[:MOST_RESULTS], key=lambda one: one[0])
+
+
+def _left_out(count: int) -> list[str]:
+    return (
+        [f"{count} more findings are left out, the least severe: code scanning takes {MOST_RESULTS}"] if count else []
+    )
 
 
 def _rule(code: str) -> dict[str, Any]:

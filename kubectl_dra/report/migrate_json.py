@@ -2,20 +2,13 @@
 
 from __future__ import annotations
 
-import json
-from typing import Any, Final, TextIO
+from typing import Any, Final
 
 from kubectl_dra.migrate.reference import page_of
 from kubectl_dra.migrate.registry import about
 from kubectl_dra.migrate.result import FileResult, Item, Report
 
 SCHEMA_VERSION: Final = "1"
-
-
-def write_json(report: Report, stream: TextIO) -> None:
-    """Writes the report."""
-    json.dump(to_json(report), stream, indent=2, ensure_ascii=False)
-    stream.write("\n")
 
 
 def to_json(report: Report) -> dict[str, Any]:

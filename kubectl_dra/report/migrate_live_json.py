@@ -2,18 +2,11 @@
 
 from __future__ import annotations
 
-import json
-from typing import Any, Final, TextIO
+from typing import Any, Final
 
 from kubectl_dra.migrate.live import Survey
 
 SCHEMA_VERSION: Final = "1"
-
-
-def write_survey(survey: Survey, stream: TextIO) -> None:
-    """Writes the survey."""
-    json.dump(to_json(survey), stream, indent=2, ensure_ascii=False)
-    stream.write("\n")
 
 
 def to_json(survey: Survey) -> dict[str, Any]:

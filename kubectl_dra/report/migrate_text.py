@@ -90,7 +90,9 @@ def summary(report: Report, done: str = "") -> str:
     if changes or added:
         what = [_many(changes, "change")] if changes else []
         what += [_many(added, "new object")] if added else []
-        parts.append(f"{' and '.join(what)} in {files} of {_many(report.read, 'file')}")
+        # The file of --claims-file need not be one of those that were read.
+        where = _many(files, "file") if report.claims is not None else f"{files:,} of {_many(report.read, 'file')}"
+        parts.append(f"{' and '.join(what)} in {where}")
     if offers:
         parts.append(f"{_many(offers, 'unsafe change')} not made (--unsafe makes {'it' if offers == 1 else 'them'})")
     parts += [_many(refused, "refusal")] if refused else []

@@ -115,6 +115,7 @@ def test_wrong_configuration_is_one_sentence(dra: Dra, text: str, words: str) ->
     Path(".kubectl-dra.yaml").write_text(text)
     ran = dra("lint", "a.yaml")
     assert ran.code == 2 and words in ran.err and len(ran.err.splitlines()) == 1
+    assert ".kubectl-dra.yaml" in ran.err
 
 
 def test_rules_and_one_rule(dra: Dra) -> None:

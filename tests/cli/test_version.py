@@ -12,8 +12,11 @@ import yaml
 
 from kubectl_dra import __version__
 from kubectl_dra.api.slices import Device
-from kubectl_dra.api.versions import Release, known_gates
-from kubectl_dra.cli import explain_run, version_run
+from kubectl_dra.api.versions import known_gates
+from kubectl_dra.cli import version_run
+from kubectl_dra.cli.assumed import assumed
+from kubectl_dra.cluster.builder import SnapshotBuilder
+from kubectl_dra.errors import UsageError
 from tests.cli.conftest import Ran
 
 Dra = Callable[..., Ran]
@@ -51,9 +54,14 @@ def test_a_wrong_duration_is_an_error(dra: Dra) -> None:
 
 
 def test_what_is_said_of_explain_is_so() -> None:
-    assert (version_run.OLDEST, version_run.NEWEST) == (explain_run.OLDEST, explain_run.NEWEST)
+    said = version_run.describe(None)["models"]["explain"]
+    nothing = SnapshotBuilder().build(expected=())
+    for release in said.values():
+        assert str(assumed(nothing, release).release) == release
+    for beyond in ("1.33", "1.38", "2.36"):
+        with pytest.raises(UsageError, match=rf"--kubernetes-version {beyond}: explain models 1\.34 to 1\.37"):
+            assumed(nothing, beyond)
     assert set(known_gates()) >= version_run.UNMODELLED
-    assert str(Release(1, version_run.NEWEST)) == version_run.describe(None)["models"]["explain"]["newest"]
 
 
 @pytest.mark.parametrize(

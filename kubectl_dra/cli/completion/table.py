@@ -246,6 +246,7 @@ FLAGS: Final[dict[str, dict[str, tuple[str | tuple[str, ...], bool, str, str]]]]
         "--output": (("text", "json", "yaml", "name"), False, "-o", "Output format"),
         "--field-manager": ("text", False, "", "Name under which the server records what is written"),
         "--color": (("auto", "always", "never"), False, "", "When to colour text output (NO_COLOR is honoured)"),
+        "--snapshot": ("file", True, "", "Read the cluster from a file or directory (kubectl get -o json or yaml), or - for…"),
         "--namespace": ("namespace", False, "-n", "Namespace of the pod or claim"),
         "--kubeconfig": ("file", False, "", "Path to the kubeconfig file"),
         "--context": ("context", False, "", "Kubeconfig context to use"),

@@ -1,0 +1,51 @@
+"""The Kubernetes that is assumed of a cluster: what the user says of it, else what the objects read say."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from kubectl_dra.api.versions import Release, default_features
+from kubectl_dra.cli.release import NEWEST_EXPLAINED, OLDEST_EXPLAINED, named_gates, named_release, with_gates
+from kubectl_dra.cluster.snapshot import Snapshot
+from kubectl_dra.explain.case import Settings
+from kubectl_dra.explain.gates import proved
+
+UNTOLD: Final = Release(1, 36)
+"""Assumed where neither the user nor the snapshot says it."""
+
+
+def assumed(snapshot: Snapshot, release: str = "", gates: Sequence[str] = ()) -> Settings:
+    """The release and feature gates to assume, and where they come from.
+
+    ``release`` and ``gates`` are the texts of --kubernetes-version and --feature-gates.
+
+    Raises:
+        UsageError: a release or a gate that is malformed or not known.
+    """
+    found, source, patch = _release(snapshot, release)
+    defaults = default_features(found)
+    shown = proved(snapshot.slices, defaults)
+    return Settings(
+        release=found,
+        gates=with_gates(defaults | shown, gates),
+        release_source=source,
+        patch=patch,
+        proved_gates=shown - dict(named_gates(gates)).keys(),
+    )
+
+
+def _release(snapshot: Snapshot, text: str) -> tuple[Release, str, int | None]:
+    """The release, where it comes from, and the patch release where that is known."""
+    if text:
+        flag = "--kubernetes-version"
+        release = named_release(text, OLDEST_EXPLAINED, NEWEST_EXPLAINED, "explain models", flag)
+        return release, flag, release.patch if text.count(".") > 1 else None
+    if snapshot.release is None:
+        return UNTOLD, "assumed: the snapshot does not tell", None
+    release, source = snapshot.release, snapshot.release_source
+    patch = release.patch if source == "server" else None
+    if OLDEST_EXPLAINED.minor <= release.minor <= NEWEST_EXPLAINED.minor:
+        return release, source, patch
+    nearest = min(max(release.minor, OLDEST_EXPLAINED.minor), NEWEST_EXPLAINED.minor)
+    return Release(1, nearest), f"{source}, {release} is not modelled", patch

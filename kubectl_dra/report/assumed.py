@@ -1,0 +1,15 @@
+"""The Kubernetes that a diagnosis assumes, in words."""
+
+from __future__ import annotations
+
+from kubectl_dra.api.versions import default_features, parse_release
+from kubectl_dra.explain.model import Diagnosis
+
+
+def assumed(diagnosis: Diagnosis) -> str:
+    """Release, the feature gates that are not as by default, and where the release is known from."""
+    defaults, gates = default_features(parse_release(diagnosis.release)), frozenset(diagnosis.gates)
+    other = [f"{gate} {'on' if gate in gates else 'off'}" for gate in sorted(defaults ^ gates)]
+    source = f" ({diagnosis.release_source.removeprefix('assumed: ')})" if diagnosis.release_source else ""
+    but = f" but {', '.join(other)}" if other else ""
+    return f"assumed: Kubernetes {diagnosis.release}, default feature gates{but}{source}"

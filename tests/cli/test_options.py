@@ -1,0 +1,117 @@
+"""Options that commands share: every command on a cluster has the connection flags, and each is heeded."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+import typer.main
+from typer.testing import CliRunner
+
+from kubectl_dra.cli import options as opt
+from kubectl_dra.cli.main import app
+from kubectl_dra.cli.options import Connection
+from tests.cli.conftest import Ran
+
+Dra = Callable[..., Ran]
+
+FLAGS = {
+    "--kubeconfig=k": Connection(kubeconfig="k"),
+    "--context=c": Connection(context="c"),
+    "--cluster=c": Connection(cluster="c"),
+    "--user=u": Connection(user="u"),
+    "--server=s": Connection(server="s"),
+    "-s s": Connection(server="s"),
+    "-ss": Connection(server="s"),
+    "-s=s": Connection(server="s"),
+    "-s=s=t": Connection(server="s=t"),
+    "--server=s=t": Connection(server="s=t"),
+    "--token=t": Connection(token="t"),
+    "--as=a": Connection(as_user="a"),
+    "--as-group=g": Connection(as_groups=("g",)),
+    "--as-group=g --as-group=h": Connection(as_groups=("g", "h")),
+    "--as-uid=u": Connection(as_uid="u"),
+    "--insecure-skip-tls-verify": Connection(insecure_skip_tls_verify=True),
+    "--insecure-skip-tls-verify=true": Connection(insecure_skip_tls_verify=True),
+    "--insecure-skip-tls-verify=false": Connection(),
+    "--tls-server-name=n": Connection(tls_server_name="n"),
+    "--request-timeout=5s": Connection(request_timeout="5s"),
+    "": Connection(),
+}
+
+
+def received(words: list[str], kind: type[opt.ClusterCommand] = opt.ClusterCommand) -> Connection:
+    """What a command of this kind finds; it has a flag of its own and an argument as well."""
+    found: list[Connection] = []
+    own = typer.Typer(add_completion=False)
+
+    @own.command(cls=kind)
+    def command(context: typer.Context, path: str, own: bool = False) -> None:
+        assert (path, own) == ("here", True)
+        found.append(opt.connection_of(context))
+
+    result = CliRunner().invoke(own, ["--own", *words, "here"])
+    assert result.exit_code == 0, result.output
+    return found[0]
+
+
+@pytest.mark.parametrize("flags", FLAGS)
+def test_each_flag_reaches_the_connection(flags: str) -> None:
+    assert received(flags.split()) == FLAGS[flags]
+
+
+def test_a_command_may_have_its_own_time_limit() -> None:
+    class Quick(opt.ClusterCommand):
+        request_timeout = "3s"
+
+    assert received([], Quick) == Connection(request_timeout="3s")
+    assert received(["--request-timeout=9s"], Quick) == Connection(request_timeout="9s")
+    assert received([]) == Connection(request_timeout="0")
+
+
+def test_every_command_but_completion_has_all_of_them() -> None:
+    root: Any = typer.main.get_command(app)
+    for name, command in root.commands.items():
+        names = [parameter.name for parameter in command.params]
+        if name == "completion":
+            assert "kubeconfig" not in names
+        else:
+            expected = [{"as_groups": "as_group"}.get(field.name, field.name) for field in fields(Connection)]
+            assert names[-len(expected) :] == expected, name
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("devices", "--snapshot", ""),
+        ("lint", ""),
+        ("lint", "a.yaml", ""),
+        ("lint", "-k", ""),
+        ("lint", "a.yaml", "--snapshot="),
+        ("migrate", ""),
+        ("migrate", "-k="),
+        ("explain", "-f", "", "--snapshot", "a.yaml"),
+    ],
+)
+def test_an_empty_path_is_not_the_current_directory(dra: Dra, words: tuple[str, ...]) -> None:
+    Path("a.yaml").write_text("apiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec: {}\n")
+    ran = dra(*words)
+    assert (ran.code, ran.out) == (2, "")
+    assert ran.err == "error: a path is empty: is a variable of the shell not set? The current directory is .\n"
+
+
+@pytest.mark.parametrize("words", [("-o=json",), ("-o", "json"), ("-ojson",), ("--output=json",)])
+def test_every_form_that_kubectl_takes(dra: Dra, words: tuple[str, ...]) -> None:
+    Path("a.yaml").write_text("apiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec: {}\n")
+    assert '"kind": "LintReport"' in dra("lint", "a.yaml", *words).out
+
+
+def test_a_value_that_a_flag_cannot_have_and_what_follows_two_hyphens(dra: Dra) -> None:
+    Path("-o=json").write_text("apiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec: {}\n")
+    ran = dra("lint", "--allow-empty=maybe", "a.yaml")
+    assert ran.code == 2 and "--allow-empty" in ran.err
+    assert "1 file" in dra("lint", "--", "-o=json").out
