@@ -294,7 +294,16 @@ _META: Final[Mapping[str, Mapping[str, str]]] = {
         "annotations": "{}string",
         "finalizers": "[]string",
         "ownerReferences": "[]OwnerReference",
-        "managedFields": "[]object",
+        "managedFields": "[]ManagedFieldsEntry",
+    },
+    "ManagedFieldsEntry": {
+        "manager": "string?",
+        "operation": "string?",
+        "apiVersion": "string?",
+        "time": "*time",
+        "fieldsType": "string?",
+        "fieldsV1": "*any",
+        "subresource": "string?",
     },
     "OwnerReference": {
         "apiVersion": "string",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
@@ -227,18 +227,24 @@ class ResourceSlice:
     unmodelled: tuple[str, ...] = ()
     individual: Individual | None = None
 
-    def exact(self) -> ResourceSlice:
-        """The slice whose devices have all attributes of their own."""
+    def exact(self, only: Container[str] | None = None) -> ResourceSlice:
+        """The slice whose devices have all attributes of their own, or of those beside them ``only`` these."""
         if self.individual is None:
             return self
-        names, values = self.individual
+        own = dict(zip(*self.individual, strict=True))
+        given = {name: texts for name, texts in own.items() if only is None or name in only}
+        if not given:
+            return self
         devices = tuple(
             device.with_attributes(
-                {**device.attributes, **{name: {"string": text} for name, text in zip(names, texts, strict=True)}}
+                {**device.attributes, **{name: {"string": text} for name, text in zip(given, texts, strict=True)}}
             )
-            for device, texts in zip(self.devices, zip(*values, strict=True), strict=True)
+            for device, texts in zip(self.devices, zip(*given.values(), strict=True), strict=True)
         )
-        return replace(self, devices=devices, individual=None)
+        rest = {name: texts for name, texts in own.items() if name not in given}
+        return replace(
+            self, devices=devices, individual=Individual(tuple(rest), tuple(rest.values())) if rest else None
+        )
 
     @classmethod
     def from_json(

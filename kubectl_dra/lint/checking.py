@@ -16,9 +16,10 @@ from kubectl_dra.lint.result import Located
 from kubectl_dra.lint.rule import ANY_KIND, Rule
 from kubectl_dra.lint.rules import files
 from kubectl_dra.lint.select import Selection
-from kubectl_dra.lint.suppress import Suppression, may_have_comments, scalar_spans, suppressions
+from kubectl_dra.lint.suppress import Suppression, may_have_comments, suppressions
 from kubectl_dra.lint.texts import Texts
 from kubectl_dra.manifests.changes import Path, value_at
+from kubectl_dra.manifests.comments import scalar_spans
 from kubectl_dra.manifests.documents import Document, NotAnObject, Skipped, TemplateError, each
 from kubectl_dra.manifests.inputs import LARGEST, Input, read
 from kubectl_dra.manifests.objects import is_object, objects
@@ -103,7 +104,7 @@ def _check_text(given: Input, source: Source, job: Job, texts: Texts) -> FileRes
             skipped.append(document)
             continue
         if commented:
-            scalars += scalar_spans(document)
+            scalars += scalar_spans(source.text, [document.root])
         if document.repeated:
             findings += _duplicates(document)
         if not is_object(document.object):

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from kubectl_dra.cel.program import Program
     from kubectl_dra.cluster.snapshot import Snapshot
 
-DEFAULT_NAMESPACE: Final = "default"
 _UNSET: Any = object()
 
 
@@ -234,7 +233,7 @@ Compile = Callable[[str], "Program | CompileError"]
 class Context:
     """What ``Rule.check`` is given."""
 
-    __slots__ = ("_selectors", "item", "memo", "target", "world")
+    __slots__ = ("_selectors", "_spec", "item", "memo", "target", "world")
 
     def __init__(self, item: Item, target: Target, world: World | None = None) -> None:
         self.item: Final = item
@@ -243,6 +242,7 @@ class Context:
         # What rules of one family share about this item.
         self.memo: Final[dict[str, Any]] = {}
         self._selectors: tuple[Selector, ...] | None = None
+        self._spec: Mapping[str, Any] | None = None
 
     @property
     def raw(self) -> Mapping[str, Any]:
@@ -272,10 +272,12 @@ class Context:
     @property
     def spec(self) -> Mapping[str, Any]:
         """``spec`` in v1's shape; for a ResourceClaimTemplate the claim's (``spec_path`` leads there)."""
-        found: Any = self.v1
-        for part in self.spec_path:
-            found = found.get(part) if isinstance(found, Mapping) else None
-        return found if isinstance(found, Mapping) else {}
+        if self._spec is None:
+            found: Any = self.v1
+            for part in self.spec_path:
+                found = found.get(part) if isinstance(found, Mapping) else None
+            self._spec = found if isinstance(found, Mapping) else {}
+        return self._spec
 
     @property
     def spec_path(self) -> Path:

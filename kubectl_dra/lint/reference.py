@@ -9,6 +9,7 @@ from typing import Final
 
 from kubectl_dra.lint.registry import FAMILIES, RULES
 from kubectl_dra.lint.rule import ANY_KIND, Rule
+from kubectl_dra.pages import write
 
 _SAFETY: Final = {
     "safe": "`--fix` repairs it.",
@@ -33,17 +34,6 @@ def pages() -> Iterator[tuple[str, str]]:
     yield "README.md", _index()
     for rule in RULES:
         yield f"{rule.code}.md", page(rule)
-
-
-def write(folder: Path) -> None:
-    """Writes the pages and removes those of rules that are gone."""
-    folder.mkdir(parents=True, exist_ok=True)
-    written = dict(pages())
-    for old in folder.glob("*.md"):
-        if old.name not in written:
-            old.unlink()
-    for name, text in written.items():
-        (folder / name).write_text(text, encoding="utf-8")
 
 
 def page(rule: type[Rule]) -> str:
@@ -94,4 +84,4 @@ def _index() -> str:
 
 
 if __name__ == "__main__":
-    write(Path(sys.argv[1]))
+    write(Path(sys.argv[1]), pages())

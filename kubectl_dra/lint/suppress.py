@@ -7,13 +7,13 @@ next line, with everything in it: a request, a list, or a whole document.
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, NamedTuple
 
 from kubectl_dra.lint.locating import excerpt
 from kubectl_dra.lint.registry import BY_CODE, RULES
 from kubectl_dra.lint.result import Located
-from kubectl_dra.manifests.documents import Document
 from kubectl_dra.manifests.source import Position, Source
 
 _MARK: Final = "kubectl-dra:"
@@ -43,17 +43,22 @@ def may_have_comments(source: Source) -> bool:
 
 def suppressions(source: Source, scalars: Sequence[tuple[int, int]]) -> Iterator[Suppression]:
     """Every comment of the text that is addressed to kubectl-dra; ``scalars`` are spans that hold no comments."""
+    inside = sorted(scalars)
+    starts = [start for start, _ in inside]
+    following: list[int] = []
     for found in _COMMENT.finditer(source.text):
-        if not any(start <= found.start() < end for start, end in scalars):
-            yield _read(source, found)
+        index = bisect_right(starts, found.start()) - 1
+        if index < 0 or found.start() >= inside[index][1]:
+            following = following or _following(source.text)
+            yield _read(source, found, following)
 
 
-def _read(source: Source, found: re.Match[str]) -> Suppression:
+def _read(source: Source, found: re.Match[str], following: Sequence[int]) -> Suppression:
     text = source.text
     line, _ = source.place(found.start())
     begin = text.rfind("\n", 0, found.start()) + 1
     alone = not text[begin : found.start()].strip()
-    covers = _next_line(text, found.end(), line) if alone else line
+    covers = following[line - 1] if alone else line
     at = source.span(found.start(), found.start() + len(found.group().rstrip()))
     where = (at, excerpt(source, at), covers, alone)
     asked = _IGNORE.match(found[1])
@@ -67,39 +72,15 @@ def _read(source: Source, found: re.Match[str]) -> Suppression:
     return Suppression(*where, codes, asked[2].strip(), problem)
 
 
-def _next_line(text: str, offset: int, line: int) -> int:
-    """The number of the next line that is neither blank nor a comment nor a document's beginning."""
-    start = text.find("\n", offset) + 1
-    while start:
-        line += 1
-        end = text.find("\n", start)
-        stripped = text[start : len(text) if end < 0 else end].strip()
-        if stripped and not stripped.startswith("#") and stripped != "---":
-            return line
-        start = end + 1
-    return line
-
-
-def scalar_spans(document: Document) -> Iterator[tuple[int, int]]:
-    """The spans of texts that may hold something that looks like a comment: quoted and block scalars."""
-    stack, seen = [document.root], set()
-    while stack:
-        node = stack.pop()
-        if id(node) in seen:
-            continue
-        seen.add(id(node))
-        if node.id == "sequence":
-            stack.extend(node.value)
-        elif node.id == "mapping":
-            for pair in node.value:
-                stack.extend(pair)
-        elif node.style:
-            start, text = node.start_mark.index, document.source.text
-            if node.style in "|>":
-                # A comment behind the indicator of a block is one.
-                line_end = text.find("\n", start)
-                start = len(text) if line_end < 0 else line_end
-            yield start, node.end_mark.index
+def _following(text: str) -> list[int]:
+    """For each line the number of the next one that is neither blank nor a comment nor a document's beginning."""
+    lines = text.split("\n")
+    out = [len(lines)] * len(lines)
+    for index in range(len(lines) - 2, -1, -1):
+        below = lines[index + 1].strip()
+        plain = below and not below.startswith("#") and below != "---"
+        out[index] = index + 2 if plain else out[index + 1]
+    return out
 
 
 def covers(suppression: Suppression, finding: Located) -> bool:
@@ -116,11 +97,15 @@ def apply(findings: Iterable[Located], comments: Sequence[Suppression]) -> tuple
     usable = [comment for comment in comments if not comment.problem]
     if not usable:
         return list(findings), 0, []
+    by_line: dict[int, list[int]] = {}
+    for index, comment in enumerate(usable):
+        by_line.setdefault(comment.covers, []).append(index)
     remaining: list[Located] = []
     silenced = 0
     used: set[int] = set()
     for finding in findings:
-        hits = [index for index, comment in enumerate(usable) if covers(comment, finding)]
+        near = [index for line in finding.lines if line in by_line for index in by_line[line]]
+        hits = [index for index in near if covers(usable[index], finding)]
         used.update(hits)
         if hits:
             silenced += 1

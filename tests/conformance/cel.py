@@ -14,7 +14,7 @@ from __future__ import annotations
 import argparse
 import gzip
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
@@ -49,6 +49,18 @@ class Disagreement:
 
     def __str__(self) -> str:
         return f"{self.id}: {self.expression}\n  ours:       {self.ours}\n  Kubernetes: {self.theirs}"
+
+
+def of_vendor(recorded: Mapping[str, Any]) -> RecordedDevice:
+    """A device of ``vendor-cel-cases.json``, which has plain values for attributes."""
+    attributes: dict[str, Any] = {}
+    for key, value in recorded.get("attrs", {}).items():
+        kind = "bool" if isinstance(value, bool) else "int" if isinstance(value, int) else "string"
+        attributes[key] = {kind: value}
+    for key, value in recorded.get("versions", {}).items():
+        attributes[key] = {"version": value}
+    capacity = {key: {"value": value} for key, value in recorded.get("cap", {}).items()}
+    return RecordedDevice(recorded["driver"], attributes, capacity, False)
 
 
 def read_devices(path: Path) -> list[RecordedDevice]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from time import process_time
 from typing import Any
 
 import pytest
@@ -125,3 +126,24 @@ def test_a_file_that_changes_between_two_looks_is_said_to_change(
     monkeypatch.setattr(Workers, "locate", locate)
     (found,) = lint(given, job("DRA406,DRA906"), 1).findings
     assert (found.code, found.file) == ("DRA906", str(file)) and "it changed while it was read" in found.message
+
+
+def test_many_comments_take_time_that_grows_with_their_number_only() -> None:
+    text = "# kubectl-dra: ignore[DRA101]\n" * 50_000 + CLAIM
+    begun = process_time()
+    found = report(text, "DRA903").findings
+    assert len(found) == 50_000
+    assert process_time() - begun < 20
+
+
+def test_many_unknown_fields_take_time_that_grows_with_their_number_only() -> None:
+    requests = "".join(f"    - {{name: r{number}, exactly: {{deviceClass: a}}}}\n" for number in range(4_000))
+    begun = process_time()
+    found = report(CLAIM[: CLAIM.index("    - name")] + requests, "DRA101").findings
+    assert len(found) == 4_000
+    assert process_time() - begun < 10
+
+
+def test_a_number_of_many_digits_is_a_finding() -> None:
+    found = report(CLAIM + f"        count: {'9' * 5000}\n", "DRA1")
+    assert [one.code for one in found.findings] == ["DRA102"] and not found.defects

@@ -9,9 +9,10 @@ import pytest
 import yaml
 
 from kubectl_dra.lint.finding import SEVERITIES
-from kubectl_dra.lint.reference import pages, title, write
+from kubectl_dra.lint.reference import pages, title
 from kubectl_dra.lint.registry import FAMILIES, RULES
 from kubectl_dra.lint.rule import Rule
+from kubectl_dra.pages import write
 
 DOCS = Path(__file__).resolve().parents[2] / "docs" / "rules"
 
@@ -48,5 +49,5 @@ def test_pages_in_docs_are_those_of_the_rules() -> None:
 
 def test_writing_pages_removes_those_of_rules_that_are_gone(tmp_path: Path) -> None:
     (tmp_path / "DRA000.md").write_text("# gone\n")
-    write(tmp_path)
+    write(tmp_path, pages())
     assert {path.name for path in tmp_path.iterdir()} == {name for name, _ in pages()}

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from kubectl_dra.cli.main import run
 from kubectl_dra.report.paint import PIPE_WIDTH, Painter, wrap
-from tests.examples.run import examples
+from tests.examples.run import EXAMPLES, arguments, examples
 
 
 class Terminal(io.StringIO):
@@ -54,3 +55,32 @@ def test_goldens_fit_the_width_unless_one_word_does_not(folder: Path) -> None:
         assert line == line.rstrip()
         if len(line) > PIPE_WIDTH:
             assert " " not in line.strip() or "kubectl " in line, line
+
+
+def explained(capsys: pytest.CaptureFixture[str], *flags: str) -> str:
+    """The answer about the pending pod of an example, with further flags."""
+    folder = EXAMPLES / "no-device-matches"
+    snapshot = str(folder / "cluster.yaml")
+    words = [snapshot if word == "cluster.yaml" else word for word in arguments(folder)]
+    assert run([*words, *flags]) in (0, 1)
+    return capsys.readouterr().out
+
+
+def test_very_many_terms_become_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+    """A selector of a thousand terms does not bury the one that refuses the devices."""
+    harmless = " && ".join(f"device.driver != 'd{number}.example.com'" for number in range(1000))
+    text = explained(capsys, "--what-if", f"selector={harmless} && device.driver == 'nobody.example.com'")
+    assert "selector 1: 1,000 terms that refuse nothing" in text
+    assert "selector 1, term 1001: device.driver == 'nobody.example.com'" in text
+    supposed = text[text.index("- supposed:") :].partition("\n\nNext: ")[0]
+    assert len(supposed) < 1000
+    assert "… (all of it with" in " ".join(supposed.split())
+
+
+def test_gates_that_are_not_as_by_default_are_named(capsys: pytest.CaptureFixture[str]) -> None:
+    gates = "DRAPrioritizedList=false,DRADeviceTaintRules=true"
+    text = " ".join(explained(capsys, "--kubernetes-version", "1.36", "--feature-gates", gates).split())
+    assert "default feature gates but DRADeviceTaintRules on, DRAPrioritizedList off (--kubernetes-version)" in text
+    assert "default feature gates (--kubernetes-version)" in " ".join(
+        explained(capsys, "--kubernetes-version", "1.36").split()
+    )

@@ -16,7 +16,7 @@ from kubectl_dra.lint.result import Located, Report
 from kubectl_dra.report.lint_github import write_github
 from kubectl_dra.report.lint_json import to_json
 from kubectl_dra.report.lint_junit import write_junit
-from kubectl_dra.report.lint_sarif import location_of, to_sarif
+from kubectl_dra.report.lint_sarif import MOST_RESULTS, location_of, to_sarif
 from kubectl_dra.report.lint_text import write_text
 from tests.lint.support import CLAIM, report
 
@@ -109,6 +109,17 @@ def test_sarif_has_what_github_wants(flat: Report, clean: Report) -> None:
     assert to_sarif(clean)["runs"][0]["results"] == []
 
 
+def test_sarif_has_no_more_than_github_takes(flat: Report) -> None:
+    [found] = flat.findings
+    many = [found._replace(severity="info", line=line) for line in range(1, 20)]
+    many += [found._replace(line=line) for line in range(20, 20 + MOST_RESULTS)]
+    [run] = to_sarif(flat._replace(findings=tuple(many)))["runs"]
+    assert len(run["results"]) == MOST_RESULTS
+    assert {result["level"] for result in run["results"]} == {"error"}
+    [told] = run["invocations"][0]["toolExecutionNotifications"]
+    assert told["message"]["text"].startswith("19 more findings are left out")
+
+
 def test_sarif_fingerprints_stay_when_lines_move() -> None:
     def prints(text: str) -> list[str]:
         results = to_sarif(report(text))["runs"][0]["results"]
@@ -171,6 +182,7 @@ def test_junit_has_a_case_per_object() -> None:
     root = ElementTree.fromstring(stream.getvalue())
     assert (root.get("tests"), root.get("failures")) == ("2", "1")
     failed, passed = root.findall("./testsuite/testcase")
+    assert failed.get("file") == failed.get("classname") == "a,b:%.yaml"
     assert failed.get("name") == "Pod a" and passed.get("name") == "Pod b"
     failure = failed.find("failure")
     assert failure is not None and failure.text is not None and "<it>" in failure.text

@@ -10,7 +10,7 @@ from kubectl_dra.lint.context import Context, Item
 from kubectl_dra.lint.finding import Finding, Fix
 from kubectl_dra.lint.positions import token_range
 from kubectl_dra.lint.rule import ANY_KIND, Rule
-from kubectl_dra.manifests.changes import Splice, value_at
+from kubectl_dra.manifests.changes import Path, Splice, value_at
 from kubectl_dra.manifests.workloads import pod_templates
 
 if TYPE_CHECKING:
@@ -214,6 +214,18 @@ class UnknownField(ServerRule):
     fixable = "safe"
     server_rules = ("unknown-field",)
 
+    def check(self, context: Context) -> Iterator[Finding]:
+        """One finding for fields that one fix puts right together."""
+        told: set[tuple[Path, str]] = set()
+        for found in super().check(context):
+            if found.fix is not None and found.fix.changes:
+                # Fixes with one title in one place are the same.
+                key = (found.path[:-1], found.fix.title)
+                if key in told:
+                    continue
+                told.add(key)
+            yield found
+
 
 class WrongType(ServerRule):
     """A value that cannot be decoded."""
@@ -249,6 +261,7 @@ class Invalid(ServerRule):
         "characters, a number out of its range, fields that exclude one another. It rejects the object."
     )
     bad = f"{_CLAIM}    - name: GPU_1\n      exactly:\n        deviceClassName: gpu.example.com\n"
+    fixable = "unsafe"
     reasons = ("Invalid", "TypeInvalid")
 
 
@@ -322,6 +335,7 @@ class NotFound(ServerRule):
     why = "The object refers to a part of itself that is not there. The API server rejects it."
     bad = _POD.replace("      - name: gpu", "      - name: gpus")
     good = _POD
+    fixable = "unsafe"
     reasons = ("NotFound",)
 
 

@@ -14,7 +14,16 @@ from kubectl_dra.lint.finding import Finding, Fix
 from kubectl_dra.lint.rule import Rule
 from kubectl_dra.lint.rules.cel_remedies import STRINGS, spliced
 from kubectl_dra.lint.rules.possible import Read, outcome
-from kubectl_dra.lint.rules.selecting import SELECTOR_KINDS, Asked, Lacking, OtherDriver, asked, columns, read_text
+from kubectl_dra.lint.rules.selecting import (
+    SELECTOR_KINDS,
+    Asked,
+    Lacking,
+    OtherDriver,
+    asked,
+    columns,
+    drivers_of,
+    read_text,
+)
 from kubectl_dra.manifests.changes import Path, Splice
 
 _CLAIM = """\
@@ -66,6 +75,9 @@ class UnguardedAttribute(Rule):
     def check(self, context: Context) -> Iterator[Finding]:
         for one in asked(context):
             for column, reads, reason, proven in _unguarded(one):
+                if catalogue().driver(column.domain or "") is None and drivers_of(context, column.domain or ""):
+                    # It is the name of a class, so no device has it, and a guard would hide that.
+                    continue
                 first = min(reads, key=lambda read: read.node.start).node
                 yield self.finding(
                     one.selector.path,

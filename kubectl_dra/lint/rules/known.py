@@ -48,8 +48,15 @@ class Mention(NamedTuple):
     program: Program | None = None
 
 
-def mentions(context: Context) -> Iterator[Mention]:
+def mentions(context: Context) -> tuple[Mention, ...]:
     """Every attribute and capacity that the selectors and constraints of an object name, each once per place."""
+    if "mentions" not in context.memo:
+        context.memo["mentions"] = tuple(_mentions(context))
+    found: tuple[Mention, ...] = context.memo["mentions"]
+    return found
+
+
+def _mentions(context: Context) -> Iterator[Mention]:
     classes = {one.selector.path: one.device_class for one in asked(context)}
     for selector in selectors(context):
         program = selector.program

@@ -7,7 +7,7 @@ from functools import lru_cache
 
 from kubectl_dra.lint.context import Context
 from kubectl_dra.lint.drivers.catalogue import catalogue
-from kubectl_dra.lint.finding import Finding, Fix
+from kubectl_dra.lint.finding import Finding, Fix, Severity
 from kubectl_dra.lint.rule import Rule
 from kubectl_dra.lint.rules.pods import is_given, references
 from kubectl_dra.lint.rules.requests import CLAIM_KINDS, alternatives
@@ -96,13 +96,20 @@ class OtherNamespace(Rule):
             places = {item.namespace for item in given}
             if not given or own in places or (own and "" in places):
                 continue
-            where = ", ".join(sorted(place for place in places if place))
+            near = {item.namespace for item in given if item.place.file == context.item.place.file} or places
+            near -= {""}
+            first, *others = sorted(near)
+            where = (
+                first if not others else f"{first} and {len(others)} others" if others[1:] else f"{first}, {others[0]}"
+            )
             own_text = f"namespace {own}" if own else "whatever namespace kubectl is set to"
+            # Mostly that is the namespace called default.
+            unset: Severity | None = "info" if first == "default" and not others else None
             yield self.finding(
                 (*reference.path, reference.field),
                 f"{reference.kind} {reference.target} is in namespace {where}, and the pod is in {own_text}",
-                fix=f"Put metadata.namespace: {where} on the {'workload' if context.item.is_template else 'pod'}.",
-                severity="error" if own else None,
+                fix=f"Put metadata.namespace: {first} on the {'workload' if context.item.is_template else 'pod'}.",
+                severity="error" if own else unset,
             )
 
 

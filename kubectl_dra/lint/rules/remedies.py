@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
@@ -68,6 +69,20 @@ _WHERE: Final[Mapping[str, str]] = {
     "firstAvailable": "It stands in devices.requests[].firstAvailable.",
     "exactly": "It stands in devices.requests[].exactly.",
 }
+_BY_RULE: Final[Mapping[str, str]] = {
+    "request-kind-missing": "Add exactly: {deviceClassName: CLASS}, or firstAvailable with alternatives.",
+    "request-kind-both": "Keep exactly, or put what it has into firstAvailable as one more alternative.",
+    "request-name-duplicate": "Give each request a name of its own; for more devices of one kind say count.",
+    "count-with-all": "Remove count to get all devices, or allocationMode to get so many.",
+    "pod-claim-source-none": (
+        "Say either resourceClaimName, for a claim that pods share, or resourceClaimTemplateName."
+    ),
+    "pod-claim-source-both": (
+        "Say either resourceClaimName, for a claim that pods share, or resourceClaimTemplateName."
+    ),
+}
+_INTEGER: Final = re.compile("[0-9]{1,18}")
+_NO_DOMAIN: Final = "must have a domain, as in 'example.com/name'"
 
 
 def remedy(context: Context, found: Violation) -> Fix | None:
@@ -84,11 +99,13 @@ def remedy(context: Context, found: Violation) -> Fix | None:
 
         text = _at(context.raw, path)
         return expression_remedy(path, text) if isinstance(text, str) else None
-    if found.rule == "request-kind-missing":
-        return Fix("Add exactly: {deviceClassName: CLASS}, or firstAvailable with alternatives.")
-    if found.rule in ("pod-claim-source-none", "pod-claim-source-both"):
-        return Fix("Say either resourceClaimName, for a claim that pods share, or resourceClaimTemplateName.")
-    return None
+    if found.rule in ("constraint-request-unknown", "config-request-unknown", "container-claim-unknown"):
+        from kubectl_dra.lint.rules.meant import meant_name
+
+        return meant_name(context.raw, found)
+    if found.rule == "constraint-attribute-format" and found.message.endswith(_NO_DOMAIN):
+        return Fix(f"Put the driver's name before it, as in gpu.nvidia.com/{_at(context.raw, path)}.")
+    return Fix(_BY_RULE[found.rule]) if found.rule in _BY_RULE else None
 
 
 def _unknown_field(context: Context, path: Path) -> Fix | None:
@@ -276,7 +293,9 @@ def _wrong_type(raw: Any, path: Path) -> Fix | None:
     ):
         return Fix(f"{name} is a list: put a dash before the entry.")
     if name in ("count", "generation", "resourceSliceCount", "tolerationSeconds") and isinstance(value, str):
-        return Fix(f"Write {value} without quotes", (Set(path, int(value)),), "safe") if value.isdigit() else None
+        if not _INTEGER.fullmatch(value):
+            return None
+        return Fix(f"Write {value} without quotes", (Set(path, int(value)),), "safe")
     if name in ("adminAccess", "allNodes", "allowMultipleAllocations") and value in ("true", "false"):
         return Fix(f"Write {value} without quotes", (Set(path, value == "true"),), "safe")
     if len(path) > 2 and path[-2] == "capacity" and isinstance(value, str | int | float):

@@ -46,8 +46,15 @@ class Alternative(NamedTuple):
         return 1 if self.all_devices or not given else max(int(found or 1), 1)
 
 
-def alternatives(context: Context) -> Iterator[Alternative]:
+def alternatives(context: Context) -> tuple[Alternative, ...]:
     """Every ``exactly`` and subrequest of a claim or template, in v1's shape."""
+    if "alternatives" not in context.memo:
+        context.memo["alternatives"] = tuple(_alternatives(context))
+    found: tuple[Alternative, ...] = context.memo["alternatives"]
+    return found
+
+
+def _alternatives(context: Context) -> Iterator[Alternative]:
     for index, request in enumerate(items(context.spec.get("devices"), "requests")):
         path = (*context.spec_path, "devices", "requests", index)
         name = str(request.get("name") or "")
@@ -144,7 +151,11 @@ class VacuousConstraint(Rule):
 
     def check(self, context: Context) -> Iterator[Finding]:
         options = list(alternatives(context))
+        known = {name for one in options for name in (one.request, one.name)}
         for path, constraint, names in _constraints(context):
+            if not known.issuperset(names):
+                # What it covers with the right name is not known.
+                continue
             covered = [one for one in options if not names or one.request in names or one.name in names]
             if not covered or any(one.all_devices for one in covered):
                 continue

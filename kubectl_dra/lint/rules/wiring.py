@@ -70,7 +70,11 @@ class UnusedClaim(Rule):
 
     def check(self, context: Context) -> Iterator[Finding]:
         used = {name for _, name, _ in uses(context.raw)}
-        for index, entry in enumerate(items(context.raw.get("spec"), "resourceClaims")):
+        entries = items(context.raw.get("spec"), "resourceClaims")
+        if context.item.complete and not used <= {str(entry.get("name") or "") for entry in entries}:
+            # A container uses a name that is not there: which of these it means is to be found out first.
+            return
+        for index, entry in enumerate(entries):
             name = entry.get("name")
             if isinstance(name, str) and name and name not in used and not self._reaches_pod(context, name):
                 yield self.finding(

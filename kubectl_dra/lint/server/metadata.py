@@ -66,12 +66,17 @@ def _check_name(meta: Mapping[str, Any], name_format: Format, check_prefix: bool
     if name:
         yield from check_format(name, (*_META, "name"), "name-invalid", name_format)
     elif prefix:
-        # The server makes a name of the prefix, cut to 58 characters, and five random ones.
-        for problem in name_format(f"{prefix[:58]}abcde"):
+        for problem in name_format(name_of(meta)):
             at = (*_META, "name")
             yield violation(at, INVALID, "name-invalid", f"the generated name {problem}")
     else:
         yield missing((*_META, "name"), "name-missing", "name or generateName must be set")
+
+
+def name_of(meta: Mapping[str, Any]) -> str:
+    """The object's name; of a generateName the server makes one, cut to 58 characters, with five random ones."""
+    name, prefix = text(meta, "name"), text(meta, "generateName")
+    return name or (f"{prefix[:58]}abcde" if prefix else "")
 
 
 def check_labels(
@@ -116,24 +121,25 @@ def check_template_metadata(meta: Mapping[str, Any] | None, at: Path) -> Violati
         is_set = value is not None and (bool(value) or isinstance(value, list | dict))
         if is_set and name not in ("labels", "annotations"):
             message = "cannot be set on claims made from a template: only labels and annotations can"
-            yield violation((*at, name), FORBIDDEN, "template-metadata-forbidden", message)
+            field = field_text((*at, "uID" if name == "uid" else name))
+            yield violation((*at, name), FORBIDDEN, "template-metadata-forbidden", message, field=field)
 
 
 def _check_owners(owners: Any) -> Violations:
     at = (*_META, "ownerReferences")
     controllers = 0
-    for index, owner in enumerate(owners):
+    decoded = [{name: value for name, value in (owner or {}).items() if value not in (None, "")} for owner in owners]
+    for index, owner in enumerate(decoded):
         # The server drops an entry that repeats another.
-        if owner in owners[:index]:
+        if owner in decoded[:index]:
             continue
-        owner = owner or {}
         group_version = text(owner, "apiVersion")
         if not group_version or group_version.endswith("/") or group_version.count("/") > 1:
             yield from _owner(at, index, "apiVersion", "must name a version")
         for name in _OWNER_FIELDS:
             if not text(owner, name):
                 yield from _owner(at, index, name, "must not be empty")
-        if group_version == "v1" and text(owner, "kind") == "Event":
+        if group_version in ("v1", "/v1") and text(owner, "kind") == "Event":
             yield violation(at, INVALID, "owner-invalid", "an Event cannot be an owner", below=(index,))
         controllers += owner.get("controller") is True
     if controllers > 1:

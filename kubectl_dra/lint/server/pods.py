@@ -23,7 +23,8 @@ from kubectl_dra.lint.server.model import (
     violation,
 )
 from kubectl_dra.lint.server.names import check_format, check_required, label_problems, subdomain_problems
-from kubectl_dra.lint.server.resources import check_requirements
+from kubectl_dra.lint.server.pod_resources import check_pod_resources
+from kubectl_dra.lint.server.resources import check_amounts, container_amounts
 from kubectl_dra.lint.server.taints import unsupported
 
 RESTART_POLICIES: Final = ("Always", "OnFailure", "Never")
@@ -77,7 +78,8 @@ def check_pod_spec(spec: Mapping[str, Any], at: Path, mirror: bool = False, is_p
     yield from _check_containers(spec, at, names, is_pod)
     resources = spec.get("resources")
     if resources is not None:
-        yield from _check_pod_resources(resources, (*at, "resources"), names)
+        yield from check_pod_resources(spec, at, is_pod)
+        yield from _check_container_claims(resources.get("claims") or (), (*at, "resources", "claims"), names)
     policy = text(spec, "restartPolicy") or "Always"
     if policy not in RESTART_POLICIES:
         yield unsupported(policy, (*at, "restartPolicy"), "restart-policy", RESTART_POLICIES)
@@ -147,17 +149,10 @@ def _check_container(container: Mapping[str, Any], at: Path, claims: frozenset[s
             yield unsupported(value, (*at, name), "container-choice", known)
     resources = struct(container, "resources")
     is_ephemeral = "ephemeralContainers" in at
-    yield from check_requirements(resources, (*at, "resources"), False, is_pod and not is_ephemeral)
+    limits = container_amounts(container, "limits", False)
+    requests = container_amounts(container, "requests", is_pod and not is_ephemeral)
+    yield from check_amounts(limits, requests, (*at, "resources"), for_pod=False)
     yield from _check_container_claims(resources.get("claims") or (), (*at, "resources", "claims"), claims)
-
-
-def _check_pod_resources(resources: Mapping[str, Any], at: Path, claims: frozenset[str]) -> Violations:
-    used = resources.get("claims")
-    if used is not None:
-        message = "cannot be set for a whole pod, only for containers"
-        yield violation((*at, "claims"), FORBIDDEN, "pod-level-claims", message)
-    yield from check_requirements(resources, at, True, False)
-    yield from _check_container_claims(used or (), (*at, "claims"), claims)
 
 
 def _check_container_claims(used: Any, at: Path, claims: frozenset[str]) -> Violations:

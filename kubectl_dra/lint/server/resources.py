@@ -44,19 +44,29 @@ _HUGE_PAGES: Final = "hugepages-"
 _IMPLICIT: Final = "deviceclass.resource.kubernetes.io/"
 
 NAME_RULE: Final = "ext-resource-name"
+POD_RESOURCES: Final = frozenset(("cpu", "memory"))
+"""What can be requested for a whole pod, beside huge pages."""
+
+Amounts = dict[str, Quantity]
+"""Quantities by the name of their resource."""
 
 
-def check_requirements(resources: Mapping[str, Any], at: Path, for_pod: bool, requests_from_limits: bool) -> Violations:
-    """``limits`` and ``requests`` of a container or, ``for_pod``, of a pod.
+def container_amounts(container: Mapping[str, Any], side: str, requests_from_limits: bool) -> Amounts:
+    """The ``limits`` or ``requests`` of a container.
 
     ``requests_from_limits``: whether missing requests become the limits, as in pods but not in templates.
     """
-    limits, requests = _amounts(resources.get("limits")), _amounts(resources.get("requests"))
-    if requests_from_limits:
-        requests = limits | requests
+    resources = container.get("resources") or {}
+    if side == "limits" or not requests_from_limits:
+        return amounts(resources.get(side))
+    return amounts(resources.get("limits")) | amounts(resources.get("requests"))
+
+
+def check_amounts(limits: Amounts, requests: Amounts, at: Path, for_pod: bool) -> Violations:
+    """Limits and requests of a container or, ``for_pod``, of a pod."""
     name_problem = _pod_problem if for_pod else _container_problem
-    for side, amounts in (("limits", limits), ("requests", requests)):
-        for name, amount in amounts.items():
+    for side, given in (("limits", limits), ("requests", requests)):
+        for name, amount in given.items():
             where = (*at, side, Key(name))
             for reason, message in (
                 *name_problem(name),
@@ -67,17 +77,21 @@ def check_requirements(resources: Mapping[str, Any], at: Path, for_pod: bool, re
             if side == "requests":
                 yield from _check_limit(name, amount, limits.get(name), at)
     names = {*limits, *requests}
-    huge = any(name.startswith(_HUGE_PAGES) for name in names)
-    if huge and not names & {"cpu", "memory"}:
+    if any(map(is_huge_page, names)) and not names & {"cpu", "memory"}:
         yield violation(at, FORBIDDEN, "hugepages-alone", "huge pages need cpu or memory, too")
 
 
 def quota_key_problems(name: str) -> tuple[str, ...]:
     """What is wrong with a key of a quota's ``hard``."""
     problems = [message for _, message in _name_problems(name)]
-    if "/" not in name and name not in _QUOTA and not _is_huge(name):
+    if "/" not in name and not is_quota_resource(name):
         problems.append(f"{name!r} is no resource that quotas know")
     return tuple(problems)
+
+
+def is_quota_resource(name: str) -> bool:
+    """Whether a key of a quota is one of those that Kubernetes itself names."""
+    return name in _QUOTA or _is_huge(name)
 
 
 def amount_problems(name: str, amount: Quantity) -> tuple[str, ...]:
@@ -91,8 +105,14 @@ def _rule(name: str) -> str:
     return NAME_RULE if is_native_resource(name) else "ext-resource-integer"
 
 
-def _amounts(raw: Mapping[str, Any] | None) -> dict[str, Quantity]:
+def amounts(raw: Mapping[str, Any] | None) -> Amounts:
+    """The quantities of a resource list."""
     return {name: Quantity.from_json(value) for name, value in (raw or {}).items()}
+
+
+def is_huge_page(name: str) -> bool:
+    """Whether a resource is huge pages of some size."""
+    return name.startswith(_HUGE_PAGES)
 
 
 def _is_huge(name: str) -> bool:
@@ -109,7 +129,7 @@ def _name_problems(name: str) -> list[tuple[str, str]]:
 def _container_problem(name: str) -> list[tuple[str, str]]:
     problems = _name_problems(name)
     if "/" not in name:
-        if name not in _COMPUTE and not name.startswith(_HUGE_PAGES):
+        if name not in _COMPUTE and not is_huge_page(name):
             problems.append((INVALID, f"{name!r} is no resource that containers can request"))
     elif not is_native_resource(name) and not is_extended_resource(name):
         problems.append((INVALID, f"{name!r} must not begin with 'requests.' and must be valid after it"))
@@ -118,7 +138,7 @@ def _container_problem(name: str) -> list[tuple[str, str]]:
 
 def _pod_problem(name: str) -> list[tuple[str, str]]:
     problems = _name_problems(name)
-    if not problems and name not in ("cpu", "memory") and not name.startswith(_HUGE_PAGES):
+    if not problems and name not in POD_RESOURCES and not is_huge_page(name):
         problems.append((NOT_SUPPORTED, f"{name!r} cannot be requested for a whole pod"))
     return problems
 
@@ -139,7 +159,7 @@ def _milli(amount: Quantity) -> int:
 
 
 def _huge_page_problems(name: str, amount: Quantity) -> list[tuple[str, str]]:
-    if not name.startswith(_HUGE_PAGES):
+    if not is_huge_page(name):
         return []
     try:
         page = Quantity.parse(name.removeprefix(_HUGE_PAGES))
@@ -151,7 +171,7 @@ def _huge_page_problems(name: str, amount: Quantity) -> list[tuple[str, str]]:
 
 
 def _check_limit(name: str, request: Quantity, limit: Quantity | None, at: Path) -> Violations:
-    exact = not is_native_resource(name) or name.startswith(_HUGE_PAGES)
+    exact = not is_native_resource(name) or is_huge_page(name)
     if limit is None:
         if exact:
             message = f"{name} is requested without a limit; it cannot be overcommitted"

@@ -62,7 +62,7 @@ def _check_expression(expression: str, at: Path, context: Context) -> Violations
 @lru_cache(maxsize=4096)
 def compiled(environment: Environment, expression: str) -> Program | CompileError:
     """The program of an expression, or why there is none; remembered, for all who ask."""
-    from kubectl_dra.cel import CompileError
+    from kubectl_dra.cel.errors import CompileError
 
     try:
         return environment.compile(expression)

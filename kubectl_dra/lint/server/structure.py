@@ -24,11 +24,6 @@ def decoding(raw: Mapping[str, Any], group: str, version: str) -> Violations:
     yield from _value(raw, schema, schema["$defs"], ())
 
 
-def has_schema(group: str, version: str, kind: str) -> bool:
-    """Whether the structure of a kind is known."""
-    return _schema(f"{group or 'core'}_{version}_{kind}") is not None
-
-
 @cache
 def _schema(name: str) -> dict[str, Any] | None:
     import json

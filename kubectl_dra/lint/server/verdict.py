@@ -78,9 +78,9 @@ def check(
     group, version = _group_version(raw)
     broken = (*duplicates(duplicate_fields), *_decoding(raw, group, version, release))
     if broken:
-        return Verdict(False, 400, broken, _deprecation(group, version, raw["kind"], release))
+        return Verdict(False, 400, broken, _deprecation(group, version, raw["kind"]))
     found, unsure, warnings = _validation(raw, group, version, release, features, namespaces or {})
-    warnings = (*_deprecation(group, version, raw["kind"], release), *warnings)
+    warnings = (*_deprecation(group, version, raw["kind"]), *warnings)
     if not found:
         return Verdict(True, 201, (), warnings, unsure)
     crashed = any(one.rule == "policy-range-step-zero" and one.reason == INTERNAL_ERROR for one in found)
@@ -107,7 +107,7 @@ def _validation(
     namespaces: Mapping[str, Mapping[str, str]],
 ) -> tuple[tuple[Violation, ...], tuple[Violation, ...], tuple[str, ...]]:
     """Violations, those that depend on a namespace not known, and warnings."""
-    from kubectl_dra.cel import Environment
+    from kubectl_dra.cel.environment import Environment
 
     gates = default_features(release) if features is None else frozenset(features)
     namespace = (raw.get("metadata") or {}).get("namespace") or "default"
@@ -139,8 +139,10 @@ def _written(path: Path, kind: str, version: str) -> Path:
     return path
 
 
-def _deprecation(group: str, version: str, kind: str, release: Release) -> tuple[str, ...]:
+def _deprecation(group: str, version: str, kind: str) -> tuple[str, ...]:
     life = lifecycle(version, kind) if group == GROUP else None
+    # A server of a release warns from the release of the deprecation on. The recorded ones, built without a version,
+    # warn always, and so do we; lint itself goes by the release.
     if life is None or life.deprecated is None:
         return ()
     until = f", unavailable in v1.{life.removed}+" if life.removed is not None else ""

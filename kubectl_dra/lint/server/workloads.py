@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any, Final
 
 from kubectl_dra.lint.server.context import Context
 from kubectl_dra.lint.server.label_selectors import RULE, check_label_selector, is_empty, matches
-from kubectl_dra.lint.server.metadata import check_metadata
+from kubectl_dra.lint.server.metadata import check_labels, check_metadata, name_of
 from kubectl_dra.lint.server.model import (
     FORBIDDEN,
     INVALID,
@@ -107,11 +108,16 @@ def check_job(job: Mapping[str, Any], context: Context) -> Violations:
     extra: dict[str, str] = {}
     if not spec.get("manualSelector"):
         # The controller's uid is made by the server: any text stands for it.
-        extra = {name: text(meta, "name") for name in _JOB_LABELS} | dict.fromkeys(_UID_LABELS, "uid")
+        extra = dict.fromkeys(_JOB_LABELS, name_of(meta)) | dict.fromkeys(_UID_LABELS, "uid")
         yield from _check_generated(selector, _labels(template), extra)
         wanted = (selector or {}).get("matchLabels") or {}
         selector = {**(selector or {}), "matchLabels": {_UID_LABELS[1]: "uid", **wanted}}
     yield from _check_job_spec(spec, _SPEC, extra)
+    if not meta.get("labels") and (template.get("metadata") or {}).get("labels") is not None:
+        # The server gives a job without labels those of its template, with a name also those that it adds.
+        own = {**(extra if text(meta, "name") else {}), **_labels(template)}
+        found = check_labels(own, (*_TEMPLATE, "metadata", "labels"), ("metadata", "labels"))
+        yield from _of_name(found, extra)
     if selector is None:
         yield missing((*_SPEC, "selector"), RULE)
     syntax = tuple(check_label_selector(selector, (*_SPEC, "selector")))
@@ -156,7 +162,7 @@ def _check_schedule(schedule: str, at: Path) -> Violations:
 def _check_job_spec(spec: Mapping[str, Any], at: Path, extra_labels: Mapping[str, str]) -> Violations:
     yield from _check_negative(spec, at, "Job")
     template = struct(spec, "template")
-    yield from check_template(template, (*at, "template"), extra_labels)
+    yield from _of_name(check_template(template, (*at, "template"), extra_labels), extra_labels)
     where = (*at, "template", "spec", "restartPolicy")
     policy = text(struct(template, "spec"), "restartPolicy") or "Always"
     if policy == "Always":
@@ -165,6 +171,16 @@ def _check_job_spec(spec: Mapping[str, Any], at: Path, extra_labels: Mapping[str
         yield unsupported(policy, where, "restart-policy", ("OnFailure", "Never"))
     elif spec.get("podFailurePolicy") is not None and policy != "Never":
         yield violation(where, INVALID, "restart-policy", "must be Never with a podFailurePolicy")
+
+
+def _of_name(found: Violations, extra: Mapping[str, str]) -> Violations:
+    """Violations; those of labels that the server makes of a job's name are moved to the name."""
+    for one in found:
+        if len(one.path) > 1 and one.path[-2:] in {("labels", name) for name in extra}:
+            message = f"becomes a label of its pods: {one.message}"
+            yield replace(one, path=("metadata", "name"), message=message)
+        else:
+            yield one
 
 
 def _check_generated(

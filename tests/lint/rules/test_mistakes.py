@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from kubectl_dra.lint.engine import lint
 from tests.lint.cases import Case, inputs, job
 
 CLAIM = """\
@@ -113,7 +114,6 @@ MISTAKES = {
 @pytest.mark.parametrize("name", MISTAKES)
 def test_each_is_found(name: str) -> None:
     text, code = MISTAKES[name]
-    from kubectl_dra.lint.engine import lint
 
     case = Case(code, name, {"fail": text})
     codes = {found.code for found in lint(inputs(case, text), job(case), 1).findings}
@@ -122,3 +122,33 @@ def test_each_is_found(name: str) -> None:
 
 def test_there_are_as_many_as_the_table_has() -> None:
     assert len(MISTAKES) == 32
+
+
+@pytest.mark.parametrize(
+    ("pod", "templates", "severity", "words"),
+    [
+        ("", ["default"], "info", "is in namespace default, and the pod is in whatever namespace"),
+        ("", ["team"], "warning", "is in namespace team, and the pod is in whatever namespace"),
+        ("a", ["default"], "error", "is in namespace default, and the pod is in namespace a"),
+        ("a", ["b", "c", "d", "e"], "error", "is in namespace b and 3 others, and the pod is in namespace a"),
+    ],
+)
+def test_a_template_of_another_namespace(pod: str, templates: list[str], severity: str, words: str) -> None:
+    text = POD % (CLAIMS % "resourceClaimTemplateName: one", "{name: gpu}", "")
+    if pod:
+        text = text.replace("  name: trainer\n", f"  name: trainer\n  namespace: {pod}\n", 1)
+    template = CLAIM.replace("Claim\n", "ClaimTemplate\n").replace("name: gpu\n", "name: one\n  namespace: %s\n", 1)
+    text += "".join("---\n" + template.replace("%s", name, 1).split("spec:")[0] for name in templates)
+    case = Case("DRA409", "", {"fail": text})
+    (found,) = lint(inputs(case, text), job(case), 1).findings
+    assert (found.code, found.severity) == ("DRA409", severity) and words in found.message
+    assert found.advice.startswith(f"Put metadata.namespace: {templates[0]} on the pod")
+
+
+@pytest.mark.parametrize("name", ["[a]", "{a: b}", "null", "1"])
+def test_a_claim_whose_name_is_no_text_breaks_no_rule(name: str) -> None:
+    text = (POD % (CLAIMS % "resourceClaimTemplateName: one", "{name: gpu}", "")).replace(
+        "{name: gpu,", f"{{name: {name},"
+    )
+    case = Case("DRA", "", {"fail": text})
+    assert lint(inputs(case, text), job(case), 1).defects == ()

@@ -29,6 +29,21 @@ IMPLICIT = "deviceclass.resource.kubernetes.io/"
 ADMIN: Edits = {"metadata/namespace": "admin", f"{EXACTLY}/adminAccess": True}
 
 
+HUGE = {"hugepages-2Mi": "4Mi", "cpu": "1"}
+WITH_SIDECAR: Edits = {
+    f"{CONTAINER}/resources/requests": {"cpu": "1"},
+    "spec/initContainers": [
+        {"name": "sidecar", "image": "x", "restartPolicy": "Always", "resources": {"requests": {"cpu": "1"}}},
+        {"name": "before", "image": "x", "resources": {"requests": {"cpu": "2"}}},
+    ],
+}
+
+
+def scoped(operator: str, values: list[str] | None) -> dict[str, Any]:
+    """A quota's selector of one scope."""
+    return {"matchExpressions": [{"scopeName": "PriorityClass", "operator": operator, "values": values}]}
+
+
 def attributed(count: int) -> dict[str, Any]:
     """A device with many attributes."""
     return {"name": "a", "attributes": {f"a{number}": {"int": number} for number in range(count)}}
@@ -333,6 +348,59 @@ CASES: list[tuple[str, str, str, str, Edits, Edits]] = [
      {}, {"spec/template/metadata/labels": {"app": "x", "a": "-"}}),
     ("labels-invalid", "job", "spec.template.labels", "Invalid",
      {"metadata/name": "a" * 63}, {"metadata/name": "a" * 64}),
+    ("labels-invalid", "job", "metadata.labels", "Invalid",
+     {"metadata/labels": {"app": "x"}, "spec/template/metadata": {"labels": {"app": "x"}}},
+     {"metadata/labels": None, "spec/template/metadata": {"labels": {"app": "-"}}}),
+    ("labels-invalid", "job", "metadata.labels", "Invalid",
+     {"metadata/labels": None, "metadata/name": "a" * 63, "spec/template/metadata": {"labels": {}}},
+     {"metadata/labels": None, "metadata/name": "a" * 64, "spec/template/metadata": {"labels": {}}}),
+    ("labels-invalid", "job", "spec.template.labels", "Invalid",
+     {"metadata": {"generateName": "a-"}}, {"metadata": {"generateName": "a/"}}),
+    ("owner-invalid", "claim", "metadata.ownerReferences", "Invalid",
+     {"metadata/ownerReferences": [{"apiVersion": "v1", "kind": "Pod", "name": "a", "uid": "a"}]},
+     {"metadata/ownerReferences": [{"apiVersion": "/v1", "kind": "Event", "name": "a", "uid": "a"}]}),
+    ("owner-invalid", "claim", "metadata.ownerReferences", "Invalid",
+     {"metadata/ownerReferences": [
+         {"apiVersion": "v1", "kind": "Pod", "name": "a", "uid": "a", "controller": True},
+         {"apiVersion": "v1", "kind": "Pod", "name": "a", "uid": "a", "controller": True, "blockOwnerDeletion": None}]},
+     {"metadata/ownerReferences": [
+         {"apiVersion": "v1", "kind": "Pod", "name": "a", "uid": "a", "controller": True},
+         {"apiVersion": "v1", "kind": "Pod", "name": "b", "uid": "a", "controller": True}]}),
+    ("template-metadata-forbidden", "template", "spec.metadata.uID", "Forbidden",
+     {"spec/metadata": {"uid": ""}}, {"spec/metadata": {"uid": "a"}}),
+    ("pod-level-amount", "pod", "spec.resources.requests[cpu]", "Invalid",
+     {"spec/resources": {"requests": {"cpu": "2"}}, f"{CONTAINER}/resources/requests": {"cpu": "2"}},
+     {"spec/resources": {"requests": {"cpu": "1"}}, f"{CONTAINER}/resources/requests": {"cpu": "2"}}),
+    ("pod-level-amount", "pod", "spec.resources.requests[cpu]", "Invalid",
+     {"spec/resources": {"requests": {"cpu": "3"}}, **WITH_SIDECAR},
+     {"spec/resources": {"requests": {"cpu": "2"}}, **WITH_SIDECAR}),
+    ("request-over-limit", "pod", "spec.resources.requests", "Invalid",
+     {"spec/resources": {"limits": {"cpu": "2"}}, f"{CONTAINER}/resources/requests": {"cpu": "2"}},
+     {"spec/resources": {"limits": {"cpu": "1"}}, f"{CONTAINER}/resources/requests": {"cpu": "2"}}),
+    ("pod-level-amount", "deployment", "spec.template.spec.resources.containers[0][cpu].limits", "Invalid",
+     {"spec/template/spec/resources": {"limits": {"cpu": "2"}},
+      "spec/template/spec/containers/0/resources": {"limits": {"cpu": "2"}}},
+     {"spec/template/spec/resources": {"limits": {"cpu": "1"}},
+      "spec/template/spec/containers/0/resources": {"limits": {"cpu": "2"}}}),
+    ("pod-level-amount", "pod", "spec.resources.limits[hugepages-2Mi]", "Invalid",
+     {"spec/resources": {"limits": {"hugepages-2Mi": "4Mi", "cpu": "1"}}, f"{CONTAINER}/resources": {"limits": HUGE}},
+     {"spec/resources": {"limits": {"hugepages-2Mi": "2Mi", "cpu": "1"}}, f"{CONTAINER}/resources": {"limits": HUGE}}),
+    ("ext-resource-name", "pod", "spec.resources.limits[hugepages-2Mi]", "Invalid",
+     {"spec/resources": {"limits": {"cpu": "1"}}, f"{CONTAINER}/resources": {"limits": HUGE}},
+     {"spec/resources": {"limits": {"cpu": "1"}},
+      f"{CONTAINER}/resources": {"limits": {"hugepages-2Mi": "1", "cpu": "1"}}}),
+    ("quota-scope", "quota", "spec.scopes", "Invalid",
+     {"spec/scopes": ["BestEffort"], "spec/hard": {"pods": "1"}},
+     {"spec/scopes": ["BestEffort"], "spec/hard": {"cpu": "1"}}),
+    ("quota-scope", "quota", "spec.scopes", "Invalid", {"spec/scopes": ["Terminating"]}, {"spec/scopes": ["Ended"]}),
+    ("quota-scope", "quota", "spec.scopes", "Invalid",
+     {"spec/scopes": ["Terminating", "NotBestEffort"]}, {"spec/scopes": ["Terminating", "NotTerminating"]}),
+    ("quota-scope", "quota", "spec.scopeSelector.matchExpressions.values", "Required",
+     {"spec/scopeSelector": scoped("In", ["high"])}, {"spec/scopeSelector": scoped("In", [])}),
+    ("quota-scope", "quota", "spec.scopeSelector.matchExpressions.values", "Invalid",
+     {"spec/scopeSelector": scoped("Exists", None)}, {"spec/scopeSelector": scoped("Exists", ["high"])}),
+    ("quota-scope", "quota", "spec.scopeSelector.matchExpressions.operator", "Invalid",
+     {"spec/scopeSelector": scoped("DoesNotExist", [])}, {"spec/scopeSelector": scoped("Is", [])}),
     ("cron-schedule", "cron-job", "spec.schedule", "Invalid",
      {"spec/schedule": "0 * * * *"}, {"spec/schedule": "0 * * *"}),
     ("quota-key", "quota", "spec.hard[resourceclaims]", "Invalid",
