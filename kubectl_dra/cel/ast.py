@@ -203,7 +203,7 @@ class FieldEntry:
 
 
 class StructLiteral(Node):
-    """``type_name{field: value}``. No message type can be constructed in DRA expressions."""
+    """``type_name{field: value}``: see `protobuf` for the messages there are."""
 
     __slots__ = ("fields", "type_name")
 

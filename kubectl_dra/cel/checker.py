@@ -14,6 +14,7 @@ from kubectl_dra.cel import ast, types
 from kubectl_dra.cel.ast import qualified_name
 from kubectl_dra.cel.declarations import Overload
 from kubectl_dra.cel.errors import Issue
+from kubectl_dra.cel.protobuf import MESSAGES
 from kubectl_dra.cel.types import DYN, ERROR, CelType, list_of, map_of, optional_of
 from kubectl_dra.cel.unify import Bindings, equal_or_less_specific, instantiate, parameter_names
 from kubectl_dra.cel.values import Uint
@@ -79,7 +80,7 @@ class _Checker:
 
     def _fresh(self) -> CelType:
         self._free += 1
-        return types.type_param(f"_var{self._free}")
+        return types.type_param(f"_var{self._free - 1}")
 
     def _lookup(self, name: str) -> tuple[str, CelType] | None:
         if name.startswith("."):
@@ -163,13 +164,7 @@ class _Checker:
         if target.kind == "map":
             result = target.parameters[1]
         elif target.kind == "struct":
-            found = self._environment.field(target.name, field)
-            if found is None:
-                near = self._environment.suggestion(f"{target.name}.{field}", True)
-                hint = None if near is None else f"did you mean '{near}'?"
-                self._report(node.position, f"undefined field '{field}'", hint)
-            else:
-                result = found
+            result = self._struct_field(node.position, target.name, field)
         elif target.kind == "param":
             self.bindings.assign(DYN, target)
             result = DYN
@@ -178,6 +173,20 @@ class _Checker:
                 self._report(node.position, f"type '{target}' does not support field selection")
             result = DYN
         return optional_of(result) if is_optional or optional else result
+
+    def _struct_field(self, position: int, struct: str, field: str) -> CelType:
+        """The type of a field of a struct type; a complaint and the error type if it has no such field."""
+        fields = self._environment.fields(struct)
+        if fields is None:
+            self._report(position, f"unexpected failed resolution of '{struct}'")
+            return ERROR
+        found = fields.get(field)
+        if found is None:
+            near = self._environment.suggestion(f"{struct}.{field}", True)
+            hint = None if near is None else f"did you mean '{near}'?"
+            self._report(position, f"undefined field '{field}'", hint)
+            return ERROR
+        return found
 
     def _call(self, node: ast.Call) -> ast.Expression:
         if node.function == "_?._":
@@ -320,31 +329,32 @@ class _Checker:
             return node
         name, declared = found
         result = ERROR
+        struct = name
         if declared.kind != "type":
-            self._report(node.position, f"'{declared.declared_name()}' is not a type")
-        elif declared.parameters and declared.parameters[0].kind == "struct":
-            result = declared.parameters[0]
+            self._report(node.position, f"'{declared.name}' is not a type")
         else:
-            shown = declared.parameters[0] if declared.parameters else declared
-            self._report(node.position, f"'{shown.declared_name()}' is not a message type")
+            result = declared.parameters[0]
+            if result.kind == "null":
+                struct = "google.protobuf.NullValue"
+            elif name not in MESSAGES and result.kind != "struct":
+                self._report(node.position, f"'{result.name}' is not a message type")
+                result = ERROR
         self.node_types[node.id] = result
-        fields: list[ast.FieldEntry] = []
-        for field in node.fields:
-            value = self.check(field.value)
-            fields.append(ast.FieldEntry(field.id, field.position, field.name, value, field.optional))
-            wanted = self._environment.field(name, field.name)
-            if wanted is None:
-                self._report(field.position, f"undefined field '{field.name}'")
-                continue
-            given = self._type(value)
-            if field.optional:
-                given = self._unwrapped(value, given)
-            if not self.bindings.assign(wanted, given):
-                self._report(
-                    field.position,
-                    f"expected type of field '{field.name}' is '{wanted}' but provided type is '{given}'",
-                )
+        fields = [self._struct_entry(struct, field) for field in node.fields]
         return ast.StructLiteral(node.id, node.position, node.start, node.end, name, tuple(fields))
+
+    def _struct_entry(self, struct: str, field: ast.FieldEntry) -> ast.FieldEntry:
+        value = self.check(field.value)
+        wanted = self._struct_field(field.position, struct, field.name)
+        given = self._type(value)
+        if field.optional:
+            given = self._unwrapped(value, given)
+        if not self.bindings.assign(wanted, given):
+            self._report(
+                field.position,
+                f"expected type of field '{field.name}' is '{wanted}' but provided type is '{given}'",
+            )
+        return ast.FieldEntry(field.id, field.position, field.name, value, field.optional)
 
     def _comprehension(self, node: ast.Comprehension) -> ast.Expression:
         iter_range = self.check(node.iter_range)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from kubectl_dra.cel import types
+from kubectl_dra.cel import protobuf, types
 from kubectl_dra.cel.declarations import Function, Overload
 from kubectl_dra.cel.errors import CompileError, Issue
 from kubectl_dra.cel.types import CelType, map_of, type_of_type
@@ -37,6 +37,9 @@ _TYPE_NAMES: dict[str, CelType] = {
     "type": types.TYPE,
     "uint": types.UINT,
 }
+
+_WITHOUT_FIELDS = frozenset({"bool", "bytes", "double", "int", "list", "string", "uint"})
+"""Types that Kubernetes declares like structs, though without any field."""
 
 
 def default_features(release: str) -> frozenset[str]:
@@ -144,11 +147,16 @@ class Environment:
         named = _TYPE_NAMES.get(name)
         if named is not None:
             return type_of_type(named)
-        return type_of_type(types.DEVICE) if name == types.DEVICE.name else None
+        message = types.DEVICE if name == types.DEVICE.name else protobuf.MESSAGES.get(name)
+        if message is not None:
+            return type_of_type(message)
+        return types.INT if name == protobuf.NULL_VALUE else None
 
-    def field(self, struct: str, name: str) -> CelType | None:
-        """The type of a field of a struct type, or None."""
-        return self._fields.get(name) if struct == types.DEVICE.name else None
+    def fields(self, struct: str) -> Mapping[str, CelType] | None:
+        """The types of the fields of a struct type or message; None if it is not known what it has."""
+        if struct == types.DEVICE.name:
+            return self._fields
+        return {} if struct in _WITHOUT_FIELDS else protobuf.FIELDS.get(struct)
 
     def suggestion(self, name: str, member: bool) -> str | None:
         """The closest known name of an unknown function, variable or (``struct.field``) field."""

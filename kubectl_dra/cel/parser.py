@@ -36,11 +36,11 @@ _OPERAND = (
 
 
 class ParseError(Exception):
-    """The text is not an expression; ``issue`` says why."""
+    """The text is not an expression; ``issues`` say why, at least one."""
 
-    def __init__(self, issue: Issue) -> None:
-        super().__init__(issue.message)
-        self.issue = issue
+    def __init__(self, *issues: Issue) -> None:
+        super().__init__(issues[0].message)
+        self.issues = issues
 
 
 def parse(source: str, macros: Mapping[MacroKey, Expander]) -> ast.Ast:
@@ -75,6 +75,7 @@ class _Parser:
         self._chain: dict[int, int] = {}
         # Node id -> span including the parentheses around it.
         self._outer: dict[int, tuple[int, int]] = {}
+        self._issues: list[Issue] = []
         self.macro_calls: dict[int, ast.Call] = {}
 
     def next_id(self) -> int:
@@ -82,9 +83,14 @@ class _Parser:
         return self._last_id
 
     def parse(self) -> ast.Expression:
-        expression = self._expression()
-        if self._tokens[self._index].kind != END:
-            self._unexpected("<EOF>")
+        try:
+            expression = self._expression()
+            if self._tokens[self._index].kind != END:
+                self._unexpected("<EOF>", END)
+        except ParseError as error:
+            raise ParseError(*self._issues, *error.issues) from None
+        if self._issues:
+            raise ParseError(*self._issues)
         return expression
 
     # --- helpers ---------------------------------------------------------------------------------
@@ -96,19 +102,25 @@ class _Parser:
         self._index += 1
         return token
 
-    def _expect(self, kind: str) -> Token:
+    def _expect(self, kind: str, expected: str | None = None) -> Token:
+        """The next token, which must be of this kind; ``expected`` is what a message calls it."""
         token = self._tokens[self._index]
         if token.kind != kind:
-            self._unexpected(f"'{kind}'" if kind != "IDENTIFIER" else kind)
+            self._unexpected(expected or (f"'{kind}'" if kind != "IDENTIFIER" else kind), kind)
         self._index += 1
         return token
 
-    def _unexpected(self, expected: str) -> None:
+    def _unexpected(self, expected: str, kind: str = "") -> None:
+        """Refuse the next token; it is one too many if a token of ``kind`` follows it."""
         token = self._tokens[self._index]
-        raise ParseError(Issue(f"Syntax error: mismatched input '{token.text}' expecting {expected}", token.start))
+        too_many = token.kind != END and self._tokens[self._index + 1].kind == kind
+        what = "extraneous" if too_many else "mismatched"
+        raise ParseError(Issue(f"Syntax error: {what} input '{token.text}' expecting {expected}", token.start))
 
-    def _fail(self, message: str, offset: int) -> ParseError:
-        return ParseError(Issue(message, offset))
+    def _complain(self, message: str, offset: int) -> ast.Expression:
+        """Note what is wrong, though it does not end the parse; a node to go on with."""
+        self._issues.append(Issue(message, offset))
+        return ast.Literal(self.next_id(), offset, offset, offset, None)
 
     def _too_deep(self) -> ParseError:
         return ParseError(Issue(f"expression recursion limit exceeded: {MAX_DEPTH}"))
@@ -128,6 +140,11 @@ class _Parser:
             raise ParseError(Issue("max recursion depth exceeded"))
         if depth:
             chain[node.id] = depth
+
+    def _closing(self, closing: str) -> Token:
+        """The end of a literal, behind a last comma or without."""
+        comma = self._accept(",")
+        return self._expect(closing, None if comma else f"{{'{closing}', ','}}")
 
     def _has_next(self, closing: str) -> bool:
         """Whether a comma and another element follow; a comma before ``closing`` is left alone."""
@@ -278,7 +295,8 @@ class _Parser:
         optional = self._accept("?") is not None
         token = self._tokens[self._index]
         if token.kind == "ESC_IDENTIFIER":
-            raise self._fail("unsupported syntax: '`'", token.start)
+            self._index += 1
+            return self._complain("unsupported syntax: '`'", token.start)
         name = self._expect("IDENTIFIER")
         if optional:
             field = ast.Literal(self.next_id(), name.start, name.start, name.end, name.text)
@@ -321,7 +339,7 @@ class _Parser:
         try:
             expanded = expander(MacroContext(self.next_id, position, start, end), target, arguments)
         except MacroError as error:
-            raise self._fail(error.message, error.offset) from None
+            return self._complain(error.message, error.offset)
         if expanded is None:
             return node
         self.macro_calls[expanded.id] = node
@@ -358,7 +376,7 @@ class _Parser:
             return self._message(start, leading_dot)
         self._index += 1
         if token.text in RESERVED:
-            raise self._fail(f"reserved identifier: {token.text}", start)
+            return self._reserved(token, start)
         name = "." + token.text if leading_dot else token.text
         opening = self._accept("(")
         if opening is None:
@@ -366,6 +384,15 @@ class _Parser:
         arguments, closing = self._arguments()
         node = self._call(name, None, arguments, opening.start, start, closing.end)
         self._count(node, *arguments, step=0)
+        return node
+
+    def _reserved(self, token: Token, start: int) -> ast.Expression:
+        """What a reserved name becomes; of the arguments behind it no complaint is heard."""
+        node = self._complain(f"reserved identifier: {token.text}", start)
+        heard = len(self._issues)
+        if self._accept("(") is not None:
+            self._arguments()
+        del self._issues[heard:]
         return node
 
     def _is_message(self) -> bool:
@@ -386,16 +413,15 @@ class _Parser:
         more = self._tokens[self._index].kind not in ("}", ",")
         while more:
             optional = self._accept("?") is not None
-            if self._tokens[self._index].kind == "ESC_IDENTIFIER":
-                raise self._fail("unsupported syntax: '`'", self._tokens[self._index].start)
-            name = self._expect("IDENTIFIER")
+            name = self._accept("ESC_IDENTIFIER") or self._expect("IDENTIFIER")
+            if name.kind == "ESC_IDENTIFIER":
+                self._complain("unsupported syntax: '`'", name.start)
             colon = self._expect(":")
             field_id = self.next_id()
             value = self._expression()
             fields.append(ast.FieldEntry(field_id, colon.start, name.text, value, optional))
             more = self._has_next("}")
-        self._accept(",")
-        closing = self._expect("}")
+        closing = self._closing("}")
         type_name = ("." if leading_dot else "") + ".".join(names)
         node = ast.StructLiteral(node_id, opening.start, start, closing.end, type_name, tuple(fields))
         self._count(node, *[field.value for field in fields], step=0)
@@ -412,8 +438,7 @@ class _Parser:
                 optional.append(len(elements))
             elements.append(self._expression())
             more = self._has_next("]")
-        self._accept(",")
-        closing = self._expect("]")
+        closing = self._closing("]")
         node = ast.ListLiteral(node_id, opening.start, opening.start, closing.end, tuple(elements), tuple(optional))
         self._count(node, *elements, step=0)
         return node
@@ -431,8 +456,7 @@ class _Parser:
             value = self._expression()
             entries.append(ast.MapEntry(entry_id, colon.start, key, value, optional))
             more = self._has_next("}")
-        self._accept(",")
-        closing = self._expect("}")
+        closing = self._closing("}")
         node = ast.MapLiteral(node_id, opening.start, opening.start, closing.end, tuple(entries))
         self._count(node, *[part for entry in entries for part in (entry.key, entry.value)], step=0)
         return node
@@ -448,6 +472,7 @@ class _Parser:
         try:
             value = literal_value(token, negative)
         except ValueError as error:
-            raise self._fail(str(error), start) from None
+            self._index += 1
+            return self._complain(str(error), start)
         self._index += 1
         return ast.Literal(self.next_id(), start, start, token.end, value)

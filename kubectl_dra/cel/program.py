@@ -12,6 +12,7 @@ from kubectl_dra.cel.cost_model import COST_LIMIT
 from kubectl_dra.cel.device import DeviceInput, device_value
 from kubectl_dra.cel.errors import EvaluationError, InternalError
 from kubectl_dra.cel.messages import compilation_failed, refused
+from kubectl_dra.cel.native import refusal
 from kubectl_dra.cel.parser import ParseError, parse
 from kubectl_dra.cel.recursion import with_room
 from kubectl_dra.cel.shared_quantity import SENSITIVE_OVERLOADS, with_shared_quantities
@@ -35,7 +36,7 @@ def compile_program(environment: Environment, source: str) -> Program:
     try:
         tree = parse(source, environment.macros())
     except ParseError as error:
-        raise compilation_failed([error.issue], source) from None
+        raise compilation_failed(error.issues, source) from None
     checked = check(tree.expression, environment)
     if checked.issues:
         raise compilation_failed(checked.issues, source)
@@ -43,7 +44,8 @@ def compile_program(environment: Environment, source: str) -> Program:
     if issues:
         raise compilation_failed(issues, source)
     output = checked.node_types[checked.expression.id]
-    if not (output.kind in ("bool", "any") or (output.kind == "dyn" and environment.list_attributes)):
+    wanted = ("bool", "any", "dyn") if environment.list_attributes else ("bool", "any")
+    if output.nullable or output.kind not in wanted:
         message = f"must evaluate to bool or the unknown type, not {output.declared_name()}"
         raise refused(message, source)
     program = Program(environment, ast.Ast(checked.expression, source, tree.macro_calls), checked)
@@ -307,9 +309,7 @@ def as_bool(value: Value) -> bool:
     if isinstance(value, OptionalValue):
         if value.has_value and (value.value is True or value.value is False):
             return bool(value.value)
-        reason = "optional.none() dereference" if not value.has_value else "unsupported type conversion"
-        raise EvaluationError(f"CEL result of type optional_type could not be converted to bool: {reason}")
-    name = type_name(value)
-    raise EvaluationError(
-        f"CEL result of type {name} could not be converted to bool: unsupported native conversion from {name} to 'bool'"
-    )
+        reason = refusal(value.value, "bool").message if value.has_value else "optional.none() dereference"
+    else:
+        reason = refusal(value, "bool").message
+    raise EvaluationError(f"CEL result of type {type_name(value)} could not be converted to bool: {reason}")

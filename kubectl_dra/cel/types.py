@@ -6,7 +6,7 @@ Kubernetes adds (``kubernetes.Quantity``, ``net.IP`` ...).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,15 +15,19 @@ class CelType:
 
     ``kind`` is one of: dyn, any, bool, bytes, double, duration, error, int, list, map, null,
     opaque, string, struct, timestamp, type, param, uint. ``name`` is the run-time type name
-    (``type(x)`` shows it) or, for kind param, the name of the type parameter.
+    (``type(x)`` shows it) or, for kind param, the name of the type parameter. ``nullable`` marks a
+    wrapper such as ``google.protobuf.Int64Value``: it equals the type it wraps, and null fits it, too.
     """
 
     kind: str
     name: str
     parameters: tuple[CelType, ...] = ()
+    nullable: bool = field(default=False, compare=False)
 
     def __str__(self) -> str:
         """The name used in compiler messages, for example ``map(string, any)``."""
+        if self.nullable:
+            return f"wrapper({self.name})"
         short = _MESSAGE_NAMES.get(self.kind)
         if short is not None:
             return short
@@ -38,6 +42,8 @@ class CelType:
         """The long form used for a result type, for example ``google.protobuf.Any``."""
         if self.kind == "param":
             return f"<{self.name}>"
+        if self.nullable:
+            return f"wrapper({self.name})"
         if not self.parameters:
             return self.name
         return f"{self.name}({', '.join(p.declared_name() for p in self.parameters)})"
@@ -92,6 +98,11 @@ def map_of(key: CelType, value: CelType) -> CelType:
 
 def optional_of(value: CelType) -> CelType:
     return CelType("opaque", "optional_type", (value,))
+
+
+def wrapper_of(value: CelType) -> CelType:
+    """The type of a protobuf message that wraps a value of a scalar type."""
+    return CelType(value.kind, value.name, nullable=True)
 
 
 def type_of_type(value: CelType) -> CelType:

@@ -1,7 +1,7 @@
 """Type assignability and type parameters: when a value of one type may stand where another is wanted.
 
-The rules are those of cel-go's checker: dyn and any fit everywhere, null fits every object type, and a
-type parameter is bound at its first use and widened to the more general type later.
+The rules are those of cel-go's checker: dyn and any fit everywhere, null fits every object and wrapper type,
+and a type parameter is bound at its first use and widened to the more general type later.
 
 The loops are written out: a generator in all() would recurse through C code, which deep types must not.
 """
@@ -114,9 +114,9 @@ class Bindings:
         if kind in _WILD or other in _WILD:
             return True
         if kind == "null":
-            return other == "null" or other in _NULLABLE
+            return other == "null" or right.nullable or other in _NULLABLE
         if other == "null":
-            return kind in _NULLABLE
+            return left.nullable or kind in _NULLABLE
         if kind in _SCALARS:
             return kind == other and left.name == right.name
         if kind == "type":

@@ -203,8 +203,10 @@ def _check_clause(text: str, index: int, argument: ast.Expression, node_types: M
         if index >= len(text):
             raise _FormatProblem(f"{failed}: error while parsing precision: could not find end of precision specifier")
         if index == digits or index - digits > 18:
+            reason = "invalid syntax" if index == digits else "value out of range"
             raise _FormatProblem(
-                f"{failed}: error while parsing precision: error while converting precision to integer"
+                f"{failed}: error while parsing precision: error while converting precision to integer: "
+                f'strconv.Atoi: parsing "{text[digits:index]}": {reason}'
             )
     clause = text[index]
     if clause == "s":

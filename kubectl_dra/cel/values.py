@@ -70,6 +70,22 @@ class TypeValue(NamedTuple):
     name: str
 
 
+class Message:
+    """A protobuf message that has no plain value: Empty, or an entry of a Struct. ``fields`` are those set."""
+
+    __slots__ = ("cel_type", "fields")
+
+    def __init__(self, of: CelType, fields: Mapping[str, Value]) -> None:
+        self.cel_type = of
+        self.fields = fields
+
+    def cel_equals(self, other: Value) -> bool:
+        """Whether the other is a message of the same type with equal fields."""
+        if other.__class__ is not Message:
+            return False
+        return bool(self.cel_type == other.cel_type and self.fields == other.fields)
+
+
 class OptionalValue:
     """An optional: ``has_value`` tells whether ``value`` means anything."""
 
@@ -124,6 +140,25 @@ def type_of(value: Value) -> CelType:
 def type_name(value: Value) -> str:
     """The run-time type name, as in ``type(value)`` and in error messages."""
     return type_of(value).name
+
+
+_UNHASHABLE = {
+    "bytes": "types.Bytes",
+    "kubernetes.NamedFormat": "cel.Format",
+    "kubernetes.Semver": "cel.Semver",
+}
+
+
+def go_name(value: Value) -> str:
+    """The Go type of a value where Kubernetes' messages show it instead of the name in CEL."""
+    name = type_name(value)
+    return _UNHASHABLE.get(name, name)
+
+
+def unhashable(value: Value) -> InternalError | None:
+    """The panic of Kubernetes for a value that must not be looked up in a Go map; None if it may."""
+    name = _UNHASHABLE.get(type_name(value))
+    return None if name is None else InternalError(f"internal error: runtime error: hash of unhashable type {name}")
 
 
 _NUMBERS = frozenset({int, Uint, float})
@@ -280,6 +315,6 @@ def contains(mapping: Mapping[Value, Value], key: Value) -> bool:
         return any(stored == key and (stored.__class__ is bool) == (kind is bool) for stored in mapping)
     if kind is Timestamp or kind is Duration or kind is TypeValue or key is None:
         return any(stored.__class__ is kind and stored == key for stored in mapping)
-    if mapping and (kind is bytes or kind is Semver) and isinstance(mapping, ValueMap):
-        raise InternalError(f"internal error: runtime error: hash of unhashable type {type_name(key)}")
+    if mapping and isinstance(mapping, ValueMap) and (panic := unhashable(key)) is not None:
+        raise panic
     return False

@@ -105,6 +105,8 @@ def test_attributes_are_dyn_with_the_list_gate() -> None:
         ("[int].exists(t, t == int)", "program instantiation failed: reference to undefined type: t", None),
         ("dyn({})[null] == 1", "program instantiation failed: invalid qualifier type", None),
         ("C.memory >= quantity('1')", "found no matching overload for '_>=_'", None),
+        ("true && []", "expected type 'bool' but found 'list(_var0)'", 8),
+        ("'%.s'.format(['a']) == ''", 'converting precision to integer: strconv.Atoi: parsing "": invalid syntax', 12),
         ("foo{}.x", "undeclared reference to 'foo'", 3),
         ("device{}.x", "is not a type", 6),
         ("string{}.x", "'string' is not a message type", 6),

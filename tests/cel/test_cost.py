@@ -138,6 +138,18 @@ def test_paths_that_share_memory(text: str, expected: int) -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ('dyn(["abc", "abcdefghijklm"]).exists(x, "abcdefghijklmnopqrstuvwxyz".contains(x))', 34),
+        ('cel.bind(y, 1, ["abc", "abcdefghijklm"]).exists(x, "abcdefghijklmnopqrstuvwxyz".contains(x))', 43),
+        ('dyn({"abcdefghijklm": 1}).exists(x, "abcdefghijklmnopqrstuvwxyz".contains(x))', 43),
+    ],
+)
+def test_elements_keep_their_size_behind_dyn_and_bind(text: str, expected: int) -> None:
+    assert worst(text) == expected
+
+
+@pytest.mark.parametrize(
     "text",
     [
         f'{C}.memory != quantity("1Gi")',
@@ -200,6 +212,7 @@ def actual(text: str, device: Any, limit: int = COST_LIMIT) -> int:
         (f'{A}.model in ["a100", "h100"]', 4),
         (f'{A}.model in [device.driver, "x"]', 18),
         (f"has({A}.model)", 3),
+        ("has((device.driver == 'a' ? {'a': 1} : {'b': 1}).b)", 3),
         (f"{A}.?nosuch.orValue(1) == 1", 4),
         (f"{A}.?model.orValue('') == 'a100'", 5),
         (f'{A}[device.driver + "x"] == 1', 8),

@@ -151,6 +151,23 @@ def test_refused(text: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("for + while", [("reserved identifier: for", 0), ("reserved identifier: while", 6)]),
+        ("has(1) && has(has(2))", [("invalid argument to has() macro", o) for o in (4, 18, 18)]),
+        ("[1].all(import, true)", [("reserved identifier: import", 8), ("argument must be a simple name", 8)]),
+        ("import(1, for)", [("reserved identifier: import", 0)]),
+        ("1e400 == 18446744073709551616u", [("invalid double literal", 0), ("invalid uint literal", 9)]),
+        ("a.`b` == for", [("unsupported syntax: '`'", 2), ("reserved identifier: for", 9)]),
+    ],
+)
+def test_all_complaints_are_heard(text: str, expected: list[tuple[str, int]]) -> None:
+    with pytest.raises(ParseError) as caught:
+        parse(text, MACROS)
+    assert [(issue.message, issue.offset) for issue in caught.value.issues] == expected
+
+
+@pytest.mark.parametrize(
     ("text", "message", "offset"),
     [
         ("9223372036854775808 > 0", "invalid int literal", 0),
@@ -165,13 +182,19 @@ def test_refused(text: str) -> None:
         ("1.sortBy(x, x)", "sortBy can only be applied to", 0),
         ("a == b and c", "Syntax error: mismatched input 'and' expecting <EOF>", 7),
         ("a.`b`", "unsupported syntax: '`'", 2),
+        ("1 2", "Syntax error: extraneous input '2' expecting <EOF>", 2),
+        ("1 2 3", "Syntax error: mismatched input '2' expecting <EOF>", 2),
+        ("a[1 2]", "Syntax error: extraneous input '2' expecting ']'", 4),
+        ("[1 2]", "Syntax error: extraneous input '2' expecting {']', ','}", 3),
+        ("[1", "Syntax error: mismatched input '<EOF>' expecting {']', ','}", 2),
+        ("{1: 2", "Syntax error: mismatched input '<EOF>' expecting {'}', ','}", 5),
     ],
 )
 def test_messages_and_positions(text: str, message: str, offset: int) -> None:
     with pytest.raises(ParseError) as caught:
         parse(text, MACROS)
-    assert message in caught.value.issue.message
-    assert caught.value.issue.offset == offset
+    assert message in caught.value.issues[0].message
+    assert caught.value.issues[0].offset == offset
 
 
 @pytest.mark.parametrize(
@@ -200,8 +223,8 @@ def _parses(text: str) -> bool:
     try:
         tree(text)
     except ParseError as error:
-        assert "recursion" in error.issue.message
-        assert str(MAX_DEPTH) in error.issue.message or "max recursion depth" in error.issue.message
+        assert "recursion" in error.issues[0].message
+        assert str(MAX_DEPTH) in error.issues[0].message or "max recursion depth" in error.issues[0].message
         return False
     return True
 
@@ -233,7 +256,7 @@ def test_any_text_is_parsed_or_refused(text: str) -> None:
     try:
         parse(text, MACROS)
     except ParseError as error:
-        assert error.issue.message
+        assert error.issues[0].message
 
 
 @given(st.text(max_size=20))

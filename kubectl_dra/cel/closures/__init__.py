@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from kubectl_dra.cel import ast
+from kubectl_dra.cel import ast, protobuf
 from kubectl_dra.cel.closures import aggregates, calls
 from kubectl_dra.cel.closures.closure import charged, recorded
 from kubectl_dra.cel.closures.comprehensions import fold, read
@@ -30,7 +30,7 @@ from kubectl_dra.cel.cost_model import LIST_CREATE_COST, MAP_CREATE_COST, STRUCT
 from kubectl_dra.cel.dispatch import dispatcher
 from kubectl_dra.cel.errors import EvaluationError
 from kubectl_dra.cel.shared_quantity import SENSITIVE_OVERLOADS, SharedQuantity
-from kubectl_dra.cel.values import OptionalValue, TypeValue, Value, equals, type_name, unequal
+from kubectl_dra.cel.values import OptionalValue, TypeValue, Value, equals, go_name, unequal
 
 if TYPE_CHECKING:
     from kubectl_dra.cel.checker import Checked
@@ -127,8 +127,8 @@ class _Compiler:
 
     def _attribute(self, node: ast.Expression) -> Closure:
         """A variable, a chain of selections on anything, or a conditional, as a value of its own."""
-        if isinstance(node, ast.Identifier) and self._types[node.id].kind == "type":
-            return self._type_name(node)
+        if isinstance(node, ast.Identifier) and self._is_name(node):
+            return self._name(node)
         closure = self._chain(node, ())
         meter = self._meter
         if isinstance(node, ast.Select) and node.test_only:
@@ -142,8 +142,16 @@ class _Compiler:
             return closure
         return charged(closure, meter)
 
-    def _type_name(self, node: ast.Identifier) -> Closure:
-        if self._slot(node.name) is None and node.name != "kubernetes.DRADevice":
+    def _is_name(self, node: ast.Identifier) -> bool:
+        """Whether cel-go takes an identifier for a name and not for a variable; one that holds a type, too."""
+        return self._types[node.id].kind == "type" or self._slot(node.name) is None
+
+    def _name(self, node: ast.Identifier) -> Closure:
+        """The value of the name of a type, or of the one constant there is."""
+        if node.name == protobuf.NULL_VALUE:
+            return self._constant(node, 0)
+        known = node.name not in protobuf.MESSAGES or node.name in protobuf.NAMES_AS_VALUES
+        if known and self._slot(node.name) is None and node.name != "kubernetes.DRADevice":
             return self._constant(node, TypeValue(node.name))
         raise InstantiationError(f"reference to undefined type: {node.name}", node.position)
 
@@ -158,7 +166,7 @@ class _Compiler:
             return self._chain(node.arguments[0], (qualifier, *later))
         if isinstance(node, ast.Call) and node.function == "_?_:_":
             return self._conditional(node, later)
-        if isinstance(node, ast.Identifier) and self._types[node.id].kind != "type":
+        if isinstance(node, ast.Identifier) and not self._is_name(node):
             slot = self._slot(node.name)
             assert slot is not None
             base = read(slot)
@@ -175,11 +183,13 @@ class _Compiler:
             return Qualifier(None, closure, optional, False, node)
         key = self._constants[index.id]
         if key.__class__ not in KEY_CLASSES:
-            raise InstantiationError(f"invalid qualifier type: {type_name(key)}", index.position)
+            raise InstantiationError(f"invalid qualifier type: {go_name(key)}", index.position)
         return Qualifier(key, None, optional, False, node)
 
     def _conditional(self, node: ast.Call, later: tuple[Qualifier, ...]) -> Closure:
         condition = self.compile(node.arguments[0])
+        # On a conditional cel-go does not charge has().
+        later = tuple(step._replace(free=step.test_only) for step in later)
         chosen, other = [self._branch(branch, later) for branch in node.arguments[1:]]
         return calls.conditional(node, condition, chosen, other)
 
@@ -309,7 +319,10 @@ class _Compiler:
         return self._charged_aggregate(built, MAP_CREATE_COST)
 
     def _struct(self, node: ast.StructLiteral) -> Closure:
-        built = aggregates.struct_of([self.compile(field.value) for field in node.fields], node)
+        # Rare, and it needs modules that nothing else does.
+        from kubectl_dra.cel.closures.messages import struct_of
+
+        built = struct_of([self.compile(field.value) for field in node.fields], node)
         return self._charged_aggregate(built, STRUCT_CREATE_COST)
 
     def _charged_aggregate(self, closure: Closure, units: int) -> Closure:

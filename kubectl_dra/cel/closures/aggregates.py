@@ -1,4 +1,4 @@
-"""Aggregates: the lists, maps and messages that an expression builds."""
+"""Aggregates: the lists and maps that an expression builds."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from kubectl_dra.cel import ast
 from kubectl_dra.cel.closures.optionals import content
 from kubectl_dra.cel.closures.qualifiers import KEY_CLASSES, key_text
 from kubectl_dra.cel.dispatch import no_overload
-from kubectl_dra.cel.errors import EvaluationError, InternalError, located
-from kubectl_dra.cel.values import MutableMap, OptionalValue, Value, ValueMap, contains, type_name
+from kubectl_dra.cel.errors import EvaluationError, located
+from kubectl_dra.cel.values import MutableMap, OptionalValue, Value, ValueMap, contains, type_name, unhashable
 
 if TYPE_CHECKING:
     from kubectl_dra.cel.closures.closure import Closure, Frame
@@ -63,27 +63,16 @@ def map_of(entries: Sequence[tuple[Closure, Closure, bool]], node: ast.MapLitera
     return build
 
 
-def struct_of(closures: Sequence[Closure], node: ast.StructLiteral) -> Closure:
-    """A message: there is none that an expression can build, so its fields are evaluated and then it fails."""
-
-    def build(frame: Frame) -> Value:
-        for closure in closures:
-            closure(frame)
-        raise located(EvaluationError(f"unknown type '{node.type_name}'"), node)
-
-    return build
-
-
 def map_key(key: Value) -> Value:
     if key.__class__ in KEY_CLASSES or key is None:
         return key
-    name = type_name(key)
-    if name in ("bytes", "kubernetes.Semver"):
-        raise InternalError(f"internal error: runtime error: hash of unhashable type {name}")
+    panic = unhashable(key)
+    if panic is not None:
+        raise panic
     try:
         hash(key)
     except TypeError:
-        raise EvaluationError(f"unsupported key type: {name}") from None
+        raise EvaluationError(f"unsupported key type: {type_name(key)}") from None
     return key
 
 

@@ -7,13 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 from kubectl_dra.cel import ast
 from kubectl_dra.cel.dispatch import no_overload
-from kubectl_dra.cel.errors import EvaluationError, InternalError, located
-from kubectl_dra.cel.values import Uint, Value, contains, equals, is_list, type_name
+from kubectl_dra.cel.errors import EvaluationError, located
+from kubectl_dra.cel.values import Uint, Value, contains, equals, is_list, unhashable
 
 if TYPE_CHECKING:
     from kubectl_dra.cel.closures.closure import Closure, Frame
 
-_UNHASHABLE = frozenset(("bytes", "kubernetes.Semver"))
 _PLAIN = frozenset((str, int, Uint, bool, float))
 
 
@@ -66,9 +65,8 @@ def in_members(element: Closure, members: frozenset[Any], node: ast.Call) -> Clo
 
     def lookup(frame: Frame) -> Value:
         value = element(frame)
-        name = type_name(value)
-        if name in _UNHASHABLE:
-            raise located(InternalError(f"internal error: runtime error: hash of unhashable type {name}"), node)
+        if value.__class__ not in _PLAIN and (panic := unhashable(value)) is not None:
+            raise located(panic, node)
         return _member_key(value) in members
 
     return lookup

@@ -11,7 +11,18 @@ from typing import TYPE_CHECKING, NamedTuple
 from kubectl_dra.cel import ast
 from kubectl_dra.cel.closures.optionals import native
 from kubectl_dra.cel.errors import EvaluationError, located
-from kubectl_dra.cel.values import OPTIONAL_NONE, OptionalValue, Uint, Value, find, is_list, type_name
+from kubectl_dra.cel.protobuf import FIELDS
+from kubectl_dra.cel.values import (
+    OPTIONAL_NONE,
+    Message,
+    OptionalValue,
+    Uint,
+    Value,
+    find,
+    go_name,
+    is_list,
+    type_name,
+)
 
 if TYPE_CHECKING:
     from kubectl_dra.cel.closures.closure import Closure, Frame, Recorder
@@ -25,13 +36,14 @@ KEY_CLASSES = frozenset((str, int, Uint, bool, float))
 
 
 class Qualifier(NamedTuple):
-    """One step of a chain: a constant key, or a closure that computes it."""
+    """One step of a chain: a constant key, or a closure that computes it. A ``free`` one costs nothing."""
 
     key: Value
     compute: Closure | None
     optional: bool
     test_only: bool
     node: ast.Expression
+    free: bool = False
 
 
 def is_attribute(node: ast.Expression) -> bool:
@@ -88,9 +100,19 @@ def step(value: Value, key: Value, presence: bool) -> tuple[Value, bool]:
             return value[index], True
         if not presence:
             raise EvaluationError(f"index out of bounds: {key_text(key)}")
+    elif value.__class__ is Message:
+        return _message_field(value, key)
     if presence:
         return None, False
     raise EvaluationError(f"no such key: {key_text(key)}")
+
+
+def _message_field(message: Message, key: Value) -> tuple[Value, bool]:
+    """A field of a protobuf message, and whether it is set; one that is not has the zero of its type."""
+    known = FIELDS[message.cel_type.name]
+    if key not in known:
+        raise EvaluationError(f"no such field '{key_text(key)}'")
+    return message.fields.get(key, "" if known[key].kind == "string" else None), bool(message.fields.get(key))
 
 
 def constant_steps(base: Closure, qualifiers: tuple[Qualifier, ...]) -> Closure:
@@ -138,7 +160,7 @@ def general_steps(
                 # An index by a variable costs one unit, which its own evaluation adds.
                 key = compute(frame)
                 if key.__class__ not in KEY_CLASSES:
-                    raise located(EvaluationError(f"invalid qualifier type: {type_name(key)}"), node)
+                    raise located(EvaluationError(f"invalid qualifier type: {go_name(key)}"), node)
             try:
                 if value.__class__ is OptionalValue:
                     # Only the base of a chain is unwrapped.
@@ -146,13 +168,13 @@ def general_steps(
                 else:
                     found, present = step(value, key, optional or qualifier.test_only)
             except EvaluationError as error:
-                if meter is not None and compute is None:
+                if meter is not None and compute is None and not qualifier.free:
                     meter.spend(1)
                 located(error, node)
                 if recorder is not None:
                     recorder(node.id, error)
                 raise
-            if meter is not None and compute is None and (present or not optional):
+            if meter is not None and compute is None and not qualifier.free and (present or not optional):
                 meter.spend(1)
             if qualifier.test_only and not optional:
                 found, present = present, True

@@ -14,6 +14,7 @@ from kubectl_dra.cel.types import BOOL, K, V, list_of, map_of, optional_of
 from kubectl_dra.cel.values import (
     OPTIONAL_NONE,
     Duration,
+    Message,
     OptionalValue,
     Timestamp,
     Uint,
@@ -43,6 +44,8 @@ def _is_zero(value: Value) -> bool:
         return bool(value.nanoseconds == YEAR_ONE)
     if kind is Duration:
         return bool(value.nanoseconds == 0)
+    if kind is Message:
+        return not value.fields
     if kind in (bool, int, Uint, float, str, bytes) or isinstance(value, dict) or is_list(value):
         return not value
     return False

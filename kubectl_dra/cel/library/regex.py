@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
@@ -42,6 +43,10 @@ _GO_MESSAGES = {
 }
 
 
+# A quoted part, or one escape.
+_ESCAPED = re.compile(r"\\Q.*?(?:\\E|\Z)|\\(.)", re.DOTALL)
+
+
 class PatternError(EvaluationError):
     """The text is not an RE2 pattern."""
 
@@ -54,12 +59,16 @@ def compile_pattern(pattern: str) -> Any:
     options = re2.Options()
     options.log_errors = False
     try:
-        return re2.compile(pattern, options)
+        compiled = re2.compile(pattern, options)
     except re2.error as error:
         reason = error.args[0] if error.args else b""
         text = reason.decode(errors="replace") if isinstance(reason, bytes) else str(reason)
         code, _, where = text.partition(": ")
         raise PatternError(f"error parsing regexp: {_GO_MESSAGES.get(code, code)}: `{where}`") from None
+    # A single byte, which RE2 knows and Go does not.
+    if any(escape.group(1) == "C" for escape in _ESCAPED.finditer(pattern)):
+        raise PatternError("error parsing regexp: invalid escape sequence: `\\C`")
+    return compiled
 
 
 def _compiled(pattern: str) -> Any:

@@ -19,9 +19,11 @@ TRUE = [
     'matches("x", "")',
     '"a\\nb".matches("a.b") == false',
     '"a\\nb".matches("(?s)a.b")',
+    '!"a".matches("\\\\Q\\\\C\\\\E") && !"a".matches("\\\\\\\\C")',
 ]
 
 ERRORS = [
+    ('"a".matches("\\\\C" + "")', "error parsing regexp: invalid escape sequence: `\\C`"),
     ('"a".matches("[" + "")', "error parsing regexp: missing closing ]: `[`"),
     ('"a".find("(" + "") == ""', "Illegal regex: error parsing regexp: missing closing ): `(`"),
     ('"a".findAll("a{2,1}" + "") == []', "Illegal regex: error parsing regexp: invalid repeat count: `{2,1}`"),

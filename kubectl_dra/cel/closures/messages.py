@@ -1,0 +1,250 @@
+"""Protobuf messages that an expression builds, and the plain values they become at once.
+
+cel-go converts every field to the native Go type of the message and the whole message back to a CEL value: only
+Empty and the entry of a Struct stay messages.
+"""
+
+from __future__ import annotations
+
+import struct
+from base64 import b64encode
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from kubectl_dra.cel import ast, protobuf
+from kubectl_dra.cel.closures.optionals import content
+from kubectl_dra.cel.errors import EvaluationError, located
+from kubectl_dra.cel.library.numbers import duration_text, timestamp_text
+from kubectl_dra.cel.native import converts, refusal
+from kubectl_dra.cel.values import (
+    INT_MAX,
+    INT_MIN,
+    Duration,
+    Message,
+    OptionalValue,
+    Timestamp,
+    Uint,
+    Value,
+    is_list,
+    type_name,
+    type_of,
+)
+
+if TYPE_CHECKING:
+    from kubectl_dra.cel.closures.closure import Closure, Frame
+
+_SECOND = 10**9
+_EXACT = (1 << 53) - 1
+"""The largest integer that JSON numbers are trusted with; larger ones become strings."""
+
+_JSON = "*structpb.Value"
+
+_GO_TYPES = {
+    "BoolValue.value": "bool",
+    "BytesValue.value": "[]uint8",
+    "DoubleValue.value": "float64",
+    "FloatValue.value": "float32",
+    "Int32Value.value": "int32",
+    "Int64Value.value": "int64",
+    "StringValue.value": "string",
+    "UInt32Value.value": "uint32",
+    "UInt64Value.value": "uint64",
+    "Any.type_url": "string",
+    "Any.value": "[]uint8",
+    "Duration.seconds": "int64",
+    "Duration.nanos": "int32",
+    "Timestamp.seconds": "int64",
+    "Timestamp.nanos": "int32",
+    "Struct.FieldsEntry.key": "string",
+    "Struct.FieldsEntry.value": _JSON,
+    "Value.null_value": "protoreflect.EnumNumber",
+    "Value.number_value": "float64",
+    "Value.string_value": "string",
+    "Value.bool_value": "bool",
+    "Value.struct_value": "*structpb.Struct",
+    "Value.list_value": "*structpb.ListValue",
+}
+"""What each field is in Go, by ``message.field``."""
+
+_TEXTUAL = frozenset({"kubernetes.Quantity", "kubernetes.Semver", "kubernetes.URL", "net.CIDR", "net.IP"})
+
+
+def struct_of(closures: Sequence[Closure], node: ast.StructLiteral) -> Closure:
+    """A message of the values of its fields; empty optional ones are left out."""
+    entries = list(zip(node.fields, closures, strict=True))
+
+    def build(frame: Frame) -> Value:
+        fields: dict[str, Value] = {}
+        for field, closure in entries:
+            value = closure(frame)
+            if field.optional:
+                if value.__class__ is not OptionalValue:
+                    message = f"cannot initialize optional entry '{field.name}' from non-optional value {value}"
+                    raise located(EvaluationError(message), node)
+                if not value.has_value:
+                    fields.pop(field.name, None)
+                    continue
+                value = content(value)
+            fields[field.name] = value
+        try:
+            return _message(node.type_name, fields)
+        except EvaluationError as error:
+            raise located(error, node)  # noqa: B904
+
+    return build
+
+
+def _message(name: str, given: Mapping[str, Value]) -> Value:
+    """The value of a message with these fields. Raises EvaluationError."""
+    if name not in protobuf.MESSAGES:
+        raise EvaluationError(f"unknown type '{name}'")
+    short = name.removeprefix("google.protobuf.")
+    fields = {field: _field(short, field, value) for field, value in given.items()}
+    if short in _WELL_KNOWN:
+        return _WELL_KNOWN[short](fields)
+    if short.endswith("Value"):
+        return fields.get("value", _ZERO[short])
+    return Message(protobuf.MESSAGES[name], fields)
+
+
+def _field(message: str, field: str, value: Value) -> Value:
+    """The value of a field, as narrow as its Go type makes it."""
+    full_name = f"google.protobuf.{message}.{field}"
+    if (message == "ListValue" and not is_list(value)) or (message == "Struct" and not isinstance(value, dict)):
+        raise EvaluationError(f"unsupported field type for {full_name}: {type_of(value).declared_name()}")
+    try:
+        if message == "ListValue":
+            return _json_list(value)
+        if message == "Struct":
+            return _json_object(value)
+        return _converted(value, _GO_TYPES[f"{message}.{field}"])
+    except EvaluationError as error:
+        raise EvaluationError(f"field type conversion error for {full_name} value type: {error.message}") from None
+
+
+def _converted(value: Value, go_type: str) -> Value:
+    """The value after a conversion to a Go type. Raises EvaluationError."""
+    if value.__class__ is OptionalValue:
+        if not value.has_value:
+            raise EvaluationError("optional.none() dereference")
+        return _converted(content(value), go_type)
+    if go_type == _JSON:
+        return _json(value)
+    name = type_name(value)
+    if converts(value, go_type):
+        return _narrowed(value, go_type)
+    if name in _TEXTUAL and go_type == "string":
+        return str(value)
+    if go_type == "*structpb.Struct" and name == "map":
+        return _json_object(value)
+    if go_type == "*structpb.ListValue" and (name == "list" or value == {}):
+        return _json_list(value)
+    if go_type == "[]uint8" and name == "list":
+        # Nothing converts to a single byte.
+        return b"".join(_converted(element, "uint8") for element in value)
+    raise refusal(value, go_type)
+
+
+def _narrowed(value: Value, go_type: str) -> Value:
+    if go_type in ("int32", "protoreflect.EnumNumber") and not -(1 << 31) <= value < 1 << 31:
+        raise EvaluationError("integer overflow")
+    if go_type == "uint32" and value >= 1 << 32:
+        raise EvaluationError("unsigned integer overflow")
+    if go_type == "float32":
+        try:
+            return float(struct.unpack("<f", struct.pack("<f", value))[0])
+        except OverflowError:
+            return float("inf") if value > 0 else float("-inf")
+    return value
+
+
+# --- JSON -----------------------------------------------------------------------------------------
+
+
+def _json(value: Value) -> Value:
+    """The value after a round trip through JSON. Raises EvaluationError."""
+    kind = value.__class__
+    if value is None or kind in (bool, float, str):
+        return value
+    if kind is int or kind is Uint:
+        return float(value) if abs(value) <= _EXACT else str(int(value))
+    if kind is bytes:
+        return b64encode(value).decode()
+    if kind is Duration:
+        return duration_text(value)
+    if kind is Timestamp:
+        return timestamp_text(value)
+    if kind is Message:
+        return {key: _json(field) for key, field in value.fields.items()}
+    if isinstance(value, dict):
+        return _json_object(value)
+    if is_list(value):
+        return _json_list(value)
+    if kind is OptionalValue:
+        return _converted(value, _JSON)
+    raise refusal(value, _JSON)
+
+
+def _json_list(values: Sequence[Value]) -> Value:
+    return [_json(value) for value in values]
+
+
+def _json_object(values: Mapping[Value, Value]) -> Value:
+    return {_converted(key, "string"): _json(value) for key, value in values.items()}
+
+
+# --- what messages become -------------------------------------------------------------------------
+
+_ZERO: dict[str, Value] = {
+    "BoolValue": False,
+    "BytesValue": b"",
+    "DoubleValue": 0.0,
+    "FloatValue": 0.0,
+    "Int32Value": 0,
+    "Int64Value": 0,
+    "StringValue": "",
+    "UInt32Value": Uint(0),
+    "UInt64Value": Uint(0),
+}
+
+
+def _duration(fields: Mapping[str, Value]) -> Value:
+    """Too many seconds give the longest duration there is."""
+    seconds = fields.get("seconds", 0)
+    whole = seconds * _SECOND
+    total = whole + fields.get("nanos", 0)
+    if not INT_MIN <= whole <= INT_MAX or not INT_MIN <= total <= INT_MAX:
+        return Duration(INT_MIN if seconds < 0 else INT_MAX)
+    return Duration(total)
+
+
+def _timestamp(fields: Mapping[str, Value]) -> Value:
+    return Timestamp(fields.get("seconds", 0) * _SECOND + fields.get("nanos", 0))
+
+
+def _value(fields: Mapping[str, Value]) -> Value:
+    """The alternative set last; no number is a null other than null."""
+    if not fields:
+        return None
+    name, value = list(fields.items())[-1]
+    return None if name == "null_value" else value
+
+
+def _any(fields: Mapping[str, Value]) -> Value:
+    """The message packed in it, for those an expression can name, and only if it is empty."""
+    packed = fields.get("type_url", "").rpartition("/")[2]
+    if packed in protobuf.MESSAGES and packed != "google.protobuf.Any":
+        if not fields.get("value"):
+            return _message(packed, {})
+        raise EvaluationError("the bytes of a packed message cannot be read here")
+    raise EvaluationError("unsupported conversion to ref.Val: (*dynamicpb.Message)")
+
+
+_WELL_KNOWN: dict[str, Callable[[Mapping[str, Value]], Value]] = {
+    "Any": _any,
+    "Duration": _duration,
+    "ListValue": lambda fields: fields.get("values", []),
+    "Struct": lambda fields: fields.get("fields", {}),
+    "Timestamp": _timestamp,
+    "Value": _value,
+}

@@ -1,0 +1,75 @@
+"""The protobuf messages that an expression can construct, such as ``google.protobuf.Int64Value{value: 1}``.
+
+cel-go knows those of its own dependencies: the wrappers of the scalar types, Duration, Timestamp, the JSON
+messages, Any and Empty. None is of use in a selector, but an expression with one compiles and has a value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from kubectl_dra.cel import types
+from kubectl_dra.cel.types import CelType, list_of, map_of, wrapper_of
+
+_PACKAGE = "google.protobuf."
+
+NULL_VALUE = _PACKAGE + "NullValue.NULL_VALUE"
+"""The only value of the only enumeration; an int, 0."""
+
+_JSON_LIST = list_of(types.DYN)
+_JSON_OBJECT = map_of(types.STRING, types.DYN)
+
+_WRAPPED = {
+    "BoolValue": types.BOOL,
+    "BytesValue": types.BYTES,
+    "DoubleValue": types.DOUBLE,
+    "FloatValue": types.DOUBLE,
+    "Int32Value": types.INT,
+    "Int64Value": types.INT,
+    "StringValue": types.STRING,
+    "UInt32Value": types.UINT,
+    "UInt64Value": types.UINT,
+}
+
+_TYPES = {
+    **{name: wrapper_of(wrapped) for name, wrapped in _WRAPPED.items()},
+    "Any": types.ANY,
+    "Duration": types.DURATION,
+    "Empty": CelType("struct", _PACKAGE + "Empty"),
+    "ListValue": _JSON_LIST,
+    "Struct": _JSON_OBJECT,
+    "Struct.FieldsEntry": CelType("struct", _PACKAGE + "Struct.FieldsEntry"),
+    "Timestamp": types.TIMESTAMP,
+    "Value": types.DYN,
+}
+
+_FIELDS: dict[str, dict[str, CelType]] = {
+    **{name: {"value": wrapped} for name, wrapped in _WRAPPED.items()},
+    "Any": {"type_url": types.STRING, "value": types.BYTES},
+    "Duration": {"seconds": types.INT, "nanos": types.INT},
+    "Empty": {},
+    "ListValue": {"values": _JSON_LIST},
+    "Struct": {"fields": _JSON_OBJECT},
+    "Struct.FieldsEntry": {"key": types.STRING, "value": types.DYN},
+    "Timestamp": {"seconds": types.INT, "nanos": types.INT},
+    "Value": {
+        "null_value": types.INT,
+        "number_value": types.DOUBLE,
+        "string_value": types.STRING,
+        "bool_value": types.BOOL,
+        "struct_value": _JSON_OBJECT,
+        "list_value": _JSON_LIST,
+    },
+}
+
+MESSAGES: Mapping[str, CelType] = MappingProxyType({_PACKAGE + name: found for name, found in _TYPES.items()})
+"""By full name, the type that the constructed value has."""
+
+FIELDS: Mapping[str, Mapping[str, CelType]] = MappingProxyType(
+    {_PACKAGE + name: MappingProxyType(fields) for name, fields in _FIELDS.items()}
+)
+"""By full name, the types of the fields by name."""
+
+NAMES_AS_VALUES = frozenset(_PACKAGE + name for name in ("Duration", "Empty", "Struct.FieldsEntry", "Timestamp"))
+"""The messages whose name stands for a type at run time, too, as in ``type(x) == google.protobuf.Empty``."""
