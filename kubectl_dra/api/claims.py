@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from kubectl_dra.api.classes import selectors_from_json
+from kubectl_dra.api.limits import MAX_RESULTS as MAX_RESULTS
 from kubectl_dra.api.meta import EMPTY, JSONObject, ObjectMeta
 from kubectl_dra.api.nodes import NodeSelector
 from kubectl_dra.api.quantity import Quantity
@@ -15,9 +16,6 @@ from kubectl_dra.api.taints import DeviceToleration
 
 EXACT_COUNT = "ExactCount"
 ALL = "All"
-
-MAX_RESULTS = 32
-"""Devices in one claim's allocation (``AllocationResultsMaxSize``)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,6 +189,10 @@ class Consumer:
     name: str
     uid: str
     api_group: str = ""
+
+    def __str__(self) -> str:
+        """As people say it: ``pod train-0``, ``podgroups workers``."""
+        return f"{'pod' if self.resource == 'pods' else self.resource} {self.name}"
 
     @classmethod
     def from_json(cls, raw: JSONObject) -> Consumer:

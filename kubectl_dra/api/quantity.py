@@ -11,6 +11,18 @@ import math
 from functools import lru_cache
 from typing import Final, Literal
 
+from kubectl_dra.api.decimals import (
+    EXPONENT_COMPARED,
+    decimal_int,
+    decimal_text,
+    power_of_ten,
+    rounded_up,
+    scaled,
+    ten_to,
+    without_factors,
+    wrapped,
+)
+
 Format = Literal["DecimalSI", "BinarySI", "DecimalExponent"]
 
 _DIGITS = "0123456789"
@@ -35,8 +47,6 @@ _BINARY_SUFFIX_OF = {exponent: suffix for suffix, exponent in _BINARY_SUFFIXES.i
 
 _BINARY: Format = "BinarySI"
 _MIN_INT64, _MAX_INT64 = -(2**63), 2**63 - 1
-# Above this power of ten quantities only compare by mantissa: nobody needs them, nobody must wait for them.
-_EXPONENT_COMPARED = 100_000
 
 
 class QuantityError(ValueError):
@@ -74,7 +84,7 @@ class Quantity:
         self.format: Final[Format] = format
         self.wide: Final = wide
         self.computed: Final = computed
-        self.nanos: Final = _scaled(unscaled, exponent + 9)
+        self.nanos: Final = scaled(unscaled, exponent + 9)
         self._text = text
 
     @staticmethod
@@ -132,7 +142,7 @@ class Quantity:
             return 0
         if self.exponent > 18:
             return None
-        value: int = self.unscaled * _ten_to(self.exponent)
+        value: int = self.unscaled * ten_to(self.exponent)
         return value if _MIN_INT64 <= value <= _MAX_INT64 else None
 
     def value(self) -> int:
@@ -140,18 +150,18 @@ class Quantity:
         if not self.wide:
             if self.exponent >= 0:
                 return self.as_int64() or 0
-            whole, rest = divmod(abs(self.unscaled), _ten_to(-self.exponent))
+            whole, rest = divmod(abs(self.unscaled), ten_to(-self.exponent))
             magnitude = whole + (rest != 0)
             return magnitude if self.unscaled > 0 else -magnitude
         if self.exponent >= 0:
-            return _wrapped(self.unscaled * _ten_to(min(self.exponent, 64)))
-        divisor = _ten_to(-self.exponent)
+            return wrapped(self.unscaled * ten_to(min(self.exponent, 64)))
+        divisor = ten_to(-self.exponent)
         if self.unscaled < _MAX_INT64 and -self.exponent < 19:
-            narrow = _wrapped(self.unscaled)
+            narrow = wrapped(self.unscaled)
             whole = abs(narrow) // divisor * (1 if narrow >= 0 else -1)
             return whole + (narrow % divisor != 0)
         whole, rest = divmod(self.unscaled, divisor)
-        return _wrapped(whole + (rest != 0))
+        return wrapped(whole + (rest != 0))
 
     def approximate_float(self) -> float:
         """A double near it: mantissa and power of ten are rounded separately, as upstream does."""
@@ -161,7 +171,7 @@ class Quantity:
             base = math.inf if self.unscaled > 0 else -math.inf
         if self.exponent == 0:
             return base
-        power = _power_of_ten(self.exponent)
+        power = power_of_ten(self.exponent)
         return base * power
 
     def add(self, other: Quantity) -> Quantity:
@@ -180,9 +190,9 @@ class Quantity:
                 return Quantity(0, 0 if self.unscaled else self.exponent, self.format)
             fits = _MIN_INT64 <= product <= _MAX_INT64
             if fits and self.exponent > 0:
-                fits = self.exponent < 19 and _MIN_INT64 <= product * _ten_to(self.exponent) <= _MAX_INT64
+                fits = self.exponent < 19 and _MIN_INT64 <= product * ten_to(self.exponent) <= _MAX_INT64
             elif fits and self.exponent < 0:
-                fits = product % _ten_to(-self.exponent) == 0
+                fits = product % ten_to(-self.exponent) == 0
             if fits:
                 return Quantity(product, self.exponent, self.format)
         return Quantity(product, self.exponent, self.format, wide=True)
@@ -194,17 +204,17 @@ class Quantity:
             if addend == 0:
                 return Quantity(self.unscaled, self.exponent, format, computed=True)
             if self.unscaled == 0:
-                return Quantity(_wrapped(addend), other.exponent, format, computed=True)
-        if abs(self.exponent - other.exponent) > _EXPONENT_COMPARED:
+                return Quantity(wrapped(addend), other.exponent, format, computed=True)
+        if abs(self.exponent - other.exponent) > EXPONENT_COMPARED:
             raise QuantityError("the quantities differ too much in size to be added")
         exponent = min(self.exponent, other.exponent)
-        mine = self.unscaled * _ten_to(self.exponent - exponent)
-        theirs = addend * _ten_to(other.exponent - exponent)
+        mine = self.unscaled * ten_to(self.exponent - exponent)
+        theirs = addend * ten_to(other.exponent - exponent)
         if narrow:
             # The least 64-bit integer is its own negative.
-            wrapped = _wrapped(addend) * _ten_to(other.exponent - exponent)
-            if all(_MIN_INT64 <= value <= _MAX_INT64 for value in (mine, wrapped, mine + wrapped)):
-                return Quantity(mine + wrapped, exponent, format, computed=True)
+            addition = wrapped(addend) * ten_to(other.exponent - exponent)
+            if all(_MIN_INT64 <= value <= _MAX_INT64 for value in (mine, addition, mine + addition)):
+                return Quantity(mine + addition, exponent, format, computed=True)
         return Quantity(mine + theirs, exponent, format, wide=True, computed=True)
 
     def __add__(self, other: Quantity | int) -> Quantity:
@@ -258,17 +268,17 @@ class Quantity:
         if self.unscaled == 0:
             return "0"
         if self.format == "BinarySI" and abs(self.nanos) >= 1024 * 10**9 and self.nanos % 10**9 == 0:
-            mantissa, times = _without_factors(self.nanos // 10**9, 1024)
-            return _decimal_text(mantissa) + _BINARY_SUFFIX_OF.get(times * 10, "")
-        mantissa, times = _without_factors(self.unscaled, 10)
+            mantissa, times = without_factors(self.nanos // 10**9, 1024)
+            return decimal_text(mantissa) + _BINARY_SUFFIX_OF.get(times * 10, "")
+        mantissa, times = without_factors(self.unscaled, 10)
         exponent = self.exponent + times
         surplus = exponent % 3
         mantissa *= 10**surplus
         exponent -= surplus
         if self.format == "DecimalExponent":
-            return _decimal_text(mantissa) + (f"e{exponent}" if exponent else "")
+            return decimal_text(mantissa) + (f"e{exponent}" if exponent else "")
         # Beyond exa there is no suffix, and upstream then prints none.
-        return _decimal_text(mantissa) + _DECIMAL_SUFFIX_OF.get(exponent, "")
+        return decimal_text(mantissa) + _DECIMAL_SUFFIX_OF.get(exponent, "")
 
 
 @lru_cache(maxsize=16384)
@@ -320,19 +330,19 @@ def _is_suffix(text: str) -> bool:
 
 
 def _parse_wide(sign: str, digits: str, fraction: int, power: int, base: int, format: Format) -> Quantity:
-    unscaled = _decimal_int(digits)
+    unscaled = decimal_int(digits)
     exponent = -fraction
     if base == 2:
         unscaled <<= power
     else:
         exponent += power
     if unscaled:
-        unscaled = _rounded_up(unscaled, exponent + 9)
+        unscaled = rounded_up(unscaled, exponent + 9)
         exponent = -9
     if format == _BINARY:
-        if unscaled > _MAX_INT64 * _ten_to(-exponent):
+        if unscaled > _MAX_INT64 * ten_to(-exponent):
             unscaled, exponent = _MAX_INT64, 0
-        elif 0 < unscaled < _ten_to(-exponent):
+        elif 0 < unscaled < ten_to(-exponent):
             format = "DecimalSI"
     return Quantity(-unscaled if sign == "-" else unscaled, exponent, format, wide=True)
 
@@ -351,55 +361,8 @@ def _decimal_suffix(suffix: str) -> tuple[int, Format]:
     raise QuantityError(_WRONG_SUFFIX)
 
 
-def _ten_to(exponent: int) -> int:
-    power: int = 10**exponent
-    return power
-
-
 def _is_canonical(digits: str, exponent: int) -> bool:
     return exponent % 3 == 0 and digits[0] != "0" and not digits.endswith("000")
-
-
-def _scaled(unscaled: int, exponent: int) -> int:
-    """`unscaled * 10**exponent`, which is whole by construction; enormous exponents are capped."""
-    if unscaled == 0:
-        return 0
-    if exponent >= 0:
-        return unscaled * _ten_to(min(exponent, _EXPONENT_COMPARED))
-    return _rounded_up(unscaled, exponent) if unscaled > 0 else -_rounded_up(-unscaled, exponent)
-
-
-def _rounded_up(unscaled: int, exponent: int) -> int:
-    """`unscaled * 10**exponent` for a positive number, rounded up to a whole one."""
-    if exponent >= 0:
-        return unscaled * _ten_to(min(exponent, _EXPONENT_COMPARED))
-    if -exponent > unscaled.bit_length():
-        return 1
-    return -(-unscaled // _ten_to(-exponent))
-
-
-def _without_factors(value: int, factor: int) -> tuple[int, int]:
-    times = 0
-    while value % factor == 0:
-        value //= factor
-        times += 1
-    return value, times
-
-
-def _wrapped(value: int) -> int:
-    return (value + 2**63) % 2**64 - 2**63
-
-
-def _power_of_ten(exponent: int) -> float:
-    """10**exponent as Go's tables give it: a product or quotient of two exact-as-possible doubles."""
-    if exponent > 308:
-        return math.inf
-    if exponent < -323:
-        return 0.0
-    blocks, rest = divmod(abs(exponent), 32)
-    if exponent >= 0:
-        return float(f"1e{blocks * 32}") * float(f"1e{rest}")
-    return float(f"1e-{blocks * 32}") / float(f"1e{rest}")
 
 
 def _float_text(value: float) -> str:
@@ -415,20 +378,3 @@ def _float_text(value: float) -> str:
         return f"{value:.17f}".rstrip("0")
     mantissa, _, exponent = text.partition("e")
     return f"{mantissa}e{int(exponent):+d}"
-
-
-def _decimal_int(digits: str) -> int:
-    """`int(digits)` without Python's limit on the length of a decimal text."""
-    if len(digits) <= 4000:
-        return int(digits)
-    middle = len(digits) // 2
-    low = digits[middle:]
-    return _decimal_int(digits[:middle]) * _ten_to(len(low)) + _decimal_int(low)
-
-
-def _decimal_text(value: int) -> str:
-    """`str(value)` without Python's limit on the length of a decimal text."""
-    if abs(value) < 10**4000:
-        return str(value)
-    high, low = divmod(abs(value), 10**4000)
-    return ("-" if value < 0 else "") + _decimal_text(high) + str(low).zfill(4000)

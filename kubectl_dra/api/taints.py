@@ -104,9 +104,11 @@ class DeviceTaintRule:
         """Whether every part that the selector names is equal; False for a rule without a selector."""
         if self.selector is None:
             return False
-        return all(
-            wanted is None or wanted == actual
-            for wanted, actual in zip(self.selector, (driver, pool, device), strict=True)
+        of_driver, of_pool, of_device = self.selector
+        return (
+            (of_driver is None or of_driver == driver)
+            and (of_pool is None or of_pool == pool)
+            and (of_device is None or of_device == device)
         )
 
 

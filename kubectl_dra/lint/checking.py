@@ -11,6 +11,7 @@ from kubectl_dra.errors import InputError
 from kubectl_dra.lint.context import Context, Item, Place, Target
 from kubectl_dra.lint.finding import Finding
 from kubectl_dra.lint.locating import excerpt, excerpt_of_line, locate, path_text, placed, plain, spanned
+from kubectl_dra.lint.patches import is_patch
 from kubectl_dra.lint.registry import RULES
 from kubectl_dra.lint.result import Located
 from kubectl_dra.lint.rule import ANY_KIND, Rule
@@ -43,7 +44,10 @@ class Job(NamedTuple):
 
 
 class FileResult(NamedTuple):
-    """What came of one file. ``digest`` tells whether it is still the same when it is read again."""
+    """What came of one file. ``digest`` tells whether it is still the same when it is read again.
+
+    ``left_out`` is a file of which nothing could be checked; a note says why.
+    """
 
     name: str
     findings: tuple[Located, ...] = ()
@@ -53,6 +57,7 @@ class FileResult(NamedTuple):
     notes: tuple[str, ...] = ()
     defects: tuple[str, ...] = ()
     digest: int = 0
+    left_out: bool = False
 
 
 def check_file(found: Input, job: Job, texts: Texts) -> FileResult:
@@ -68,7 +73,7 @@ def check_file(found: Input, job: Job, texts: Texts) -> FileResult:
         source = decode(data, found.name)
     except InputError as error:
         if not found.named and b"apiVersion" not in data:
-            return FileResult(found.name, notes=(f"left out: {error}",))
+            return FileResult(found.name, notes=(f"left out: {error}",), left_out=True)
         return _failed(found, files.Unreadable, str(error), job)
     if too_large := _too_large(source.text):
         return _failed(found, files.TooLarge, too_large, job)
@@ -127,13 +132,14 @@ def _check_text(given: Input, source: Source, job: Job, texts: Texts) -> FileRes
                     continue
                 findings.append(locate(found, item, document, commented))
     about, notes = _about_skipped(given, source, skipped, manifests)
+    left_out = bool(notes) and not manifests and not about
     if blanks:
         first, line = next(iter(blanks.items()))
         what = f"{first} is filled in later; values that hold such a name are not checked"
         notes = (*notes, f"{given.name}:{line}: {what}")
     comments = tuple(suppressions(source, scalars)) if commented else ()
     kept = tuple(found for found in (*findings, *about) if wanted(found, job.selection))
-    return FileResult(given.name, kept, tuple(items), comments, manifests, notes, tuple(defects))
+    return FileResult(given.name, kept, tuple(items), comments, manifests, notes, tuple(defects), left_out=left_out)
 
 
 _PLACEHOLDER: Final = re.compile(r"\$\{[A-Za-z_]\w*\}|(?<![A-Za-z0-9_])__[A-Z][A-Z0-9_]*__(?![A-Za-z0-9_])")
@@ -182,7 +188,9 @@ def items_of(document: Document) -> Iterator[Item]:
         group = found.api_version.rpartition("/")[0]
         if group != GROUP and (group, found.kind) not in _OTHER_KINDS and found.kind not in _ASKED_FOR:
             continue
-        item = Item(found.object, Place(document.name, document.index, found.path))
+        item = Item(
+            found.object, Place(document.name, document.index, found.path), complete=not is_patch(document.name)
+        )
         yield item
         if group == GROUP or found.kind == "Pod":
             continue
@@ -199,7 +207,7 @@ def _pod(owner: Item, spec: PodSpec) -> Item:
     # Some kinds have a pod spec under another name; there its fields are directly below the path.
     bare = path[-1] != "spec" or len(path) == 1
     at = Place(place.file, place.document, (*place.path, *(path if bare else path[:-1])), bare)
-    return Item(raw, at, owner, spec.complete)
+    return Item(raw, at, owner, spec.complete and owner.complete)
 
 
 _rules: dict[tuple[str, str, Selection, int], tuple[Rule, ...]] = {}

@@ -42,7 +42,8 @@ class Item:
 
     ``raw`` is the object as written. For a pod template it is a Pod made of the template's metadata and
     spec, with the workload's namespace, and ``owner`` is the workload. Paths are relative to ``raw``.
-    ``complete`` is false where a controller adds to the pod's spec, and takes fields out that are its own.
+    ``complete`` is false where a controller adds to the pod's spec, and takes fields out that are its own, and
+    for a patch of kustomize, which is a part of an object.
     """
 
     __slots__ = ("_name", "_namespace", "_v1", "api_version", "complete", "kind", "owner", "place", "raw")
@@ -75,6 +76,11 @@ class Item:
     def is_dra(self) -> bool:
         """Whether it is of resource.k8s.io, in whatever version."""
         return self.group == GROUP
+
+    @property
+    def is_patch(self) -> bool:
+        """Whether it, or its workload, is a part of an object that kustomize lays over the whole one."""
+        return not (self if self.owner is None else self.owner).complete
 
     @property
     def is_template(self) -> bool:

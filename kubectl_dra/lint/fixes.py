@@ -8,8 +8,8 @@ from typing import Any, Final, NamedTuple
 from kubectl_dra.errors import InputError
 from kubectl_dra.lint.finding import Safety
 from kubectl_dra.lint.result import Located
-from kubectl_dra.manifests.changes import Refused, changed
-from kubectl_dra.manifests.documents import Skipped, each, parse
+from kubectl_dra.manifests.changes import Change, Path, Refused, Splice, changed
+from kubectl_dra.manifests.documents import Document, Skipped, each, parse
 from kubectl_dra.manifests.edits import Edit, edits_of, verified
 from kubectl_dra.manifests.files import Rewritten
 from kubectl_dra.manifests.inputs import Input, read
@@ -64,6 +64,13 @@ def _key(found: Located) -> tuple[Any, ...]:
     return found.code, found.document, found.path, found.message
 
 
+class _Plan(NamedTuple):
+    """A finding and the edits that its fix is in the text."""
+
+    found: Located
+    edits: Sequence[Edit]
+
+
 def _round(source: Source, waiting: Sequence[Located]) -> tuple[str, list[Located], list[tuple[Located, str]]]:
     """As many fixes as go together: the text, the fixes made, those that cannot be made with the reason."""
     try:
@@ -71,27 +78,76 @@ def _round(source: Source, waiting: Sequence[Located]) -> tuple[str, list[Locate
     except InputError:
         # What other documents of the file mean cannot be compared before and after.
         return source.text, [], [(found, "another document of the file cannot be read") for found in waiting]
+    plans, failed = _planned(documents, waiting)
+    if not plans:
+        return source.text, [], failed
+    try:
+        return _made(documents, plans), [plan.found for plan in plans], failed
+    except _REFUSALS:
+        text, done, alone = _one_by_one(documents, plans)
+    return text, done, [*failed, *alone]
+
+
+_REFUSALS: Final = (Refused, KeyError, IndexError, TypeError, ValueError)
+
+
+def _planned(
+    documents: Sequence[Document], waiting: Sequence[Located]
+) -> tuple[list[_Plan], list[tuple[Located, str]]]:
+    """Fixes that touch different places, and those that cannot be made. The next round has those left out."""
     by_index = {document.index: document for document in documents}
-    edits: list[Edit] = []
-    objects: dict[int, Any] = {}
-    done: list[Located] = []
+    plans: list[_Plan] = []
     failed: list[tuple[Located, str]] = []
-    text = source.text
+    edits: list[Edit] = []
+    spliced: set[tuple[int, Path]] = set()
     for found in waiting:
         try:
-            document = by_index[found.document]
-            own = edits_of(document, found.changes)
-            if _overlap(own, edits):
-                # The next round makes it, if it is still needed then.
-                continue
-            intended = {**objects, found.document: changed(objects.get(found.document, document.object), found.changes)}
-            text = verified(documents, [*edits, *own], intended)
-        except (Refused, KeyError, IndexError, TypeError, ValueError) as error:
-            failed.append((found, str(error) or type(error).__name__))
+            own = edits_of(by_index[found.document], found.changes)
+        except _REFUSALS as error:
+            failed.append((found, _why(error)))
             continue
-        edits, objects = [*edits, *own], intended
-        done.append(found)
-    return text, done, failed
+        texts = {(found.document, change.path) for change in found.changes if isinstance(change, Splice)}
+        if spliced & texts or _overlap(own, edits):
+            continue
+        plans.append(_Plan(found, own))
+        edits += own
+        spliced |= texts
+    return plans, failed
+
+
+def _made(documents: Sequence[Document], plans: Sequence[_Plan]) -> str:
+    """The text with the fixes made.
+
+    Raises:
+        Refused: it would not say what is meant.
+    """
+    changes: dict[int, list[Change]] = {}
+    for plan in plans:
+        changes.setdefault(plan.found.document, []).extend(plan.found.changes)
+    intended = {one.index: changed(one.object, changes[one.index]) for one in documents if one.index in changes}
+    return verified(documents, [edit for plan in plans for edit in plan.edits], intended)
+
+
+def _one_by_one(
+    documents: Sequence[Document], plans: Sequence[_Plan]
+) -> tuple[str, list[Located], list[tuple[Located, str]]]:
+    text = documents[0].source.text
+    done: list[_Plan] = []
+    failed: list[tuple[Located, str]] = []
+    for plan in plans:
+        try:
+            text = _made(documents, [*done, plan])
+        except _REFUSALS as error:
+            # One that only does not go together with those before it is tried again in the next round.
+            if not done:
+                failed.append((plan.found, _why(error)))
+            continue
+        done.append(plan)
+    return text, [plan.found for plan in done], failed
+
+
+def _why(error: Exception) -> str:
+    return str(error) or type(error).__name__
 
 
 def _overlap(own: Sequence[Edit], others: Sequence[Edit]) -> bool:
@@ -126,7 +182,7 @@ def replacements(findings: Sequence[Located], inputs: Sequence[Input]) -> dict[i
             found = findings[index]
             try:
                 edits = edits_of(documents[found.document], found.changes)
-            except (Refused, KeyError, IndexError, TypeError, ValueError):
+            except _REFUSALS:
                 continue
             out[index] = tuple(Replacement(source.span(edit.start, edit.end), edit.text) for edit in edits)
     return out

@@ -55,8 +55,9 @@ class Report(NamedTuple):
 
     ``files`` are the names of the files that were read, ``objects`` (file, title) of the objects in them that
     rules look at, ``manifests`` counts all Kubernetes objects.
-    ``notes`` are sentences about what was left out. ``defects`` are failures of lint itself. ``suppressed``
-    counts findings that comments in the files silence. ``second_opinion`` is there if it was asked for.
+    ``notes`` are sentences about what was left out, ``left_out`` counts the files that were as a whole.
+    ``defects`` are failures of lint itself. ``suppressed`` counts findings that comments in the files silence.
+    ``second_opinion`` is there if it was asked for.
     """
 
     findings: tuple[Located, ...]
@@ -69,6 +70,7 @@ class Report(NamedTuple):
     release: Release
     features: frozenset[str]
     second_opinion: SecondOpinion | None = None
+    left_out: int = 0
 
     def counts(self) -> dict[str, int]:
         """Findings by severity, worst first."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import shutil
 import stat
 import subprocess
@@ -18,6 +19,7 @@ from kubectl_dra.errors import InputError
 SUFFIXES: Final = (".yaml", ".yml", ".json")
 STDIN: Final = "-"
 STDIN_NAME: Final = "<stdin>"
+KUSTOMIZED: Final = "(kustomize)"
 LARGEST: Final = 64_000_000
 KUSTOMIZE_SECONDS: Final = 120.0
 # kubectl logs what a plugin of it failed with.
@@ -59,7 +61,7 @@ def find_inputs(
             if key not in seen:
                 seen.add(key)
                 out.append(found)
-    out += [Input(_join(directory, "(kustomize)"), True, build(directory)) for directory in kustomize]
+    out += [Input(_join(directory, KUSTOMIZED), True, build(directory)) for directory in kustomize]
     return out
 
 
@@ -78,6 +80,21 @@ def read(found: Input) -> bytes:
             return file.read(LARGEST + 1)
     except OSError as error:
         raise InputError(f"{found.name}: cannot be read: {error.strerror or error}") from None
+
+
+def is_file(name: str) -> bool:
+    """Whether the input of a name is a file: what comes from standard input or kustomize cannot be written."""
+    return name != STDIN_NAME and not name.endswith(KUSTOMIZED)
+
+
+def argument(name: str) -> str:
+    """How the input of a name is given on a command line: a file, ``-``, or ``-k DIR``."""
+    if is_file(name):
+        return shlex.quote(name)
+    if name == STDIN_NAME:
+        return STDIN
+    directory = name.removesuffix(KUSTOMIZED)
+    return f"-k {shlex.quote(directory if directory == '/' else directory.rstrip('/') or '.')}"
 
 
 def _is_directory(path: str) -> bool:

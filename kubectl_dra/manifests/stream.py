@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, Final
 
 from kubectl_dra.manifests.source import Source
@@ -12,6 +12,9 @@ from kubectl_dra.manifests.source import Source
 LARGE: Final = 1_000_000
 """Characters from which on reading item by item is worth it."""
 
+_Decode = Callable[[str, int], tuple[Any, int]]
+_FIRST_KEY = re.compile(r'\{"\w+":')
+_SEPARATOR = re.compile(r",[ \t\r]*")
 _BLANK = re.compile(r"[ \t\r\n]*")
 _YAML_ITEMS = re.compile(r"^items:[ \t]*\n(?=- )", re.MULTILINE)
 # What ends a block sequence at the beginning of a line: anything but blanks, another item, or a comment.
@@ -40,7 +43,7 @@ def list_items(source: Source) -> Iterator[tuple[int, Any]]:
             if key == "items" and text.startswith("[", _blank(text, offset)) and not waiting:
                 offset = _expect(text, offset, "[")
                 index = 0
-                for item, behind in _line_items(text, offset):
+                for item, behind in _first_items(text, offset, decode):
                     offset = behind
                     if isinstance(item, dict) and "kind" in item:
                         yield index, item
@@ -118,8 +121,49 @@ def _yaml_object(source: Source) -> dict[str, Any]:
     return found[0].object
 
 
-def _line_items(text: str, offset: int) -> Iterator[tuple[Any, int]]:
-    """The items but the last one, each with the offset behind it, where each begins on a line of its own.
+def _first_items(text: str, offset: int, decode: _Decode) -> Iterator[tuple[Any, int]]:
+    """The items that can be told apart before they are decoded, each with the offset behind it; maybe none.
+
+    Raises:
+        ValueError: an item is not JSON.
+    """
+    start = _blank(text, offset)
+    edge = text[text.rfind("\n", offset, start) : start + 1]
+    if edge.startswith("\n") and edge.endswith("{"):
+        return _line_items(text, start, edge)
+    return _flat_items(text, start, decode)
+
+
+def _flat_items(text: str, start: int, decode: _Decode) -> Iterator[tuple[Any, int]]:
+    """Items that follow each other on one line and begin with the same key, as programs write them.
+
+    A text from the beginning of an item to where another one may begin is the item if it is one JSON value.
+    """
+    from orjson import loads
+
+    key = _FIRST_KEY.match(text, start)
+    if key is None:
+        return
+    item, behind = decode(text, start)
+    yield item, behind
+    separator = _SEPARATOR.match(text, behind)
+    if separator is None:
+        return
+    following = separator.group() + key.group()
+    while text.startswith(following, behind):
+        start = behind + len(separator.group())
+        behind = text.find("}" + following, start) + 1
+        if not behind:
+            return
+        try:
+            item = loads(text[start:behind])
+        except ValueError:
+            item, behind = decode(text, start)
+        yield item, behind
+
+
+def _line_items(text: str, start: int, edge: str) -> Iterator[tuple[Any, int]]:
+    """The items but the last one, where each begins on a line of its own, with ``edge``.
 
     ``kubectl get -o json`` and ``kubectl dra snapshot`` write such lists. A line can only break between values, so
     a text between two lines that begin alike with ``{`` is an item if it is one JSON value.
@@ -129,10 +173,6 @@ def _line_items(text: str, offset: int) -> Iterator[tuple[Any, int]]:
     """
     from orjson import loads
 
-    start = _blank(text, offset)
-    edge = text[text.rfind("\n", offset, start) : start + 1]
-    if not edge.startswith("\n") or not edge.endswith("{"):
-        return
     while (end := text.find(edge, start + 1)) >= 0:
         chunk = text[start:end].rstrip(" \t\r\n")
         if not chunk.endswith(","):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 from kubectl_dra.manifests.changes import (
@@ -26,7 +26,7 @@ from kubectl_dra.manifests.entries import Entries
 from kubectl_dra.manifests.moves import Moves
 from kubectl_dra.manifests.pieces import Piece, Shifts
 from kubectl_dra.manifests.places import ELSEWHERE, Places
-from kubectl_dra.manifests.scalars import source_offsets
+from kubectl_dra.manifests.scalars import Offsets, source_offsets
 from kubectl_dra.manifests.style import block, flow, key_flow, quoted
 from kubectl_dra.manifests.values import scalar
 
@@ -181,19 +181,38 @@ class _Writer:
         node = self._at.own_value(change.path)
         style = node.style or ""
         whole = value[: change.start] + change.text + value[change.end :]
-        if "\n" in change.text or (not style and (_KEYED.search(whole) or scalar(whole) != whole)):
+        parts = list(_parts(value, change))
+        broken = any("\n" in part.text for part in parts)
+        if broken or (not style and (_KEYED.search(whole) or scalar(whole) != whole)):
             return self._set(change.path, whole)
         offsets = source_offsets(self._text, node, value)
         if not offsets or change.start > len(offsets):
             raise Refused("the place in the text is not certain")
-        if change.start == len(offsets):
-            start = end = offsets[-1][1]
-        else:
-            start = offsets[change.start][0]
-            end = offsets[change.end - 1][1] if change.end > change.start else start
-        text = change.text
-        if style == '"':
-            text = json.dumps(text, ensure_ascii=False)[1:-1]
-        elif style == "'":
-            text = text.replace("'", "''")
-        return [Piece(start, end, text)]
+        return [_part_written(part, offsets, style) for part in parts]
+
+
+def _parts(value: str, change: Splice) -> Iterator[Splice]:
+    """The splice; if it has line breaks, what it changes around them, so that the lines stay as they are."""
+    if "\n" not in change.text:
+        yield change
+        return
+    from difflib import SequenceMatcher
+
+    old, at = value[change.start : change.end], change.start
+    for what, start, end, begin, stop in SequenceMatcher(None, old, change.text, autojunk=False).get_opcodes():
+        if what != "equal":
+            yield Splice(change.path, at + start, at + end, change.text[begin:stop])
+
+
+def _part_written(part: Splice, offsets: Offsets, style: str) -> Piece:
+    if part.start == len(offsets):
+        start = end = offsets[-1][1]
+    else:
+        start = offsets[part.start][0]
+        end = offsets[part.end - 1][1] if part.end > part.start else start
+    text = part.text
+    if style == '"':
+        text = json.dumps(text, ensure_ascii=False)[1:-1]
+    elif style == "'":
+        text = text.replace("'", "''")
+    return Piece(start, end, text)

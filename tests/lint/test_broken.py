@@ -147,3 +147,22 @@ def test_many_unknown_fields_take_time_that_grows_with_their_number_only() -> No
 def test_a_number_of_many_digits_is_a_finding() -> None:
     found = report(CLAIM + f"        count: {'9' * 5000}\n", "DRA1")
     assert [one.code for one in found.findings] == ["DRA102"] and not found.defects
+
+
+def test_files_of_which_nothing_was_checked_are_counted() -> None:
+    from kubectl_dra.report.lint_json import to_json
+    from kubectl_dra.report.lint_text import summary
+
+    texts = {
+        "broken.yaml": "a: [\n",
+        "broken-manifest.yaml": "apiVersion: v1\nkind: [\n",
+        "template.yaml": "{{ if .Values.gpu }}\nkind: Pod\n{{ end }}\n",
+        "not-text.yaml": "\x80",
+        "partly.yaml": "---\n".join([WRONG, TEMPLATE]),
+    }
+    inputs = [Input(name, False, text.encode("latin-1")) for name, text in texts.items()]
+    found = lint(inputs, job(), 1)
+    assert found.left_out == 3
+    assert {one.file for one in found.findings} == {"broken-manifest.yaml", "partly.yaml"}
+    assert "2 errors in 2 of 5 files" in summary(found) and summary(found).count("3 files left out.") == 1
+    assert to_json(found)["summary"]["leftOut"] == 3

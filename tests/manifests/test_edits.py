@@ -46,6 +46,8 @@ def made(text: str, *changes: Change) -> str:
         ("a:\n  b: 1", Set(("a", "c"), 2), "a:\n  b: 1\n  c: 2"),
         ("a:\n  b: 1\nc: 2\n", Set(("a",), {"x": [1]}), "a:\n  x:\n  - 1\nc: 2\n"),
         ("a: 1\n# about b\nb:\n  c: 1\nd: 2\n", Delete(("b",)), "a: 1\n# about b\nd: 2\n"),
+        ("a: 1\n\nb: 2", Delete(("b",)), "a: 1"),
+        ("a: 1\n\nb: 2 # two", Delete(("b",)), "a: 1\n\n# two"),
         ("l:\n- a: 1\n  b: 2\n", Delete(("l", 0, "a")), "l:\n- b: 2\n"),
         ("l:\n- a\n- b # two\n- c\n", Delete(("l", 1)), "l:\n- a\n# two\n- c\n"),
         ("l: [a, b, c]\n", Delete(("l", 2)), "l: [a, b]\n"),
@@ -75,6 +77,9 @@ def made(text: str, *changes: Change) -> str:
         ("e: a = b\n", Splice(("e",), 2, 3, "=="), "e: a == b\n"),
         ("e: a\n", Splice(("e",), 1, 1, ": b"), "e: 'a: b'\n"),
         ("e: >-\n  a\n  = b\n", Splice(("e",), 2, 3, "=="), "e: >-\n  a\n  == b\n"),
+        ("e: |\n  a == b ||  \n    c >\n      d\n", Splice(("e",), 0, 23, "(g && a == b) ||  \n  (h && c >\n    d)"), "e: |\n  (g && a == b) ||  \n    (h && c >\n      d)\n"),  # noqa: E501
+        ("e: |\r\n  a ==\r\n  b", Splice(("e",), 0, 6, "(g && a ==\nb)"), "e: |\r\n  (g && a ==\r\n  b)"),
+        ('e: "a ==\\nb"\n', Splice(("e",), 0, 6, "(g && a ==\nb)"), 'e: "(g && a ==\\nb)"\n'),
     ],
 )  # fmt: skip
 def test_changes(text: str, change: Change, after: str) -> None:
@@ -127,6 +132,7 @@ def test_changes_that_go_together(text: str, changes: tuple[Change, ...], after:
         ("x: &x {b: 1}\na:\n  <<: *x\n", Set(("a", "b"), 2)),
         ("a: {b: 1}\n", Delete(("a", "b"))),
         ("a: |\n  t\n", Set(("a",), "u")),
+        ("a: |\n  t\n", Splice(("a",), 0, 1, "t\nu")),
         ("a: 1\n", Set(("b", "c"), 2)),
         ("a: 1\nb: 2\n", Rename(("a",), "b")),
         ("a: 1\nw: 2\n", Wrap((), "w", ("a",))),

@@ -38,6 +38,23 @@ def test_the_same_objects_as_reading_it_whole(items: list[Any], order: list[str]
     assert [item for _, item in found] == expected
 
 
+_BEGINNINGS = st.sampled_from(['}, {"a":', "}, {", '{"a":', '{"a": 1}, {"a": 2}'])
+_NESTED = st.recursive(_BEGINNINGS, lambda inner: st.lists(st.fixed_dictionaries({"a": inner}), max_size=3))
+
+
+@EASY
+@given(st.lists(st.fixed_dictionaries({"a": _NESTED, "kind": st.just("Node")}), max_size=4), st.booleans())
+def test_items_on_one_line_that_hold_what_looks_like_items(items: list[Any], wide: bool) -> None:
+    text = json.dumps({"kind": "List", "items": items}, separators=None if wide else (",", ":"))
+    assert [item for _, item in list_items(Source("f", text))] == items
+
+
+@pytest.mark.parametrize("behind", ["]", ' {"a": 1}]}', ', {"a": 1]}', ', {"a": NaN}]}', ', {"b": 1}', ', {"a": 1}] x'])
+def test_items_on_one_line_that_break_off(behind: str) -> None:
+    with pytest.raises(NotAList):
+        list(list_items(Source("f", '{"kind": "List", "items": [{"a": 1}, {"a": 2}' + behind)))
+
+
 @pytest.mark.parametrize(
     "text",
     [

@@ -5,12 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from functools import cache
+from pathlib import Path as File
 from typing import Any, Final, NamedTuple
 
 from kubectl_dra.cel.columns import Column
 
 STANDARD: Final = "resource.kubernetes.io"
 """The domain of attributes that all drivers share."""
+_CLASSES: Final = re.compile(r"^classes:.*(?:\n[ #].*)*", re.MULTILINE)
+# The section of a driver's file.
 
 
 class Attribute(NamedTuple):
@@ -78,6 +81,9 @@ class ConfigKind(NamedTuple):
 class Driver(NamedTuple):
     """A driver as its file describes it. ``configs`` is None where its parameters are not known.
 
+    ``resources`` are what its vendor's device plugin offers; those that are ``extended`` too are in the driver's own
+    class as extendedResourceName, as its newest release installs it.
+
     Devices of a ``pod_level`` driver, such as network interfaces, reach the pod without a container that uses
     the claim; claims of a ``shareable`` one are made to be shared.
     """
@@ -91,6 +97,7 @@ class Driver(NamedTuple):
     kinds: tuple[Kind, ...]
     classes: Mapping[str, tuple[str, ...]]
     resources: tuple[str, ...]
+    extended: tuple[str, ...]
     configs: tuple[ConfigKind, ...] | None
     removed: Mapping[str, str]
     instead: Mapping[str, str]
@@ -145,9 +152,10 @@ class Catalogue:
         return next((driver for driver in self._that_mention(name) if name in driver.resources), None)
 
     def classes(self) -> tuple[str, ...]:
-        """The names of all classes."""
+        """The names of all classes. Nothing else of the files is parsed for them."""
         if self._classes is None:
-            self._classes = tuple(name for driver in self.drivers.values() for name in driver.classes)
+            sections = [found[0] for text in self._texts.values() if (found := _CLASSES.search(text))]
+            self._classes = tuple(name for section in sections for name in _parsed(section)["classes"])
         return self._classes
 
     def _that_mention(self, name: str) -> Iterator[Driver]:
@@ -158,21 +166,21 @@ class Catalogue:
     def _driver(self, name: str) -> Driver:
         found = self._parsed.get(name)
         if found is None:
-            import yaml
-
-            loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-            found = self._parsed[name] = _driver(yaml.load(self._texts[name], loader))
+            found = self._parsed[name] = _driver(_parsed(self._texts[name]))
         return found
+
+
+def _parsed(text: str) -> Any:
+    import yaml
+
+    return yaml.load(text, getattr(yaml, "CSafeLoader", yaml.SafeLoader))
 
 
 @cache
 def catalogue() -> Catalogue:
     """The drivers of this package; each has a file of its name."""
-    from importlib.resources import files
-
-    folder = files(__package__)
-    names = sorted(entry.name for entry in folder.iterdir() if entry.name.endswith(".yaml"))
-    return Catalogue({name.removesuffix(".yaml"): folder.joinpath(name).read_text(encoding="utf-8") for name in names})
+    files = sorted(File(__file__).parent.glob("*.yaml"))
+    return Catalogue({file.stem: file.read_text(encoding="utf-8") for file in files})
 
 
 def _driver(raw: Mapping[str, Any]) -> Driver:
@@ -190,6 +198,7 @@ def _driver(raw: Mapping[str, Any]) -> Driver:
         kinds=tuple(_kind(raw["driver"], below, attributes) for below in raw.get("kinds") or ()),
         classes={name: tuple(kinds) for name, kinds in (raw.get("classes") or {}).items()},
         resources=tuple(raw.get("resources") or ()),
+        extended=tuple(raw.get("extended") or ()),
         configs=None if configs is None else tuple(_config(entry) for entry in configs),
         removed=raw.get("removed") or {},
         instead=raw.get("instead") or {},

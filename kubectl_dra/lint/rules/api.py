@@ -136,6 +136,28 @@ def verdict_of(context: Context) -> Verdict | None:
     return found
 
 
+_OF_THE_WHOLE: Final = frozenset(
+    {
+        "workload-labels",
+        "workload-selector",
+        "container-claim-unknown",
+        "constraint-request-unknown",
+        "config-request-unknown",
+        "pod-claim-source-none",
+        "request-kind-missing",
+    }
+)
+"""What the server finds where a part of the object is missing."""
+
+
+def _is_elsewhere(item: Item, found: Violation) -> bool:
+    """Whether a violation is about what is not written here: it is a controller's, or the object's under a patch."""
+    if found.rule == "unknown-field":
+        # A controller has fields of its own; a patch only has directives such as $patch.
+        return not item.is_patch or str(found.path[-1]).startswith("$")
+    return found.reason == "Required" or (item.is_patch and found.rule in _OF_THE_WHOLE)
+
+
 def _violations_of(context: Context) -> Mapping[str, list[Violation]]:
     """The verdict's violations by the code of the rule that stands for them."""
     known: dict[str, list[Violation]] | None = context.memo.get("violations")
@@ -143,8 +165,7 @@ def _violations_of(context: Context) -> Mapping[str, list[Violation]]:
         known = context.memo["violations"] = {}
         verdict = verdict_of(context)
         for found in () if verdict is None else verdict.violations:
-            if not context.item.complete and (found.rule == "unknown-field" or found.reason == "Required"):
-                # The controller's own field, or one that it fills in.
+            if not context.item.complete and _is_elsewhere(context.item, found):
                 continue
             code = _BY_RULE.get(found.rule) or _BY_REASON.get(found.reason)
             if code is not None:
@@ -171,14 +192,34 @@ def _named(item: Item) -> Mapping[str, Any]:
 
 
 def is_about_claims(raw: Mapping[str, Any]) -> bool:
-    """Whether a pod, workload or quota has to do with resource claims or device classes."""
+    """Whether a pod, workload or quota has to do with resource claims or device classes.
+
+    So has a pod or workload of which that cannot be told, because a value on the way has the wrong type.
+    """
     spec = raw.get("spec")
+    if not all(part is None or isinstance(part, Mapping) for part in (spec, raw.get("metadata"))):
+        return True
     if raw.get("kind") == "ResourceQuota":
         hard = spec.get("hard") if isinstance(spec, Mapping) else None
         return isinstance(hard, Mapping) and any(_counts_claims(str(key)) for key in hard)
     if raw.get("kind") == "Pod":
-        return uses_claims(spec)
-    return any(uses_claims(template.content.get("spec")) for template in pod_templates(raw))
+        return uses_claims(spec) or not _is_plain(spec)
+    specs = [template.content.get("spec") for template in pod_templates(raw)]
+    return any(uses_claims(below) or not _is_plain(below) for below in specs)
+
+
+def _is_plain(spec: Any) -> bool:
+    """Whether the containers of a pod spec, and their resources, have the types that they must have."""
+    if not isinstance(spec, Mapping):
+        return spec is None
+    for field in ("containers", "initContainers"):
+        containers = spec.get(field)
+        if not isinstance(containers, list | None):
+            return False
+        for container in containers or ():
+            if not isinstance(container, Mapping) or not isinstance(container.get("resources"), Mapping | None):
+                return False
+    return True
 
 
 def _counts_claims(key: str) -> bool:

@@ -34,9 +34,9 @@ class Unreadable(FileRule):
     name = "unreadable-manifest"
     severity = "error"
     why = (
-        "kubectl cannot read the document: it is not YAML or JSON, not text, nested too deeply, or so full of aliases "
-        "that it would expand to millions of values. The file's other documents are checked, as far as they can be "
-        "told from it."
+        "kubectl cannot read the document: it is not YAML or JSON, not text, no object or a List with an item that is "
+        "none, nested too deeply, or so full of aliases that it would expand to millions of values. The file's other "
+        "documents are checked, as far as they can be told from it."
     )
     bad = "apiVersion: resource.k8s.io/v1\nkind: DeviceClass\nmetadata:\n\tname: gpu.example.com\n"
 

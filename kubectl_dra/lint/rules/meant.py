@@ -36,15 +36,21 @@ def _claim(raw: Mapping[str, Any], path: Path) -> Fix | None:
     used = {used for _, used, _ in uses({"spec": spec})}
     free = [entry for entry in known if entry not in used]
     missing = used - set(known)
+    near = nearest(name, (*free, *known))
+    beside = [entry.get("name") for entry in items(value_at(raw, path[:-2]), "claims")]
+    if near and near[0] in beside:
+        return Fix(f'Remove it if "{near[0]}" is meant, which the container has already.')
+    if near:
+        return Fix(f'Write "{near[0]}"', (Set((*path, "name"), near[0]),), "unsafe")
     if len(free) == 1 and len(missing) == 1:
         # One claim that nobody uses, and one name that nothing has.
-        return Fix(f"Write {free[0]}", (Set((*path, "name"), free[0]),), "unsafe")
-    return _fix((*path, "name"), name, known)
+        return Fix(f'Write "{free[0]}"', (Set((*path, "name"), free[0]),), "unsafe")
+    return None
 
 
 def _fix(path: Path, name: str, known: Iterable[str]) -> Fix | None:
     near = nearest(name, tuple(known))
-    return Fix(f"Write {near[0]}", (Set(path, near[0]),), "unsafe") if near else None
+    return Fix(f'Write "{near[0]}"', (Set(path, near[0]),), "unsafe") if near else None
 
 
 def _requests(devices: Any) -> list[str]:

@@ -59,8 +59,8 @@ class MissingName(Rule):
         if near:
             yield self.finding(
                 path,
-                f"{kind} {name} is not known; {near} is",
-                fix=Fix(f"Write {near}", (Set(path, near),), "unsafe"),
+                f'{kind} "{name}" is not known; "{near}" is',
+                fix=Fix(f'Write "{near}"', (Set(path, near),), "unsafe"),
             )
 
 
@@ -117,6 +117,9 @@ def _slip(name: str, other: str) -> bool:
     """Whether one is so near the other that it is a slip: a letter or two, not another word."""
     from kubectl_dra.names import edit_distance
 
+    if len(name) < 4 > len(other):
+        # c is no slip of j, and cpu none of gpu.
+        return False
     first, second = name.partition(".")[0], other.partition(".")[0]
     if "." in name and first != second and len(first) == len(second) and sorted(first) != sorted(second):
         # cpu.example.com is no slip of gpu.example.com.

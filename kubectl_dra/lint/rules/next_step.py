@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import shlex
-
 from kubectl_dra.lint.context import Item
+from kubectl_dra.manifests.inputs import argument
 
 
 def migrate(item: Item) -> str:
-    """``kubectl dra migrate FILE``, for the file that the item is in."""
-    file = item.place.file
-    # What has no file of its own, such as standard input, comes in as it came here.
-    return f"kubectl dra migrate {'-' if file.startswith('<') or file.endswith(')') else shlex.quote(file)}"
+    """``kubectl dra migrate FILE``, for the file that the item is in; what has no file comes in as it came here."""
+    return f"kubectl dra migrate {argument(item.place.file)}"

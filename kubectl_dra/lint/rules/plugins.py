@@ -120,14 +120,22 @@ class PluginResource(Rule):
                     if driver is None or str(amount) == "0" or name in told or _is_offered(context, str(name)):
                         continue
                     told.add(name)
-                    classes = ", or a DeviceClass that has it as extendedResourceName"
                     yield self.finding(
                         ("spec", list_name, index, "resources", "limits", name),
-                        f"{name} is no claim for {driver}: it needs the device plugin"
-                        f"{classes if context.target.has('DRAExtendedResource') else ''}",
+                        f"{name} is no claim for {driver}: it needs the device plugin{_or_a_class(context, name)}",
                         fix=f"To ask the DRA driver: {migrate(context.item)}",
                         on_key=True,
                     )
+
+
+def _or_a_class(context: Context, resource: str) -> str:
+    """What serves the resource beside a device plugin, in the target release."""
+    if not context.target.has("DRAExtendedResource"):
+        return ""
+    driver = catalogue().of_resource(resource)
+    if driver is not None and resource in driver.extended:
+        return ", or the driver's newest release, whose DeviceClass has it as extendedResourceName"
+    return ", or a DeviceClass that has it as extendedResourceName"
 
 
 def _is_offered(context: Context, resource: str) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
+from kubectl_dra.api.limits import MAX_RESULTS
 from kubectl_dra.cel.columns import Column
 from kubectl_dra.lint.context import Context
 from kubectl_dra.lint.drivers.catalogue import catalogue, name_in
@@ -112,8 +113,6 @@ class TooManyDevices(Rule):
     good = _CLAIM % (", count: 32", "")
 
     def check(self, context: Context) -> Iterator[Finding]:
-        from kubectl_dra.api.claims import MAX_RESULTS
-
         by_request: dict[str, list[Alternative]] = {}
         for one in alternatives(context):
             by_request.setdefault(one.request, []).append(one)

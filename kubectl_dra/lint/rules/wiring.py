@@ -69,6 +69,9 @@ class UnusedClaim(Rule):
     good = POD % ("", "{name: gpu}", BY_TEMPLATE)
 
     def check(self, context: Context) -> Iterator[Finding]:
+        if context.item.is_patch:
+            # What it is laid over may use it.
+            return
         used = {name for _, name, _ in uses(context.raw)}
         entries = items(context.raw.get("spec"), "resourceClaims")
         if context.item.complete and not used <= {str(entry.get("name") or "") for entry in entries}:

@@ -17,6 +17,7 @@ each_driver = pytest.mark.parametrize("driver", catalogue().drivers.values(), id
 @each_driver
 def test_kinds_and_classes_name_what_there_is(driver: Driver) -> None:
     kinds = {kind.name for kind in driver.kinds}
+    assert set(driver.extended) <= set(driver.resources)
     for name, wanted in driver.classes.items():
         assert set(wanted) <= kinds, name
     for kind in driver.kinds:
@@ -72,3 +73,9 @@ def test_files_are_named_by_their_driver() -> None:
 
     names = {entry.name for entry in files("kubectl_dra.lint.drivers").iterdir() if entry.name.endswith(".yaml")}
     assert names == {f"{name}.yaml" for name in catalogue().drivers}
+
+
+def test_the_names_of_classes_alone_are_those_of_the_drivers() -> None:
+    of_drivers = {name for driver in catalogue().drivers.values() for name in driver.classes}
+    assert set(catalogue().classes()) == of_drivers
+    assert "mig.nvidia.com" in of_drivers

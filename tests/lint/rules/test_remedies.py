@@ -115,3 +115,27 @@ def test_fixes(before: str, after: str) -> None:
 )
 def test_says_where_fields_have_gone(text: str, advice: str) -> None:
     assert any(advice in one for one in findings(text)), findings(text)
+
+
+POD_OF = """\
+apiVersion: v1
+kind: Pod
+metadata: {name: a}
+spec:
+  containers:
+  - name: c
+    image: i
+    resources:
+      claims: [%s]
+  resourceClaims:
+  - {name: gpu, resourceClaimTemplateName: t}
+  - {name: unused, resourceClaimTemplateName: t}
+"""
+
+
+def test_a_misspelled_claim_is_not_another_one() -> None:
+    """The name that is nearly the same counts, though it is used already, not the one that happens to be free."""
+    text = POD_OF % "{name: gpuu}, {name: gpu}"
+    assert 'Remove it if "gpu" is meant, which the container has already.' in findings(text)
+    assert not any("Write" in one for one in findings(text))
+    assert 'Write "gpu"' in findings(POD_OF % "{name: gpuu}, {name: unused}")
