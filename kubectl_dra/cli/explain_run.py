@@ -7,20 +7,23 @@ import sys
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from kubectl_dra.cli.assumed import assumed
 from kubectl_dra.cli.live import Progress
-from kubectl_dra.cli.options import Connection
+from kubectl_dra.cli.options import Connection, cluster_flags
 from kubectl_dra.cluster.overlay import overlay
 from kubectl_dra.cluster.snapshot import ABSENT, Snapshot
-from kubectl_dra.errors import InputError, UndeterminedError, UsageError
+from kubectl_dra.errors import ClusterError, InputError, UndeterminedError, UsageError
 from kubectl_dra.explain.case import Settings
 from kubectl_dra.explain.diagnose import diagnose
 from kubectl_dra.explain.model import Diagnosis, Verdict
 from kubectl_dra.explain.overview import pending
+from kubectl_dra.explain.phrases import some
 from kubectl_dra.explain.question import Question, about_claim, about_pod
-from kubectl_dra.explain.suppose import Supposition, parse, suppose
+from kubectl_dra.explain.suppose import Supposition, parse, suppose, to_make
+from kubectl_dra.explain.words import has_ended
 from kubectl_dra.names import nearest
 
 if TYPE_CHECKING:
@@ -38,7 +41,22 @@ KINDS = {
     "resourceclaims": "claim",
     "resourceclaims.resource.k8s.io": "claim",
 }
+WORKLOADS = frozenset(
+    f"{name}{end}"
+    for name in ("deployment", "statefulset", "daemonset", "replicaset", "job", "cronjob")
+    for end in ("", "s", "s.apps", "s.batch")
+) | {"deploy", "sts", "ds", "rs", "cj"}
+TEMPLATES = frozenset(("resourceclaimtemplate", "resourceclaimtemplates", "template", "templates"))
 WATCH_SECONDS = 3.0
+PASSING = frozenset((408, 429, 500, 502, 503, 504))
+
+
+class NotThere(InputError):
+    """The pod or claim asked about does not exist; ``subject`` names it."""
+
+    def __init__(self, subject: str, message: str) -> None:
+        super().__init__(message)
+        self.subject = subject
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,14 +114,15 @@ def _posed(asked: Asked, connection: Connection, changes: Sequence[Supposition])
     kind, name = _target(asked)
     snapshot, namespace, manifest = _read(asked, connection)
     questions = _questions(asked, kind, name, namespace, snapshot, manifest)
-    settings = _settings(asked, snapshot, connection)
+    settings = replace(_settings(asked, snapshot, connection), supposed=tuple(changes))
     return [Posed(*suppose(question, snapshot, changes), settings) for question in questions]
 
 
 def _diagnosed(one: Posed, asked: Asked, changes: Sequence[Supposition]) -> Diagnosis:
     diagnosis = _diagnose(one.question, one.snapshot, one.settings, asked)
     supposed = tuple(f"supposed: {change}" for change in changes)
-    return replace(diagnosis, notes=(*supposed, *diagnosis.notes))
+    how = tuple(to_make(one.question, changes))
+    return replace(diagnosis, notes=(*supposed, *how, *diagnosis.notes))
 
 
 def _run_html(asked: Asked, connection: Connection, changes: Sequence[Supposition]) -> int:
@@ -131,33 +150,62 @@ def _code(diagnoses: Sequence[Diagnosis]) -> int:
 
 
 def _run_watch(asked: Asked, connection: Connection, output: str, color: str, changes: Sequence[Supposition]) -> int:
-    """Prints whenever the answer changes, until everything asked about is allocated."""
+    """Prints whenever the answer changes, until everything asked about is allocated, or has ended without.
+
+    A server that does not answer for a while is asked again.
+    """
     from kubectl_dra.report.paint import tell
 
     shown: list[Diagnosis] = []
-    waiting = False
+    waiting, silent = False, ""
     while True:
-        diagnoses = _answer(asked, connection, changes)
+        try:
+            diagnoses = _answer(asked, connection, changes)
+        except ClusterError as error:
+            if not shown or not _passes(error):
+                raise
+            if str(error) != silent:
+                silent = str(error)
+                tell(f"note: {silent}; asking again")
+            time.sleep(WATCH_SECONDS)
+            continue
+        except NotThere as error:
+            if shown:
+                raise InputError(f"{error.subject} was deleted while it was watched") from None
+            raise
+        silent = ""
         if diagnoses != shown:
             if shown and output == "text":
                 sys.stdout.write("\n")
             _print(diagnoses, output, color)
             sys.stdout.flush()
             shown = diagnoses
-        if all(diagnosis.verdict is Verdict.ALLOCATED for diagnosis in diagnoses):
-            return 0
+        if all(diagnosis.verdict is Verdict.ALLOCATED or has_ended(diagnosis.causes) for diagnosis in diagnoses):
+            return _code(diagnoses)
         if not waiting:
             waiting = True
             tell(f"note: waiting for {'the snapshot' if asked.snapshots else 'the cluster'} to change; Ctrl-C ends it")
         time.sleep(WATCH_SECONDS)
 
 
+def _passes(error: ClusterError) -> bool:
+    """Whether a cluster that answered before may answer again."""
+    from kubectl_dra.cluster.client import Answered
+
+    if isinstance(error, Answered):
+        return error.status in PASSING
+    return "(401)" not in str(error)
+
+
 def _run_all(asked: Asked, connection: Connection, output: str, color: str) -> int:
     if asked.target or asked.manifests:
         raise UsageError("--all and -A explain every pending claim; leave the pod, claim or manifest out")
-    for given, flag in ((asked.what_if, "--what-if"), (asked.watch, "--watch"), (asked.trace, "--trace")):
+    more = ((asked.request, "--request"), (asked.verify, "--verify"))
+    for given, flag in ((asked.what_if, "--what-if"), (asked.watch, "--watch"), (asked.trace, "--trace"), *more):
         if given:
             raise UsageError(f"{flag} needs one pod or claim; it does not go with --all or -A")
+    if asked.with_devices and output == "text":
+        raise UsageError("--devices with --all or -A needs -o json or yaml; as text, name one pod or claim")
     snapshot, namespace, _ = _read(asked, connection)
     with Progress() as progress:
         settings = _settings(asked, snapshot, connection)
@@ -165,7 +213,7 @@ def _run_all(asked: Asked, connection: Connection, output: str, color: str) -> i
     if output == "text":
         from kubectl_dra.report.overview import write_overview
 
-        write_overview(found, color, flags=settings.where)
+        write_overview(found, color, flags=_of_everything(asked) + settings.where)
     elif output == "html":
         from kubectl_dra.report.explain_html import overview_html
 
@@ -175,7 +223,7 @@ def _run_all(asked: Asked, connection: Connection, output: str, color: str) -> i
         from kubectl_dra.report.structured import write
 
         write(overview_json(found), output, sys.stdout)
-    return _code([alike.diagnosis for alike in found])
+    return found.exit_code
 
 
 def _target(asked: Asked) -> tuple[str, str]:
@@ -187,15 +235,30 @@ def _target(asked: Asked) -> tuple[str, str]:
         return "", ""
     written = " ".join(asked.target)
     kind, slash, name = "/".join(asked.target).partition("/")
-    if not slash or not name or "/" in name:
+    if kind.lower() not in KINDS and _like_file(written):
+        command = f"kubectl dra explain -f {shlex.quote(written)}"
+        raise UsageError(f'"{written}" looks like a file, not a pod or claim; write: {command}')
+    if not slash:
+        word = shlex.quote(kind)
+        raise UsageError(f'"{written}" is not of the form pod/NAME or claim/NAME; write pod/{word} or claim/{word}')
+    if not name or "/" in name:
         hint = "; explain takes one at a time" if len(asked.target) > 1 else ""
         raise UsageError(f'"{written}" is not of the form pod/NAME or claim/NAME{hint}')
     known = KINDS.get(kind.lower())
     if known is None:
         near = nearest(kind, KINDS)
         hint = f"; did you mean {near[0]}/{name}?" if near else ""
+        if kind.lower() in WORKLOADS:
+            hint = "; name one of its pods (kubectl get pods), or explain its manifest with -f"
+        elif kind.lower() in TEMPLATES:
+            hint = "; name a claim that was made from it, or explain its manifest with -f"
         raise UsageError(f'explain knows pods and claims, not "{kind}"{hint}')
     return known, name
+
+
+def _like_file(word: str) -> bool:
+    """Whether a target is meant as a path: it ends like a manifest, or such a file is there."""
+    return word.lower().endswith((".yaml", ".yml", ".json")) or Path(word).is_file()
 
 
 def _read(asked: Asked, connection: Connection) -> tuple[Snapshot, str, Snapshot | None]:
@@ -250,15 +313,36 @@ def _find(table: Mapping[tuple[str, str], T], namespace: str, name: str, kind: s
     if gap is not None and gap.reason != ABSENT:
         raise UndeterminedError(f"{kind} {namespace}/{name} could not be read: {gap}")
     elsewhere = sorted(space for space, other in table if other == name)
+    other_kind = _of_other_kind(kind, namespace, name, snapshot)
     near = nearest(name, [other for space, other in table if space == namespace])
     hint = ""
-    if elsewhere:
+    if other_kind:
+        hint = f"; {other_kind}"
+    elif elsewhere:
         hint = f"; there is one in namespace {elsewhere[0]} (use -n {elsewhere[0]})"
     elif near:
         hint = f"; nearest: {', '.join(near)}"
     elif not table:
         hint = f"; there are no objects of kind {kind} in {', '.join(snapshot.sources) or 'what was read'}"
-    raise InputError(f"{kind} {name} does not exist in namespace {namespace}{hint}")
+    raise NotThere(f"{kind} {namespace}/{name}", f"{kind} {name} does not exist in namespace {namespace}{hint}")
+
+
+def _of_other_kind(kind: str, namespace: str, name: str, snapshot: Snapshot) -> str:
+    """What else has the name that was asked for, and how to ask about it."""
+    key = (namespace, name)
+    if kind == "Pod" and key in snapshot.claims:
+        return f"there is a ResourceClaim of that name: write claim/{name}"
+    if kind == "ResourceClaim" and key in snapshot.pods:
+        return f"there is a Pod of that name: write pod/{name}"
+    if kind != "ResourceClaim" or key not in snapshot.templates:
+        return ""
+    users = [
+        f"pod/{pod.metadata.name}"
+        for (space, _), pod in snapshot.pods.items()
+        if space == namespace and any(entry.template_name == name for entry in pod.claims)
+    ]
+    ask = f"ask about a pod that uses it: {some(users)}" if users else "no pod uses it"
+    return f"it is a ResourceClaimTemplate; {ask}"
 
 
 def _settings(asked: Asked, snapshot: Snapshot, connection: Connection) -> Settings:
@@ -284,13 +368,15 @@ def _invocation(asked: Asked) -> str:
     return " ".join(word for word in words if word)
 
 
+def _of_everything(asked: Asked) -> str:
+    """What --all was asked with and the question about one pod is to repeat, with a space before each."""
+    words = [("--node", asked.node), ("--kubernetes-version", asked.release)]
+    words += [("--feature-gates", gates) for gates in asked.gates]
+    return "".join(f" {flag} {shlex.quote(value)}" for flag, value in words if value)
+
+
 def _where(asked: Asked, connection: Connection) -> str:
-    """The flags that say which cluster, or whose snapshot, with a space before each."""
-    if asked.snapshots:
-        return "".join(f" --snapshot {shlex.quote(path)}" for path in asked.snapshots)
-    given = {"kubeconfig": connection.kubeconfig, "context": connection.context, "cluster": connection.cluster}
-    given |= {"user": connection.user, "server": connection.server, "as": connection.as_user}
-    return "".join(f" --{flag} {shlex.quote(value)}" for flag, value in given.items() if value)
+    return cluster_flags(asked.snapshots, connection)
 
 
 def _diagnose(question: Question, snapshot: Snapshot, settings: Settings, asked: Asked) -> Diagnosis:

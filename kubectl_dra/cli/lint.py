@@ -95,7 +95,10 @@ def lint(
     ] = None,
     fix: Annotated[bool, typer.Option("--fix", help="Repair what is safe to repair, in the files.")] = False,
     unsafe_fixes: Annotated[
-        bool, typer.Option("--unsafe-fixes", help="Repair also what may change the meaning.")
+        bool,
+        typer.Option(
+            "--unsafe-fixes", help="Repair also what may change the meaning, in the files; with --diff, show it."
+        ),
     ] = False,
     diff: Annotated[bool, typer.Option("--diff", help="Show what the fixes would change; write nothing.")] = False,
     snapshot: opt.Snapshots = None,

@@ -21,7 +21,7 @@ from kubectl_dra.lint.finding import SEVERITIES, Safety
 from kubectl_dra.lint.registry import BY_CODE, RULES
 from kubectl_dra.lint.result import Located, Report
 from kubectl_dra.lint.select import Selection, codes
-from kubectl_dra.manifests.inputs import Input, find_inputs
+from kubectl_dra.manifests.inputs import STDIN, Input, find_inputs
 from kubectl_dra.names import nearest
 from kubectl_dra.report.paint import Painter, tell
 
@@ -65,7 +65,10 @@ def run(asked: Asked, connection: Connection, output: str, color: str) -> int:
         DraError: wrong usage, a path that does not exist, a cluster that does not answer.
     """
     if asked.rules or asked.rule:
+        if output != "text":
+            raise UsageError(f"--rules and --rule print text, not {output}")
         return _about_rules(asked)
+    _check_usage(asked)
     if not asked.paths and not asked.kustomize:
         raise UsageError("say what to check: files, directories, - or -k DIR (see kubectl dra lint --help)")
     config = _config(asked)
@@ -84,7 +87,7 @@ def run(asked: Asked, connection: Connection, output: str, color: str) -> int:
         return _code(report, fail_on)
     fixed = _fix(asked, report, inputs, job)
     if asked.diff:
-        return _show(fixed, report)
+        return _show(fixed, report, unsafe=asked.unsafe_fixes)
     _write(fixed)
     report = lint(inputs, job)
     _print(report, output, color, inputs)
@@ -92,6 +95,13 @@ def run(asked: Asked, connection: Connection, output: str, color: str) -> int:
 
 
 # --- what is asked for ---------------------------------------------------------------------------
+
+
+def _check_usage(asked: Asked) -> None:
+    if asked.namespace and not (asked.live or asked.snapshots):
+        raise UsageError("--namespace goes with --live or --snapshot: a manifest says its own namespace")
+    if STDIN in asked.paths and STDIN in asked.snapshots:
+        raise UsageError("standard input can be read once: give the manifests or the snapshot as a file")
 
 
 def _config(asked: Asked) -> Config:
@@ -227,7 +237,7 @@ def _fix(asked: Asked, report: Report, inputs: Sequence[Input], job: Job) -> lis
     return out
 
 
-def _show(fixed: Sequence[Fixed], report: Report) -> int:
+def _show(fixed: Sequence[Fixed], report: Report, *, unsafe: bool) -> int:
     from kubectl_dra.manifests.files import unified_diff
 
     differs = False
@@ -237,7 +247,9 @@ def _show(fixed: Sequence[Fixed], report: Report) -> int:
         sys.stdout.write(text)
     sys.stdout.flush()
     made = sum(len(one.made) for one in fixed)
-    tell(f"{_many(made, 'fix', 'fixes')} for {_many(len(report.findings), 'finding', 'findings')}")
+    more = 0 if unsafe else sum(finding.safety == "unsafe" for finding in report.findings)
+    hint = f"; {more}{' more' if made else ''} with --unsafe-fixes" if more else ""
+    tell(f"{_many(made, 'fix', 'fixes')} for {_many(len(report.findings), 'finding', 'findings')}{hint}")
     _refusals(fixed)
     return EXIT_FINDINGS if differs else 0
 

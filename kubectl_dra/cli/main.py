@@ -6,8 +6,9 @@ import errno
 import io
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
+from typing import Final
 
 import typer
 
@@ -18,18 +19,19 @@ from kubectl_dra.errors import DraError, UndeterminedError
 EXIT_ERROR = 2
 EXIT_UNDETERMINED = 3
 
-app = typer.Typer(
-    name="kubectl dra",
-    help="Kubernetes Dynamic Resource Allocation: what is wrong with a manifest, why a claim is pending, what exists. "
-    "Every command takes -v=LEVEL: 1 says how long it took, 6 every request to the server.",
-    add_completion=False,
-    rich_markup_mode=None,
-    pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
-)
+_COMMANDS: Final = {
+    "lint": lint.register,
+    "migrate": migrate.register,
+    "explain": explain.register,
+    "devices": devices.register,
+    "snapshot": snapshot.register,
+    "taint": taint.register,
+    "untaint": untaint.register,
+    "version": version.register,
+    "completion": completion.register,
+}
 
 
-@app.callback(invoke_without_command=True)
 def root(
     context: typer.Context,
     version: bool = typer.Option(False, "--version", help="Print the version and exit."),
@@ -44,15 +46,23 @@ def root(
         typer.echo(context.get_help())
 
 
-lint.register(app)
-migrate.register(app)
-explain.register(app)
-devices.register(app)
-snapshot.register(app)
-taint.register(app)
-untaint.register(app)
-version.register(app)
-completion.register(app)
+def _with(commands: Iterable[Callable[[typer.Typer], None]]) -> typer.Typer:
+    made = typer.Typer(
+        name="kubectl dra",
+        help="Kubernetes Dynamic Resource Allocation: what is wrong with a manifest, why a claim is pending, what "
+        "exists. Every command takes -v=LEVEL: 1 says how long it took, 6 every request to the server.",
+        add_completion=False,
+        rich_markup_mode=None,
+        pretty_exceptions_enable=False,
+        context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
+    )
+    made.callback(invoke_without_command=True)(root)
+    for register in commands:
+        register(made)
+    return made
+
+
+app = _with(_COMMANDS.values())
 
 
 def run(arguments: Sequence[str]) -> int:
@@ -61,15 +71,32 @@ def run(arguments: Sequence[str]) -> int:
     words, level = verbosity.taken_out(arguments)
     end = verbosity.begin(level)
     try:
-        return _run(words)
+        return _run(_helped(words))
     finally:
         end()
 
 
+def _helped(arguments: Sequence[str]) -> list[str]:
+    """``help COMMAND`` as kubectl has it, which is ``COMMAND --help``."""
+    return [*arguments[1:2], "--help"] if arguments[:1] == ["help"] else list(arguments)
+
+
+def _called(arguments: Sequence[str]) -> typer.Typer:
+    """The command line with the command that is called: to make the flags of all takes longer than a small lint."""
+    register = _COMMANDS.get(arguments[0]) if arguments else None
+    return app if register is None else _with((register,))
+
+
 def _run(arguments: Sequence[str]) -> int:
     try:
-        result = app(args=list(arguments), prog_name="kubectl dra", standalone_mode=False)
+        result = _called(arguments)(args=list(arguments), prog_name="kubectl dra", standalone_mode=False)
+        # What is still in the buffer would fail at the interpreter's end, where nobody catches it.
+        sys.stdout.flush()
     except SystemExit as stop:
+        # The parser makes "nobody reads the output any more" a plain 1, which is an answer of ours.
+        if isinstance(stop.__context__, OSError) and stop.__context__.errno == errno.EPIPE:
+            _drop_output()
+            return 141
         return _code(stop.code)
     except UndeterminedError as error:
         return _fail(str(error), EXIT_UNDETERMINED)

@@ -13,7 +13,7 @@ from kubectl_dra.cli.notes import tell_defects, tell_notes
 from kubectl_dra.cli.release import named_release
 from kubectl_dra.errors import InputError, UsageError
 from kubectl_dra.manifests.files import unified_diff
-from kubectl_dra.manifests.inputs import Input, find_inputs
+from kubectl_dra.manifests.inputs import STDIN, Input, find_inputs
 from kubectl_dra.migrate.engine import Job, migrate
 from kubectl_dra.migrate.model import Settings, Share, Strategy
 from kubectl_dra.migrate.result import FileResult, Report
@@ -165,7 +165,7 @@ def _act(asked: Asked, inputs: Sequence[Input], report: Report) -> int:
     if asked.output == "yaml":
         sys.stdout.write(output_texts(inputs, report))
         sys.stdout.flush()
-        _to_stderr(report)
+        _to_stderr(report, "The result is on standard output.")
         return EXIT_OPEN if report.open else 0
     if report.defects and (asked.write or asked.output_dir or asked.interactive):
         raise InputError("nothing is written: what is to be done is not certain (see above)")
@@ -212,14 +212,14 @@ def _print(asked: Asked, report: Report, done: str) -> None:
             write_comparisons(report.comparisons, asked.color)
 
 
-def _to_stderr(report: Report) -> None:
-    """What is left to people, beside a result on standard output."""
+def _to_stderr(report: Report, done: str = "") -> None:
+    """What is left to people, beside a result on standard output; ``done`` says what that is."""
     from kubectl_dra.report.migrate_text import LEFT, summary
 
     for item in report.items():
         if item.sort in LEFT:
             tell(f"{item.file}:{item.line}:{item.column}: {item.code} {LEFT[item.sort]}: {item.message}")
-    tell(summary(report))
+    tell(summary(report, done))
 
 
 def _files(number: int) -> str:
@@ -230,6 +230,8 @@ def _files(number: int) -> str:
 
 
 def _check_usage(asked: Asked) -> None:
+    if STDIN in asked.paths and STDIN in asked.snapshots:
+        raise UsageError("standard input can be read once: give the manifests or the snapshot as a file")
     if not asked.paths and not asked.kustomize:
         raise UsageError("say what to migrate: files, directories, - or -k DIR (see kubectl dra migrate --help)")
     ways = [
@@ -290,7 +292,7 @@ def _explain(code: str) -> int:
     found = wanted.get(code) or wanted.get(code.upper())
     if found is None:
         near = nearest(code, wanted)
-        hint = f"; did you mean {near[0]}?" if near else " (migrate names those of each change; docs/changes has all)"
+        hint = f"; did you mean {near[0]}?" if near else " (migrate prints it beside each change, note and refusal)"
         raise UsageError(f'there is no code "{code}"{hint}')
     write_page(page(found))
     return 0

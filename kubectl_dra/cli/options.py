@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cache
@@ -71,8 +71,8 @@ Snapshots = Annotated[
         "--snapshot",
         metavar="PATH",
         callback=no_empty_path,
-        help="Read the cluster from a file or directory (kubectl get -o json or yaml), or - for standard input, "
-        "instead of a live one. May be given several times.",
+        help="Read the cluster from a file or directory (kubectl get -o json or yaml, also gzipped), or - for standard "
+        "input, instead of a live one. May be given several times.",
     ),
 ]
 Namespace = Annotated[str, typer.Option("--namespace", "-n", metavar="NS", help="Namespace of the pod or claim.")]
@@ -146,6 +146,17 @@ def connection_of(context: typer.Context) -> Connection:
     connection = context.obj
     assert isinstance(connection, Connection)
     return connection
+
+
+def cluster_flags(snapshots: Sequence[str], connection: Connection) -> str:
+    """The flags that say which cluster, or whose snapshot, with a space before each: for a command that follows."""
+    import shlex
+
+    if snapshots:
+        return "".join(f" --snapshot {shlex.quote(path)}" for path in snapshots)
+    given = {"kubeconfig": connection.kubeconfig, "context": connection.context, "cluster": connection.cluster}
+    given |= {"user": connection.user, "server": connection.server, "as": connection.as_user}
+    return "".join(f" --{flag} {shlex.quote(value)}" for flag, value in given.items() if value)
 
 
 @cache

@@ -83,7 +83,9 @@ def _check(asked: Asked) -> None:
                 raise UsageError(f"{flag} goes with --anonymize")
     if asked.output != STDOUT:
         if Path(asked.output).suffix.lower() not in (".json", *YAML):
-            raise UsageError(f"--output: {asked.output} ends neither in .json nor in .yaml or .yml")
+            form = asked.output if asked.output in ("json", "yaml") else "json"
+            hint = f"; -o is the file here: -o cluster.{form}" if asked.output in ("json", "yaml") else ""
+            raise UsageError(f"--output: {asked.output} ends neither in .json nor in .yaml or .yml{hint}")
         check_target(Path(asked.output), force=asked.force)
     if asked.names:
         if Path(asked.names).absolute() == Path(asked.output).absolute():

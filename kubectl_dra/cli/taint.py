@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from enum import StrEnum
+from itertools import pairwise
 from typing import Annotated, Any
 
 import typer
 
 from kubectl_dra.cli import options as opt
+from kubectl_dra.errors import UsageError
 
 HELP = """Taint devices: keep new pods off them (NoSchedule), or end the pods that use them as well (NoExecute).
 
@@ -38,7 +40,7 @@ Examples:
   # an hour for pods to end by themselves, then evict; wait until it is free
   kubectl dra taint gpu-node-1/gpu-0 maintenance:NoExecute --drain --grace 1h --wait=2h
   # by UUID, for four hours
-  kubectl dra taint --uuid GPU-8f3c maintenance:NoSchedule --expires 4h
+  kubectl dra taint --uuid GPU-8f3c1d52-6a0b-4f27-9c3e-51d7e0b4a96f maintenance:NoSchedule --expires 4h
   # every taint of the cluster
   kubectl dra taint --list
   # back into service (the same as kubectl dra untaint)
@@ -75,7 +77,19 @@ class OptionalWait(opt.ClusterCommand):
     """A command on a cluster whose --wait may stand without a value, as kubectl's --wait does."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Reads the arguments."""
+        """Reads the arguments.
+
+        Raises:
+            UsageError: --dry-run without a value.
+        """
+        for word, value in pairwise([*args, ""]):
+            if word == "--":
+                break
+            if word == "--dry-run" and value not in tuple(DryRun):
+                raise UsageError(
+                    "--dry-run needs a value: --dry-run=client only says what would be done, --dry-run=server lets "
+                    f"the server check it as well. See '{ctx.command_path} --help'"
+                )
         return super().parse_args(ctx, [f"--wait={FOREVER}" if word == "--wait" else word for word in args])
 
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from kubectl_dra.cli import taint_session as session
 from kubectl_dra.cli.options import Connection
-from kubectl_dra.cluster.snapshot import ABSENT
+from kubectl_dra.cluster.snapshot import ABSENT, Snapshot
 from kubectl_dra.report import taint_text as text
 from kubectl_dra.taint import times
 from kubectl_dra.taint.listing import list_taints
@@ -23,7 +23,7 @@ def run(connection: Connection, namespace: str, snapshots: Sequence[str], output
     """
     world = session.read_world(connection, namespace, snapshots, kinds=KINDS, rules=False)
     lines = list_taints(world.inventory.rows, world.snapshot, times.now())
-    notes = [f"not seen: {gap}" for gap in world.snapshot.gaps if gap.kind in KINDS and gap.reason != ABSENT]
+    notes = [*_not_seen(world.snapshot)]
     if output in ("json", "yaml"):
         from kubectl_dra.report.structured import write
         from kubectl_dra.report.taint_json import list_json
@@ -37,3 +37,11 @@ def run(connection: Connection, namespace: str, snapshots: Sequence[str], output
     else:
         text.write_list(lines, color, at=times.now())
     return 0
+
+
+def _not_seen(snapshot: Snapshot) -> Iterator[str]:
+    for gap in snapshot.gaps:
+        if gap.reason != ABSENT and gap.kind in KINDS:
+            yield f"not seen: {gap}"
+        elif gap.kind == "ResourceClaim":
+            yield "no ResourceClaim in the snapshot: who uses a device is not known"

@@ -118,6 +118,8 @@ def make_plan(asked: Asked, words: Words, connection: Connection) -> Plan:
     with Progress() as progress:
         radius = blast_radius(wishes, by_id, world.inventory.rows, world.snapshot, world.settings, at, progress)
     warnings = tuple(_warnings(world, targets, {wish.name for wish in wishes}))
+    if radius.unread:
+        warnings = (f"not all claims could be read, so whom the taint hits is not known: {radius.unread}", *warnings)
     return Plan(asked, at, world, targets, words.taints, wishes, radius, warnings)
 
 

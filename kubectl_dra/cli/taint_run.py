@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence, Set
 from dataclasses import replace
 
 from kubectl_dra.api.versions import Release
-from kubectl_dra.cli.options import Connection
+from kubectl_dra.cli.options import Connection, cluster_flags
 from kubectl_dra.cli.taint import FOREVER
 from kubectl_dra.cli.taint_plan import DEFAULT_GRACE, Asked, Live, Plan, make_plan
 from kubectl_dra.cli.taint_session import EXIT_ERROR, EXIT_INTERRUPTED, EXIT_LEFT, confirmed, say
@@ -54,7 +54,8 @@ def run(asked: Asked, connection: Connection, output: str, color: str) -> int:
         hint = f'; "{words.devices[-1]}" has no effect and is taken for a device' if words.devices else ""
         raise UsageError(f"say which taint: KEY[=VALUE]:EFFECT such as maintenance:NoSchedule, or KEY- to remove{hint}")
     _check(asked, words.taints)
-    return _Tainting(make_plan(asked, words, connection), output, color, started).run()
+    where = cluster_flags(asked.snapshots, connection)
+    return _Tainting(make_plan(asked, words, connection), output, color, started, where).run()
 
 
 def _check(asked: Asked, taints: Sequence[TaintSpec]) -> None:
@@ -77,14 +78,18 @@ def _check(asked: Asked, taints: Sequence[TaintSpec]) -> None:
 
 
 class _Tainting:
-    """One run of the command; ``started`` is when it began, of ``time.monotonic``."""
+    """One run of the command.
 
-    def __init__(self, plan: Plan, output: str, color: str, started: float) -> None:
+    ``started`` is when it began, of ``time.monotonic``; ``where`` are the flags that say which cluster.
+    """
+
+    def __init__(self, plan: Plan, output: str, color: str, started: float, where: str) -> None:
         self._plan = plan
         self._asked = plan.asked
         self._output = output
         self._color = color
         self._started = started
+        self._where = where
         self._answers: dict[str, ServerAnswer] = {}
         self._new: Set[str] = frozenset()
 
@@ -126,7 +131,8 @@ class _Tainting:
             if self._output != "text":
                 text.write_targets(plan.targets, plan.taints, sys.stderr)
             return confirmed(f"Taint these {len(plan.targets):,} devices?", yes=self._asked.yes)
-        if any("kube-scheduler" in warning for warning in plan.warnings):
+        blindly = plan.radius.unread and any(taint.effect == "NoExecute" for taint in plan.taints)
+        if blindly or any("kube-scheduler" in warning for warning in plan.warnings):
             return confirmed("Taint all the same?", yes=self._asked.yes)
         return True
 
@@ -240,6 +246,8 @@ class _Tainting:
             pods, predicted = answer.pods, self._plan.radius.deleted(wish.device)
             if pods is not None:
                 verdict = "as predicted" if pods == predicted else f"predicted were {predicted}"
+                if self._plan.radius.unread:
+                    verdict = f"{predicted} of them are known here"
                 say(f"{wish.device}: the server would delete {amount(pods, 'pod')}: {verdict}")
                 surprised = surprised or pods > predicted
         if surprised and not self._goes_on():
@@ -257,7 +265,7 @@ class _Tainting:
         if self._output == "text":
             if not told:
                 text.write_planned(result.done, result.dry_run, sys.stdout)
-            text.write_end(result, self._color)
+            text.write_end(result, self._color, where=self._where, saved=bool(self._asked.snapshots))
         elif self._output == "name":
             text.write_names(result, sys.stdout)
             for entry in result.done:

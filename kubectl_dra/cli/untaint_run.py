@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING
 from kubectl_dra.api.slices import DeviceID
 from kubectl_dra.api.taints import BLOCKING_EFFECTS, DeviceTaintRule
 from kubectl_dra.cli import taint_session as session
-from kubectl_dra.cli.options import Connection
+from kubectl_dra.cli.options import Connection, cluster_flags
 from kubectl_dra.cli.taint import FOREVER
 from kubectl_dra.cli.taint_session import EXIT_ERROR, EXIT_INTERRUPTED, EXIT_LEFT, Selection, World, confirmed, say
 from kubectl_dra.cluster.client import Answered
 from kubectl_dra.cluster.snapshot import FORBIDDEN, UNREADABLE
 from kubectl_dra.cluster.writer import Writer
-from kubectl_dra.errors import ClusterError, UsageError
-from kubectl_dra.explain.device_state import FREE, HELD, SHARED, taint_owner
+from kubectl_dra.errors import ClusterError, InputError, UsageError
+from kubectl_dra.explain.device_state import FREE, HELD, SHARED, UNKNOWN, taint_owner
 from kubectl_dra.report import taint_text as text
 from kubectl_dra.taint import times
 from kubectl_dra.taint.apply import KIND, Refused, Rules
@@ -87,6 +87,7 @@ def run(asked: Asked, connection: Connection, output: str, color: str) -> int:
         DraError: wrong usage, devices that do not exist, a cluster that does not answer.
     """
     words = _checked(asked)
+    where = cluster_flags(asked.snapshots, connection)
     started = time.monotonic()
     deadline = None if asked.wait in ("", FOREVER) else started + times.seconds(asked.wait, "--wait")
     world = session.read_world(connection, asked.namespace, asked.snapshots, kinds=_kinds(asked.selection))
@@ -107,7 +108,7 @@ def run(asked: Asked, connection: Connection, output: str, color: str) -> int:
         refused = any(entry.outcome == REFUSED for entry in removed)
         result = replace(result, removed=tuple(removed), exit_code=EXIT_LEFT if left or refused else 0)
         if output == "text":
-            text.write_staying(result, color)
+            text.write_staying(result, color, where=where)
         if asked.wait and asked.dry_run == "none" and (removed or not asked.expired):
             result = _wait(world, ids, deadline, result)
     except ClusterError:
@@ -121,7 +122,7 @@ def run(asked: Asked, connection: Connection, output: str, color: str) -> int:
             _report(replace(result, removed=tuple(removed), exit_code=EXIT_INTERRUPTED), output, color)
         say("interrupted: run the same command again to go on from here")
         return EXIT_INTERRUPTED
-    _report(result, output, color)
+    _report(result, output, color, where)
     return result.exit_code
 
 
@@ -153,9 +154,21 @@ def _plan(world: World, asked: Asked, words: Words) -> tuple[Removals, list[Devi
     if asked.expired:
         over = tuple(expired(rules, times.now()))
         return Removals(over, ()), list(dict.fromkeys(device for device, _ in over))
-    targets = session.resolve(world, words.devices, asked.selection)
+    try:
+        targets = session.resolve(world, words.devices, asked.selection)
+    except InputError as error:
+        raise InputError(f"{error}{_meant_as_key(world, words.devices)}") from None
     plan = plan_removals(rules, targets, words.removals or (Removal(),), overwrite=asked.overwrite)
     return plan, [target.id for target in targets]
+
+
+def _meant_as_key(world: World, names: Sequence[str]) -> str:
+    """A hint where what was taken for a device may be the key of a taint, without its ``-``."""
+    keys = {taint.key for row in world.inventory.rows for taint in row.taints}
+    for index, name in enumerate(names):
+        if not world.devices.knows(name) and (index or name in keys):
+            return f". To remove a taint with this key write {name}-"
+    return ""
 
 
 def _agreed(plan: Removals, *, yes: bool) -> bool:
@@ -227,18 +240,19 @@ def _in_the_way(world: World, ids: Sequence[DeviceID]) -> tuple[str, ...]:
             continue
         blocking = [taint for taint in row.taints if taint.effect in BLOCKING_EFFECTS]
         out.extend(f"{id} has taint {taint} ({taint_owner(taint)})" for taint in blocking)
-        if not blocking and row.state not in (FREE, SHARED, HELD):
+        # Who holds the device keeps nobody from waiting for it, so it need not be known.
+        if not blocking and row.state not in (FREE, SHARED, HELD, UNKNOWN):
             out.append(f"{id} is {row.state}: {row.reason}")
     return tuple(out)
 
 
-def _report(result: Untainted, output: str, color: str) -> None:
+def _report(result: Untainted, output: str, color: str, where: str = "") -> None:
     if output == "text":
         text.write_allocatable(result, color)
     elif output == "name":
         text.write_removed_names(result, sys.stdout)
         if not result.removed:
-            text.write_staying(result, "never", sys.stderr)
+            text.write_staying(result, "never", sys.stderr, where=where)
         for entry in result.removed:
             if entry.outcome == REFUSED:
                 text.write_removed(entry, result.dry_run, sys.stderr)

@@ -61,7 +61,7 @@ def migrate(inputs: Sequence[Input], job: Job) -> Report:
     for migration in job.migrations or all_migrations():
         for file in mine:
             run.stage(file, migration)
-    results = tuple(_result(file) for file in files if file is not None)
+    results = (*run.closed, *(_result(file) for file in files if file is not None))
     claims = claims_file(job.claims_file, run.set_aside, results) if job.claims_file and run.set_aside else None
     if claims is not None:
         results = tuple(result for result in results if result.name != claims.name)
@@ -172,6 +172,7 @@ class _Run:
     def __init__(self, job: Job) -> None:
         self.job = job
         self.notes: list[str] = []
+        self.closed: list[FileResult] = []
         self.defects: list[str] = []
         self.set_aside: list[tuple[Item, Mapping[str, Any]]] = []
         self.world = _World(())
@@ -180,7 +181,7 @@ class _Run:
 
     def opened(self, found: Input) -> File | None:
         """A file with its documents or with the reason why it has none; None where there is nothing to migrate."""
-        source = source_of(found, self.notes)
+        source = source_of(found, self.notes, self.closed)
         if source is None or not relevant(source.text):
             return None
         try:

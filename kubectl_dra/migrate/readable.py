@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final
 
 from kubectl_dra.errors import InputError
 from kubectl_dra.manifests.documents import NotAnObject, TemplateError, parse
 from kubectl_dra.manifests.inputs import LARGEST, Input, read
+from kubectl_dra.manifests.objects import is_object, objects
 from kubectl_dra.manifests.source import Source, decode
+from kubectl_dra.migrate import refusals
+from kubectl_dra.migrate.result import FileResult, Item
+
+_WAY_OUT: Final = "let it be read, or leave it out with --exclude"
 
 
 def check_readable(inputs: Sequence[Input], notes: list[str]) -> None:
     """For a run that has found no object: looks for one input that can be read, and adds to ``notes`` what cannot.
 
-    A template of which nothing is known to ask for devices counts as read; if it was named, a note says what it is.
+    A template of which nothing is known to ask for devices counts as read, and so does YAML that is no manifest; if
+    it was named, a note says what it is.
 
     Raises:
         InputError: there is none; it says where the first is broken.
@@ -21,7 +28,11 @@ def check_readable(inputs: Sequence[Input], notes: list[str]) -> None:
     problems: list[InputError] = []
     for found in inputs:
         try:
-            parse(decode(read(found), found.name))
+            documents = parse(decode(read(found), found.name))
+            if not any(is_object(document.object) for document in documents):
+                return
+            # A List may hold what is no object.
+            list(objects(document for document in documents if is_object(document.object)))
             return
         except TemplateError as error:
             if found.named:
@@ -30,6 +41,8 @@ def check_readable(inputs: Sequence[Input], notes: list[str]) -> None:
         except NotAnObject as error:
             # A list is YAML that others want; an empty text is what a failed command leaves.
             if _text_of(found).strip():
+                if found.named:
+                    notes.append(str(error))
                 return
             problems.append(error)
         except InputError as error:
@@ -45,14 +58,25 @@ def _text_of(found: Input) -> str:
     return "\n".join(line for line in text.splitlines() if not line.lstrip().startswith("#") and line != "---")
 
 
-def source_of(found: Input, notes: list[str]) -> Source | None:
-    """The text of an input; None, with a note that says why, where it cannot be read.
+def source_of(found: Input, notes: list[str], closed: list[FileResult]) -> Source | None:
+    """The text of an input; None where it cannot be read.
+
+    A note says why where it is not text; what the system does not let us read goes to ``closed``: there may be
+    much to migrate in it, a whole directory.
 
     Raises:
         InputError: it cannot be read and was named.
     """
     try:
         data = read(found)
+    except InputError as error:
+        if found.named:
+            raise
+        message = str(error).removeprefix(f"{found.name}: ")
+        item = Item("refusal", refusals.UNREADABLE, found.name, 1, 1, "", "", message, _WAY_OUT)
+        closed.append(FileResult(found.name, None, (item,)))
+        return None
+    try:
         if len(data) > LARGEST:
             raise InputError(f"{found.name}: larger than {LARGEST:,} bytes")
         return decode(data, found.name)

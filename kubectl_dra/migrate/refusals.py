@@ -38,7 +38,8 @@ ABOUT: Final = (
         "The file cannot be read",
         "It asks for devices of a device plugin or for an old API version, but it is not valid YAML or JSON. "
         "kubectl dra lint says where; then run migrate again. A changed file is read again as a whole, so that one "
-        "document that cannot be read holds up those beside it: kubectl would stop at it, too.",
+        "document that cannot be read holds up those beside it: kubectl would stop at it, too. A file or directory "
+        "that the system does not let migrate read is refused as well, because nobody knows what it asks for.",
     ),
     About(
         NOT_AN_OBJECT,

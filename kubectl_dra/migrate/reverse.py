@@ -35,7 +35,8 @@ def reverse(inputs: Sequence[Input], job: Job) -> Report:
         InputError: a file that was named cannot be read, or none of all.
     """
     notes: list[str] = []
-    files = [file for found in inputs if (file := _opened(found, notes)) is not None]
+    closed: list[FileResult] = []
+    files = [file for found in inputs if (file := _opened(found, notes, closed)) is not None]
     if not files:
         check_readable(inputs, notes)
     world: dict[Key, Mapping[str, Any]] = {}
@@ -45,7 +46,7 @@ def reverse(inputs: Sequence[Input], job: Job) -> Report:
     runs = [_Run(file, job, world) for file in files]
     left = {key for run in runs for key in run.still_needed}
     freed = {key for run in runs for key in run.freed} - left
-    results = tuple(run.result(freed) for run in runs)
+    results = (*closed, *(run.result(freed) for run in runs))
     return Report(
         tuple(result for result in results if result.items or result.changed),
         len(inputs),
@@ -56,8 +57,8 @@ def reverse(inputs: Sequence[Input], job: Job) -> Report:
     )
 
 
-def _opened(found: Input, notes: list[str]) -> File | None:
-    source = source_of(found, notes)
+def _opened(found: Input, notes: list[str], closed: list[FileResult]) -> File | None:
+    source = source_of(found, notes, closed)
     if source is None:
         return None
     if "resource.k8s.io" not in source.text and "resourceClaims" not in source.text:

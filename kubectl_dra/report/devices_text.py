@@ -100,10 +100,7 @@ def _held_by(holders: tuple[ResourceClaim, ...]) -> str:
 
 
 def _consumers(claim: ResourceClaim) -> str:
-    names = [
-        f"pod {entry.name}" if entry.resource == "pods" else f"{entry.resource} {entry.name}"
-        for entry in claim.reserved_for
-    ]
+    names = [str(entry) for entry in claim.reserved_for]
     if not names:
         return "no pod"
     return names[0] + (f" and {len(names) - 1} more" if len(names) > 1 else "")

@@ -16,7 +16,7 @@ from kubectl_dra.explain.model import (
     Verdict,
     Way,
 )
-from kubectl_dra.explain.overview import Alike
+from kubectl_dra.explain.overview import Alike, Overview
 from kubectl_dra.explain.phrases import amount
 from kubectl_dra.report.assumed import assumed
 from kubectl_dra.report.devices_text import summary
@@ -56,14 +56,12 @@ def to_html(answers: Sequence[tuple[Diagnosis, Inventory | None]]) -> str:
     return page(f"{amount(len(answers), 'question')} explained", parts)
 
 
-def overview_html(found: Sequence[Alike]) -> str:
+def overview_html(overview: Overview) -> str:
     """The page of every pending claim, stuck ones first: a table, and each answer below it."""
-    ranked = sorted(found, key=lambda alike: (-alike.diagnosis.verdict.exit_code, -len(alike.names)))
-    total = sum(len(alike.names) for alike in found)
-    stuck = sum(len(alike.names) for alike in found if alike.diagnosis.verdict is Verdict.NOT_ALLOCATABLE)
-    sentence = f"{total:,} waiting, {stuck:,} of them stuck." if found else "No claim is pending."
-    parts = [tag("header", tag("h1", "Pending claims"), tag("p", sentence, class_="answer"))]
-    if found:
+    ranked = sorted(overview.found, key=lambda alike: (-alike.diagnosis.verdict.exit_code, -len(alike.names)))
+    unseen = [tag("p", note, class_="quiet") for note in overview.unseen]
+    parts = [tag("header", tag("h1", "Pending claims"), tag("p", overview.answer, class_="answer"), *unseen)]
+    if ranked:
         parts.append(_contents([(alike.diagnosis, _waiting(alike)) for alike in ranked]))
     parts += [_article(alike.diagnosis, None, f"d{number}") for number, alike in enumerate(ranked)]
     return page("Pending claims", parts)

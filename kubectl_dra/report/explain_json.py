@@ -8,7 +8,7 @@ from enum import Enum
 from typing import Any
 
 from kubectl_dra.explain.model import SCHEMA_VERSION, CauseKind, Diagnosis, PlacedDevice
-from kubectl_dra.explain.overview import Alike
+from kubectl_dra.explain.overview import Overview
 
 
 def to_json(diagnoses: Sequence[Diagnosis]) -> dict[str, Any]:
@@ -19,10 +19,17 @@ def to_json(diagnoses: Sequence[Diagnosis]) -> dict[str, Any]:
     return {"schemaVersion": SCHEMA_VERSION, "kind": "DiagnosisList", "items": items}
 
 
-def overview_json(found: Sequence[Alike]) -> dict[str, Any]:
+def overview_json(overview: Overview) -> dict[str, Any]:
     """Every pending claim: a DiagnosisList, each item with the pods and claims that it stands for."""
-    items = [{**_diagnosis(alike.diagnosis), "standsFor": list(alike.names)} for alike in found]
-    return {"schemaVersion": SCHEMA_VERSION, "kind": "DiagnosisList", "items": items}
+    items = [{**_diagnosis(alike.diagnosis), "standsFor": list(alike.names)} for alike in overview.found]
+    return {
+        "schemaVersion": SCHEMA_VERSION,
+        "kind": "DiagnosisList",
+        "exitCode": overview.exit_code,
+        "answer": overview.answer,
+        "notes": list(overview.unseen),
+        "items": items,
+    }
 
 
 def _diagnosis(diagnosis: Diagnosis) -> dict[str, Any]:
@@ -39,6 +46,8 @@ def _diagnosis(diagnosis: Diagnosis) -> dict[str, Any]:
     }
     for name in ("causes", "claims", "nodes", "placements", "scheduler", "notes"):
         out[name] = _plain(getattr(diagnosis, name))
+    if diagnosis.supposed:
+        out["supposed"] = list(diagnosis.supposed)
     if diagnosis.ways:
         out["waysOut"] = _plain(diagnosis.ways)
     if diagnosis.traces:

@@ -74,10 +74,13 @@ def _diagnosis(out: Painter, diagnosis: Diagnosis) -> None:
     if diagnosis.second_opinion is not None:
         _second_opinion(out, diagnosis.second_opinion)
     _nodes(out, diagnosis)
-    if diagnosis.scheduler:
+    # What a cause quotes as its evidence is not said a second time.
+    quoted = {evidence.value for cause in diagnosis.causes for evidence in cause.evidence}
+    words = [word for word in diagnosis.scheduler if word.message not in quoted]
+    if words:
         out.write("")
         out.write(("Kubernetes says", "bold"))
-        for word in diagnosis.scheduler:
+        for word in words:
             when = f" at {word.time}" if word.time else ""
             out.paragraph(f"{word.source} {word.reason}{when}: {word.message}", indent="    ", first="  ")
     out.write("")

@@ -20,6 +20,7 @@ def to_json(report: Report) -> dict[str, Any]:
         "assumed": {"kubernetesVersion": str(report.release), "featureGates": sorted(report.features)},
         "summary": {
             "files": len(report.files),
+            "leftOut": report.left_out,
             "objects": len(report.objects),
             "errors": counts["error"],
             "warnings": counts["warning"],

@@ -83,10 +83,16 @@ def summary(report: Report) -> str:
     read = _many(len(report.files), "file")
     objects = _many(len(report.objects), "object")
     counts: Mapping[str, int] = report.counts()
-    words = {"error": "error", "warning": "warning", "info": "note"}
-    found = [_many(number, words[severity]) for severity, number in counts.items() if number]
+    # "info" has no plural that people write.
+    found = [
+        f"{number:,} info" if severity == "info" else _many(number, severity)
+        for severity, number in counts.items()
+        if number
+    ]
     text = f"{', '.join(found)} in {files} of {read}" if found else f"no findings in {objects} of {read}"
     text += f", for Kubernetes {report.release}."
+    if report.left_out:
+        text += f" {_many(report.left_out, 'file')} left out."
     fixes = [
         f"{number} with {flag}"
         for safety, flag in (("safe", "--fix"), ("unsafe", "--unsafe-fixes"))

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from typing import Any, TextIO
+from typing import Any, Final, TextIO
 
 from kubectl_dra.migrate.equivalence import SHOWN, Comparison, changed_total
 from kubectl_dra.report.paint import Painter
+
+_NOW: Final = {"not-allocatable": "cannot be scheduled", "undetermined": "not certain"}
 
 
 def write_comparisons(found: Sequence[Comparison], color: str = "auto", stream: TextIO | None = None) -> None:
@@ -29,8 +31,11 @@ def _one(out: Painter, one: Comparison) -> None:
     asked = ", ".join(f"{amount} {name}" for name, amount in one.resources.items())
     out.write("  ", (one.object, "bold"), f"{f' {one.pod}' if one.pod else ''}  ", (asked, "dim"))
     style = "red" if one.difference < 0 else "green"
-    change = f"{abs(one.difference)} {'fewer' if one.difference < 0 else 'more'}" if one.difference else "as many"
-    out.write("    nodes: ", f"{len(one.before)} before, {len(one.after)} after, ", (change, style))
+    if one.before or one.after:
+        change = f"{abs(one.difference)} {'fewer' if one.difference < 0 else 'more'}" if one.difference else "as many"
+        out.write("    nodes: ", f"{len(one.before)} before, {len(one.after)} after, ", (change, style))
+    else:
+        out.write("    nodes: none before, ", ("none after", "yellow"))
     for lost in one.lost:
         out.paragraph(f"no more on {_some(lost.nodes)}: {lost.reason}", indent="      ")
     if one.gained:
@@ -41,7 +46,7 @@ def _one(out: Painter, one: Comparison) -> None:
             f"now: {_many(len(one.landings), 'node')}; on {first.node}: {', '.join(first.devices)}", indent="    "
         )
     else:
-        out.paragraph(f"now: {one.verdict}: {one.answer}", indent="    ", style="yellow")
+        out.paragraph(f"now: {_NOW.get(one.verdict, one.verdict)}: {one.answer}", indent="    ", style="yellow")
 
 
 def _some(names: Sequence[str]) -> str:

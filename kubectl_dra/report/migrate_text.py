@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from itertools import groupby
 from typing import Final, TextIO
 
-from kubectl_dra.migrate.reference import page_of
+from kubectl_dra.manifests.inputs import is_file
 from kubectl_dra.migrate.registry import about
 from kubectl_dra.migrate.result import FileResult, Item, Report, Sort
 from kubectl_dra.report.paint import Painter
@@ -103,10 +103,13 @@ def summary(report: Report, done: str = "") -> str:
     if done:
         text += f" {done}"
     elif files:
-        text += " Nothing is written yet: --diff shows it, --write makes it."
+        # Only files can be changed in place: not standard input, nor what kustomize builds.
+        in_place = all(is_file(file.name) for file in report.changed)
+        way = "--write makes it" if in_place else "-o yaml prints the result, --output-dir DIR writes it"
+        text += f" Nothing is written yet: --diff shows it, {way}."
     codes = sorted({item.code for item in report.items() if item.sort == "refusal"})
     if codes:
-        text += f" About {codes[0]}: {page_of(codes[0])}, or kubectl dra migrate --code {codes[0]}."
+        text += f" About {codes[0]}: kubectl dra migrate --code {codes[0]}."
     return text
 
 

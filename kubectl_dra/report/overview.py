@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TextIO
 
 from kubectl_dra.explain.model import Diagnosis, Verdict
-from kubectl_dra.explain.overview import Alike
+from kubectl_dra.explain.overview import Alike, Overview
 from kubectl_dra.report.paint import Painter
 from kubectl_dra.report.table import fitted
 
@@ -21,25 +20,39 @@ _WORDS = {
 }
 
 
-def write_overview(found: Sequence[Alike], color: str = "auto", stream: TextIO | None = None, flags: str = "") -> None:
+def write_overview(overview: Overview, color: str = "auto", stream: TextIO | None = None, flags: str = "") -> None:
     """Writes the table, stuck ones first, then a summary and the next command, with ``flags`` repeated."""
     out = Painter(stream, color)
-    if not found:
-        out.write("No claim is pending.")
+    if not overview.found:
+        out.paragraph(overview.answer)
+        _notes(out, overview)
+        if overview.elsewhere:
+            out.write("")
+            out.write(("Next: ", "bold"), f"kubectl dra explain -A{flags}")
         return
-    ranked = sorted(found, key=lambda alike: (-alike.diagnosis.verdict.exit_code, -len(alike.names)))
+    ranked = sorted(overview.found, key=lambda alike: (-alike.diagnosis.verdict.exit_code, -len(alike.names)))
     rows = [HEADER, *(_row(alike) for alike in ranked)]
     header, *blocks = fitted(rows, out.limit, BELOW, prose=True)
     out.write((header[0], "bold"))
     for block in blocks:
         for line in block:
             out.write(line)
-    total = sum(len(alike.names) for alike in found)
-    stuck = sum(len(alike.names) for alike in found if alike.diagnosis.verdict is Verdict.NOT_ALLOCATABLE)
     out.write("")
-    out.write(f"{total:,} waiting, {stuck:,} of them stuck")
+    out.write(overview.answer.removesuffix("."))
+    _notes(out, overview)
+    if overview.unseen:
+        out.write("")
     first = ranked[0].diagnosis
     out.write(("Next: ", "bold"), f"kubectl dra explain {ranked[0].names[0]} -n {first.namespace}{flags}")
+
+
+def _notes(out: Painter, overview: Overview) -> None:
+    if not overview.unseen:
+        return
+    out.write("")
+    out.write(("Notes", "bold"))
+    for note in overview.unseen:
+        out.paragraph(note, indent="    ", first="  - ")
 
 
 def _row(alike: Alike) -> tuple[str, ...]:
@@ -51,4 +64,4 @@ def _row(alike: Alike) -> tuple[str, ...]:
 
 
 def _reason(diagnosis: Diagnosis) -> str:
-    return diagnosis.answer.split(": ", 1)[-1].rstrip(".")
+    return diagnosis.answer.split(": ", 1)[-1].removeprefix("undetermined: ").rstrip(".")

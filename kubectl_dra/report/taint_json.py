@@ -106,7 +106,7 @@ def _clean(rule: Mapping[str, Any]) -> dict[str, Any]:
 
 def _radius(radius: Radius) -> dict[str, Any]:
     return {
-        "podsDeleted": radius.deleted(),
+        "podsDeleted": None if radius.unread else radius.deleted(),
         "claims": [_claim(hit) for hit in radius.claims],
         "lost": [
             {"kind": lost.kind, "namespace": lost.namespace, "name": lost.name, "allDevices": lost.all_mode}

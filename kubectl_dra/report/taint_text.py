@@ -12,7 +12,7 @@ from kubectl_dra.report.table import fitted
 from kubectl_dra.taint import times
 from kubectl_dra.taint.apply import UNCHANGED
 from kubectl_dra.taint.listing import DRIVER, TaintLine
-from kubectl_dra.taint.radius import ENDED, GOING, LATER, NOW, STAYS, UNKNOWN, PodHit, Radius
+from kubectl_dra.taint.radius import ENDED, GOING, LATER, NOW, STAYS, UNKNOWN, ClaimHit, PodHit, Radius, worse
 from kubectl_dra.taint.result import ABSENT, PLANNED, REFUSED, REMOVED, RuleDone, RuleRemoved, Tainted, Untainted
 from kubectl_dra.taint.rules import RESOURCE, Wish
 from kubectl_dra.taint.spec import TaintSpec
@@ -62,30 +62,28 @@ def write_radius(
         names = sorted({f"{r.kind} {r.namespace}/{r.name} ({r.request})" for r in radius.all_requests})
         out.paragraph(f"Requests for all devices that become impossible where a device is tainted: {some(names, 6)}.")
     for left in radius.classes:
-        out.sentence(
-            f"Class {left.name}: {left.free_after:,} of {amount(left.devices)} free afterwards, {left.free:,} now."
-        )
+        count = amount(left.devices)
+        if left.free is None or left.free_after is None:
+            out.sentence(f"Class {left.name}: {count}; how many of them are free is unknown.")
+        else:
+            out.sentence(f"Class {left.name}: {left.free_after:,} of {count} free afterwards, {left.free:,} now.")
     for note in radius.notes:
-        out.paragraph(f"Note: {note}")
+        # What keeps claims from being known heads the list of pods.
+        if not radius.unread or not note.endswith(radius.unread):
+            out.paragraph(f"note: {note}")
 
 
 def _write_pods(radius: Radius, wishes: Sequence[Wish], out: Painter, at: datetime) -> None:
+    whom = "it" if len({wish.device for wish in wishes}) == 1 else "them"
+    if radius.unread:
+        unknown = f"More claims may use {whom}" if radius.claims else f"Which claims and pods use {whom} is unknown"
+        out.paragraph(f"{unknown}: {radius.unread}.", style="yellow")
+    elif not radius.claims:
+        out.write(f"No claim uses {whom}.")
     if not radius.claims:
-        out.write("No claim uses " + ("it." if len({wish.device for wish in wishes}) == 1 else "them."))
         return
-    # A claim with several of the devices has its pods several times.
-    rows: dict[tuple[str, ...], str] = {}
-    for hit in radius.claims:
-        claim = hit.claim.key + (" (admin access)" if hit.admin_access else "")
-        for pod in hit.pods:
-            rows[_pod_cells(pod, claim, at)] = pod.fate
-        for other in hit.others:
-            rows[other, *[EMPTY] * 4, claim, EMPTY, _other_fate(other)] = UNKNOWN
-        if not hit.pods and not hit.others:
-            age = times.age(hit.claim.metadata.creation_timestamp, at)
-            rows["(none)", EMPTY, age, *[EMPTY] * 2, claim, EMPTY, "holds the device without a pod"] = UNKNOWN
     out.sentence(_sum(radius, wishes))
-    fates = [*rows.items()]
+    fates = _fates(radius, at)
     if len(fates) > MANY:
         fates.sort(key=lambda item: _WORST.index(item[1]))
     header, *blocks = fitted([_PODS, *(row for row, _ in _first(fates))], out.limit, _PODS_BELOW)
@@ -94,6 +92,27 @@ def _write_pods(radius: Radius, wishes: Sequence[Wish], out: Painter, at: dateti
         for line in block:
             out.write((line, _STYLES.get(fate, "")))
     _write_more(len(fates), "row", out)
+
+
+def _fates(radius: Radius, at: datetime) -> list[tuple[tuple[str, ...], str]]:
+    """The rows, each with its fate: a pod once for each claim, though the claim may hold several of the devices."""
+    users: dict[tuple[str, str, str], PodHit] = {}
+    rows: dict[tuple[str, ...], str] = {}
+    for hit in radius.claims:
+        claim = _claim_cell(hit)
+        for pod in hit.pods:
+            key = (claim, pod.name, pod.uid)
+            users[key] = worse(users[key], pod) if key in users else pod
+        for other in hit.others:
+            rows[other, *[EMPTY] * 4, claim, EMPTY, _other_fate(other)] = UNKNOWN
+        if not hit.pods and not hit.others:
+            age = times.age(hit.claim.metadata.creation_timestamp, at)
+            rows["(none)", EMPTY, age, *[EMPTY] * 2, claim, EMPTY, "holds the device without a pod"] = UNKNOWN
+    return [*((_pod_cells(pod, claim, at), pod.fate) for (claim, _, _), pod in users.items()), *rows.items()]
+
+
+def _claim_cell(hit: ClaimHit) -> str:
+    return hit.claim.key + (" (admin access)" if hit.admin_access else "")
 
 
 def _first(entries: Sequence[T]) -> Sequence[T]:
@@ -112,7 +131,8 @@ def _sum(radius: Radius, wishes: Sequence[Wish]) -> str:
     if any(wish.taint.effect == "NoExecute" for wish in wishes):
         unknown = sum(pod.fate == UNKNOWN for pod in pods.values())
         rest = f", of {unknown:,} it is not known" if unknown else ""
-        whom = f"{radius.deleted():,} of {amount(len(pods), 'pod')} will be deleted{rest}"
+        least = "at least " if radius.unread else ""
+        whom = f"{least}{radius.deleted():,} of {amount(len(pods), 'pod')} will be deleted{rest}"
         return f"{whom}; no PodDisruptionBudget is consulted."
     devices = "the device" if len({wish.device for wish in wishes}) == 1 else "the devices"
     uses = f"{amount(len(pods), 'pod')} {'uses' if len(pods) == 1 else 'use'} {devices}"
@@ -177,8 +197,13 @@ def write_planned(entries: Sequence[RuleDone], dry_run: str, stream: TextIO) -> 
     _write_more(len(entries), "rule", Painter(stream, "never"))
 
 
-def write_end(result: Tainted, color: str = "auto", stream: TextIO | None = None) -> None:
-    """What waiting came to, and what to do next."""
+def write_end(
+    result: Tainted, color: str = "auto", stream: TextIO | None = None, *, where: str = "", saved: bool = False
+) -> None:
+    """What waiting came to, and what to do next.
+
+    ``where`` are the flags that say which cluster, ``saved`` says that only saved objects were read.
+    """
     out = Painter(stream, color)
     devices = [str(entry.target.id) for entry in result.done]
     if result.free and result.held_parts:
@@ -191,7 +216,7 @@ def write_end(result: Tainted, color: str = "auto", stream: TextIO | None = None
     elif result.free:
         each = "is free: no claim holds it. It" if len(devices) == 1 else "are free: no claim holds them. They"
         out.sentence(f"{some(devices, 8)} {each} can be taken offline.", style="green")
-        _write_way_back(devices, out)
+        _write_way_back(devices, where, out)
     elif result.free is False:
         left = "Not free in time. Left:" if result.blockers else "Not free in time: the API server did not answer."
         out.write((left, "red"))
@@ -201,15 +226,16 @@ def write_end(result: Tainted, color: str = "auto", stream: TextIO | None = None
     elif result.exit_code and any(entry.outcome == REFUSED for entry in result.done):
         out.write("Nothing was changed.")
     elif result.dry_run == "none" and any(entry.outcome != UNCHANGED for entry in result.done):
-        _write_way_back(devices, out)
+        _write_way_back(devices, where, out)
     elif result.dry_run != "none":
-        out.write("Nothing was changed. The same command without --dry-run does it.")
+        there = " and --snapshot does it on the cluster" if saved else " does it"
+        out.sentence(f"Nothing was changed. The same command without --dry-run{there}.")
 
 
-def _write_way_back(devices: Sequence[str], out: Painter) -> None:
+def _write_way_back(devices: Sequence[str], where: str, out: Painter) -> None:
     names = dict.fromkeys(devices)
     what = " ".join(names) if len(names) <= 8 else "with the same devices or flags"
-    out.write(("Back into service: ", "bold"), f"kubectl dra untaint {what}")
+    out.write(("Back into service: ", "bold"), f"kubectl dra untaint {what}{where}")
 
 
 def write_names(result: Tainted, stream: TextIO) -> None:
@@ -227,13 +253,13 @@ def write_removed(entry: RuleRemoved, dry_run: str, stream: TextIO | None = None
     Painter(stream, "never").sentence(f"{RESOURCE}/{entry.name} {what}")
 
 
-def write_staying(result: Untainted, color: str = "auto", stream: TextIO | None = None) -> None:
-    """That there was nothing to remove, and what stays on the devices."""
+def write_staying(result: Untainted, color: str = "auto", stream: TextIO | None = None, *, where: str = "") -> None:
+    """That there was nothing to remove, and what stays; ``where`` are the flags that say which cluster."""
     out = Painter(stream, color)
     if not result.removed and result.expired_only:
         out.write("No rule has expired.")
     elif not result.removed:
-        out.write("There is no rule of kubectl dra to remove. Every taint: kubectl dra taint --list")
+        out.sentence(f"There is no rule of kubectl dra to remove. Every taint: kubectl dra taint --list{where}")
     for stays in _first(result.staying):
         text = f"{stays.device} keeps taint {stays.taint} of {stays.owner}; removed by: {stays.ended_by}."
         out.paragraph(text, indent="  ", first="")
@@ -269,7 +295,7 @@ def write_list(lines: Sequence[TaintLine], color: str = "auto", *, at: datetime,
             out.write((text, "yellow" if line.warnings else ""))
     for line in lines:
         for warning in line.warnings:
-            out.paragraph(f"Warning: {_owner(line)}: {warning}.", style="yellow")
+            out.paragraph(f"warning: {_owner(line)}: {warning}.", style="yellow")
 
 
 def write_rule_names(lines: Sequence[TaintLine], stream: TextIO) -> None:

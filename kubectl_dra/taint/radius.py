@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import reduce
 from typing import Final
 
 from kubectl_dra.allocation.attempt import Cycle
@@ -12,9 +13,9 @@ from kubectl_dra.api.claims import ALL, Consumer, DeviceResult, ResourceClaim
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.api.slices import DeviceID
 from kubectl_dra.api.taints import BLOCKING_EFFECTS, DeviceTaint
-from kubectl_dra.cluster.snapshot import ABSENT, Snapshot
+from kubectl_dra.cluster.snapshot import ABSENT, Gap, Snapshot
+from kubectl_dra.explain import device_state
 from kubectl_dra.explain.case import Settings, make_cycle
-from kubectl_dra.explain.device_state import FREE
 from kubectl_dra.explain.inventory import DeviceRow
 from kubectl_dra.taint import times
 from kubectl_dra.taint.pending import Lost, lost_matches, selected, taint_of
@@ -80,23 +81,27 @@ class AllRequest:
 
 @dataclass(frozen=True, slots=True)
 class ClassLeft:
-    """What a DeviceClass has: all devices, those free now, and those free with the taints."""
+    """What a DeviceClass has: all devices, those free now, and those free with the taints; None is not known."""
 
     name: str
     devices: int
-    free: int
-    free_after: int
+    free: int | None
+    free_after: int | None
 
 
 @dataclass(frozen=True, slots=True)
 class Radius:
-    """Everything that the taints change. ``notes`` are what could not be seen or tried."""
+    """Everything that the taints change. ``notes`` are what could not be seen or tried.
+
+    ``unread`` says why not all claims are known, empty where they are: then ``claims`` may lack some.
+    """
 
     claims: tuple[ClaimHit, ...] = ()
     lost: tuple[Lost, ...] = ()
     all_requests: tuple[AllRequest, ...] = ()
     classes: tuple[ClassLeft, ...] = ()
     notes: tuple[str, ...] = ()
+    unread: str = ""
 
     def pods(self) -> dict[str, PodHit]:
         """Every pod once, by UID; of several devices the worst fate."""
@@ -104,12 +109,11 @@ class Radius:
         for claim in self.claims:
             for pod in claim.pods:
                 known = out.get(pod.uid)
-                if known is None or _RANK[pod.fate] > _RANK[known.fate]:
-                    out[pod.uid] = pod
+                out[pod.uid] = pod if known is None else worse(known, pod)
         return out
 
     def deleted(self, device: DeviceID | None = None) -> int:
-        """The number of pods that will be deleted, now or later; for one device, or all."""
+        """The number of pods that will be deleted, now or later, as far as is known; for one device, or all."""
         uids = {
             pod.uid
             for claim in self.claims
@@ -122,6 +126,15 @@ class Radius:
 _RANK: Final = {ENDED: 0, STAYS: 1, UNKNOWN: 2, LATER: 3, NOW: 4}
 
 
+def worse(one: PodHit, other: PodHit) -> PodHit:
+    """Of what two taints, or two devices, mean for one pod what ends it, or ends it sooner."""
+    if _RANK[one.fate] != _RANK[other.fate]:
+        return max(one, other, key=lambda pod: _RANK[pod.fate])
+    if one.fate == LATER:
+        return min(one, other, key=lambda pod: pod.at)
+    return other if one.tolerates and not other.tolerates else one
+
+
 def blast_radius(
     wishes: Sequence[Wish],
     targets: Mapping[DeviceID, Target],
@@ -132,7 +145,7 @@ def blast_radius(
     progress: Callable[[str], None] | None = None,
 ) -> Radius:
     """Who is hit when the wishes come true."""
-    notes = [f"not seen: {gap}" for gap in snapshot.gaps if gap.reason != ABSENT and gap.kind in _MATTERS]
+    notes = [*_not_seen(snapshot)]
     cycle = make_cycle(snapshot, settings, [])
     tolerations_kept = settings.release.minor >= FIRST_WITH_TOLERATIONS
     if not tolerations_kept and any(wish.taint.effect == "NoExecute" for wish in wishes):
@@ -140,10 +153,13 @@ def blast_radius(
             f"Kubernetes {settings.release} does not keep tolerations with an allocation: tolerating pods go too"
         )
     holders = _holders(snapshot)
+    by_device: dict[DeviceID, list[Wish]] = {}
+    for wish in wishes:
+        by_device.setdefault(wish.device, []).append(wish)
     claims = tuple(
-        _claim_hit(wish, claim, snapshot, at, tolerations_kept)
-        for wish in wishes
-        for claim in holders.get(wish.device, ())
+        _together([_claim_hit(wish, claim, snapshot, at, tolerations_kept) for wish in taints])
+        for device, taints in by_device.items()
+        for claim in holders.get(device, ())
     )
     blocking = [wish for wish in wishes if wish.taint.effect in BLOCKING_EFFECTS]
     # A scheduler that does not see rules goes on placing pods; the caller warns of it.
@@ -151,10 +167,26 @@ def blast_radius(
     devices = [row.device for wish in blocking if (target := targets.get(wish.device)) and (row := target.row)]
     lost = lost_matches(blocking, devices, cycle, snapshot, settings, notes, progress) if blocking and not blind else ()
     asked = tuple(_all_requests(blocking, targets, snapshot, cycle))
-    return Radius(claims, tuple(lost), asked, tuple(_classes(blocking, rows)), tuple(notes))
+    gap = snapshot.missing("ResourceClaim")
+    unread = _gap(gap) if gap is not None else ""
+    return Radius(claims, tuple(lost), asked, tuple(_classes(blocking, rows)), tuple(notes), unread)
 
 
 _MATTERS: Final = ("ResourceClaim", "ResourceClaimTemplate", "Pod", "DeviceClass", "DeviceTaintRule", "Node")
+_DECISIVE: Final = ("ResourceClaim", "Pod")
+"""Without these saved objects do not show who is hit; of the others a cluster may well have none."""
+
+
+def _not_seen(snapshot: Snapshot) -> Iterator[str]:
+    for gap in snapshot.gaps:
+        if gap.reason != ABSENT and gap.kind in _MATTERS:
+            yield f"not seen: {gap}"
+        elif gap.reason == ABSENT and gap.kind in _DECISIVE:
+            yield _gap(gap)
+
+
+def _gap(gap: Gap) -> str:
+    return f"no {gap.kind} in the snapshot" if gap.reason == ABSENT else str(gap)
 
 
 def _holders(snapshot: Snapshot) -> dict[DeviceID, list[ResourceClaim]]:
@@ -177,6 +209,12 @@ def _claim_hit(wish: Wish, claim: ResourceClaim, snapshot: Snapshot, at: datetim
         taint = taint_of(wish, at)
         pods += [_pod_hit(claim, *user, results, taint, snapshot, at, tolerations_kept) for user in users]
     return ClaimHit(wish.device, claim, all(r.admin_access for r in results), tuple(pods), tuple(others))
+
+
+def _together(hits: Sequence[ClaimHit]) -> ClaimHit:
+    """What several taints of one device do to the pods of one claim, which all the hits have in the same order."""
+    pods = [reduce(worse, each) for each in zip(*(hit.pods for hit in hits), strict=True)]
+    return replace(hits[0], pods=tuple(pods))
 
 
 def members(claim: ResourceClaim, consumer: Consumer, snapshot: Snapshot) -> list[tuple[str, str]]:
@@ -283,5 +321,8 @@ def _classes(wishes: Sequence[Wish], rows: Sequence[DeviceRow]) -> Iterator[Clas
     names = sorted({name for row in rows if row.id in hit for name in row.classes})
     for name in names:
         members = [row for row in rows if name in row.classes]
-        free = [row for row in members if row.state == FREE]
-        yield ClassLeft(name, len(members), len(free), len([row for row in free if row.id not in hit]))
+        free = [row for row in members if row.state == device_state.FREE]
+        if any(row.state == device_state.UNKNOWN for row in members):
+            yield ClassLeft(name, len(members), None, None)
+        else:
+            yield ClassLeft(name, len(members), len(free), len([row for row in free if row.id not in hit]))

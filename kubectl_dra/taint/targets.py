@@ -66,9 +66,16 @@ class Devices:
         """
         return tuple(dict.fromkeys(self._one(word) for word in words))
 
-    def _one(self, word: str) -> Target:
+    def knows(self, word: str) -> bool:
+        """Whether it is the name of a device, or of several."""
+        return bool(self._meant(word))
+
+    def _meant(self, word: str) -> list[Target]:
         found = [target for target in self._targets.values() if str(target.id) == word]
-        found = found or [target for target in self._targets.values() if _ends(target, word)]
+        return found or [target for target in self._targets.values() if _ends(target, word)]
+
+    def _one(self, word: str) -> Target:
+        found = self._meant(word)
         published = [target for target in found if target.published]
         found = published or found
         if len(found) == 1:

@@ -21,6 +21,8 @@ Dra = Callable[..., Ran]
 Json = dict[str, Any]
 API = "resource.k8s.io/v1"
 DRIVER = "gpu.example.com"
+NO_CLAIMS = {"apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaimList", "items": []}
+"""What ``kubectl get resourceclaims -A -o yaml`` comes to in a cluster without any."""
 
 
 def listed(ran: Ran) -> dict[str, Json]:
@@ -241,6 +243,7 @@ def test_a_newer_generation_elsewhere_leaves_devices_behind(dra: Dra, tmp_path: 
         node("n2"),
         slice_of("n1", [gpu("left"), gpu("moved")], count=2, pool="p"),
         slice_of("n2", [gpu("moved")], generation=2, pool="p"),
+        NO_CLAIMS,
     ]
     (tmp_path / "two.yaml").write_text(yaml.safe_dump_all(objects))
     ran = dra("devices", "--snapshot", "two.yaml", "-o", "json")
@@ -256,18 +259,30 @@ def test_an_invalid_pool(dra: Dra, tmp_path: Path) -> None:
 
 
 def test_devices_without_their_nodes(dra: Dra, tmp_path: Path) -> None:
-    """Slices alone are enough to list devices; which nodes a label selects is then unknown."""
+    """Which nodes a label selects is then unknown."""
     term = {"matchExpressions": [{"key": "zone", "operator": "In", "values": ["east"]}]}
     objects = [
         slice_of("n1", [gpu("gpu-0")]),
         slice_of("zone", [gpu("nic-0")], nodeSelector={"nodeSelectorTerms": [term]}),
+        NO_CLAIMS,
     ]
     (tmp_path / "slices.yaml").write_text(yaml.safe_dump_all(objects))
     devices = listed(dra("devices", "--snapshot", "slices.yaml", "-o", "json"))
     assert {item["state"] for item in devices.values()} == {"free"}
     assert devices["zone/nic-0"]["where"] == "nodes with zone In (east)"
-    (tmp_path / "one.yaml").write_text(yaml.safe_dump(slice_of("zone", [gpu("nic-0")], allNodes=True)))
+    everywhere = [slice_of("zone", [gpu("nic-0")], allNodes=True), NO_CLAIMS]
+    (tmp_path / "one.yaml").write_text(yaml.safe_dump_all(everywhere))
     assert dra("devices", "--snapshot", "one.yaml").out.splitlines()[-1] == "1 device: 1 free"
+
+
+def test_slices_alone_do_not_say_what_is_free(dra: Dra, tmp_path: Path) -> None:
+    """They are enough to list devices; who holds them is not in the file."""
+    (tmp_path / "slices.yaml").write_text(yaml.safe_dump_all([node("n1"), slice_of("n1", [gpu("gpu-0")])]))
+    ran = dra("devices", "--snapshot", "slices.yaml", "-o", "json")
+    (device,) = listed(ran).values()
+    assert (ran.code, device["state"], device["reason"]) == (0, "unknown", "no ResourceClaim in the snapshot")
+    free = dra("devices", "--snapshot", "slices.yaml", "--free")
+    assert free.code == 1 and "whether 1 device is free is unknown: no ResourceClaim in the snapshot" in free.err
 
 
 def test_claims_that_were_hidden_leave_the_state_open(dra: Dra, tmp_path: Path) -> None:
@@ -289,7 +304,8 @@ def test_claims_that_were_hidden_leave_the_state_open(dra: Dra, tmp_path: Path) 
 
 def test_rules_that_the_scheduler_does_not_see_are_shown_and_do_not_count(dra: Dra, tmp_path: Path) -> None:
     objects = [node("n1"), slice_of("n1", [gpu("gpu-0")]), rule("r", device="gpu-0")]
-    whole = {"apiVersion": "v1", "kind": "List", "items": objects, "kubectl-dra": {"serverVersion": "v1.36.1"}}
+    said = {"serverVersion": "v1.36.1", "read": ["ResourceClaim"]}
+    whole = {"apiVersion": "v1", "kind": "List", "items": objects, "kubectl-dra": said}
     (tmp_path / "x.json").write_text(json.dumps(whole))
     ran = dra("devices", "--snapshot", "x.json", "-o", "json")
     (device,) = listed(ran).values()

@@ -98,7 +98,10 @@ def test_all_pending_claims_in_one_table(dra: Dra, tmp_path: Path) -> None:
     assert header.split() == ["NAMESPACE", "WAITING", "VERDICT", "CAUSE", "REASON"]
     assert "pod/llama-hpu-0 and 3 more" in row and "too-few-on-one-node" in row
     assert "4 waiting, 4 of them stuck" in ran.out
-    assert dra("explain", "--all", "-n", "default", "--snapshot", "cluster.yaml").out == "No claim is pending.\n"
+    nothing = dra("explain", "--all", "-n", "default", "--snapshot", "cluster.yaml")
+    assert nothing.code == 0
+    assert nothing.out.startswith("No claim is pending in namespace default; 4 in other namespaces.\n")
+    assert nothing.out.endswith("Next: kubectl dra explain -A --snapshot cluster.yaml\n")
     schema = json.loads((ROOT / "schemas" / "explain.json").read_text())
     result = json.loads(dra("explain", "-A", "--snapshot", "cluster.yaml", "-o", "json").out)
     jsonschema.Draft202012Validator(schema).validate(result)
@@ -134,6 +137,36 @@ def test_watch_ends_when_the_claim_is_allocated(dra: Dra, monkeypatch: pytest.Mo
     assert ran.out.count("is allocated") == 1
 
 
+def test_watch_ends_when_the_pod_is_deleted(dra: Dra, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    items = yaml.safe_load((EXAMPLES / "no-device-matches" / "cluster.yaml").read_text())["items"]
+    path = tmp_path / "cluster.yaml"
+    path.write_text(yaml.safe_dump_all(items))
+
+    def delete(seconds: float) -> None:
+        path.write_text(yaml.safe_dump_all(item for item in items if item["kind"] != "Pod"))
+
+    monkeypatch.setattr("kubectl_dra.cli.explain_run.time.sleep", delete)
+    ran = dra("explain", "pod/train-0", "-n", "ml", "--snapshot", "cluster.yaml", "--watch")
+    assert ran.code == 2 and "error: Pod ml/train-0 was deleted while it was watched" in ran.err
+    assert ran.out.count("cannot be scheduled") == 1
+
+
+def test_watch_ends_when_the_pod_has_ended(dra: Dra, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    items = yaml.safe_load((EXAMPLES / "no-device-matches" / "cluster.yaml").read_text())["items"]
+    path = tmp_path / "cluster.yaml"
+    path.write_text(yaml.safe_dump_all(items))
+
+    def end(seconds: float) -> None:
+        pod = next(item for item in items if item["kind"] == "Pod" and item["metadata"]["name"] == "train-0")
+        pod["status"]["phase"] = "Failed"
+        path.write_text(yaml.safe_dump_all(items))
+
+    monkeypatch.setattr("kubectl_dra.cli.explain_run.time.sleep", end)
+    ran = dra("explain", "pod/train-0", "-n", "ml", "--snapshot", "cluster.yaml", "--watch")
+    assert ran.code == 1
+    assert "Pod ml/train-0 has ended (Failed)." in ran.out
+
+
 def test_kind_and_name_as_two_words(dra: Dra) -> None:
     snapshot = ("--snapshot", str(EXAMPLES / "no-device-matches" / "cluster.yaml"))
     one = dra("explain", "pod/train-0", "-n", "ml", *snapshot)
@@ -141,3 +174,149 @@ def test_kind_and_name_as_two_words(dra: Dra) -> None:
     assert (one.code, one.out) == (two.code, two.out) and one.code == 1
     three = dra("explain", "pod", "train-0", "train-1", *snapshot)
     assert three.code == 2 and "explain takes one at a time" in three.err
+
+
+def saved(folder: Path, example: str, *kinds: str) -> str:
+    """A file with the objects of some kinds of an example; its name."""
+    items = yaml.safe_load((EXAMPLES / example / "cluster.yaml").read_text())["items"]
+    kept = [item for item in items if item["kind"] in kinds]
+    (folder / "part.yaml").write_text(yaml.safe_dump({"apiVersion": "v1", "kind": "List", "items": kept}))
+    return str(folder / "part.yaml")
+
+
+def validated(text: str) -> dict[str, Any]:
+    """JSON output that keeps to the schema."""
+    found: dict[str, Any] = json.loads(text)
+    schema = json.loads((ROOT / "schemas" / "explain.json").read_text())
+    jsonschema.Draft202012Validator(schema).validate(found)
+    return found
+
+
+def test_a_change_that_is_only_supposed_does_not_come_by_waiting(dra: Dra, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(EXAMPLES / "no-device-matches")
+    change = 'selector=device.attributes["gpu.nvidia.com"].architecture == "Ampere"'
+    words = ["explain", "pod/train-0", "-n", "ml", "--snapshot", "cluster.yaml", "--what-if"]
+    ran = dra(*words, change)
+    assert ran.code == 0
+    assert ran.out.startswith("Pod ml/train-0 could be scheduled with this change: its claims would fit on 3 nodes")
+    assert "waiting-for-retry" not in ran.out and "Wait up to" not in ran.out
+    assert "write the change into a new template" in ran.out
+    assert ran.out.endswith("Next: kubectl get resourceclaimtemplate -n ml a100-80gb -o yaml\n")
+    found = validated(dra(*words, change, "-o", "json").out)
+    assert found["supposed"] == [change] and found["causes"] == []
+    still = dra(*words, "count=2")
+    assert still.code == 1 and "cannot be scheduled with this change either: " in still.out
+
+
+@pytest.mark.parametrize(
+    ("example", "question", "change", "expected"),
+    [
+        (
+            "gaudi-too-few",
+            "pod/llama-hpu-0",
+            "free=ml/eval-hpu-0-hpu-45s44",
+            "kubectl dra explain claim/eval-hpu-0-hpu-45s44 -n ml --snapshot cluster.yaml",
+        ),
+        ("all-tainted", "pod/eval-0", "untaint=h100-1/gpu-0", "kubectl dra taint --list --snapshot cluster.yaml"),
+    ],
+)
+def test_the_next_command_is_about_the_change(
+    dra: Dra, monkeypatch: pytest.MonkeyPatch, example: str, question: str, change: str, expected: str
+) -> None:
+    monkeypatch.chdir(EXAMPLES / example)
+    ran = dra("explain", question, "-n", "ml", "--snapshot", "cluster.yaml", "--what-if", change)
+    assert ran.code == 0 and ran.out.endswith(f"Next: {expected}\n")
+    assert dra(*expected.split()[2:]).code in (0, 1)
+
+
+def test_untaint_needs_one_device(dra: Dra, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(EXAMPLES / "all-tainted")
+    ran = dra("explain", "pod/eval-0", "-n", "ml", "--snapshot", "cluster.yaml", "--what-if", "untaint=gpu-0")
+    assert ran.code == 2 and '"gpu-0" names 3 devices' in ran.err and not ran.out
+
+
+def test_untaint_spares_a_device_of_a_rule_for_its_pool(dra: Dra, tmp_path: Path) -> None:
+    """The rule keeps the other devices."""
+    items = yaml.safe_load((EXAMPLES / "taint-rule-maintenance" / "cluster.yaml").read_text())["items"]
+    for claim in (item for item in items if item["kind"] == "ResourceClaim"):
+        claim["status"] = {}
+    (tmp_path / "cluster.yaml").write_text(yaml.safe_dump_all(items))
+    words = ["explain", "pod/eval-3", "-n", "ml", "--snapshot", str(tmp_path / "cluster.yaml"), "-o", "json"]
+    tainted = validated(dra(*words).out)
+    assert tainted["verdict"] == "not-allocatable"
+    free = validated(dra(*words, "--what-if", "untaint=h100-1/gpu-2").out)
+    assert free["verdict"] == "allocatable"
+    assert [each["device"] for each in free["placements"][0]["devices"]] == ["gpu.nvidia.com/h100-1/gpu-2"]
+
+
+@pytest.mark.parametrize(
+    ("kinds", "code", "expected"),
+    [
+        (["ResourceSlice", "DeviceClass"], 3, "Undetermined: whether a claim is pending is unknown."),
+        (["ResourceSlice", "ConfigMap", "Node"], 3, "not seen: no ResourceClaim in the snapshot"),
+        (["ResourceSlice", "DeviceClass", "ResourceClaim"], 1, "not seen: no Pod in the snapshot"),
+    ],
+)
+def test_all_says_what_it_could_not_see(dra: Dra, tmp_path: Path, kinds: list[str], code: int, expected: str) -> None:
+    part = saved(tmp_path, "no-device-matches", *kinds)
+    ran = dra("explain", "-A", "--snapshot", part)
+    assert ran.code == code and expected in ran.out
+    found = validated(dra("explain", "-A", "--snapshot", part, "-o", "json").out)
+    assert found["exitCode"] == code and "not seen: no Pod in the snapshot" in found["notes"]
+    assert "not seen: no Pod in the snapshot" in dra("explain", "-A", "--snapshot", part, "-o", "html").out
+
+
+def test_all_lists_pods_that_wait_for_extended_resources(dra: Dra, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(EXAMPLES / "extended-resource")
+    ran = dra("explain", "-A", "--snapshot", "cluster.yaml")
+    assert ran.code == 1 and "1 waiting, 1 of them stuck" in ran.out
+    row = ran.out.splitlines()[1]
+    assert row.split()[:4] == ["media", "pod/render-2", "stuck", "devices-held"]
+    off = dra("explain", "-A", "--snapshot", "cluster.yaml", "--feature-gates", "DRAExtendedResource=false")
+    assert off.code == 0 and "No claim is pending." in off.out, "a device plugin offers the resource"
+
+
+def test_fewer_of_an_extended_resource_is_said_of_its_limit(dra: Dra, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(EXAMPLES / "extended-resource")
+    ran = dra("explain", "pod/render-2", "-n", "media", "--snapshot", "cluster.yaml")
+    flat = " ".join(ran.out.split())
+    assert "lower the limit of the extended resource to 1" in flat and "count" not in flat
+
+
+def test_the_next_command_of_all_keeps_its_flags(dra: Dra, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(EXAMPLES / "no-device-matches")
+    flags = ["--node", "gpu-1", "--kubernetes-version", "1.35"]
+    ran = dra("explain", "-A", *flags, "--snapshot", "cluster.yaml")
+    expected = f"kubectl dra explain pod/train-0 -n ml {' '.join(flags)} --snapshot cluster.yaml"
+    assert ran.out.endswith(f"Next: {expected}\n")
+    assert dra(*expected.split()[2:]).code == 1
+
+
+def test_an_allocated_claim_fits_only_where_it_can_be_used(dra: Dra, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(EXAMPLES / "no-device-matches")
+    words = ["explain", "claim/bert-eval-0-gpu-gsmgs", "-n", "ml", "--snapshot", "cluster.yaml", "-o", "json"]
+    found = validated(dra(*words).out)
+    assert found["verdict"] == "allocated"
+    assert {group["outcome"]: group["nodes"] for group in found["nodes"]}["allocated"] == ["gpu-1"]
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (["train-0", "-n", "ml"], "write pod/train-0 or claim/train-0"),
+        (["deployment/train"], "explain its manifest with -f"),
+        (["some/good.yaml"], "kubectl dra explain -f some/good.yaml"),
+        (["claim/a100-80gb", "-n", "ml"], "it is a ResourceClaimTemplate; ask about a pod that uses it: pod/train-0"),
+        (["pod/train-0-gpu-d5rtn", "-n", "ml"], "write claim/train-0-gpu-d5rtn"),
+        (["claim/train-0", "-n", "ml"], "write pod/train-0"),
+        (["-A", "--request", "gpu"], "--request needs one pod or claim"),
+        (["-A", "--verify"], "--verify needs one pod or claim"),
+        (["-A", "--devices"], "needs -o json"),
+    ],
+)
+def test_a_question_that_cannot_be_asked_says_how_to(
+    dra: Dra, monkeypatch: pytest.MonkeyPatch, words: list[str], expected: str
+) -> None:
+    monkeypatch.chdir(EXAMPLES / "no-device-matches")
+    ran = dra("explain", *words, "--snapshot", "cluster.yaml")
+    assert ran.code == 2 and expected in ran.err and not ran.out

@@ -172,3 +172,48 @@ def test_one_broken_document_hides_neither_the_others_nor_itself(dra: Dra) -> No
     ran = dra("lint", "--fix", "a.yaml", *ONLY)
     assert ran.code == 1 and Path("a.yaml").read_text() == before
     assert "another document of the file cannot be read" in ran.err
+
+
+def test_a_diff_says_that_there_are_unsafe_fixes(dra: Dra) -> None:
+    Path("q.yaml").write_text(
+        "apiVersion: v1\nkind: ResourceQuota\nmetadata: {name: q}\n"
+        'spec:\n  hard:\n    gpu.nvidia.com.resource.k8s.io/count: "16"\n'
+    )
+    ran = dra("lint", "--diff", "q.yaml")
+    assert (ran.code, ran.out, ran.err) == (0, "", "0 fixes for 1 finding; 1 with --unsafe-fixes\n")
+    ran = dra("lint", "--diff", "--unsafe-fixes", "q.yaml")
+    assert (ran.code, ran.err) == (1, "1 fix for 1 finding\n")
+
+
+def test_the_summary_has_the_words_of_the_flag(dra: Dra) -> None:
+    Path("p.yaml").write_text(
+        "apiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec:\n  containers:\n"
+        "  - {name: c, image: i, resources: {limits: {nvidia.com/gpu: 1}}}\n"
+    )
+    ran = dra("lint", "p.yaml", "--kubernetes-version", "1.33")
+    assert ran.code == 0 and "1 info in 1 of 1 file" in ran.out and "kubectl dra migrate p.yaml" in ran.out
+    assert dra("lint", "p.yaml", "--kubernetes-version", "1.33", "--fail-on", "info").code == 1
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["spec: {containers: 5, foo: bar}", "metadata: x\nspec: []", "spec: {containers: [{name: c, resources: 1}]}"],
+)
+def test_a_pod_that_cannot_be_decoded(dra: Dra, text: str) -> None:
+    """Whether it has claims cannot be told, so nobody can say that nothing is wrong."""
+    Path("p.yaml").write_text(f"apiVersion: v1\nkind: Pod\n{text}\n")
+    ran = dra("lint", "p.yaml")
+    assert ran.code == 1 and "DRA102 wrong-type" in ran.out
+    Path("p.yaml").write_text("apiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec: {containers: [{name: c, x: 1}]}\n")
+    assert dra("lint", "p.yaml").code == 0
+
+
+def test_what_has_no_file_is_migrated_as_it_was_linted(dra: Dra) -> None:
+    from kubectl_dra.manifests.inputs import argument
+
+    assert [argument(name) for name in ("<stdin>", "overlays/prod/(kustomize)", "(kustomize)", "a b.yaml")] == [
+        "-",
+        "-k overlays/prod",
+        "-k .",
+        "'a b.yaml'",
+    ]

@@ -17,7 +17,9 @@ import pytest
 
 from kubectl_dra.cli import migrate_run
 from kubectl_dra.errors import InputError
-from kubectl_dra.migrate.engine import migrate
+from kubectl_dra.manifests.inputs import Input
+from kubectl_dra.migrate.engine import Job, migrate
+from kubectl_dra.migrate.reverse import reverse
 from tests.cli.conftest import Ran
 from tests.cli.conftest import dra as dra
 from tests.migrate import cluster
@@ -204,7 +206,7 @@ def test_code_explains(dra: Dra) -> None:
     assert ran.code == 0 and ran.out.startswith("# MIG301: An older API version")
     assert dra("migrate", "--code", "api-version").out == ran.out
     assert "did you mean api-version?" in dra("migrate", "--code", "api-versions").err
-    assert "docs/changes has all" in dra("migrate", "--code", "QQQ").err
+    assert "migrate prints it beside each change" in dra("migrate", "--code", "QQQ").err
 
 
 def test_stdin_is_not_written(dra: Dra, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -307,3 +309,50 @@ def test_defects_write_nothing(dra: Dra, monkeypatch: pytest.MonkeyPatch, capsys
     with pytest.raises(InputError):
         migrate_run.run(asked)
     assert Path("a.yaml").read_text() == OLD
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may read everything")
+@pytest.mark.parametrize("words", [("--check",), ("--reverse", "--check"), ("--write",)])
+def test_a_directory_that_cannot_be_read_leaves_something_open(dra: Dra, words: tuple[str, ...]) -> None:
+    closed = Path("closed")
+    closed.mkdir()
+    closed.chmod(0)
+    Path("a.yaml").write_text(NEW)
+    try:
+        ran = dra("migrate", *words, ".")
+        assert (ran.code, ran.err) == (1, "") and "closed" in ran.out and "MIG902" in ran.out
+        assert dra("migrate", *words, ".", "--exclude", "closed").code == 0
+    finally:
+        closed.chmod(0o700)
+
+
+def test_what_is_not_let_be_read_is_refused() -> None:
+    """The same without the system's help, which does not refuse anything to root."""
+    inputs = [Input("a.yaml", True, NEW.encode()), Input("closed", False, None, "cannot be read: Permission denied")]
+    job = Job(migrate_run._settings(migrate_run.Asked()))
+    for report in (migrate(inputs, job), reverse(inputs, job)):
+        (item,) = report.items("refusal")
+        assert (item.code, item.file, item.message) == ("MIG902", "closed", "cannot be read: Permission denied")
+        assert report.open and not report.notes
+
+
+def test_what_cannot_be_written_in_place_is_not_said_to_be(dra: Dra, monkeypatch: pytest.MonkeyPatch) -> None:
+    Path("a.yaml").write_text(OLD)
+    assert "--write makes it" in dra("migrate", "a.yaml").out
+    monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BytesIO(OLD.encode())))
+    told = " ".join(dra("migrate", "-").out.split())
+    assert "--write" not in told and "-o yaml prints the result, --output-dir DIR writes it" in told
+
+
+@pytest.mark.parametrize(
+    ("text", "code", "said"),
+    [
+        ("apiVersion: v1\nkind: List\nitems: [1, {a: b}]\n", 2, "item 0 of the List has no apiVersion and kind"),
+        ("just text\n", 0, "note: a.yaml:1:1: a manifest is a mapping, this is a scalar"),
+    ],
+)
+def test_a_named_file_that_is_no_manifest(dra: Dra, text: str, code: int, said: str) -> None:
+    Path("a.yaml").write_text(text)
+    for words in ((), ("--reverse",)):
+        ran = dra("migrate", *words, "a.yaml")
+        assert ran.code == code and said in ran.err

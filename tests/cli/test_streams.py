@@ -42,6 +42,17 @@ def test_no_room_for_the_output(form: str) -> None:
     assert (ran.returncode, ran.stderr) == (2, b"error: cannot write: No space left on device\n")
 
 
+@pytest.mark.parametrize("words", [("version", "--client", "-o", "yaml"), ("lint", "--rules"), EXPLAIN, ("help",)])
+def test_a_reader_that_has_gone(words: tuple[str, ...]) -> None:
+    """As for every program of the shell, 141: 1 is an answer of lint, migrate and explain."""
+    with subprocess.Popen(
+        [sys.executable, "-m", "kubectl_dra", *words], cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as ran:
+        assert ran.stdout is not None and ran.stderr is not None
+        ran.stdout.close()
+        assert (ran.wait(60), ran.stderr.read()) == (141, b"")
+
+
 def test_closed_output() -> None:
     ran = program(*EXPLAIN, shell=">&-")
     assert (ran.returncode, ran.stderr) == (1, b"")

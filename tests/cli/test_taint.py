@@ -93,6 +93,65 @@ def test_blast_radius_of_saved_objects(dra: Dra, saved: str) -> None:
     assert names.out == f"devicetaintrule.resource.k8s.io/{planned['rule']}\n"
 
 
+def test_claims_that_were_not_read(dra: Dra, tmp_path: Path) -> None:
+    """Without the claims nobody can say that no pod is hit."""
+    path = tmp_path / "cluster.json"
+    items = [entry for entry in OBJECTS if entry["kind"] != "ResourceClaim"]
+    path.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": items}))
+    command = ["taint", "n1/gpu-0", "k:NoExecute", "--dry-run=client", "--snapshot", str(path)]
+    shown = dra(*command)
+    assert "Which claims and pods use it is unknown: no ResourceClaim in the snapshot." in shown.out
+    assert "No claim uses" not in shown.out and "how many of them are free is unknown" in shown.out
+    assert "warning: not all claims could be read" in shown.err
+    report = checked(dra(*command, "-o", "json"))
+    radius = report["blastRadius"]
+    assert radius["podsDeleted"] is None and radius["classes"] == [
+        {"name": "gpu", "devices": 2, "free": None, "freeAfter": None}
+    ]
+    assert "no ResourceClaim in the snapshot" in radius["notes"]
+    assert any("not all claims could be read" in warning for warning in report["warnings"])
+    listed = checked(dra("taint", "--list", "--snapshot", str(path), "-o", "json"))
+    assert listed["notes"] == ["no ResourceClaim in the snapshot: who uses a device is not known"]
+
+
+def test_claims_of_one_namespace_that_were_not_read(dra: Dra, tmp_path: Path) -> None:
+    """What is known is told, as the least that happens."""
+    path = tmp_path / "cluster.json"
+    gaps = [{"kind": "ResourceClaim", "reason": "forbidden", "namespace": "other"}]
+    path.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": OBJECTS, "kubectl-dra": {"gaps": gaps}}))
+    shown = dra("taint", "n1/gpu-0", "k:NoExecute", "--dry-run=client", "--snapshot", str(path))
+    assert "More claims may use it: ResourceClaim in namespace other forbidden." in shown.out
+    assert "at least 1 of 1 pod will be deleted" in shown.out
+
+
+def test_what_follows_a_dry_run_can_be_followed(dra: Dra, saved: str) -> None:
+    shown = dra("taint", "n1/gpu-0", "k:NoExecute", "--dry-run=client", "--snapshot", saved)
+    assert shown.out.endswith("The same command without --dry-run and --snapshot does it on the cluster.\n")
+    ran = dra("untaint", "n1/gpu-0", "--dry-run=client", "--snapshot", saved)
+    assert f"Every taint: kubectl dra taint --list --snapshot {saved}\n" in ran.out
+    assert dra(*["taint", "--list", "--snapshot", saved]).code == 0
+
+
+def test_a_key_without_its_dash(dra: Dra, saved: str) -> None:
+    ran = dra("untaint", "n1/gpu-0", "maintenance", "--dry-run=client", "--snapshot", saved)
+    assert ran.code == 2 and ran.err.endswith("To remove a taint with this key write maintenance-\n")
+    assert "write ecc-" in dra("untaint", "ecc", "--dry-run=client", "--snapshot", saved).err
+    assert "write" not in dra("untaint", "gpu-9", "--dry-run=client", "--snapshot", saved).err
+
+
+@pytest.mark.parametrize("words", [["taint", "gpu-0", "k:NoSchedule"], ["untaint", "gpu-0"]])
+@pytest.mark.parametrize("more", [[], ["--yes"]])
+def test_a_dry_run_of_no_kind(dra: Dra, words: list[str], more: list[str]) -> None:
+    ran = dra(*words, "--dry-run", *more)
+    assert ran.code == 2 and "--dry-run=client" in ran.err and f"kubectl dra {words[0]} --help" in ran.err
+
+
+def test_a_pod_has_one_row_for_several_taints(dra: Dra, saved: str) -> None:
+    ran = dra("taint", "n1/gpu-0", "m:NoSchedule", "a:NoExecute", "--dry-run=client", "--snapshot", saved)
+    (row,) = [line for line in ran.out.splitlines() if line.startswith("team/p ")]
+    assert "deleted at once" in row
+
+
 def test_two_devices_and_a_taint_of_the_driver(dra: Dra, saved: str) -> None:
     ran = dra("taint", "--node", "n1", "k:NoSchedule", "--dry-run=client", "--snapshot", saved, "-o", "json")
     report = checked(ran)

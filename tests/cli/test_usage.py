@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from kubectl_dra.cli import main
 from kubectl_dra.cli.main import run
 
 
@@ -37,3 +38,42 @@ def test_nothing_asks_for_the_help(capsys: pytest.CaptureFixture[str]) -> None:
     out, err = capsys.readouterr()
     assert out.startswith("Usage: kubectl dra [OPTIONS] COMMAND [ARGS]...\n")
     assert err == ""
+
+
+def test_a_call_makes_only_the_command_that_it_names() -> None:
+    everything = {entry.name for entry in main.app.registered_commands}
+    for name in everything:
+        assert name
+        assert [entry.name for entry in main._called([name, "--help"]).registered_commands] == [name]
+    assert len(everything) == 9
+    for arguments in ([], ["--help"], ["lnit"]):
+        assert main._called(arguments) is main.app
+
+
+def test_help_is_a_command_too(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["help", "lint"]) == 0
+    told = capsys.readouterr().out
+    assert run(["lint", "--help"]) == 0
+    assert told == capsys.readouterr().out
+    assert run(["help"]) == 0
+    assert capsys.readouterr().out.startswith("Usage: kubectl dra [OPTIONS] COMMAND")
+    assert run(["help", "nope"]) == 2
+    assert "No such command 'nope'" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["lint", "-n", "ml", "a.yaml"], "--namespace goes with --live or --snapshot"),
+        (["lint", "--rules", "-o", "json"], "--rules and --rule print text, not json"),
+        (["lint", "--rule", "DRA101", "-o", "sarif"], "--rules and --rule print text, not sarif"),
+        (["lint", "-", "--snapshot", "-"], "standard input can be read once"),
+        (["migrate", "-", "--snapshot", "-"], "standard input can be read once"),
+        (["snapshot", "-o", "json"], "-o is the file here: -o cluster.json"),
+        (["snapshot", "-o", "yaml"], "-o is the file here: -o cluster.yaml"),
+    ],
+)
+def test_flags_that_cannot_have_an_effect(words: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(words) == 2
+    out, err = capsys.readouterr()
+    assert (out, said in err, err.count("\n")) == ("", True, 1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Sequence
 from typing import Any
 
@@ -11,6 +12,7 @@ from kubectl_dra.cli.assumed import assumed
 from kubectl_dra.manifests.inputs import Input
 from kubectl_dra.migrate.engine import Job, migrate
 from kubectl_dra.migrate.equivalence import Comparison, compare
+from kubectl_dra.report.migrate_equivalence import write_comparisons
 from tests.migrate.cluster import DRIVER, Json, device_class, dra, node, slice_of, snapshot
 from tests.migrate.runs import dump, settings
 from tests.migrate.test_reverse import PLAIN, labelled
@@ -132,3 +134,10 @@ def test_several_pods_of_one_object() -> None:
         ("Master", 1, 1),
         ("Worker", 0, 1),
     ]
+
+
+def test_a_pod_that_fits_nowhere_is_said_in_words() -> None:
+    told = io.StringIO()
+    write_comparisons([one(PLAIN, node("a"), slice_of("a", 1))], "never", told)
+    assert "nodes: none before, none after\n    now: cannot be scheduled: " in told.getvalue()
+    assert "as many\n" not in told.getvalue()

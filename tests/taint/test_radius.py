@@ -86,6 +86,25 @@ def test_a_pod_of_several_devices_is_counted_once() -> None:
     assert [found.deleted(target.id) for target in here.devices.named(["gpu-0", "gpu-1"])] == [1, 1]
 
 
+def test_of_several_taints_the_worst_counts() -> None:
+    soon = {"key": "soon", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 30}
+    late = {**soon, "key": "late", "tolerationSeconds": 300}
+    here = world(*BASE, claim("c", result("gpu-0", tolerations=[soon, late]), pods=("p",)), pod("p", "c"))
+    targets = {target.id: target for target in here.devices.named(["gpu-0"])}
+    fates = {
+        ("m:NoSchedule", "late:NoExecute", "soon:NoExecute"): (LATER, "2026-11-21T10:00:30Z"),
+        ("late:NoExecute", "a:NoExecute"): (NOW, ""),
+        ("m:NoSchedule", "n:None"): (STAYS, ""),
+    }
+    for texts, expected in fates.items():
+        pairs = [text.split(":") for text in texts]
+        for order in (pairs, pairs[::-1]):
+            wishes = [Wish(id, TaintSpec(key, "", effect)) for id in targets for key, effect in order]
+            (hit,) = blast_radius(wishes, targets, here.inventory.rows, here.snapshot, here.settings, AT).claims
+            (found,) = hit.pods
+            assert (found.fate, found.at) == expected
+
+
 def test_what_a_hit_says_of_a_pod() -> None:
     owner = {"kind": "Job", "name": "train", "uid": "u", "controller": True}
     raw = pod("p", "c", creationTimestamp="2026-11-21T09:00:00Z", ownerReferences=[owner])

@@ -198,10 +198,7 @@ def _holder(row: DeviceRow, claim: ResourceClaim) -> str:
 
 
 def _claim(claim: ResourceClaim) -> str:
-    names = [
-        f"pod {entry.name}" if entry.resource == "pods" else f"{entry.resource} {entry.name}"
-        for entry in claim.reserved_for
-    ]
+    names = [str(entry) for entry in claim.reserved_for]
     return f"{claim.key} ({_some(names, MAX_PODS) or 'no pod uses it'})"
 
 
