@@ -13,7 +13,7 @@ def nearest(name: str, candidates: Iterable[str], limit: int = 3) -> tuple[str, 
     """The candidates that are most like the name, best first: for "did you mean".
 
     Case does not count. A candidate is near when one contains the other, or when few enough letters differ
-    (a third of the longer one, at least one).
+    (a third of the longer one, at least one). A name of one letter is no misspelling of another.
     """
     wanted = name.lower()
     scored: list[tuple[float, str]] = []
@@ -32,7 +32,7 @@ def _distance(wanted: str, candidate: str) -> float | None:
     if not wanted or not candidate:
         return None
     longer = max(len(wanted), len(candidate))
-    edits = edit_distance(wanted, candidate, max(1, longer // 3)) if longer <= _LONGEST else None
+    edits = edit_distance(wanted, candidate, max(1, longer // 3)) if 1 < longer <= _LONGEST else None
     best: float | None = None if edits is None else float(edits)
     # Half a name that is contained is a better hint than many edits.
     if min(len(wanted), len(candidate)) >= 3:

@@ -15,6 +15,7 @@ from kubectl_dra.names import nearest
         ("claim", ["my-claim-a"], ("my-claim-a",)),
         ("ab", ["ba", "zz"], ("ba",)),
         ("x", [], ()),
+        ("c", ["j", "C"], ("C",)),
         ("", ["a"], ()),
         ("completely", ["different"], ()),
     ],

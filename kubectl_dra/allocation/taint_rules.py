@@ -8,24 +8,67 @@ from dataclasses import replace
 from kubectl_dra.api.slices import Device, ResourceSlice
 from kubectl_dra.api.taints import DeviceTaintRule
 
+_Numbers = tuple[int, ...]
+
 
 def apply_rules(slices: Iterable[ResourceSlice], rules: Sequence[DeviceTaintRule]) -> tuple[ResourceSlice, ...]:
     """Slices with each matching rule's taint appended to its devices, whatever the slice's generation.
 
-    A rule without a selector matches nothing, as the API documents it.
+    A rule without a selector matches nothing, as the API documents it. Devices that are one object before and get
+    the same taints are one afterwards.
     """
     if not rules:
         return tuple(slices)
-    return tuple(_with_rules(entry, rules) for entry in slices)
+    tainter = _Tainter(rules)
+    return tuple(map(tainter.applied, slices))
 
 
-def _with_rules(entry: ResourceSlice, rules: Sequence[DeviceTaintRule]) -> ResourceSlice:
-    devices = tuple(_tainted(device, entry, rules) for device in entry.devices)
-    if all(new is old for new, old in zip(devices, entry.devices, strict=True)):
-        return entry
-    return replace(entry, devices=devices)
+class _Tainter:
+    """Rules by what they select, so that many of them cost no more than the devices that they taint."""
+
+    def __init__(self, rules: Sequence[DeviceTaintRule]) -> None:
+        self._rules = rules
+        # (driver, pool) that is selected -> device -> numbers of rules; None where a selector does not name it.
+        self._by_place: dict[tuple[str | None, str | None], dict[str | None, list[int]]] = {}
+        for number, rule in enumerate(rules):
+            if rule.selector is not None:
+                driver, pool, device = rule.selector
+                self._by_place.setdefault((driver, pool), {}).setdefault(device, []).append(number)
+        # The originals stay in the slices while rules are applied, so their identities do too.
+        self._tainted: dict[tuple[int, _Numbers], Device] = {}
+        self._lists: dict[tuple[int, tuple[_Numbers, ...]], tuple[Device, ...]] = {}
+
+    def applied(self, entry: ResourceSlice) -> ResourceSlice:
+        """The slice with the taints of the rules; the same object where there are none."""
+        driver, pool = entry.driver, entry.pool.name
+        places = [(driver, pool), (driver, None), (None, pool), (None, None)]
+        tables = [table for place in places if (table := self._by_place.get(place))]
+        if not tables:
+            return entry
+        numbers = tuple([_matching(tables, device.name) for device in entry.devices])
+        if not any(numbers):
+            return entry
+        key = (id(entry.devices), numbers)
+        devices = self._lists.get(key)
+        if devices is None:
+            devices = self._lists[key] = tuple(map(self._with_taints, entry.devices, numbers))
+        return replace(entry, devices=devices)
+
+    def _with_taints(self, device: Device, numbers: _Numbers) -> Device:
+        if not numbers:
+            return device
+        key = (id(device), numbers)
+        known = self._tainted.get(key)
+        if known is None:
+            added = (self._rules[number].taint for number in numbers)
+            known = self._tainted[key] = replace(device, taints=(*device.taints, *added))
+        return known
 
 
-def _tainted(device: Device, entry: ResourceSlice, rules: Sequence[DeviceTaintRule]) -> Device:
-    added = tuple(rule.taint for rule in rules if rule.selects(entry.driver, entry.pool.name, device.name))
-    return replace(device, taints=(*device.taints, *added)) if added else device
+def _matching(tables: Sequence[dict[str | None, list[int]]], device: str) -> _Numbers:
+    """The rules that select a device, in their order."""
+    found: list[int] = []
+    for table in tables:
+        found.extend(table.get(device, ()))
+        found.extend(table.get(None, ()))
+    return tuple(sorted(found))

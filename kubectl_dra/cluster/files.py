@@ -1,4 +1,4 @@
-"""A Snapshot from files: what ``kubectl get -o json`` or ``-o yaml`` wrote, or directories of manifests."""
+"""A Snapshot from files: what ``kubectl get -o json`` or ``-o yaml`` wrote, packed or not; or directories."""
 
 from __future__ import annotations
 
@@ -20,6 +20,9 @@ from kubectl_dra.manifests.stream import LARGE, NotAList, list_items, yaml_list
 
 SUFFIXES: Final = (".yaml", ".yml", ".json")
 STDIN: Final = "-"
+_GZIP: Final = b"\x1f\x8b\x08"
+LARGEST_UNPACKED: Final = 2 * 10**9
+"""Bytes that a packed input may unpack to: a few kilobytes can be made to unpack to terabytes."""
 STEP: Final = 500
 """Progress is told whenever so many objects were read."""
 SAID: Final = "kubectl-dra"
@@ -63,7 +66,7 @@ def add_files(
         if path == STDIN:
             builder.source("standard input")
             data = sys.stdin.buffer.read() if stdin is None else stdin
-            _add_source(builder, decode(data, "standard input"), progress)
+            _add_source(builder, decode(_unpacked(data, "standard input"), "standard input"), progress)
             continue
         builder.source(path)
         if Path(path).is_dir():
@@ -73,9 +76,9 @@ def add_files(
 
 
 def read_source(path: str) -> Source:
-    """The text of a file. Raises InputError, saying why it cannot be read."""
+    """The text of a file, packed by gzip or not. Raises InputError, saying why it cannot be read."""
     try:
-        return decode(Path(path).read_bytes(), path)
+        return decode(_unpacked(Path(path).read_bytes(), path), path)
     except FileNotFoundError:
         raise InputError(f"{path}: there is no such file or directory") from None
     except IsADirectoryError:
@@ -84,6 +87,28 @@ def read_source(path: str) -> Source:
         raise InputError(f"{path}: cannot be read: {error.strerror or error}") from None
     except ValueError:
         raise InputError(f"{path!r}: not a file name") from None
+
+
+def _unpacked(data: bytes, name: str) -> bytes:
+    """What gzip packed, known by its first bytes; anything else as it is.
+
+    Raises:
+        InputError: it is damaged, or cut off, or unpacks to more than any snapshot has.
+    """
+    if not data.startswith(_GZIP):
+        return data
+    import gzip
+    import zlib
+    from io import BytesIO
+
+    try:
+        with gzip.GzipFile(fileobj=BytesIO(data)) as packed:
+            text = packed.read(LARGEST_UNPACKED + 1)
+    except (OSError, EOFError, zlib.error) as error:
+        raise InputError(f"{name}: cannot be unpacked by gzip, it is damaged or cut off: {error}") from None
+    if len(text) > LARGEST_UNPACKED:
+        raise InputError(f"{name}: unpacks to more than {LARGEST_UNPACKED // 10**9} GB, which no snapshot has")
+    return text
 
 
 def manifest_files(directory: Path) -> Iterator[Path]:

@@ -57,6 +57,14 @@ def take_individual(devices: list[Any], names: Sequence[str]) -> Individual | No
 
 
 def give_back(devices: Iterable[Any], individual: Individual) -> None:
+    """Raw devices get their own texts back; their tables of attributes may be shared, and stay as they are."""
     for name, texts in zip(individual.names, individual.values, strict=True):
         for device, text in zip(devices, texts, strict=True):
-            device["attributes"][name] = {"string": text}
+            device["attributes"] = {**device["attributes"], name: {"string": text}}
+
+
+def stand_ins_of(individual: Individual) -> dict[str, dict[str, str]]:
+    """The attributes of the first device, in place of those of any."""
+    return {
+        name: {"string": texts[0]} for name, texts in zip(individual.names, individual.values, strict=True) if texts
+    }

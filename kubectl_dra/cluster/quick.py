@@ -7,36 +7,26 @@ equal claim specs become one object each. Objects that come in may be changed.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
-from kubectl_dra.api.claims import Allocation, Consumer, DeviceResult, ResourceClaim, spec_fields
+from kubectl_dra.api.claims import ResourceClaim
 from kubectl_dra.api.conversion import reshaped
 from kubectl_dra.api.decoding import Mismatch, mismatch, struct_mismatch
-from kubectl_dra.api.meta import EMPTY, ObjectMeta
-from kubectl_dra.api.nodes import Node, NodeSelector, NodeTaint
+from kubectl_dra.api.meta import EMPTY
+from kubectl_dra.api.nodes import Node, NodeTaint
 from kubectl_dra.api.quantity import Quantity, QuantityError
-from kubectl_dra.api.slices import Device, DeviceID, Individual, ResourceSlice
-from kubectl_dra.cluster.individual import give_back, individual_names, take_individual
+from kubectl_dra.api.slices import Device, Individual, ResourceSlice
+from kubectl_dra.cluster.individual import give_back, individual_names, stand_ins_of, take_individual
+from kubectl_dra.cluster.plain import dumped, plain_meta, plain_taints
+from kubectl_dra.cluster.quick_claims import ClaimReader
 
 _SIMPLE: Final = {"string": str, "int": int, "bool": bool, "version": str}
-_HANDLED: Final = frozenset(("name", "attributes", "capacity", "consumesCounters", "taints"))
+_HANDLED: Final = frozenset(
+    ("name", "attributes", "capacity", "consumesCounters", "taints", "allowMultipleAllocations")
+)
 _SPEC: Final = frozenset(("driver", "nodeName", "pool", "devices"))
 _POOL: Final = {"name": str, "generation": int, "resourceSliceCount": int}
-_RESULT: Final = frozenset(("request", "driver", "pool", "device"))
-_STATUS: Final = frozenset(("allocation", "reservedFor"))
-_ALLOCATION: Final = frozenset(("devices", "nodeSelector"))
-_NOT_TEXT: Final = frozenset(
-    (
-        "generation",
-        "deletionGracePeriodSeconds",
-        "labels",
-        "annotations",
-        "finalizers",
-        "ownerReferences",
-        "managedFields",
-    )
-)
 _SAME: Final = ("v1", "v1beta2")
 """Versions with the same shapes."""
 
@@ -45,6 +35,12 @@ SAMPLE: Final = 32
 
 _KEPT: Final = 20_000
 """How many different things of one kind are remembered, to find equal ones."""
+
+_TRIED: Final = 200
+"""So many lists of devices are compared as a whole in any case, and more while a third of them is like another."""
+
+_TRIED_DEVICES: Final = 2_000
+"""The same for single devices of a driver."""
 
 
 class QuickReader:
@@ -60,10 +56,19 @@ class QuickReader:
         # Quantity text -> the object {"value": text}.
         self._amounts: dict[str, dict[str, Any]] = {}
         self._texts: dict[str, str] = {}
-        self._lists: dict[tuple[str, bytes], tuple[Device, ...]] = {}
+        self._claims = ClaimReader(self._texts)
+        self._lists: dict[str, dict[bytes, tuple[Device, ...]]] = {}
+        # How many lists of a driver were found to be like an earlier one.
+        self._repeated: dict[str, int] = {}
+        self._devices: dict[str, dict[bytes, Device]] = {}
+        self._repeated_devices: dict[str, int] = {}
+        # What stands in for individual attributes in devices that are kept.
+        self._stand_ins: dict[str, dict[str, dict[str, Any]]] = {}
+        # Names and the identities of their values, which live on here -> the table of attributes or capacity.
+        self._tables: dict[tuple[object, ...], dict[str, Any]] = {}
+        self._policies: dict[bytes, dict[str, Any]] = {}
         self._samples: dict[str, list[Sequence[Mapping[str, Any]]]] = {}
         self._individual: dict[str, tuple[str, ...]] = {}
-        self._specs: dict[tuple[str, bytes], dict[str, Any]] = {}
         self._allocatable: dict[tuple[Any, ...], Mapping[str, Any]] = {}
 
     def slice(self, raw: dict[str, Any], version: str) -> ResourceSlice | Mismatch:
@@ -111,7 +116,7 @@ class QuickReader:
 
     def _plain_around(self, raw: dict[str, Any], spec: dict[str, Any]) -> bool:
         """Whether the types of everything but the devices are right, and names are shared."""
-        if spec.keys() - _SPEC or not _plain_meta(raw.get("metadata")):
+        if spec.keys() - _SPEC or not plain_meta(raw.get("metadata")):
             return False
         pool, node, texts = spec.get("pool"), spec.get("nodeName"), self._texts
         if type(pool) is not dict or type(node) is not str or type(spec.get("driver")) is not str:
@@ -139,19 +144,46 @@ class QuickReader:
             if self._compact and names is None:
                 self._sample(driver, found)
             return found, None
-        key = (driver, _dumped(raw))
-        known = self._lists.get(key)
+        lists = self._lists.setdefault(driver, {})
+        whole = len(lists) < max(_TRIED, 2 * self._repeated.get(driver, 0))
+        key = dumped(raw) if whole else b""
+        known = lists.get(key)
+        if known is not None:
+            self._repeated[driver] = self._repeated.get(driver, 0) + 1
+            return known, individual
+        known = self._shared_devices(driver, raw, individual)
         if known is None:
-            if individual is not None:
-                give_back(raw, individual)
-            known = self._new_devices(driver, raw)
-            if known is None:
-                return None
-            if key[1] and len(self._lists) < _KEPT:
-                self._lists[key] = known
+            return None
+        if key and len(lists) < _KEPT:
+            lists[key] = known
         return known, individual
 
-    def _new_devices(self, driver: str, raw: list[Any]) -> tuple[Device, ...] | None:
+    def _shared_devices(self, driver: str, raw: list[Any], individual: Individual | None) -> tuple[Device, ...] | None:
+        """Devices of a list that is not like any before, of which single devices may well be."""
+        devices = self._devices.setdefault(driver, {})
+        stand_ins = None if individual is None else self._stand_ins.setdefault(driver, stand_ins_of(individual))
+        out: list[Device] = []
+        for device in raw:
+            single = len(devices) < max(_TRIED_DEVICES, 2 * self._repeated_devices.get(driver, 0))
+            key = dumped(device) if single else b""
+            known = devices.get(key)
+            if known is not None:
+                self._repeated_devices[driver] = self._repeated_devices.get(driver, 0) + 1
+            else:
+                if stand_ins is not None:
+                    device["attributes"].update(stand_ins)
+                new = self._new_devices(driver, (device,))
+                if new is None:
+                    if individual is not None:
+                        give_back(raw, individual)
+                    return None
+                (known,) = new
+                if key and len(devices) < _KEPT:
+                    devices[key] = known
+            out.append(known)
+        return tuple(out)
+
+    def _new_devices(self, driver: str, raw: Sequence[Any]) -> tuple[Device, ...] | None:
         out: list[Device] = []
         for device in raw:
             if type(device) is not dict or type(device.get("name")) is not str or not self._is_plain_device(device):
@@ -168,16 +200,30 @@ class QuickReader:
             self._individual[driver] = individual_names(samples)
             del self._samples[driver]
 
-    def _is_plain_device(self, device: Mapping[str, Any]) -> bool:
+    def _is_plain_device(self, device: dict[str, Any]) -> bool:
         attributes, capacity = device.get("attributes"), device.get("capacity")
         if attributes is not None and not self._share_attributes(attributes):
             return False
-        if capacity is not None and not self._share_amounts(capacity):
+        if capacity is not None and not self._share_amounts(capacity, self._with_policy):
             return False
-        if device.keys() <= _HANDLED:
-            return self._plain_counters(device.get("consumesCounters")) and _plain_taints(device.get("taints"))
+        if attributes is not None:
+            device["attributes"] = self._same(attributes)
+        if capacity is not None:
+            device["capacity"] = self._same(capacity)
+        if device.keys() <= _HANDLED and type(device.get("allowMultipleAllocations", False)) is bool:
+            return self._plain_counters(device.get("consumesCounters")) and plain_taints(device.get("taints"))
         rest = {key: device[key] for key in device if key not in ("name", "attributes", "capacity")}
         return struct_mismatch(rest, "Device") is None
+
+    def _same(self, table: dict[str, Any]) -> dict[str, Any]:
+        """The first table with the same names and shared values."""
+        key = (*table, *map(id, table.values()))
+        known = self._tables.get(key)
+        if known is None:
+            known = table
+            if len(self._tables) < _KEPT:
+                self._tables[key] = known
+        return known
 
     def _share_attributes(self, attributes: Any) -> bool:
         if type(attributes) is not dict:
@@ -193,13 +239,30 @@ class QuickReader:
                 attributes[name] = shared.setdefault((kind, type(content), content), value)
         return True
 
-    def _share_amounts(self, amounts: Any) -> bool:
+    def _with_policy(self, entry: Any) -> dict[str, Any] | None:
+        """A capacity of more than an amount, shared; None if the slow check has to look."""
+        key = dumped(entry)
+        known = self._policies.get(key)
+        if known is None:
+            if not key or type(entry) is not dict or struct_mismatch({"capacity": {"": entry}}, "Device") is not None:
+                return None
+            known = entry
+            if len(self._policies) < _KEPT:
+                self._policies[key] = known
+        return known
+
+    def _share_amounts(self, amounts: Any, of_more: Callable[[Any], dict[str, Any] | None] | None = None) -> bool:
+        """Whether all amounts are right, which are shared then; ``of_more`` shares entries of more than an amount."""
         if type(amounts) is not dict:
             return False
         shared = self._amounts
         for name, entry in amounts.items():
             if type(entry) is not dict or len(entry) != 1:
-                return False
+                more = None if of_more is None else of_more(entry)
+                if more is None:
+                    return False
+                amounts[name] = more
+                continue
             value = entry.get("value")
             if type(value) is not str:
                 return False
@@ -229,9 +292,9 @@ class QuickReader:
         status, spec = raw.get("status"), raw.get("spec", EMPTY)
         if (
             type(status) is not dict
-            or not _plain_meta(raw.get("metadata"))
+            or not plain_meta(raw.get("metadata"))
             or not isinstance(spec, dict)
-            or not _plain_taints(spec.get("taints"))
+            or not plain_taints(spec.get("taints"))
             or type(spec.get("unschedulable", False)) is not bool
             or type(status.get("nodeInfo", EMPTY)) is not dict
             or type(status.get("conditions", [])) is not list
@@ -287,97 +350,4 @@ class QuickReader:
 
     def claim(self, raw: dict[str, Any], version: str) -> ResourceClaim | Mismatch:
         """A claim of any version, or its first value of a wrong type."""
-        found = self._quick_claim(raw, version) if version in _SAME else None
-        if found is not None:
-            return found
-        wrong = mismatch(raw, "ResourceClaim", version)
-        return ResourceClaim.from_json(reshaped(raw)) if wrong is None else wrong
-
-    def _quick_claim(self, raw: dict[str, Any], version: str) -> ResourceClaim | None:
-        """A claim without anything rare in its status; None if the slow check has to look."""
-        status = raw.get("status", EMPTY)
-        if not _plain_meta(raw.get("metadata")) or type(raw.get("spec")) is not dict or not isinstance(status, dict):
-            return None
-        if status.keys() - _STATUS:
-            return None
-        allocation = None
-        if status.get("allocation") is not None:
-            allocation = self._quick_allocation(status["allocation"])
-            if allocation is None:
-                return None
-        fields = self._shared_spec(raw["spec"], version)
-        consumers = status.get("reservedFor", ())
-        if fields is None or not _all_text(consumers):
-            return None
-        return ResourceClaim(
-            metadata=ObjectMeta.from_json(raw["metadata"]),
-            allocation=allocation,
-            reserved_for=tuple(Consumer.from_json(entry) for entry in consumers),
-            **fields,
-        )
-
-    def _quick_allocation(self, raw: Any) -> Allocation | None:
-        if type(raw) is not dict or raw.keys() - _ALLOCATION:
-            return None
-        devices, selector = raw.get("devices"), raw.get("nodeSelector")
-        if type(devices) is not dict or devices.keys() != {"results"} or not _all_text(devices["results"]):
-            return None
-        if selector is not None and struct_mismatch(selector, "NodeSelector") is not None:
-            return None
-        texts, results = self._texts, []
-        for result in devices["results"]:
-            if result.keys() != _RESULT:
-                return None
-            driver, pool, device, request = result["driver"], result["pool"], result["device"], result["request"]
-            identity = DeviceID(
-                texts.setdefault(driver, driver), texts.setdefault(pool, pool), texts.setdefault(device, device)
-            )
-            results.append(DeviceResult(texts.setdefault(request, request), identity, consumed_capacity=EMPTY))
-        return Allocation(tuple(results), None if selector is None else NodeSelector.from_json(selector))
-
-    def _shared_spec(self, spec: dict[str, Any], version: str) -> dict[str, Any] | None:
-        key = (version, _dumped(spec))
-        known = self._specs.get(key)
-        if known is None:
-            if struct_mismatch(spec, "ResourceClaimSpec", version) is not None:
-                return None
-            known = spec_fields(spec)
-            if key[1] and len(self._specs) < _KEPT:
-                self._specs[key] = known
-        return known
-
-
-def _dumped(value: Any) -> bytes:
-    """A text that only equal values have; empty where there is none."""
-    from orjson import dumps
-
-    try:
-        return dumps(value)
-    except TypeError:
-        return b""
-
-
-def _plain_meta(meta: Any) -> bool:
-    """Whether the types of ``metadata`` are surely right."""
-    if type(meta) is not dict:
-        return False
-    for key, value in meta.items():
-        kind = type(value)
-        if kind is str and key not in _NOT_TEXT:
-            continue
-        if kind is dict and key in ("labels", "annotations") and all(type(text) is str for text in value.values()):
-            continue
-        if kind is not int or key != "generation":
-            return struct_mismatch(meta, "ObjectMeta") is None
-    return True
-
-
-def _all_text(entries: Any) -> bool:
-    """Whether it is a list of objects that hold nothing but text."""
-    return isinstance(entries, list | tuple) and all(
-        type(entry) is dict and all(type(value) is str for value in entry.values()) for entry in entries
-    )
-
-
-def _plain_taints(taints: Any) -> bool:
-    return taints is None or _all_text(taints)
+        return self._claims.claim(raw, version)

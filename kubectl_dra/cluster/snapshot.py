@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from dataclasses import dataclass, field, replace
 from typing import Final, NamedTuple
 
@@ -110,11 +110,12 @@ class Snapshot:
     sources: tuple[str, ...] = ()
     individual: frozenset[str] = frozenset()
 
-    def exact(self) -> Snapshot:
-        """The snapshot with all attributes of every device in ``slices``."""
+    def exact(self, only: Set[str] | None = None) -> Snapshot:
+        """The snapshot with all attributes of every device in ``slices``, or of the individual ones ``only`` these."""
         if not self.individual:
             return self
-        return replace(self, slices=tuple(entry.exact() for entry in self.slices), individual=frozenset())
+        left = frozenset() if only is None else self.individual - only
+        return replace(self, slices=tuple(entry.exact(only) for entry in self.slices), individual=left)
 
     def missing(self, kind: str, namespace: str = "") -> Gap | None:
         """The gap that keeps a kind (in that namespace) from being known completely, if there is one."""

@@ -17,7 +17,6 @@ from kubectl_dra.errors import ClusterError
 FIELD_MANAGER: Final = "kubectl-dra"
 CONFLICT: Final = 409
 _APPLY: Final = "application/apply-patch+yaml"
-_MERGE: Final = "application/merge-patch+json"
 _JSON: Final = "application/json"
 # No object ever has this version again: an apply with it can only create.
 _NOT_THERE: Final = "1"
@@ -78,17 +77,6 @@ class Writer:
             Answered, ClusterError: as ``apply``.
         """
         return self._send("POST", path, {"fieldManager": self.field_manager, "fieldValidation": "Strict"}, content)
-
-    def merge_patch(self, path: str, change: Mapping[str, Any], *, version: str = "") -> dict[str, Any]:
-        """Merges a change into an object; with ``version`` only while it has that resourceVersion.
-
-        Raises:
-            Conflict: it has changed.
-            Answered, ClusterError: as ``apply``; 404 where it does not exist.
-        """
-        if version:
-            change = {**change, "metadata": {**(change.get("metadata") or {}), "resourceVersion": version}}
-        return self._send("PATCH", path, {"fieldManager": self.field_manager}, change, _MERGE)
 
     def delete(self, path: str, uid: str, version: str = "") -> bool:
         """Deletes the object that has this UID (and resourceVersion); False where it was gone already.

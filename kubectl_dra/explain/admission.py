@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
+from kubectl_dra.allocation.extended import IMPLICIT_PREFIX
 from kubectl_dra.api.claims import ALL, MAX_RESULTS, ResourceClaim
+from kubectl_dra.api.classes import DeviceClass
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.api.quantity import Quantity, QuantityError
 from kubectl_dra.cluster.snapshot import Event, Snapshot
@@ -12,6 +14,8 @@ from kubectl_dra.explain.causes import pod as causes
 from kubectl_dra.explain.model import Cause, Evidence
 
 ADMIN_LABEL = "resource.kubernetes.io/admin-access"
+OLD_ADMIN_LABEL = "resource.k8s.io/admin-access"
+"""What Kubernetes 1.33 called the label; later releases ignore this one."""
 CLAIM_COUNT = "count/resourceclaims.resource.k8s.io"
 CLASS_DEVICES = ".deviceclass.resource.k8s.io/devices"
 _ZERO = Quantity.parse("0")
@@ -24,9 +28,10 @@ def denied(pod: Pod, entry: str, event: Event) -> Cause:
         kind = causes.QUOTA
     elif "admin access" in event.message:
         kind = causes.ADMIN_NAMESPACE
+    why = event.message.rpartition("is forbidden: ")[2]
     return Cause(
         kind,
-        f'the claim for entry "{entry}" cannot be created: {event.message}',
+        f'the claim for entry "{entry}" cannot be created: {why}',
         (Evidence(f"Event on Pod {pod.key}", event.reason, event.message),),
         kind.fix,
     )
@@ -46,6 +51,8 @@ def _admin(claim: ResourceClaim, snapshot: Snapshot) -> Iterator[Cause]:
     if namespace is None or namespace.labels.get(ADMIN_LABEL) == "true":
         return
     has = namespace.labels.get(ADMIN_LABEL, "not set")
+    if OLD_ADMIN_LABEL in namespace.labels:
+        has += f" ({OLD_ADMIN_LABEL} is, which only 1.33 looks at)"
     yield Cause(
         causes.ADMIN_NAMESPACE,
         f"claim {claim.key} asks for admin access, which namespace {namespace.name} does not allow",
@@ -57,7 +64,7 @@ def _admin(claim: ResourceClaim, snapshot: Snapshot) -> Iterator[Cause]:
 
 def _quotas(claims: Sequence[ResourceClaim], snapshot: Snapshot) -> Iterator[Cause]:
     namespace = claims[0].metadata.namespace
-    wanted = needs(claims)
+    wanted = needs(claims, snapshot.classes)
     for quota in snapshot.quotas:
         if quota.metadata.namespace != namespace:
             continue
@@ -70,7 +77,7 @@ def _quotas(claims: Sequence[ResourceClaim], snapshot: Snapshot) -> Iterator[Cau
                 continue
             yield Cause(
                 causes.QUOTA,
-                f"ResourceQuota {quota.metadata.key} allows {hard} of {key}: {used} are used, {need} more are needed",
+                f"ResourceQuota {quota.metadata.key} allows {hard} of {key}: {used} used, {need} more needed",
                 (
                     Evidence(f"ResourceQuota {quota.metadata.key}", f"status.used {key}", f"{used} of {hard}"),
                     Evidence(f"claims {', '.join(claim.key for claim in claims)}", "count as", str(need)),
@@ -79,8 +86,11 @@ def _quotas(claims: Sequence[ResourceClaim], snapshot: Snapshot) -> Iterator[Cau
             )
 
 
-def needs(claims: Sequence[ResourceClaim]) -> dict[str, int]:
-    """What the claims count as, by quota key. All counts as 32 devices, a list as its largest amount per class."""
+def needs(claims: Sequence[ResourceClaim], classes: Mapping[str, DeviceClass]) -> dict[str, int]:
+    """What the claims count as, by quota key. All counts as 32 devices, a list as its largest amount per class.
+
+    Devices of a class with an extended resource name count as that resource too (KEP-5004).
+    """
     out = {CLAIM_COUNT: len(claims)}
     for claim in claims:
         for entry in claim.requests:
@@ -89,9 +99,18 @@ def needs(claims: Sequence[ResourceClaim]) -> dict[str, int]:
                 amount = MAX_RESULTS if spec.allocation_mode == ALL else spec.count
                 largest[spec.device_class] = max(amount, largest.get(spec.device_class, 0))
             for name, amount in largest.items():
-                key = f"{name}{CLASS_DEVICES}"
-                out[key] = out.get(key, 0) + amount
+                for key in _keys(name, classes):
+                    out[key] = out.get(key, 0) + amount
     return out
+
+
+def _keys(name: str, classes: Mapping[str, DeviceClass]) -> Iterator[str]:
+    """The quota keys under which devices of a class count."""
+    yield f"{name}{CLASS_DEVICES}"
+    extended = classes[name].extended_resource_name if name in classes else ""
+    if extended:
+        yield f"requests.{IMPLICIT_PREFIX}{name}"
+        yield f"requests.{extended}"
 
 
 def _amount(text: str) -> Quantity:

@@ -12,6 +12,8 @@ from kubectl_dra.api.taints import DeviceTaint
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.explain.causes import claim as claim_causes
 from kubectl_dra.explain.causes import node as node_causes
+from kubectl_dra.explain.causes import pod as pod_causes
+from kubectl_dra.explain.eligibility import usable_on
 from kubectl_dra.explain.model import Cause, Evidence
 from kubectl_dra.explain.phrases import amount, join
 
@@ -19,7 +21,11 @@ MAX_CONSUMERS = 256
 """Entries of ``status.reservedFor`` (``ResourceClaimReservedForMaxSize``)."""
 EVICTION_REASON = "DeletionByDeviceTaintManager"
 _UNREGISTERED = re.compile(r"not registered|registered DRA plugins|no registered DRA|DRA driver \S+ not found")
+_NO_ANSWER = re.compile(r"connection error|connection refused|transport: Error while dialing|code = Unavailable")
+"""The kubelet knows the driver's socket, and nobody listens there."""
 _NOT_ALLOWED = re.compile(r"is not allowed to use ResourceClaim")
+_LEAD = re.compile(r"^((Failed to )?prepare dynamic resources: )+")
+"""What every such event starts with."""
 
 
 def full(pod: Pod, claims: Sequence[ResourceClaim]) -> Iterator[Cause]:
@@ -89,8 +95,9 @@ def _binding_failed(claim: ResourceClaim, result: DeviceResult, name: str, said:
 
 def _binding_pending(claim: ResourceClaim, result: DeviceResult, missing: Sequence[str]) -> Cause:
     kind = claim_causes.BINDING_PENDING
+    said = _conditions(claim, result)
     evidence = [
-        Evidence(f"ResourceClaim {claim.key}", f"status.devices[{result.device}] {name}", "not True")
+        Evidence(f"ResourceClaim {claim.key}", f"status.devices[{result.device}] {name}", _state(said.get(name)))
         for name in missing
     ]
     if claim.allocation is not None and claim.allocation.timestamp:
@@ -105,6 +112,38 @@ def _binding_pending(claim: ResourceClaim, result: DeviceResult, missing: Sequen
         claim=claim.key,
         request=result.request,
     )
+
+
+def _state(condition: tuple[str, str] | None) -> str:
+    """A condition that is not True, in words."""
+    if condition is None:
+        return "not set"
+    status, said = condition
+    return ", ".join(part for part in (status or "no status", said) if part)
+
+
+def misplaced(pod: Pod, claims: Sequence[ResourceClaim], snapshot: Snapshot) -> Iterator[Cause]:
+    """The cause of a pod that was bound by hand to a node on which its allocated claim cannot be used."""
+    node = snapshot.nodes.get(pod.node_name)
+    if node is None or pod.phase not in ("", "Pending"):
+        return
+    for claim in claims:
+        selector = claim.allocation.node_selector if claim.allocation else None
+        if selector is None or reserved(pod, claim) or usable_on(selector, node):
+            continue
+        kind = pod_causes.BOUND_BY_HAND
+        yield Cause(
+            kind,
+            f"the pod was bound to node {node.name} past the scheduler, but claim {claim.key} is allocated for "
+            f"{selector}",
+            (
+                Evidence(f"Pod {pod.key}", "spec.nodeName", node.name),
+                Evidence(f"ResourceClaim {claim.key}", "status.allocation.nodeSelector", str(selector)),
+            ),
+            kind.fix,
+            claim=claim.key,
+        )
+        return
 
 
 def on_node(pod: Pod, claims: Sequence[ResourceClaim], snapshot: Snapshot) -> Iterator[Cause]:
@@ -127,23 +166,41 @@ def on_node(pod: Pod, claims: Sequence[ResourceClaim], snapshot: Snapshot) -> It
         if event.reason == "FailedPrepareDynamicResources"
         and (not event.uid or not pod.metadata.uid or event.uid == pod.metadata.uid)
     ]
-    if not events or _NOT_ALLOWED.search(events[-1].message):
+    node = snapshot.nodes.get(pod.node_name)
+    if not events:
+        if node is not None and node.ready is False:
+            yield _node_gone(node, claims, snapshot)
+        return
+    if _NOT_ALLOWED.search(events[-1].message):
         return
     event = events[-1]
-    kind, what = node_causes.PREPARE_FAILED, "the driver could not prepare the devices"
-    if _UNREGISTERED.search(event.message):
-        kind, what = node_causes.NOT_REGISTERED, "its kubelet does not know the driver"
-        node = snapshot.nodes.get(pod.node_name)
+    kind, what = node_causes.PREPARE_FAILED, f"on node {pod.node_name} the driver could not prepare the devices"
+    silent = _NO_ANSWER.search(event.message)
+    if silent or _UNREGISTERED.search(event.message):
+        kind, what = node_causes.NOT_REGISTERED, f"the kubelet of node {pod.node_name} does not know the driver"
+        if silent:
+            kind, what = node_causes.NO_ANSWER, f"the driver on node {pod.node_name} does not answer the kubelet"
         if node is not None and node.ready is False:
-            kind, what = node_causes.DRIVER_GONE, "nothing is ready, and its ResourceSlices are left over"
+            kind = node_causes.DRIVER_GONE
+            what = f"on node {pod.node_name} nothing is ready, and its ResourceSlices are left over"
     yield Cause(
         kind,
-        f"the claims are allocated, but on node {pod.node_name} {what}: {event.message}",
+        f"{what}: {_LEAD.sub('', event.message)}",
         (
             Evidence(f"Event on Pod {pod.key}", event.reason, event.message),
-            *_node_state(snapshot.nodes.get(pod.node_name)),
+            *_node_state(node),
             *_drivers(pod.node_name, claims, snapshot),
         ),
+        kind.fix,
+    )
+
+
+def _node_gone(node: Node, claims: Sequence[ResourceClaim], snapshot: Snapshot) -> Cause:
+    kind = node_causes.DRIVER_GONE
+    return Cause(
+        kind,
+        f"node {node.name} is not ready, so nobody starts the pod there",
+        (*_node_state(node), *_drivers(node.name, claims, snapshot)),
         kind.fix,
     )
 
@@ -181,12 +238,36 @@ def evicted(pod: Pod, claims: Sequence[ResourceClaim], snapshot: Snapshot) -> It
                 text = text or f": device {result.device} has taint {taint}{source}"
                 tolerated = [entry for entry in result.tolerations if entry.tolerates(taint)]
                 shown = join(f"{entry.key or '*'} effect {entry.effect or 'not set'}" for entry in tolerated) or "none"
+                late = _tolerated_in_spec(claim, result, taint) if not tolerated else ""
+                if late:
+                    shown += f", though request {late} tolerates it: the scheduler did not copy that"
+                    fix = (
+                        "Make a new claim and pod: only tolerations in the allocation protect. If the new allocation "
+                        "lacks them too, upgrade the scheduler."
+                    )
                 evidence.append(
                     Evidence(f"ResourceClaim {claim.key}", f"tolerations of {result.device} that cover it", shown)
                 )
+                if taint.rule and fix is kind.fix:
+                    fix = (
+                        f"End the maintenance (kubectl delete devicetaintrule {taint.rule}). Until then a new pod gets "
+                        "other devices; one that may stay has to tolerate the taint with effect: NoExecute."
+                    )
                 if tolerated and not any(entry.effect == "NoExecute" for entry in tolerated):
                     fix = "Write effect: NoExecute into the toleration: without an effect it does not protect."
-    yield Cause(kind, f"the pod is evicted because of a device taint{text}", tuple(evidence), fix)
+    verb = "was" if pod.finished else "is"
+    yield Cause(kind, f"the pod {verb} evicted because of a device taint{text}", tuple(evidence), fix)
+
+
+def _tolerated_in_spec(claim: ResourceClaim, result: DeviceResult, taint: DeviceTaint) -> str:
+    """The name of the result's request where that tolerates the taint for good, though the allocation does not."""
+    for entry in claim.requests:
+        for spec in entry.alternatives():
+            if entry.result_name(spec) == result.request and any(
+                toleration.effect == "NoExecute" and toleration.tolerates(taint) for toleration in spec.tolerations
+            ):
+                return result.request
+    return ""
 
 
 def _no_execute(result: DeviceResult, snapshot: Snapshot) -> Iterator[DeviceTaint]:

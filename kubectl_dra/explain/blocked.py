@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
+from kubectl_dra.allocation.extended import CLAIM_NAME, MADE_FOR_EXTENDED
 from kubectl_dra.api.claims import ALL, DeviceRequest, ResourceClaim
 from kubectl_dra.api.nodes import Node
 from kubectl_dra.explain.funnel import RequestFunnel
@@ -84,8 +85,18 @@ class Surroundings:
         for count in range(best, max(0, best - MAX_TRIES), -1):
             proof = self.change(blocked, partial(_counted, count))
             if proof is not None:
-                return f"Lower count to {count}.", str(proof)
+                return f"L{lower(blocked.located.claim, count)[1:]}.", str(proof)
         return fix, ""
+
+
+def serves_extended(claim: ResourceClaim) -> bool:
+    """Whether the scheduler makes the claim for a pod's extended resources: nobody writes its requests."""
+    return claim.metadata.name == CLAIM_NAME or claim.metadata.annotations.get(MADE_FOR_EXTENDED) == "true"
+
+
+def lower(claim: ResourceClaim, count: int) -> str:
+    """How to ask for fewer devices, without a full stop: in the claim, or in the container's limits."""
+    return f"lower {'the limit of the extended resource' if serves_extended(claim) else 'count'} to {count}"
 
 
 def _counted(count: int, spec: DeviceRequest) -> DeviceRequest:
@@ -98,12 +109,17 @@ def needed(funnel: RequestFunnel) -> str:
 
 
 def by_device(blocked: Blocked, field: str) -> tuple[Evidence, ...]:
-    """The first lost devices, each with its reason."""
+    """The lost devices by their reasons: the first one of each with how many more there are."""
+    alike: dict[str, list[str]] = {}
+    for item, text in zip(blocked.lost, blocked.reasons, strict=True):
+        alike.setdefault(text, []).append(str(item.id))
     lines = tuple(
-        Evidence(f"device {item.id}", field, text)
-        for item, text in list(zip(blocked.lost, blocked.reasons, strict=True))[:MAX_EVIDENCE]
+        Evidence(f"device {names[0]}" + (f" and {len(names) - 1:,} more" if len(names) > 1 else ""), field, text)
+        for text, names in list(alike.items())[:MAX_EVIDENCE]
     )
-    return (*lines, *in_all(len(blocked.lost), "devices are refused like this"))
+    if len(alike) <= MAX_EVIDENCE:
+        return lines
+    return (*lines, Evidence("in all", "devices are refused like this", str(len(blocked.lost))))
 
 
 def in_all(count: int, what: str) -> tuple[Evidence, ...]:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 from kubectl_dra.allocation.attempt import Cycle
 from kubectl_dra.allocation.extended import CLAIM_NAME, ExtendedRequests, extended_requests
@@ -25,6 +27,7 @@ from kubectl_dra.explain.holders import HolderIndex
 from kubectl_dra.explain.phrases import amount, are
 from kubectl_dra.explain.question import PodClaimState, Question
 from kubectl_dra.explain.resources import NodeUsage
+from kubectl_dra.explain.suppose import Supposition
 from kubectl_dra.explain.unscheduled import DEFAULT_SCHEDULER, consumers
 from kubectl_dra.explain.view import View
 from kubectl_dra.names import nearest
@@ -33,7 +36,10 @@ EXTENDED = "extended resources"
 NOT_ASKED = "not looked at (--node)"
 NO_CONSUMER = "no pod uses this claim: devices are allocated only when a pod that names it is scheduled"
 FIRST_SORTED_RELEASE = 36
+SORTING_GATES = "DRADeviceBindingConditions and DRAConsumableCapacity"
+"""A scheduler with neither of these feature gates uses the allocator variant that does not sort pools."""
 LAST_PATCH_WITHOUT_RULES = 2
+LAST_MINOR_WITH_MIXED_SLICES = 34
 """Schedulers of 1.36.0 to 1.36.2 do not see DeviceTaintRules (kubernetes/kubernetes#139651)."""
 
 
@@ -42,7 +48,9 @@ class Settings:
     """How to answer. ``patch`` is the patch release where known; ``release_source`` says where from.
 
     ``proved_gates`` are those of ``gates`` that stored objects show to be on. ``invocation`` is the command line up
-    to its flags, to be repeated in what to do next. ``with_ways`` looks for further changes that would help.
+    to its flags, to be repeated in what to do next; ``where`` are those of its flags that choose the cluster or the
+    snapshot. ``with_ways`` looks for further changes that would help. ``supposed`` are changes that question and
+    snapshot have already, and the cluster has not.
     """
 
     release: Release
@@ -53,8 +61,10 @@ class Settings:
     request: str = ""
     with_devices: bool = False
     invocation: str = ""
+    where: str = ""
     proved_gates: frozenset[str] = frozenset()
     with_ways: bool = True
+    supposed: tuple[Supposition, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,10 +103,26 @@ class Case:
         return [*claims, own] if own else claims
 
 
+def _counters_apart(slices: Sequence[ResourceSlice]) -> Iterator[ResourceSlice]:
+    """Slices as later releases have them: the counters of a slice that also has devices in a slice of their own."""
+    mixed = Counter((entry.pool, entry.generation) for entry in slices if entry.shared_counters and entry.devices)
+    for entry in slices:
+        more = mixed[entry.pool, entry.generation]
+        if more:
+            entry = replace(entry, slice_count=entry.slice_count + more)
+        if not entry.shared_counters or not entry.devices:
+            yield entry
+            continue
+        yield replace(entry, shared_counters=())
+        yield replace(entry, name=f"{entry.name} (counters)", devices=())
+
+
 def make_cycle(snapshot: Snapshot, settings: Settings, notes: list[str]) -> Cycle:
     """The scheduling cycle of a snapshot, DeviceTaintRules applied as the release does."""
     features = Features.from_gates(settings.gates)
     slices: Sequence[ResourceSlice] = snapshot.slices
+    if settings.release.minor <= LAST_MINOR_WITH_MIXED_SLICES:
+        slices = list(_counters_apart(slices))
     if snapshot.taint_rules:
         blind = settings.release.minor == 36 and settings.patch is not None
         if blind and settings.patch is not None and settings.patch <= LAST_PATCH_WITHOUT_RULES:
@@ -107,6 +133,11 @@ def make_cycle(snapshot: Snapshot, settings: Settings, notes: list[str]) -> Cycl
         else:
             if not features.taint_rules:
                 notes.append("DeviceTaintRules exist, so their feature gate (DRADeviceTaintRules) is taken to be on")
+            if settings.release.minor == 36 and settings.patch is None:
+                notes.append(
+                    "DeviceTaintRules are applied as from 1.36.3 on; 1.36.0 to 1.36.2 do not see them, and their "
+                    "scheduler may crash: if this is one of them, say so with --kubernetes-version 1.36.2"
+                )
             slices = apply_rules(slices, snapshot.taint_rules)
     return Cycle(
         index=SliceIndex(slices),
@@ -142,30 +173,37 @@ def prepare(question: Question, snapshot: Snapshot, settings: Settings, notes: l
             f"schedulers of {settings.release} try pools in random order: which of several suitable devices a pod gets "
             "is not determined, and some rules of 1.36 differ (docs/versions.md)"
         )
-    notes.extend(_notes(question, snapshot, cycle, usage))
+    elif cycle.features.variant == "stable":
+        notes.append(
+            f"without {SORTING_GATES} the scheduler tries pools in random order: which of several suitable devices "
+            "a pod gets is not determined"
+        )
+    view = View(cycle, [node for node in nodes if node.name not in ineligible], ineligible)
+    notes.extend(_notes(question, snapshot, view, usage))
     if extended is not None:
         notes.extend(extended_notes(extended))
-    eligible = [node for node in nodes if node.name not in ineligible]
     return Case(
         question=_with_extended(question, extended, snapshot),
         snapshot=snapshot,
         settings=settings,
-        view=View(cycle, eligible, ineligible),
-        holders=HolderIndex(cycle.state, snapshot.pods),
+        view=view,
+        holders=HolderIndex(cycle.state, snapshot.pods, partial(_all_pods, snapshot)),
         usage=usage,
         extended=extended,
         notes=tuple(notes),
     )
 
 
-def _notes(question: Question, snapshot: Snapshot, cycle: Cycle, usage: NodeUsage) -> Iterator[str]:
+def _notes(question: Question, snapshot: Snapshot, view: View, usage: NodeUsage) -> Iterator[str]:
     """What was left out of account, as far as it can matter for this question."""
     newest: dict[PoolID, int] = {}
-    for entry in cycle.index.slices:
+    slices = view.cycle.index.slices
+    for entry in slices:
         newest[entry.pool] = max(entry.generation, newest.get(entry.pool, 0))
     old: dict[PoolID, int] = {}
-    for entry in cycle.index.slices:
-        if entry.generation < newest[entry.pool]:
+    for entry in slices:
+        # A node goes by the newest generation that it sees itself.
+        if entry.generation < newest[entry.pool] and entry.name not in view.slice_nodes:
             old[entry.pool] = old.get(entry.pool, 0) + len(entry.devices)
     for pool, devices in sorted(old.items())[:3]:
         yield (
@@ -197,6 +235,11 @@ def extended_notes(extended: ExtendedRequests) -> Iterator[str]:
     for entry in claim.requests if claim else ():
         container = extended.pod.containers[int(entry.name.split("-")[1])]
         yield f'request "{entry.name}" is that of container {container.name}'
+
+
+def _all_pods(snapshot: Snapshot, namespace: str) -> bool:
+    """Whether all pods of a namespace are known: objects that people saved may be any part of a cluster."""
+    return snapshot.release_source == "server" and snapshot.missing("Pod", namespace) is None
 
 
 def _ineligible(

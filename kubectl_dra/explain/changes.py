@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -10,19 +11,21 @@ from heapq import nsmallest
 from typing import NamedTuple
 
 from kubectl_dra.allocation.capacity import NOTHING, amount_taken, shortage
+from kubectl_dra.allocation.constraints import attribute_of
 from kubectl_dra.allocation.selection import Verdict
 from kubectl_dra.api.claims import ALL, EXACT_COUNT, DeviceRequest, ResourceClaim
 from kubectl_dra.api.nodes import Node
 from kubectl_dra.api.quantity import Quantity
 from kubectl_dra.api.slices import ResourceSlice
 from kubectl_dra.api.taints import DeviceTaint, DeviceToleration, blocking_taint
-from kubectl_dra.explain.blocked import Located
-from kubectl_dra.explain.eligibility import UNTOLERATED, toleration_of
+from kubectl_dra.explain.blocked import Located, lower, serves_extended
 from kubectl_dra.explain.holders import HolderIndex
 from kubectl_dra.explain.loosen import distinct, loosened, with_term
+from kubectl_dra.explain.other_class import fitting_classes, of_class
 from kubectl_dra.explain.phrases import amount
 from kubectl_dra.explain.stages import StageResult
 from kubectl_dra.explain.view import Published, View
+from kubectl_dra.explain.way_in import can_end, said, way_in
 from kubectl_dra.explain.whatif import Remedy, WhatIf, changing, tolerating
 
 MAX_TERMS = 6
@@ -78,6 +81,7 @@ def _of_request(view: View, located: Located) -> Iterator[Change]:
         elif stage.name == "capacity" and stage.failed:
             yield from _less_capacity(view, located, stage)
     yield from _terms(view, located)
+    yield from _classes(view, located)
     yield from _counts(view, located)
 
 
@@ -94,6 +98,8 @@ def _on(
     assert callable(change)
     place = (located.claim_index, located.request_index, located.alternative)
     name = located.funnel.name
+    if serves_extended(located.claim):
+        what_if = ""
     return Change(
         f'in request "{name}" {text}',
         f"{place} {key}",
@@ -148,6 +154,18 @@ def selector_text(spec: DeviceRequest) -> str:
     return f"selector={joined or 'none'}"
 
 
+def _classes(view: View, located: Located) -> Iterator[Change]:
+    """Classes whose devices the request's selectors take, where its own class and its selectors have none in common."""
+    spec, stage = located.funnel.spec, located.funnel.blocking_stage()
+    if not any(spec.selectors) or stage is None or stage.passed:
+        return
+    if stage.name not in ("class-selector", "request-selector"):
+        return
+    for name in fitting_classes(view, spec):
+        change = partial(of_class, name)
+        yield _on(located, f"use class {name}", 1, change, f"use class {name}", f"class={name}", "class")
+
+
 def _tolerations(located: Located, stage: StageResult) -> Iterator[Change]:
     """Taints to tolerate: those of DeviceTaintRules, and such of the driver's as do not say that a device is broken."""
     taints: dict[str, DeviceTaint] = {}
@@ -198,13 +216,30 @@ def _counts(view: View, located: Located) -> Iterator[Change]:
     spec = located.funnel.spec
     best = max((len(located.funnel.usable_on(node.name)) for node in view.nodes), default=0)
     every = spec.allocation_mode == ALL
-    lower = {best, 1} if every else {best, spec.count - 1, 1}
-    for count in sorted(lower, reverse=True):
+    counts = {best, 1, _alike(view, located)} if every else {best, spec.count - 1, 1, _alike(view, located)}
+    for count in sorted(counts, reverse=True):
         if not count > 0 or (not every and count >= spec.count):
             continue
         change = partial(_with_count, count)
-        text = f"ask for {amount(count)} instead of all" if every else f"lower count to {count}"
-        yield _on(located, text, 2, change, f"ower count to {count}.", f"count={count}", "count")
+        text = f"ask for {amount(count)} instead of all" if every else lower(located.claim, count)
+        said = f"{lower(located.claim, count)[1:]}."
+        yield _on(located, text, 2, change, said, f"count={count}", "count")
+
+
+def _alike(view: View, located: Located) -> int:
+    """The most devices of one node that agree in the attribute of a constraint over the request; 0 without one."""
+    main, _, sub = located.funnel.name.partition("/")
+    names = [
+        entry.match_attribute
+        for entry in located.claim.constraints
+        if entry.match_attribute and entry.covers(main, sub)
+    ]
+    most = 0
+    for name in names:
+        for node in view.different_nodes():
+            values = (attribute_of(item.device, name) for item in located.funnel.usable_on(node.name))
+            most = max(most, *Counter(str(value) for value in values if value is not None).values(), 0)
+    return most
 
 
 def _with_count(count: int, spec: DeviceRequest) -> DeviceRequest:
@@ -296,14 +331,9 @@ def _publishing(whole: Sequence[ResourceSlice], names: frozenset[str], near: Seq
 
 def _nodes(nodes: Mapping[str, Sequence[str]]) -> Iterator[Change]:
     """Nodes that one reason keeps the pod from."""
-    for reason, names in list(nodes.items())[:MAX_NODE_REASONS]:
-        text = f"let the pod run on {names[0]}" + (f" and {len(names) - 1} more" if len(names) > 1 else "")
-        text += f" ({reason})"
-        said = reason
-        if reason.startswith(UNTOLERATED):
-            said = toleration_of(reason)
-            text = f"let the pod tolerate the node taint{reason.removeprefix(UNTOLERATED)}"
-        yield Change(text, f"nodes {reason}", 2, _allowing(frozenset(names)), said)
+    ending = [(reason, names) for reason, names in nodes.items() if can_end(reason)]
+    for reason, names in ending[:MAX_NODE_REASONS]:
+        yield Change(way_in(reason, names), f"nodes {reason}", 2, _allowing(frozenset(names)), said(reason, names))
 
 
 def _allowing(names: frozenset[str]) -> Remedy:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from heapq import nsmallest
 
 from kubectl_dra.allocation.attempt import Attempt
 from kubectl_dra.allocation.attempt import Verdict as Outcome
-from kubectl_dra.api.claims import ResourceClaim
+from kubectl_dra.api.claims import MAX_RESULTS, ResourceClaim
 from kubectl_dra.api.nodes import Node
+from kubectl_dra.api.pods import Pod
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.errors import InputError
 from kubectl_dra.explain import after, fatal, of_extended, of_release, retry, unscheduled, unsure, words
@@ -16,10 +18,13 @@ from kubectl_dra.explain.blocked import Located
 from kubectl_dra.explain.case import NO_CONSUMER, NOT_ASKED, Case, Settings, prepare
 from kubectl_dra.explain.causes import claim as claim_causes
 from kubectl_dra.explain.causes import devices, extended, pod, request
-from kubectl_dra.explain.eligibility import UNTOLERATED, rejections, toleration_of
 from kubectl_dra.explain.find import Finder
 from kubectl_dra.explain.funnel import RequestFunnel
+from kubectl_dra.explain.funnel_report import report
+from kubectl_dra.explain.installed import part_off
 from kubectl_dra.explain.model import Cause, ClaimReport, Diagnosis, Evidence, Verdict, Way
+from kubectl_dra.explain.next_step import next_command
+from kubectl_dra.explain.of_nodes import elsewhere, no_node, one_step_away, stuck
 from kubectl_dra.explain.of_pools import handed_out_twice
 from kubectl_dra.explain.outcomes import node_groups, placements, run_attempts, unavailable_nodes
 from kubectl_dra.explain.phrases import some
@@ -72,8 +77,11 @@ def diagnose(question: Question, snapshot: Snapshot, settings: Settings) -> Diag
         causes = _causes(case, verdict, attempts, unavailable, funnels)
         if verdict is Verdict.ALLOCATABLE and any(cause.kind in _NEVER_BOUND for cause in causes):
             verdict = Verdict.NOT_ALLOCATABLE
-    undetermined = [] if stopped else unsure.reasons(case, verdict, attempts)
+    undetermined = unsure.unresolved(question, snapshot, causes)
     if undetermined:
+        causes = [cause for cause in causes if cause.kind not in unsure.NAMED]
+        verdict = Verdict.NOT_ALLOCATABLE if causes else Verdict.UNDETERMINED
+    elif not stopped and (undetermined := unsure.reasons(case, verdict, attempts)):
         if unsure.not_seen(case, verdict):
             causes = _structural(case)
         verdict = Verdict.UNDETERMINED
@@ -85,18 +93,19 @@ def diagnose(question: Question, snapshot: Snapshot, settings: Settings) -> Diag
         namespace=question.namespace,
         name=question.name,
         verdict=verdict,
-        answer=words.answer(case.question, verdict, causes, undetermined, attempts),
+        answer=words.answer(case.question, verdict, causes, undetermined, attempts, len(settings.supposed)),
         causes=tuple(causes),
         claims=tuple(_claim_report(case, state, funnels) for state in case.question.claims),
         nodes=() if stopped else tuple(node_groups(case, attempts, unavailable, funnels)),
         placements=tuple(placements(case, attempts, unavailable)),
         scheduler=tuple(words.scheduler_words(question, snapshot)),
-        notes=tuple(dict.fromkeys((*undetermined, *_notes(case, causes, attempts)))),
+        notes=tuple(dict.fromkeys((*undetermined, *_notes(case, causes, attempts), *_cut(case, causes, found)))),
         release=str(settings.release),
         release_source=settings.release_source,
-        next_command=words.next_command(question, verdict, causes, settings.invocation),
+        next_command=next_command(case, verdict, causes, funnels),
         gates=tuple(sorted(settings.gates)),
         ways=tuple(found),
+        supposed=tuple(str(change) for change in settings.supposed),
     )
 
 
@@ -111,9 +120,9 @@ def _ways(
     from kubectl_dra.explain.hypothetical import devices_to_add
     from kubectl_dra.explain.ways import ways
 
-    whatif = _whatif(case)
+    whatif = _whatif(case, funnels)
     near: dict[str, list[str]] = {}
-    for node in _one_step_away(case):
+    for node in one_step_away(case):
         near.setdefault(case.view.ineligible[node.name], []).append(node.name)
     near.pop(NOT_ASKED, None)
     found = ways(whatif, changes(case.view, case.unallocated, funnels, case.holders, near), causes)
@@ -124,7 +133,10 @@ def _ways(
 def _structural(case: Case) -> list[Cause]:
     """What stands in the way before devices count: the pod, its entries, and missing classes."""
     causes = list(case.question.causes)
-    causes.extend(cause for state in case.question.claims for cause in state.causes)
+    # That a claim is refused says also that it is not there.
+    told = any(cause.kind in (pod.QUOTA, pod.ADMIN_NAMESPACE) for cause in causes)
+    of_claims = [cause for state in case.question.claims for cause in state.causes]
+    causes.extend(cause for cause in of_claims if not (told and cause.kind is pod.NOT_CREATED))
     asking = case.question.pod
     if asking is not None and not asking.node_name and not asking.finished:
         causes.extend(of_extended.unserved(case))
@@ -140,7 +152,7 @@ def _structural(case: Case) -> list[Cause]:
             for spec in entry.alternatives():
                 if spec.device_class and spec.device_class not in classes:
                     name = entry.result_name(spec)
-                    causes.append(_class_missing(claim, name, spec.device_class, list(classes)))
+                    causes.append(_class_missing(case, claim, name, spec.device_class))
     return causes
 
 
@@ -155,9 +167,9 @@ def _causes(
     asked = case.question
     if verdict is Verdict.NOT_ALLOCATABLE:
         causes = _reasons(case, attempts, unavailable, funnels)
-        return [*causes, *unsure.too_slow(attempts, _whatif(case)), *retry.not_scaled(case)]
+        return [*causes, *unsure.too_slow(attempts, _whatif(case, funnels)), *retry.not_scaled(case)]
     if verdict is Verdict.UNDETERMINED:
-        return unsure.too_slow(attempts, _whatif(case))
+        return unsure.too_slow(attempts, _whatif(case, funnels))
     if verdict is Verdict.ALLOCATED:
         if asked.pod is None:
             return list(after.binding(case.allocated)) if case.view.cycle.features.binding_conditions else []
@@ -169,7 +181,7 @@ def _causes(
     never = of_extended.never_bound(case, attempts)
     fitting = {name for name, attempt in attempts.items() if attempt.verdict is Outcome.ALLOCATED}
     if fitting and all(attempts[name].would_time_out for name in fitting):
-        return unsure.too_slow(attempts, _whatif(case))
+        return unsure.too_slow(attempts, _whatif(case, funnels))
     if never and fitting - set(unavailable) <= never:
         return [of_extended.mixed(case, never)]
     full = of_release.overfull(attempts, unavailable)
@@ -196,6 +208,8 @@ def _notes(case: Case, causes: Sequence[Cause], attempts: Mapping[str, Attempt])
     for node in case.view.nodes:
         if node.name in fitting and node.ready is False:
             notes.append(f"node {node.name} is not ready: its slices may be left over, and its devices not be prepared")
+    if fitting and (unheard := retry.not_looked_at(case, causes)):
+        notes.append(unheard)
     if unscored := of_release.unscored(case, fitting):
         notes.append(unscored)
     never = of_extended.never_bound(case, attempts)
@@ -204,19 +218,44 @@ def _notes(case: Case, causes: Sequence[Cause], attempts: Mapping[str, Attempt])
     return notes
 
 
-def _whatif(case: Case) -> WhatIf:
+def _whatif(case: Case, funnels: Sequence[Located]) -> WhatIf:
+    """Asks what would be on the nodes that differ; of very many, on those that come closest to what is asked for."""
     cycle, claims = case.view.cycle, case.snapshot.claims.values()
-    return WhatIf(cycle, case.unallocated, case.view.different_nodes(MAX_NODES), claims, _one_step_away(case))
+    nodes = case.view.different_nodes()
+    if len(nodes) > MAX_NODES:
+        nodes = nsmallest(MAX_NODES, nodes, lambda node: sum(_distance(entry, node) for entry in funnels))
+    return WhatIf(cycle, case.unallocated, nodes, claims, one_step_away(case))
 
 
-def _class_missing(claim: ResourceClaim, name: str, wanted: str, known: Sequence[str]) -> Cause:
-    kind = request.CLASS_MISSING
+def _cut(case: Case, causes: Sequence[Cause], ways: Sequence[Way]) -> Iterator[str]:
+    """A note where changes were not tried on all nodes that differ."""
+    if not ways and not any(cause.proved for cause in causes):
+        return
+    nodes = len(case.view.different_nodes())
+    if nodes > MAX_NODES:
+        yield f"changes were tried on the {MAX_NODES} nodes that come closest to what is asked for, of {nodes:,}"
+
+
+def _distance(located: Located, node: Node) -> int:
+    """How far a node is from what a request asks for: the stages that are left, then the devices that lack."""
+    short = located.funnel.shortfall(node.name)
+    if short is None:
+        return 0
+    left = len(located.funnel.stages) - short.position
+    return left * MAX_RESULTS + max(0, located.funnel.needed_on(node.name) - short.left)
+
+
+def _class_missing(case: Case, claim: ResourceClaim, name: str, wanted: str) -> Cause:
+    kind, known = request.CLASS_MISSING, list(case.view.cycle.classes)
     near = nearest(wanted, known)
     hint = f"; nearest: {', '.join(near)}" if near else f"; classes here: {some(sorted(known), 6) or 'none'}"
     fix = kind.fix
     if near:
         fix = f"Name an existing class ({', '.join(near)}) in a new claim, or install the driver that brings {wanted}."
-    evidence = (Evidence(f"claim {claim.key}", f'request "{name}" deviceClassName', wanted),)
+    evidence: tuple[Evidence, ...] = (Evidence(f"claim {claim.key}", f'request "{name}" deviceClassName', wanted),)
+    off = None if near else part_off(wanted, case.snapshot.nodes.values(), case.view.drivers())
+    if off is not None:
+        evidence, fix = (*evidence, *off.evidence), f"{off.fix} The chart brings the class."
     return Cause(kind, f"DeviceClass {wanted} does not exist{hint}", evidence, fix, claim=claim.key, request=name)
 
 
@@ -262,7 +301,7 @@ def _verdict(case: Case, attempts: Mapping[str, Attempt], unavailable: Mapping[s
 def _reasons(
     case: Case, attempts: Mapping[str, Attempt], unavailable: Mapping[str, str], funnels: Sequence[Located]
 ) -> list[Cause]:
-    whatif = _whatif(case)
+    whatif = _whatif(case, funnels)
     failed = next((attempt for attempt in attempts.values() if attempt.error is not None), None)
     if failed is not None and failed.error is not None:
         cause = fatal.cause_of(failed.error, failed.node, case.view, whatif)
@@ -272,95 +311,23 @@ def _reasons(
             cause = replace(cause, evidence=(*cause.evidence, Evidence(f"node {fits[0]}", "allocation", text)))
         return [cause]
     if not case.view.nodes:
-        return [_no_node(case, whatif)]
+        return [no_node(case, whatif)]
     fitting = [name for name, attempt in attempts.items() if attempt.verdict is Outcome.ALLOCATED]
     if unavailable and (fitting or not case.unallocated):
-        return [_elsewhere(case, claim) for claim in case.allocated if claim.key in unavailable.values()]
+        return [elsewhere(case, claim) for claim in case.allocated if claim.key in unavailable.values()]
     located = _funnels(case, "") if case.settings.request else funnels
     causes = Finder(case.view, case.unallocated, whatif, case.holders).causes(located)
     rival = of_extended.two_classes(case, whatif)
-    return [*([rival] if rival else []), *causes, *_stuck(case, unavailable)]
+    return [*([rival] if rival else []), *causes, *stuck(case, unavailable)]
 
 
-def _stuck(case: Case, unavailable: Mapping[str, str]) -> list[Cause]:
-    """Claims allocated where the pod cannot run, while another claim of the pod fails."""
-    if not unavailable or len(unavailable) < len(case.view.nodes):
-        return []
-    causes = [_elsewhere(case, claim) for claim in case.allocated if claim.key in unavailable.values()]
-    unused = claim_causes.ELSEWHERE_UNUSED
-    return [
-        replace(cause, kind=claim_causes.STUCK, fix=claim_causes.STUCK.fix) if cause.kind is unused else cause
-        for cause in causes
-    ]
-
-
-def _one_step_away(case: Case) -> list[Node]:
-    """Nodes that would take the pod if it were not for one reason."""
-    asking = case.question.pod
-    if asking is None:
-        return []
-    near: list[Node] = []
-    for node in _other_nodes(case):
-        reasons = [*rejections(asking, node), case.usage.shortage(asking, node, case.delegated(node))]
-        if len([reason for reason in reasons if reason]) == 1:
-            near.append(node)
-    return near
-
-
-def _other_nodes(case: Case) -> list[Node]:
-    """Nodes that exist but where the pod may not run."""
-    return [node for name, node in case.snapshot.nodes.items() if name in case.view.ineligible]
-
-
-def _no_node(case: Case, whatif: WhatIf) -> Cause:
-    exhausted = of_extended.plugin_exhausted(case)
-    if exhausted is not None:
-        return exhausted
-    reasons: dict[str, list[str]] = {}
-    for name, reason in case.view.ineligible.items():
-        reasons.setdefault(reason, []).append(name)
-    ranked = sorted(reasons.items(), key=lambda entry: -len(entry[1]))
-    evidence = tuple(Evidence(some(names), "rejects the pod", reason) for reason, names in ranked[:6])
-    first = ranked[0][0] if ranked else "no Nodes exist"
-    kind = devices.NO_NODE
-    fix = (
-        f"Let the pod tolerate it: spec.tolerations: {toleration_of(first)}"
-        if first.startswith(UNTOLERATED)
-        else kind.fix
-    )
-    named = {name for name, reason in case.view.ineligible.items() if reason == first}
-    proof = whatif.on_other_nodes(named)
-    if proof is None:
-        fix = kind.fix
-    summary = f"none of the {len(case.view.ineligible)} nodes may run the pod: {first}"
-    return Cause(kind, summary, evidence, fix, str(proof) if proof else "")
-
-
-def _elsewhere(case: Case, claim: ResourceClaim) -> Cause:
-    assert claim.allocation is not None
-    asking = case.question.pod
-    others = [
-        entry for entry in claim.reserved_for if asking is None or not entry.uid or entry.uid != asking.metadata.uid
-    ]
-    kind = claim_causes.ELSEWHERE if others else claim_causes.ELSEWHERE_UNUSED
-    selector = str(claim.allocation.node_selector)
-    barred = [
-        Evidence(f"node {node.name}", "rejects the pod", case.view.ineligible[node.name])
-        for node in _other_nodes(case)
-        if claim.allocation.node_selector is not None and claim.allocation.node_selector.matches(node)
-    ]
-    consumers = ", ".join(f"{entry.resource} {entry.name}" for entry in claim.reserved_for) or "nobody"
-    return Cause(
-        kind,
-        f"claim {claim.key} is allocated for {selector}, where the pod cannot run",
-        (
-            Evidence(f"ResourceClaim {claim.key}", "status.allocation.nodeSelector", selector),
-            Evidence(f"ResourceClaim {claim.key}", "status.reservedFor", consumers),
-            *barred[:3],
-        ),
-        kind.fix,
-        claim=claim.key,
-    )
+def _reservation(asking: Pod | None, claim: ResourceClaim) -> str:
+    """What is said of an allocated claim: whether it is reserved, and for whom if not for the pod asked about."""
+    if not claim.reserved_for:
+        return "allocated"
+    if asking is None or after.reserved(asking, claim):
+        return "allocated and reserved"
+    return f"allocated, reserved for {some([str(entry) for entry in claim.reserved_for])}"
 
 
 def _claim_report(case: Case, state: PodClaimState, funnels: Sequence[Located]) -> ClaimReport:
@@ -372,7 +339,7 @@ def _claim_report(case: Case, state: PodClaimState, funnels: Sequence[Located]) 
             entry=state.entry,
             claim=claim.key,
             template=state.template,
-            state="allocated" + (" and reserved" if claim.reserved_for else ""),
+            state=_reservation(case.question.pod, claim),
             devices=tuple(f"{result.request}: {result.device}" for result in claim.allocation.results),
             nodes=str(claim.allocation.node_selector or "all nodes"),
         )
@@ -382,7 +349,7 @@ def _claim_report(case: Case, state: PodClaimState, funnels: Sequence[Located]) 
         template=state.template,
         state="not created yet" if state.hypothetical else "pending",
         funnels=tuple(
-            located.funnel.report(with_devices=case.settings.with_devices)
+            report(located.funnel, with_devices=case.settings.with_devices)
             for located in funnels
             if located.claim is claim
         ),

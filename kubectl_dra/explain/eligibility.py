@@ -14,20 +14,31 @@ from kubectl_dra.api.nodes import InvalidNodeSelector, Node, NodeSelector, NodeT
 from kubectl_dra.api.pods import Pod
 
 UNTOLERATED = "untolerated node taint"
+CORDONED = "node is cordoned (spec.unschedulable)"
 _NOT_TEXT = frozenset(("true", "false", "yes", "no", "on", "off", "y", "n", "null"))
 _BLOCKING = ("NoSchedule", "NoExecute")
 _UNSCHEDULABLE = NodeTaint("node.kubernetes.io/unschedulable", "", "NoSchedule")
+# The node controllers set and remove these; a pod that tolerates them ends up where it cannot run.
+_CONDITIONS = ("node.kubernetes.io/", "node.cloudprovider.kubernetes.io/")
 
 
 def rejections(pod: Pod, node: Node) -> Iterator[str]:
-    """Why the pod cannot run on the node whatever devices it has, in the scheduler's order."""
+    """Why the pod cannot run on the node whatever devices it has, in the scheduler's order.
+
+    What has one end is one reason: a cordon with the taint that goes with it, one node condition's taints.
+    """
     spec = pod.raw_spec
     tolerations = spec.get("tolerations") or ()
+    told: set[str] = set()
     if node.unschedulable and not _tolerated(_UNSCHEDULABLE, tolerations):
-        yield "node is cordoned (spec.unschedulable)"
+        told.add(_UNSCHEDULABLE.key)
+        yield CORDONED
     for taint in node.taints:
-        if taint.effect in _BLOCKING and not _tolerated(taint, tolerations):
-            yield f"{UNTOLERATED} {taint}"
+        if taint.effect not in _BLOCKING or taint.key in told or _tolerated(taint, tolerations):
+            continue
+        if taint.key.startswith(_CONDITIONS):
+            told.add(taint.key)
+        yield f"{UNTOLERATED} {taint}"
     for key, value in (spec.get("nodeSelector") or {}).items():
         if node.labels.get(key) != value:
             yield f"nodeSelector {key}={value} does not match"
@@ -43,6 +54,11 @@ def rejections(pod: Pod, node: Node) -> Iterator[str]:
 def rejection(pod: Pod, node: Node) -> str:
     """The first reason of ``rejections``; empty where nothing speaks against the node."""
     return next(rejections(pod, node), "")
+
+
+def is_condition(reason: str) -> bool:
+    """Whether a reason is a taint that stands for the state of the node, such as not-ready."""
+    return reason.removeprefix(UNTOLERATED).strip().startswith(_CONDITIONS)
 
 
 def toleration_of(reason: str) -> str:
@@ -75,6 +91,14 @@ def _required_affinity(spec: Mapping[str, Any]) -> NodeSelector | None:
     affinity = (spec.get("affinity") or {}).get("nodeAffinity") or {}
     required = affinity.get("requiredDuringSchedulingIgnoredDuringExecution")
     return None if required is None else NodeSelector.from_json(required)
+
+
+def usable_on(selector: NodeSelector, node: Node) -> bool:
+    """Whether an allocation with this selector can be used on the node; one that cannot be parsed holds nowhere."""
+    try:
+        return selector.matches(node)
+    except InvalidNodeSelector:
+        return False
 
 
 def _tolerated(taint: NodeTaint, tolerations: Any) -> bool:

@@ -9,21 +9,22 @@ from functools import partial
 
 from kubectl_dra.allocation.constraints import attribute_of
 from kubectl_dra.allocation.features import Quirks
-from kubectl_dra.api.claims import Constraint, Request, ResourceClaim
-from kubectl_dra.explain.blocked import Blocked, Located, needed
+from kubectl_dra.api.claims import ALL, EXACT_COUNT, MAX_RESULTS, Constraint, Request, ResourceClaim
+from kubectl_dra.explain.blocked import Blocked, Located, lower, needed
 from kubectl_dra.explain.causes import devices
 from kubectl_dra.explain.causes.request import SELECTOR_MATCHES_NOTHING
 from kubectl_dra.explain.holders import HolderIndex
 from kubectl_dra.explain.model import Cause, Evidence
-from kubectl_dra.explain.of_release import mixed_up, too_large_together
+from kubectl_dra.explain.of_release import defect, mixed_up, too_large_together, way_round
 from kubectl_dra.explain.of_request import RequestCauses
-from kubectl_dra.explain.phrases import join, some
+from kubectl_dra.explain.phrases import amount, join, some
 from kubectl_dra.explain.view import View
 from kubectl_dra.explain.whatif import Proof, WhatIf
 from kubectl_dra.names import nearest
 
 # Stages at which a node loses devices that are what was asked for; before them it has none of that kind.
 MAX_ATTRIBUTES = 6
+MAX_VALUES = 5
 _CLOSE = ("binding", "capacity", "taint", "held", "counters")
 
 
@@ -149,6 +150,7 @@ class Finder:
             kind = devices.ATTRIBUTE_MISSING
             summary = f"too few devices have {name}, which the constraint {constraint} over {covered} reads"
             fix, proof = self._other_attribute(group, constraint) or (fix, proof)
+            evidence.extend(_instead(group, name))
         return Cause(kind, summary, tuple(evidence[:8]), fix, str(proof), claim=claim.key)
 
     def _lacking(self, group: Sequence[Located], name: str) -> bool:
@@ -175,7 +177,7 @@ class Finder:
             for entry in group
         ]
         old = constraint.match_attribute
-        wanted = old.rpartition("/")[2].casefold()
+        wanted = _identifier(old)
         common = sorted(name for name in set.intersection(*names) - {old} if _alike(wanted, name))
         for name in common[:MAX_ATTRIBUTES]:
             proof = self._whatif.with_constraint(
@@ -193,7 +195,9 @@ class Finder:
                 values = Counter(
                     str(value[1]) if (value := attribute_of(item.device, name)) else "absent" for item in usable
                 )
-                yield node.name, join(f"{value} on {count}" for value, count in values.most_common(5))
+                shown = join(f"{value} on {count}" for value, count in values.most_common(MAX_VALUES))
+                more = len(values) - MAX_VALUES
+                yield node.name, shown + (f" and {more:,} more values" if more > 0 else "")
 
     def _defect(self) -> Cause | None:
         proof = self._whatif.with_quirks(Quirks.none())
@@ -209,12 +213,12 @@ class Finder:
         kind = devices.KNOWN_DEFECT
         quirks = self._view.cycle.quirks
         alone = [name for name in Quirks.__slots__ if self._whatif.with_quirks(quirks.without(name)) is not None]
-        names = join(name.replace("_", " ") for name in alone) or "several together"
+        told = "; ".join(defect(name) for name in alone) or "several defects together"
         return Cause(
             kind,
-            f"the devices would suffice, but a known defect of this release's allocator refuses them: {names}",
-            (Evidence("allocator", "defect", names),),
-            kind.fix,
+            f"the devices would suffice, but a known defect of this release's scheduler refuses them: {told}",
+            (Evidence("kube-scheduler", "defect", told),),
+            way_round(alone[0]) if len(alone) == 1 else kind.fix,
             str(proof),
         )
 
@@ -251,11 +255,11 @@ class Finder:
                 claim=claim.key,
                 request=entry.name,
             )
-        return self._used_up(evidence) or Cause(
+        return self._used_up(funnels, evidence) or Cause(
             kind, "every request fits alone, but not all together on one node", evidence, kind.fix
         )
 
-    def _used_up(self, evidence: tuple[Evidence, ...]) -> Cause | None:
+    def _used_up(self, funnels: Sequence[Located], evidence: tuple[Evidence, ...]) -> Cause | None:
         """The cause where the devices picked first leave too few counters or too little capacity for the rest."""
         found = self._whatif.refusals()
         described = found.describe()
@@ -270,17 +274,28 @@ class Finder:
                 spec = entry.exactly
                 if spec is None or entry.name != name:
                     continue
-                lower = self._largest_count(claim_index, request_index, spec.count)
-                if lower is not None:
-                    fewer, proof = lower
-                    fix = f"Lower count to {fewer}."
+                every = spec.allocation_mode == ALL
+                if every:
+                    kind = devices.ALL_INCOMPLETE
+                most = self._most_on_one_node(funnels, name) if every else spec.count
+                smaller = self._largest_count(claim_index, request_index, min(most, MAX_RESULTS))
+                if smaller is not None:
+                    fewer, proof = smaller
+                    fix = f"Ask for {amount(fewer)} instead of all." if every else f"L{lower(claim, fewer)[1:]}."
                     return Cause(kind, summary, facts, fix, str(proof), claim=claim.key, request=name)
         return Cause(kind, summary, facts, kind.fix, request=name)
+
+    def _most_on_one_node(self, funnels: Sequence[Located], name: str) -> int:
+        """How many devices of a request one node has at most."""
+        nodes = self._view.different_nodes()
+        own = [entry.funnel for entry in funnels if entry.funnel.name == name]
+        return max((len(funnel.usable_on(node.name)) for funnel in own for node in nodes), default=0)
 
     def _largest_count(self, claim: int, request: int, count: int) -> tuple[int, Proof] | None:
         """The largest smaller count of a request with which everything fits, with the proof."""
         for fewer in range(count - 1, 0, -1):
-            proof = self._whatif.with_request(claim, request, 0, partial(replace, count=fewer))
+            change = partial(replace, allocation_mode=EXACT_COUNT, count=fewer)
+            proof = self._whatif.with_request(claim, request, 0, change)
             if proof is not None:
                 return fewer, proof
         return None
@@ -323,8 +338,21 @@ def _names(located: Located) -> tuple[str, str]:
 
 def _alike(wanted: str, name: str) -> bool:
     """Whether an attribute seems to say the same: its identifier is as good as equal."""
-    identifier = name.rpartition("/")[2].casefold()
-    return bool(nearest(wanted, [identifier]))
+    identifier = _identifier(name)
+    return wanted == identifier or bool(nearest(wanted, [identifier]))
+
+
+def _instead(group: Sequence[Located], name: str) -> Iterator[Evidence]:
+    """Names like that of a missing attribute, on the devices that lack it."""
+    for located in group:
+        lacking = [item.device for item in located.funnel.usable if attribute_of(item.device, name) is None]
+        names = sorted({other for device in lacking for other in device.attributes if _alike(_identifier(name), other)})
+        if names:
+            yield Evidence(located.where, "its devices have instead", some(names))
+
+
+def _identifier(name: str) -> str:
+    return name.rpartition("/")[2].casefold()
 
 
 def _admin(entry: Request) -> bool:

@@ -9,19 +9,15 @@ from kubectl_dra.allocation.capacity import NOTHING, shortage
 from kubectl_dra.allocation.counters import CounterLedger
 from kubectl_dra.api.claims import ALL, DeviceRequest
 from kubectl_dra.api.classes import DeviceClass
-from kubectl_dra.api.slices import Device
 from kubectl_dra.api.taints import blocking_taint
 from kubectl_dra.explain.holders import HolderIndex
 from kubectl_dra.explain.judge import judge, term_texts
-from kubectl_dra.explain.model import DeviceLine, Funnel, Observation, Stage
-from kubectl_dra.explain.observe import observations
 from kubectl_dra.explain.stages import (
     Shortfall,
     StageResult,
     describe_counters,
     describe_shortage,
     describe_taint,
-    stage_error,
     story,
     told_by_numbers,
 )
@@ -328,6 +324,15 @@ class RequestFunnel:
         reasons = Counter(self.reason_of(item) for item in self.view.on_node(node) if self.stage_of(item) == position)
         return reasons.most_common(1)[0][0] if reasons else ""
 
+    def best_node(self) -> tuple[str, int]:
+        """The node with most usable devices, the first of equal ones, and their number; empty where none has any."""
+        best = ("", 0)
+        for node in self.view.nodes:
+            count = self._shape(node.name).count(None)
+            if count > best[1]:
+                best = (node.name, count)
+        return best
+
     def left_on(self, node: str, position: int) -> int:
         """How many devices a node has left after a stage."""
         return sum(1 for failed in self._shape(node) if failed is None or failed > position)
@@ -348,61 +353,3 @@ class RequestFunnel:
         if latest:
             return self.stages[latest]
         return next((stage for stage in self.stages if not stage.passed), self.stages[0])
-
-    def report(self, *, with_devices: bool = False) -> Funnel:
-        """The funnel as a diagnosis shows it."""
-        best_node, best_count = "", 0
-        for node in self.view.nodes:
-            count = self._shape(node.name).count(None)
-            if count > best_count:
-                best_node, best_count = node.name, count
-        return Funnel(
-            request=self.name,
-            device_class=self.spec.device_class,
-            mode=self.spec.allocation_mode,
-            needed=self.spec.count if self.spec.allocation_mode != ALL else 0,
-            stages=tuple(self._stage(stage) for stage in self.stages),
-            best_node=best_node,
-            best_count=best_count,
-            devices=self._devices() if with_devices else (),
-        )
-
-    def _stage(self, stage: StageResult) -> Stage:
-        devices = [item.device for item in stage.failed]
-        seen: tuple[Observation, ...] = ()
-        error = None
-        details: tuple[tuple[str, int], ...] = ()
-        if stage.expression and devices:
-            seen = self._observed(stage, devices)
-            error = stage_error(stage)
-        elif devices:
-            details = tuple(Counter(stage.reasons).most_common())
-        return Stage(
-            name=stage.name,
-            label=stage.label,
-            passed=stage.passed,
-            failed=len(stage.failed),
-            expression=stage.expression,
-            observations=seen,
-            error=error,
-            details=details,
-        )
-
-    def _observed(self, stage: StageResult, devices: Sequence[Device]) -> tuple[Observation, ...]:
-        terms = self.view.cycle.selectors.terms(stage.program)
-        return observations(terms[stage.term], devices) if terms else ()
-
-    def _devices(self) -> tuple[DeviceLine, ...]:
-        lines: list[DeviceLine] = []
-        for item in self.view.published:
-            position = self.stage_of(item)
-            where = item.device.scope if item.slice.per_device_node_selection else item.slice.scope
-            lines.append(
-                DeviceLine(
-                    device=str(item.id),
-                    nodes=where.node_name or str(where),
-                    stage="usable" if position is None else self.stages[position].name,
-                    reason=self.reason_of(item),
-                )
-            )
-        return tuple(lines)

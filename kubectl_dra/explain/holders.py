@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from kubectl_dra.allocation.pools import Pool
 from kubectl_dra.allocation.state import AllocatedState
@@ -12,11 +12,21 @@ from kubectl_dra.api.slices import DeviceID
 
 
 class HolderIndex:
-    """Holders of devices, in words. ``pods`` may be incomplete: an unknown pod is named all the same."""
+    """Holders of devices, in words.
 
-    def __init__(self, state: AllocatedState, pods: Mapping[tuple[str, str], Pod]) -> None:
+    ``pods`` may be incomplete: an unknown pod is named all the same. ``complete`` tells for a namespace whether all
+    its pods are known: one that is not among them is gone then.
+    """
+
+    def __init__(
+        self,
+        state: AllocatedState,
+        pods: Mapping[tuple[str, str], Pod],
+        complete: Callable[[str], bool] = lambda _: False,
+    ) -> None:
         self._state = state
         self._pods = pods
+        self._complete = complete
         self._described: dict[int, str] = {}
 
     def claims(self, device: DeviceID) -> tuple[ResourceClaim, ...]:
@@ -24,14 +34,19 @@ class HolderIndex:
         return self._state.holders.get(device, ())
 
     def stuck(self, claim: ResourceClaim) -> bool:
-        """Whether a consumer will not release the claim by itself: a pod in Terminating, or not a pod at all."""
+        """Whether a consumer will not release the claim by itself: a pod that is gone or in Terminating, or no pod."""
         for entry in claim.reserved_for:
             if entry.resource != "pods":
                 return True
             pod = self._pods.get((claim.metadata.namespace, entry.name))
-            if pod is not None and pod.metadata.deletion_timestamp:
+            if self._gone(claim, entry.name) or (pod is not None and pod.metadata.deletion_timestamp):
                 return True
         return False
+
+    def _gone(self, claim: ResourceClaim, name: str) -> bool:
+        """Whether there is no pod of that name, as far as all pods are known."""
+        space = claim.metadata.namespace
+        return (space, name) not in self._pods and self._complete(space)
 
     def rank(self, claim: ResourceClaim) -> int:
         """Whose devices to ask for first: 0 nobody uses them, 1 a consumer that hangs, 2 a healthy one."""
@@ -65,6 +80,8 @@ class HolderIndex:
         if not consumers:
             return f"claim {claim.key} (allocated, but nobody consumes it)"
         shown = ", ".join(consumers[:3]) + (f" and {len(consumers) - 3} more" if len(consumers) > 3 else "")
+        if claim.metadata.deletion_timestamp:
+            shown += f"; the claim is being deleted since {claim.metadata.deletion_timestamp}"
         return f"claim {claim.key} ({shown})"
 
     def _consumer(self, claim: ResourceClaim, resource: str, name: str, uid: str) -> str:
@@ -72,7 +89,7 @@ class HolderIndex:
             return f"{resource} {name}, which is not a pod: nothing releases it by itself"
         pod = self._pods.get((claim.metadata.namespace, name))
         if pod is None:
-            return f"pod {name}"
+            return f"pod {name}, which does not exist any more" if self._gone(claim, name) else f"pod {name}"
         if uid and pod.metadata.uid and pod.metadata.uid != uid:
             return f"pod {name}, an earlier one of that name"
         if pod.metadata.deletion_timestamp:

@@ -9,37 +9,20 @@ from itertools import groupby
 from typing import Final, NamedTuple
 
 from kubectl_dra.allocation.attempt import Cycle
-from kubectl_dra.allocation.counters import ZERO, Table, available_counters
 from kubectl_dra.api.claims import ResourceClaim
 from kubectl_dra.api.nodes import Node
 from kubectl_dra.api.quantity import Quantity
 from kubectl_dra.api.slices import Device, DeviceID, PoolID, ResourceSlice
-from kubectl_dra.api.taints import BLOCKING_EFFECTS, DeviceTaint
+from kubectl_dra.api.taints import DeviceTaint
 from kubectl_dra.cel import CompileError, EvaluationError, Program
 from kubectl_dra.cluster.snapshot import ABSENT, NOT_SERVED, Snapshot
 from kubectl_dra.errors import InputError
+from kubectl_dra.explain.device_state import ANY_NODE, FREE, NOTHING, STATES, UNKNOWN, DeviceStates
 from kubectl_dra.explain.phrases import amount, are
 from kubectl_dra.explain.view import Published, View
-from kubectl_dra.names import nearest
+from kubectl_dra.explain.wanted import Wanted, check_names
 
 SCHEMA_VERSION: Final = "1"
-
-FREE: Final = "free"
-HELD: Final = "held"
-SHARED: Final = "shared"
-TAINTED: Final = "tainted"
-BLOCKED: Final = "blocked"
-UNUSABLE: Final = "unusable"
-UNKNOWN: Final = "unknown"
-STATES: Final = (FREE, SHARED, HELD, TAINTED, BLOCKED, UNUSABLE, UNKNOWN)
-"""What the scheduler could do with a device now, in the order in which a summary counts them.
-
-``unusable``: its pool is incomplete, invalid or obsolete, or no node sees it. ``held``: a claim has all of it.
-``shared``: claims have shares of it, and it takes more as far as its capacity goes. ``blocked``: its counters
-(KEP-4815) are taken by other devices. ``tainted``: only requests that tolerate its taints get it. ``unknown``:
-nobody is known to hold it, but not all claims could be read. The first that applies of unusable, held, shared,
-blocked, tainted, unknown is the state.
-"""
 
 
 class DeviceRow(NamedTuple):
@@ -61,22 +44,6 @@ class DeviceRow(NamedTuple):
     taints: tuple[DeviceTaint, ...]
     holders: tuple[ResourceClaim, ...]
     consumed: Mapping[str, Quantity]
-
-
-@dataclass(frozen=True, slots=True)
-class Wanted:
-    """Which devices to list: those for which every part that is set holds; names of one part are alternatives.
-
-    A pool is ``NAME`` or ``DRIVER/NAME``. ``selector`` is a compiled CEL selector.
-    """
-
-    drivers: tuple[str, ...] = ()
-    nodes: tuple[str, ...] = ()
-    pools: tuple[str, ...] = ()
-    classes: tuple[str, ...] = ()
-    selector: Program | None = None
-    free: bool = False
-    tainted: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,15 +82,6 @@ def take_inventory(snapshot: Snapshot, cycle: Cycle, wanted: Wanted, notes: Iter
     return _Listing(snapshot, cycle, wanted, notes).inventory()
 
 
-class _Place(NamedTuple):
-    """Where a device is: the nodes, in words, the node that its scope names, and what makes it unusable there."""
-
-    nodes: Sequence[str]
-    where: str
-    named: str
-    problem: str
-
-
 class _Listing:
     """The devices of one snapshot, on their way through what is wanted."""
 
@@ -133,16 +91,12 @@ class _Listing:
         self._wanted = wanted
         self._notes = [*notes, *snapshot.notes, *_gap_notes(snapshot)]
         nodes = _nodes(snapshot, cycle)
-        _check_names(snapshot, [node.name for node in nodes], wanted)
+        check_names(snapshot, [node.name for node in nodes], wanted)
         self._view = View(cycle, nodes, {})
-        # All devices of a slice without scopes of their own are in the same place.
-        self._places: dict[str, _Place] = {}
-        self._counters: dict[PoolID, Table] = {}
+        self._states = DeviceStates(snapshot, cycle, self._view)
         self._generations: dict[PoolID, set[int]] = {}
         for entry in cycle.index.slices:
             self._generations.setdefault(entry.pool, set()).add(entry.generation)
-        gap = snapshot.missing("ResourceClaim")
-        self._claims_hidden = gap is not None and gap.reason != ABSENT
         # The scheduler of some releases does not see DeviceTaintRules: they are shown all the same.
         self._unseen_rules = snapshot.taint_rules if cycle.index.slices is snapshot.slices else ()
 
@@ -172,6 +126,10 @@ class _Listing:
             classes = [c for _, c in both]
         rows = [self._row(item, names) for item, names in zip(items, classes, strict=True)]
         if wanted.free:
+            if unsure := [row for row in rows if row.state == UNKNOWN]:
+                self._notes.append(
+                    f"whether {amount(len(unsure))} {are(len(unsure))} free is unknown: {unsure[0].reason}"
+                )
             rows = [row for row in rows if row.state == FREE]
             narrowed.append(("free", len(rows)))
         if wanted.tainted:
@@ -214,21 +172,8 @@ class _Listing:
             )
 
     def _is_on(self, item: Published, names: Sequence[str]) -> bool:
-        place = self._place(item)
+        place = self._states.place(item)
         return place.named in names or any(name in place.nodes for name in names)
-
-    def _place(self, item: Published) -> _Place:
-        shared = not item.slice.per_device_node_selection
-        known = self._places.get(item.slice.name) if shared else None
-        if known is not None:
-            return known
-        scope = item.slice.scope if shared else item.device.scope
-        nodes = tuple(self._view.nodes_of(item))
-        where = scope.node_name or (nodes[0] if len(nodes) == 1 and nodes[0] != ANY_NODE else str(scope))
-        place = _Place(nodes, where, scope.node_name, self._problem(item, nodes))
-        if shared:
-            self._places[item.slice.name] = place
-        return place
 
     def _selected(self, items: Sequence[Published], selector: Program) -> list[Published]:
         verdicts = selector.evaluate_devices([item.device for item in items])
@@ -273,14 +218,14 @@ class _Listing:
         return [shared.setdefault(names, names) for names in map(tuple, matching)]
 
     def _row(self, item: Published, classes: tuple[str, ...]) -> DeviceRow:
-        place = self._place(item)
+        place = self._states.place(item)
         taints = item.device.taints
         if self._unseen_rules:
             rules = [rule.taint for rule in self._unseen_rules if rule.selects(*item.id)]
             taints = (*taints, *rules)
-        state, reason = self._state(item, place)
+        state, reason = self._states.state(item, place)
         holders = self._cycle.state.holders.get(item.id, ())
-        consumed = self._cycle.state.consumed.get(item.id, _NOTHING) if holders else _NOTHING
+        consumed = self._cycle.state.consumed.get(item.id, NOTHING) if holders else NOTHING
         return DeviceRow(
             item.id,
             item.device,
@@ -295,111 +240,8 @@ class _Listing:
             consumed,
         )
 
-    def _state(self, item: Published, place: _Place) -> tuple[str, str]:
-        state = self._cycle.state
-        if place.problem:
-            return UNUSABLE, place.problem
-        if item.device.consumes_counters and not self._cycle.features.partitionable_devices:
-            return UNUSABLE, "it uses shared counters, and the feature DRAPartitionableDevices is off"
-        if item.id in state.exclusive:
-            return HELD, ""
-        if item.id in state.shared:
-            return SHARED, _usage(item.device, state.consumed.get(item.id, _NOTHING))
-        if item.device.consumes_counters and (short := self._short_counter(item)):
-            return BLOCKED, short
-        if self._cycle.features.device_taints:
-            for taint in item.device.taints:
-                if taint.effect in BLOCKING_EFFECTS:
-                    return TAINTED, f"{taint} ({taint_owner(taint)})"
-        if self._claims_hidden:
-            return UNKNOWN, "not all ResourceClaims could be read"
-        return FREE, ""
 
-    def _problem(self, item: Published, nodes: Sequence[str]) -> str:
-        """What keeps the scheduler from all devices of this place; empty where nothing does."""
-        view, pool_id = self._view, item.slice.pool
-        if view.pool_error is not None:
-            return view.pool_error.message
-        newest = view.newest[pool_id]
-        if item.slice.generation < newest and not nodes:
-            return f"generation {item.slice.generation} is obsolete: other nodes have generation {newest} of the pool"
-        pool = view.pool_seen.get(pool_id)
-        if pool is not None and pool.incomplete:
-            return f"the pool is incomplete: {pool.found} of {pool.expected} slices"
-        if pool is not None and pool.invalid:
-            return f"the pool is invalid: {pool.invalid}"
-        if not nodes and self._snapshot.nodes:
-            scope = item.device.scope if item.slice.per_device_node_selection else item.slice.scope
-            return f"there is no node {scope.node_name}" if scope.node_name else f"no node sees it ({scope})"
-        return ""
-
-    def _short_counter(self, item: Published) -> str:
-        """The counter that devices in use leave too little of, in words; empty where all suffice."""
-        pool = self._view.pool_seen.get(item.slice.pool)
-        if pool is None:
-            return ""
-        left = self._counters.get(pool.id)
-        if left is None:
-            left = self._counters[pool.id] = available_counters(pool, self._cycle.state)
-        for consumption in item.device.consumes_counters:
-            counters = left.get(consumption.counter_set, {})
-            for name, needed in consumption.counters.items():
-                rest = counters.get(name)
-                if rest is not None and rest < needed:
-                    return f"needs {needed} of counter {name} in {consumption.counter_set}, {max(rest, ZERO)} left"
-        return ""
-
-
-ANY_NODE: Final = "(any node)"
-_NOTHING: Mapping[str, Quantity] = {}
 _MATTERS: Final = ("ResourceSlice", "ResourceClaim", "DeviceClass", "DeviceTaintRule", "Node")
-
-
-def taint_owner(taint: DeviceTaint) -> str:
-    """Who sets a taint: the driver in its slice, or a DeviceTaintRule."""
-    return f"DeviceTaintRule {taint.rule}" if taint.rule else "driver"
-
-
-def _usage(device: Device, consumed: Mapping[str, Quantity]) -> str:
-    parts = [
-        f"{name} {used} of {device.capacity[name].get('value', '0')} used"
-        for name, used in consumed.items()
-        if used and name in device.capacity
-    ]
-    return ", ".join(parts)
-
-
-def _nodes(snapshot: Snapshot, cycle: Cycle) -> list[Node]:
-    """The nodes; where none were read, those that slices name, else one that stands for all."""
-    if snapshot.nodes:
-        return list(snapshot.nodes.values())
-    names = {entry.scope.node_name for entry in cycle.index.slices}
-    for entry in cycle.index.slices:
-        if entry.per_device_node_selection:
-            names.update(device.scope.node_name for device in entry.devices)
-    return [Node(name=name) for name in sorted(names - {""})] or [Node(name=ANY_NODE)]
-
-
-def _check_names(snapshot: Snapshot, nodes: Sequence[str], wanted: Wanted) -> None:
-    """Raises InputError for a name that does not exist, with those that it may stand for."""
-    pools = {entry.pool for entry in snapshot.slices}
-    scopes = {entry.scope.node_name for entry in snapshot.slices} - {""}
-    for kind, asked, exist in (
-        ("driver", wanted.drivers, {pool.driver for pool in pools}),
-        ("node", wanted.nodes, {*nodes, *scopes}),
-        ("pool", wanted.pools, {pool.name for pool in pools} | {str(pool) for pool in pools}),
-        ("class", wanted.classes, set(snapshot.classes)),
-    ):
-        for name in asked:
-            if name in exist:
-                continue
-            near = nearest(name, sorted(exist))
-            some = sorted(other for other in exist if "/" not in other)[:3]
-            hint = f"; nearest: {', '.join(near)}" if near else (f"; there are: {', '.join(some)}" if some else "")
-            raise InputError(f"--{kind}: there is no {_TITLES[kind]} {name}{hint}")
-
-
-_TITLES = {"driver": "driver that publishes devices called", "node": "node", "pool": "pool", "class": "DeviceClass"}
 
 
 def _gap_notes(snapshot: Snapshot) -> Iterator[str]:
@@ -415,3 +257,14 @@ def _gap_notes(snapshot: Snapshot) -> Iterator[str]:
 
 def _or(kind: str, names: Sequence[str]) -> str:
     return f"{kind} {' or '.join(names)}"
+
+
+def _nodes(snapshot: Snapshot, cycle: Cycle) -> list[Node]:
+    """The nodes; where none were read, those that slices name, else one that stands for all."""
+    if snapshot.nodes:
+        return list(snapshot.nodes.values())
+    names = {entry.scope.node_name for entry in cycle.index.slices}
+    for entry in cycle.index.slices:
+        if entry.per_device_node_selection:
+            names.update(device.scope.node_name for device in entry.devices)
+    return [Node(name=name) for name in sorted(names - {""})] or [Node(name=ANY_NODE)]

@@ -15,7 +15,7 @@ from kubectl_dra.api.semver import Semver, SemverError
 from kubectl_dra.api.slices import Device
 from kubectl_dra.cel import CompileError, Program, ast
 from kubectl_dra.cel.columns import DeviceTable, columns_of
-from kubectl_dra.explain.observe import value_of
+from kubectl_dra.explain.observe import values_of
 from kubectl_dra.names import nearest
 
 MAX_VALUES = 8
@@ -177,8 +177,7 @@ def _values(slot: Slot, program: Program, devices: Sequence[Device], times: Mapp
     for column in columns:
         if not column.id and column.kind not in ("driver", "allowMultipleAllocations"):
             continue
-        for device in devices:
-            value = value_of(device, column)
+        for device, value in zip(devices, values_of(devices, column), strict=True):
             if value is None:
                 continue
             entry = seen.get(value)

@@ -237,7 +237,10 @@ class SecondOpinion:
 
 @dataclass(frozen=True, slots=True)
 class Diagnosis:
-    """The answer to one question, everything that supports it, and what was assumed or not seen."""
+    """The answer to one question, everything that supports it, and what was assumed or not seen.
+
+    ``supposed`` are changes that were not made: the answer is what would be with them.
+    """
 
     kind: str
     namespace: str
@@ -257,3 +260,4 @@ class Diagnosis:
     second_opinion: SecondOpinion | None = None
     gates: tuple[str, ...] = field(default=())
     ways: tuple[Way, ...] = ()
+    supposed: tuple[str, ...] = ()

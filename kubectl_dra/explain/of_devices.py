@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from kubectl_dra.api.claims import ALL, ResourceClaim
+from kubectl_dra.api.claims import ALL, MAX_RESULTS, ResourceClaim
 from kubectl_dra.api.taints import DeviceTaint, DeviceToleration, blocking_taint
 from kubectl_dra.explain.blocked import MAX_EVIDENCE, MAX_TRIES, Blocked, Surroundings, in_all, needed
 from kubectl_dra.explain.causes import devices
@@ -21,6 +21,10 @@ def too_few(around: Surroundings, blocked: Blocked) -> Cause:
         Evidence(f"node {name}", "devices of this kind", str(len(around.view.on_node(name))))
         for name in blocked.nodes[:MAX_EVIDENCE]
     )
+    apart = _in_shares(around, blocked) if best else None
+    if apart is not None:
+        fix = f"Write {blocked.spec.count} requests of count 1: they may share a device, which one request takes once."
+        proof = str(apart)
     return Cause(
         kind,
         f"{blocked.located.where} needs {amount(blocked.spec.count)} on one node, and no eligible node has more "
@@ -29,6 +33,16 @@ def too_few(around: Surroundings, blocked: Blocked) -> Cause:
         fix,
         proof,
     )
+
+
+def _in_shares(around: Surroundings, blocked: Blocked) -> Proof | None:
+    """The proof that a request fits as several requests of count 1, where its devices may be shared."""
+    funnel, count = blocked.located.funnel, blocked.spec.count
+    if blocked.spec.allocation_mode == ALL or not 1 < count <= MAX_RESULTS:
+        return None
+    if not any(item.device.allow_multiple_allocations for item in funnel.usable):
+        return None
+    return around.whatif.with_split(blocked.located.claim_index, blocked.located.request_index)
 
 
 def taint(around: Surroundings, blocked: Blocked) -> Cause:
@@ -47,7 +61,10 @@ def taint(around: Surroundings, blocked: Blocked) -> Cause:
     listed = ", ".join(
         f"{text} on {len(taints)}" for text, taints in sorted(found.items(), key=lambda entry: -len(entry[1]))
     )
-    fix = "The driver set the taint: repair or reset the device, then the driver takes the taint away."
+    fix = (
+        "The driver set the taint: repair or reset the device, then the driver takes the taint away (some do so only "
+        "when they are restarted)."
+    )
     if rules:
         fix = f"End the maintenance (DeviceTaintRule {join(rules)}), or let the request tolerate the taint."
     missed = _missed(blocked)
@@ -65,7 +82,8 @@ def taint(around: Surroundings, blocked: Blocked) -> Cause:
     count = len(blocked.lost)
     return Cause(
         kind,
-        f"{amount(count)} that match {blocked.located.where} {are(count)} tainted: {listed}{rest}",
+        f"{amount(count)} that {'matches' if count == 1 else 'match'} {blocked.located.where} {are(count)} tainted: "
+        f"{listed}{rest}",
         (*evidence, *in_all(count, "devices tainted")),
         fix,
         str(proof) if proof else "",

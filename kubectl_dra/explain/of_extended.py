@@ -13,7 +13,7 @@ from kubectl_dra.api.pods import Pod
 from kubectl_dra.explain.case import Case
 from kubectl_dra.explain.causes import extended
 from kubectl_dra.explain.model import Cause, Evidence
-from kubectl_dra.explain.phrases import join, some
+from kubectl_dra.explain.phrases import amount, join, some
 from kubectl_dra.explain.whatif import WhatIf
 
 MAX_NODES = 6
@@ -44,7 +44,7 @@ def unserved(case: Case) -> Iterator[Cause]:
         if any(amount_of(node.allocatable.get(resource)) for node in nodes):
             continue
         device_class = backed.get(resource)
-        nowhere = Evidence(f"{len(nodes)} nodes", f"status.allocatable {resource}", "none")
+        nowhere = Evidence(amount(len(nodes), "node"), f"status.allocatable {resource}", "none")
         if device_class is None:
             names = [
                 f"{entry.name} ({entry.extended_resource_name or 'not set'})"

@@ -8,10 +8,11 @@ from dataclasses import replace
 
 from kubectl_dra.allocation.extended import amount_of
 from kubectl_dra.allocation.pools import Pool
+from kubectl_dra.explain import way_in
 from kubectl_dra.explain.blocked import MAX_EVIDENCE, Blocked, Surroundings, by_device, most_common
 from kubectl_dra.explain.causes import pools, release
-from kubectl_dra.explain.eligibility import UNTOLERATED, toleration_of
 from kubectl_dra.explain.funnel import BINDING, PARTITIONS
+from kubectl_dra.explain.installed import DRIVER_TERM, part_off
 from kubectl_dra.explain.model import Cause, CauseKind, Evidence
 from kubectl_dra.explain.phrases import amount, are, join, some
 from kubectl_dra.explain.view import View
@@ -22,7 +23,14 @@ def published(around: Surroundings, blocked: Blocked) -> Cause:
     drivers = around.view.drivers()
     if not drivers:
         evidence = (Evidence("ResourceSlices", "number of devices", "0"), *empty_slices(around.view))
-        return Cause(kind, "no driver publishes any device in this cluster", evidence, kind.fix)
+        named = DRIVER_TERM.search(" ".join(text or "" for text in blocked.located.funnel.device_class.selectors))
+        off = part_off(named["driver"] if named else blocked.spec.device_class, around.view.nodes, drivers)
+        return Cause(
+            kind,
+            "no driver publishes any device in this cluster",
+            (*evidence, *(off.evidence if off else ())),
+            off.fix if off else kind.fix,
+        )
     listed = ", ".join(f"{driver} ({amount(count)})" for driver, count in sorted(drivers.items()))
     return Cause(
         kind,
@@ -45,14 +53,13 @@ def node(around: Surroundings, blocked: Blocked) -> Cause:
         return _old_form(blocked)
     first = reasons[0][0] if reasons else "no node sees them"
     away = "on nodes where the pod cannot run" if reasons else "out of reach"
-    proof = around.whatif.on_other_nodes()
+    proof = around.whatif.on_other_nodes() if way_in.can_end(first) else None
     evidence: list[Evidence] = []
     for reason, count in reasons:
         nodes = sorted({node for node, why in around.view.ineligible.items() if why == reason})
         evidence.append(Evidence(f"nodes {some(nodes)}" if nodes else "devices", reason, amount(count)))
-    fix = f"Let the pod run where the devices are ({first})." if proof else kind.fix
-    if proof and first.startswith(UNTOLERATED):
-        fix = f"Let the pod tolerate it: spec.tolerations: {toleration_of(first)}"
+    barred = sorted({node for node, why in around.view.ineligible.items() if why == first})
+    fix = way_in.fix(first, barred) if barred and (proof or not way_in.can_end(first)) else kind.fix
     return Cause(
         kind,
         f"{amount(len(blocked.lost))} for {blocked.located.where} {are(len(blocked.lost))} {away}: {first}",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import Final
 
 from kubectl_dra.allocation.attempt import Attempt
 from kubectl_dra.allocation.attempt import Verdict as Outcome
@@ -11,7 +12,7 @@ from kubectl_dra.api.claims import ALL, MAX_RESULTS, ResourceClaim
 from kubectl_dra.explain.blocked import Located
 from kubectl_dra.explain.case import LAST_PATCH_WITHOUT_RULES, Case
 from kubectl_dra.explain.causes import claim as claim_causes
-from kubectl_dra.explain.causes import release, request
+from kubectl_dra.explain.causes import devices, release, request
 from kubectl_dra.explain.model import Cause, Evidence
 from kubectl_dra.explain.phrases import join, some
 from kubectl_dra.explain.retry import MAX_CONFIGS
@@ -19,6 +20,33 @@ from kubectl_dra.explain.view import View
 from kubectl_dra.explain.whatif import WhatIf
 
 _LAST_PATCH_THAT_CRASHES = {35: 5, 36: 1}
+
+_DEFECTS: Final[Mapping[str, str]] = {
+    "counters_leak": "a device that is tried first and refused, for its taint or a constraint, goes on to count "
+    "against the shared counters",
+    "counters_keyed_by_pool_name": "drivers that use one pool name share their counters",
+    "distinct_remembers_one": "distinctAttribute compares with one device of each request only",
+    "all_fails_on_any_pool": "a request for all devices fails on any unusable pool of the node",
+    "all_drops_exhausted": "a request for all devices leaves out shared devices that are full",
+    "claim_config_repeated": "a configuration of the claim is repeated for every request that it names",
+    "counter_slices_everywhere": "slices with shared counters of other nodes are looked at as well",
+    "share_without_capacity_charges": "a share that takes no capacity counts against the shared counters once more",
+}
+"""What each of ``Quirks`` means for those who wait for devices."""
+_WAYS_ROUND: Final[Mapping[str, str]] = {
+    "counters_leak": "Upgrade the scheduler to 1.36.3 or later. Until then let a selector leave out the devices that "
+    "are refused.",
+}
+
+
+def defect(name: str) -> str:
+    """A defect of the allocator, by its name in ``Quirks``, in words."""
+    return _DEFECTS[name]
+
+
+def way_round(name: str) -> str:
+    """What to do about one defect."""
+    return _WAYS_ROUND.get(name, devices.KNOWN_DEFECT.fix)
 
 
 def rules_unseen(case: Case) -> Iterator[Cause]:

@@ -2,31 +2,31 @@
 
 from __future__ import annotations
 
-import re
 from functools import partial
 
 from kubectl_dra.explain.blocked import Blocked, Surroundings, needed
 from kubectl_dra.explain.causes import devices, pools, request
+from kubectl_dra.explain.installed import DRIVER_TERM, part_off
 from kubectl_dra.explain.loosen import MAX_TEXTS, loosened, with_term
 from kubectl_dra.explain.model import Cause, CauseKind, Evidence
 from kubectl_dra.explain.observe import observations
 from kubectl_dra.explain.of_pools import device_plugins, empty_slices
+from kubectl_dra.explain.other_class import instead
 from kubectl_dra.explain.phrases import amount, some
 from kubectl_dra.explain.stages import StageResult
 from kubectl_dra.explain.view import View
 from kubectl_dra.explain.whatif import Proof
-
-_DRIVER = re.compile(r"""device\.driver\s*==\s*(["'])(?P<driver>[^"']+)\1""")
 
 
 def class_selector(around: Surroundings, blocked: Blocked) -> Cause:
     device_class = blocked.located.funnel.device_class
     drivers = around.view.drivers()
     for expression in device_class.selectors:
-        wanted = _DRIVER.search(expression or "")
+        wanted = DRIVER_TERM.search(expression or "")
         if wanted is None or wanted["driver"] in drivers:
             continue
         kind = pools.NO_SLICES
+        off = part_off(wanted["driver"], around.view.nodes, drivers)
         return Cause(
             kind,
             f"driver {wanted['driver']} publishes no devices (class {device_class.name} wants it; drivers "
@@ -36,8 +36,9 @@ def class_selector(around: Surroundings, blocked: Blocked) -> Cause:
                 Evidence("ResourceSlices", f"with spec.driver {wanted['driver']}", "0"),
                 *empty_slices(around.view, wanted["driver"]),
                 *device_plugins(around.view, wanted["driver"]),
+                *(off.evidence if off else ()),
             ),
-            kind.fix,
+            off.fix if off else kind.fix,
         )
     return _selector(around, blocked, request.CLASS_MATCHES_NOTHING, f"DeviceClass {device_class.name}")
 
@@ -63,11 +64,17 @@ def _selector(around: Surroundings, blocked: Blocked, kind: CauseKind, owner: st
         )
         fix, proof = around.lower_count(blocked, best, devices.TOO_FEW.fix)
         return Cause(devices.TOO_FEW, summary, tuple(evidence), fix, proof)
+    every = "the only device" if blocked.tested == 1 else f"all {amount(blocked.tested)}"
     where = f" of {some(blocked.nodes)}" if blocked.nodes and stage.passed else ""
     fails = "false" if not stage.errors else f"false or an error ({stage.errors[0][1]})"
-    summary = f"{what} is {fails} on all {amount(blocked.tested)}{where}: {stage.expression}"
+    summary = f"{what} is {fails} on {every}{where}: {stage.expression}"
     if have:
         summary += f" ({have})"
+    other = instead(around, blocked)
+    if other is not None:
+        name, proved = other
+        fix = f"The selector asks for devices of another driver than the class: use class {name}."
+        return Cause(kind, summary, tuple(evidence), fix, str(proved))
     found = _other_value(around, blocked)
     if found is not None:
         new, proved = found

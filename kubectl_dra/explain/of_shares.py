@@ -28,6 +28,9 @@ def capacity(around: Surroundings, blocked: Blocked) -> Cause:
     if kind is devices.CAPACITY_UNKNOWN:
         keys = sorted({key for item, _ in shorts for key in item.device.capacity})
         fix = f"Use a capacity that the devices have: {join(keys) or 'none'}."
+    elif kind is devices.CAPACITY_POLICY:
+        item, short = next(entry for entry in shorts if entry[1].reason == "policy")
+        fix = f"Ask for {short.capacity} as the policy of {item.id} allows: {_allowed(item, short.capacity)}."
     elif kind is devices.CAPACITY:
         fix, proof = _lower_capacity(around, blocked, shorts) or (fix, None)
     reason = most_common(blocked.reasons)
@@ -40,6 +43,16 @@ def capacity(around: Surroundings, blocked: Blocked) -> Cause:
         fix,
         str(proof) if proof else "",
     )
+
+
+def _allowed(item: Published, name: str) -> str:
+    """What a request policy allows, in words."""
+    policy = item.device.capacity[name].get("requestPolicy") or {}
+    span = policy.get("validRange") or {}
+    if not span:
+        return " or ".join(str(value) for value in policy.get("validValues") or ()) or "its default only"
+    said = [("at least", span.get("min")), ("at most", span.get("max")), ("in steps of", span.get("step"))]
+    return ", ".join(f"{word} {value}" for word, value in said if value is not None)
 
 
 def _lower_capacity(

@@ -9,9 +9,10 @@ from dataclasses import replace
 from kubectl_dra.allocation.attempt import Attempt
 from kubectl_dra.allocation.attempt import Verdict as Outcome
 from kubectl_dra.allocation.search import Budget
-from kubectl_dra.api.nodes import InvalidNodeSelector
 from kubectl_dra.explain.blocked import Located
 from kubectl_dra.explain.case import NOT_ASKED, Case
+from kubectl_dra.explain.eligibility import usable_on
+from kubectl_dra.explain.likeness import Likeness
 from kubectl_dra.explain.model import NodeGroup, PlacedDevice, Placement
 from kubectl_dra.explain.stages import Shortfall
 
@@ -27,10 +28,16 @@ def run_attempts(case: Case) -> dict[str, Attempt]:
     out: dict[str, Attempt] = {}
     end = time.process_time() + max(SECONDS_TOTAL, SECONDS_PER_EASY_NODE * len(case.view.nodes))
     same = case.unallocated
+    likeness: dict[frozenset[str], Likeness] = {}
     rejected: dict[Hashable, Attempt] = {}
     for node in case.view.nodes:
         pools = case.view.pools.get(node.name)
-        alike = None if case.extended is not None else case.view.alike(node.name)
+        delegated = case.delegated(node)
+        claims = same if case.extended is None else case.claims_on(node)
+        if delegated not in likeness:
+            likeness[delegated] = Likeness(case.view.cycle, claims)
+        read = None if pools is None else likeness[delegated].of(node, pools)
+        alike = None if read is None else (delegated, read)
         known = rejected.get(alike)
         if known is not None and alike is not None:
             out[node.name] = replace(known, node=node.name, pools=pools)
@@ -40,7 +47,6 @@ def run_attempts(case: Case) -> dict[str, Attempt]:
             max_steps=STEPS_PER_NODE if now < end else 1,
             deadline=min(now + SECONDS_PER_NODE, end),
         )
-        claims = same if case.extended is None else case.claims_on(node)
         attempt = out[node.name] = case.view.cycle.attempt(node, claims, budget=budget, pools=pools)
         if attempt.verdict is Outcome.REJECTED:
             rejected[alike] = attempt
@@ -48,21 +54,15 @@ def run_attempts(case: Case) -> dict[str, Attempt]:
 
 
 def unavailable_nodes(case: Case) -> dict[str, str]:
-    """Nodes on which an allocated claim of the pod cannot be used, with the claim."""
+    """Nodes on which an allocated claim that is asked about cannot be used, with the claim."""
     out: dict[str, str] = {}
-    if case.question.kind == "claim":
-        return out
     for claim in case.allocated:
         assert claim.allocation is not None
         selector = claim.allocation.node_selector
         if selector is None:
             continue
         for node in case.view.nodes:
-            try:
-                usable = selector.matches(node)
-            except InvalidNodeSelector:
-                usable = False
-            if not usable:
+            if not usable_on(selector, node):
                 out.setdefault(node.name, claim.key)
     return out
 
@@ -80,7 +80,8 @@ def node_groups(
     if not attempts and case.allocated and not case.unallocated:
         for node in case.view.nodes:
             where = unavailable.get(node.name)
-            key = ("allocated", "all claims are usable here")
+            usable = "all claims are" if case.question.kind == "pod" else "the claim is"
+            key = ("allocated", f"{usable} usable here")
             if where:
                 key = ("rejected", f"claim {where} is allocated for other nodes")
             groups.setdefault(key, []).append(node.name)

@@ -5,13 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
+from kubectl_dra.allocation.extended import amount_of, class_by_resource
+from kubectl_dra.allocation.features import Features
 from kubectl_dra.api.claims import ResourceClaim
 from kubectl_dra.api.pods import Pod
-from kubectl_dra.cluster.snapshot import Snapshot
+from kubectl_dra.cluster.snapshot import ABSENT, NOT_FOUND, Snapshot
 from kubectl_dra.explain.case import Settings
 from kubectl_dra.explain.diagnose import diagnose
-from kubectl_dra.explain.model import Diagnosis
+from kubectl_dra.explain.model import Diagnosis, Verdict
+from kubectl_dra.explain.of_extended import resources_of
 from kubectl_dra.explain.question import Question, about_claim, about_pod
+from kubectl_dra.explain.words import gap
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,15 +26,54 @@ class Alike:
     names: tuple[str, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class Overview:
+    """Everything that is pending in ``namespace`` (empty for all).
+
+    ``elsewhere`` counts what is pending in other namespaces. ``unseen`` says what could not be read, so that
+    more may be pending; ``undetermined``: so much that nothing found means nothing.
+    """
+
+    namespace: str
+    found: tuple[Alike, ...]
+    elsewhere: int = 0
+    unseen: tuple[str, ...] = ()
+    undetermined: bool = False
+
+    @property
+    def exit_code(self) -> int:
+        """The largest of the diagnoses; 3 where what is pending could not be seen."""
+        return max((alike.diagnosis.verdict.exit_code for alike in self.found), default=3 if self.undetermined else 0)
+
+    @property
+    def answer(self) -> str:
+        """The answer in one sentence."""
+        where = f" in namespace {self.namespace}" if self.namespace else ""
+        more = f"; {self.elsewhere:,} in other namespaces" if self.elsewhere else ""
+        if self.undetermined:
+            return f"Undetermined: whether a claim is pending{where} is unknown{more}."
+        if not self.found:
+            return f"No claim is pending{where}{more}."
+        total = sum(len(alike.names) for alike in self.found)
+        stuck = sum(len(alike.names) for alike in self.found if alike.diagnosis.verdict is Verdict.NOT_ALLOCATABLE)
+        return f"{total:,} waiting, {stuck:,} of them stuck{more}."
+
+
 def pending(
     snapshot: Snapshot, namespace: str, settings: Settings, progress: Callable[[str], None] | None = None
-) -> list[Alike]:
-    """Diagnoses of all pending pods with claims, and of pending claims that no pod uses.
+) -> Overview:
+    """Diagnoses of all pending pods that need devices, and of pending claims that no pod uses.
 
-    ``namespace`` is empty for all. Pods that differ in nothing but their name are diagnosed once.
+    A pod needs devices by its claims, or by an extended resource that a DeviceClass names. ``namespace`` is empty
+    for all. Pods that differ in nothing but their name are diagnosed once.
     """
     groups: dict[object, list[Question]] = {}
-    for question in _questions(snapshot, namespace):
+    elsewhere = 0
+    for entry in _waiting(snapshot, settings):
+        if namespace not in ("", entry.metadata.namespace):
+            elsewhere += 1
+            continue
+        question = about_pod(entry, snapshot, exists=True) if isinstance(entry, Pod) else about_claim(entry, snapshot)
         groups.setdefault(_shape(question), []).append(question)
     out: list[Alike] = []
     for number, questions in enumerate(groups.values(), 1):
@@ -38,19 +81,49 @@ def pending(
             progress(f"explaining {number} of {len(groups)}: {questions[0].kind} {questions[0].name}")
         names = tuple(f"{question.kind}/{question.name}" for question in questions)
         out.append(Alike(diagnose(questions[0], snapshot, replace(settings, invocation="", with_ways=False)), names))
-    return out
+    unseen = tuple(_unseen(snapshot, namespace))
+    return Overview(namespace, tuple(out), elsewhere, unseen, not out and _blind(snapshot, namespace))
 
 
-def _questions(snapshot: Snapshot, namespace: str) -> Iterator[Question]:
+def _unseen(snapshot: Snapshot, namespace: str) -> Iterator[str]:
+    """What could not be read of that which waits."""
+    for kind in ("Pod", "ResourceClaim"):
+        missing = snapshot.missing(kind, namespace)
+        if missing is not None and (kind == "Pod" or missing.reason != ABSENT or not snapshot.pods):
+            yield f"not seen: {gap(missing)}"
+    names = snapshot.namespaces
+    if namespace and names and namespace not in names and snapshot.missing("Namespace") is None:
+        yield f"namespace {namespace} is none of those that were read"
+
+
+def _blind(snapshot: Snapshot, namespace: str) -> bool:
+    """Whether nothing found means nothing: pods or claims could not be read, or a file holds neither."""
+    missing = [entry for kind in ("Pod", "ResourceClaim") if (entry := snapshot.missing(kind, namespace)) is not None]
+    return len(missing) == 2 or any(entry.reason not in (ABSENT, NOT_FOUND) for entry in missing)
+
+
+def _waiting(snapshot: Snapshot, settings: Settings) -> Iterator[Pod | ResourceClaim]:
+    """Pods that wait for devices, then claims that wait and that no pod uses, of all namespaces."""
+    backed = _backed(snapshot, settings)
     used: set[tuple[str, str]] = set()
     for (space, _), pod in snapshot.pods.items():
         for entry in pod.claims:
             used.add((space, entry.claim_name or pod.claim_statuses.get(entry.name) or ""))
-        if namespace in ("", space) and pod.claims and not pod.node_name and not pod.finished:
-            yield about_pod(pod, snapshot, exists=True)
+        used.add((space, pod.extended_resource_claim))
+        if not pod.node_name and not pod.finished and (pod.claims or not backed.isdisjoint(resources_of(pod))):
+            yield pod
     for key, claim in snapshot.claims.items():
-        if namespace in ("", key[0]) and claim.allocation is None and key not in used:
-            yield about_claim(claim, snapshot)
+        if claim.allocation is None and key not in used:
+            yield claim
+
+
+def _backed(snapshot: Snapshot, settings: Settings) -> frozenset[str]:
+    """Extended resources that a class offers; while the feature is off, those that no device plugin offers."""
+    names = class_by_resource(snapshot.classes).keys()
+    if Features.from_gates(settings.gates).extended_resources:
+        return frozenset(names)
+    nodes = snapshot.nodes.values()
+    return frozenset(name for name in names if not any(amount_of(node.allocatable.get(name)) for node in nodes))
 
 
 def _shape(question: Question) -> object:
@@ -69,8 +142,9 @@ def _shape(question: Question) -> object:
 def _placement(pod: Pod) -> str:
     spec: Mapping[str, object] = pod.raw_spec
     keys = ("nodeSelector", "affinity", "tolerations", "schedulerName", "schedulingGates", "overhead")
+    made = pod.extended_resource_claim
     resources = [(container.name, sorted(container.requests.items())) for container in pod.containers]
-    return repr([spec.get(key) for key in keys]) + repr(resources)
+    return repr([spec.get(key) for key in keys]) + repr(resources) + made
 
 
 def _content(claim: ResourceClaim | None) -> object:

@@ -15,6 +15,7 @@ from kubectl_dra.explain.model import Cause, Evidence
 from kubectl_dra.explain.phrases import some
 from kubectl_dra.names import nearest
 
+_KUEUE = "kueue.x-k8s.io/"
 CREATION_FAILED = "FailedResourceClaimCreation"
 
 
@@ -82,7 +83,7 @@ def _resolve(pod: Pod, entry: PodClaim, snapshot: Snapshot, *, exists: bool) -> 
     if entry.claim_name:
         claim = snapshot.claims.get((namespace, entry.claim_name))
         if claim is None:
-            return PodClaimState(entry.name, causes=(_claim_missing(pod, entry, snapshot),))
+            return PodClaimState(entry.name, causes=(_claim_missing(pod, entry, snapshot, exists=exists),))
         deleting = (_deleting(claim),) if claim.metadata.deletion_timestamp else ()
         return PodClaimState(entry.name, claim=claim, causes=deleting)
     if not entry.template_name:
@@ -141,7 +142,8 @@ def _resolve_template(pod: Pod, entry: PodClaim, snapshot: Snapshot, *, exists: 
         return PodClaimState(entry.name, entry.template_name, claim, causes=tuple(causes))
     template = snapshot.templates.get((namespace, entry.template_name))
     if template is None:
-        return PodClaimState(entry.name, entry.template_name, causes=(_template_missing(pod, entry, snapshot),))
+        missing = _template_missing(pod, entry, snapshot, exists=exists)
+        return PodClaimState(entry.name, entry.template_name, causes=(missing,))
     base = pod.metadata.name or pod.metadata.generate_name.rstrip("-") or "pod"
     claim = template.claim(f"{base}-{entry.name}", namespace)
     causes = _not_created(pod, entry, snapshot) if exists else []
@@ -159,12 +161,13 @@ def _not_created(pod: Pod, entry: PodClaim, snapshot: Snapshot) -> list[Cause]:
             pod_causes.NOT_CREATED,
             f'the claim for entry "{entry.name}" has not been created from template {entry.template_name} yet',
             (Evidence(f"Pod {pod.key}", "status.resourceClaimStatuses", f"no entry {entry.name}"),),
-            f"kubectl get events -n {pod.metadata.namespace} --field-selector involvedObject.name={pod.metadata.name}",
+            f"Look for FailedResourceClaimCreation: kubectl get events -n {pod.metadata.namespace} --field-selector "
+            f"involvedObject.name={pod.metadata.name}. If there is none, check that kube-controller-manager runs.",
         )
     ]
 
 
-def _claim_missing(pod: Pod, entry: PodClaim, snapshot: Snapshot) -> Cause:
+def _claim_missing(pod: Pod, entry: PodClaim, snapshot: Snapshot, *, exists: bool) -> Cause:
     namespace, name = pod.metadata.namespace, entry.claim_name
     template = (namespace, name) in snapshot.templates
     near = nearest(name, [other for space, other in snapshot.claims if space == namespace])
@@ -177,6 +180,11 @@ def _claim_missing(pod: Pod, entry: PodClaim, snapshot: Snapshot) -> Cause:
     elif elsewhere:
         hint = f"; one of that name is in namespace {', '.join(elsewhere)}"
     fix = f"Create ResourceClaim {name} in namespace {namespace}, or name an existing one in a new pod."
+    if near:
+        where = "a new pod" if exists else "the manifest"
+        fix = (
+            f"Write resourceClaimName: {near[0]} in {where}. Or: create ResourceClaim {name} in namespace {namespace}."
+        )
     if template:
         fix = f"Write resourceClaimTemplateName: {name} instead of resourceClaimName in a new pod."
     return Cause(
@@ -187,7 +195,7 @@ def _claim_missing(pod: Pod, entry: PodClaim, snapshot: Snapshot) -> Cause:
     )
 
 
-def _template_missing(pod: Pod, entry: PodClaim, snapshot: Snapshot) -> Cause:
+def _template_missing(pod: Pod, entry: PodClaim, snapshot: Snapshot, *, exists: bool) -> Cause:
     namespace, name = pod.metadata.namespace, entry.template_name
     is_claim = (namespace, name) in snapshot.claims
     near = nearest(name, [other for space, other in snapshot.templates if space == namespace])
@@ -202,6 +210,9 @@ def _template_missing(pod: Pod, entry: PodClaim, snapshot: Snapshot) -> Cause:
         if elsewhere:
             hint += f"; one of that name is in namespace {', '.join(elsewhere)}"
     fix = f"Create ResourceClaimTemplate {name} in namespace {namespace}; the claim follows by itself."
+    if near:
+        where = "a new pod" if exists else "the manifest"
+        fix = f"Write resourceClaimTemplateName: {near[0]} in {where}. Or: {fix[0].lower()}{fix[1:]}"
     if is_claim:
         fix = f"Write resourceClaimName: {name} instead of resourceClaimTemplateName in a new pod."
     return Cause(
@@ -212,7 +223,21 @@ def _template_missing(pod: Pod, entry: PodClaim, snapshot: Snapshot) -> Cause:
     )
 
 
+def _opens(pod: Pod) -> str:
+    """Who removes the pod's scheduling gates."""
+    if not any(gate.startswith(_KUEUE) for gate in pod.scheduling_gates):
+        return pod_causes.SCHEDULING_GATED.fix
+    return (
+        f"Kueue removes the gate when it admits the workload: kubectl get workloads -n {pod.metadata.namespace}. Check "
+        "that deviceClassMappings in its configuration name the claim's class."
+    )
+
+
 def _deleting(claim: ResourceClaim) -> Cause:
+    fix = pod_causes.CLAIM_DELETING.fix
+    if not claim.reserved_for and claim.metadata.finalizers:
+        kept = ", ".join(claim.metadata.finalizers)
+        fix = f"Nobody uses it: what keeps it is finalizer {kept}, which its controller has to remove."
     consumers = ", ".join(f"{entry.resource} {entry.name}" for entry in claim.reserved_for) or "nobody"
     return Cause(
         pod_causes.CLAIM_DELETING,
@@ -226,7 +251,7 @@ def _deleting(claim: ResourceClaim) -> Cause:
             ),
             Evidence(f"ResourceClaim {claim.key}", "status.reservedFor", consumers),
         ),
-        pod_causes.CLAIM_DELETING.fix,
+        fix,
     )
 
 
@@ -257,7 +282,7 @@ def _pod_causes(pod: Pod, states: Sequence[PodClaimState], snapshot: Snapshot, *
                 pod_causes.SCHEDULING_GATED,
                 f"the pod is held back by scheduling gate {gates}",
                 (Evidence(target, "spec.schedulingGates", gates),),
-                pod_causes.SCHEDULING_GATED.fix,
+                _opens(pod),
             )
         )
     if not pod.node_name and not pod.finished:
@@ -286,6 +311,7 @@ def _pod_causes(pod: Pod, states: Sequence[PodClaimState], snapshot: Snapshot, *
                     pod_causes.BOUND_BY_HAND.fix,
                 )
             )
+        causes.extend(after.misplaced(pod, claims, snapshot))
     seen: dict[str, str] = {}
     for state in states:
         if state.claim is None or state.hypothetical:

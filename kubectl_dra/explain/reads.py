@@ -19,10 +19,12 @@ def complete(question: Question, snapshot: Snapshot, settings: Settings) -> Snap
     """
     if not snapshot.individual:
         return snapshot
+    read: set[str] = set()
     for name in _read(question, snapshot, settings):
-        if name is None or any(_alike(name, _identifier(own)) for own in snapshot.individual):
+        if name is None:
             return snapshot.exact()
-    return snapshot
+        read.update(own for own in snapshot.individual if _alike(name, _identifier(own)))
+    return snapshot.exact(read) if read else snapshot
 
 
 def _read(question: Question, snapshot: Snapshot, settings: Settings) -> Iterator[str | None]:

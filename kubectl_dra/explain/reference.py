@@ -8,6 +8,7 @@ from pathlib import Path
 
 from kubectl_dra.explain.causes.catalogue import FAMILIES
 from kubectl_dra.explain.model import CauseKind
+from kubectl_dra.pages import write
 
 
 def pages() -> Iterator[tuple[str, str]]:
@@ -16,17 +17,6 @@ def pages() -> Iterator[tuple[str, str]]:
     for _, kinds in FAMILIES:
         for kind in kinds:
             yield f"{kind.code}.md", _page(kind)
-
-
-def write(folder: Path) -> None:
-    """Writes the pages and removes those of causes that are gone."""
-    folder.mkdir(parents=True, exist_ok=True)
-    written = {name for name, _ in pages()}
-    for old in folder.glob("*.md"):
-        if old.name not in written:
-            old.unlink()
-    for name, text in pages():
-        (folder / name).write_text(text)
 
 
 def _index() -> str:
@@ -52,4 +42,4 @@ def _page(kind: CauseKind) -> str:
 
 
 if __name__ == "__main__":
-    write(Path(sys.argv[1]))
+    write(Path(sys.argv[1]), pages())

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.explain.case import Case
 from kubectl_dra.explain.causes import claim as claim_causes
+from kubectl_dra.explain.causes import devices as device_causes
 from kubectl_dra.explain.causes import pod as causes
 from kubectl_dra.explain.model import Cause, CauseKind, Evidence
 from kubectl_dra.explain.phrases import some
@@ -17,10 +18,13 @@ from kubectl_dra.explain.unscheduled import consumers
 
 MAX_CONFIGS: Final = 64
 _SCALERS: Final = ("cluster-autoscaler", "karpenter")
-_ABOUT_DEVICES: Final = re.compile(r"cannot allocate all claims|[Rr]esource ?[Cc]laim|device class|\bclaim\b")
+_ABOUT_DEVICES: Final = re.compile(
+    r"cannot allocate all claims|allocate devices|[Rr]esource ?[Cc]laim|device class|\bclaim\b"
+)
 _SAID: Final[tuple[tuple[re.Pattern[str], CauseKind], ...]] = (
     (re.compile(r"is in the process of being allocated"), claim_causes.IN_FLIGHT),
     (re.compile(r"got (?:deleted|(?:de)?allocated elsewhere) in the meantime"), claim_causes.CHANGED),
+    (re.compile(r"timed out trying to allocate devices"), device_causes.SLOW),
     (re.compile(r"changing status\.allocation or status\.reservedFor requires"), causes.BINDING_DENIED),
 )
 PERMANENT: Final = frozenset((causes.BINDING_DENIED,))
@@ -45,18 +49,24 @@ def last_word(pod: Pod, snapshot: Snapshot) -> tuple[str, str, str]:
 
 
 def waiting(case: Case) -> Iterator[Cause]:
-    """Why a pod whose claims fit is not placed: at most one cause."""
+    """Why a pod whose claims fit is not placed: at most one cause.
+
+    With a change that is only supposed, the scheduler does not try again to any end: what passes is no cause.
+    """
     pod = case.question.pod
     if pod is None or not case.question.exists or pod.node_name or pod.finished:
         return
     source, message, time = last_word(pod, case.snapshot)
     if not message or not _ABOUT_DEVICES.search(message):
         return
+    supposed = bool(case.settings.supposed)
     said = Evidence(source, f"said at {time}" if time else "said", message)
     for pattern, kind in _SAID:
-        if pattern.search(message):
+        if pattern.search(message) and (kind in PERMANENT or not supposed):
             yield Cause(kind, f"the scheduler says: {message}", (said, *_other_consumers(case, pod)), kind.fix)
             return
+    if supposed:
+        return
     newer = _newer(case, time)
     if newer:
         kind = causes.CHANGED_SINCE
@@ -67,6 +77,19 @@ def waiting(case: Case) -> Iterator[Cause]:
     when = f" at {time}" if time else ""
     yield Cause(
         kind, f"the scheduler's last attempt{when} failed, and it has not tried again", (said, unseen), kind.fix
+    )
+
+
+def not_looked_at(case: Case, causes: Sequence[Cause]) -> str:
+    """A note where no scheduler has left a word on a pod that fits: normal for a moment, else it does not run."""
+    pod = case.question.pod
+    if pod is None or causes or not case.question.exists or pod.node_name or pod.finished:
+        return ""
+    if pod.condition("PodScheduled") is not None or last_word(pod, case.snapshot)[1]:
+        return ""
+    return (
+        "no scheduler has reported on the pod yet (no condition PodScheduled): if that stays so, see whether "
+        f"{pod.scheduler_name} runs"
     )
 
 

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
 from kubectl_dra.api.claims import DeviceRequest
 from kubectl_dra.api.quantity import Quantity, QuantityError
-from kubectl_dra.api.slices import Device, ResourceSlice
-from kubectl_dra.api.taints import DeviceToleration
+from kubectl_dra.api.slices import DeviceID, ResourceSlice
+from kubectl_dra.api.taints import DeviceTaintRule, DeviceToleration
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.errors import InputError, UsageError
+from kubectl_dra.explain.named import device_named
 from kubectl_dra.explain.phrases import some
 from kubectl_dra.explain.question import Question
 from kubectl_dra.names import nearest
@@ -70,6 +71,14 @@ def suppose(question: Question, snapshot: Snapshot, changes: Sequence[Suppositio
         else:
             question = _reworded(question, change)
     return question, snapshot
+
+
+def to_make(question: Question, changes: Sequence[Supposition]) -> Iterator[str]:
+    """How changes to what is asked for become real, where that is not plain: claims and templates are immutable."""
+    if not question.exists or not any(change.kind in (*_OF_REQUEST, "constraints") for change in changes):
+        return
+    what = "a new template" if any(state.template for state in question.claims) else "a new claim"
+    yield f"to make it real: write the change into {what} and name that in a new pod (specs that exist are immutable)"
 
 
 def _reworded(question: Question, change: Supposition) -> Question:
@@ -145,24 +154,28 @@ def _freed(snapshot: Snapshot, name: str) -> Snapshot:
 
 
 def _untainted(snapshot: Snapshot, name: str) -> Snapshot:
+    """The cluster with one device free of taints: the driver's, and those of rules, which keep their other devices."""
+    try:
+        wanted, _ = device_named(snapshot, name)
+    except InputError as error:
+        raise InputError(f"--what-if untaint={name}: {error}") from None
     slices: list[ResourceSlice] = []
-    hit = False
     for entry in snapshot.slices:
-        devices: list[Device] = []
-        for device in entry.devices:
-            full = f"{entry.driver}/{entry.pool.name}/{device.name}"
-            named = full == name or full.endswith(f"/{name}")
-            devices.append(replace(device, taints=()) if named else device)
-            hit = hit or named
-        slices.append(replace(entry, devices=tuple(devices)))
-    rules = tuple(rule for rule in snapshot.taint_rules if not _names(rule.selector, name))
-    if not hit:
-        raise InputError(f"--what-if untaint={name}: no device of that name (write [driver/]pool/device)")
-    return replace(snapshot, slices=tuple(slices), taint_rules=rules)
+        if entry.pool == (wanted.driver, wanted.pool):
+            own = (replace(each, taints=()) if each.name == wanted.device else each for each in entry.devices)
+            entry = replace(entry, devices=tuple(own))
+        slices.append(entry)
+    rules: list[DeviceTaintRule] = []
+    for rule in snapshot.taint_rules:
+        rules.extend(_sparing(rule, wanted, snapshot) if rule.selects(*wanted) else (rule,))
+    return replace(snapshot, slices=tuple(slices), taint_rules=tuple(rules))
 
 
-def _names(selector: tuple[str | None, str | None, str | None] | None, name: str) -> bool:
-    """Whether a DeviceTaintRule is about this one device."""
-    if selector is None or selector[2] is None:
-        return False
-    return "/".join(part for part in selector if part).endswith(name)
+def _sparing(rule: DeviceTaintRule, spared: DeviceID, snapshot: Snapshot) -> Iterator[DeviceTaintRule]:
+    """A rule as several, one for each device that it selects, but for one."""
+    seen = {
+        DeviceID(entry.driver, entry.pool.name, device.name) for entry in snapshot.slices for device in entry.devices
+    }
+    for device in sorted(seen - {spared}):
+        if rule.selects(*device):
+            yield replace(rule, selector=device)

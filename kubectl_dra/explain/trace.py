@@ -7,11 +7,10 @@ from collections.abc import Mapping
 from kubectl_dra.api.slices import Device
 from kubectl_dra.cel import CompileError, EvaluationError, Program, TraceEntry
 from kubectl_dra.cluster.snapshot import Snapshot
-from kubectl_dra.errors import InputError
 from kubectl_dra.explain.case import Settings, make_cycle, with_extended
 from kubectl_dra.explain.model import Trace, TraceStep
+from kubectl_dra.explain.named import device_named
 from kubectl_dra.explain.question import Question
-from kubectl_dra.names import nearest
 
 VALUE_WIDTH = 40
 
@@ -24,7 +23,8 @@ def trace(question: Question, snapshot: Snapshot, settings: Settings, wanted: st
     """
     snapshot = snapshot.exact()
     cycle = make_cycle(snapshot, settings, [])
-    name, device = _device(snapshot, wanted)
+    identity, device = device_named(snapshot, wanted)
+    name = str(identity)
     out: list[Trace] = []
     seen: set[tuple[str, str]] = set()
     for state in with_extended(question, snapshot, cycle).claims:
@@ -95,24 +95,3 @@ def show(value: object, limit: int = 60) -> str:
     else:
         text = str(value)
     return text if len(text) <= limit else text[: limit - 1] + "…"
-
-
-def _device(snapshot: Snapshot, wanted: str) -> tuple[str, Device]:
-    matching: dict[str, Device] = {}
-    names: list[str] = []
-    for entry in snapshot.slices:
-        for device in entry.devices:
-            full = f"{entry.driver}/{entry.pool.name}/{device.name}"
-            names.append(full)
-            if full == wanted or full.endswith(f"/{wanted}"):
-                matching[full] = device
-    if len(matching) == 1:
-        return next(iter(matching.items()))
-    if matching:
-        raise InputError(
-            f'"{wanted}" names {len(matching)} devices; write one of them in full: {", ".join(sorted(matching)[:3])}'
-        )
-    short = [name.split("/", 1)[1] for name in names] if wanted.count("/") == 1 else names
-    near = nearest(wanted, dict.fromkeys(short)) if len(names) < 20_000 else []
-    hint = f"; nearest: {', '.join(near)}" if near else ""
-    raise InputError(f'device "{wanted}" does not exist (write [driver/]pool/device){hint}')

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from kubectl_dra.allocation.attempt import Attempt
 from kubectl_dra.allocation.attempt import Verdict as Outcome
-from kubectl_dra.cluster.snapshot import ABSENT
+from kubectl_dra.cluster.snapshot import ABSENT, Snapshot
 from kubectl_dra.explain.case import Case
-from kubectl_dra.explain.causes import devices
+from kubectl_dra.explain.causes import devices, pod
 from kubectl_dra.explain.model import Cause, Evidence, Verdict
+from kubectl_dra.explain.question import CREATION_FAILED, Question
 from kubectl_dra.explain.whatif import WhatIf
 from kubectl_dra.explain.words import gap
+
+NAMED = {pod.CLAIM_MISSING: "ResourceClaim", pod.TEMPLATE_MISSING: "ResourceClaimTemplate"}
+"""Causes that say of an object that it does not exist, with its kind."""
 
 
 def reasons(case: Case, verdict: Verdict, attempts: Mapping[str, Attempt]) -> list[str]:
@@ -19,6 +23,20 @@ def reasons(case: Case, verdict: Verdict, attempts: Mapping[str, Attempt]) -> li
     if not case.unallocated:
         return []
     return [*not_seen(case, verdict), *_too_long(verdict, attempts), *_unmodelled(case)]
+
+
+def unresolved(question: Question, snapshot: Snapshot, causes: Sequence[Cause]) -> list[str]:
+    """Objects that the pod names and that are missing only where their kind was not seen at all."""
+    out: list[str] = []
+    events = snapshot.events_about("Pod", question.namespace, question.name)
+    told = any(event.reason == CREATION_FAILED and "not found" in event.message for event in events)
+    for cause in causes:
+        kind = NAMED.get(cause.kind)
+        missing = snapshot.missing(kind, question.namespace) if kind else None
+        if missing is not None and not told:
+            name = cause.evidence[0].value.rpartition(": ")[2]
+            out.append(f"whether {kind} {question.namespace}/{name} exists is unknown ({gap(missing)})")
+    return out
 
 
 def not_seen(case: Case, verdict: Verdict) -> list[str]:

@@ -104,9 +104,9 @@ class View:
         return found
 
     def alike(self, name: str) -> Hashable:
-        """What an attempt can see of a node's devices: attempts that see the same are rejected alike.
+        """What attempts can see of a node's devices, whatever their claims: those that see the same end alike.
 
-        None where it is too much to be told.
+        None where it is too much to be told. What attempts with certain claims read is less (``likeness``).
         """
         if name not in self._alike:
             self._alike[name] = self._find_alike(name)
@@ -127,13 +127,11 @@ class View:
                 seen.append(tuple([item.id in state.exclusive for item in self.by_slice[entry.name]]))
         return tuple(seen)
 
-    def different_nodes(self, limit: int) -> list[Node]:
-        """The first nodes of each kind that an attempt can tell apart, so many of them."""
+    def different_nodes(self) -> list[Node]:
+        """The first node of each kind that an attempt can tell apart."""
         seen: set[Hashable] = set()
         found: list[Node] = []
         for node in self.nodes:
-            if len(found) == limit:
-                break
             key = self.alike(node.name)
             if key is None or key not in seen:
                 seen.add(key)
@@ -173,11 +171,6 @@ class View:
         """A few of the eligible nodes of which a claim holds devices."""
         results = claim.allocation.results if claim.allocation else ()
         return self.seeing(PoolID(result.device.driver, result.device.pool) for result in results)
-
-    def pool_usable(self, item: Published) -> bool:
-        """Whether the device's pool offers devices on the nodes that see it."""
-        pool = self.pool_seen.get(item.slice.pool)
-        return pool is not None and pool.usable
 
     def drivers(self) -> dict[str, int]:
         """The number of published devices per driver."""

@@ -198,6 +198,24 @@ class WhatIf:
         claims[claim] = replace(old, requests=kept)
         return self.with_claims(claims)
 
+    def with_split(self, claim: int, request: int) -> Proof | None:
+        """The proof that the claims fit when one request is written as several of count 1."""
+        claims = list(self._claims)
+        old = claims[claim]
+        entry = old.requests[request]
+        if entry.exactly is None:
+            return None
+        one = replace(entry.exactly, count=1)
+        names = [f"{entry.name}-{number}" for number in range(entry.exactly.count)]
+        parts = tuple(replace(entry, name=name, exactly=one) for name in names)
+        constraints = tuple(
+            replace(kept, requests=tuple(n for own in kept.requests for n in (names if own == entry.name else (own,))))
+            for kept in old.constraints
+        )
+        requests = (*old.requests[:request], *parts, *old.requests[request + 1 :])
+        claims[claim] = replace(old, requests=requests, constraints=constraints)
+        return self.with_claims(claims)
+
     def without_holders(self, holders: Iterable[ResourceClaim], near: Sequence[Node] = ()) -> Proof | None:
         """The proof that the claims fit when other claims give their devices back; ``near`` is tried as well."""
         given_up = tuple(holders)

@@ -1,4 +1,4 @@
-"""Sentences of a diagnosis: the answer, what Kubernetes wrote, what was not seen, the next command."""
+"""Sentences of a diagnosis: the answer, what Kubernetes wrote, what was not seen."""
 
 from __future__ import annotations
 
@@ -9,10 +9,19 @@ from kubectl_dra.allocation.attempt import Verdict as Outcome
 from kubectl_dra.api.events import DEVICE_EVENTS
 from kubectl_dra.cluster.snapshot import ABSENT, NOT_SERVED, Gap, Snapshot
 from kubectl_dra.explain.causes import claim as claim_causes
-from kubectl_dra.explain.causes import devices, node, pod, pools, request
+from kubectl_dra.explain.causes import node as node_causes
+from kubectl_dra.explain.causes import pod as pod_causes
 from kubectl_dra.explain.model import Cause, SchedulerWord, Verdict
 from kubectl_dra.explain.phrases import amount, some
 from kubectl_dra.explain.question import Question
+
+# Nothing is scheduled any more: their summary, "the pod …", is the answer.
+_ABOUT_THE_POD = (node_causes.EVICTED, pod_causes.FINISHED)
+
+
+def has_ended(causes: Sequence[Cause]) -> bool:
+    """Whether the first cause is that the pod has ended or is evicted: it never gets devices any more."""
+    return bool(causes) and causes[0].kind in _ABOUT_THE_POD
 
 
 def answer(
@@ -21,26 +30,35 @@ def answer(
     causes: Sequence[Cause],
     undetermined: Sequence[str],
     attempts: Mapping[str, Attempt],
+    supposed: int = 0,
 ) -> str:
-    """The answer in one sentence."""
+    """The answer in one sentence; ``supposed`` is the number of changes with which it holds, and not without."""
     subject = f"{'Pod' if question.kind == 'pod' else 'Claim'} {question.namespace}/{question.name}"
+    changed = f" with {'this change' if supposed == 1 else 'these changes'}" if supposed else ""
     if verdict is Verdict.UNDETERMINED:
         return f"{subject}: undetermined: {undetermined[0] if undetermined else 'the search did not end in time'}."
     if verdict is Verdict.ALLOCATED:
         return _allocated(subject, question, causes)
     if verdict is Verdict.ALLOCATABLE:
         nodes = [name for name, attempt in attempts.items() if attempt.verdict is Outcome.ALLOCATED]
+        can, fits, fit = ("could", "would fit", "would fit") if supposed else ("can", "fits", "fit")
         if question.kind == "claim":
             unused = f", but it is pending: {causes[0].summary}" if causes else ""
-            return f"{subject} can be allocated: it fits on {amount(len(nodes), 'node')} ({some(nodes)}){unused}."
+            where = f"{amount(len(nodes), 'node')} ({some(nodes)})"
+            return f"{subject} {can} be allocated{changed}: it {fits} on {where}{unused}."
         if not question.claims:
             return f"{subject} uses no resource claims: devices do not keep it pending."
         still = f"; it still waits: {causes[0].summary}".removesuffix(".") if causes else ""
         if not nodes:
-            return f"{subject} can be scheduled: its claims are allocated already{still}."
-        return f"{subject} can be scheduled: its claims fit on {amount(len(nodes), 'node')} ({some(nodes)}){still}."
+            return f"{subject} {can} be scheduled{changed}: its claims are allocated already{still}."
+        where = f"{amount(len(nodes), 'node')} ({some(nodes)})"
+        return f"{subject} {can} be scheduled{changed}: its claims {fit} on {where}{still}."
     more = f" (and {amount(len(causes) - 1, 'further cause')})" if len(causes) > 1 else ""
-    verb = "cannot be scheduled" if question.kind == "pod" else "cannot be allocated"
+    if has_ended(causes):
+        return f"{subject} {causes[0].summary.removeprefix('the pod ')}{more}."
+    verb = f"cannot be {'scheduled' if question.kind == 'pod' else 'allocated'}{changed}{' either' if supposed else ''}"
+    if causes and causes[0].kind is claim_causes.BINDING_PENDING:
+        verb = "has its devices, but is not bound to its node yet"
     return f"{subject} {verb}: {causes[0].summary if causes else 'no reason found'}{more}."
 
 
@@ -92,30 +110,3 @@ def gap_notes(snapshot: Snapshot) -> Iterator[str]:
             continue
         yield f"not seen: {gap(missing)}"
     yield from snapshot.notes
-
-
-def next_command(question: Question, verdict: Verdict, causes: Sequence[Cause], invocation: str) -> str:
-    """The command that helps next; empty where there is none. ``invocation`` is this command, to be refined."""
-    describe = f"kubectl describe pod -n {question.namespace} {question.name}"
-    exists = question.exists
-    if verdict is Verdict.ALLOCATABLE and question.kind == "pod":
-        return describe if exists else ""
-    if not causes:
-        return ""
-    kind = causes[0].kind
-    if kind in node.KINDS and question.pod is not None and question.pod.node_name:
-        return f"kubectl get pods -A --field-selector spec.nodeName={question.pod.node_name}"
-    if kind in pod.KINDS or kind in claim_causes.KINDS or kind in node.KINDS:
-        return describe if exists and question.kind == "pod" else ""
-    if kind is request.CLASS_MISSING:
-        return "kubectl get deviceclasses"
-    if kind in (pools.NOT_FOR_NODE, devices.NO_NODE):
-        return "kubectl get nodes -o custom-columns=NAME:.metadata.name,TAINTS:.spec.taints"
-    if kind in pools.KINDS:
-        return "kubectl get resourceslices"
-    if kind is request.SELECTOR_ERROR:
-        device = next(
-            (entry.object.split(" ")[1] for entry in causes[0].evidence if entry.object.startswith("device ")), ""
-        )
-        return f"{invocation} --trace {device}" if invocation and device else ""
-    return f"{invocation} --devices" if invocation else ""

@@ -37,6 +37,8 @@ QUESTIONS = {
     "one-uuid": f'{A}.uuid == "GPU-00000bad-0000-4000-8000-000000000bad"',
 }
 
+KINDS = ("", "partitioned", "rules", "various")
+
 HEAD = "| question | wall s | CPU s | peak MB | exit | answer |\n|---|---|---|---|---|---|"
 
 
@@ -80,6 +82,46 @@ def slice_of(node: int) -> JSON:
                 for index in range(GPUS)
             ],
         },
+    }
+
+
+def partitioned(node: int) -> Iterator[JSON]:
+    """The slice of a node whose GPUs are two halves each, and the slice of the counters that the halves share."""
+    gpus, counters = slice_of(node), slice_of(node)
+    for entry in (gpus, counters):
+        entry["spec"]["pool"]["resourceSliceCount"] = 2
+    for index, device in enumerate(gpus["spec"]["devices"]):
+        consumed = {"memory": {"value": f"{40 + node % 2 * 20}Gi"}}
+        device["consumesCounters"] = [{"counterSet": f"gpu-{index // 2}", "counters": consumed}]
+    counters["metadata"]["name"] += "-counters"
+    del counters["spec"]["devices"]
+    counters["spec"]["sharedCounters"] = [
+        {"name": f"gpu-{index}", "counters": {"memory": {"value": "80Gi"}}} for index in range(GPUS // 2)
+    ]
+    yield gpus
+    yield counters
+
+
+def various(node: int) -> JSON:
+    """A slice whose devices are called by their UUIDs, differ in their capacity, and are tainted at different times."""
+    entry = slice_of(node)
+    for index, device in enumerate(entry["spec"]["devices"]):
+        number = node * GPUS + index
+        device["name"] = device["attributes"]["uuid"]["string"].lower()
+        device["capacity"]["memory"]["value"] = f"{40 * 2**20 + number * 7919 % 99991}Ki"
+        if number % 3 == 0:
+            time = f"2026-01-02T{number % 24:02}:{number % 59:02}:{number % 53:02}Z"
+            device["taints"] = [{"key": "example.com/hot", "effect": "NoSchedule", "timeAdded": time}]
+    return entry
+
+
+def taint_rule(node: int) -> JSON:
+    selector = {"driver": DRIVER, "pool": f"node-{node:05}", "device": f"gpu-{node % GPUS}"}
+    return {
+        "apiVersion": "resource.k8s.io/v1beta2",
+        "kind": "DeviceTaintRule",
+        "metadata": {"name": f"repair-{node}", "uid": f"rule-{node}"},
+        "spec": {"deviceSelector": selector, "taint": {"key": "example.com/repair", "effect": "NoExecute"}},
     }
 
 
@@ -176,8 +218,11 @@ def question(name: str, selector: str) -> Iterator[JSON]:
     }
 
 
-def objects(nodes: int, *, busy: bool = False) -> Iterator[JSON]:
-    """The cluster. A busy one has 125 pods for 1,000 nodes, and claims on every second node hold its devices."""
+def objects(nodes: int, *, busy: bool = False, kind: str = "") -> Iterator[JSON]:
+    """The cluster. A busy one has 125 pods for 1,000 nodes, and claims on every second node hold its devices.
+
+    ``kind`` is one of KINDS.
+    """
     yield {
         "apiVersion": "resource.k8s.io/v1",
         "kind": "DeviceClass",
@@ -188,18 +233,23 @@ def objects(nodes: int, *, busy: bool = False) -> Iterator[JSON]:
         yield from question(name, selector)
     for node in range(nodes):
         yield node_of(node)
-        yield slice_of(node)
+        if kind == "partitioned":
+            yield from partitioned(node)
+        else:
+            yield various(node) if kind == "various" else slice_of(node)
+        if kind == "rules" and node % 10 == 0:
+            yield taint_rule(node)
         if busy:
             yield from pods_of(node)
         if node % 2 == 0 if busy else model(node)[0] == HELD_MODEL:
             yield holder(node)
 
 
-def write(path: Path, nodes: int, *, busy: bool = False) -> None:
+def write(path: Path, nodes: int, *, busy: bool = False, kind: str = "") -> None:
     """Writes one List, an object per line."""
     with path.open("w") as stream:
         stream.write('{\n    "apiVersion": "v1",\n    "items": [\n')
-        for index, entry in enumerate(objects(nodes, busy=busy)):
+        for index, entry in enumerate(objects(nodes, busy=busy, kind=kind)):
             stream.write((",\n" if index else "") + json.dumps(entry))
         stream.write('\n    ],\n    "kind": "List"\n}\n')
 
@@ -240,12 +290,15 @@ def main() -> None:
     parser.add_argument("--lines", type=int, default=45)
     parser.add_argument("--snapshot", default="", help="a snapshot that an earlier run kept")
     parser.add_argument("--busy", action="store_true", help="with pods, and every second device held")
+    parser.add_argument(
+        "--kind", default="", choices=KINDS, help="with shared counters, taint rules, or unlike devices"
+    )
     parser.add_argument("--keep", default="", help="where to keep the snapshot")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="kubectl-dra-") as directory:
         snapshot = Path(options.snapshot or options.keep or f"{directory}/cluster.json")
         if not options.snapshot:
-            write(snapshot, options.nodes, busy=options.busy)
+            write(snapshot, options.nodes, busy=options.busy, kind=options.kind)
         if options.profile:
             profile(snapshot, options.profile, options.lines)
             return

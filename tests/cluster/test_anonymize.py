@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 import yaml
 
-from kubectl_dra.cli.explain_run import Asked, settings_of
+from kubectl_dra.cli.assumed import assumed
 from kubectl_dra.cluster.agreement import disagreements
 from kubectl_dra.cluster.anonymize import Anonymizer
 from kubectl_dra.cluster.builder import Place, SnapshotBuilder
@@ -63,7 +63,7 @@ def ask(
 ) -> list[Diagnosis]:
     """What explain says of a pod or claim, or of each pod of a manifest."""
     whole = snapshot if manifest is None else overlay(snapshot, manifest)
-    settings = settings_of(Asked(), release)
+    settings = assumed(release)
     if manifest is not None:
         return [diagnose(about_pod(pod, whole, exists=False), whole, settings) for pod in manifest.pods.values()]
     question = (

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import gzip
 import json
 from pathlib import Path
 from typing import Any
@@ -8,6 +9,7 @@ import pytest
 
 from kubectl_dra.api.slices import PoolID
 from kubectl_dra.api.versions import Release
+from kubectl_dra.cluster import files
 from kubectl_dra.cluster.files import read_snapshot
 from kubectl_dra.cluster.snapshot import ABSENT, KINDS, UNSUPPORTED, Gap
 from kubectl_dra.errors import InputError
@@ -270,6 +272,21 @@ def test_generated_names_are_not_duplicates() -> None:
     snapshot = _read(raw, {**raw, "spec": {}})
     assert list(snapshot.claims) == [("default", "c-00000"), ("default", "c-00001")]
     assert "it is called c-00001 here" in snapshot.notes[1]
+
+
+def test_packed_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    packed = gzip.compress(_list(_slice()))
+    path = tmp_path / "cluster.json.gz"
+    path.write_bytes(packed)
+    assert len(read_snapshot([str(path)]).slices) == len(read_snapshot(["-"], stdin=packed).slices) == 1
+    for broken in (packed[:-12], packed[:20] + b"\xff" * 40, packed[:3]):
+        path.write_bytes(broken)
+        with pytest.raises(InputError, match=r"cluster.json.gz: cannot be unpacked by gzip"):
+            read_snapshot([str(path)])
+    monkeypatch.setattr(files, "LARGEST_UNPACKED", 10_000)
+    path.write_bytes(gzip.compress(b" " * 10_001))
+    with pytest.raises(InputError, match="unpacks to more than"):
+        read_snapshot([str(path)])
 
 
 def test_directories(tmp_path: Path) -> None:

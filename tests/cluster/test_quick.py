@@ -76,6 +76,21 @@ def test_devices_that_differ_in_individual_values_only_are_shared(version: str) 
     assert all(entry.individual is None for entry in found[:SAMPLE])
 
 
+def test_only_the_attributes_asked_for_become_exact() -> None:
+    reader = QuickReader(compact=True)
+    raws = [raw_slice(node) for node in range(2 * SAMPLE)]
+    last = [read(reader, raw) for raw in raws][-1]
+    expected = slow_slice(raws[-1], "v1")
+    assert isinstance(expected, ResourceSlice)
+    some = last.exact({"uuid", "bus"})
+    assert some.individual is not None and some.individual.names == ("parent",)
+    for found, wanted in zip(some.devices, expected.devices, strict=True):
+        assert found.attributes["uuid"] == wanted.attributes["uuid"]
+        assert found.attributes["parent"] != wanted.attributes["parent"]
+    assert some.exact() == expected
+    assert last.exact({"bus"}) is last
+
+
 def test_a_slice_that_is_there_twice_is_one_before_and_after_devices_are_shared() -> None:
     builder = SnapshotBuilder(compact=True)
     for _ in range(2):
@@ -175,6 +190,7 @@ _META = _object(
     annotations=st.dictionaries(_WORDS, _WORDS, max_size=2),
     finalizers=st.lists(_WORDS, max_size=1),
     ownerReferences=st.lists(_object(kind=_WORDS, controller=st.booleans()), max_size=1),
+    managedFields=st.lists(_object(manager=_WORDS, time=_WORDS, fieldsV1=st.just({"f:x": {}})), max_size=1),
 )
 _NODE = _object(
     metadata=_META,
@@ -185,8 +201,22 @@ _NODE = _object(
         nodeInfo=_object(kubeletVersion=_WORDS),
     ),
 )
-_RESULT = _object(request=_WORDS, driver=_WORDS, pool=_WORDS, device=_WORDS, shareID=_WORDS, adminAccess=st.booleans())
+_RESULT = _object(
+    request=_WORDS,
+    driver=_WORDS,
+    pool=_WORDS,
+    device=_WORDS,
+    shareID=_WORDS,
+    adminAccess=st.booleans(),
+    consumedCapacity=st.dictionaries(_WORDS, st.sampled_from(["1", "2Gi", "x"]), max_size=1),
+)
 _WHOLE_RESULT = st.fixed_dictionaries({"request": _WORDS, "driver": _WORDS, "pool": _WORDS, "device": _WORDS})
+_WHOLE_SHARE = st.builds(
+    lambda result, share, amounts: {**result, "shareID": share, "consumedCapacity": amounts},
+    _WHOLE_RESULT,
+    _WORDS,
+    st.dictionaries(_WORDS, st.sampled_from(["1", "2Gi", "x"]) | st.integers(0, 2), max_size=2),
+)
 _TERM = _object(matchFields=st.lists(_object(key=_WORDS, operator=_WORDS, values=st.lists(_WORDS)), max_size=1))
 _CLAIM = _object(
     metadata=_META,
@@ -198,7 +228,10 @@ _CLAIM = _object(
     ),
     status=_object(
         allocation=_object(
-            devices=_object(results=st.lists(_WHOLE_RESULT | _RESULT, max_size=2), config=st.just([])),
+            devices=_object(
+                results=st.lists(_WHOLE_RESULT | _WHOLE_SHARE | _RESULT, max_size=2),
+                config=st.lists(_object(source=_WORDS), max_size=1),
+            ),
             nodeSelector=_object(nodeSelectorTerms=st.lists(_TERM, max_size=1)),
             allocationTimestamp=_WORDS,
         ),
@@ -207,6 +240,90 @@ _CLAIM = _object(
 )
 
 EASY = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+
+
+def test_single_devices_are_shared_where_their_lists_differ() -> None:
+    reader = QuickReader(compact=True)
+    for node in range(SAMPLE):
+        read(reader, raw_slice(node))
+    slices: list[ResourceSlice] = []
+    for node in (36, 39, 42):
+        raw = raw_slice(node)
+        raw["spec"]["devices"][1]["taints"] = [{"key": "k", "value": f"v{node}", "effect": "NoSchedule"}]
+        slices.append(read(reader, raw))
+        assert slices[-1].exact() == slow_slice(raw, "v1")
+    assert [entry.devices[1].taints[0].value for entry in slices] == ["v36", "v39", "v42"]
+    assert len({id(entry.devices[2]) for entry in slices}) == 1
+
+
+def test_devices_of_different_names_share_what_they_have() -> None:
+    reader = QuickReader(compact=True)
+    found: list[ResourceSlice] = []
+    for node in range(0, 9 * SAMPLE, 3):
+        raw = raw_slice(node)
+        for device in raw["spec"]["devices"]:
+            device["name"] = f"gpu-{node}-{device['name']}"
+            device["capacity"]["memory"]["requestPolicy"] = {"default": "1Gi"}
+        found.append(read(reader, raw))
+        assert found[-1].exact() == slow_slice(raw, "v1")
+    devices = [entry.devices[0] for entry in found[SAMPLE:]]
+    assert len({id(device) for device in devices}) == len(devices)
+    assert len({id(device.attributes) for device in devices}) == 1
+    assert len({id(device.capacity) for device in devices}) == 1
+
+
+def test_what_is_shared_outlives_a_slice_that_cannot_be_read() -> None:
+    reader = QuickReader(compact=True)
+    raws = [raw_slice(node) for node in range(0, 6 * SAMPLE, 3)]
+    found = [read(reader, raw) for raw in raws]
+    for index in range(4):
+        broken = raw_slice(0)
+        for device in broken["spec"]["devices"]:
+            device["name"] += "-new"
+        broken["spec"]["devices"][index]["capacity"]["memory"]["value"] = "much"
+        assert isinstance(reader.slice(broken, "v1"), Mismatch)
+        odd = raw_slice(0)
+        odd["spec"]["devices"][index]["attributes"]["versions"] = {"versions": ["1.0.0"]}
+        assert read(reader, odd).exact() == slow_slice(odd, "v1")
+    assert [entry.exact() for entry in found] == [slow_slice(raw, "v1") for raw in raws]
+
+
+_AMOUNTS = st.sampled_from(["1", "2Gi", "x"])
+_DEVICE = _object(
+    name=_WORDS,
+    attributes=st.dictionaries(_WORDS, _object(int=st.integers(0, 2), bool=st.booleans(), string=_WORDS), max_size=2),
+    capacity=st.dictionaries(
+        _WORDS,
+        _object(
+            value=_AMOUNTS,
+            requestPolicy=_object(
+                default=_AMOUNTS,
+                validValues=st.lists(_AMOUNTS, max_size=2),
+                validRange=_object(min=_AMOUNTS, max=_AMOUNTS, step=_AMOUNTS),
+            ),
+        ),
+        max_size=2,
+    ),
+    allowMultipleAllocations=st.booleans(),
+    bindsToNode=st.booleans(),
+    consumesCounters=st.lists(_object(counterSet=_WORDS, counters=st.dictionaries(_WORDS, _object(value=_AMOUNTS)))),
+    taints=st.lists(_object(key=_WORDS, effect=_WORDS), max_size=1),
+)
+
+
+@EASY
+@given(st.lists(st.lists(_DEVICE, max_size=2), min_size=1, max_size=4), st.booleans())
+def test_devices_as_the_slow_way_reads_them(lists: list[list[Json]], compact: bool) -> None:
+    reader = QuickReader(compact=compact)
+    if compact:
+        for node in range(SAMPLE):
+            read(reader, raw_slice(node, devices=1))
+    for devices in lists:
+        raw = raw_slice(0)
+        raw["spec"]["devices"] = devices
+        expected = _outcome(lambda raw=raw: slow_slice(copy.deepcopy(raw), "v1"))
+        found = _outcome(lambda raw=raw: reader.slice(copy.deepcopy(raw), "v1"))
+        assert (found.exact() if isinstance(found, ResourceSlice) else found) == expected
 
 
 @EASY

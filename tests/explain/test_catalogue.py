@@ -9,7 +9,8 @@ import pytest
 
 from kubectl_dra.explain.causes.catalogue import ALL, FAMILIES
 from kubectl_dra.explain.model import CauseKind
-from kubectl_dra.explain.reference import pages, write
+from kubectl_dra.explain.reference import pages
+from kubectl_dra.pages import write
 
 DOCS = Path(__file__).resolve().parents[2] / "docs" / "causes"
 
@@ -47,5 +48,5 @@ def test_pages_in_docs_are_those_of_the_catalogue() -> None:
 
 def test_writing_pages_removes_those_of_causes_that_are_gone(tmp_path: Path) -> None:
     (tmp_path / "old-cause.md").write_text("# gone\n")
-    write(tmp_path)
+    write(tmp_path, pages())
     assert {path.name for path in tmp_path.iterdir()} == {name for name, _ in pages()}

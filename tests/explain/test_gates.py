@@ -35,18 +35,36 @@ def test_a_plain_slice_proves_nothing() -> None:
     assert proved([slice_of(device("d", a="A", m=1))], frozenset()) == frozenset()
 
 
-@pytest.mark.parametrize(("flags", "code"), [((), 1), (("--feature-gates", "DRADeviceTaints=false"), 0)])
-def test_a_stored_taint_counts_on_an_older_release(flags: tuple[str, ...], code: int) -> None:
-    example = ROOT / "examples" / "explain" / "all-tainted"
+def explained(*flags: str) -> subprocess.CompletedProcess[str]:
+    """What explain says of the example whose devices are all tainted."""
     words = ["explain", "pod/eval-0", "-n", "ml", "--snapshot", "cluster.yaml", "-o", "json"]
-    ran = subprocess.run(
-        [sys.executable, "-m", "kubectl_dra", *words, "--kubernetes-version", "1.35", *flags],
+    return subprocess.run(
+        [sys.executable, "-m", "kubectl_dra", *words, *flags],
         capture_output=True,
         text=True,
-        cwd=example,
+        cwd=ROOT / "examples" / "explain" / "all-tainted",
         env={**os.environ, "PYTHONPATH": str(ROOT)},
         check=False,
     )
+
+
+@pytest.mark.parametrize(("flags", "code"), [((), 1), (("--feature-gates", "DRADeviceTaints=false"), 0)])
+def test_a_stored_taint_counts_on_an_older_release(flags: tuple[str, ...], code: int) -> None:
+    ran = explained("--kubernetes-version", "1.35", *flags)
     assert ran.returncode == code, ran.stderr
     shown = any("DRADeviceTaints" in note and "show that it is on" in note for note in json.loads(ran.stdout)["notes"])
     assert shown is not bool(flags)
+
+
+@pytest.mark.parametrize(("release", "random"), [("1.34", True), ("1.35", True), ("1.36", False), ("1.37", False)])
+def test_pools_are_in_random_order_up_to_1_35(release: str, random: bool) -> None:
+    notes = json.loads(explained("--kubernetes-version", release).stdout)["notes"]
+    assert any("random order" in note for note in notes) is random
+
+
+@pytest.mark.parametrize("off", ["DRAConsumableCapacity", "DRADeviceBindingConditions", "both"])
+def test_pools_are_in_random_order_without_the_gates_that_sort_them(off: str) -> None:
+    gates = ["DRAConsumableCapacity", "DRADeviceBindingConditions"] if off == "both" else [off]
+    flag = ",".join(f"{gate}=false" for gate in gates)
+    notes = json.loads(explained("--kubernetes-version", "1.36", "--feature-gates", flag).stdout)["notes"]
+    assert any("random order" in note for note in notes) is (off == "both")

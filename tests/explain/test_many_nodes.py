@@ -56,3 +56,18 @@ def test_a_uuid_that_nothing_has(tmp_path: Path, capsys: pytest.CaptureFixture[s
     assert "drop the term" in cause["fix"]
     assert cause["proved"].startswith("without the term it fits on node-00000")
     assert all(len(way["changes"]) == 1 for way in found["waysOut"])
+
+
+def test_the_node_that_comes_closest_is_the_last(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Of more kinds of nodes than are tried, those with most devices left are; and the answer says so."""
+    held = [mask for mask in range(256) if mask.bit_count() > 1]
+    holders = [holder(node) for node in range(NODES)]
+    for node, entry in enumerate(holders):
+        mask = held[node % len(held)] if node < LAST else 1
+        devices = entry["status"]["allocation"]["devices"]
+        devices["results"] = [one for index, one in enumerate(devices["results"]) if mask >> index & 1]
+    pod = list(question("most", "true"))
+    pod[0]["spec"]["devices"]["requests"][0]["exactly"]["count"] = 8
+    found = explained([*pod, *holders], "most", tmp_path / "c.json", capsys)
+    assert any("ower count to 7." in cause["fix"] for cause in found["causes"])
+    assert "changes were tried on the 200 nodes that come closest to what is asked for, of 450" in found["notes"]

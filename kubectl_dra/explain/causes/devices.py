@@ -152,7 +152,7 @@ KNOWN_DEFECT = CauseKind(
     code="allocator-defect",
     title="A known defect of the scheduler's allocator decides",
     why="With the known defects of this release the allocation fails; without them it would succeed.",
-    fix="Upgrade to a release with the fix, or reorder or separate requests as the evidence suggests.",
+    fix="Upgrade to a release with the fix; until then ask in separate claims, or for other devices.",
     seen_as="cannot allocate all claims",
 )
 NO_NODE = CauseKind(

@@ -12,6 +12,15 @@ NOT_REGISTERED = CauseKind(
     fix="Start or restart the driver's pod on the node. If the driver is gone for good, delete its ResourceSlices.",
     seen_as="FailedPrepareDynamicResources: … DRA driver … is not registered",
 )
+NO_ANSWER = CauseKind(
+    code="driver-not-answering",
+    title="The node's driver does not answer the kubelet",
+    why="The driver registered with the kubelet once, but nobody listens on its socket now: its pod on the node is "
+    "gone, restarting or hung. Its ResourceSlices stay, so the scheduler goes on to place pods there.",
+    fix="Look at the driver's pod on the node, and start or restart it. If the driver is gone for good, delete its "
+    "ResourceSlices.",
+    seen_as="FailedPrepareDynamicResources: … code = Unavailable … connection refused",
+)
 PREPARE_FAILED = CauseKind(
     code="prepare-failed",
     title="The driver could not prepare the devices on the node",
@@ -47,4 +56,4 @@ DRIVER_GONE = CauseKind(
     seen_as="FailedPrepareDynamicResources on the node",
 )
 
-KINDS = (NOT_REGISTERED, PREPARE_FAILED, NOT_RESERVED, EVICTED, DRIVER_GONE)
+KINDS = (NOT_REGISTERED, NO_ANSWER, PREPARE_FAILED, NOT_RESERVED, EVICTED, DRIVER_GONE)

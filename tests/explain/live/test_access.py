@@ -42,11 +42,12 @@ def explain(command: Command, config: Json, directory: Path, *arguments: str) ->
 
 
 def refused(answer: Answer, *texts: str) -> None:
-    """One line on stderr with the texts, and nothing else."""
+    """One sentence on stderr with the texts, perhaps on several lines, and nothing else."""
     assert answer.code == 2, answer.text
     assert answer.out == ""
     assert answer.err.startswith("error: ")
-    assert answer.err.count("\n") == 1
+    rest = answer.err.splitlines()[1:]
+    assert all(line.startswith("  ") for line in rest), answer.err
     for text in texts:
         assert text in answer.err
 

@@ -76,7 +76,9 @@ def test_quota_denies_the_claim(referee: Referee) -> None:
     cluster.pod(templates={"gpu": cluster.template([request(gpu, count=2)])})
     message = referee.event("pod", "FailedResourceClaimCreation")
     answer = silent(referee, "claim-quota-exceeded")
-    assert message in answer.report["causes"][0]["summary"]
+    cause = answer.report["causes"][0]
+    assert message.rpartition("is forbidden: ")[2] in cause["summary"]
+    assert cause["evidence"][0]["value"] == message
     assert "exceeded quota" in message
 
 

@@ -58,10 +58,12 @@ def test_orphaned_allocation(referee: Referee) -> None:
     cluster = referee.cluster
     gpu = cluster.device_class()
     cluster.publish([device("gpu-0")], pool="pool", node=cluster.node())
-    # As a scheduler leaves it that ends between its steps: allocated, and nobody uses it.
+    # As a scheduler leaves it that ends between its steps: protected and allocated, and nobody uses it. Without the
+    # finalizer the claim would be gone at once, which wakes no pod: only an update that gives devices back does.
     orphan = resource_object("ResourceClaim", cluster.claim([request(gpu)], "orphan"))
     orphan["metadata"]["namespace"] = cluster.namespace
     result = {"request": "gpu", "driver": cluster.driver, "pool": "pool", "device": "gpu-0"}
+    cluster.api.patch(orphan, {"metadata": {"finalizers": ["resource.kubernetes.io/delete-protection"]}})
     cluster.api.patch(orphan, {"status": {"allocation": {"devices": {"results": [result]}}}}, "status")
 
     answer = referee.rejected("allocation-orphaned", claims={"gpu": cluster.claim([request(gpu)])})

@@ -1,0 +1,145 @@
+"""Pods, nodes, quotas and events with other names."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from kubectl_dra.api.events import DEVICE_EVENTS
+from kubectl_dra.api.versions import GROUP
+from kubectl_dra.cluster.anonymize_parts import LEFT_OUT, Changes, Json, Parts
+
+_EVENT_TIMES: Final = (
+    "firstTimestamp",
+    "lastTimestamp",
+    "eventTime",
+    "deprecatedFirstTimestamp",
+    "deprecatedLastTimestamp",
+)
+
+
+class CoreParts(Parts):
+    """Objects of the core API."""
+
+    def node(self, raw: Mapping[str, Any]) -> Json:
+        """Spec and status of a Node."""
+        changes: Changes = {"allocatable": self._new.resources, "conditions": self._each(self._condition)}
+        return {
+            "spec": self._fields(raw.get("spec") or {}, {"taints": self._each(self._taint)}, ("unschedulable",)),
+            "status": self._fields(raw.get("status") or {}, changes, ("nodeInfo",)),
+        }
+
+    def pod(self, raw: Mapping[str, Any]) -> Json:
+        """Spec and status of a Pod."""
+        containers = self._each(self._container)
+        changes: Changes = {
+            "nodeName": lambda name: self._new.names.of("node", name),
+            "schedulerName": self._new.scheduler,
+            "schedulingGates": self._each(lambda entry: {"name": self._new.key(entry.get("name") or "")}),
+            "schedulingGroup": lambda entry: {
+                "podGroupName": self._new.names.of("podgroup", entry.get("podGroupName") or "")
+            },
+            "resourceClaims": self._each(self._pod_claim),
+            "nodeSelector": self._new.labels,
+            "affinity": self._affinity,
+            "tolerations": self._each(self._taint),
+            "topologySpreadConstraints": self._each(
+                lambda entry: self._fields(entry, {"topologyKey": self._new.key}, ("maxSkew", "whenUnsatisfiable"))
+            ),
+            "overhead": self._new.resources,
+            "initContainers": containers,
+            "containers": containers,
+            "volumes": self._each(self._volume),
+        }
+        status: Changes = {
+            "conditions": self._each(self._condition),
+            "resourceClaimStatuses": self._each(self._claim_status),
+            "extendedResourceClaimStatus": self._claim_status,
+        }
+        return {
+            "spec": self._fields(raw.get("spec") or {}, changes, ("priority",)),
+            "status": self._fields(raw.get("status") or {}, status, ("phase",)),
+        }
+
+    def _container(self, raw: Mapping[str, Any]) -> Json:
+        def resources(entry: Mapping[str, Any]) -> Json:
+            return self._fields(entry, {"requests": self._new.resources, "limits": self._new.resources}, ("claims",))
+
+        changes: Changes = {"name": lambda name: self._new.names.of("container", name), "resources": resources}
+        return self._fields(raw, changes, ("restartPolicy", "ports"))
+
+    def _volume(self, raw: Mapping[str, Any]) -> Json:
+        kind = "ephemeral" if "ephemeral" in raw else "persistentVolumeClaim"
+        content = {} if kind == "ephemeral" else {"claimName": LEFT_OUT}
+        return {"name": self._new.names.of("volume", raw.get("name") or ""), kind: content}
+
+    def _pod_claim(self, raw: Mapping[str, Any]) -> Json:
+        changes: Changes = {
+            "resourceClaimName": lambda name: self._new.names.of("claim", name),
+            "resourceClaimTemplateName": lambda name: self._new.names.of("template", name),
+            "source": self._pod_claim,
+        }
+        return self._fields(raw, changes, ("name",))
+
+    def _claim_status(self, raw: Mapping[str, Any]) -> Json:
+        out: Json = {"name": raw["name"]} if "name" in raw else {}
+        if raw.get("resourceClaimName"):
+            out["resourceClaimName"] = self._new.names.of("claim", raw["resourceClaimName"])
+        return out
+
+    def _affinity(self, raw: Mapping[str, Any]) -> Json:
+        """What nodes are required; of affinity to pods, only that there is some."""
+        required = "requiredDuringSchedulingIgnoredDuringExecution"
+        out: Json = {}
+        selector = (raw.get("nodeAffinity") or {}).get(required)
+        if selector is not None:
+            out["nodeAffinity"] = {required: self._node_selector(selector)}
+        for key in ("podAffinity", "podAntiAffinity"):
+            if raw.get(key):
+                out[key] = {required: []}
+        return out
+
+    def quota(self, raw: Mapping[str, Any]) -> Json:
+        """Spec and status of a ResourceQuota."""
+        out: Json = {}
+        for part in ("spec", "status"):
+            amounts = raw.get(part) or {}
+            out[part] = {key: self._new.resources(amounts[key]) for key in ("hard", "used") if amounts.get(key)}
+        return out
+
+    def event(self, raw: Mapping[str, Any]) -> Json:
+        """An Event without its metadata."""
+
+        def about(entry: Mapping[str, Any]) -> Json:
+            kind = entry.get("kind") or ""
+            category = {"Pod": "pod", "ResourceClaim": "claim"}.get(kind, "owner")
+            return {
+                "apiVersion": f"{GROUP}/v1" if kind == "ResourceClaim" else "v1",
+                "kind": kind,
+                "namespace": self._new.namespace(entry.get("namespace") or ""),
+                "name": self._new.names.of(category, entry.get("name") or ""),
+                "uid": self._new.names.scrambled(entry.get("uid") or ""),
+            }
+
+        def message(text: str) -> str:
+            return self._new.names.text(text) if raw.get("reason") in DEVICE_EVENTS else ""
+
+        def component(entry: Mapping[str, Any]) -> Json:
+            return {"component": self._component(entry.get("component") or "")}
+
+        changes: Changes = {
+            "involvedObject": about,
+            "regarding": about,
+            "message": message,
+            "note": message,
+            "source": component,
+            "deprecatedSource": component,
+            "reportingComponent": self._component,
+            "reportingController": self._component,
+        }
+        kept = ("reason", "type", "count", "deprecatedCount", "series")
+        rest = {key: value for key, value in raw.items() if key not in ("apiVersion", "kind", "metadata")}
+        return self._fields(rest, changes, (*kept, *_EVENT_TIMES))
+
+    def _component(self, name: str) -> str:
+        return self._new.names.known("scheduler", name) or name

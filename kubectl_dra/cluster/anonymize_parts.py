@@ -1,0 +1,79 @@
+"""What objects of several kinds have in common when their names are replaced."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Final
+
+from kubectl_dra.cluster.identities import Identities
+
+Json = dict[str, Any]
+Changes = dict[str, Callable[[Any], Any]]
+
+LEFT_OUT: Final = "left-out"
+
+
+class Parts:
+    """Fields, taints, node selectors and conditions with other names."""
+
+    def __init__(self, new: Identities) -> None:
+        self._new = new
+
+    def _unknown(self, value: Any) -> Any:
+        """Something that nobody knows: its type is what may count."""
+        if isinstance(value, str):
+            return LEFT_OUT
+        if isinstance(value, Mapping):
+            return {}
+        return [self._unknown(entry) for entry in value] if isinstance(value, list) else value
+
+    def _fields(self, raw: Mapping[str, Any], changes: Mapping[str, Callable[[Any], Any]], kept: Iterable[str]) -> Json:
+        """The object with some fields changed and some kept; of others remains that they are there."""
+        kept = frozenset(kept)
+        return {
+            key: value
+            if value is None or key in kept
+            else changes[key](value)
+            if key in changes
+            else self._unknown(value)
+            for key, value in raw.items()
+        }
+
+    def _each(self, change: Callable[[Any], Any]) -> Callable[[Any], Any]:
+        return lambda entries: [change(entry) for entry in entries]
+
+    def _taint(self, raw: Mapping[str, Any]) -> Json:
+        """A taint or a toleration."""
+        key = raw.get("key") or ""
+        changes: Changes = {
+            "key": lambda text: self._new.key(text) if text else text,
+            "value": lambda value: self._new.value(key, value),
+        }
+        return self._fields(raw, changes, ("effect", "operator", "timeAdded", "tolerationSeconds"))
+
+    def _condition(self, raw: Mapping[str, Any]) -> Json:
+        kept = ("type", "status", "reason", "lastTransitionTime", "observedGeneration")
+        return self._fields(raw, {"message": self._new.names.text}, kept)
+
+    def _node_selector(self, raw: Mapping[str, Any]) -> Json:
+        terms = raw.get("nodeSelectorTerms") or ()
+        return {"nodeSelectorTerms": [self._term(term) for term in terms]}
+
+    def _term(self, raw: Mapping[str, Any]) -> Json:
+        out: Json = {}
+        if raw.get("matchExpressions"):
+            out["matchExpressions"] = [self._requirement(entry) for entry in raw["matchExpressions"]]
+        if raw.get("matchFields"):
+            out["matchFields"] = [
+                {**entry, "values": [self._new.names.of("node", name) for name in entry.get("values") or ()]}
+                for entry in raw["matchFields"]
+            ]
+        return out
+
+    def _requirement(self, raw: Mapping[str, Any]) -> Json:
+        key, operator = raw.get("key") or "", raw.get("operator") or ""
+        out: Json = {"key": self._new.key(key), "operator": operator}
+        if raw.get("values"):
+            values = raw["values"]
+            out["values"] = values if operator in ("Gt", "Lt") else [self._new.value(key, value) for value in values]
+        return out

@@ -1,0 +1,61 @@
+"""A funnel as a diagnosis shows it: the stages with what the devices have instead, and every device."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+from kubectl_dra.api.claims import ALL
+from kubectl_dra.explain.funnel import RequestFunnel
+from kubectl_dra.explain.model import DeviceLine, Funnel, Observation, Stage
+from kubectl_dra.explain.observe import observations
+from kubectl_dra.explain.stages import StageResult, stage_error
+
+
+def report(funnel: RequestFunnel, *, with_devices: bool = False) -> Funnel:
+    """The funnel of one request; its devices line by line only where they are asked for."""
+    best_node, best_count = funnel.best_node()
+    return Funnel(
+        request=funnel.name,
+        device_class=funnel.spec.device_class,
+        mode=funnel.spec.allocation_mode,
+        needed=funnel.spec.count if funnel.spec.allocation_mode != ALL else 0,
+        stages=tuple(_stage(funnel, stage) for stage in funnel.stages),
+        best_node=best_node,
+        best_count=best_count,
+        devices=tuple(_devices(funnel)) if with_devices else (),
+    )
+
+
+def _stage(funnel: RequestFunnel, stage: StageResult) -> Stage:
+    seen: tuple[Observation, ...] = ()
+    error = None
+    details: tuple[tuple[str, int], ...] = ()
+    if stage.expression and stage.failed:
+        terms = funnel.view.cycle.selectors.terms(stage.program)
+        seen = observations(terms[stage.term], [item.device for item in stage.failed]) if terms else ()
+        error = stage_error(stage)
+    elif stage.failed:
+        details = tuple(Counter(stage.reasons).most_common())
+    return Stage(
+        name=stage.name,
+        label=stage.label,
+        passed=stage.passed,
+        failed=len(stage.failed),
+        expression=stage.expression,
+        observations=seen,
+        error=error,
+        details=details,
+    )
+
+
+def _devices(funnel: RequestFunnel) -> Iterator[DeviceLine]:
+    for item in funnel.view.published:
+        position = funnel.stage_of(item)
+        where = item.device.scope if item.slice.per_device_node_selection else item.slice.scope
+        yield DeviceLine(
+            device=str(item.id),
+            nodes=where.node_name or str(where),
+            stage="usable" if position is None else funnel.stages[position].name,
+            reason=funnel.reason_of(item),
+        )

@@ -1,0 +1,55 @@
+"""What tells that a vendor's driver is installed with the part off that publishes the devices asked for."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable
+from typing import NamedTuple
+
+from kubectl_dra.api.nodes import Node
+from kubectl_dra.explain.model import Evidence
+from kubectl_dra.explain.phrases import some
+
+NVIDIA = "gpu.nvidia.com"
+_NVIDIA_DOMAIN = ".nvidia.com"
+_NVIDIA_DOMAINS = "compute-domain.nvidia.com"
+"""The other half of the same driver: it publishes channels, no GPUs."""
+_NVIDIA_LABEL = "nvidia.com/gpu.present"
+_NVIDIA_PLUGIN = "nvidia.com/gpu"
+_NVIDIA_FIX = (
+    "The GPU part of NVIDIA's driver is off, or the driver is not installed. Helm values: resources.gpus.enabled=true, "
+    "and gpuResourcesEnabledOverride=true where the chart asks for it. The device plugin must not run on those nodes."
+)
+
+
+DRIVER_TERM = re.compile(r"""device\.driver\s*==\s*(["'])(?P<driver>[^"']+)\1""")
+"""The term of a class's selector that names the driver."""
+
+
+class PartOff(NamedTuple):
+    """What shows that a part is off, and how to turn it on."""
+
+    evidence: tuple[Evidence, ...]
+    fix: str
+
+
+def part_off(wanted: str, nodes: Iterable[Node], drivers: Collection[str]) -> PartOff | None:
+    """The driver's part that is off, where nothing of the driver or class ``wanted`` is there but nodes have GPUs.
+
+    ``drivers`` are those that publish slices. The chart's values are those of NVIDIA's DRA driver for GPUs.
+    """
+    if not (wanted == NVIDIA or wanted.endswith(_NVIDIA_DOMAIN)) or NVIDIA in drivers or wanted in drivers:
+        return None
+    evidence: list[Evidence] = []
+    have = [
+        node.name
+        for node in nodes
+        if node.labels.get(_NVIDIA_LABEL) == "true" or node.allocatable.get(_NVIDIA_PLUGIN, "0") != "0"
+    ]
+    if have:
+        field = f"label {_NVIDIA_LABEL} or allocatable {_NVIDIA_PLUGIN}"
+        evidence.append(Evidence(f"nodes {some(have)}", field, f"they have GPUs, and no ResourceSlice of {NVIDIA}"))
+    if _NVIDIA_DOMAINS in drivers:
+        text = "its other part runs, so the driver is installed"
+        evidence.append(Evidence(f"driver {_NVIDIA_DOMAINS}", "publishes ResourceSlices", text))
+    return PartOff(tuple(evidence), _NVIDIA_FIX) if evidence else None

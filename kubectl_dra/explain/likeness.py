@@ -1,0 +1,160 @@
+"""Nodes that an attempt cannot tell apart: it reads the same of their devices, so it rejects all of them or none."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Hashable, Mapping, Sequence
+from typing import Final
+
+from kubectl_dra.allocation.attempt import Cycle
+from kubectl_dra.allocation.constraints import attribute_of
+from kubectl_dra.allocation.pools import NodePools, Pool, scope_matches
+from kubectl_dra.api.claims import ALL, DeviceRequest, ResourceClaim
+from kubectl_dra.api.nodes import InvalidNodeSelector, Node
+from kubectl_dra.api.quantity import Quantity
+from kubectl_dra.api.slices import Device, DeviceID, ResourceSlice
+from kubectl_dra.api.taints import blocking_taint
+from kubectl_dra.cluster.plain import dumped
+
+_NEVER_TAKEN: Final = 0
+"""The kind of a device that every request passes over without an error."""
+
+
+class Likeness:
+    """What attempts with these claims read of a node.
+
+    That is not all that is published: of a device's attributes only the verdicts of selectors and what constraints
+    compare, of its taints whether they are tolerated, and nothing of a device that nobody can take.
+    """
+
+    def __init__(self, cycle: Cycle, claims: Sequence[ResourceClaim]) -> None:
+        self._cycle = cycle
+        self._specs = [spec for claim in claims for request in claim.requests for spec in request.alternatives()]
+        self._compared = [
+            entry.match_attribute or entry.distinct_attribute for claim in claims for entry in claim.constraints
+        ]
+        self._expressions = [_expressions(cycle, spec) for spec in self._specs]
+        self._all = any(spec.allocation_mode == ALL for spec in self._specs)
+        # Mode All lists devices that are held as well, and admin access takes them.
+        self._passes_held = not self._all and not any(spec.admin_access for spec in self._specs)
+        state = cycle.state
+        self._in_use = {device[:2] for devices in (state.exclusive, state.shared, state.consumed) for device in devices}
+        self._kinds: dict[Hashable, int] = {}
+        self._of_device: dict[int, int] = {}
+        self._of_list: dict[int, tuple[int, ...]] = {}
+        self._names = _names_of_several(cycle) if cycle.quirks.counters_keyed_by_pool_name else frozenset()
+
+    def of(self, node: Node, pools: NodePools) -> Hashable:
+        """What an attempt reads of the node; None where that is too much to be told."""
+        if any(expressions is None for expressions in self._expressions):
+            return None
+        seen: list[Hashable] = []
+        for pool in pools.pools:
+            if not pool.usable:
+                if self._all:
+                    return None
+                seen.append(bool(pool.invalid))
+                continue
+            if pool.counter_sets:
+                if not self._counts_alone(pool, node):
+                    return None
+                seen.append(tuple((name, _amounts(counters)) for name, counters in pool.counter_sets.items()))
+            for entry in pool.slices:
+                kinds = self._of_slice(entry, pool, node)
+                if kinds is None:
+                    return None
+                seen.append(kinds)
+        return tuple(seen)
+
+    def _counts_alone(self, pool: Pool, node: Node) -> bool:
+        """Whether the pool's counters are those of this node, and read by no other pool."""
+        return pool.id.name not in self._names and all(
+            entry.scope.node_name == node.name for entry in self._cycle.index.by_pool[pool.id]
+        )
+
+    def _of_slice(self, entry: ResourceSlice, pool: Pool, node: Node) -> Hashable:
+        kinds: Sequence[Hashable] | None = self._of_list.get(id(entry.devices))
+        if kinds is None:
+            kinds = self._of_list[id(entry.devices)] = tuple(map(self._kind, entry.devices))
+        if entry.per_device_node_selection:
+            try:
+                kinds = [
+                    kind and (kind, scope_matches(device.scope, node))
+                    for kind, device in zip(kinds, entry.devices, strict=True)
+                ]
+            except InvalidNodeSelector:
+                return None
+        if pool.id in self._in_use:
+            kinds = [
+                self._with_use(kind, DeviceID(*pool.id, device.name), counted=bool(pool.counter_sets))
+                for kind, device in zip(kinds, entry.devices, strict=True)
+            ]
+        return tuple(kinds)
+
+    def _with_use(self, kind: Hashable, device: DeviceID, *, counted: bool) -> Hashable:
+        """The kind of a device with what others have of it."""
+        state = self._cycle.state
+        if not state.in_use(device):
+            return kind
+        held = device in state.exclusive
+        if not counted:
+            if kind == _NEVER_TAKEN:
+                return kind
+            if held and self._passes_held:
+                return _NEVER_TAKEN
+        consumed = state.consumed.get(device)
+        return kind, held, device in state.shared, None if consumed is None else _amounts(consumed)
+
+    def _kind(self, device: Device) -> int:
+        known = self._of_device.get(id(device))
+        if known is None:
+            key = self._read(device)
+            known = self._of_device[id(device)] = self._kinds.setdefault(key, len(self._kinds) + 1) if key else 0
+        return known
+
+    def _read(self, device: Device) -> tuple[Hashable, ...]:
+        """What an attempt reads of a device itself; nothing where no request can take it."""
+        features = self._cycle.features
+        # Where others hold a device, what it takes of the counters is read in any case.
+        counters = tuple((entry.counter_set, _amounts(entry.counters)) for entry in device.consumes_counters)
+        verdicts = tuple([self._verdict(expressions or (), device) for expressions in self._expressions])
+        if not any(verdicts) and not counters:
+            return ()
+        taints = device.taints if features.device_taints else ()
+        return (
+            verdicts,
+            counters,
+            tuple([not taints or blocking_taint(taints, spec.tolerations) is None for spec in self._specs]),
+            tuple([attribute_of(device, name) for name in self._compared]),
+            device.allow_multiple_allocations,
+            (dumped(device.capacity) or id(device)) if features.consumable_capacity else None,
+            bool(device.binding_conditions),
+        )
+
+    def _verdict(self, expressions: Sequence[str], device: Device) -> Hashable:
+        """True and False, or which error a selector raises."""
+        selectors = self._cycle.selectors
+        for expression in expressions:
+            verdict = selectors.verdict(expression, device)
+            if verdict is not True:
+                return False if verdict is False else id(verdict)
+        return True
+
+
+def _expressions(cycle: Cycle, spec: DeviceRequest) -> list[str] | None:
+    """The selectors of the class and of the request, in the order in which they are evaluated."""
+    device_class = cycle.classes.get(spec.device_class)
+    if device_class is None:
+        return None
+    found = [text for text in (*device_class.selectors, *spec.selectors) if text is not None]
+    return found if len(found) == len(device_class.selectors) + len(spec.selectors) else None
+
+
+def _names_of_several(cycle: Cycle) -> frozenset[str]:
+    """Names that pools of several drivers have."""
+    times = Counter(pool.name for pool in cycle.index.by_pool)
+    return frozenset(name for name, number in times.items() if number > 1)
+
+
+def _amounts(amounts: Mapping[str, Quantity]) -> Hashable:
+    return tuple([(name, amount.nanos) for name, amount in amounts.items()])

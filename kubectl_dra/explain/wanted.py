@@ -1,0 +1,54 @@
+"""Which devices a list is to hold, and whether the names in it exist."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from kubectl_dra.cel import Program
+from kubectl_dra.cluster.snapshot import Snapshot
+from kubectl_dra.errors import InputError
+from kubectl_dra.explain.phrases import some
+from kubectl_dra.names import nearest
+
+MAX_NAMES = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """Which devices to list: those for which every part that is set holds; names of one part are alternatives.
+
+    A pool is ``NAME`` or ``DRIVER/NAME``. ``selector`` is a compiled CEL selector.
+    """
+
+    drivers: tuple[str, ...] = ()
+    nodes: tuple[str, ...] = ()
+    pools: tuple[str, ...] = ()
+    classes: tuple[str, ...] = ()
+    selector: Program | None = None
+    free: bool = False
+    tainted: bool = False
+
+
+def check_names(snapshot: Snapshot, nodes: Sequence[str], wanted: Wanted) -> None:
+    """Raises InputError for a name that does not exist, with those that it may stand for."""
+    pools = {entry.pool for entry in snapshot.slices}
+    scopes = {entry.scope.node_name for entry in snapshot.slices} - {""}
+    for kind, asked, exist in (
+        ("driver", wanted.drivers, {pool.driver for pool in pools}),
+        ("node", wanted.nodes, {*nodes, *scopes}),
+        ("pool", wanted.pools, {pool.name for pool in pools} | {str(pool) for pool in pools}),
+        ("class", wanted.classes, set(snapshot.classes)),
+    ):
+        for name in asked:
+            if name in exist:
+                continue
+            near = nearest(name, sorted(exist))
+            known = sorted(other for other in exist if "/" not in other)
+            hint = f"; there are: {some(known, MAX_NAMES)}" if known else "; there is none"
+            if near:
+                hint = f"; nearest: {', '.join(near)}"
+            raise InputError(f"--{kind}: there is no {_TITLES[kind]} {name}{hint}")
+
+
+_TITLES = {"driver": "driver that publishes devices called", "node": "node", "pool": "pool", "class": "DeviceClass"}

@@ -1,0 +1,77 @@
+"""What ``explain`` says to do next: a command that goes on from the one just run."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+
+import pytest
+
+from kubectl_dra.cli.main import run
+from tests.examples.run import EXAMPLES, arguments
+
+
+def next_of(capsys: pytest.CaptureFixture[str], *words: str) -> list[str]:
+    """The words of the command after ``Next:`` in the answer, without ``kubectl dra``."""
+    run(words)
+    last = capsys.readouterr().out.rstrip().splitlines()[-1]
+    assert last.startswith("Next: ")
+    return shlex.split(last.removeprefix("Next: "))[2:]
+
+
+@pytest.mark.parametrize(
+    ("example", "last"),
+    [
+        ("no-device-matches", ["--trace"]),
+        ("all-held", ["devices", "--class"]),
+        ("different-reason-per-node", ["devices"]),
+    ],
+)
+def test_it_leads_on_step_by_step(
+    example: str, last: list[str], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """From the answer to every device, from there to one device or to who holds which; each command works."""
+    monkeypatch.chdir(EXAMPLES / example)
+    first = arguments(EXAMPLES / example)
+    second = next_of(capsys, *first)
+    assert second == [*first, "--devices"]
+    third = next_of(capsys, *second)
+    assert third != second
+    assert all(word in third for word in last)
+    assert run(third) in (0, 1)
+    assert "error" not in capsys.readouterr().err
+
+
+def test_where_it_is_undetermined_it_says_how_to_see_more(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "half.yaml"
+    path.write_text(
+        "{apiVersion: resource.k8s.io/v1, kind: ResourceClaim, metadata: {name: gpu, namespace: ml}, "
+        "spec: {devices: {requests: [{name: gpu, exactly: {deviceClassName: gpu}}]}}}"
+    )
+    assert next_of(capsys, "explain", "claim/gpu", "-n", "ml", "--snapshot", str(path)) == [
+        "snapshot",
+        "-o",
+        "cluster.yaml",
+    ]
+
+
+def test_what_does_not_compile_is_shown_as_it_is_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "cluster.yaml"
+    path.write_text(
+        """
+apiVersion: resource.k8s.io/v1
+kind: DeviceClass
+metadata: {name: gpu}
+spec: {selectors: [{cel: {expression: a.b}}]}
+---
+apiVersion: resource.k8s.io/v1
+kind: ResourceSlice
+metadata: {name: n1}
+spec: {driver: d, nodeName: n1, pool: {name: n1, generation: 1, resourceSliceCount: 1}, devices: [{name: gpu-0}]}
+---
+{apiVersion: resource.k8s.io/v1, kind: ResourceClaim, metadata: {name: gpu, namespace: ml, uid: u},
+ spec: {devices: {requests: [{name: gpu, exactly: {deviceClassName: gpu}}]}}}
+"""
+    )
+    run(["explain", "claim/gpu", "-n", "ml", "--snapshot", str(path)])
+    assert capsys.readouterr().out.endswith("\nNext: kubectl get deviceclass gpu -o yaml\n")
