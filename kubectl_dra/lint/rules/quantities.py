@@ -40,7 +40,7 @@ class EndlessQuantity(Rule):
     why = (
         "Kubernetes works a quantity out to its last digit when it rounds or compares it. With an exponent of ten "
         "million that takes about a second, with one of a hundred million minutes: the API server does not answer "
-        "the request and its processor stays busy, and in a selector it is the scheduler that stands still."
+        "the request and its processor stays busy. A selector with one keeps the scheduler busy in the same way."
     )
     bad = """\
 apiVersion: resource.k8s.io/v1
