@@ -13,8 +13,8 @@ from kubectl_dra.cel import ast
 from kubectl_dra.cel.errors import Issue
 from kubectl_dra.cel.expansion import Expander, MacroContext, MacroError, MacroKey
 from kubectl_dra.cel.lexer import END, LITERALS, RESERVED, LexicalError, Token, literal_value, tokenize
+from kubectl_dra.cel.reading import MAX_DEPTH, ParseError, TokenReader
 
-MAX_DEPTH = 250
 MAX_CODE_POINTS = 100_000
 MAX_EXPRESSION_BYTES = 10_240
 """The API server refuses longer expressions (``CELSelectorExpressionMaxLength``)."""
@@ -35,14 +35,6 @@ _OPERAND = (
 )
 
 
-class ParseError(Exception):
-    """The text is not an expression; ``issues`` say why, at least one."""
-
-    def __init__(self, *issues: Issue) -> None:
-        super().__init__(issues[0].message)
-        self.issues = issues
-
-
 def parse(source: str, macros: Mapping[MacroKey, Expander]) -> ast.Ast:
     """Parse an expression. Raises ParseError."""
     if len(source) > MAX_CODE_POINTS:
@@ -60,27 +52,16 @@ def parse(source: str, macros: Mapping[MacroKey, Expander]) -> ast.Ast:
     return ast.Ast(expression, source, parser.macro_calls)
 
 
-class _Parser:
+class _Parser(TokenReader):
     def __init__(self, source: str, tokens: list[Token], macros: Mapping[MacroKey, Expander]) -> None:
+        super().__init__(tokens)
         self._source = source
-        self._tokens = tokens
         self._macros = macros
-        self._index = 0
-        self._last_id = 0
         # How deep the grammar's recursive rules are nested right now.
         self._expr_depth = 0
         self._relation_depth = 0
         self._calc_depth = 0
-        # Node id -> number of operators, selections, calls on the longest path below it.
-        self._chain: dict[int, int] = {}
-        # Node id -> span including the parentheses around it.
-        self._outer: dict[int, tuple[int, int]] = {}
-        self._issues: list[Issue] = []
         self.macro_calls: dict[int, ast.Call] = {}
-
-    def next_id(self) -> int:
-        self._last_id += 1
-        return self._last_id
 
     def parse(self) -> ast.Expression:
         try:
@@ -92,68 +73,6 @@ class _Parser:
         if self._issues:
             raise ParseError(*self._issues)
         return expression
-
-    # --- helpers ---------------------------------------------------------------------------------
-
-    def _accept(self, kind: str) -> Token | None:
-        token = self._tokens[self._index]
-        if token.kind != kind:
-            return None
-        self._index += 1
-        return token
-
-    def _expect(self, kind: str, expected: str | None = None) -> Token:
-        """The next token, which must be of this kind; ``expected`` is what a message calls it."""
-        token = self._tokens[self._index]
-        if token.kind != kind:
-            self._unexpected(expected or (f"'{kind}'" if kind != "IDENTIFIER" else kind), kind)
-        self._index += 1
-        return token
-
-    def _unexpected(self, expected: str, kind: str = "") -> None:
-        """Refuse the next token; it is one too many if a token of ``kind`` follows it."""
-        token = self._tokens[self._index]
-        too_many = token.kind != END and self._tokens[self._index + 1].kind == kind
-        what = "extraneous" if too_many else "mismatched"
-        raise ParseError(Issue(f"Syntax error: {what} input '{token.text}' expecting {expected}", token.start))
-
-    def _complain(self, message: str, offset: int) -> ast.Expression:
-        """Note what is wrong, though it does not end the parse; a node to go on with."""
-        self._issues.append(Issue(message, offset))
-        return ast.Literal(self.next_id(), offset, offset, offset, None)
-
-    def _too_deep(self) -> ParseError:
-        return ParseError(Issue(f"expression recursion limit exceeded: {MAX_DEPTH}"))
-
-    def _span(self, node: ast.Expression) -> tuple[int, int]:
-        return self._outer.get(node.id) or (node.start, node.end)
-
-    def _count(self, node: ast.Expression, *parts: ast.Expression, step: int = 1) -> None:
-        """Record how long the longest chain below a node is, and refuse more than MAX_DEPTH."""
-        chain = self._chain
-        depth = step
-        for part in parts:
-            below = chain.get(part.id, 0) + step
-            if below > depth:
-                depth = below
-        if depth > MAX_DEPTH:
-            raise ParseError(Issue("max recursion depth exceeded"))
-        if depth:
-            chain[node.id] = depth
-
-    def _closing(self, closing: str) -> Token:
-        """The end of a literal, behind a last comma or without."""
-        comma = self._accept(",")
-        return self._expect(closing, None if comma else f"{{'{closing}', ','}}")
-
-    def _has_next(self, closing: str) -> bool:
-        """Whether a comma and another element follow; a comma before ``closing`` is left alone."""
-        if self._tokens[self._index].kind != "," or self._tokens[self._index + 1].kind == closing:
-            return False
-        self._index += 1
-        return True
-
-    # --- grammar ---------------------------------------------------------------------------------
 
     def _expression(self) -> ast.Expression:
         self._expr_depth += 1

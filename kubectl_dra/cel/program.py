@@ -13,7 +13,8 @@ from kubectl_dra.cel.device import DeviceInput, device_value
 from kubectl_dra.cel.errors import EvaluationError, InternalError
 from kubectl_dra.cel.messages import compilation_failed, refused
 from kubectl_dra.cel.native import refusal
-from kubectl_dra.cel.parser import ParseError, parse
+from kubectl_dra.cel.parser import parse
+from kubectl_dra.cel.reading import ParseError
 from kubectl_dra.cel.recursion import with_room
 from kubectl_dra.cel.shared_quantity import SENSITIVE_OVERLOADS, with_shared_quantities
 from kubectl_dra.cel.types import CelType

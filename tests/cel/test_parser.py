@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from kubectl_dra.cel import ast
 from kubectl_dra.cel.macros import macros_for
-from kubectl_dra.cel.parser import MAX_DEPTH, ParseError, parse
+from kubectl_dra.cel.parser import parse
+from kubectl_dra.cel.reading import MAX_DEPTH, ParseError
 from kubectl_dra.cel.recursion import with_room
 from kubectl_dra.cel.values import Uint
 

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, ClassVar, Final
 
-from kubectl_dra.lint.context import Context, Item
+from kubectl_dra.lint.context import Context
 from kubectl_dra.lint.finding import Finding, Fix
 from kubectl_dra.lint.positions import token_range
 from kubectl_dra.lint.rule import ANY_KIND, Rule
+from kubectl_dra.lint.rules.judged import verdict_of, violations_of
 from kubectl_dra.manifests.changes import Path, Splice, value_at
-from kubectl_dra.manifests.workloads import pod_templates
 
 if TYPE_CHECKING:
-    from kubectl_dra.lint.server.model import Verdict, Violation
+    from kubectl_dra.lint.server.model import Violation
 
 _CLAIM: Final = """\
 apiVersion: resource.k8s.io/v1
@@ -80,7 +80,7 @@ class ServerRule(Rule):
     """Rules of the server that it stands for, whatever their reason: they are nobody else's."""
 
     def check(self, context: Context) -> Iterator[Finding]:
-        for found in _violations_of(context).get(self.code, ()):
+        for found in _by_code(context).get(self.code, ()):
             yield self._found(context, found)
 
     def _found(self, context: Context, found: Violation) -> Finding:
@@ -124,121 +124,16 @@ def _hinted(context: Context, found: Violation) -> Fix | None:
     return Fix(f"Write {hint[1]}", (Splice(found.path, *span, hint[1]),), "safe")
 
 
-def verdict_of(context: Context) -> Verdict | None:
-    """The server's verdict on the item, computed once; None where the server is not asked.
-
-    It is asked about everything of resource.k8s.io, about pods and workloads with claims, and quotas that count
-    them. A pod template is judged with its workload, or as a pod where the workload is of a custom kind.
-    """
-    if "verdict" not in context.memo:
-        context.memo["verdict"] = _verdict(context)
-    found: Verdict | None = context.memo["verdict"]
-    return found
-
-
-_OF_THE_WHOLE: Final = frozenset(
-    {
-        "workload-labels",
-        "workload-selector",
-        "container-claim-unknown",
-        "constraint-request-unknown",
-        "config-request-unknown",
-        "pod-claim-source-none",
-        "request-kind-missing",
-    }
-)
-"""What the server finds where a part of the object is missing."""
-
-
-def _is_elsewhere(item: Item, found: Violation) -> bool:
-    """Whether a violation is about what is not written here: it is a controller's, or the object's under a patch."""
-    if found.rule == "unknown-field":
-        # A controller has fields of its own; a patch only has directives such as $patch.
-        return not item.is_patch or str(found.path[-1]).startswith("$")
-    return found.reason == "Required" or (item.is_patch and found.rule in _OF_THE_WHOLE)
-
-
-def _violations_of(context: Context) -> Mapping[str, list[Violation]]:
-    """The verdict's violations by the code of the rule that stands for them."""
+def _by_code(context: Context) -> Mapping[str, list[Violation]]:
+    """The server's violations by the code of the rule that stands for them."""
     known: dict[str, list[Violation]] | None = context.memo.get("violations")
     if known is None:
         known = context.memo["violations"] = {}
-        verdict = verdict_of(context)
-        for found in () if verdict is None else verdict.violations:
-            if not context.item.complete and _is_elsewhere(context.item, found):
-                continue
+        for found in violations_of(context):
             code = _BY_RULE.get(found.rule) or _BY_REASON.get(found.reason)
             if code is not None:
                 known.setdefault(code, []).append(found)
     return known
-
-
-def _verdict(context: Context) -> Verdict | None:
-    from kubectl_dra.lint.server import check, is_known
-
-    item = context.item
-    if item.owner is not None and is_known(item.owner.raw):
-        return None
-    if not item.is_dra and not is_about_claims(item.raw):
-        return None
-    return check(_named(item), release=context.release, features=context.features, namespaces={})
-
-
-def _named(item: Item) -> Mapping[str, Any]:
-    """A pod template as the pod that its controller makes: with a name."""
-    if item.owner is None:
-        return item.raw
-    return {**item.raw, "metadata": {"name": "pod", **item.metadata}}
-
-
-def is_about_claims(raw: Mapping[str, Any]) -> bool:
-    """Whether a pod, workload or quota has to do with resource claims or device classes.
-
-    So has a pod or workload of which that cannot be told, because a value on the way has the wrong type.
-    """
-    spec = raw.get("spec")
-    if not all(part is None or isinstance(part, Mapping) for part in (spec, raw.get("metadata"))):
-        return True
-    if raw.get("kind") == "ResourceQuota":
-        hard = spec.get("hard") if isinstance(spec, Mapping) else None
-        return isinstance(hard, Mapping) and any(_counts_claims(str(key)) for key in hard)
-    if raw.get("kind") == "Pod":
-        return uses_claims(spec) or not _is_plain(spec)
-    specs = [template.content.get("spec") for template in pod_templates(raw)]
-    return any(uses_claims(below) or not _is_plain(below) for below in specs)
-
-
-def _is_plain(spec: Any) -> bool:
-    """Whether the containers of a pod spec, and their resources, have the types that they must have."""
-    if not isinstance(spec, Mapping):
-        return spec is None
-    for field in ("containers", "initContainers"):
-        containers = spec.get(field)
-        if not isinstance(containers, list | None):
-            return False
-        for container in containers or ():
-            if not isinstance(container, Mapping) or not isinstance(container.get("resources"), Mapping | None):
-                return False
-    return True
-
-
-def _counts_claims(key: str) -> bool:
-    return any(part in key for part in ("resource.k8s.io", "resource.kubernetes.io", "resourceclaim"))
-
-
-def uses_claims(spec: Any) -> bool:
-    """Whether a pod spec has resource claims, or a container that names one."""
-    if not isinstance(spec, Mapping):
-        return False
-    if "resourceClaims" in spec:
-        return True
-    for field in ("containers", "initContainers"):
-        containers = spec.get(field)
-        for container in containers if isinstance(containers, Sequence) else ():
-            resources = container.get("resources") if isinstance(container, Mapping) else None
-            if isinstance(resources, Mapping) and "claims" in resources:
-                return True
-    return False
 
 
 class UnknownField(ServerRule):

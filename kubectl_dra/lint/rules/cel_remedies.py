@@ -20,7 +20,8 @@ STRINGS: Final = re.compile(r"\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\]|\\.)*'")
 def expression_remedy(path: Path, text: str) -> Fix | None:
     """What to change in an expression that does not compile; None if it is none of the known mistakes."""
     from kubectl_dra.cel.environment import Environment
-    from kubectl_dra.cel.parser import ParseError, parse
+    from kubectl_dra.cel.parser import parse
+    from kubectl_dra.cel.reading import ParseError
 
     try:
         root = parse(text, Environment.for_release().macros()).expression
