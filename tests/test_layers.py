@@ -25,7 +25,7 @@ LEVELS = {
     "cel": 2,
     "api": 1,
 }
-BASE = {"errors": 0, "names": 0, "pages": 0}
+BASE = {"errors": 0, "names": 0, "pages": 0, "wording": 0}
 ENTRY = 10
 
 
@@ -68,9 +68,9 @@ def test_imports_point_downward(path: Path) -> None:
 
 def test_the_test_sees_an_upward_import(tmp_path: Path) -> None:
     source = tmp_path / "bad.py"
-    source.write_text("def f():\n    from kubectl_dra.explain import model\n")
-    assert imports(source) == ["kubectl_dra.explain.model"]
-    assert layer("kubectl_dra.explain.model")[1] > layer("kubectl_dra.allocation.search")[1]
+    source.write_text("def f():\n    from kubectl_dra.explain import diagnosis\n")
+    assert imports(source) == ["kubectl_dra.explain.diagnosis"]
+    assert layer("kubectl_dra.explain.diagnosis")[1] > layer("kubectl_dra.allocation.search")[1]
 
 
 def talks(path: Path) -> list[str]:

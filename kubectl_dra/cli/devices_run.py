@@ -11,9 +11,9 @@ from kubectl_dra.cli.live import Progress, connection_options
 from kubectl_dra.cli.options import Connection
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.errors import UsageError
-from kubectl_dra.explain.case import make_cycle
-from kubectl_dra.explain.inventory import take_inventory
-from kubectl_dra.explain.wanted import Wanted
+from kubectl_dra.explain.devices.inventory import take_inventory
+from kubectl_dra.explain.devices.selection import Wanted
+from kubectl_dra.explain.scene.prepare import make_cycle
 
 KINDS = ("ResourceSlice", "DeviceClass", "ResourceClaim", "DeviceTaintRule", "Node")
 """The kinds that the list is made from."""

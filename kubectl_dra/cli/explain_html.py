@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.errors import InputError
-from kubectl_dra.explain.case import Settings, make_cycle
-from kubectl_dra.explain.inventory import Inventory, take_inventory
-from kubectl_dra.explain.question import Question
-from kubectl_dra.explain.reads import complete
-from kubectl_dra.explain.wanted import Wanted
+from kubectl_dra.explain.devices.inventory import Inventory, take_inventory
+from kubectl_dra.explain.devices.selection import Wanted
+from kubectl_dra.explain.question.resolve import Question
+from kubectl_dra.explain.scene.attributes_read import complete
+from kubectl_dra.explain.scene.prepare import Settings, make_cycle
 
 
 def fleet(question: Question, snapshot: Snapshot, settings: Settings) -> Inventory | None:

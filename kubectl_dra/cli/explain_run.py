@@ -16,18 +16,18 @@ from kubectl_dra.cli.options import Connection, cluster_flags
 from kubectl_dra.cluster.overlay import overlay
 from kubectl_dra.cluster.snapshot import ABSENT, Snapshot
 from kubectl_dra.errors import ClusterError, InputError, UndeterminedError, UsageError
-from kubectl_dra.explain.case import Settings
-from kubectl_dra.explain.diagnose import diagnose
-from kubectl_dra.explain.model import Diagnosis, Verdict
+from kubectl_dra.explain.diagnosis import Diagnosis, Verdict
 from kubectl_dra.explain.overview import pending
-from kubectl_dra.explain.phrases import some
-from kubectl_dra.explain.question import Question, about_claim, about_pod
-from kubectl_dra.explain.suppose import Supposition, parse, suppose, to_make
+from kubectl_dra.explain.pipeline import diagnose
+from kubectl_dra.explain.question.resolve import Question, about_claim, about_pod
+from kubectl_dra.explain.question.what_if_flag import Supposition, parse, suppose, to_make
+from kubectl_dra.explain.scene.prepare import Settings
 from kubectl_dra.explain.words import has_ended
 from kubectl_dra.names import nearest
+from kubectl_dra.wording import some
 
 if TYPE_CHECKING:
-    from kubectl_dra.explain.inventory import Inventory
+    from kubectl_dra.explain.devices.inventory import Inventory
 
 T = TypeVar("T")
 
@@ -382,11 +382,11 @@ def _where(asked: Asked, connection: Connection) -> str:
 def _diagnose(question: Question, snapshot: Snapshot, settings: Settings, asked: Asked) -> Diagnosis:
     diagnosis = diagnose(question, snapshot, settings)
     if asked.trace:
-        from kubectl_dra.explain.trace import trace
+        from kubectl_dra.explain.selector_trace import trace
 
         diagnosis = replace(diagnosis, traces=trace(question, snapshot, settings, asked.trace))
     if asked.verify:
-        from kubectl_dra.explain.verify import verify
+        from kubectl_dra.explain.second_opinion import verify
 
         diagnosis = replace(diagnosis, second_opinion=verify(question, snapshot, settings))
     return diagnosis

@@ -12,8 +12,7 @@ from kubectl_dra.cli.options import Connection
 from kubectl_dra.cli.taint_session import Selection, World
 from kubectl_dra.cluster.writer import Writer
 from kubectl_dra.errors import InputError
-from kubectl_dra.explain.device_state import taint_owner
-from kubectl_dra.explain.phrases import amount, some
+from kubectl_dra.explain.devices.device_state import taint_owner
 from kubectl_dra.taint import times
 from kubectl_dra.taint.apply import Rules
 from kubectl_dra.taint.parts import parts_of
@@ -22,6 +21,7 @@ from kubectl_dra.taint.rules import Decision, Wish
 from kubectl_dra.taint.serving import Serving, blind_scheduler, undetermined
 from kubectl_dra.taint.spec import TaintSpec, Words
 from kubectl_dra.taint.targets import Target
+from kubectl_dra.wording import amount, some
 
 DEFAULT_GRACE = "5m"
 

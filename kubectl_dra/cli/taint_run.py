@@ -14,7 +14,6 @@ from kubectl_dra.cli.taint_plan import DEFAULT_GRACE, Asked, Live, Plan, make_pl
 from kubectl_dra.cli.taint_session import EXIT_ERROR, EXIT_INTERRUPTED, EXIT_LEFT, confirmed, say
 from kubectl_dra.cli.taint_wait import let_end, wait
 from kubectl_dra.errors import ClusterError, UsageError
-from kubectl_dra.explain.phrases import amount
 from kubectl_dra.report import taint_text as text
 from kubectl_dra.taint import times
 from kubectl_dra.taint.apply import CREATED, UNCHANGED, Refused
@@ -25,6 +24,7 @@ from kubectl_dra.taint.result import PLANNED, REFUSED, RuleDone, Tainted
 from kubectl_dra.taint.rules import Decision, Stage, Wish, content
 from kubectl_dra.taint.serving import FIRST_WITH_NONE, how_to_turn_on
 from kubectl_dra.taint.spec import TaintSpec, read_words
+from kubectl_dra.wording import amount
 
 OFFLINE_VERSION = "v1"
 MANY_WARNINGS = 20

@@ -15,9 +15,9 @@ from kubectl_dra.cli.options import Connection
 from kubectl_dra.cluster.live import Cluster
 from kubectl_dra.cluster.snapshot import ABSENT, Snapshot
 from kubectl_dra.errors import UsageError
-from kubectl_dra.explain.case import Settings, make_cycle
-from kubectl_dra.explain.inventory import Inventory, take_inventory
-from kubectl_dra.explain.wanted import Wanted
+from kubectl_dra.explain.devices.inventory import Inventory, take_inventory
+from kubectl_dra.explain.devices.selection import Wanted
+from kubectl_dra.explain.scene.prepare import Settings, make_cycle
 from kubectl_dra.report.paint import tell
 from kubectl_dra.taint.serving import Serving, require_rules
 from kubectl_dra.taint.targets import Devices, Target, refuse_nothing

@@ -18,7 +18,7 @@ from kubectl_dra.cluster.client import Answered
 from kubectl_dra.cluster.snapshot import FORBIDDEN, UNREADABLE
 from kubectl_dra.cluster.writer import Writer
 from kubectl_dra.errors import ClusterError, InputError, UsageError
-from kubectl_dra.explain.device_state import FREE, HELD, SHARED, UNKNOWN, taint_owner
+from kubectl_dra.explain.devices.device_state import FREE, HELD, SHARED, UNKNOWN, taint_owner
 from kubectl_dra.report import taint_text as text
 from kubectl_dra.taint import times
 from kubectl_dra.taint.apply import KIND, Refused, Rules

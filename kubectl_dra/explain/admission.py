@@ -11,7 +11,7 @@ from kubectl_dra.api.pods import Pod
 from kubectl_dra.api.quantity import Quantity, QuantityError
 from kubectl_dra.cluster.snapshot import Event, Snapshot
 from kubectl_dra.explain.causes import pod as causes
-from kubectl_dra.explain.model import Cause, Evidence
+from kubectl_dra.explain.diagnosis import Cause, Evidence
 
 ADMIN_LABEL = "resource.kubernetes.io/admin-access"
 OLD_ADMIN_LABEL = "resource.k8s.io/admin-access"

@@ -13,9 +13,9 @@ from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.explain.causes import claim as claim_causes
 from kubectl_dra.explain.causes import node as node_causes
 from kubectl_dra.explain.causes import pod as pod_causes
-from kubectl_dra.explain.eligibility import usable_on
-from kubectl_dra.explain.model import Cause, Evidence
-from kubectl_dra.explain.phrases import amount, join
+from kubectl_dra.explain.diagnosis import Cause, Evidence
+from kubectl_dra.explain.scene.node_eligibility import usable_on
+from kubectl_dra.wording import amount, join
 
 MAX_CONSUMERS = 256
 """Entries of ``status.reservedFor`` (``ResourceClaimReservedForMaxSize``)."""

@@ -10,12 +10,12 @@ from functools import partial
 from kubectl_dra.allocation.extended import CLAIM_NAME, MADE_FOR_EXTENDED
 from kubectl_dra.api.claims import ALL, DeviceRequest, ResourceClaim
 from kubectl_dra.api.nodes import Node
-from kubectl_dra.explain.funnel import RequestFunnel
-from kubectl_dra.explain.holders import HolderIndex
-from kubectl_dra.explain.model import Evidence
-from kubectl_dra.explain.stages import StageResult
-from kubectl_dra.explain.view import Published, View
-from kubectl_dra.explain.whatif import Proof, WhatIf
+from kubectl_dra.explain.diagnosis import Evidence
+from kubectl_dra.explain.funnel.request_funnel import RequestFunnel
+from kubectl_dra.explain.funnel.stages import StageResult
+from kubectl_dra.explain.remedies.prove import Proof, WhatIf
+from kubectl_dra.explain.scene.holders import HolderIndex
+from kubectl_dra.explain.scene.view import Published, View
 
 MAX_TRIES = 12
 MAX_EVIDENCE = 6

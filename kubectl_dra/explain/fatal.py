@@ -5,10 +5,10 @@ from __future__ import annotations
 from kubectl_dra.allocation.errors import AllocationError
 from kubectl_dra.allocation.pools import Pool
 from kubectl_dra.explain.causes import devices, pools, request
-from kubectl_dra.explain.model import Cause, CauseKind, Evidence
+from kubectl_dra.explain.diagnosis import Cause, CauseKind, Evidence
 from kubectl_dra.explain.of_error import compile_error, runtime_error
-from kubectl_dra.explain.view import View
-from kubectl_dra.explain.whatif import WhatIf
+from kubectl_dra.explain.remedies.prove import WhatIf
+from kubectl_dra.explain.scene.view import View
 
 _KINDS: dict[str, CauseKind] = {
     "cel-runtime": request.SELECTOR_ERROR,

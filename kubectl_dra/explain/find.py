@@ -13,14 +13,14 @@ from kubectl_dra.api.claims import ALL, EXACT_COUNT, MAX_RESULTS, Constraint, Re
 from kubectl_dra.explain.blocked import Blocked, Located, lower, needed
 from kubectl_dra.explain.causes import devices
 from kubectl_dra.explain.causes.request import SELECTOR_MATCHES_NOTHING
-from kubectl_dra.explain.holders import HolderIndex
-from kubectl_dra.explain.model import Cause, Evidence
+from kubectl_dra.explain.diagnosis import Cause, Evidence
 from kubectl_dra.explain.of_release import defect, mixed_up, too_large_together, way_round
 from kubectl_dra.explain.of_request import RequestCauses
-from kubectl_dra.explain.phrases import amount, join, some
-from kubectl_dra.explain.view import View
-from kubectl_dra.explain.whatif import Proof, WhatIf
+from kubectl_dra.explain.remedies.prove import Proof, WhatIf
+from kubectl_dra.explain.scene.holders import HolderIndex
+from kubectl_dra.explain.scene.view import View
 from kubectl_dra.names import nearest
+from kubectl_dra.wording import amount, join, some
 
 # Stages at which a node loses devices that are what was asked for; before them it has none of that kind.
 MAX_ATTRIBUTES = 6

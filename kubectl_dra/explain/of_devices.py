@@ -8,9 +8,9 @@ from kubectl_dra.api.claims import ALL, MAX_RESULTS, ResourceClaim
 from kubectl_dra.api.taints import DeviceTaint, DeviceToleration, blocking_taint
 from kubectl_dra.explain.blocked import MAX_EVIDENCE, MAX_TRIES, Blocked, Surroundings, in_all, needed
 from kubectl_dra.explain.causes import devices
-from kubectl_dra.explain.model import Cause, CauseKind, Evidence
-from kubectl_dra.explain.phrases import amount, are, join, some
-from kubectl_dra.explain.whatif import Proof, tolerating
+from kubectl_dra.explain.diagnosis import Cause, CauseKind, Evidence
+from kubectl_dra.explain.remedies.prove import Proof, tolerating
+from kubectl_dra.wording import amount, are, join, some
 
 
 def too_few(around: Surroundings, blocked: Blocked) -> Cause:

@@ -11,12 +11,12 @@ from kubectl_dra.api.slices import Device
 from kubectl_dra.cel import CelError
 from kubectl_dra.cel.columns import Column
 from kubectl_dra.explain.causes import request
-from kubectl_dra.explain.model import Cause, Evidence
-from kubectl_dra.explain.observe import value_of
-from kubectl_dra.explain.phrases import join, some
-from kubectl_dra.explain.view import View
-from kubectl_dra.explain.whatif import Proof, WhatIf
+from kubectl_dra.explain.diagnosis import Cause, Evidence
+from kubectl_dra.explain.funnel.observed_values import value_of
+from kubectl_dra.explain.remedies.prove import Proof, WhatIf
+from kubectl_dra.explain.scene.view import View
 from kubectl_dra.names import nearest
+from kubectl_dra.wording import join, some
 
 _UNDECLARED = re.compile(r"undeclared reference to '(\w+)'")
 _COMPILER = re.compile(r"^compilation failed: ERROR: <input>:(\d+):(\d+): (.*?)(?: \(in container ''\))?$")

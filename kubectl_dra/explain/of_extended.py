@@ -10,11 +10,11 @@ from kubectl_dra.allocation.attempt import Verdict as Outcome
 from kubectl_dra.allocation.extended import CLAIM_NAME, MADE_FOR_EXTENDED, amount_of, class_by_resource, eligible_name
 from kubectl_dra.api.claims import DeviceRequest, Request, ResourceClaim
 from kubectl_dra.api.pods import Pod
-from kubectl_dra.explain.case import Case
 from kubectl_dra.explain.causes import extended
-from kubectl_dra.explain.model import Cause, Evidence
-from kubectl_dra.explain.phrases import amount, join, some
-from kubectl_dra.explain.whatif import WhatIf
+from kubectl_dra.explain.diagnosis import Cause, Evidence
+from kubectl_dra.explain.remedies.prove import WhatIf
+from kubectl_dra.explain.scene.prepare import Case
+from kubectl_dra.wording import amount, join, some
 
 MAX_NODES = 6
 

@@ -7,14 +7,15 @@ from dataclasses import replace
 
 from kubectl_dra.api.claims import ResourceClaim
 from kubectl_dra.api.nodes import Node
-from kubectl_dra.explain import of_extended, way_in
-from kubectl_dra.explain.case import Case
+from kubectl_dra.explain import of_extended
 from kubectl_dra.explain.causes import claim as claim_causes
 from kubectl_dra.explain.causes import devices
-from kubectl_dra.explain.eligibility import rejections, usable_on
-from kubectl_dra.explain.model import Cause, Evidence
-from kubectl_dra.explain.phrases import some
-from kubectl_dra.explain.whatif import WhatIf
+from kubectl_dra.explain.diagnosis import Cause, Evidence
+from kubectl_dra.explain.remedies import way_in
+from kubectl_dra.explain.remedies.prove import WhatIf
+from kubectl_dra.explain.scene.node_eligibility import rejections, usable_on
+from kubectl_dra.explain.scene.prepare import Case
+from kubectl_dra.wording import some
 
 
 def stuck(case: Case, unavailable: Mapping[str, str]) -> list[Cause]:

@@ -8,14 +8,14 @@ from dataclasses import replace
 
 from kubectl_dra.allocation.extended import amount_of
 from kubectl_dra.allocation.pools import Pool
-from kubectl_dra.explain import way_in
 from kubectl_dra.explain.blocked import MAX_EVIDENCE, Blocked, Surroundings, by_device, most_common
 from kubectl_dra.explain.causes import pools, release
-from kubectl_dra.explain.funnel import BINDING, PARTITIONS
-from kubectl_dra.explain.installed import DRIVER_TERM, part_off
-from kubectl_dra.explain.model import Cause, CauseKind, Evidence
-from kubectl_dra.explain.phrases import amount, are, join, some
-from kubectl_dra.explain.view import View
+from kubectl_dra.explain.diagnosis import Cause, CauseKind, Evidence
+from kubectl_dra.explain.funnel.request_funnel import BINDING, PARTITIONS
+from kubectl_dra.explain.remedies import way_in
+from kubectl_dra.explain.remedies.vendor_part_off import DRIVER_TERM, part_off
+from kubectl_dra.explain.scene.view import View
+from kubectl_dra.wording import amount, are, join, some
 
 
 def published(around: Surroundings, blocked: Blocked) -> Cause:

@@ -10,14 +10,14 @@ from kubectl_dra.allocation.attempt import Attempt
 from kubectl_dra.allocation.attempt import Verdict as Outcome
 from kubectl_dra.api.claims import ALL, MAX_RESULTS, ResourceClaim
 from kubectl_dra.explain.blocked import Located
-from kubectl_dra.explain.case import LAST_PATCH_WITHOUT_RULES, Case
 from kubectl_dra.explain.causes import claim as claim_causes
 from kubectl_dra.explain.causes import devices, release, request
-from kubectl_dra.explain.model import Cause, Evidence
-from kubectl_dra.explain.phrases import join, some
+from kubectl_dra.explain.diagnosis import Cause, Evidence
+from kubectl_dra.explain.remedies.prove import WhatIf
 from kubectl_dra.explain.retry import MAX_CONFIGS
-from kubectl_dra.explain.view import View
-from kubectl_dra.explain.whatif import WhatIf
+from kubectl_dra.explain.scene.prepare import LAST_PATCH_WITHOUT_RULES, Case
+from kubectl_dra.explain.scene.view import View
+from kubectl_dra.wording import join, some
 
 _LAST_PATCH_THAT_CRASHES = {35: 5, 36: 1}
 

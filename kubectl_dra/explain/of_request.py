@@ -7,15 +7,15 @@ from dataclasses import replace
 from typing import Final
 
 from kubectl_dra.explain.blocked import Blocked, Surroundings
-from kubectl_dra.explain.holders import HolderIndex
-from kubectl_dra.explain.judge import judge
-from kubectl_dra.explain.model import Cause
+from kubectl_dra.explain.diagnosis import Cause
+from kubectl_dra.explain.funnel.selector_terms import judge
 from kubectl_dra.explain.of_devices import held, taint, too_few
 from kubectl_dra.explain.of_pools import binding, node, pool, published
 from kubectl_dra.explain.of_selector import class_selector, request_selector
 from kubectl_dra.explain.of_shares import capacity, counters
-from kubectl_dra.explain.view import View
-from kubectl_dra.explain.whatif import WhatIf
+from kubectl_dra.explain.remedies.prove import WhatIf
+from kubectl_dra.explain.scene.holders import HolderIndex
+from kubectl_dra.explain.scene.view import View
 
 _MAKERS: Final[Mapping[str, Callable[[Surroundings, Blocked], Cause]]] = {
     "published": published,

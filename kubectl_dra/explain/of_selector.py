@@ -6,16 +6,16 @@ from functools import partial
 
 from kubectl_dra.explain.blocked import Blocked, Surroundings, needed
 from kubectl_dra.explain.causes import devices, pools, request
-from kubectl_dra.explain.installed import DRIVER_TERM, part_off
-from kubectl_dra.explain.loosen import MAX_TEXTS, loosened, with_term
-from kubectl_dra.explain.model import Cause, CauseKind, Evidence
-from kubectl_dra.explain.observe import observations
+from kubectl_dra.explain.diagnosis import Cause, CauseKind, Evidence
+from kubectl_dra.explain.funnel.observed_values import observations
+from kubectl_dra.explain.funnel.stages import StageResult
 from kubectl_dra.explain.of_pools import device_plugins, empty_slices
-from kubectl_dra.explain.other_class import instead
-from kubectl_dra.explain.phrases import amount, some
-from kubectl_dra.explain.stages import StageResult
-from kubectl_dra.explain.view import View
-from kubectl_dra.explain.whatif import Proof
+from kubectl_dra.explain.remedies.other_class import instead
+from kubectl_dra.explain.remedies.prove import Proof
+from kubectl_dra.explain.remedies.selector_values import MAX_TEXTS, loosened, with_term
+from kubectl_dra.explain.remedies.vendor_part_off import DRIVER_TERM, part_off
+from kubectl_dra.explain.scene.view import View
+from kubectl_dra.wording import amount, some
 
 
 def class_selector(around: Surroundings, blocked: Blocked) -> Cause:

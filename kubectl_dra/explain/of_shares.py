@@ -11,13 +11,13 @@ from kubectl_dra.api.claims import DeviceRequest
 from kubectl_dra.api.quantity import Quantity
 from kubectl_dra.explain.blocked import MAX_TRIES, Blocked, Surroundings, by_device, most_common
 from kubectl_dra.explain.causes import devices
-from kubectl_dra.explain.funnel import PARTITIONS
-from kubectl_dra.explain.model import Cause
+from kubectl_dra.explain.diagnosis import Cause
+from kubectl_dra.explain.funnel.request_funnel import PARTITIONS
 from kubectl_dra.explain.of_pools import needs_feature
 from kubectl_dra.explain.of_release import mixed_up
-from kubectl_dra.explain.phrases import amount, are, join
-from kubectl_dra.explain.view import Published
-from kubectl_dra.explain.whatif import Proof
+from kubectl_dra.explain.remedies.prove import Proof
+from kubectl_dra.explain.scene.view import Published
+from kubectl_dra.wording import amount, are, join
 
 
 def capacity(around: Surroundings, blocked: Blocked) -> Cause:

@@ -10,11 +10,11 @@ from kubectl_dra.allocation.features import Features
 from kubectl_dra.api.claims import ResourceClaim
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.cluster.snapshot import ABSENT, NOT_FOUND, Snapshot
-from kubectl_dra.explain.case import Settings
-from kubectl_dra.explain.diagnose import diagnose
-from kubectl_dra.explain.model import Diagnosis, Verdict
+from kubectl_dra.explain.diagnosis import Diagnosis, Verdict
 from kubectl_dra.explain.of_extended import resources_of
-from kubectl_dra.explain.question import Question, about_claim, about_pod
+from kubectl_dra.explain.pipeline import diagnose
+from kubectl_dra.explain.question.resolve import Question, about_claim, about_pod
+from kubectl_dra.explain.scene.prepare import Settings
 from kubectl_dra.explain.words import gap
 
 

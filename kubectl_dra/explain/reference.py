@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from kubectl_dra.explain.causes.catalogue import FAMILIES
-from kubectl_dra.explain.model import CauseKind
+from kubectl_dra.explain.diagnosis import CauseKind
 from kubectl_dra.pages import write
 
 

@@ -8,13 +8,13 @@ from typing import Final
 
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.cluster.snapshot import Snapshot
-from kubectl_dra.explain.case import Case
 from kubectl_dra.explain.causes import claim as claim_causes
 from kubectl_dra.explain.causes import devices as device_causes
 from kubectl_dra.explain.causes import pod as causes
-from kubectl_dra.explain.model import Cause, CauseKind, Evidence
-from kubectl_dra.explain.phrases import some
+from kubectl_dra.explain.diagnosis import Cause, CauseKind, Evidence
+from kubectl_dra.explain.scene.prepare import Case
 from kubectl_dra.explain.unscheduled import consumers
+from kubectl_dra.wording import some
 
 MAX_CONFIGS: Final = 64
 _SCALERS: Final = ("cluster-autoscaler", "karpenter")

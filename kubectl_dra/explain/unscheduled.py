@@ -9,8 +9,8 @@ from kubectl_dra.api.claims import ResourceClaim
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.cluster.snapshot import Event, Snapshot
 from kubectl_dra.explain.causes import pod as causes
-from kubectl_dra.explain.model import Cause, Evidence
-from kubectl_dra.explain.phrases import amount
+from kubectl_dra.explain.diagnosis import Cause, Evidence
+from kubectl_dra.wording import amount
 
 DEFAULT_SCHEDULER = "default-scheduler"
 _WAITS_FOR_GROUP = re.compile(r"\bgang\b|\bpod group\b")

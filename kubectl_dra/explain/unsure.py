@@ -7,11 +7,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from kubectl_dra.allocation.attempt import Attempt
 from kubectl_dra.allocation.attempt import Verdict as Outcome
 from kubectl_dra.cluster.snapshot import ABSENT, Snapshot
-from kubectl_dra.explain.case import Case
 from kubectl_dra.explain.causes import devices, pod
-from kubectl_dra.explain.model import Cause, Evidence, Verdict
-from kubectl_dra.explain.question import CREATION_FAILED, Question
-from kubectl_dra.explain.whatif import WhatIf
+from kubectl_dra.explain.diagnosis import Cause, Evidence, Verdict
+from kubectl_dra.explain.question.resolve import CREATION_FAILED, Question
+from kubectl_dra.explain.remedies.prove import WhatIf
+from kubectl_dra.explain.scene.prepare import Case
 from kubectl_dra.explain.words import gap
 
 NAMED = {pod.CLAIM_MISSING: "ResourceClaim", pod.TEMPLATE_MISSING: "ResourceClaimTemplate"}

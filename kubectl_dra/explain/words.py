@@ -11,9 +11,9 @@ from kubectl_dra.cluster.snapshot import ABSENT, NOT_SERVED, Gap, Snapshot
 from kubectl_dra.explain.causes import claim as claim_causes
 from kubectl_dra.explain.causes import node as node_causes
 from kubectl_dra.explain.causes import pod as pod_causes
-from kubectl_dra.explain.model import Cause, SchedulerWord, Verdict
-from kubectl_dra.explain.phrases import amount, some
-from kubectl_dra.explain.question import Question
+from kubectl_dra.explain.diagnosis import Cause, SchedulerWord, Verdict
+from kubectl_dra.explain.question.resolve import Question
+from kubectl_dra.wording import amount, some
 
 # Nothing is scheduled any more: their summary, "the pod …", is the answer.
 _ABOUT_THE_POD = (node_causes.EVICTED, pod_causes.FINISHED)

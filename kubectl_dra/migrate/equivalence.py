@@ -14,10 +14,10 @@ from kubectl_dra.cluster.builder import Place, SnapshotBuilder
 from kubectl_dra.cluster.overlay import overlay
 from kubectl_dra.cluster.snapshot import DRA_KINDS, Snapshot
 from kubectl_dra.errors import DraError, InputError
-from kubectl_dra.explain.diagnose import diagnose
-from kubectl_dra.explain.eligibility import rejection
-from kubectl_dra.explain.question import about_pod
-from kubectl_dra.explain.resources import requests_of
+from kubectl_dra.explain.pipeline import diagnose
+from kubectl_dra.explain.question.resolve import about_pod
+from kubectl_dra.explain.scene.node_eligibility import rejection
+from kubectl_dra.explain.scene.node_resources import requests_of
 from kubectl_dra.manifests.documents import NotAnObject, parse
 from kubectl_dra.manifests.objects import ManifestObject, objects
 from kubectl_dra.manifests.source import Source
@@ -27,8 +27,8 @@ from kubectl_dra.migrate.result import Report
 from kubectl_dra.migrate.vendors import is_extended
 
 if TYPE_CHECKING:
-    from kubectl_dra.explain.case import Settings as Assumed
-    from kubectl_dra.explain.model import Diagnosis
+    from kubectl_dra.explain.diagnosis import Diagnosis
+    from kubectl_dra.explain.scene.prepare import Settings as Assumed
 
 SHOWN: Final = 5
 """So many nodes are named before the rest is counted."""

@@ -9,11 +9,11 @@ from kubectl_dra.allocation.extended import amount_of, class_by_resource
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.api.versions import default_features
 from kubectl_dra.cluster.snapshot import Snapshot
-from kubectl_dra.explain.case import Settings as Assumed
-from kubectl_dra.explain.case import make_cycle
-from kubectl_dra.explain.gates import proved
-from kubectl_dra.explain.resources import requests_of
-from kubectl_dra.explain.view import View
+from kubectl_dra.explain.scene.node_resources import requests_of
+from kubectl_dra.explain.scene.prepare import Settings as Assumed
+from kubectl_dra.explain.scene.prepare import make_cycle
+from kubectl_dra.explain.scene.proved_gates import proved
+from kubectl_dra.explain.scene.view import View
 from kubectl_dra.manifests.workloads import pod_specs
 from kubectl_dra.migrate.migrations import device_plugins
 from kubectl_dra.migrate.migrations.quotas import quota_key

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kubectl_dra.api.versions import default_features, parse_release
-from kubectl_dra.explain.model import Diagnosis
+from kubectl_dra.explain.diagnosis import Diagnosis
 
 
 def assumed(diagnosis: Diagnosis) -> str:

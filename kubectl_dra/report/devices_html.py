@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from kubectl_dra.explain.case import Settings
-from kubectl_dra.explain.inventory import Inventory
+from kubectl_dra.explain.devices.inventory import Inventory
+from kubectl_dra.explain.scene.prepare import Settings
 from kubectl_dra.report.devices_text import summary
 from kubectl_dra.report.html.fleet import fleet_html
 from kubectl_dra.report.html.funnel import narrowed_html

@@ -7,8 +7,8 @@ from typing import Any, TextIO
 
 from kubectl_dra.api.claims import ResourceClaim
 from kubectl_dra.api.taints import DeviceTaint
-from kubectl_dra.explain.case import Settings
-from kubectl_dra.explain.inventory import SCHEMA_VERSION, DeviceRow, Inventory
+from kubectl_dra.explain.devices.inventory import SCHEMA_VERSION, DeviceRow, Inventory
+from kubectl_dra.explain.scene.prepare import Settings
 
 
 def to_json(inventory: Inventory, settings: Settings) -> dict[str, Any]:

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any, TextIO
 
 from kubectl_dra.api.claims import ResourceClaim
-from kubectl_dra.explain.device_state import FREE, HELD, SHARED, TAINTED, taint_owner
-from kubectl_dra.explain.inventory import DeviceRow, Inventory
+from kubectl_dra.explain.devices.device_state import FREE, HELD, SHARED, TAINTED, taint_owner
+from kubectl_dra.explain.devices.inventory import DeviceRow, Inventory
 from kubectl_dra.report.paint import Painter
 from kubectl_dra.report.table import fitted
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from kubectl_dra.explain.inventory import Inventory
-from kubectl_dra.explain.model import (
+from kubectl_dra.explain.devices.inventory import Inventory
+from kubectl_dra.explain.diagnosis import (
     Cause,
     ClaimReport,
     Diagnosis,
@@ -17,7 +17,6 @@ from kubectl_dra.explain.model import (
     Way,
 )
 from kubectl_dra.explain.overview import Alike, Overview
-from kubectl_dra.explain.phrases import amount
 from kubectl_dra.report.assumed import assumed
 from kubectl_dra.report.devices_text import summary
 from kubectl_dra.report.html.fleet import fleet_html
@@ -26,6 +25,7 @@ from kubectl_dra.report.html.lines import fleet_of
 from kubectl_dra.report.html.marks import funnels_of, marks_of
 from kubectl_dra.report.html.markup import Markup, code, join, tag
 from kubectl_dra.report.html.page import notes_html, page
+from kubectl_dra.wording import amount
 
 WORDS = {
     Verdict.ALLOCATED: "allocated",

@@ -7,7 +7,7 @@ from dataclasses import fields, is_dataclass
 from enum import Enum
 from typing import Any
 
-from kubectl_dra.explain.model import SCHEMA_VERSION, CauseKind, Diagnosis, PlacedDevice
+from kubectl_dra.explain.diagnosis import SCHEMA_VERSION, CauseKind, Diagnosis, PlacedDevice
 from kubectl_dra.explain.overview import Overview
 
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 from itertools import groupby
 from typing import TextIO
 
-from kubectl_dra.explain.model import (
+from kubectl_dra.explain.diagnosis import (
     Cause,
     ClaimReport,
     DeviceLine,

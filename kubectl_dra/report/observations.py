@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from kubectl_dra.explain.model import Observation
+from kubectl_dra.explain.diagnosis import Observation
 
 MAX_VALUES: Final = 6
 

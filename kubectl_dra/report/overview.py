@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TextIO
 
-from kubectl_dra.explain.model import Diagnosis, Verdict
+from kubectl_dra.explain.diagnosis import Diagnosis, Verdict
 from kubectl_dra.explain.overview import Alike, Overview
 from kubectl_dra.report.paint import Painter
 from kubectl_dra.report.table import fitted

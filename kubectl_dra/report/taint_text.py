@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Final, TextIO, TypeVar
 
-from kubectl_dra.explain.phrases import amount, are, some
 from kubectl_dra.report.paint import Painter
 from kubectl_dra.report.table import fitted
 from kubectl_dra.taint import times
@@ -17,6 +16,7 @@ from kubectl_dra.taint.result import ABSENT, PLANNED, REFUSED, REMOVED, RuleDone
 from kubectl_dra.taint.rules import RESOURCE, Wish
 from kubectl_dra.taint.spec import TaintSpec
 from kubectl_dra.taint.targets import Target
+from kubectl_dra.wording import amount, are, some
 
 T = TypeVar("T")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from kubectl_dra.api.slices import DeviceID
-from kubectl_dra.explain.inventory import DeviceRow
+from kubectl_dra.explain.devices.inventory import DeviceRow
 
 Counters = tuple[str, str, str]
 """Driver, pool and name of a counter set."""

@@ -18,9 +18,9 @@ from kubectl_dra.api.nodes import Node
 from kubectl_dra.api.slices import Device, DeviceID, PoolID, ResourceSlice
 from kubectl_dra.api.taints import DeviceTaint
 from kubectl_dra.cluster.snapshot import Snapshot
-from kubectl_dra.explain.case import Case, Settings, prepare
-from kubectl_dra.explain.outcomes import SECONDS_PER_NODE, STEPS_PER_NODE, unavailable_nodes
-from kubectl_dra.explain.question import Question, about_claim, about_pod
+from kubectl_dra.explain.attempts import SECONDS_PER_NODE, STEPS_PER_NODE, unavailable_nodes
+from kubectl_dra.explain.question.resolve import Question, about_claim, about_pod
+from kubectl_dra.explain.scene.prepare import Case, Settings, prepare
 from kubectl_dra.taint import times
 from kubectl_dra.taint.rules import Wish
 

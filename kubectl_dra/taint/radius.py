@@ -14,9 +14,9 @@ from kubectl_dra.api.pods import Pod
 from kubectl_dra.api.slices import DeviceID
 from kubectl_dra.api.taints import BLOCKING_EFFECTS, DeviceTaint
 from kubectl_dra.cluster.snapshot import ABSENT, Gap, Snapshot
-from kubectl_dra.explain import device_state
-from kubectl_dra.explain.case import Settings, make_cycle
-from kubectl_dra.explain.inventory import DeviceRow
+from kubectl_dra.explain.devices import device_state
+from kubectl_dra.explain.devices.inventory import DeviceRow
+from kubectl_dra.explain.scene.prepare import Settings, make_cycle
 from kubectl_dra.taint import times
 from kubectl_dra.taint.pending import Lost, lost_matches, selected, taint_of
 from kubectl_dra.taint.rules import Wish

@@ -9,10 +9,10 @@ from kubectl_dra.api.claims import ResourceClaim
 from kubectl_dra.api.slices import DeviceID
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.errors import InputError, UsageError
-from kubectl_dra.explain.inventory import DeviceRow
-from kubectl_dra.explain.phrases import some
+from kubectl_dra.explain.devices.inventory import DeviceRow
 from kubectl_dra.names import nearest
 from kubectl_dra.taint.hardware import hardware_id
+from kubectl_dra.wording import some
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -21,9 +21,9 @@ from kubectl_dra.cluster.overlay import overlay
 from kubectl_dra.cluster.pseudonyms import Pseudonyms
 from kubectl_dra.cluster.save import Recorder, record_files
 from kubectl_dra.cluster.snapshot import Snapshot
-from kubectl_dra.explain.diagnose import diagnose
-from kubectl_dra.explain.model import Diagnosis
-from kubectl_dra.explain.question import about_claim, about_pod
+from kubectl_dra.explain.diagnosis import Diagnosis
+from kubectl_dra.explain.pipeline import diagnose
+from kubectl_dra.explain.question.resolve import about_claim, about_pod
 from tests.examples.run import arguments, examples
 from tests.explain import test_cases as explain_cases
 

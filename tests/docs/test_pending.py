@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from kubectl_dra.explain.causes.catalogue import ALL
-from kubectl_dra.explain.model import CauseKind
+from kubectl_dra.explain.diagnosis import CauseKind
 from tests.docs.links import DOCS, slug
 
 PAGE = (DOCS / "pending.md").read_text(encoding="utf-8")

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from kubectl_dra.explain.causes.catalogue import ALL, FAMILIES
-from kubectl_dra.explain.model import CauseKind
+from kubectl_dra.explain.diagnosis import CauseKind
 from kubectl_dra.explain.reference import pages
 from kubectl_dra.pages import write
 

@@ -9,7 +9,7 @@ import yaml
 
 from kubectl_dra.api.nodes import Node
 from kubectl_dra.api.pods import Pod
-from kubectl_dra.explain.eligibility import rejection, rejections, toleration_of, unmodelled
+from kubectl_dra.explain.scene.node_eligibility import rejection, rejections, toleration_of, unmodelled
 
 JSON = dict[str, Any]
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from kubectl_dra.explain.gates import BINDING, CAPACITY, PARTITIONS, TAINTS, proved
+from kubectl_dra.explain.scene.proved_gates import BINDING, CAPACITY, PARTITIONS, TAINTS, proved
 from tests.allocation.builders import device, slice_of
 
 ROOT = Path(__file__).parent.parent.parent

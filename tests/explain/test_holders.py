@@ -7,7 +7,7 @@ import pytest
 from kubectl_dra.allocation.features import Features
 from kubectl_dra.allocation.state import allocated_state
 from kubectl_dra.api.claims import ResourceClaim
-from kubectl_dra.explain.holders import HolderIndex
+from kubectl_dra.explain.scene.holders import HolderIndex
 
 CLAIM = ResourceClaim.from_json(
     {

@@ -10,8 +10,8 @@ from kubectl_dra.allocation.selection import Selectors
 from kubectl_dra.api.claims import DeviceRequest
 from kubectl_dra.api.slices import Device
 from kubectl_dra.cel import Environment
-from kubectl_dra.explain.loosen import loosened, with_term
-from kubectl_dra.explain.satisfy import satisfying
+from kubectl_dra.explain.remedies.satisfying_device import satisfying
+from kubectl_dra.explain.remedies.selector_values import loosened, with_term
 
 Attributes = dict[str, dict[str, Any]]
 SELECTORS = Selectors(Environment.for_release("1.36"))

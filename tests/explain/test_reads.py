@@ -11,12 +11,12 @@ from kubectl_dra.api.versions import Release, default_features
 from kubectl_dra.cluster.files import read_snapshot
 from kubectl_dra.cluster.quick import SAMPLE
 from kubectl_dra.cluster.snapshot import Snapshot
-from kubectl_dra.explain.case import Settings
-from kubectl_dra.explain.diagnose import diagnose
-from kubectl_dra.explain.question import Question, about_claim
-from kubectl_dra.explain.reads import complete
-from kubectl_dra.explain.trace import trace
-from kubectl_dra.explain.verify import verify
+from kubectl_dra.explain.pipeline import diagnose
+from kubectl_dra.explain.question.resolve import Question, about_claim
+from kubectl_dra.explain.scene.attributes_read import complete
+from kubectl_dra.explain.scene.prepare import Settings
+from kubectl_dra.explain.second_opinion import verify
+from kubectl_dra.explain.selector_trace import trace
 from tests.benchmarks import explain as fleet
 
 NODES = 2 * SAMPLE

@@ -11,7 +11,7 @@ from kubectl_dra.api.claims import Allocation, DeviceResult, ResourceClaim
 from kubectl_dra.api.meta import ObjectMeta
 from kubectl_dra.api.quantity import Quantity
 from kubectl_dra.api.slices import DeviceID
-from kubectl_dra.explain.released import released
+from kubectl_dra.explain.remedies.released_state import released
 
 RESULTS = st.builds(
     lambda device, share, amount, admin: DeviceResult(

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from kubectl_dra.api.nodes import Node
 from kubectl_dra.api.pods import Pod
-from kubectl_dra.explain.resources import NodeUsage, requests_of
+from kubectl_dra.explain.scene.node_resources import NodeUsage, requests_of
 
 JSON = dict[str, Any]
 

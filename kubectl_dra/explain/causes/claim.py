@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kubectl_dra.explain.model import CauseKind
+from kubectl_dra.explain.diagnosis import CauseKind
 
 ELSEWHERE = CauseKind(
     code="claim-allocated-elsewhere",

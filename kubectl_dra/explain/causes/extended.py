@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kubectl_dra.explain.model import CauseKind
+from kubectl_dra.explain.diagnosis import CauseKind
 
 UNBACKED = CauseKind(
     code="extended-resource-unknown",

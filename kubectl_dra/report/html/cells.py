@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 from kubectl_dra.api.claims import ResourceClaim
 from kubectl_dra.api.quantity import Quantity
-from kubectl_dra.explain.device_state import HELD, SHARED, TAINTED, UNUSABLE, taint_owner
-from kubectl_dra.explain.inventory import DeviceRow
+from kubectl_dra.explain.devices.device_state import HELD, SHARED, TAINTED, UNUSABLE, taint_owner
+from kubectl_dra.explain.devices.inventory import DeviceRow
 from kubectl_dra.report.devices_text import plain
 
 GOT, FITS, KEPT, PASSED_OVER = "got", "fits", "kept", "no"

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from kubectl_dra.explain.device_state import STATES
-from kubectl_dra.explain.phrases import amount
+from kubectl_dra.explain.devices.device_state import STATES
 from kubectl_dra.report.html.cells import FITS, GOT, KEPT, Cell, counted
 from kubectl_dra.report.html.lines import Box, Fleet, Line
 from kubectl_dra.report.html.markup import Markup, join, tag
+from kubectl_dra.wording import amount
 
 STATE_WORDS = {
     "free": "nobody holds it, nothing keeps it back",

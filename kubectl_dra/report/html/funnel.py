@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kubectl_dra.explain.model import Funnel, Stage, StageError
+from kubectl_dra.explain.diagnosis import Funnel, Stage, StageError
 from kubectl_dra.report.html.markup import Markup, code, join, tag
 from kubectl_dra.report.observations import observation
 

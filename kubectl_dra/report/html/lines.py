@@ -7,8 +7,8 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
-from kubectl_dra.explain.device_state import STATES
-from kubectl_dra.explain.inventory import DeviceRow
+from kubectl_dra.explain.devices.device_state import STATES
+from kubectl_dra.explain.devices.inventory import DeviceRow
 from kubectl_dra.report.html.cells import MARKS, PASSED_OVER, Cell, Look, Mark, cell_of, cell_of_alike, look_of
 
 MAX_SINGLE: Final = 2_000

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from kubectl_dra.explain.model import Diagnosis, Funnel
+from kubectl_dra.explain.diagnosis import Diagnosis, Funnel
 from kubectl_dra.report.html.cells import FITS, GOT, KEPT, PASSED_OVER, Mark
 
 USABLE = "usable"

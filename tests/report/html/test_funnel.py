@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kubectl_dra.explain.model import Funnel, Position, Stage, StageError
+from kubectl_dra.explain.diagnosis import Funnel, Position, Stage, StageError
 from kubectl_dra.report.html.funnel import MAX_REASONS, funnel_html
 from tests.report.html.support import Document
 

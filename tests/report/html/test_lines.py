@@ -14,8 +14,8 @@ from kubectl_dra.api.claims import Allocation, Consumer, DeviceResult, ResourceC
 from kubectl_dra.api.meta import ObjectMeta
 from kubectl_dra.api.quantity import Quantity
 from kubectl_dra.api.slices import Device, DeviceID, NodeScope, PoolID, ResourceSlice
-from kubectl_dra.explain.device_state import FREE, HELD, SHARED, STATES
-from kubectl_dra.explain.inventory import DeviceRow
+from kubectl_dra.explain.devices.device_state import FREE, HELD, SHARED, STATES
+from kubectl_dra.explain.devices.inventory import DeviceRow
 from kubectl_dra.report.html.cells import FITS, KEPT, Mark
 from kubectl_dra.report.html.fleet import fleet_html
 from kubectl_dra.report.html.lines import MAX_CELLS, MAX_LINES, MAX_NAMES, MAX_SINGLE, Fleet, fleet_of, natural

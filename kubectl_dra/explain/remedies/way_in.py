@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from kubectl_dra.explain.eligibility import CORDONED, UNTOLERATED, is_condition, toleration_of
-from kubectl_dra.explain.phrases import some
+from kubectl_dra.explain.scene.node_eligibility import CORDONED, UNTOLERATED, is_condition, toleration_of
+from kubectl_dra.wording import some
 
 _INSUFFICIENT = re.compile(r"Insufficient (?P<name>\S+): needs \S+, (?P<left>\S+) of (?P<total>\S+) left")
 

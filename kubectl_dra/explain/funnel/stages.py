@@ -9,8 +9,8 @@ from kubectl_dra.allocation.capacity import CapacityShortage
 from kubectl_dra.allocation.counters import CounterShortage
 from kubectl_dra.api.claims import DeviceRequest
 from kubectl_dra.api.taints import DeviceTaint
-from kubectl_dra.explain.model import Position, StageError
-from kubectl_dra.explain.view import Published
+from kubectl_dra.explain.diagnosis import Position, StageError
+from kubectl_dra.explain.scene.view import Published
 
 SELECTORS = ("class-selector", "request-selector")
 _TOLD_BY_NUMBERS = ("published", "node", "binding", "held")

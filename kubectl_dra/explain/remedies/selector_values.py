@@ -15,7 +15,7 @@ from kubectl_dra.api.semver import Semver, SemverError
 from kubectl_dra.api.slices import Device
 from kubectl_dra.cel import CompileError, Program, ast
 from kubectl_dra.cel.columns import DeviceTable, columns_of
-from kubectl_dra.explain.observe import values_of
+from kubectl_dra.explain.funnel.observed_values import values_of
 from kubectl_dra.names import nearest
 
 MAX_VALUES = 8

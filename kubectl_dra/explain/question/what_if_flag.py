@@ -12,10 +12,10 @@ from kubectl_dra.api.slices import DeviceID, ResourceSlice
 from kubectl_dra.api.taints import DeviceTaintRule, DeviceToleration
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.errors import InputError, UsageError
-from kubectl_dra.explain.named import device_named
-from kubectl_dra.explain.phrases import some
-from kubectl_dra.explain.question import Question
+from kubectl_dra.explain.question.device_name import device_named
+from kubectl_dra.explain.question.resolve import Question
 from kubectl_dra.names import nearest
+from kubectl_dra.wording import some
 
 GRAMMAR = (
     "[REQUEST:]count=N, [REQUEST:]class=NAME, [REQUEST:]selector=CEL, [REQUEST:]capacity=NAME=QUANTITY, "

@@ -7,8 +7,8 @@ from collections.abc import Collection, Iterable
 from typing import NamedTuple
 
 from kubectl_dra.api.nodes import Node
-from kubectl_dra.explain.model import Evidence
-from kubectl_dra.explain.phrases import some
+from kubectl_dra.explain.diagnosis import Evidence
+from kubectl_dra.wording import some
 
 NVIDIA = "gpu.nvidia.com"
 _NVIDIA_DOMAIN = ".nvidia.com"

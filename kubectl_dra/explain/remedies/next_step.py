@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.cluster.snapshot import ABSENT, FORBIDDEN
 from kubectl_dra.explain.blocked import Located
-from kubectl_dra.explain.case import Case
 from kubectl_dra.explain.causes import claim, devices, extended, node, pod, pools, request
-from kubectl_dra.explain.model import Cause, Verdict
-from kubectl_dra.explain.question import PodClaimState
-from kubectl_dra.explain.suppose import Supposition
+from kubectl_dra.explain.diagnosis import Cause, Verdict
+from kubectl_dra.explain.question.resolve import PodClaimState
+from kubectl_dra.explain.question.what_if_flag import Supposition
+from kubectl_dra.explain.scene.prepare import Case
 from kubectl_dra.explain.unscheduled import consumers
 
 _SELECTORS = (request.SELECTOR_ERROR, request.SELECTOR_MATCHES_NOTHING, request.CLASS_MATCHES_NOTHING)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from kubectl_dra.api.slices import Device, DeviceID
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.errors import InputError
-from kubectl_dra.explain.phrases import some
 from kubectl_dra.names import nearest
+from kubectl_dra.wording import some
 
 MAX_NAMES = 4
 MAX_COMPARED = 20_000

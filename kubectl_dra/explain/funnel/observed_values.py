@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from kubectl_dra.api.slices import Device
 from kubectl_dra.cel import Program
 from kubectl_dra.cel.columns import Column
-from kubectl_dra.explain.model import Observation
+from kubectl_dra.explain.diagnosis import Observation
 
 MAX_NAMES = 4
 

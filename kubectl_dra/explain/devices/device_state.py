@@ -11,7 +11,7 @@ from kubectl_dra.api.quantity import Quantity
 from kubectl_dra.api.slices import Device, PoolID
 from kubectl_dra.api.taints import BLOCKING_EFFECTS, DeviceTaint
 from kubectl_dra.cluster.snapshot import ABSENT, Snapshot
-from kubectl_dra.explain.view import Published, View
+from kubectl_dra.explain.scene.view import Published, View
 
 FREE: Final = "free"
 HELD: Final = "held"

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from kubectl_dra.cel import CompileError, Environment
 from kubectl_dra.cluster.snapshot import Snapshot
-from kubectl_dra.explain.case import Settings
-from kubectl_dra.explain.question import Question
+from kubectl_dra.explain.question.resolve import Question
+from kubectl_dra.explain.scene.prepare import Settings
 from kubectl_dra.names import nearest
 
 

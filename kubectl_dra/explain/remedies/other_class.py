@@ -11,8 +11,8 @@ from typing import Final
 from kubectl_dra.api.claims import DeviceRequest
 from kubectl_dra.api.slices import Device
 from kubectl_dra.explain.blocked import Blocked, Surroundings
-from kubectl_dra.explain.view import View
-from kubectl_dra.explain.whatif import Proof
+from kubectl_dra.explain.remedies.prove import Proof
+from kubectl_dra.explain.scene.view import View
 
 MAX_CLASSES = 40
 _DRIVER: Final = re.compile(r"\bdevice\.driver\b")

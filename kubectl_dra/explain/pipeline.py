@@ -14,24 +14,24 @@ from kubectl_dra.api.pods import Pod
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.errors import InputError
 from kubectl_dra.explain import after, fatal, of_extended, of_release, retry, unscheduled, unsure, words
+from kubectl_dra.explain.attempts import node_groups, placements, run_attempts, unavailable_nodes
 from kubectl_dra.explain.blocked import Located
-from kubectl_dra.explain.case import NO_CONSUMER, NOT_ASKED, Case, Settings, prepare
 from kubectl_dra.explain.causes import claim as claim_causes
 from kubectl_dra.explain.causes import devices, extended, pod, request
+from kubectl_dra.explain.diagnosis import Cause, ClaimReport, Diagnosis, Evidence, Verdict, Way
 from kubectl_dra.explain.find import Finder
-from kubectl_dra.explain.funnel import RequestFunnel
-from kubectl_dra.explain.funnel_report import report
-from kubectl_dra.explain.installed import part_off
-from kubectl_dra.explain.model import Cause, ClaimReport, Diagnosis, Evidence, Verdict, Way
-from kubectl_dra.explain.next_step import next_command
+from kubectl_dra.explain.funnel.funnel_report import report
+from kubectl_dra.explain.funnel.request_funnel import RequestFunnel
 from kubectl_dra.explain.of_nodes import elsewhere, no_node, one_step_away, stuck
 from kubectl_dra.explain.of_pools import handed_out_twice
-from kubectl_dra.explain.outcomes import node_groups, placements, run_attempts, unavailable_nodes
-from kubectl_dra.explain.phrases import some
-from kubectl_dra.explain.question import PodClaimState, Question
-from kubectl_dra.explain.reads import complete
-from kubectl_dra.explain.whatif import MAX_NODES, WhatIf
+from kubectl_dra.explain.question.resolve import PodClaimState, Question
+from kubectl_dra.explain.remedies.next_step import next_command
+from kubectl_dra.explain.remedies.prove import MAX_NODES, WhatIf
+from kubectl_dra.explain.remedies.vendor_part_off import part_off
+from kubectl_dra.explain.scene.attributes_read import complete
+from kubectl_dra.explain.scene.prepare import NO_CONSUMER, NOT_ASKED, Case, Settings, prepare
 from kubectl_dra.names import nearest
+from kubectl_dra.wording import some
 
 # With these the devices still matter: what would happen next is worth saying.
 _PASSING = (
@@ -116,9 +116,9 @@ def _ways(
     failed = any(attempt.verdict is not Outcome.REJECTED for attempt in attempts.values())
     if verdict is not Verdict.NOT_ALLOCATABLE or failed or not case.unallocated or not case.settings.with_ways:
         return []
-    from kubectl_dra.explain.changes import changes
-    from kubectl_dra.explain.hypothetical import devices_to_add
-    from kubectl_dra.explain.ways import ways
+    from kubectl_dra.explain.remedies.added_devices import devices_to_add
+    from kubectl_dra.explain.remedies.candidates import changes
+    from kubectl_dra.explain.remedies.combine import ways
 
     whatif = _whatif(case, funnels)
     near: dict[str, list[str]] = {}

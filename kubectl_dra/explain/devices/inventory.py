@@ -17,10 +17,10 @@ from kubectl_dra.api.taints import DeviceTaint
 from kubectl_dra.cel import CompileError, EvaluationError, Program
 from kubectl_dra.cluster.snapshot import ABSENT, NOT_SERVED, Snapshot
 from kubectl_dra.errors import InputError
-from kubectl_dra.explain.device_state import ANY_NODE, FREE, NOTHING, STATES, UNKNOWN, DeviceStates
-from kubectl_dra.explain.phrases import amount, are
-from kubectl_dra.explain.view import Published, View
-from kubectl_dra.explain.wanted import Wanted, check_names
+from kubectl_dra.explain.devices.device_state import ANY_NODE, FREE, NOTHING, STATES, UNKNOWN, DeviceStates
+from kubectl_dra.explain.devices.selection import Wanted, check_names
+from kubectl_dra.explain.scene.view import Published, View
+from kubectl_dra.wording import amount, are
 
 SCHEMA_VERSION: Final = "1"
 

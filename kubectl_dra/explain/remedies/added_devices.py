@@ -11,13 +11,13 @@ from kubectl_dra.api.nodes import Node
 from kubectl_dra.api.slices import Device, NodeScope, PoolID, ResourceSlice
 from kubectl_dra.cel.columns import Column
 from kubectl_dra.explain.blocked import Located
-from kubectl_dra.explain.loosen import distinct
-from kubectl_dra.explain.model import Way
-from kubectl_dra.explain.observe import value_of
-from kubectl_dra.explain.phrases import amount
-from kubectl_dra.explain.satisfy import satisfying
-from kubectl_dra.explain.view import View
-from kubectl_dra.explain.whatif import Tries, WhatIf
+from kubectl_dra.explain.diagnosis import Way
+from kubectl_dra.explain.funnel.observed_values import value_of
+from kubectl_dra.explain.remedies.prove import Tries, WhatIf
+from kubectl_dra.explain.remedies.satisfying_device import satisfying
+from kubectl_dra.explain.remedies.selector_values import distinct
+from kubectl_dra.explain.scene.view import View
+from kubectl_dra.wording import amount
 
 MAX_KINDS = 8
 MAX_BASES = 1000

@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from kubectl_dra.api.slices import Device
 from kubectl_dra.cel import CompileError, EvaluationError, Program, TraceEntry
 from kubectl_dra.cluster.snapshot import Snapshot
-from kubectl_dra.explain.case import Settings, make_cycle, with_extended
-from kubectl_dra.explain.model import Trace, TraceStep
-from kubectl_dra.explain.named import device_named
-from kubectl_dra.explain.question import Question
+from kubectl_dra.explain.diagnosis import Trace, TraceStep
+from kubectl_dra.explain.question.device_name import device_named
+from kubectl_dra.explain.question.resolve import Question
+from kubectl_dra.explain.scene.prepare import Settings, make_cycle, with_extended
 
 VALUE_WIDTH = 40
 

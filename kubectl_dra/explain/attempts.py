@@ -10,11 +10,11 @@ from kubectl_dra.allocation.attempt import Attempt
 from kubectl_dra.allocation.attempt import Verdict as Outcome
 from kubectl_dra.allocation.search import Budget
 from kubectl_dra.explain.blocked import Located
-from kubectl_dra.explain.case import NOT_ASKED, Case
-from kubectl_dra.explain.eligibility import usable_on
-from kubectl_dra.explain.likeness import Likeness
-from kubectl_dra.explain.model import NodeGroup, PlacedDevice, Placement
-from kubectl_dra.explain.stages import Shortfall
+from kubectl_dra.explain.diagnosis import NodeGroup, PlacedDevice, Placement
+from kubectl_dra.explain.funnel.stages import Shortfall
+from kubectl_dra.explain.scene.equivalent_nodes import Likeness
+from kubectl_dra.explain.scene.node_eligibility import usable_on
+from kubectl_dra.explain.scene.prepare import NOT_ASKED, Case
 
 SECONDS_PER_NODE = 4.0
 SECONDS_TOTAL = 7.0

@@ -10,9 +10,8 @@ from kubectl_dra.allocation.counters import CounterLedger
 from kubectl_dra.api.claims import ALL, DeviceRequest
 from kubectl_dra.api.classes import DeviceClass
 from kubectl_dra.api.taints import blocking_taint
-from kubectl_dra.explain.holders import HolderIndex
-from kubectl_dra.explain.judge import judge, term_texts
-from kubectl_dra.explain.stages import (
+from kubectl_dra.explain.funnel.selector_terms import judge, term_texts
+from kubectl_dra.explain.funnel.stages import (
     Shortfall,
     StageResult,
     describe_counters,
@@ -21,7 +20,8 @@ from kubectl_dra.explain.stages import (
     story,
     told_by_numbers,
 )
-from kubectl_dra.explain.view import Published, View
+from kubectl_dra.explain.scene.holders import HolderIndex
+from kubectl_dra.explain.scene.view import Published, View
 
 # The stages that say what a device is; the later ones say whether it can be had.
 _SELECTING = ("published", "node", "pool", "class-selector", "request-selector")

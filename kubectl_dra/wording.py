@@ -1,4 +1,4 @@
-"""Small words: numbers with nouns, short lists."""
+"""Small parts of sentences: numbers with nouns, short lists."""
 
 from __future__ import annotations
 

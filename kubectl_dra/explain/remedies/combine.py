@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import combinations
 
-from kubectl_dra.explain.changes import Change, selector_text
-from kubectl_dra.explain.model import Cause, Way
-from kubectl_dra.explain.whatif import Tries, WhatIf
+from kubectl_dra.explain.diagnosis import Cause, Way
+from kubectl_dra.explain.remedies.candidates import Change, selector_text
+from kubectl_dra.explain.remedies.prove import Tries, WhatIf
 
 MAX_WAYS = 4
 MAX_HOLDERS = 2

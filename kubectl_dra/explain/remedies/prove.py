@@ -14,8 +14,8 @@ from kubectl_dra.api.claims import EXACT_COUNT, Constraint, DeviceRequest, Reque
 from kubectl_dra.api.nodes import Node
 from kubectl_dra.api.slices import DeviceID, ResourceSlice
 from kubectl_dra.api.taints import DeviceToleration
-from kubectl_dra.explain.refusals import Refusals
-from kubectl_dra.explain.released import released
+from kubectl_dra.explain.funnel.search_refusals import Refusals
+from kubectl_dra.explain.remedies.released_state import released
 
 MAX_NODES = 200
 STEPS = 200_000

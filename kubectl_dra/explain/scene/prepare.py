@@ -22,15 +22,15 @@ from kubectl_dra.cel import Environment
 from kubectl_dra.cluster.builder import MADE_BY
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.errors import InputError
-from kubectl_dra.explain.eligibility import rejection, unmodelled
-from kubectl_dra.explain.holders import HolderIndex
-from kubectl_dra.explain.phrases import amount, are
-from kubectl_dra.explain.question import PodClaimState, Question
-from kubectl_dra.explain.resources import NodeUsage
-from kubectl_dra.explain.suppose import Supposition
+from kubectl_dra.explain.question.resolve import PodClaimState, Question
+from kubectl_dra.explain.question.what_if_flag import Supposition
+from kubectl_dra.explain.scene.holders import HolderIndex
+from kubectl_dra.explain.scene.node_eligibility import rejection, unmodelled
+from kubectl_dra.explain.scene.node_resources import NodeUsage
+from kubectl_dra.explain.scene.view import View
 from kubectl_dra.explain.unscheduled import DEFAULT_SCHEDULER, consumers
-from kubectl_dra.explain.view import View
 from kubectl_dra.names import nearest
+from kubectl_dra.wording import amount, are
 
 EXTENDED = "extended resources"
 NOT_ASKED = "not looked at (--node)"

@@ -6,9 +6,9 @@ from collections import Counter
 
 from kubectl_dra.cel import CompileError
 from kubectl_dra.cluster.snapshot import Snapshot
-from kubectl_dra.explain.case import Settings, make_cycle, with_extended
-from kubectl_dra.explain.model import SecondOpinion
-from kubectl_dra.explain.question import Question
+from kubectl_dra.explain.diagnosis import SecondOpinion
+from kubectl_dra.explain.question.resolve import Question
+from kubectl_dra.explain.scene.prepare import Settings, make_cycle, with_extended
 
 
 def verify(question: Question, snapshot: Snapshot, settings: Settings) -> SecondOpinion:

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from kubectl_dra.cel import Program
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.errors import InputError
-from kubectl_dra.explain.phrases import some
 from kubectl_dra.names import nearest
+from kubectl_dra.wording import some
 
 MAX_NAMES = 8
 

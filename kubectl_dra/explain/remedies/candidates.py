@@ -19,14 +19,14 @@ from kubectl_dra.api.quantity import Quantity
 from kubectl_dra.api.slices import ResourceSlice
 from kubectl_dra.api.taints import DeviceTaint, DeviceToleration, blocking_taint
 from kubectl_dra.explain.blocked import Located, lower, serves_extended
-from kubectl_dra.explain.holders import HolderIndex
-from kubectl_dra.explain.loosen import distinct, loosened, with_term
-from kubectl_dra.explain.other_class import fitting_classes, of_class
-from kubectl_dra.explain.phrases import amount
-from kubectl_dra.explain.stages import StageResult
-from kubectl_dra.explain.view import Published, View
-from kubectl_dra.explain.way_in import can_end, said, way_in
-from kubectl_dra.explain.whatif import Remedy, WhatIf, changing, tolerating
+from kubectl_dra.explain.funnel.stages import StageResult
+from kubectl_dra.explain.remedies.other_class import fitting_classes, of_class
+from kubectl_dra.explain.remedies.prove import Remedy, WhatIf, changing, tolerating
+from kubectl_dra.explain.remedies.selector_values import distinct, loosened, with_term
+from kubectl_dra.explain.remedies.way_in import can_end, said, way_in
+from kubectl_dra.explain.scene.holders import HolderIndex
+from kubectl_dra.explain.scene.view import Published, View
+from kubectl_dra.wording import amount
 
 MAX_TERMS = 6
 MAX_HOLDERS = 6

@@ -11,9 +11,9 @@ from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.explain import admission, after, unscheduled
 from kubectl_dra.explain.causes import claim as claim_causes
 from kubectl_dra.explain.causes import pod as pod_causes
-from kubectl_dra.explain.model import Cause, Evidence
-from kubectl_dra.explain.phrases import some
+from kubectl_dra.explain.diagnosis import Cause, Evidence
 from kubectl_dra.names import nearest
+from kubectl_dra.wording import some
 
 _KUEUE = "kueue.x-k8s.io/"
 CREATION_FAILED = "FailedResourceClaimCreation"

@@ -6,10 +6,10 @@ from collections import Counter
 from collections.abc import Iterator
 
 from kubectl_dra.api.claims import ALL
-from kubectl_dra.explain.funnel import RequestFunnel
-from kubectl_dra.explain.model import DeviceLine, Funnel, Observation, Stage
-from kubectl_dra.explain.observe import observations
-from kubectl_dra.explain.stages import StageResult, stage_error
+from kubectl_dra.explain.diagnosis import DeviceLine, Funnel, Observation, Stage
+from kubectl_dra.explain.funnel.observed_values import observations
+from kubectl_dra.explain.funnel.request_funnel import RequestFunnel
+from kubectl_dra.explain.funnel.stages import StageResult, stage_error
 
 
 def report(funnel: RequestFunnel, *, with_devices: bool = False) -> Funnel:

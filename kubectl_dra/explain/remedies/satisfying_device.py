@@ -10,7 +10,7 @@ from kubectl_dra.allocation.selection import Selectors
 from kubectl_dra.api.slices import Device
 from kubectl_dra.cel import Program
 from kubectl_dra.cel.columns import Column, DeviceTable, columns_of
-from kubectl_dra.explain.loosen import slots
+from kubectl_dra.explain.remedies.selector_values import slots
 
 MAX_BASES = 12
 _TYPES = {"string": "string", "int": "int", "bool": "bool", "version": "version"}

@@ -1,0 +1,1 @@
+"""Every published device, its place and its state."""

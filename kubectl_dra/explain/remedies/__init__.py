@@ -1,0 +1,1 @@
+"""What would help: changes, proved by running the allocation again with them."""
