@@ -57,7 +57,7 @@ docs: $(VENV)/.installed-dev $(DOCS_VENV)/.installed ## Write the generated page
 	$(BIN)/python -m kubectl_dra.explain.reference docs/causes
 	$(BIN)/python -m kubectl_dra.lint.reference docs/rules
 	$(BIN)/python -m kubectl_dra.migrate.reference docs/changes
-	$(BIN)/python -m kubectl_dra.migrate.vendor_reference docs/vendors.md
+	$(BIN)/python -m kubectl_dra.migrate.vendors.reference docs/vendors.md
 	$(BIN)/python -m tests.docs.features docs/features.md
 	$(BIN)/python -m tests.docs.schemas docs/schemas.md
 	$(BIN)/python -m tests.monitoring.dashboard examples/monitoring/grafana-dashboard.json

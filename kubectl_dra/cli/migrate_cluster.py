@@ -18,9 +18,9 @@ from kubectl_dra.manifests.inputs import find_inputs
 from kubectl_dra.migrate.model import Settings
 
 if TYPE_CHECKING:
-    from kubectl_dra.migrate.equivalence import Comparison
-    from kubectl_dra.migrate.live import Survey
+    from kubectl_dra.migrate.landing import Comparison
     from kubectl_dra.migrate.result import Report
+    from kubectl_dra.migrate.rollout.survey import Survey
 
 _SEEN = tuple(kind for kind in KINDS if kind != "Event")
 
@@ -74,7 +74,7 @@ def look(where: Where, *, whole: bool = False) -> Seen:
     if where.snapshots:
         return _look_at_files(where)
     from kubectl_dra.cluster.live import Cluster
-    from kubectl_dra.migrate.live_read import live_workloads
+    from kubectl_dra.migrate.rollout.read import live_workloads
 
     cluster = Cluster(connection_options(where.connection, where.namespace))
     scope = "" if where.all_namespaces else cluster.namespace
@@ -86,7 +86,7 @@ def look(where: Where, *, whole: bool = False) -> Seen:
 
 def _look_at_files(where: Where) -> Seen:
     from kubectl_dra.cluster.files import read_snapshot
-    from kubectl_dra.migrate.live_read import file_workloads
+    from kubectl_dra.migrate.rollout.read import file_workloads
 
     namespace = where.namespace or "default"
     snapshot = read_snapshot(list(where.snapshots), namespace=namespace)
@@ -105,7 +105,7 @@ def release_of(seen: Seen, oldest: Release) -> str:
 
 def survey(seen: Seen, settings: Settings) -> Survey:
     """What of the cluster still uses device plugins."""
-    from kubectl_dra.migrate.live import survey as found
+    from kubectl_dra.migrate.rollout.survey import survey as found
 
     return found(seen.snapshot, settings, seen.workloads, namespace=seen.scope, notes=seen.notes)
 
@@ -139,7 +139,7 @@ def in_manifests(paths: Sequence[str], exclude: Sequence[str]) -> Seen:
         InputError: a path that does not exist.
     """
     from kubectl_dra.cluster.builder import Place, SnapshotBuilder
-    from kubectl_dra.migrate.live_read import file_objects, file_workloads
+    from kubectl_dra.migrate.rollout.read import file_objects, file_workloads
 
     inputs = find_inputs(paths, (), exclude)
     builder = SnapshotBuilder()
@@ -160,7 +160,7 @@ def write_plan(seen: Seen, settings: Settings, folder: str, *, live: bool) -> li
     Raises:
         InputError: one of them is there already and says something else, or cannot be written.
     """
-    from kubectl_dra.migrate.rollout import files, rollout
+    from kubectl_dra.migrate.rollout.plan import files, rollout
 
     found = survey(seen, settings)
     if not live:
@@ -189,7 +189,7 @@ def comparisons(report: Report, seen: Seen, release: str) -> list[Comparison]:
     from kubectl_dra.api.versions import parse_release
     from kubectl_dra.cli.assumed import assumed
     from kubectl_dra.cli.release import NEWEST_EXPLAINED, OLDEST_EXPLAINED
-    from kubectl_dra.migrate.equivalence import compare
+    from kubectl_dra.migrate.landing import compare
 
     # migrate writes for more releases than have an allocator that is modelled.
     modelled = bool(release) and OLDEST_EXPLAINED.minor <= parse_release(release).minor <= NEWEST_EXPLAINED.minor

@@ -156,7 +156,7 @@ def _rollout(asked: Asked) -> int:
 
 
 def _reversed(inputs: Sequence[Input], job: Job) -> Report:
-    from kubectl_dra.migrate.reverse import reverse
+    from kubectl_dra.migrate.reverse.run import reverse
 
     return reverse(inputs, job)
 
@@ -264,7 +264,7 @@ def _check_inputs(asked: Asked, inputs: Sequence[Input]) -> None:
 
 
 def _settings(asked: Asked) -> Settings:
-    from kubectl_dra.migrate.vendors import load
+    from kubectl_dra.migrate.vendors.catalogue import load
 
     release = _release(asked.release)
     known = versions_of("ResourceClaim", release)

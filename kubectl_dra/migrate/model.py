@@ -11,7 +11,7 @@ from kubectl_dra.api.versions import Release
 from kubectl_dra.manifests.changes import Change, Path
 
 if TYPE_CHECKING:
-    from kubectl_dra.migrate.vendors import Catalogue
+    from kubectl_dra.migrate.vendors.catalogue import Catalogue
 
 Safety = Literal["safe", "unsafe"]
 """safe: the devices that a pod gets, and where it can run, stay what they were. unsafe: likely, for people to judge."""

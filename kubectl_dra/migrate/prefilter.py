@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from kubectl_dra.migrate.vendors import Catalogue
+    from kubectl_dra.migrate.vendors.catalogue import Catalogue
 
 # Anything of DRA, any name of an extended resource, and what people set for accelerators beside it.
 _WORDS: Final = re.compile(r"resource\.k8s\.io|resourceClaims|gpu|GPU|nvidia|NVIDIA|neuron|gaudi|tpu|TPU|sriov")

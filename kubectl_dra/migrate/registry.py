@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import pkgutil
 from collections.abc import Mapping
 from functools import cache
-from importlib import import_module
 from typing import Final
 
-from kubectl_dra.migrate import migrations
+from kubectl_dra.migrate import other_kinds, quotas
+from kubectl_dra.migrate.device_plugins import plan as device_plugins
 from kubectl_dra.migrate.model import About, Migration
 from kubectl_dra.migrate.refusals import ABOUT
-from kubectl_dra.migrate.reverse_pages import ABOUT as BACK
-
-FIRST: Final = "versions"
-"""Runs first: the others see objects of the version that is asked for."""
+from kubectl_dra.migrate.reverse.pages import ABOUT as BACK
+from kubectl_dra.migrate.versions import plan as versions
 
 FAMILIES: Final[Mapping[str, str]] = {
     "MIG1": "Device plugins",
@@ -27,12 +24,9 @@ FAMILIES: Final[Mapping[str, str]] = {
 """The title of each family of codes, by their beginning."""
 
 
-@cache
 def all_migrations() -> tuple[Migration, ...]:
-    """The ``MIGRATION`` of each module in ``migrations``."""
-    names = sorted(found.name for found in pkgutil.iter_modules(migrations.__path__))
-    names.sort(key=lambda name: name != FIRST)
-    return tuple(import_module(f"{migrations.__name__}.{name}").MIGRATION for name in names)
+    """Every migration. The one of API versions runs first: the others see objects of the version that is asked for."""
+    return versions.MIGRATION, device_plugins.MIGRATION, other_kinds.MIGRATION, quotas.MIGRATION
 
 
 @cache

@@ -10,7 +10,7 @@ from kubectl_dra.manifests.files import Rewritten
 from kubectl_dra.migrate.model import Settings
 
 if TYPE_CHECKING:
-    from kubectl_dra.migrate.equivalence import Comparison
+    from kubectl_dra.migrate.landing import Comparison
 
 Sort = Literal["change", "object", "offer", "note", "refusal"]
 """change: something of an object that changes. object: one that is added. offer: a change that is not made

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Sequence
 from typing import Any, Final, TextIO
 
-from kubectl_dra.migrate.equivalence import SHOWN, Comparison, changed_total
+from kubectl_dra.migrate.landing import SHOWN, Comparison, changed_total
 from kubectl_dra.report.paint import Painter
 
 _NOW: Final = {"not-allocatable": "cannot be scheduled", "undetermined": "not certain"}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from kubectl_dra.migrate.live import Survey
+from kubectl_dra.migrate.rollout.survey import Survey
 
 SCHEMA_VERSION: Final = "1"
 

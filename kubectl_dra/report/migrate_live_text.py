@@ -6,7 +6,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import Final, TextIO
 
-from kubectl_dra.migrate.live import Clash, Standing, Survey, Use
+from kubectl_dra.migrate.rollout.survey import Clash, Standing, Survey, Use
 from kubectl_dra.report.paint import Painter
 from kubectl_dra.report.table import aligned
 

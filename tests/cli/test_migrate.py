@@ -19,7 +19,7 @@ from kubectl_dra.cli import migrate_run
 from kubectl_dra.errors import InputError
 from kubectl_dra.manifests.inputs import Input
 from kubectl_dra.migrate.engine import Job, migrate
-from kubectl_dra.migrate.reverse import reverse
+from kubectl_dra.migrate.reverse.run import reverse
 from tests.cli.conftest import Ran
 from tests.cli.conftest import dra as dra
 from tests.migrate import cluster

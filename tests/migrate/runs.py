@@ -13,10 +13,10 @@ from kubectl_dra.manifests.edits import edited, reversed_edits
 from kubectl_dra.manifests.inputs import Input
 from kubectl_dra.manifests.values import scalar
 from kubectl_dra.migrate.engine import Job, migrate
-from kubectl_dra.migrate.migrations.versions import MIGRATION as VERSIONS
 from kubectl_dra.migrate.model import Migration, Settings
 from kubectl_dra.migrate.result import FileResult, Report
-from kubectl_dra.migrate.vendors import Catalogue, load
+from kubectl_dra.migrate.vendors.catalogue import Catalogue, load
+from kubectl_dra.migrate.versions.plan import MIGRATION as VERSIONS
 
 NEWEST: Final = Release(1, 37)
 

@@ -20,7 +20,7 @@ from kubectl_dra.manifests.inputs import Input
 from kubectl_dra.migrate.engine import Job, migrate
 from kubectl_dra.migrate.model import Settings
 from kubectl_dra.migrate.result import Report
-from kubectl_dra.migrate.vendors import Catalogue, load
+from kubectl_dra.migrate.vendors.catalogue import Catalogue, load
 
 CASES = Path(__file__).parent / "cases"
 

@@ -12,13 +12,13 @@ import pytest
 from kubectl_dra.errors import InputError
 from kubectl_dra.manifests.changes import Append, Change, Delete, Set
 from kubectl_dra.manifests.inputs import Input
+from kubectl_dra.migrate.device_plugins.plan import MIGRATION as DEVICE_PLUGINS
 from kubectl_dra.migrate.engine import Job, migrate
-from kubectl_dra.migrate.migrations.device_plugins import MIGRATION as DEVICE_PLUGINS
-from kubectl_dra.migrate.migrations.elsewhere import MIGRATION as ELSEWHERE
 from kubectl_dra.migrate.model import Migration, NewObject, Note, ObjectPlan, Settings, Step, Surroundings
+from kubectl_dra.migrate.other_kinds import MIGRATION as ELSEWHERE
 from kubectl_dra.migrate.prefilter import evidence, relevant
 from kubectl_dra.migrate.result import Report
-from kubectl_dra.migrate.reverse import reverse
+from kubectl_dra.migrate.reverse.run import reverse
 from tests.migrate.runs import after, assert_reversible, catalogue, run, settings
 
 

@@ -11,7 +11,7 @@ import pytest
 from kubectl_dra.cli.assumed import assumed
 from kubectl_dra.manifests.inputs import Input
 from kubectl_dra.migrate.engine import Job, migrate
-from kubectl_dra.migrate.equivalence import Comparison, compare
+from kubectl_dra.migrate.landing import Comparison, compare
 from kubectl_dra.report.migrate_equivalence import write_comparisons
 from tests.migrate.cluster import DRIVER, Json, device_class, dra, node, slice_of, snapshot
 from tests.migrate.runs import dump, settings

@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kubectl_dra.api.versions import Release
-from kubectl_dra.migrate.placement import placement
-from kubectl_dra.migrate.vendors import load
+from kubectl_dra.migrate.device_plugins.placement import placement
+from kubectl_dra.migrate.vendors.catalogue import load
 from tests.conformance.cel import RecordedDevice
 from tests.migrate.vendor_devices import matches
 

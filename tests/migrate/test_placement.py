@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 from kubectl_dra.api.versions import Release
 from kubectl_dra.manifests.changes import changed
-from kubectl_dra.migrate.affinity import PREFERRED, TERMS
-from kubectl_dra.migrate.placement import Placement, placement
-from kubectl_dra.migrate.vendor_model import Resource
-from kubectl_dra.migrate.vendors import load
+from kubectl_dra.migrate.device_plugins.affinity import PREFERRED, TERMS
+from kubectl_dra.migrate.device_plugins.placement import Placement, placement
+from kubectl_dra.migrate.vendors.catalogue import load
+from kubectl_dra.migrate.vendors.model import Resource
 from tests.migrate.vendor_devices import chosen, of_driver
 
 CATALOGUE = load()

@@ -11,11 +11,13 @@ from hypothesis import strategies as st
 from kubectl_dra.api.versions import Release
 from kubectl_dra.manifests.changes import changed, value_at
 from kubectl_dra.manifests.workloads import CLAIMS_SINCE, SPECS, TEMPLATES, containers, pod_specs
-from kubectl_dra.migrate.device_plugin_pages import ABOUT
-from kubectl_dra.migrate.kinds import CLAIMLESS
-from kubectl_dra.migrate.migrations import device_plugins, elsewhere, quotas
+from kubectl_dra.migrate import other_kinds as elsewhere
+from kubectl_dra.migrate import quotas
+from kubectl_dra.migrate.claimless_kinds import CLAIMLESS
+from kubectl_dra.migrate.device_plugins import plan as device_plugins
+from kubectl_dra.migrate.device_plugins.pages import ABOUT
 from kubectl_dra.migrate.model import ObjectPlan, Settings, Surroundings
-from kubectl_dra.migrate.vendors import Catalogue, load
+from kubectl_dra.migrate.vendors.catalogue import Catalogue, load
 
 CATALOGUE: Catalogue = load()
 SETTINGS = Settings(CATALOGUE, Release(1, 36))

@@ -14,7 +14,7 @@ from kubectl_dra.manifests.inputs import Input
 from kubectl_dra.migrate.engine import Job, migrate
 from kubectl_dra.migrate.model import Settings
 from kubectl_dra.migrate.result import Report
-from kubectl_dra.migrate.reverse import reverse
+from kubectl_dra.migrate.reverse.run import reverse
 from tests.migrate.runs import assert_reversible, catalogue, settings
 from tests.migrate.test_cases import cases
 from tests.migrate.test_real import FOLDER

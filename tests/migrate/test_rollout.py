@@ -10,8 +10,8 @@ import pytest
 import yaml
 
 from kubectl_dra.api.versions import Release
-from kubectl_dra.migrate.live import survey
-from kubectl_dra.migrate.rollout import CLASSES, POLICY, QUOTAS, README, files, rollout
+from kubectl_dra.migrate.rollout.plan import CLASSES, POLICY, QUOTAS, README, files, rollout
+from kubectl_dra.migrate.rollout.survey import survey
 from tests.cli.conftest import Ran
 from tests.cli.conftest import dra as dra
 from tests.migrate.cluster import Json, device_class, node, pod, slice_of, snapshot

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kubectl_dra.migrate.shares import Share, User, shares
+from kubectl_dra.migrate.device_plugins.shares import Share, User, shares
 
 CASES: tuple[tuple[str, list[User], list[Share]], ...] = (
     ("one", [User(0, 2)], [Share(0, (0,), 2)]),

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from kubectl_dra.migrate.vendor_reference import EXAMPLE, page
-from kubectl_dra.migrate.vendors import load
+from kubectl_dra.migrate.vendors.catalogue import load
+from kubectl_dra.migrate.vendors.reference import EXAMPLE, page
 
 DOCS = Path(__file__).parent.parent.parent / "docs"
 

@@ -15,11 +15,11 @@ from kubectl_dra.api.versions import Release
 from kubectl_dra.cel.library.regex import compile_pattern
 from kubectl_dra.lint.drivers.catalogue import catalogue as drivers_known_to_lint
 from kubectl_dra.manifests.documents import read_documents
-from kubectl_dra.migrate.placement import placement
-from kubectl_dra.migrate.vendor_check import check, schema, structure
-from kubectl_dra.migrate.vendor_files import FOLDER, Text
-from kubectl_dra.migrate.vendor_model import DeviceClass, Driver, Resource
-from kubectl_dra.migrate.vendors import is_extended, load
+from kubectl_dra.migrate.device_plugins.placement import placement
+from kubectl_dra.migrate.vendors.catalogue import is_extended, load
+from kubectl_dra.migrate.vendors.check import check, schema, structure
+from kubectl_dra.migrate.vendors.model import DeviceClass, Driver, Resource
+from kubectl_dra.migrate.vendors.read import FOLDER, Text
 from tests.conformance.cel import RecordedDevice
 from tests.migrate.vendor_devices import chosen, matches, of_driver
 

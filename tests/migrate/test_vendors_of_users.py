@@ -11,7 +11,7 @@ from kubectl_dra.errors import InputError
 from kubectl_dra.manifests.inputs import Input
 from kubectl_dra.migrate.engine import Job, migrate
 from kubectl_dra.migrate.model import Settings
-from kubectl_dra.migrate.vendors import Catalogue, load
+from kubectl_dra.migrate.vendors.catalogue import Catalogue, load
 from tests.migrate.runs import settings
 
 GOOD = """\

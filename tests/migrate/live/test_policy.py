@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from kubectl_dra.migrate.live import LABEL
-from kubectl_dra.migrate.rollout_policy import NAME
+from kubectl_dra.migrate.rollout.policy import NAME
+from kubectl_dra.migrate.rollout.survey import LABEL
 from tests.controlplane.client import ApiError, Json
 from tests.controlplane.cluster import Cluster, wait
 from tests.explain.live.command import Command

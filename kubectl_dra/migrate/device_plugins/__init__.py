@@ -1,0 +1,1 @@
+"""From requests of device plugins to claims."""

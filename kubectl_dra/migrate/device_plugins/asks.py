@@ -1,0 +1,237 @@
+"""What the containers of a pod ask of device plugins."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Final, NamedTuple
+
+from kubectl_dra.api.quantity import Quantity, QuantityError
+from kubectl_dra.manifests.changes import Path
+from kubectl_dra.manifests.workloads import Container, PodSpec, containers
+from kubectl_dra.migrate.model import Refusal
+from kubectl_dra.migrate.vendors.catalogue import Catalogue, Resource, is_extended
+
+MOST_DEVICES: Final = 32
+"""So many devices one claim can have allocated, and so many requests it can have (resource.k8s.io limits)."""
+
+
+class Ask(NamedTuple):
+    """A container that asks for ``amount`` devices of a resource. ``keys`` are the paths that say so."""
+
+    container: Container
+    resource: Resource
+    amount: int
+    keys: tuple[Path, ...]
+
+
+class Asks(NamedTuple):
+    """All asks of a pod.
+
+    ``held`` are the vendors of which some container asks for what cannot be migrated: no other container of the pod is
+    then migrated for that vendor, because a pod cannot have devices of one vendor from a device plugin and from a
+    claim. ``beside`` are resources that stay with their device plugin. ``zeros`` are keys that ask for nothing.
+    """
+
+    asks: tuple[Ask, ...] = ()
+    zeros: tuple[Path, ...] = ()
+    refusals: tuple[Refusal, ...] = ()
+    held: frozenset[str] = frozenset()
+    beside: tuple[str, ...] = ()
+
+
+class _Problem(Exception):
+    def __init__(self, code: str, message: str, way_out: str) -> None:
+        self.refusal = (code, message, way_out)
+
+
+def read_asks(spec: PodSpec, catalogue: Catalogue) -> Asks:
+    """The asks of a pod spec, in the order of its containers and of their resources."""
+    asks: list[Ask] = []
+    zeros: list[Path] = []
+    refusals: list[Refusal] = []
+    held: set[str] = set()
+    beside: list[str] = []
+    kept: list[str] = []
+    annotations = _mapping(spec.metadata, "annotations")
+    scheduler = str(spec.content.get("schedulerName") or "")
+    for container in containers(spec):
+        amounts = _amounts(container)
+        values = {name: found[0][1] for name, found in amounts.items()}
+        for name, found in amounts.items():
+            if not is_extended(name):
+                continue
+            keys = tuple(path for path, _ in found)
+            resource = catalogue.resource(name, values, annotations, scheduler)
+            if resource is None:
+                if not _is_zero(values[name]):
+                    refusals.append(_unknown(name, container, keys[0]))
+                    beside.append(name)
+                continue
+            if resource.outcome == "keep":
+                kept.append(name)
+                continue
+            try:
+                count = _count(name, found)
+                if count == 0:
+                    zeros += keys
+                    continue
+                _check(resource, count)
+            except _Problem as problem:
+                code, message, way_out = problem.refusal
+                refusals.append(Refusal(code, keys[0], f"{_who(container)}: {message}", way_out))
+                held.add(resource.vendor)
+                beside.append(name)
+                continue
+            asks.append(Ask(container, resource, count, keys))
+    refusals += _of_the_pod(spec, catalogue)
+    for ask in _of_two_vendors(asks):
+        refusals.append(
+            Refusal(
+                "MIG112",
+                ask.keys[0],
+                f"{_who(ask.container)}: {ask.resource.name} is {ask.resource.vendor}'s here, and another container of "
+                "the pod means another vendor's by it",
+                "Ask in all containers of the pod in the same way, and migrate again.",
+            )
+        )
+        held.add(ask.resource.vendor)
+    # An unknown name in a vendor's own domain is most likely of its device plugin, which a node then runs.
+    strange = {_domain(name) for name in beside} - {_domain(ask.resource.name) for ask in asks if ask.resource.part_of}
+    held.update(ask.resource.vendor for ask in asks if _domain(ask.resource.name) in strange)
+    return Asks(tuple(asks), tuple(zeros), tuple(refusals), frozenset(held), tuple(dict.fromkeys((*beside, *kept))))
+
+
+def _of_the_pod(spec: PodSpec, catalogue: Catalogue) -> Iterator[Refusal]:
+    """Known resources in the pod's own ``resources``, where the API server takes cpu, memory and huge pages only."""
+    whole = Container(spec.path, "", spec.content)
+    for name, found in _amounts(whole).items():
+        if not _is_zero(found[0][1]) and catalogue.moves(name):
+            message = f"{name} is asked for by the pod as a whole, where only cpu, memory and huge pages can be"
+            yield Refusal("MIG115", found[0][0], message, "Ask for it in the container that needs it.")
+
+
+def _of_two_vendors(asks: Iterable[Ask]) -> list[Ask]:
+    """Asks whose name means different things in one pod: a GPU, or with shares of memory HAMi's part of one."""
+    vendors: dict[str, set[str]] = {}
+    asks = list(asks)
+    for ask in asks:
+        vendors.setdefault(ask.resource.name, set()).add(ask.resource.vendor)
+    return [ask for ask in asks if len(vendors[ask.resource.name]) > 1]
+
+
+def _domain(name: str) -> str:
+    return name.partition("/")[0]
+
+
+def _amounts(container: Container) -> dict[str, list[tuple[Path, Any]]]:
+    """Every resource name of a container with the paths and values of its limit and request, the limit first."""
+    resources = container.content.get("resources")
+    out: dict[str, list[tuple[Path, Any]]] = {}
+    for field in ("limits", "requests"):
+        for name, value in _mapping(resources, field).items():
+            out.setdefault(str(name), []).append(((*container.path, "resources", field, name), value))
+    return out
+
+
+def _count(name: str, found: Iterable[tuple[Path, Any]]) -> int:
+    """The number of devices. Raises _Problem where limit and request do not say one whole number."""
+    values: dict[str, Quantity] = {}
+    for path, value in found:
+        try:
+            quantity = Quantity.from_json(value)
+        except QuantityError:
+            raise _Problem(
+                "MIG114",
+                f"{name} is {shown(value)}, which is no number of devices",
+                "Put the number in (fill the template in first), then migrate.",
+            ) from None
+        if quantity.nanos % 1_000_000_000 or quantity.sign() < 0:
+            raise _Problem(
+                "MIG114",
+                f"{name} is {shown(value)}, and devices come in whole numbers",
+                "Write a whole number of devices.",
+            )
+        values[str(path[-2])] = quantity
+    limit, request = values.get("limits"), values.get("requests")
+    if limit is None:
+        if request is not None and request.sign() == 0:
+            return 0
+        raise _Problem(
+            "MIG115",
+            f"{name} is in requests only, which the API server refuses: an extended resource needs its limit",
+            "Write the limit, equal to the request.",
+        )
+    if request is not None and request.compare(limit) != 0:
+        raise _Problem(
+            "MIG115",
+            f"{name} has the request {request} and the limit {limit}, which must be equal",
+            "Make both the number of devices that is meant.",
+        )
+    # Exact, also where 64 bits would not hold it.
+    return limit.nanos // 1_000_000_000
+
+
+def _check(resource: Resource, count: int) -> None:
+    if resource.outcome in ("ask", "refuse"):
+        code = "MIG112" if resource.outcome == "ask" else "MIG113"
+        raise _Problem(code, said(resource.name, resource), resource.way_out)
+    if count > MOST_DEVICES and not resource.part_of and resource.allocation_mode != "All":
+        raise _Problem(
+            "MIG114",
+            f"{resource.name} is {_digits(count)}, and a claim can hold {MOST_DEVICES} devices at most",
+            "If the plugin gives out shares of devices, count the devices that are needed; else split the container.",
+        )
+
+
+def _digits(count: int) -> str:
+    return str(count) if count < 10**20 else "a number of more than 20 digits"
+
+
+def _unknown(name: str, container: Container, path: Path) -> Refusal:
+    return Refusal(
+        "MIG111",
+        path,
+        f"{_who(container)}: {name} is of no vendor that is known, so nothing is guessed",
+        "Say in a file for --vendors which DeviceClass it becomes, or that it stays (outcome: keep).",
+    )
+
+
+def said(name: str, resource: Resource) -> str:
+    """What the catalogue says of a resource, after its name."""
+    return f"{name}: {within(resource.message)}"
+
+
+def within(sentence: str) -> str:
+    """A sentence of the catalogue as a part of another: no full stop, and no capital but of names."""
+    text = sentence.rstrip(".")
+    return text[:1].lower() + text[1:] if text[1:2] == " " or text[1:2].islower() else text
+
+
+def shown(value: Any) -> str:
+    """A value as JSON writes it."""
+    return json.dumps(value, ensure_ascii=False, default=str)
+
+
+def _who(container: Container) -> str:
+    kind = "sidecar" if container.sidecar else "init container" if container.init else "container"
+    return f"{kind} {container.name}"
+
+
+def _is_zero(value: Any) -> bool:
+    try:
+        return Quantity.from_json(value).sign() == 0
+    except QuantityError:
+        return False
+
+
+def _mapping(value: Any, key: str) -> Mapping[str, Any]:
+    found = value.get(key) if isinstance(value, Mapping) else None
+    return found if isinstance(found, Mapping) else {}
+
+
+def parts_of(ask: Ask, asks: Iterable[Ask]) -> Iterator[Ask]:
+    """The asks of the same container that only say how much of each device: they go with it."""
+    for other in asks:
+        if other.resource.part_of == ask.resource.name and other.container.path == ask.container.path:
+            yield other

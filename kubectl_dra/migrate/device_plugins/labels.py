@@ -1,0 +1,265 @@
+"""One condition on a node label, and what it says of the devices that a pod claims."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Final, NamedTuple
+
+from kubectl_dra.migrate.vendors.catalogue import Labelled, filled, translated
+from kubectl_dra.migrate.vendors.label_to_cel import Untranslatable, condition, joined
+from kubectl_dra.migrate.vendors.model import Driver, Resource
+
+_LABEL_VALUE: Final = re.compile(r"([A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?", re.ASCII)
+_POSITIVE: Final = ("In", "Exists", "Gt")
+OPERATORS: Final = ("In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt")
+_BY_HAND: Final = "Say by hand which devices are wanted: with a selector in the claim, or another label."
+
+
+class Condition(NamedTuple):
+    """A condition on a label, as a pod states it; ``where`` names it for people."""
+
+    key: str
+    operator: str
+    values: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return " ".join([self.key, self.operator, *([", ".join(self.values)] if self.values else [])])
+
+
+class Translation(NamedTuple):
+    """What becomes of a condition.
+
+    Attributes:
+        leaves: it goes from the pod.
+        selectors: CEL that must all be true of the device.
+        device_class: the class that it asks for, empty if any.
+        decided: the selectors (none means: always true) say all that it said of devices, so it can be one of several.
+        notes, reasons: for people.
+        refusal: (why, way out), or None.
+        unsafe: the pod will not certainly get what it got, or run where it ran.
+    """
+
+    leaves: bool = False
+    selectors: tuple[str, ...] = ()
+    device_class: str = ""
+    decided: bool = False
+    notes: tuple[str, ...] = ()
+    reasons: tuple[str, ...] = ()
+    refusal: tuple[str, str] | None = None
+    unsafe: bool = False
+
+
+def translate(
+    wanted: Condition, labelled: Labelled, resource: Resource, driver: Driver, counts: Mapping[str, int | None]
+) -> Translation:
+    """What becomes of a condition by the rule of its label.
+
+    ``counts`` are what the pod asks of each resource, None where that is no number.
+    """
+    rule = labelled.rule
+    if wanted.operator not in OPERATORS:
+        return _refused(wanted, "has no operator that Kubernetes knows", "Correct it, and migrate again.")
+    if rule.kinds and resource.kind not in rule.kinds:
+        return _kept(wanted, rule.note)
+    if rule.action == "keep":
+        return _kept(wanted, "" if rule.quiet else _with_selector(wanted, labelled, driver))
+    if any(not _LABEL_VALUE.fullmatch(value) for value in wanted.values):
+        return _refused(wanted, "has a value that no label can have", "Correct it, and migrate again.")
+    if rule.action == "setting":
+        return _setting(wanted, labelled)
+    if rule.action == "drop":
+        return _implied(wanted, labelled)
+    if rule.from_key:
+        return _from_key(wanted, labelled, resource, driver)
+    try:
+        made = _selected(wanted, labelled, resource, driver, counts)
+    except Untranslatable as error:
+        return _refused(wanted, str(error), error.way_out or _BY_HAND)
+    return made._replace(leaves=False) if rule.action == "keep-and-select" else made
+
+
+def _kept(wanted: Condition, note: str) -> Translation:
+    return Translation(notes=(f"{wanted.key} stays on the pod. {note}",) if note else ())
+
+
+def _refused(wanted: Condition, why: str, way_out: str) -> Translation:
+    return Translation(refusal=(f"{wanted.key} {why}", way_out))
+
+
+def _with_selector(wanted: Condition, labelled: Labelled, driver: Driver) -> str:
+    """The note of a label that stays, with the selector that would say the same of devices if there is one."""
+    rule = labelled.rule
+    if not rule.attribute or wanted.operator not in ("In", "NotIn"):
+        return rule.note
+    try:
+        return f"{rule.note} A selector that says the same of devices: {_plain(wanted, labelled, driver)}"
+    except Untranslatable:
+        return rule.note
+
+
+def _setting(wanted: Condition, labelled: Labelled) -> Translation:
+    rule = labelled.rule
+    positive = wanted.operator in _POSITIVE
+    harmless = bool(rule.harmless) and (all(v in rule.harmless for v in wanted.values) if positive else True)
+    if harmless and wanted.operator != "Exists":
+        return Translation(leaves=True, reasons=(f"{wanted} is true of all devices that are claimed",))
+    return Translation(leaves=True, notes=(f"{wanted.key} goes. {rule.note}",), unsafe=True)
+
+
+def _implied(wanted: Condition, labelled: Labelled) -> Translation:
+    value = labelled.rule.value
+    listed = value in wanted.values
+    implied = wanted.operator == "Exists" or (wanted.operator == "In" and listed)
+    if not value:
+        implied = wanted.operator in ("Exists", "In")
+    elif wanted.operator == "NotIn":
+        implied = not listed
+    if implied:
+        return Translation(leaves=True, decided=True, reasons=(f"{wanted} is implied by the claim",))
+    return _refused(wanted, "asks for nodes without the devices that the pod asks for", "Remove one of the two.")
+
+
+def _from_key(wanted: Condition, labelled: Labelled, resource: Resource, driver: Driver) -> Translation:
+    """A label whose key holds the value: present or not, or the number of such devices of the node."""
+    rule = labelled.rule
+    positive = wanted.operator == "Exists"
+    if rule.value and wanted.operator in ("In", "NotIn"):
+        positive = (wanted.operator == "In") == (rule.value in wanted.values)
+    elif wanted.operator not in ("Exists", "DoesNotExist"):
+        return _kept(wanted, "It counts the devices of a node, which no attribute does.")
+    inner = Condition(wanted.key, "In" if positive else "NotIn", (filled(rule.from_key, labelled.groups),))
+    try:
+        return _selected(inner, Labelled(rule._replace(from_key=""), labelled.groups), resource, driver, {})
+    except Untranslatable as error:
+        return _refused(wanted, str(error), _BY_HAND)
+
+
+def _selected(
+    wanted: Condition, labelled: Labelled, resource: Resource, driver: Driver, counts: Mapping[str, int | None]
+) -> Translation:
+    rule = labelled.rule
+    if wanted.operator == "Exists":
+        return Translation(leaves=True, decided=True, reasons=(f"{wanted} is implied by the claim",))
+    if wanted.operator == "DoesNotExist":
+        raise Untranslatable("may not exist, and all devices that can be claimed are on nodes that have it")
+    if not wanted.values:
+        raise Untranslatable(f"has the operator {wanted.operator} and no value")
+    if rule.compare == "topology":
+        _check_topology(wanted, labelled, counts)
+    if rule.device_class and wanted.operator == "NotIn":
+        raise Untranslatable("says which partitions are not wanted, and not which are")
+    if rule.suffixes:
+        return _with_suffixes(wanted, labelled, resource, driver)
+    selector = _plain(wanted, labelled, driver)
+    return Translation(
+        leaves=True,
+        selectors=(selector,),
+        device_class=rule.device_class,
+        decided=True,
+        reasons=(_reason(wanted, labelled, rule.device_class),),
+    )
+
+
+def _plain(wanted: Condition, labelled: Labelled, driver: Driver) -> str:
+    return condition(labelled.rule, driver, wanted.operator, wanted.values)
+
+
+def _reason(wanted: Condition, labelled: Labelled, device_class: str) -> str:
+    rule = labelled.rule
+    what = f"attribute {rule.attribute}" if rule.attribute else f"capacity {rule.capacity}"
+    chosen = f" and chooses class {device_class}" if device_class else ""
+    return f"{wanted} becomes a selector on {what}{chosen}"
+
+
+def _check_topology(wanted: Condition, labelled: Labelled, counts: Mapping[str, int | None]) -> None:
+    """A topology that is larger than what the pod asks for spans several hosts."""
+    of = labelled.rule.of
+    chips = counts.get(of)
+    for value in wanted.values:
+        sides = value.split("x")
+        if chips is None or not all(side.isdecimal() and len(side) < 6 for side in sides):
+            raise Untranslatable(f"cannot be compared with the number of {of}")
+        size = 1
+        for side in sides:
+            size *= int(side)
+        if size != chips:
+            raise Untranslatable(
+                f"has {size} chips and the pod asks for {chips}: a slice of several hosts, whose workers get their ids "
+                f"only where they ask for {of}",
+                "Leave the workload on the device plugin.",
+            )
+
+
+class _Value(NamedTuple):
+    """A label's value without its endings, and what these say."""
+
+    text: str
+    device_class: str = ""
+    selectors: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+def _with_suffixes(wanted: Condition, labelled: Labelled, resource: Resource, driver: Driver) -> Translation:
+    """As for other labels, with what endings of values say: a class, a partition's profile, that it is shared."""
+    rule = labelled.rule
+    negative = wanted.operator == "NotIn"
+    read = [_read(value, labelled, resource) for value in wanted.values]
+    if negative and any(value.device_class or value.selectors for value in read):
+        raise Untranslatable("says which partitions are not wanted, and not whether whole devices are")
+    if negative:
+        # Shares are not claimed, so not wanting them is no condition.
+        read = [value for value in read if not value.notes]
+        if not read:
+            return Translation(leaves=True, decided=True, reasons=(f"{wanted} is true of all devices claimed",))
+    classes = {value.device_class for value in read}
+    if len(classes) > 1:
+        raise Untranslatable("allows whole devices and partitions, which are of different classes")
+    device_class = classes.pop()
+    groups: dict[tuple[str, ...], list[str]] = {}
+    for value in read:
+        groups.setdefault(value.selectors, []).append(value.text)
+    parts = [
+        (condition(rule, driver, wanted.operator, list(dict.fromkeys(texts))), *extra)
+        for extra, texts in groups.items()
+    ]
+    selectors = parts[0] if len(parts) == 1 else (joined([joined(part, "&&") for part in parts], "||"),)
+    notes = tuple(dict.fromkeys(note for value in read for note in value.notes))
+    return Translation(
+        leaves=True,
+        selectors=selectors,
+        device_class=device_class,
+        decided=True,
+        notes=tuple(f"{wanted}: {note}" for note in notes),
+        reasons=(_reason(wanted, labelled, device_class),),
+        unsafe=bool(notes),
+    )
+
+
+def _read(value: str, labelled: Labelled, resource: Resource) -> _Value:
+    """A value and its endings. Raises Untranslatable where one of them says that it cannot be migrated."""
+    out = _Value(value)
+    for suffix in labelled.rule.suffixes:
+        match = suffix.pattern.fullmatch(out.text)
+        if match is None or (suffix.kinds and resource.kind not in suffix.kinds):
+            continue
+        groups = {group: text or "" for group, text in match.groupdict().items()}
+        texts = translated(groups, suffix.values)
+        if texts is None:
+            continue
+        if suffix.refuse:
+            raise Untranslatable(suffix.refuse, suffix.way_out)
+        selectors = (filled(suffix.selector, texts),) if suffix.selector else ()
+        out = _Value(
+            texts["before"],
+            suffix.device_class or out.device_class,
+            (*out.selectors, *selectors),
+            (*out.notes, suffix.note) if suffix.note else out.notes,
+        )
+    return out
+
+
+def values_of(raw: Sequence[object]) -> tuple[str, ...] | None:
+    """The values of an expression, None if one of them is no text."""
+    values = tuple(value for value in raw if isinstance(value, str))
+    return values if len(values) == len(raw) else None

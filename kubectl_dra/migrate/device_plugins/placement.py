@@ -1,0 +1,258 @@
+"""From where a pod may run to which devices it wants: nodeSelector and node affinity as selectors and classes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, NamedTuple
+
+from kubectl_dra.api.quantity import Quantity
+from kubectl_dra.api.versions import Release
+from kubectl_dra.manifests.changes import Change, Path
+from kubectl_dra.migrate.device_plugins.affinity import (
+    TERMS,
+    Stated,
+    Term,
+    emptied,
+    node_selector,
+    preferred,
+    required_terms,
+)
+from kubectl_dra.migrate.device_plugins.labels import Translation, translate
+from kubectl_dra.migrate.model import Safety
+from kubectl_dra.migrate.vendors.catalogue import Catalogue
+from kubectl_dra.migrate.vendors.label_to_cel import Untranslatable, condition, joined
+from kubectl_dra.migrate.vendors.model import EMPTY, Driver, Resource
+
+LONGEST: Final = 10240
+"""So many bytes a selector can have (resource.k8s.io limits)."""
+MOST_SELECTORS: Final = 32
+"""So many selectors a request can have."""
+_SPLIT: Final = "Split the workload, or write the request by hand."
+
+
+class Placement(NamedTuple):
+    """What a pod's labels say of the devices of one resource. Paths lead from the pod's spec.
+
+    Attributes:
+        selectors: CEL to add to every request of the resource in the pod.
+        device_class: the class to use instead of the resource's, empty to keep that.
+        changes: label keys, expressions and terms that go; what they leave empty goes with them.
+        notes: (path, what to know).
+        refusals: (path, why, way out); with any, the pod's requests of the resource are not to be migrated.
+        reasons: one sentence per translated label.
+        removed: the paths that go before what they leave empty is looked at; ``affinity.emptied`` makes the changes
+            of several resources of one pod.
+        annotations: names of the pod's annotations that selectors took the place of.
+        safety: unsafe where the pod will not certainly get the kind of device that it got, or run where it ran.
+    """
+
+    selectors: tuple[str, ...] = ()
+    device_class: str = ""
+    changes: tuple[Change, ...] = ()
+    notes: tuple[tuple[Path, str], ...] = ()
+    refusals: tuple[tuple[Path, str, str], ...] = ()
+    reasons: tuple[str, ...] = ()
+    removed: tuple[Path, ...] = ()
+    annotations: tuple[str, ...] = ()
+    safety: Safety = "safe"
+
+
+def placement(
+    spec: Mapping[str, Any],
+    resource: Resource,
+    catalogue: Catalogue,
+    release: Release,
+    annotations: Mapping[str, Any] = EMPTY,
+) -> Placement:
+    """What the pod's spec (and annotations, for HAMi) says of the devices that it wants.
+
+    Labels that say nothing of the resource's devices stay as they are. A required affinity of several terms is
+    translated only if every expression of every term says something of the devices.
+    """
+    reader = _Reader(spec, resource, catalogue)
+    for stated in node_selector(spec):
+        reader.all_of(stated)
+    terms = required_terms(spec)
+    if len(terms) == 1:
+        for stated in terms[0].stated:
+            reader.all_of(stated)
+    elif terms:
+        reader.any_of(terms)
+    for stated in preferred(spec):
+        reader.prefers(stated, release)
+    for name, value in annotations.items():
+        reader.annotation(name, value)
+    return reader.placement()
+
+
+class _Reader:
+    """Gathers what the conditions of one pod say of one resource."""
+
+    def __init__(self, spec: Mapping[str, Any], resource: Resource, catalogue: Catalogue) -> None:
+        self._spec = spec
+        self._resource = resource
+        self._catalogue = catalogue
+        self._driver = catalogue.driver(resource.driver) or Driver(resource.driver, frozenset(), frozenset())
+        self._counts = _counts(spec)
+        self._selectors: dict[str, None] = {}
+        self._classes: dict[str, Path] = {}
+        self._notes: dict[tuple[Path, str], None] = {}
+        self._refusals: list[tuple[Path, str, str]] = []
+        self._reasons: dict[str, None] = {}
+        self._removed: list[Path] = []
+        self._annotations: list[str] = []
+        self._unsafe = False
+
+    def _translated(self, stated: Stated) -> Translation | None:
+        """What becomes of a condition; None if it says nothing of the resource's devices."""
+        labelled = self._catalogue.label(stated.key, self._resource)
+        if labelled is None:
+            return None
+        if stated.condition is None:
+            why = f"{stated.key} is not written as Kubernetes wants it: it needs an operator, and texts as values"
+            return Translation(refusal=(why, "Correct it, and migrate again."))
+        return translate(stated.condition, labelled, self._resource, self._driver, self._counts)
+
+    def all_of(self, stated: Stated) -> None:
+        """A condition that must be true."""
+        found = self._translated(stated)
+        if found is None:
+            return
+        self._tell(stated.path, found)
+        if found.refusal is None:
+            self._select(stated.path, found.selectors, found.device_class)
+            if found.leaves:
+                self._removed.append(stated.path)
+
+    def any_of(self, terms: Sequence[Term]) -> None:
+        """Terms of which one must be true: one selector, or none of them is touched."""
+        read = [[(stated, self._translated(stated)) for stated in term.stated] for term in terms]
+        found = [(stated, made) for term in read for stated, made in term if made is not None]
+        if not found:
+            return
+        refused = [(stated, made) for stated, made in found if made.refusal]
+        if refused:
+            for stated, made in refused:
+                self._tell(stated.path, made)
+            return
+        whole = all(term.stated and not term.fields for term in terms)
+        if not whole or not all(made and made.leaves and made.decided for term in read for _, made in term):
+            self._keep_terms(found)
+            return
+        classes = [{made.device_class for _, made in term if made and made.device_class} for term in read]
+        if any(each != classes[0] for each in classes) or len(classes[0]) > 1:
+            why = "the terms of the node affinity ask for devices of different classes"
+            self._refusals.append((TERMS, why, _SPLIT))
+            return
+        for stated, made in found:
+            self._tell(stated.path, made)
+        per_term = [[selector for _, made in term if made for selector in made.selectors] for term in read]
+        alternatives = dict.fromkeys(joined(selectors, "&&") for selectors in per_term if selectors)
+        # A term that is true of all devices leaves nothing to select.
+        selectors = (joined(list(alternatives), "||"),) if all(per_term) else ()
+        self._select(TERMS, selectors, next(iter(classes[0]), ""))
+        self._removed.append(TERMS)
+
+    def _keep_terms(self, found: Sequence[tuple[Stated, Translation]]) -> None:
+        for stated, made in found:
+            if made.device_class:
+                why = f"{stated.key} chooses a class of devices, but only in one of several terms"
+                self._refusals.append((stated.path, why, _SPLIT))
+            elif made.leaves:
+                note = (
+                    f"{stated.key} stays on the pod: terms beside it ask for other things than devices, and only one "
+                    "of the terms has to be true. Nodes need the label for as long."
+                )
+                self._notes[TERMS, note] = None
+            else:
+                self._tell(stated.path, made)
+
+    def prefers(self, stated: Stated, release: Release) -> None:
+        """A condition that is better true; it stays."""
+        found = self._translated(stated)
+        if found is None or not (found.leaves or found.refusal or found.selectors):
+            return
+        note = f"{stated.key} is a preference and stays on the pod; nodes need the label for as long."
+        if release.at_least(34):
+            note += " A request with firstAvailable can say it of devices, where queues such as Kueue do not matter."
+        self._notes[stated.path, note] = None
+
+    def annotation(self, name: str, value: object) -> None:
+        """An annotation of the pod that says which devices it wants."""
+        labelled = self._catalogue.annotation(name, self._resource)
+        if labelled is None:
+            return
+        path: Path = ("metadata", "annotations", name)
+        try:
+            if not isinstance(value, str):
+                raise Untranslatable("is no text")
+            made = condition(labelled.rule, self._driver, "In", (value,))
+        except Untranslatable as error:
+            self._refusals.append((path, f"annotation {name} {error}", "Correct or remove it, and migrate again."))
+            return
+        self._select(path, (made,), "")
+        self._annotations.append(name)
+        self._reasons[f"annotation {name} becomes a selector on attribute {labelled.rule.attribute}"] = None
+
+    def _tell(self, path: Path, made: Translation) -> None:
+        self._notes.update(dict.fromkeys((path, note) for note in made.notes))
+        self._reasons.update(dict.fromkeys(made.reasons))
+        self._unsafe |= made.unsafe
+        if made.refusal:
+            self._refusals.append((path, *made.refusal))
+
+    def _select(self, path: Path, selectors: Sequence[str], device_class: str) -> None:
+        self._selectors.update(dict.fromkeys(selectors))
+        if device_class and device_class != self._resource.device_class:
+            self._classes.setdefault(device_class, path)
+        for selector in selectors:
+            if len(selector.encode()) > LONGEST:
+                why = f"its selector would have more than {LONGEST} bytes"
+                self._refusals.append((path, why, "Name fewer values, and migrate again."))
+
+    def placement(self) -> Placement:
+        """All of it. With a refusal nothing is changed."""
+        if len(self._classes) > 1:
+            path = list(self._classes.values())[1]
+            self._refusals.append((path, "the labels ask for devices of different classes", _SPLIT))
+        if len(self._selectors) + len(self._resource.selectors) > MOST_SELECTORS:
+            why = f"the request would have more than {MOST_SELECTORS} selectors"
+            self._refusals.append(((), why, _SPLIT))
+        notes = tuple(self._notes)
+        if self._refusals:
+            return Placement(notes=notes, refusals=tuple(self._refusals))
+        return Placement(
+            selectors=tuple(self._selectors),
+            device_class=next(iter(self._classes), ""),
+            changes=emptied(self._spec, self._removed),
+            notes=notes,
+            reasons=tuple(self._reasons),
+            removed=tuple(self._removed),
+            annotations=tuple(self._annotations),
+            safety="unsafe" if self._unsafe else "safe",
+        )
+
+
+def _counts(spec: Mapping[str, Any]) -> Mapping[str, int | None]:
+    """What the containers of a pod ask of each resource together; None where an amount is no whole number."""
+    counts: dict[str, int | None] = {}
+    containers = spec.get("containers")
+    for container in containers if isinstance(containers, list) else ():
+        resources = container.get("resources") if isinstance(container, Mapping) else None
+        if not isinstance(resources, Mapping):
+            continue
+        asked = [resources[part] for part in ("requests", "limits") if isinstance(resources.get(part), Mapping)]
+        for name, amount in {key: amount for each in asked for key, amount in each.items()}.items():
+            before, more = counts.get(name, 0), _whole(amount)
+            counts[name] = None if before is None or more is None else before + more
+    return counts
+
+
+def _whole(amount: object) -> int | None:
+    if isinstance(amount, bool) or not isinstance(amount, str | int):
+        return None
+    try:
+        parsed = Quantity.parse(amount)
+    except ValueError:
+        return None
+    return parsed.as_int64() if parsed.is_integer() else None

@@ -1,0 +1,388 @@
+"""From requests of device plugins to claims, in every pod spec of a workload."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Final, NamedTuple
+
+from kubectl_dra.api.versions import GROUP, gate_default
+from kubectl_dra.manifests.changes import Append, Change, Delete, Path, Set, value_at
+from kubectl_dra.manifests.workloads import PodSpec, containers, key_of, pod_specs
+from kubectl_dra.migrate.claimless_kinds import CLAIMLESS
+from kubectl_dra.migrate.device_plugins import frameworks
+from kubectl_dra.migrate.device_plugins.asks import Ask, Asks, read_asks
+from kubectl_dra.migrate.device_plugins.asks import said as said_of
+from kubectl_dra.migrate.device_plugins.claimed_classes import claimed_classes
+from kubectl_dra.migrate.device_plugins.claims import Claim, Wiring, wired
+from kubectl_dra.migrate.device_plugins.conflicts import (
+    claimed_already,
+    held_back,
+    no_list,
+    only_one,
+    without_lone_parts,
+)
+from kubectl_dra.migrate.device_plugins.emptied import tidied
+from kubectl_dra.migrate.device_plugins.environment import environment
+from kubectl_dra.migrate.device_plugins.extended_resource import by_name, extended
+from kubectl_dra.migrate.device_plugins.pages import ABOUT
+from kubectl_dra.migrate.device_plugins.patches import base_claims, is_patch
+from kubectl_dra.migrate.device_plugins.placement import Placement, placement
+from kubectl_dra.migrate.device_plugins.tolerations import missing
+from kubectl_dra.migrate.model import (
+    Migration,
+    NewObject,
+    Note,
+    ObjectPlan,
+    Refusal,
+    Safety,
+    Settings,
+    Step,
+    Surroundings,
+)
+from kubectl_dra.migrate.naming import free_object, roles, workload_name
+
+# Pods of one ResourceClaim run on one node, if its device is on one: only one pod, or pods that may stand together.
+_MAY_SHARE: Final = frozenset(
+    (
+        ("", "Pod"),
+        ("", "ReplicationController"),
+        ("apps", "Deployment"),
+        ("apps", "ReplicaSet"),
+        ("batch", "Job"),
+        ("batch", "CronJob"),
+        ("argoproj.io", "Rollout"),
+    )
+)
+
+
+_NO_NAME: Final = Refusal(
+    "MIG117",
+    ("metadata",),
+    "the new claims would be named after the object, whose own name is missing or not valid",
+    "Give it its name (fill the template in first: helm template, oc process), then migrate.",
+)
+# Of these kinds some pods can have claims, and what cannot is reported elsewhere.
+_IN_PART: Final = ("sparkoperator.k8s.io", "helm.toolkit.fluxcd.io")
+
+
+class _Pod(NamedTuple):
+    """What becomes of one pod spec, before its new objects have names."""
+
+    spec: PodSpec
+    asks: tuple[Ask, ...]
+    wiring: Wiring
+    changes: tuple[Change, ...]
+    reason: str
+    doubts: tuple[str, ...]
+
+
+class _Said(NamedTuple):
+    """What is gathered over the pod specs of an object."""
+
+    objects: list[NewObject]
+    notes: list[Note]
+    refusals: list[Refusal]
+
+
+def plan(raw: Mapping[str, Any], surroundings: Surroundings, settings: Settings) -> ObjectPlan:
+    """Plans the claims of one workload; see ``model.Plan``."""
+    if settings.reverse or (key_of(raw) in CLAIMLESS and key_of(raw)[0] not in _IN_PART):
+        return ObjectPlan()
+    said = _Said([], [], [])
+    steps: list[Step] = []
+    pods: list[_Pod] = []
+    for spec in pod_specs(raw):
+        asks = read_asks(spec, settings.catalogue)
+        said.refusals.extend(asks.refusals)
+        pod = _pod(raw, spec, asks, surroundings, settings, said)
+        if pod is not None:
+            pods.append(pod)
+        elif asks.zeros:
+            changes = tidied(raw, (Delete(path) for path in asks.zeros))
+            steps.append(Step("MIG102", asks.zeros[0], "a quantity of 0 asks for no device", changes))
+    name = workload_name(raw)
+    if pods and name is None:
+        # Nothing moves, so nothing is to be known of it.
+        return ObjectPlan(tuple(steps), refusals=tuple(dict.fromkeys((*said.refusals, _NO_NAME))))
+    if pods and name is not None:
+        steps += _named(raw, name, pods, surroundings, settings, said)
+    return ObjectPlan(
+        tuple(steps),
+        tuple({repr(one.raw): one for one in said.objects}.values()),
+        tuple(dict.fromkeys(said.notes)),
+        tuple(dict.fromkeys(said.refusals)),
+    )
+
+
+def _pod(
+    raw: Mapping[str, Any], spec: PodSpec, asks: Asks, surroundings: Surroundings, settings: Settings, said: _Said
+) -> _Pod | None:
+    """What becomes of a pod spec; None if nothing does."""
+    held = set(asks.held)
+    placements = _placements(spec, asks.asks, settings, said, held)
+    users = {ask.container.path for ask in asks.asks if ask.resource.vendor not in held}
+    vendors = tuple(dict.fromkeys(ask.resource.vendor for ask in asks.asks if ask.resource.vendor not in held))
+    beside = environment(spec, users, vendors, settings.catalogue)
+    for vendor, refusal in beside.refusals:
+        held.add(vendor)
+        said.refusals.append(refusal)
+    said.refusals.extend(only_one(asks.asks, held))
+    classes = claimed_classes(spec.content, _namespace(raw), surroundings.objects)
+    said.refusals.extend(claimed_already(asks.asks, placements, classes, held))
+    moving = tuple(ask for ask in asks.asks if ask.resource.vendor not in held)
+    for ask in asks.asks:
+        if ask.resource.vendor in asks.held and not any(ask.keys[0] == one.path for one in asks.refusals):
+            said.refusals.append(held_back(ask))
+    moving = without_lone_parts(moving, said.refusals)
+    if not moving:
+        return None
+    if by_name(moving, placements, settings):
+        found = extended(moving, placements, surroundings, settings)
+        said.objects.extend(found.objects)
+        said.notes.extend(found.notes)
+        said.refusals.extend(found.refusals)
+        return None
+    misshapen = no_list(spec)
+    if misshapen is not None:
+        said.refusals.append(misshapen)
+        return None
+    if not _can_be_shared(raw, settings, said):
+        return None
+    said.notes.extend(beside.notes)
+    said.notes.extend(
+        Note("MIG130", ask.keys[0], said_of(ask.resource.name, ask.resource)) for ask in moving if ask.resource.message
+    )
+    stays = [*asks.beside, *(ask.resource.name for ask in asks.asks if ask.resource.vendor in held)]
+    if stays:
+        message = f"the pod claims devices and still asks device plugins for {', '.join(dict.fromkeys(stays))}"
+        message += ": nothing places them near each other, and a node needs both"
+        said.notes.append(Note("MIG133", spec.path, message))
+    advice = frameworks.of_spec(raw, spec, moving)
+    said.notes.extend(advice.notes)
+    changes, reasons, doubts = _placed(spec, moving, placements, said)
+    wiring = wired(moving, placements, _claim_names(spec))
+    changes += [Delete(path) for path in asks.zeros]
+    changes += [*_removed(moving), *_referred(raw, wiring), *beside.changes, *advice.changes]
+    changes += _tolerated(spec, moving, settings, said)
+    if is_patch(raw) and not base_claims(raw, surroundings.objects, settings.catalogue):
+        doubts.append(
+            "no container has an image: it is a patch, most likely, and a new object in its file is not taken for a "
+            "resource; migrate it together with what it patches"
+        )
+    said.notes.extend(_gates(moving, settings))
+    return _Pod(spec, moving, wiring, tuple(changes), _reason(moving, reasons), tuple(doubts))
+
+
+def _placements(
+    spec: PodSpec, asks: Sequence[Ask], settings: Settings, said: _Said, held: set[str]
+) -> dict[str, Placement]:
+    annotations = spec.metadata.get("annotations")
+    annotations = annotations if isinstance(annotations, Mapping) else {}
+    out: dict[str, Placement] = {}
+    for ask in asks:
+        resource = ask.resource
+        if resource.name in out or resource.part_of:
+            continue
+        found = placement(spec.content, resource, settings.catalogue, settings.release, annotations)
+        out[resource.name] = found
+        for path, why, way_out in found.refusals:
+            said.refusals.append(Refusal("MIG116", (*spec.path, *path), why.rstrip("."), way_out))
+            held.add(resource.vendor)
+    return out
+
+
+def _placed(
+    spec: PodSpec, asks: Sequence[Ask], placements: Mapping[str, Placement], said: _Said
+) -> tuple[list[Change], list[str], list[str]]:
+    """The changes of labels and affinity, why, and why any of it is unsafe."""
+    resources = {ask.resource.name: ask.resource for ask in asks}
+    doubts = [
+        f"the driver of {name} differs from its device plugin (MIG130)"
+        for name, resource in resources.items()
+        if resource.outcome == "note"
+    ]
+    doubts += [
+        f"the class may have other devices than the device plugin gave for {name}"
+        for name, resource in resources.items()
+        if resource.unsafe and resource.outcome != "note"
+    ]
+    used = [placements[name] for name in resources if name in placements]
+    if any(found.safety == "unsafe" for found in used):
+        doubts.append("the claim does not say all that the labels said")
+    changes: list[Change] = []
+    for found in used:
+        changes += [replace(change, path=(*spec.path, *change.path)) for change in found.changes]
+        changes += [Delete((*spec.metadata_path, "annotations", name)) for name in found.annotations]
+        said.notes.extend(Note("MIG131", (*spec.path, *path), message.rstrip(".")) for path, message in found.notes)
+    return changes, list(dict.fromkeys(reason for found in used for reason in found.reasons)), doubts
+
+
+def _claim_names(spec: PodSpec) -> set[str]:
+    """The names of the claims that a pod has or speaks of."""
+    lists = [spec.content.get("resourceClaims")]
+    lists += [value_at(container.content, ("resources", "claims")) for container in containers(spec)]
+    return {
+        str(claim.get("name"))
+        for found in lists
+        for claim in (found if isinstance(found, list) else ())
+        if isinstance(claim, Mapping)
+    }
+
+
+def _removed(asks: Sequence[Ask]) -> Iterator[Change]:
+    for ask in asks:
+        for path in ask.keys:
+            yield Delete(path)
+
+
+def _referred(raw: Mapping[str, Any], wiring: Wiring) -> Iterator[Change]:
+    for path, entries in wiring.references.items():
+        yield from _added(raw, (*path, "resources", "claims"), entries)
+
+
+def _added(raw: Mapping[str, Any], path: Path, items: Sequence[Mapping[str, Any]]) -> Iterator[Change]:
+    """Items behind those of a list, which may not be there yet."""
+    if value_at(raw, path):
+        for item in items:
+            yield Append(path, dict(item))
+    elif items:
+        yield Set(path, [dict(item) for item in items])
+
+
+def _gates(asks: Sequence[Ask], settings: Settings) -> Iterator[Note]:
+    for ask in asks:
+        for gate in ask.resource.gates:
+            if not gate_default(gate, settings.release):
+                message = f"{ask.resource.name} needs the feature gate {gate}, off in {settings.release} by default"
+                yield Note("MIG138", ask.keys[0], message)
+
+
+def _tolerated(spec: PodSpec, asks: Sequence[Ask], settings: Settings, said: _Said) -> list[Change]:
+    """Tolerations only of taints that the vendor's nodes are known to have: others would never match anything."""
+    taints = {taint for ask in asks for taint in settings.catalogue.vendor(ask.resource.vendor).taints}
+    wanted = missing(spec.content, [ask.resource for ask in asks])
+    added = [toleration for toleration in wanted if toleration.get("key") in taints]
+    path = (*spec.path, "tolerations")
+    if added:
+        keys = ", ".join(toleration.get("key", "") for toleration in added)
+        message = (
+            f"tolerates {keys}: such nodes are often tainted with it, and the API server may have added the toleration "
+            "for the resource, which it does not for a claim"
+        )
+        said.notes.append(Note("MIG107", path, message))
+    if spec.content.get("tolerations"):
+        return [Append(path, dict(toleration)) for toleration in added]
+    return [Set(path, [dict(toleration) for toleration in added])] if added else []
+
+
+def _can_be_shared(raw: Mapping[str, Any], settings: Settings, said: _Said) -> bool:
+    if settings.share == "template" or (key_of(raw) in _MAY_SHARE and not frameworks.is_queued(raw)):
+        return True
+    if frameworks.is_queued(raw):
+        message, way_out = "Kueue counts claims from templates only", "Migrate it without --share claim."
+        said.refusals.append(Refusal("MIG119", ("kind",), message, way_out))
+        return False
+    message = f"one ResourceClaim for all pods of a {key_of(raw)[1]} would hold them all to one node and its devices"
+    way_out = "Migrate it without --share claim: each pod then has a claim of its own."
+    said.refusals.append(Refusal("MIG119", ("kind",), message, way_out))
+    return False
+
+
+def _reason(asks: Sequence[Ask], reasons: Sequence[str]) -> str:
+    parts = []
+    for name in dict.fromkeys(ask.resource.name for ask in asks if not ask.resource.part_of):
+        who = ", ".join(dict.fromkeys(ask.container.name for ask in asks if ask.resource.name == name))
+        parts.append(f"{name} of {who} becomes a claim")
+    return "; ".join((*parts, *reasons))
+
+
+def _named(
+    raw: Mapping[str, Any], name: str, pods: Sequence[_Pod], surroundings: Surroundings, settings: Settings, said: _Said
+) -> Iterator[Step]:
+    """Gives the new objects names, and the pods their references to them."""
+    kind = "ResourceClaim" if settings.share == "claim" else "ResourceClaimTemplate"
+    namespace = _namespace(raw)
+    mine: set[tuple[str, str, str]] = set()
+    words = roles(raw, [pod.spec.path for pod in pods])
+    made: dict[str, str] = {}
+    alike = len({repr(_specs(pod)) for pod in pods}) == 1
+    requests: list[Mapping[str, Any]] = []
+    for pod, role in zip(pods, words, strict=True):
+        entries: list[dict[str, str]] = []
+        for claim in pod.wiring.claims:
+            found = made.get(repr((claim.what, claim.spec)))
+            if found is None:
+                what = "" if alike and claim.what in (name, name.rpartition("-")[2]) else claim.what
+                wanted = "-".join(part for part in (name, "" if alike else role, what) if part)
+                found = free_object(kind, namespace, wanted.replace(".", "-"), surroundings.taken, mine)
+                mine.add((kind, namespace, found))
+                made[repr((claim.what, claim.spec))] = found
+                safety = _of_all(pods, claim, settings, raw)
+                said.objects.append(_object(kind, found, namespace, claim, safety))
+            field = "resourceClaimName" if settings.share == "claim" else "resourceClaimTemplateName"
+            entries.append({"name": claim.name, field: found})
+            requests += [request["exactly"] for request in claim.spec["devices"]["requests"]]
+        added = _added(raw, (*pod.spec.path, "resourceClaims"), entries)
+        changes = _with_parent(raw, pod.spec.path, tidied(raw, (*pod.changes, *added)))
+        doubts = _doubts(pod, settings, raw)
+        reason = f"{pod.reason}; unsafe, because {' and '.join(doubts)}" if doubts else pod.reason
+        yield Step("MIG101", pod.asks[0].keys[0], reason, changes, _safety(doubts))
+    classes = [request["deviceClassName"] for request in requests]
+    every = any(request.get("allocationMode") == "All" for request in requests)
+    said.notes.extend(frameworks.of_object(raw, classes, every))
+    if settings.share == "claim" and key_of(raw)[1] != "Pod":
+        message = "all its pods use the same devices, and run where these are: count the replicas that fit"
+        said.notes.append(Note("MIG108", ("spec",), message))
+
+
+def _namespace(raw: Mapping[str, Any]) -> str:
+    metadata, spec = raw.get("metadata"), raw.get("spec")
+    given = metadata.get("namespace") if isinstance(metadata, Mapping) else None
+    if key_of(raw)[1] == "HelmRelease" and isinstance(spec, Mapping):
+        given = spec.get("targetNamespace") or given
+    return str(given or "")
+
+
+def _with_parent(raw: Mapping[str, Any], path: Path, changes: Sequence[Change]) -> tuple[Change, ...]:
+    """The changes, with a pod spec that is not there yet made of the fields that are set in it."""
+    if value_at(raw, path) is not None:
+        return tuple(changes)
+    fields = {str(one.path[-1]): one.value for one in changes if isinstance(one, Set) and one.path[:-1] == path}
+    rest = [one for one in changes if not (isinstance(one, Set) and one.path[:-1] == path)]
+    return (*rest, Set(path, fields))
+
+
+def _specs(pod: _Pod) -> list[tuple[str, Any]]:
+    return [(claim.what, claim.spec) for claim in pod.wiring.claims]
+
+
+def _doubts(pod: _Pod, settings: Settings, raw: Mapping[str, Any]) -> tuple[str, ...]:
+    """Why the change of a pod is unsafe; nothing if it is safe."""
+    doubts = list(pod.doubts)
+    if settings.share == "claim" and key_of(raw)[1] != "Pod":
+        doubts.append("pods that had their own devices share them")
+    if key_of(raw)[1] == "HelmRelease":
+        doubts.append("what the chart makes of its values is not certain")
+    return tuple(doubts)
+
+
+def _safety(doubts: Collection[str]) -> Safety:
+    return "unsafe" if doubts else "safe"
+
+
+def _of_all(pods: Sequence[_Pod], claim: Claim, settings: Settings, raw: Mapping[str, Any]) -> Safety:
+    """How safe a claim is that several pods may use: as safe as the safest of them."""
+    users = [pod for pod in pods if any((one.what, one.spec) == (claim.what, claim.spec) for one in pod.wiring.claims)]
+    return "safe" if any(not _doubts(pod, settings, raw) for pod in users) else "unsafe"
+
+
+def _object(kind: str, name: str, namespace: str, claim: Claim, safety: Safety) -> NewObject:
+    metadata = {"name": name, **({"namespace": namespace} if namespace else {})}
+    spec = claim.spec if kind == "ResourceClaim" else {"spec": claim.spec}
+    raw: dict[str, Any] = {"apiVersion": f"{GROUP}/v1", "kind": kind, "metadata": metadata, "spec": spec}
+    reason = "each pod gets a claim like this" if kind == "ResourceClaimTemplate" else "all pods use this claim"
+    return NewObject("MIG104" if kind == "ResourceClaim" else "MIG103", raw, reason, safety)
+
+
+MIGRATION: Final = Migration("device-plugins", plan, ABOUT)

@@ -1,0 +1,289 @@
+"""Where each migrated pod would land, and where it could before: the allocator is run, nothing is claimed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from kubectl_dra.allocation.extended import amount_of
+from kubectl_dra.api.nodes import Node
+from kubectl_dra.api.pods import Pod
+from kubectl_dra.api.versions import GROUP
+from kubectl_dra.cluster.builder import Place, SnapshotBuilder
+from kubectl_dra.cluster.overlay import overlay
+from kubectl_dra.cluster.snapshot import DRA_KINDS, Snapshot
+from kubectl_dra.errors import DraError, InputError
+from kubectl_dra.explain.pipeline import diagnose
+from kubectl_dra.explain.question.resolve import about_pod
+from kubectl_dra.explain.scene.node_eligibility import rejection
+from kubectl_dra.explain.scene.node_resources import requests_of
+from kubectl_dra.manifests.documents import NotAnObject, parse
+from kubectl_dra.manifests.objects import ManifestObject, objects
+from kubectl_dra.manifests.source import Source
+from kubectl_dra.manifests.workloads import PodSpec, pod_specs
+from kubectl_dra.migrate.file import title
+from kubectl_dra.migrate.result import Report
+from kubectl_dra.migrate.vendors.catalogue import is_extended
+
+if TYPE_CHECKING:
+    from kubectl_dra.explain.diagnosis import Diagnosis
+    from kubectl_dra.explain.scene.prepare import Settings as Assumed
+
+SHOWN: Final = 5
+"""So many nodes are named before the rest is counted."""
+
+
+class Landing(NamedTuple):
+    """A node on which the pod fits now, with its devices as ``driver/pool/device``."""
+
+    node: str
+    devices: tuple[str, ...]
+
+
+class Lost(NamedTuple):
+    """Nodes where the pod could run before and cannot after, all for one reason."""
+
+    reason: str
+    nodes: tuple[str, ...]
+
+
+class Comparison(NamedTuple):
+    """One pod of a migrated workload, before and after.
+
+    Attributes:
+        file, object: where the workload is, and "KIND NAMESPACE/NAME"; ``pod`` tells its pods apart, empty if one.
+        resources: what it asked of device plugins, with the amounts.
+        before: the nodes that offer as much of these and that the pod's old rules admit, used or not.
+        after: the nodes on which the allocator finds devices, with nothing in use.
+        landings: the nodes that fit as things are now, with the devices, in the scheduler's order of nodes.
+        lost, gained: how ``after`` differs from ``before``.
+        verdict: of explain: allocatable, not-allocatable or undetermined, as things are now.
+        answer: explain's sentence, where it is not allocatable.
+        notes: what was assumed or not seen.
+    """
+
+    file: str
+    object: str
+    pod: str
+    resources: Mapping[str, int]
+    before: tuple[str, ...]
+    after: tuple[str, ...]
+    landings: tuple[Landing, ...]
+    lost: tuple[Lost, ...]
+    gained: tuple[str, ...]
+    verdict: str
+    answer: str = ""
+    notes: tuple[str, ...] = ()
+
+    @property
+    def difference(self) -> int:
+        """How many nodes more (or, below 0, fewer) than before."""
+        return len(self.after) - len(self.before)
+
+
+def compare(report: Report, snapshot: Snapshot, assumed: Assumed, namespace: str = "default") -> list[Comparison]:
+    """Runs every pod whose requests the report changes through the allocator, on the cluster of the snapshot.
+
+    ``assumed`` are the release and gates of the cluster, as explain has them; objects without a namespace are in
+    ``namespace``.
+    """
+    pairs = list(_pairs(report))
+    if not pairs:
+        return []
+    try:
+        world = overlay(snapshot, _brought(report, namespace))
+    except InputError:
+        world = snapshot
+    settings = replace(assumed, with_ways=False)
+    free = _unused(world)
+    known: dict[str, Comparison] = {}
+    return [found for pair in pairs for found in _compared(pair, world, free, settings, namespace, known)]
+
+
+class _Pair(NamedTuple):
+    file: str
+    before: Mapping[str, Any]
+    after: Mapping[str, Any]
+
+
+def _pairs(report: Report) -> Iterator[_Pair]:
+    """The objects of changed files, as they were and as they will be."""
+    for file in report.changed:
+        if file.text is None:
+            continue
+        was = {_identity(one.object): one.object for one in _objects(file.text.source, file.text.before)}
+        for one in _objects(file.text.source, file.text.after):
+            old = was.get(_identity(one.object))
+            if old is not None and old != one.object:
+                yield _Pair(file.name, old, one.object)
+
+
+def _objects(source: Source, text: str) -> list[ManifestObject]:
+    try:
+        documents = parse(Source(source.name, text))
+    except NotAnObject:
+        return []
+    found: list[ManifestObject] = []
+    for document in documents:
+        try:
+            found += objects((document,))
+        except InputError:
+            continue
+    return found
+
+
+def _identity(raw: Mapping[str, Any]) -> tuple[str, str]:
+    return str(raw.get("kind")), title(raw)
+
+
+def _brought(report: Report, namespace: str) -> Snapshot:
+    """The DRA objects of all files as they will be."""
+    builder = SnapshotBuilder(namespace)
+    for file in report.all_files:
+        if file.text is None:
+            continue
+        for one in _objects(file.text.source, file.text.after):
+            if one.api_version.startswith(f"{GROUP}/") and one.kind in DRA_KINDS:
+                try:
+                    builder.add(dict(one.object), Place(file.name, one.document.line))
+                except InputError:
+                    # Overlays have the same object twice; lint says what is wrong with others.
+                    continue
+    return builder.build(expected=())
+
+
+def _unused(snapshot: Snapshot) -> Snapshot:
+    """The cluster with nothing in use: no pods, and no claim allocated."""
+    claims = {key: replace(claim, allocation=None, reserved_for=()) for key, claim in snapshot.claims.items()}
+    return replace(snapshot, pods={}, claims=claims)
+
+
+def _compared(
+    pair: _Pair,
+    world: Snapshot,
+    free: Snapshot,
+    settings: Assumed,
+    namespace: str,
+    known: dict[str, Comparison],
+) -> Iterator[Comparison]:
+    """The pods of one object; ``known`` has those that were looked at, by all that decides where a pod lands."""
+    old, new = list(pod_specs(pair.before)), list(pod_specs(pair.after))
+    changed = [(was, now) for was, now in zip(old, new, strict=False) if was.content != now.content]
+    for was, now in changed:
+        try:
+            before, after = _pod(pair.before, was, namespace), _pod(pair.after, now, namespace)
+        except (AttributeError, KeyError, TypeError, ValueError):
+            continue
+        resources = {
+            name: amount.value()
+            for name, amount in requests_of(before).items()
+            if is_extended(name) and name not in requests_of(after)
+        }
+        if resources:
+            where = "" if len(old) == 1 else ".".join(str(step) for step in was.path)
+            alike = _decides(before, after, world)
+            found = known.get(alike)
+            if found is None:
+                found = _one(pair, where, before, after, resources, world, free, settings)
+            if found.verdict == "allocatable":
+                # Why another pod does not fit is said with the names of its own claims.
+                known[alike] = found
+            yield found._replace(file=pair.file, object=title(pair.after), pod=where)
+
+
+_OF_PODS: Final = ("nodeSelector", "affinity", "tolerations", "overhead", "schedulerName", "priority")
+_OF_CONTAINERS: Final = ("name", "resources", "restartPolicy")
+
+
+def _decides(before: Pod, after: Pod, world: Snapshot) -> str:
+    """A text that is the same for pods that land on the same nodes and devices."""
+    space = after.metadata.namespace
+    parts: list[Any] = [space, sorted(after.metadata.labels.items()) if "affinity" in after.raw_spec else ()]
+    for pod in (before, after):
+        spec = pod.raw_spec
+        parts.append([spec.get(key) for key in _OF_PODS])
+        for field in ("initContainers", "containers"):
+            found = spec.get(field) or ()
+            parts.append([{key: each.get(key) for key in _OF_CONTAINERS} for each in found])
+        extra = {key: value for key, value in spec.items() if key in ("volumes", "topologySpreadConstraints")}
+        parts.append(extra if "topologySpreadConstraints" in extra else "")
+    for entry in after.claims:
+        template = world.templates.get((space, entry.template_name))
+        # A claim that pods share has a state of its own.
+        parts.append((entry.name, entry.claim_name, template.spec if template is not None else entry.template_name))
+    return repr(parts)
+
+
+def _pod(raw: Mapping[str, Any], spec: PodSpec, namespace: str) -> Pod:
+    metadata = raw.get("metadata") or {}
+    name = metadata.get("name") or str(metadata.get("generateName") or "pod").rstrip("-")
+    made = {
+        "name": name,
+        "namespace": metadata.get("namespace") or namespace,
+        "labels": spec.metadata.get("labels") or {},
+        "annotations": spec.metadata.get("annotations") or {},
+    }
+    return Pod.from_json({"metadata": made, "spec": spec.content})
+
+
+def _one(
+    pair: _Pair,
+    where: str,
+    before: Pod,
+    after: Pod,
+    resources: Mapping[str, int],
+    world: Snapshot,
+    free: Snapshot,
+    settings: Assumed,
+) -> Comparison:
+    could = tuple(node.name for node in world.nodes.values() if _offered(node, before, resources))
+    try:
+        empty = diagnose(about_pod(after, free, exists=False), free, settings)
+        now = diagnose(about_pod(after, world, exists=False), world, settings)
+    except DraError as error:
+        return Comparison(
+            pair.file, title(pair.after), where, resources, could, (), (), (), (), "undetermined", str(error)
+        )
+    can = tuple(placement.node for placement in empty.placements)
+    reasons = {name: group.reason for group in empty.nodes for name in group.nodes}
+    lost: dict[str, list[str]] = {}
+    for name in could:
+        if name not in can:
+            lost.setdefault(reasons.get(name) or _reason(empty), []).append(name)
+    fits = now.verdict.value == "allocatable"
+    return Comparison(
+        pair.file,
+        title(pair.after),
+        where,
+        resources,
+        could,
+        can,
+        tuple(Landing(each.node, tuple(device.device for device in each.devices)) for each in now.placements),
+        tuple(Lost(reason, tuple(names)) for reason, names in lost.items()),
+        tuple(name for name in can if name not in could),
+        now.verdict.value,
+        "" if fits else _reason(now),
+        tuple(now.notes),
+    )
+
+
+def _reason(diagnosis: Diagnosis) -> str:
+    """Why it does not fit, without the pod and the verdict, which are said beside it."""
+    text = diagnosis.answer.removeprefix(f"Pod {diagnosis.namespace}/{diagnosis.name}")
+    for lead in (" cannot be scheduled: ", ": undetermined: "):
+        text = text.removeprefix(lead)
+    return text.strip()
+
+
+def _offered(node: Node, pod: Pod, resources: Mapping[str, int]) -> bool:
+    """Whether a device plugin of the node offers as much, and the pod's own rules admit the node."""
+    enough = all(amount_of(node.allocatable.get(name)) >= amount for name, amount in resources.items())
+    return enough and not rejection(pod, node)
+
+
+def changed_total(comparisons: Sequence[Comparison]) -> tuple[int, int, int]:
+    """How many pods could run on fewer nodes, on as many, and on more."""
+    fewer = sum(1 for one in comparisons if one.difference < 0)
+    more = sum(1 for one in comparisons if one.difference > 0)
+    return fewer, len(comparisons) - fewer - more, more

@@ -1,0 +1,255 @@
+"""Quotas and queues that count the resources of device plugins: the keys that count claims, beside the old ones."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from kubectl_dra.api.quantity import Quantity, QuantityError
+from kubectl_dra.manifests.changes import Change, Path, Set, value_at
+from kubectl_dra.manifests.workloads import Key, key_of
+from kubectl_dra.migrate.device_plugins.asks import shown, within
+from kubectl_dra.migrate.model import About, Migration, Note, ObjectPlan, Refusal, Settings, Step, Surroundings
+from kubectl_dra.migrate.vendors.catalogue import Resource, is_extended
+
+HARD: Final[Mapping[Key, Path]] = {
+    ("", "ResourceQuota"): ("spec", "hard"),
+    ("kubeflow.org", "Profile"): ("spec", "resourceQuotaSpec", "hard"),
+}
+_VOLCANO_FIELDS: Final[tuple[Path, ...]] = (
+    ("spec", "capability"),
+    ("spec", "deserved"),
+    ("spec", "guarantee", "resource"),
+)
+QUOTAS: Final[frozenset[Key]] = frozenset(
+    (
+        *HARD,
+        ("", "LimitRange"),
+        ("kueue.x-k8s.io", "ClusterQueue"),
+        ("kueue.x-k8s.io", "Cohort"),
+        ("scheduling.volcano.sh", "Queue"),
+    )
+)
+"""The kinds that count resources."""
+
+_LIMITS: Final = ("default", "defaultRequest", "max", "min", "maxLimitRequestRatio")
+
+
+def plan(raw: Mapping[str, Any], surroundings: Surroundings, settings: Settings) -> ObjectPlan:
+    """Plans the keys for claims of one quota, limit range or queue; see ``model.Plan``."""
+    key = key_of(raw)
+    # Where a DeviceClass carries the resource's name, the old keys count its claims.
+    if settings.reverse or settings.strategy == "extended-resource" or key not in QUOTAS:
+        return ObjectPlan()
+    if key in HARD:
+        return _quota(raw, HARD[key], settings)
+    if key[1] == "LimitRange":
+        return ObjectPlan(notes=tuple(_limit_range(raw, settings)))
+    if key[1] == "Queue":
+        return _volcano(raw, settings)
+    return _kueue(raw, settings)
+
+
+def quota_key(device_class: str) -> str:
+    """The key of a ResourceQuota that counts the devices of a class."""
+    return f"{device_class}.deviceclass.resource.k8s.io/devices"
+
+
+def _quota(raw: Mapping[str, Any], path: Path, settings: Settings) -> ObjectPlan:
+    hard = value_at(raw, path)
+    added: dict[str, tuple[int, list[Path], list[str]]] = {}
+    notes: list[Note] = []
+    refusals: list[Refusal] = []
+    for key, amount in hard.items() if isinstance(hard, Mapping) else ():
+        name = str(key).removeprefix("requests.").removeprefix("limits.")
+        if not is_extended(name):
+            continue
+        where = (*path, key)
+        if not str(key).startswith("requests."):
+            if settings.catalogue.moves(name):
+                message = f"{key} counts nothing: quotas count extended resources as requests.{name}"
+                notes.append(Note("MIG202", where, message))
+            continue
+        found = _counted(name, where, settings)
+        if isinstance(found, Refusal):
+            refusals.append(found)
+        elif (whole := _whole(amount)) is None:
+            refusals.append(_not_a_number(name, amount, where))
+        elif found is not None:
+            sum_so_far, places, names = added.get(found.device_class, (0, [], []))
+            added[found.device_class] = (sum_so_far + whole, [*places, where], [*names, name])
+    changes: list[Change] = []
+    for device_class, (total, places, names) in added.items():
+        if quota_key(device_class) in hard:
+            continue
+        changes.append(Set((*path, quota_key(device_class)), str(total)))
+        message = f"requests.{names[0]} stays for pods that still use the device plugin: take it out with the last"
+        notes.append(Note("MIG204", places[0], message))
+        if len(names) > 1:
+            message = f"{', '.join(names)} are devices of one class, {device_class}: one key counts them together"
+            notes.append(Note("MIG204", places[-1], message))
+    spec = value_at(raw, path[:-1])
+    if changes and isinstance(spec, Mapping) and (spec.get("scopes") or spec.get("scopeSelector")):
+        message = "a quota with scopes counts pods only, and no claims"
+        way_out = f"Put {', '.join(quota_key(name) for name in added)} into a quota without scopes."
+        return ObjectPlan(notes=(), refusals=(*refusals, Refusal("MIG207", path, message, way_out)))
+    steps: tuple[Step, ...] = ()
+    if changes:
+        reason = f"claims for devices of {', '.join(added)} are counted by keys of their own"
+        steps = (Step("MIG201", path, reason, tuple(changes)),)
+    return ObjectPlan(steps, (), tuple(notes), tuple(refusals))
+
+
+def _counted(name: str, path: Path, settings: Settings) -> Resource | Refusal | None:
+    """What a counted resource becomes, or why there is no key for it."""
+    resource = settings.catalogue.resource(name)
+    if resource is None:
+        message = f"{name} is of no vendor that is known, so no key for claims is guessed"
+        way_out = "Say in a file for --vendors which DeviceClass it becomes, or that it stays (outcome: keep)."
+        return Refusal("MIG111", path, message, way_out)
+    if resource.outcome == "keep":
+        return None
+    if resource.outcome in ("ask", "refuse") or not resource.device_class:
+        reason = resource.message or "it becomes no device of a class"
+        way_out = resource.way_out or "Leave it, or count the devices of the class that is used in its place."
+        return Refusal("MIG207", path, f"{name}: {within(reason)}", way_out)
+    return resource
+
+
+def _limit_range(raw: Mapping[str, Any], settings: Settings) -> Iterator[Note]:
+    limits = value_at(raw, ("spec", "limits"))
+    for index, limit in enumerate(limits if isinstance(limits, list) else ()):
+        for field in _LIMITS:
+            amounts = limit.get(field) if isinstance(limit, Mapping) else None
+            for name in amounts if isinstance(amounts, Mapping) else ():
+                if settings.catalogue.moves(str(name)):
+                    given = "gives no device to" if field.startswith("default") else "does not limit"
+                    message = f"{field} of {name} {given} a pod with claims, and there is no LimitRange for these"
+                    yield Note("MIG203", ("spec", "limits", index, field, name), message)
+
+
+def _kueue(raw: Mapping[str, Any], settings: Settings) -> ObjectPlan:
+    """A ClusterQueue keeps its names; what maps classes to them is in Kueue's Configuration."""
+    groups = value_at(raw, ("spec", "resourceGroups"))
+    notes: list[Note] = []
+    refusals: list[Refusal] = []
+    for index, group in enumerate(groups if isinstance(groups, list) else ()):
+        names = group.get("coveredResources") if isinstance(group, Mapping) else None
+        for number, name in enumerate(names if isinstance(names, list) else ()):
+            path: Path = ("spec", "resourceGroups", index, "coveredResources", number)
+            resource = settings.catalogue.resource(str(name)) if is_extended(str(name)) else None
+            if resource is None or resource.outcome == "keep":
+                continue
+            if resource.outcome in ("ask", "refuse") or not resource.device_class:
+                reason = resource.message or "claims have no quantity of that name"
+                way_out = resource.way_out or "Count devices in its place."
+                refusals.append(Refusal("MIG207", path, f"{name}: {within(reason)}", way_out))
+                continue
+            message = (
+                f"the queue keeps {name}: for pods with claims add to Kueue's Configuration (v1beta2) "
+                f"resources.deviceClassMappings: [{{name: {name}, deviceClassNames: [{resource.device_class}]}}]"
+            )
+            notes.append(Note("MIG205", path, message))
+    return ObjectPlan(notes=tuple(notes), refusals=tuple(refusals))
+
+
+def _volcano(raw: Mapping[str, Any], settings: Settings) -> ObjectPlan:
+    changes: list[Change] = []
+    refusals: list[Refusal] = []
+    first: Path = ()
+    for path in _VOLCANO_FIELDS:
+        amounts = value_at(raw, path)
+        for name, amount in amounts.items() if isinstance(amounts, Mapping) else ():
+            if not is_extended(str(name)) or str(name).startswith("deviceclass/"):
+                continue
+            found = _counted(str(name), (*path, name), settings)
+            if isinstance(found, Refusal):
+                refusals.append(found)
+            elif found is not None and (key := f"deviceclass/{found.device_class}") not in amounts:
+                first = first or (*path, name)
+                if Set((*path, key), amount) not in changes:
+                    changes.append(Set((*path, key), amount))
+    steps: tuple[Step, ...] = ()
+    if changes:
+        reason = "Volcano counts claims of a class as deviceclass/CLASS"
+        steps = (Step("MIG206", first, reason, tuple(changes)),)
+    return ObjectPlan(steps, (), (), tuple(refusals))
+
+
+def _whole(value: Any) -> int | None:
+    try:
+        quantity = Quantity.from_json(value)
+    except QuantityError:
+        return None
+    return quantity.value() if quantity.is_integer() and quantity.sign() >= 0 else None
+
+
+def _not_a_number(name: str, value: Any, path: Path) -> Refusal:
+    message = f"requests.{name} is {shown(value)}, which is no number of devices"
+    return Refusal("MIG114", path, message, "Put the number in (fill the template in first), then migrate.")
+
+
+ABOUT: Final = (
+    About(
+        "MIG201",
+        "quota-counts-claims",
+        "safe",
+        "The quota counts claims as well",
+        "The key of the DeviceClass counts devices that pods claim. Its number is that of the old key, which stays for "
+        "pods that still use the device plugin. Where the class carries the resource's name, from 1.36, the old key "
+        "counts claims too; elsewhere both kinds of pods together can have up to twice the number while both run.",
+        'spec:\n  hard:\n    requests.nvidia.com/gpu: "8"\n',
+        'spec:\n  hard:\n    requests.nvidia.com/gpu: "8"\n'
+        '    gpu.nvidia.com.deviceclass.resource.k8s.io/devices: "8"\n',
+    ),
+    About(
+        "MIG202",
+        "quota-key-counts-nothing",
+        "note",
+        "The old key counts nothing",
+        "Quotas count extended resources by requests only, so no key for claims is made from this one.",
+    ),
+    About(
+        "MIG203",
+        "limit-range",
+        "note",
+        "A LimitRange does not reach claims",
+        "Defaults and limits of a LimitRange are for resources of containers. A pod that got its GPU by default gets "
+        "none once it is written with claims, and no maximum holds for these; a quota or an admission policy can.",
+    ),
+    About(
+        "MIG204",
+        "old-quota-stays",
+        "note",
+        "The old key stays for a while",
+        "Remove it when no pod of the namespace uses the device plugin any more.",
+    ),
+    About(
+        "MIG205",
+        "kueue-mapping",
+        "note",
+        "Kueue maps classes to the queue's resources",
+        "A ClusterQueue keeps the name that it counts; deviceClassMappings in Kueue's Configuration say which "
+        "DeviceClasses are counted under it.",
+        "coveredResources: [nvidia.com/gpu]\n",
+        "resources:\n  deviceClassMappings:\n  - name: nvidia.com/gpu\n    deviceClassNames: [gpu.nvidia.com]\n",
+    ),
+    About(
+        "MIG206",
+        "volcano-queue",
+        "safe",
+        "The Volcano queue counts claims as well",
+        "Volcano counts claims of a DeviceClass under deviceclass/CLASS (1.15).",
+        "capability:\n  nvidia.com/gpu: 8\n",
+        "capability:\n  nvidia.com/gpu: 8\n  deviceclass/gpu.nvidia.com: 8\n",
+    ),
+    About(
+        "MIG207",
+        "no-quota-for-it",
+        "refusal",
+        "No key counts this",
+        "Quotas count devices of a class. What the old key counted is something else, or the quota is for pods only.",
+    ),
+)
+
+MIGRATION: Final = Migration("quotas", plan, ABOUT)

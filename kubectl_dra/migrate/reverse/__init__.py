@@ -1,0 +1,1 @@
+"""From the claims that migrate made back to requests of device plugins."""

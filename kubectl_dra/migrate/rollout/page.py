@@ -1,0 +1,269 @@
+"""The page of a rollout: its phases, the check of each, and the way back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from kubectl_dra.api.versions import NEWEST_MODELLED
+from kubectl_dra.migrate.rollout.policy import WARNED
+from kubectl_dra.migrate.rollout.survey import LABEL, REFUSED, Use
+
+if TYPE_CHECKING:
+    from kubectl_dra.migrate.rollout.plan import Rollout
+
+
+def page(plan: Rollout) -> str:
+    """The README of the plan, as Markdown."""
+    return "\n".join(_lines(plan)).rstrip() + "\n"
+
+
+def _lines(plan: Rollout) -> Iterator[str]:
+    yield "# From device plugins to claims"
+    yield ""
+    source = "the cluster" if plan.live else "the manifests alone (no cluster was read)"
+    yield (
+        f"Written by `kubectl dra migrate plan` from what {source} had, for Kubernetes {plan.survey.release}. "
+        "Nothing has been applied. Review, then go phase by phase: each ends with a check, and each has a way back "
+        "that leaves the phases before it as they are. Running pods are not disturbed before phase 4, and then only by "
+        "the rollout of their own workload."
+    )
+    yield ""
+    yield from _what(plan)
+    yield from _drivers(plan)
+    yield from _quotas(plan)
+    yield from _warn(plan)
+    yield from _namespaces(plan)
+    yield from _refuse(plan)
+    yield from _end(plan)
+
+
+def _what(plan: Rollout) -> Iterator[str]:
+    yield "## What moves"
+    yield ""
+    if plan.moving:
+        yield "| resource | becomes a claim for class | driver | used in |"
+        yield "|---|---|---|---|"
+        for one in plan.moving:
+            spaces = ", ".join(one.namespaces)
+            yield f"| {one.resource.name} | {one.resource.device_class} | {one.resource.driver or '?'} | {spaces} |"
+    else:
+        yield "Nothing that is known here: no pod or workload asks for a resource that a claim can take over."
+    yield ""
+    if plan.staying:
+        yield "What stays with its device plugin:"
+        yield ""
+        yield from (f"- {name}: {reason}" for name, reason in plan.staying)
+        yield ""
+    for note in plan.survey.notes:
+        yield f"Not seen: {note}."
+        yield ""
+
+
+def _drivers(plan: Rollout) -> Iterator[str]:
+    yield "## 1. Drivers and classes, on the first nodes"
+    yield ""
+    yield (
+        "Install the driver on a few nodes, and there only after the device plugin is off: a device that both hand out "
+        "goes to two pods. So per node: cordon it, let the pods that use the plugin end, keep the plugin's DaemonSet "
+        "off it (by its nodeSelector or affinity), let the driver's DaemonSet on it, uncordon it."
+    )
+    yield ""
+    for vendor in plan.vendors:
+        for driver in vendor.drivers.values():
+            if any(one.resource.driver == driver.name for one in plan.moving):
+                yield from (f"- {driver.name}: {note}" for note in driver.notes)
+    both = [clash for clash in plan.survey.clashes if clash.same]
+    if both:
+        yield ""
+        yield "Solve first, because device plugin and driver hand out the same devices there already:"
+        yield ""
+        yield from (
+            f"- node {clash.node}: {clash.amount} {clash.resource} of the device plugin, and {len(clash.same)} such "
+            f"devices of {clash.driver}"
+            for clash in both
+        )
+    yield ""
+    if plan.classes:
+        yield "Where the driver's chart does not bring the DeviceClasses: `kubectl apply -f 1-classes.yaml`."
+    elif plan.moving:
+        yield "The cluster has the DeviceClasses."
+    if plan.missing:
+        yield ""
+        yield f"Not written, because their selectors are not known here: {', '.join(plan.missing)}."
+    yield ""
+    yield "Check:"
+    yield ""
+    yield "    kubectl dra devices                 # each new node's devices are there, and free"
+    yield "    kubectl dra migrate --live -A       # no node with the same devices twice"
+    yield ""
+    yield (
+        "Back: take the driver's DaemonSet off the node (its ResourceSlices go with it), let the device plugin on it "
+        "again, and `kubectl delete -f 1-classes.yaml` if you applied it."
+    )
+    yield ""
+
+
+def _quotas(plan: Rollout) -> Iterator[str]:
+    yield "## 2. Quotas for claims"
+    yield ""
+    if plan.quotas:
+        yield (
+            "Quotas of device plugins do not count claims. `kubectl apply -f 2-quotas.yaml` gives each namespace the "
+            "same number of claimed devices, in a quota of its own; the old ones stay. Until the namespace has moved "
+            "it can have up to both numbers together: lower one while you raise the other, if that is too much."
+        )
+        yield ""
+        for quota in plan.quotas:
+            hard = ", ".join(f"{key}={value}" for key, value in quota["spec"]["hard"].items())
+            yield f"- {quota['metadata']['namespace']}: {hard}"
+        yield ""
+        yield (
+            "In phase 4 migrate adds the same key to a quota that is among the manifests; the one of this phase can "
+            "then go."
+        )
+        yield ""
+        yield "Check: `kubectl get resourcequota -A` shows each of them with what is used."
+        yield ""
+        yield "Back: `kubectl delete -f 2-quotas.yaml`."
+    else:
+        yield (
+            "No quota that was read counts what moves, so there is none to write. Who wants one: the key is "
+            "`CLASS.deviceclass.resource.k8s.io/devices`."
+        )
+    yield ""
+
+
+def _warn(plan: Rollout) -> Iterator[str]:
+    yield "## 3. Warn"
+    yield ""
+    if not plan.moving:
+        yield "There is nothing to warn of."
+        yield ""
+        return
+    yield (
+        f"`kubectl apply -f 3-policy.yaml` changes nothing by itself. A namespace with the label `{LABEL}: {WARNED}` "
+        "answers whoever makes a pod or workload that asks for "
+        f"{', '.join(plan.names)} with a warning, and marks it in the audit log."
+    )
+    yield ""
+    yield from _labels(plan, WARNED)
+    yield "Check: a pod like those of today brings the warning, and is made nevertheless (nothing is, in a dry run):"
+    yield ""
+    space, name = _example(plan)
+    yield f"    kubectl -n {space} run probe --image=none --dry-run=server --overrides='" + _probe(name) + "'"
+    yield ""
+    yield "Back: `kubectl delete -f 3-policy.yaml`."
+    yield ""
+
+
+def _example(plan: Rollout) -> tuple[str, str]:
+    """A namespace, and a resource that is to move and is used there."""
+    for one in plan.order:
+        for use in plan.survey.uses:
+            if use.namespace == one.namespace and use.resource in plan.names:
+                return one.namespace, use.resource
+    return plan.order[0].namespace if plan.order else "NAMESPACE", plan.names[0]
+
+
+def _probe(name: str) -> str:
+    limits = f'{{"{name}":"1"}}'
+    return f'{{"spec":{{"containers":[{{"name":"probe","image":"none","resources":{{"limits":{limits}}}}}]}}}}'
+
+
+def _labels(plan: Rollout, value: str) -> Iterator[str]:
+    spaces = [one.namespace for one in plan.order]
+    if spaces:
+        yield from (f"    kubectl label namespace {space} {LABEL}={value} --overwrite" for space in spaces)
+        yield ""
+
+
+def _namespaces(plan: Rollout) -> Iterator[str]:
+    yield "## 4. The namespaces, one after the other"
+    yield ""
+    yield (
+        "In this order: what migrate can do by itself comes first, and of that what is smallest. Each needs nodes with "
+        "the driver for the devices that it claims, so move nodes (phase 1) along with the namespaces."
+    )
+    yield ""
+    for number, one in enumerate(plan.order, 1):
+        mine = [use for use in plan.survey.uses if use.namespace == one.namespace]
+        yield f"{number}. **{one.namespace}** ({one.state}): {_uses(mine)}"
+        yield from (f"   - first: {reason}" for reason in one.reasons)
+        yield from (f"   - also: {todo}" for todo in one.todo)
+    yield ""
+    yield "For each, with its manifests in DIR:"
+    yield ""
+    # The newest release is what migrate writes for without being asked; a cluster may be older.
+    release = plan.survey.release
+    flag = f" --kubernetes-version {release}" if release and release != str(NEWEST_MODELLED) else ""
+    for command, what in (
+        (f"migrate DIR{flag}", "the plan, with what is refused and why"),
+        ("migrate DIR --live", "where each pod would land, and on how many nodes"),
+        (f"migrate DIR{flag} --diff", "to review"),
+        (f"migrate DIR{flag} --write", "exit code 1: something is left to decide, see above"),
+    ):
+        yield f"    kubectl dra {command:<{20 + len(flag)}}  # {what}"
+    yield "    kubectl diff -f DIR"
+    yield "    kubectl apply -f DIR"
+    yield ""
+    yield (
+        "Pods and Jobs that exist cannot be changed: delete them first, or let them end. Other workloads roll out anew."
+    )
+    yield ""
+    yield "Check:"
+    yield ""
+    yield "    kubectl dra explain --all -n NAMESPACE           # no claim is pending"
+    yield "    kubectl dra migrate --live -n NAMESPACE          # nothing uses a device plugin any more"
+    yield ""
+    yield (
+        "Back: `kubectl dra migrate DIR --reverse --write` restores the requests of the device plugin from claims that "
+        "migrate made (others are refused with the reason; tolerations that may be somebody's own stay, unless "
+        "`--unsafe` is given). Then `kubectl apply -f DIR`, delete the claim templates that are left over, and move "
+        "nodes back as in phase 1. The label must not be `refuse` by then. Manifests under version control: reverting "
+        "the commit does the same."
+    )
+    yield ""
+
+
+def _uses(mine: Sequence[Use]) -> str:
+    parts = [f"{use.owner} ({use.each} {use.resource} each, pods: {use.pods})" for use in mine]
+    shown = ", ".join(parts[:8])
+    return shown + (f" and {len(parts) - 8} more" if len(parts) > 8 else "") if parts else "nothing left"
+
+
+def _refuse(plan: Rollout) -> Iterator[str]:
+    yield "## 5. Refuse"
+    yield ""
+    if not plan.moving:
+        yield "There is nothing to refuse."
+        yield ""
+        return
+    yield "When a namespace has nothing left, close the door behind it:"
+    yield ""
+    yield from _labels(plan, REFUSED)
+    yield "Check: the dry run of phase 3 is now answered with Forbidden."
+    yield ""
+    yield f"Back: `kubectl label namespace NAMESPACE {LABEL}={WARNED} --overwrite`, or `{LABEL}-` for no word at all."
+    yield ""
+
+
+def _end(plan: Rollout) -> Iterator[str]:
+    yield "## 6. The end of the device plugin"
+    yield ""
+    yield (
+        "When `kubectl dra migrate --live -A` finds no user in any namespace: move the last nodes, remove the device "
+        "plugin, and take the old keys out of the quotas:"
+    )
+    yield ""
+    yield from (f"- `requests.{name}`" for name in plan.names)
+    yield ""
+    yield (
+        "Check: `kubectl get nodes -o yaml` has none of these resources under allocatable with a number above 0, and "
+        "`kubectl dra devices` has the devices of all nodes."
+    )
+    yield ""
+    yield (
+        "Back: install the device plugin on nodes that the driver has left, and put the keys into the quotas again. "
+        "Keep this directory, and the manifests' history, until you are sure."
+    )

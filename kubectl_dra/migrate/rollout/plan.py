@@ -1,0 +1,172 @@
+"""``migrate plan``: the way from device plugins to claims in phases, as files to review. Nothing is applied."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final, NamedTuple
+
+from kubectl_dra.api.quantity import Quantity, QuantityError
+from kubectl_dra.api.versions import GROUP
+from kubectl_dra.cluster.snapshot import ResourceQuota, Snapshot
+from kubectl_dra.manifests.style import Style
+from kubectl_dra.migrate.model import Settings
+from kubectl_dra.migrate.naming import free
+from kubectl_dra.migrate.quotas import quota_key
+from kubectl_dra.migrate.render import documents_of
+from kubectl_dra.migrate.rollout.policy import bindings, policy
+from kubectl_dra.migrate.rollout.survey import Standing, Survey
+from kubectl_dra.migrate.vendors.catalogue import Resource, Vendor
+
+CLASSES: Final = "1-classes.yaml"
+QUOTAS: Final = "2-quotas.yaml"
+POLICY: Final = "3-policy.yaml"
+README: Final = "README.md"
+QUOTA_NAME: Final = "device-claims"
+
+
+class Moving(NamedTuple):
+    """A resource that moves: what it becomes, whether the cluster has the class, and where it is used."""
+
+    resource: Resource
+    installed: bool | None
+    namespaces: tuple[str, ...]
+
+
+class Rollout(NamedTuple):
+    """What the plan is made of. ``staying`` are resources that no claim takes over, with the reason."""
+
+    moving: tuple[Moving, ...]
+    staying: tuple[tuple[str, str], ...]
+    order: tuple[Standing, ...]
+    survey: Survey
+    quotas: tuple[dict[str, Any], ...]
+    classes: tuple[dict[str, Any], ...]
+    missing: tuple[str, ...]
+    live: bool
+    vendors: tuple[Vendor, ...] = ()
+
+    @property
+    def names(self) -> list[str]:
+        """The resources that pods are not to ask for any more."""
+        return [one.resource.name for one in self.moving]
+
+
+_ORDER: Final = {"migrated": 0, "ready": 1, "decide": 2, "blocked": 3}
+
+
+def rollout(survey: Survey, snapshot: Snapshot, settings: Settings, *, live: bool) -> Rollout:
+    """Makes the plan. ``live`` says that the snapshot is of a cluster, and not of the manifests alone."""
+    moving: list[Moving] = []
+    staying: list[tuple[str, str]] = []
+    for name in sorted({use.resource for use in survey.uses}):
+        resource = settings.catalogue.resource(name)
+        if resource is None:
+            staying.append((name, "of no vendor that is known; say with --vendors FILE what it becomes"))
+        elif resource.outcome == "keep":
+            staying.append((name, "as a file for --vendors says"))
+        elif resource.outcome in ("ask", "refuse") or not resource.device_class:
+            staying.append((name, f"{resource.message.rstrip('.')}. {resource.way_out}".strip()))
+        elif resource.part_of:
+            staying.append((name, f"it goes with {resource.part_of}, as capacity of its claim"))
+        else:
+            known = live and not snapshot.is_gap("DeviceClass")
+            installed = resource.device_class in snapshot.classes if known else None
+            spaces = tuple(dict.fromkeys(use.namespace for use in survey.uses if use.resource == name))
+            moving.append(Moving(resource, installed, spaces))
+    classes, missing = _classes(moving, settings)
+    order = sorted(
+        (one for one in survey.namespaces if one.state != "migrated" or one.label),
+        key=lambda one: (_ORDER[one.state], one.pods, one.namespace),
+    )
+    return Rollout(
+        tuple(moving),
+        tuple(staying),
+        tuple(order),
+        survey,
+        tuple(_quotas(moving, snapshot)),
+        tuple(classes),
+        tuple(missing),
+        live,
+        tuple({one.resource.vendor: settings.catalogue.vendor(one.resource.vendor) for one in moving}.values()),
+    )
+
+
+def files(plan: Rollout) -> Mapping[str, str]:
+    """The files by name: manifests in the order in which they are applied, and the page that explains them."""
+    from kubectl_dra.migrate.rollout.page import page
+
+    out: dict[str, str] = {}
+    if plan.classes:
+        head = (
+            "# The DeviceClasses of the drivers. A driver's chart brings its own: apply one of these only where the\n"
+            "# driver was installed without it.\n"
+        )
+        out[CLASSES] = head + documents_of(plan.classes, Style())
+    if plan.quotas:
+        head = (
+            "# What each namespace may claim: the number that its quota gives device plugins. The old quotas stay\n"
+            "# until the last pod that they count is gone.\n"
+        )
+        out[QUOTAS] = head + documents_of(plan.quotas, Style())
+    if plan.moving:
+        head = (
+            "# Pods that ask a device plugin for these resources, in namespaces with the label\n"
+            "# kubectl-dra/device-plugins: with the value warn they are let through with a warning, with refuse they\n"
+            "# are not. Without the label nothing changes. Running pods are not touched.\n"
+        )
+        out[POLICY] = head + documents_of([policy(plan.names), *bindings()], Style())
+    out[README] = page(plan)
+    return out
+
+
+def _classes(moving: Sequence[Moving], settings: Settings) -> tuple[list[dict[str, Any]], list[str]]:
+    """The classes that the cluster has not, or may not have; and the names of those that cannot be written here."""
+    out: list[dict[str, Any]] = []
+    missing: list[str] = []
+    for name in dict.fromkeys(one.resource.device_class for one in moving if not one.installed):
+        known = settings.catalogue.device_class(name)
+        if known is None or not known.selector:
+            missing.append(name)
+            continue
+        out.append(
+            {
+                "apiVersion": f"{GROUP}/v1",
+                "kind": "DeviceClass",
+                "metadata": {"name": name},
+                "spec": {"selectors": [{"cel": {"expression": known.selector}}]},
+            }
+        )
+    return out, missing
+
+
+def _quotas(moving: Sequence[Moving], snapshot: Snapshot) -> Iterator[dict[str, Any]]:
+    """A quota for claims in each namespace whose quotas count what moves, and no claims for it."""
+    by_name = {one.resource.name: one.resource for one in moving}
+    spaces = sorted({quota.metadata.namespace for quota in snapshot.quotas})
+    for space in spaces:
+        mine = [quota for quota in snapshot.quotas if quota.metadata.namespace == space]
+        counted = {key for quota in mine for key in quota.hard}
+        hard: dict[str, int] = {}
+        for name, resource in by_name.items():
+            key = quota_key(resource.device_class)
+            amounts = [amount for quota in mine if (amount := _amount(quota, name)) is not None]
+            if amounts and key not in counted:
+                # All quotas of a namespace hold, so the smallest is the one that counts.
+                hard[key] = hard.get(key, 0) + min(amounts)
+        if hard:
+            name = free(QUOTA_NAME, {quota.metadata.name for quota in mine})
+            yield {
+                "apiVersion": "v1",
+                "kind": "ResourceQuota",
+                "metadata": {"name": name, "namespace": space},
+                "spec": {"hard": {key: str(amount) for key, amount in hard.items()}},
+            }
+
+
+def _amount(quota: ResourceQuota, name: str) -> int | None:
+    value = quota.hard.get(f"requests.{name}")
+    try:
+        quantity = None if value is None else Quantity.parse(value)
+    except QuantityError:
+        return None
+    return quantity.value() if quantity is not None and quantity.is_integer() else None

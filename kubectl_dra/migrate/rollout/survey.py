@@ -1,0 +1,354 @@
+"""What of a cluster still uses device plugins, where a driver would hand out the same devices, and who can move."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final, Literal, NamedTuple
+
+from kubectl_dra.allocation.extended import amount_of, class_by_resource
+from kubectl_dra.api.pods import Pod
+from kubectl_dra.api.versions import default_features
+from kubectl_dra.cluster.snapshot import Snapshot
+from kubectl_dra.explain.scene.node_resources import requests_of
+from kubectl_dra.explain.scene.prepare import Settings as Assumed
+from kubectl_dra.explain.scene.prepare import make_cycle
+from kubectl_dra.explain.scene.proved_gates import proved
+from kubectl_dra.explain.scene.view import View
+from kubectl_dra.manifests.workloads import pod_specs
+from kubectl_dra.migrate.device_plugins import plan as device_plugins
+from kubectl_dra.migrate.model import Settings, Surroundings
+from kubectl_dra.migrate.quotas import quota_key
+from kubectl_dra.migrate.vendors.catalogue import Resource, is_extended
+
+LABEL: Final = "kubectl-dra/device-plugins"
+"""The label of a namespace that says what becomes of pods that ask for a device plugin: ``warn`` or ``refuse``."""
+REFUSED: Final = "refuse"
+
+Outcome = Literal["auto", "unsafe", "refused"]
+"""What migrate does with a user of device plugins: by itself, with --unsafe, or it refuses."""
+State = Literal["migrated", "ready", "decide", "blocked"]
+"""Of a namespace. migrated: nothing uses device plugins. ready: migrate can do all of it, and devices are published.
+decide: so, but with --unsafe. blocked: something has to be done first."""
+
+_HASHES: Final[Mapping[str, str]] = {"pod-template-hash": "Deployment", "rollouts-pod-template-hash": "Rollout"}
+
+
+class Use(NamedTuple):
+    """What one owner asks of a device plugin.
+
+    ``owner`` is "KIND NAME" of the workload. ``pods`` of it exist and hold or wait for ``devices`` together; a
+    workload without pods has none. ``each`` is what one pod asks for. ``reason`` says why it is not moved by itself.
+    """
+
+    namespace: str
+    owner: str
+    resource: str
+    pods: int
+    devices: int
+    each: int
+    outcome: Outcome
+    reason: str = ""
+
+
+class Clash(NamedTuple):
+    """A node on which a device plugin offers ``amount`` of ``resource``, and ``driver`` publishes devices.
+
+    ``same`` are the devices of the driver that the resource means: both would hand them out. ``published`` counts all
+    of the driver's devices on the node.
+    """
+
+    node: str
+    resource: str
+    amount: int
+    driver: str
+    same: tuple[str, ...]
+    published: int
+
+
+class Standing(NamedTuple):
+    """How far a namespace is. ``reasons`` say what keeps it, ``todo`` what should be done along the way.
+
+    ``pods`` use device plugins, ``claims`` is the number of its claims and claim templates; ``label`` is the value of
+    the namespace's ``LABEL``.
+    """
+
+    namespace: str
+    state: State
+    pods: int
+    claims: int
+    reasons: tuple[str, ...] = ()
+    todo: tuple[str, ...] = ()
+    label: str = ""
+
+
+class Survey(NamedTuple):
+    """The answer. ``namespace`` is empty where all were looked at; ``notes`` say what was not seen."""
+
+    namespace: str
+    uses: tuple[Use, ...]
+    clashes: tuple[Clash, ...]
+    namespaces: tuple[Standing, ...]
+    notes: tuple[str, ...] = ()
+    release: str = ""
+
+
+def survey(
+    snapshot: Snapshot,
+    settings: Settings,
+    workloads: Iterable[Mapping[str, Any]] = (),
+    *,
+    namespace: str = "",
+    notes: Sequence[str] = (),
+) -> Survey:
+    """Looks at a cluster, or at one namespace of it. ``workloads`` are Deployments and the like, as served."""
+    uses = tuple(_uses(snapshot, settings, workloads, namespace))
+    published = Published(snapshot, settings)
+    return Survey(
+        namespace,
+        uses,
+        tuple(_clashes(snapshot, settings, published)),
+        tuple(_standings(uses, snapshot, settings, namespace, published)),
+        (*notes, *(str(gap) for gap in snapshot.gaps if gap.kind in _NEEDED)),
+        str(settings.release),
+    )
+
+
+_NEEDED: Final = ("Pod", "Node", "ResourceSlice", "DeviceClass", "ResourceClaim", "ResourceClaimTemplate")
+
+# --- who uses device plugins -----------------------------------------------------------------------
+
+
+def owner_of(pod: Pod) -> str:
+    """ "KIND NAME" of what the pod belongs to; a Deployment's ReplicaSet is told by the hash in its name."""
+    owner = pod.metadata.controller()
+    if owner is None:
+        return f"Pod {pod.metadata.name}"
+    for label, kind in _HASHES.items():
+        hashed = pod.metadata.labels.get(label)
+        if owner.kind == "ReplicaSet" and hashed and owner.name.endswith(f"-{hashed}"):
+            return f"{kind} {owner.name.removesuffix(f'-{hashed}')}"
+    return f"{owner.kind} {owner.name}"
+
+
+class _Owner:
+    """What is known of one owner: its pods, and an object to ask migrate about."""
+
+    def __init__(self, raw: Mapping[str, Any]) -> None:
+        self.raw = raw
+        self.pods = 0
+        self.devices: dict[str, int] = {}
+        self.each: dict[str, int] = {}
+
+
+def _uses(
+    snapshot: Snapshot, settings: Settings, workloads: Iterable[Mapping[str, Any]], namespace: str
+) -> Iterator[Use]:
+    owners: dict[tuple[str, str], _Owner] = {}
+    for raw in workloads:
+        space, name = _identity(raw)
+        if (namespace and space != namespace) or _is_controlled(raw):
+            continue
+        for spec in pod_specs(raw):
+            for resource, amount in _moving(_asked(_pod_of(spec.content)), settings).items():
+                owner = owners.setdefault((space, f"{raw['kind']} {name}"), _Owner(raw))
+                owner.each[resource] = owner.each.get(resource, 0) + amount
+    for pod in snapshot.pods.values():
+        space = pod.metadata.namespace
+        if pod.finished or (namespace and space != namespace):
+            continue
+        asked = _moving(_of_plugin(pod, snapshot), settings)
+        if not asked:
+            continue
+        raw = {"apiVersion": "v1", "kind": "Pod", "metadata": _metadata(pod), "spec": pod.raw_spec}
+        owner = owners.setdefault((space, owner_of(pod)), _Owner(raw))
+        owner.pods += 1
+        for resource, amount in asked.items():
+            owner.each.setdefault(resource, amount)
+            owner.devices[resource] = owner.devices.get(resource, 0) + amount
+    for (space, title), owner in sorted(owners.items()):
+        outcome, reason = outcome_of(owner.raw, settings)
+        for resource, each in sorted(owner.each.items()):
+            yield Use(space, title, resource, owner.pods, owner.devices.get(resource, 0), each, outcome, reason)
+
+
+def _moving(asked: Mapping[str, int], settings: Settings) -> dict[str, int]:
+    """What pods ask for, without what is said to stay with its device plugin."""
+    return {
+        name: amount
+        for name, amount in asked.items()
+        if settings.catalogue.moves(name) or settings.catalogue.resource(name) is None
+    }
+
+
+def outcome_of(raw: Mapping[str, Any], settings: Settings) -> tuple[Outcome, str]:
+    """What migrate does with a workload or pod, and why not all of it by itself."""
+    plan = device_plugins.plan(raw, Surroundings(), settings)
+    for refusal in plan.refusals:
+        return "refused", f"{refusal.code}: {refusal.message}"
+    if not plan.steps and not plan.objects:
+        return "refused", f"migrate knows no place for claims in a {raw.get('kind')}"
+    for step in plan.steps:
+        if step.safety == "unsafe":
+            return "unsafe", f"{step.code}: {step.reason}"
+    return "auto", ""
+
+
+def _of_plugin(pod: Pod, snapshot: Snapshot) -> dict[str, int]:
+    """What a pod asks of device plugins: without what the scheduler serves by a claim for extended resources."""
+    asked = _asked(pod)
+    if not asked or not pod.extended_resource_claim:
+        return asked
+    node = snapshot.nodes.get(pod.node_name)
+    backed = class_by_resource(snapshot.classes)
+    return {
+        name: amount
+        for name, amount in asked.items()
+        if name not in backed or (node is not None and amount_of(node.allocatable.get(name)))
+    }
+
+
+def _asked(pod: Pod | None) -> dict[str, int]:
+    found = requests_of(pod) if pod is not None else {}
+    return {name: amount.value() for name, amount in found.items() if is_extended(name) and amount.sign() > 0}
+
+
+def _pod_of(spec: Mapping[str, Any]) -> Pod | None:
+    try:
+        return Pod.from_json({"spec": spec})
+    except (AttributeError, KeyError, TypeError, ValueError):
+        return None
+
+
+def _identity(raw: Mapping[str, Any]) -> tuple[str, str]:
+    metadata = raw.get("metadata")
+    metadata = metadata if isinstance(metadata, Mapping) else {}
+    return str(metadata.get("namespace") or "default"), str(metadata.get("name") or metadata.get("generateName") or "")
+
+
+def _is_controlled(raw: Mapping[str, Any]) -> bool:
+    """Whether another object made it, which is then the owner."""
+    metadata = raw.get("metadata")
+    owners = metadata.get("ownerReferences") if isinstance(metadata, Mapping) else None
+    return any(isinstance(owner, Mapping) and owner.get("controller") for owner in owners or ())
+
+
+def _metadata(pod: Pod) -> dict[str, Any]:
+    meta = pod.metadata
+    return {"name": meta.name, "namespace": meta.namespace, "annotations": dict(meta.annotations)}
+
+
+# --- the same device twice -------------------------------------------------------------------------
+
+
+def _clashes(snapshot: Snapshot, settings: Settings, published: Published) -> list[Clash]:
+    """Nodes whose device plugin and whose driver both have devices, those with the same devices first."""
+    drivers = {entry.driver for entry in snapshot.slices}
+    found: list[Clash] = []
+    for node in snapshot.nodes.values():
+        for name, value in node.allocatable.items():
+            amount = amount_of(value) if is_extended(name) else 0
+            resource = settings.catalogue.resource(name) if amount else None
+            if resource is None or resource.driver not in drivers:
+                continue
+            devices = published.on(node.name, resource.driver)
+            if devices:
+                same = published.meant(node.name, resource)
+                found.append(Clash(node.name, name, amount, resource.driver, same, len(devices)))
+    return sorted(found, key=lambda clash: (not clash.same, clash.node, clash.resource))
+
+
+class Published:
+    """The devices that drivers publish, and which of them a resource of a device plugin means."""
+
+    def __init__(self, snapshot: Snapshot, settings: Settings) -> None:
+        self._settings = settings
+        self._snapshot = snapshot
+        gates = frozenset(default_features(settings.release))
+        gates |= proved(snapshot.slices, gates)
+        # Without slices there is nothing to be judged, and nothing to be made for it.
+        self._cycle = make_cycle(snapshot.exact(), Assumed(settings.release, gates), []) if snapshot.slices else None
+        self._view = View(self._cycle, list(snapshot.nodes.values()), {}) if self._cycle else None
+
+    def on(self, node: str, driver: str) -> tuple[str, ...]:
+        """The driver's devices on a node, as ``pool/device``."""
+        found = self._view.on_node(node) if self._view else ()
+        return tuple(f"{item.id.pool}/{item.id.device}" for item in found if item.id.driver == driver)
+
+    def meant(self, node: str, resource: Resource) -> tuple[str, ...]:
+        """Those that the class and the selectors of the resource admit."""
+        if self._view is None or self._cycle is None:
+            return ()
+        wanted, verdict = self._selectors(resource), self._cycle.selectors.verdict
+        return tuple(
+            f"{item.id.pool}/{item.id.device}"
+            for item in self._view.on_node(node)
+            if item.id.driver == resource.driver and all(verdict(each, item.device) is True for each in wanted)
+        )
+
+    def anywhere(self, resource: Resource) -> int:
+        """On how many nodes the driver has devices that the resource means."""
+        return sum(1 for name in self._snapshot.nodes if self.meant(name, resource))
+
+    def _selectors(self, resource: Resource) -> tuple[str, ...]:
+        own = self._snapshot.classes.get(resource.device_class)
+        if own is not None:
+            return (*(each for each in own.selectors if each), *resource.selectors)
+        known = self._settings.catalogue.device_class(resource.device_class)
+        return ((known.selector,) if known and known.selector else ()) + resource.selectors
+
+
+# --- how far the namespaces are --------------------------------------------------------------------
+
+
+def _standings(
+    uses: Sequence[Use], snapshot: Snapshot, settings: Settings, namespace: str, published: Published
+) -> Iterator[Standing]:
+    claims: dict[str, int] = {}
+    for table in (snapshot.claims, snapshot.templates):
+        for space, _ in table:
+            claims[space] = claims.get(space, 0) + 1
+    lacks = {name: _lack(name, snapshot, settings, published) for name in {use.resource for use in uses}}
+    spaces = {use.namespace for use in uses} | set(claims)
+    for space in sorted(spaces if not namespace else spaces & {namespace}):
+        mine = [use for use in uses if use.namespace == space]
+        reasons = [f"{use.owner}: {use.reason}" for use in mine if use.outcome == "refused"]
+        reasons += [lacks[name] for name in sorted({use.resource for use in mine}) if lacks[name]]
+        state: State = "blocked" if reasons else "ready" if mine else "migrated"
+        if state == "ready" and any(use.outcome == "unsafe" for use in mine):
+            state = "decide"
+            reasons = [f"{use.owner}: {use.reason}" for use in mine if use.outcome == "unsafe"]
+        meta = snapshot.namespaces.get(space)
+        yield Standing(
+            space,
+            state,
+            sum({use.owner: use.pods for use in mine}.values()),
+            claims.get(space, 0),
+            tuple(dict.fromkeys(reasons)),
+            tuple(_todo(space, snapshot, settings)),
+            meta.labels.get(LABEL, "") if meta is not None else "",
+        )
+
+
+def _lack(name: str, snapshot: Snapshot, settings: Settings, published: Published) -> str:
+    """What the cluster lacks for a resource's claims; empty where it has it, or that cannot be seen."""
+    resource = settings.catalogue.resource(name)
+    if resource is None or not resource.device_class:
+        return ""
+    if resource.device_class not in snapshot.classes and not snapshot.is_gap("DeviceClass"):
+        return f"{name}: there is no DeviceClass {resource.device_class}; install the driver {resource.driver}"
+    if snapshot.is_gap("ResourceSlice") or snapshot.is_gap("Node"):
+        return ""
+    if not published.anywhere(resource):
+        return f"{name}: no ResourceSlice of {resource.driver} has a device for class {resource.device_class}"
+    return ""
+
+
+def _todo(space: str, snapshot: Snapshot, settings: Settings) -> Iterator[str]:
+    """Quotas that count the old resource, and no claims."""
+    hard = {key for quota in snapshot.quotas if quota.metadata.namespace == space for key in quota.hard}
+    for quota in snapshot.quotas:
+        for key in quota.hard if quota.metadata.namespace == space else ():
+            found = settings.catalogue.resource(key.removeprefix("requests.")) if key.startswith("requests.") else None
+            if found is not None and found.device_class and quota_key(found.device_class) not in hard:
+                name = quota.metadata.name
+                yield f"ResourceQuota {name} counts {key} and no claims: add {quota_key(found.device_class)}"

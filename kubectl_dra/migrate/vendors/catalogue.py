@@ -1,0 +1,281 @@
+"""The catalogue of vendors: what resources of device plugins and node labels become. Its data is in ``data/``."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from itertools import chain
+from typing import Any, Final, NamedTuple
+
+from kubectl_dra.api.quantity import Quantity
+from kubectl_dra.migrate.vendors.model import (
+    EMPTY,
+    DeviceClass,
+    Driver,
+    Flag,
+    LabelRule,
+    Pattern,
+    Resource,
+    ResourceRule,
+    Vendor,
+)
+from kubectl_dra.migrate.vendors.read import Text, built_in, read
+
+__all__ = ["Catalogue", "DeviceClass", "Driver", "Flag", "Labelled", "Resource", "Vendor", "is_extended", "load"]
+
+_NAME: Final = re.compile(
+    r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?/[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?", re.ASCII
+)
+_PLACE: Final = re.compile(r"\{(\w+)\}")
+
+
+def is_extended(name: object) -> bool:
+    """Whether this names an extended resource: domain/name, not Kubernetes' own, not a quota's ``requests.`` key."""
+    if not isinstance(name, str) or name.startswith("requests.") or "kubernetes.io/" in name:
+        return False
+    return _NAME.fullmatch(name) is not None
+
+
+class Labelled(NamedTuple):
+    """The rule of a label, and the texts that its key has for the groups of the rule's pattern."""
+
+    rule: LabelRule
+    groups: Mapping[str, str]
+
+
+Fitting = tuple[ResourceRule, Mapping[str, str]]
+"""An entry that fits a name, and the texts that the name has for the groups of its pattern."""
+
+
+def filled(text: str, groups: Mapping[str, str]) -> str:
+    """The text with ``{name}`` replaced where ``groups`` has the name."""
+    return _PLACE.sub(lambda match: groups.get(match[1], match[0]), text) if groups else text
+
+
+class Catalogue:
+    """All vendors: those of the user, and after them those of this package, whose files are parsed when needed."""
+
+    def __init__(self, texts: Mapping[str, Text], own: Sequence[Vendor] = ()) -> None:
+        self._texts = texts
+        self._own = {vendor.id: vendor for vendor in own}
+
+    @property
+    def own(self) -> Sequence[Vendor]:
+        """The vendors of the user."""
+        return tuple(self._own.values())
+
+    @property
+    def vendors(self) -> Mapping[str, Vendor]:
+        """All vendors by id, those of the user first."""
+        return {**self._own, **{id: text.vendor for id, text in self._texts.items()}}
+
+    def __contains__(self, id: str) -> bool:
+        """Whether there is a vendor of the id."""
+        return id in self._own or id in self._texts
+
+    def vendor(self, id: str) -> Vendor:
+        """A vendor by id. Raises KeyError."""
+        return self._own[id] if id in self._own else self._texts[id].vendor
+
+    def resource(
+        self,
+        name: str,
+        beside: Mapping[str, Any] = EMPTY,
+        annotations: Mapping[str, Any] = EMPTY,
+        scheduler: str = "",
+    ) -> Resource | None:
+        """What a resource becomes; None if it is no extended resource or no vendor knows it.
+
+        ``beside`` are all resources of the container with their quantities, ``annotations`` those of the pod and
+        ``scheduler`` its schedulerName: they tell HAMi's nvidia.com/gpu from NVIDIA's.
+        """
+        if not is_extended(name):
+            return None
+        domain = name.partition("/")[0]
+        own = [vendor for vendor in self._own.values() if not vendor.domains or domain in vendor.domains]
+        sure = [text.vendor for text in self._texts.values() if domain in text.domains]
+        for rule, groups in chain(_fitting(own, name, False), _fitting(own, name, True), self._built_in(sure, name)):
+            vendor = self.vendor(rule.resource.vendor)
+            if rule.when_detected and not _is_detected(vendor, beside, annotations, scheduler):
+                continue
+            found = _resource(rule, name, groups)
+            if found is not None:
+                return _with_parts(found, rule, vendor, beside)
+        return None
+
+    def moves(self, name: str, beside: Mapping[str, Any] = EMPTY) -> bool:
+        """Whether a vendor knows the resource, and nobody has said that it stays; ``beside`` as for ``resource``."""
+        found = self.resource(name, beside)
+        return found is not None and found.outcome != "keep"
+
+    def device_class(self, name: str) -> DeviceClass | None:
+        """A DeviceClass as its driver installs it; None if it is not known."""
+        for vendor in self._that_mention(name):
+            if name in vendor.classes:
+                return vendor.classes[name]
+        return None
+
+    def driver(self, name: str) -> Driver | None:
+        """What is known of a driver; None if nothing is."""
+        found = [vendor.drivers[name] for vendor in self._that_mention(name) if name in vendor.drivers]
+        return max(found, key=lambda driver: len(driver.always), default=None)
+
+    def flag(self, where: str, name: str, vendors: Collection[str]) -> Flag | None:
+        """What to do with an env variable, annotation, runtime class, scheduler or host path in pods of the vendors."""
+        for vendor in (other for id in vendors for other in self._with_likes(id)):
+            for rule in vendor.flags:
+                if rule.flag.where == where and _fits(rule.name, rule.pattern, name):
+                    return rule.flag
+        return None
+
+    def label(self, key: str, resource: Resource) -> Labelled | None:
+        """What becomes of a node label in pods that ask for the resource; None if it says nothing of the devices."""
+        domain = key.partition("/")[0]
+        everyone = [vendor for vendor in self._own.values() if vendor.everyone]
+        everyone += [text.vendor for text in self._texts.values() if text.everyone and domain in text.domains]
+        vendors = [*self._with_likes(resource.vendor), *everyone]
+        return _labelled([rule for vendor in vendors for rule in vendor.labels], key, resource)
+
+    def annotation(self, key: str, resource: Resource) -> Labelled | None:
+        """As ``label``, for an annotation of the pod that says which devices it wants."""
+        return _labelled(self.vendor(resource.vendor).annotations, key, resource)
+
+    def _with_likes(self, id: str) -> Iterator[Vendor]:
+        vendor = self.vendor(id)
+        yield vendor
+        for other in vendor.like:
+            yield self.vendor(other)
+
+    def _built_in(self, sure: Sequence[Vendor], name: str) -> Iterator[Fitting]:
+        """The entries of this package: those of the domain, of vendors with any domain, and what is left over."""
+        yield from _fitting(sure, name, False)
+        yield from _fitting([text.vendor for text in self._texts.values() if "*" in text.domains], name, False)
+        yield from _fitting(sure, name, True)
+
+    def _that_mention(self, name: str) -> Iterator[Vendor]:
+        yield from self._own.values()
+        for text in self._texts.values():
+            if name in text.text:
+                yield text.vendor
+
+
+def load(files: Sequence[str] = ()) -> Catalogue:
+    """The vendors of the user's files, and of this package.
+
+    Raises:
+        InputError: a file that cannot be read or breaks the schema: its name, line, the path in it, and what is wrong.
+    """
+    texts = built_in()
+    catalogue = Catalogue(texts)
+    for file in files:
+        catalogue = Catalogue(texts, [*catalogue.own, *read(file, catalogue)])
+    return catalogue
+
+
+def _is_detected(vendor: Vendor, beside: Mapping[str, Any], annotations: Mapping[str, Any], scheduler: str) -> bool:
+    detect = vendor.detect
+    return bool(
+        detect
+        and (
+            any(name in beside for name in detect.get("resources", ()))
+            or any(name in annotations for name in detect.get("annotations", ()))
+            or scheduler in detect.get("schedulers", ())
+        )
+    )
+
+
+def _fitting(vendors: Sequence[Vendor], name: str, fallback: bool) -> Iterator[Fitting]:
+    """The entries for a name: by name before by pattern, those that need a sign of the vendor before others."""
+    rules = [rule for vendor in vendors for rule in vendor.resources if rule.fallback == fallback]
+    exact = [rule for rule in rules if rule.name == name]
+    yield from ((rule, EMPTY) for rule in sorted(exact, key=lambda rule: not rule.when_detected))
+    for rule in rules:
+        match = rule.pattern.fullmatch(name) if rule.pattern else None
+        if match is not None:
+            yield rule, {group: text or "" for group, text in match.groupdict().items()}
+
+
+def _resource(rule: ResourceRule, name: str, groups: Mapping[str, str]) -> Resource | None:
+    """What the name becomes by an entry; None where a text of its pattern has no meaning."""
+    texts = translated(groups, rule.values)
+    if texts is None:
+        return None
+    resource = rule.resource
+    toleration = {"key": name, "operator": "Exists", "effect": "NoSchedule"}
+    return resource._replace(
+        name=name,
+        device_class=filled(resource.device_class, texts),
+        selectors=tuple(filled(selector, texts) for selector in resource.selectors),
+        capacity={key: filled(amount, texts) for key, amount in resource.capacity.items()},
+        tolerations=(toleration,) if resource.outcome in ("auto", "note") and not resource.part_of else (),
+    )
+
+
+def translated(groups: Mapping[str, str], values: Mapping[str, Mapping[str, str]]) -> Mapping[str, str] | None:
+    """The texts of a pattern's groups in the words of the driver; None if one of them has no word there."""
+    out = {group: values[group].get(text) if group in values else text for group, text in groups.items()}
+    return {group: text for group, text in out.items() if text is not None} if None not in out.values() else None
+
+
+def _with_parts(resource: Resource, rule: ResourceRule, vendor: Vendor, beside: Mapping[str, Any]) -> Resource:
+    """The resource with the capacity that the resources beside it ask for."""
+    if resource.part_of and resource.part_of not in beside:
+        return resource._replace(
+            outcome="ask",
+            message=f"it asks for a part of each device without a number of devices ({resource.part_of})",
+            way_out=f"Add {resource.part_of} with the number that is meant, and migrate again.",
+        )
+    if not rule.parts:
+        return resource
+    capacity = dict(resource.capacity)
+    for name, wanted, unit in rule.parts:
+        amount = _whole(beside.get(name, 0))
+        if amount is None:
+            return resource._replace(
+                outcome="refuse",
+                message=f"{name} beside it is no whole number",
+                way_out="Write the number, and migrate again.",
+            )
+        if amount:
+            capacity[wanted] = f"{amount}{unit}"
+    for other in vendor.resources:
+        if other.name in beside and other.resource.outcome in ("ask", "refuse"):
+            told = other.resource
+            return resource._replace(
+                outcome=told.outcome, message=f"{other.name} beside it: {told.message}", way_out=told.way_out
+            )
+    return resource._replace(capacity=capacity)
+
+
+def _whole(quantity: object) -> int | None:
+    if isinstance(quantity, bool) or not isinstance(quantity, str | int):
+        return None
+    try:
+        parsed = Quantity.parse(quantity)
+    except ValueError:
+        return None
+    return parsed.as_int64() if parsed.is_integer() and parsed.sign() >= 0 else None
+
+
+def _labelled(rules: Sequence[LabelRule], key: str, resource: Resource) -> Labelled | None:
+    for rule in rules:
+        groups = _groups(rule, key)
+        if groups is None or (rule.only_for and resource.vendor not in rule.only_for):
+            continue
+        if not rule.same_as:
+            return Labelled(rule, groups)
+        found = _labelled([other for other in rules if not other.same_as], filled(rule.same_as, groups), resource)
+        if found is not None:
+            return Labelled(found.rule._replace(from_key=rule.from_key), {**found.groups, **groups})
+    return None
+
+
+def _groups(rule: LabelRule, key: str) -> Mapping[str, str] | None:
+    if rule.key:
+        return EMPTY if rule.key == key else None
+    match = rule.pattern.fullmatch(key) if rule.pattern else None
+    return None if match is None else {group: text or "" for group, text in match.groupdict().items()}
+
+
+def _fits(name: str, pattern: Pattern | None, text: str) -> bool:
+    return name == text if pattern is None else pattern.fullmatch(text) is not None

@@ -1,0 +1,232 @@
+"""Checks of vendors' files that users write: the schema, names, patterns, and that all CEL they lead to compiles."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
+from itertools import chain
+from typing import TYPE_CHECKING, Any, Final, NoReturn
+
+from kubectl_dra.cel.errors import CompileError
+from kubectl_dra.cel.library.regex import PatternError
+from kubectl_dra.errors import InputError
+from kubectl_dra.migrate.vendors.catalogue import filled
+from kubectl_dra.migrate.vendors.label_to_cel import Untranslatable, condition
+from kubectl_dra.migrate.vendors.model import Driver, LabelRule, ResourceRule, Vendor
+from kubectl_dra.migrate.vendors.read import Known, linear, vendor_of
+
+if TYPE_CHECKING:
+    from kubectl_dra.manifests.changes import Path
+    from kubectl_dra.manifests.documents import Document
+
+_PLACE: Final = re.compile(r"\{([A-Za-z_]\w*)\}")
+_LONGEST: Final = 10240
+_RELEASES: Final = ("1.34", "1.36")
+_SAMPLES: Final = {
+    "text": "a",
+    "integer": "1",
+    "version": "1.2.3",
+    "quantity": "1",
+    "mebibytes": "1",
+    "gibibytes": "1G",
+    "pattern": "a",
+    "topology": "1x1",
+    "list": "a,b",
+    "contains": "a,b",
+}
+
+
+def fail(document: Document, path: Path, what: str) -> NoReturn:
+    """Raises InputError: where in the file, the path there, and what is wrong."""
+    where = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in path).lstrip(".")
+    raise InputError(f"{document.place(path)}: {where + ': ' if where else ''}{what}")
+
+
+@cache
+def schema() -> Mapping[str, Any]:
+    """The JSON Schema of a vendor's file."""
+    import json
+    from pathlib import Path as File
+
+    package = File(__file__).resolve().parents[2]
+    for folder in (package / "_schemas", package.parent / "schemas"):
+        file = folder / "vendor.json"
+        if file.is_file():
+            found: Mapping[str, Any] = json.loads(file.read_text("utf-8"))
+            return found
+    raise InputError("the schema vendor.json is missing from this installation")
+
+
+def structure(document: Document) -> None:
+    """Checks a document against the schema. Raises InputError."""
+    from jsonschema import Draft202012Validator
+
+    errors = Draft202012Validator(schema()).iter_errors(document.object)
+    # The first in the file; of several at one place the simplest.
+    first = min(
+        errors,
+        key=lambda error: (document.key_position(tuple(error.absolute_path)).line, len(error.message)),
+        default=None,
+    )
+    if first is None:
+        return
+    message = "it needs a name or a pattern, and not both" if first.validator == "oneOf" else first.message
+    fail(document, tuple(first.absolute_path), _short(message))
+
+
+def _short(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= 240 else line[:237] + "..."
+
+
+def check(document: Document, known: Known, seen: set[str]) -> Vendor:
+    """The vendor of a document that fits the schema, with all of it checked. ``seen`` are ids of the same file.
+
+    Raises:
+        InputError: a name that is there twice, a pattern or CEL that is none, a class that nobody knows.
+    """
+    raw = document.object
+    if raw["vendor"] in known or raw["vendor"] in seen:
+        fail(document, ("vendor",), f"there is a vendor {raw['vendor']} already; choose another id")
+    for part, key in (("resources", "name"), ("labels", "key"), ("classes", "name"), ("drivers", "name")):
+        _unique(document, part, key)
+    for path, pattern in _patterns(raw, ()):
+        try:
+            linear(pattern)
+        except PatternError as error:
+            fail(document, path, str(error))
+    for index, entry in enumerate(raw.get("like", ())):
+        if entry not in known:
+            fail(document, ("like", index), f"there is no vendor {entry}")
+    vendor = vendor_of(raw, linear, False, known)
+    for index, device_class in enumerate(vendor.classes.values()):
+        _compiles(document, ("classes", index, "selector"), device_class.selector)
+    for index, rule in enumerate(vendor.resources):
+        _check_resource(document, ("resources", index), rule, vendor, known)
+    for part, rules in (("labels", vendor.labels), ("annotations", vendor.annotations)):
+        for index, label in enumerate(rules):
+            _check_label(document, (part, index), label, vendor, known)
+    return vendor
+
+
+def _unique(document: Document, part: str, key: str) -> None:
+    seen: set[str] = set()
+    for index, entry in enumerate(document.object.get(part, ())):
+        name = entry.get(key)
+        if name is not None and name in seen:
+            fail(document, (part, index, key), f"{name} is there twice")
+        seen.add(name)
+
+
+def _patterns(value: Any, path: Path) -> Iterator[tuple[Path, str]]:
+    """All patterns of a file, with their paths."""
+    if isinstance(value, Mapping):
+        for key, below in value.items():
+            here = (*path, key)
+            is_pattern = key in ("pattern", "unless") or (key == "values" and path[-2:-1] == ("forms",))
+            if is_pattern and isinstance(below, str):
+                yield here, below
+            else:
+                yield from _patterns(below, here)
+    elif isinstance(value, list):
+        for index, below in enumerate(value):
+            yield from _patterns(below, (*path, index))
+
+
+def _check_resource(document: Document, path: Path, rule: ResourceRule, vendor: Vendor, known: Known) -> None:
+    resource = rule.resource
+    if resource.outcome not in ("auto", "keep") and not resource.message:
+        fail(document, path, f"the outcome {resource.outcome} needs a message")
+    if resource.outcome in ("auto", "note") and not resource.device_class and not resource.part_of:
+        fail(document, path, f"the outcome {resource.outcome} needs a class")
+    if resource.outcome in ("ask", "refuse") and not resource.way_out:
+        fail(document, path, f"the outcome {resource.outcome} needs a way_out")
+    if resource.device_class and not resource.driver:
+        what = f"the class {resource.device_class} is not known here; add it to classes, or name its driver"
+        fail(document, (*path, "class"), what)
+    groups = _groups(rule.pattern)
+    samples = {group: next(iter(rule.values.get(group, {"": "1"}).values()), "1") for group in groups}
+    for key in ("class", "capacity", "selectors"):
+        texts = {
+            "class": [resource.device_class],
+            "capacity": resource.capacity.values(),
+            "selectors": resource.selectors,
+        }
+        _places(document, (*path, key), texts[key], groups)
+    for index, selector in enumerate(resource.selectors):
+        _compiles(document, (*path, "selectors", index), filled(selector, samples))
+    for name, amount in resource.capacity.items():
+        _quantity(document, (*path, "capacity", name), filled(amount, samples))
+
+
+def _quantity(document: Document, path: Path, amount: str) -> None:
+    from kubectl_dra.api.quantity import Quantity
+
+    try:
+        Quantity.parse(amount)
+    except ValueError as error:
+        fail(document, path, str(error))
+
+
+def _check_label(document: Document, path: Path, rule: LabelRule, vendor: Vendor, known: Known) -> None:
+    groups = _groups(rule.pattern)
+    _places(document, path, (rule.from_key, rule.same_as), groups)
+    if rule.action in ("select", "keep-and-select") and not rule.same_as:
+        if bool(rule.attribute) == bool(rule.capacity):
+            fail(document, path, f"the action {rule.action} needs an attribute or a capacity, and not both")
+        for driver in _drivers(vendor, known):
+            _check_condition(document, path, rule, driver)
+    for index, suffix in enumerate(rule.suffixes):
+        here = (*path, "suffixes", index, "selector")
+        within = _groups(suffix.pattern)
+        _places(document, here, (suffix.selector,), within)
+        _compiles(document, here, filled(suffix.selector, dict.fromkeys(within, "1")))
+
+
+def _check_condition(document: Document, path: Path, rule: LabelRule, driver: Driver) -> None:
+    """Compiles what the rule makes of a value that it knows, in each of its forms."""
+    value = next(iter(rule.spelling.map), _SAMPLES[rule.compare])
+    for form in (rule.form, *(form for _, form in rule.forms)):
+        if "{}" not in form:
+            fail(document, path, f"the form {form} has no place {{}} for the attribute")
+        try:
+            made = condition(rule._replace(form=form, forms=()), driver, "In", [value])
+        except Untranslatable as error:
+            fail(document, path, f"a value such as {value} {error}")
+        _compiles(document, path, made)
+
+
+def _drivers(vendor: Vendor, known: Known) -> Iterator[Driver]:
+    """The drivers whose devices the vendor's labels are compared with."""
+    names = dict.fromkeys(
+        chain((rule.resource.driver for rule in vendor.resources), (each.driver for each in vendor.classes.values()))
+    )
+    for name in filter(None, names):
+        yield vendor.drivers.get(name) or known.driver(name) or Driver(name, frozenset(), frozenset())
+
+
+def _groups(pattern: Any) -> Sequence[str]:
+    return tuple(pattern.groupindex) if pattern is not None else ()
+
+
+def _places(document: Document, path: Path, texts: Any, groups: Sequence[str]) -> None:
+    for text in texts:
+        for place in _PLACE.findall(text):
+            if place not in groups:
+                fail(document, path, f"{{{place}}} is no named group of the pattern")
+
+
+def _compiles(document: Document, path: Path, expression: str) -> None:
+    from kubectl_dra.cel.environment import Environment
+
+    if not expression:
+        return
+    if len(expression.encode()) > _LONGEST:
+        fail(document, path, f"the selector has more than {_LONGEST} bytes")
+    for release in _RELEASES:
+        try:
+            Environment.for_release(release).compile(expression)
+        except CompileError as error:
+            why = error.issues[0].message if error.issues else str(error)
+            fail(document, path, f"the selector {_short(expression)} does not compile: {_short(why)}")

@@ -1,0 +1,249 @@
+"""Reads vendors' files: those of this package as they are, those of users after a check of every part."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path as File
+from typing import Any, Final, Protocol
+
+from kubectl_dra.errors import InputError
+from kubectl_dra.migrate.vendors.model import (
+    EMPTY,
+    DeviceClass,
+    Driver,
+    Flag,
+    FlagRule,
+    LabelRule,
+    Pattern,
+    Resource,
+    ResourceRule,
+    Spelling,
+    Suffix,
+    Vendor,
+)
+
+FOLDER: Final = File(__file__).with_name("data")
+_DOMAINS: Final = re.compile(r"^domains:\s*\[([^\]]*)\]", re.MULTILINE)
+_EVERYONE: Final = re.compile(r"^everyone: true", re.MULTILINE)
+
+Compile = Callable[[str], Pattern]
+
+
+class Known(Protocol):
+    """What is known besides a file."""
+
+    def __contains__(self, id: str) -> bool:
+        """Whether there is a vendor of the id."""
+
+    def device_class(self, name: str, /) -> DeviceClass | None:
+        """A DeviceClass as its driver installs it."""
+
+    def driver(self, name: str, /) -> Driver | None:
+        """What is known of a driver."""
+
+
+class Text:
+    """A built-in file that is parsed when it is needed; what it is for can be told without."""
+
+    __slots__ = ("_vendor", "domains", "everyone", "id", "text")
+
+    def __init__(self, id: str, text: str) -> None:
+        match = _DOMAINS.search(text)
+        self.id = id
+        self.text = text
+        self.domains = tuple(part.strip(" \n\"'") for part in match[1].split(",") if part.strip()) if match else ()
+        self.everyone = _EVERYONE.search(text) is not None
+        self._vendor: Vendor | None = None
+
+    @property
+    def vendor(self) -> Vendor:
+        """The vendor."""
+        if self._vendor is None:
+            import yaml
+
+            loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+            self._vendor = vendor_of(yaml.load(self.text, loader), re.compile, built_in=True)
+        return self._vendor
+
+
+def built_in() -> dict[str, Text]:
+    """The files of this package by vendor."""
+    return {file.stem: Text(file.stem, file.read_text("utf-8")) for file in sorted(FOLDER.glob("*.yaml"))}
+
+
+def read(path: str, known: Known) -> Iterator[Vendor]:
+    """The vendors of a user's file, one per document. ``known`` are those that are there already.
+
+    Raises:
+        InputError: the file cannot be read or breaks the schema: file, line and path in it, and what is wrong.
+    """
+    from kubectl_dra.manifests.documents import read_documents
+    from kubectl_dra.migrate.vendors.check import check, structure
+
+    try:
+        data = File(path).read_bytes()
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read: {error.strerror or error}") from None
+    documents = read_documents(data, path, strict=True)
+    if not documents:
+        raise InputError(f"{path}: there is no vendor in it")
+    seen: set[str] = set()
+    for document in documents:
+        structure(document)
+        vendor = check(document, known, seen)
+        seen.add(vendor.id)
+        yield vendor
+
+
+def linear(pattern: str) -> Pattern:
+    """A pattern of a user: google-re2, whose time grows with the text only."""
+    from kubectl_dra.cel.library.regex import compile_pattern
+
+    compiled: Pattern = compile_pattern(pattern)
+    return compiled
+
+
+def vendor_of(raw: Mapping[str, Any], compile: Compile, built_in: bool, known: Known | None = None) -> Vendor:
+    """The vendor of a file that fits the schema; ``known`` knows classes that are not in it.
+
+    Raises what ``compile`` raises.
+    """
+    id = raw["vendor"]
+    classes = {entry["name"]: _device_class(entry) for entry in raw.get("classes", ())}
+
+    def class_of(name: str) -> DeviceClass | None:
+        return classes.get(name) or (known.device_class(name) if known and name else None)
+
+    detect = raw.get("detect", EMPTY)
+    return Vendor(
+        id=id,
+        title=raw["title"],
+        as_of=str(raw.get("as_of", "")),
+        status=raw.get("status", ""),
+        domains=tuple(raw.get("domains", ())),
+        resources=tuple(_resource(id, entry, class_of, compile) for entry in raw.get("resources", ())),
+        labels=tuple(_label(id, entry, compile) for entry in raw.get("labels", ())),
+        annotations=tuple(_label(id, entry, compile) for entry in raw.get("annotations", ())),
+        flags=tuple(_flag(id, entry, compile) for entry in raw.get("beside", ())),
+        classes=classes,
+        drivers={entry["name"]: _driver(entry) for entry in raw.get("drivers", ())},
+        taints=tuple(raw.get("taints", ())),
+        like=tuple(raw.get("like", ())),
+        everyone=raw.get("everyone", False),
+        detect={key: frozenset(names) for key, names in detect.items()},
+        not_one_to_one=tuple((entry["what"], entry["advice"]) for entry in raw.get("not_one_to_one", ())),
+        sources=tuple(raw.get("sources", ())),
+        built_in=built_in,
+    )
+
+
+def _device_class(raw: Mapping[str, Any]) -> DeviceClass:
+    return DeviceClass(
+        raw["name"],
+        raw["driver"],
+        raw.get("selector", ""),
+        raw.get("extended_resource", ""),
+        raw.get("since", ""),
+        raw.get("note", ""),
+    )
+
+
+def _driver(raw: Mapping[str, Any]) -> Driver:
+    return Driver(
+        raw["name"],
+        frozenset(raw.get("always", ())),
+        frozenset(raw.get("always_capacities", ())),
+        str(raw.get("kubernetes", "")),
+        tuple(raw.get("notes", ())),
+    )
+
+
+def _resource(
+    vendor: str, raw: Mapping[str, Any], class_of: Callable[[str], DeviceClass | None], compile: Compile
+) -> ResourceRule:
+    name = raw.get("name", "")
+    wanted = raw.get("class", "")
+    device_class = class_of(wanted)
+    carries = device_class is not None and name and device_class.extended_resource == name
+    resource = Resource(
+        name=name,
+        vendor=vendor,
+        kind=raw["kind"],
+        outcome=raw.get("outcome", "auto"),
+        device_class=wanted,
+        driver=device_class.driver if device_class else raw.get("driver", ""),
+        selectors=tuple(raw.get("selectors", ())),
+        capacity=raw.get("capacity", EMPTY),
+        allocation_mode=raw.get("mode", "ExactCount"),
+        admin_access=raw.get("admin_access", False),
+        message=raw.get("message", ""),
+        way_out=raw.get("way_out", ""),
+        part_of=raw.get("part_of", ""),
+        extended_resource_since=device_class.since if device_class and carries else "",
+        gates=tuple(raw.get("gates", ())),
+        unsafe=raw.get("unsafe", False),
+    )
+    return ResourceRule(
+        name,
+        compile(raw["pattern"]) if "pattern" in raw else None,
+        raw.get("fallback", False),
+        raw.get("when") == "detected",
+        resource,
+        raw.get("values", EMPTY),
+        tuple((part["name"], part["capacity"], part.get("unit", "")) for part in raw.get("parts", ())),
+    )
+
+
+def _label(vendor: str, raw: Mapping[str, Any], compile: Compile) -> LabelRule:
+    spelling = raw.get("spelling", EMPTY)
+    return LabelRule(
+        vendor=vendor,
+        action=raw["action"],
+        key=raw.get("key", ""),
+        pattern=compile(raw["pattern"]) if "pattern" in raw else None,
+        attribute=raw.get("attribute", ""),
+        capacity=raw.get("capacity", ""),
+        form=raw.get("form", "{}"),
+        forms=tuple((compile(entry["values"]), entry["form"]) for entry in raw.get("forms", ())),
+        compare=raw.get("compare", "text"),
+        spelling=Spelling(
+            spelling.get("replace", EMPTY),
+            spelling.get("map", EMPTY),
+            spelling.get("only", False),
+            spelling.get("prefix", ""),
+            spelling.get("also_prefix", ""),
+            compile(spelling["unless"]) if "unless" in spelling else None,
+        ),
+        suffixes=tuple(_suffix(entry, compile) for entry in raw.get("suffixes", ())),
+        device_class=raw.get("class", ""),
+        value=raw.get("value", ""),
+        of=raw.get("of", ""),
+        from_key=raw.get("from_key", ""),
+        same_as=raw.get("same_as", ""),
+        note=raw.get("note", ""),
+        quiet=raw.get("quiet", False),
+        kinds=tuple(raw.get("kinds", ())),
+        only_for=tuple(raw.get("only_for", ())),
+        harmless=tuple(raw.get("harmless", ())),
+        negated=raw.get("negated", False),
+    )
+
+
+def _suffix(raw: Mapping[str, Any], compile: Compile) -> Suffix:
+    return Suffix(
+        # Greedy, so that the ending is no longer than it must be.
+        compile(f"(?P<before>.*)(?:{raw['pattern']})"),
+        raw.get("class", ""),
+        raw.get("selector", ""),
+        raw.get("values", EMPTY),
+        raw.get("note", ""),
+        raw.get("refuse", ""),
+        raw.get("way_out", ""),
+        tuple(raw.get("kinds", ())),
+    )
+
+
+def _flag(vendor: str, raw: Mapping[str, Any], compile: Compile) -> FlagRule:
+    flag = Flag(vendor, raw["where"], raw["action"], raw.get("message", ""), raw.get("way_out", ""))
+    return FlagRule(raw.get("name", ""), compile(raw["pattern"]) if "pattern" in raw else None, flag)

@@ -1,0 +1,202 @@
+"""Writes ``docs/vendors.md`` from the vendors' files and their schema; its path is the argument."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from kubectl_dra.migrate.vendors.check import schema
+from kubectl_dra.migrate.vendors.read import FOLDER
+
+_OUTCOMES: Final = {
+    "auto": "migrated",
+    "note": "migrated, with advice",
+    "ask": "asks",
+    "refuse": "left alone",
+    "keep": "stays",
+}
+_STATUS: Final = {
+    "verified": "read in the sources",
+    "documented": "from documentation",
+    "weak": "from examples and secondary pages",
+}
+_ACTIONS: Final = {"remove": "removed", "keep": "stays", "quiet": "stays", "ask": "asks"}
+
+_HEAD: Final = """\
+# Vendors
+
+What `kubectl dra migrate` knows of device plugins and DRA drivers. One file per vendor, under
+`kubectl_dra/migrate/vendors/data/`; this page is made of them (`make docs`).
+
+A resource is **migrated** (its quantity becomes the count of a request), migrated **with advice** that is printed,
+**asks** (only people know what is meant; the pod is left alone, and the report says how to go on), or is **left alone**
+because DRA has nothing for it. A name that no file has is listed in the report and never guessed.
+
+Node labels in `nodeSelector` and in node affinity become selectors of the claim (**select**), stay, go because the
+claim implies them (**implied**), or go because they are settings of the device plugin. A required affinity of several
+terms is translated only if every expression of every term says something of the devices; preferences stay. `Exists` on
+a label that becomes a selector is implied, and `DoesNotExist` is refused.
+"""
+
+_OWN: Final = """\
+## Your own vendors
+
+`--vendors FILE` adds vendors, one per YAML document, before those of this page: a name of theirs wins. So the names
+that a cluster's administrator chose (SR-IOV resources, renamed GPUs) can be said once:
+
+```yaml
+{example}```
+
+Patterns are RE2 and fit the whole text. Every part is checked when the file is read: the schema
+(`schemas/vendor.json`), names that are there twice, classes that nobody knows, and that all CEL compiles on Kubernetes
+1.34 and 1.36. Attributes that are not in a driver's `always` are guarded in selectors, so that devices without them are
+passed over. With `like: [nvidia]` NVIDIA's labels, environment and so on count for the vendor, too.
+"""
+
+EXAMPLE: Final = """\
+vendor: acme
+title: ACME NPUs, and names of our cluster
+drivers:
+  - {name: npu.acme.io, always: [model]}
+classes:
+  - {name: npu.acme.io, driver: npu.acme.io, selector: device.driver == 'npu.acme.io'}
+resources:
+  - {name: acme.io/npu, kind: whole, class: npu.acme.io}
+  - pattern: acme\\.io/npu-(?P<model>[a-z0-9]+)
+    kind: whole
+    class: npu.acme.io
+    selectors: ['device.attributes["npu.acme.io"].model == "{model}"']
+  - name: intel.com/sriov_111
+    kind: network
+    class: sriovnetwork.k8snetworkplumbingwg.io
+    selectors:
+      - 'device.attributes["sriovnetwork.k8snetworkplumbingwg.io"].?resourceName.orValue("") == "sriov_111"'
+  - {name: acme.io/fuse, kind: other, outcome: keep}
+labels:
+  - {key: acme.io/npu.model, action: select, attribute: model}
+  - {key: acme.io/npu.memory, action: select, capacity: memory, compare: mebibytes}
+beside:
+  - {where: env, name: ACME_VISIBLE_DEVICES, action: remove, message: The driver sets it.}
+"""
+
+
+def page() -> str:
+    """The page as Markdown."""
+    import yaml
+
+    vendors = [yaml.safe_load(file.read_text("utf-8")) for file in sorted(FOLDER.glob("*.yaml"))]
+    vendors.sort(key=lambda vendor: (not vendor["resources"], vendor["title"].lower()))
+    parts = [_HEAD, "".join(f"- [{raw['title']}](#{_anchor(raw['title'])})\n" for raw in vendors)]
+    parts += ["\n".join(_vendor(raw)) for raw in vendors]
+    parts += [_OWN.replace("{example}", EXAMPLE), "\n".join(_fields())]
+    return "\n".join(parts)
+
+
+def _vendor(raw: Mapping[str, Any]) -> Iterator[str]:
+    yield f"## {raw['title']}\n"
+    yield f"{_STATUS[raw['status']].capitalize()}, {raw['as_of']}: {', '.join(raw['sources'])}.\n"
+    for driver in raw.get("drivers", ()):
+        notes = list(driver.get("notes", ()))
+        if "kubernetes" in driver:
+            notes.insert(0, f"It needs Kubernetes {driver['kubernetes']} or later.")
+        if notes:
+            yield f"Driver `{driver['name']}`: {' '.join(notes)}\n"
+    yield from _table("Class | Driver | Carries the resource name", [_class(entry) for entry in raw.get("classes", ())])
+    yield from _table("Resource | Becomes | What happens", [_resource(entry) for entry in raw["resources"]])
+    labels = [*raw.get("labels", ()), *raw.get("annotations", ())]
+    yield from _table("Node label or annotation | What happens", [_label(entry) for entry in labels])
+    yield from _table("Beside it | What happens", [_flag(entry) for entry in raw.get("beside", ())])
+    yield from _table(
+        "Not one to one | Advice", [(entry["what"], entry["advice"]) for entry in raw.get("not_one_to_one", ())]
+    )
+
+
+def _table(head: str, rows: Sequence[Sequence[str]]) -> Iterator[str]:
+    if rows:
+        yield f"| {head} |"
+        yield "|" + "---|" * len(rows[0])
+        yield from (f"| {' | '.join(row)} |" for row in rows)
+        yield ""
+
+
+def _class(raw: Mapping[str, Any]) -> tuple[str, str, str]:
+    carried = f"{_code(raw['extended_resource'])} ({raw['since']})" if "extended_resource" in raw else ""
+    return _code(raw["name"]), _code(raw["driver"]), ". ".join(filter(None, (carried, raw.get("note"))))
+
+
+def _resource(raw: Mapping[str, Any]) -> tuple[str, str, str]:
+    becomes = [_code(raw["class"])] if "class" in raw else []
+    becomes += [_code(selector) for selector in raw.get("selectors", ())]
+    if "part_of" in raw:
+        becomes = [f"capacity of {_code(raw['part_of'])}"]
+    if raw.get("mode") == "All":
+        becomes.append("all devices of a node")
+    said = _OUTCOMES[raw.get("outcome", "auto")]
+    if "message" in raw:
+        said += f": {_text(raw['message'])}"
+    return _name(raw), "<br>".join(becomes), f"{said} {_text(raw.get('way_out', ''))}".strip()
+
+
+def _label(raw: Mapping[str, Any]) -> tuple[str, str]:
+    note = _text(raw.get("note", ""))
+    what = (
+        f"attribute {_code(raw['attribute'])}" if "attribute" in raw else f"capacity {_code(raw.get('capacity', ''))}"
+    )
+    said = {
+        "select": f"select: {what}",
+        "keep-and-select": f"stays, and select: {what}",
+        "keep": "stays",
+        "drop": "implied",
+        "setting": "goes",
+    }[raw["action"]]
+    if "same_as" in raw:
+        said = f"as {_code(raw['same_as'])}"
+    if "class" in raw:
+        said += f", class {_code(raw['class'])}"
+    for suffix in raw.get("suffixes", ()):
+        ending = (
+            f"class {_code(suffix['class'])}" if "class" in suffix else _text(suffix.get("refuse") or suffix["note"])
+        )
+        said += f"<br>ending {_code(suffix['pattern'])}: {ending}"
+    return _name(raw), f"{said}. {note}".rstrip() if note else said
+
+
+def _flag(raw: Mapping[str, Any]) -> tuple[str, str]:
+    said = _ACTIONS[raw["action"]]
+    return f"{raw['where']} {_name(raw)}", f"{said}: {_text(raw['message'])}" if "message" in raw else said
+
+
+def _fields() -> Iterator[str]:
+    """The fields of a vendor's file that the schema describes."""
+    whole = schema()
+    yield "### Fields\n"
+    yield "| Field | Meaning |"
+    yield "|---|---|"
+    for where, part in (("", whole), *((f"{name}: ", below) for name, below in whole["$defs"].items())):
+        for name, field in part.get("properties", {}).items():
+            if "description" in field:
+                yield f"| {where}{_code(name)} | {_text(field['description'])} |"
+    yield ""
+
+
+def _name(raw: Mapping[str, Any]) -> str:
+    return _code(raw["name"] if "name" in raw else raw["key"] if "key" in raw else raw["pattern"])
+
+
+def _code(text: str) -> str:
+    return "`" + text.replace("|", "\\|") + "`"
+
+
+def _text(text: str) -> str:
+    return " ".join(text.split()).replace("|", "\\|")
+
+
+def _anchor(title: str) -> str:
+    kept = "".join(character for character in title.lower() if character.isalnum() or character in " -_")
+    return kept.replace(" ", "-")
+
+
+if __name__ == "__main__":
+    Path(sys.argv[1]).write_text(page(), encoding="utf-8")

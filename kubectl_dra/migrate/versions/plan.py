@@ -1,0 +1,237 @@
+"""Older API versions of resource.k8s.io to the one that is asked for, and back; pods' claims without ``source``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from kubectl_dra.api.decoding import mismatch
+from kubectl_dra.api.fields import KINDS
+from kubectl_dra.api.versions import GROUP, lifecycle, versions_of
+from kubectl_dra.manifests.changes import Path, Set, Unwrap, value_at
+from kubectl_dra.manifests.workloads import pod_specs
+from kubectl_dra.migrate.model import About, Migration, Note, ObjectPlan, Refusal, Settings, Step, Surroundings
+from kubectl_dra.migrate.versions import classic
+from kubectl_dra.migrate.versions.shapes import FLAT, Conversion, Unclear, conversion
+
+VERSION: Final = "MIG301"
+SOURCE: Final = "MIG302"
+DROPPED: Final = "MIG303"
+FOREIGN: Final = "MIG305"
+UNCLEAR: Final = "MIG309"
+RULE: Final = "MIG310"
+
+_ORDER: Final = ("v1alpha3", "v1beta1", "v1beta2", "v1")
+_RULE_FIELDS: Final = ("deviceClassName", "selectors")
+
+
+def plan(raw: Mapping[str, Any], surroundings: Surroundings, settings: Settings) -> ObjectPlan:
+    """The migration of one object: an object of the group to its version, a pod's claims out of ``source``."""
+    if settings.reverse:
+        return ObjectPlan()
+    group, _, version = str(raw["apiVersion"]).partition("/")
+    if group != GROUP:
+        return _pods(raw)
+    kind = str(raw["kind"])
+    if version in classic.VERSIONS:
+        return classic.plan(raw, settings.version)
+    target = _target(kind, settings)
+    if kind == "PodSchedulingContext":
+        return classic.gone(kind) or ObjectPlan()
+    if kind not in KINDS or version not in _ORDER or target == version:
+        return ObjectPlan()
+    if target is None:
+        way_out = f"Kubernetes {settings.release} has no {kind} in a version that migrate writes"
+        return ObjectPlan(refusals=(Refusal(UNCLEAR, ("apiVersion",), f"{version} has no successor", way_out),))
+    if target not in FLAT and _ORDER.index(version) > _ORDER.index(target) and not _older_wanted(settings):
+        return ObjectPlan()
+    return _converted(raw, kind, version, target)
+
+
+def _older_wanted(settings: Settings) -> bool:
+    return settings.version != "v1"
+
+
+def _target(kind: str, settings: Settings) -> str | None:
+    """The version that is asked for, or for kinds that do not have it the newest that the release has."""
+    entry = lifecycle(settings.version, kind)
+    if entry is not None and entry.exists(settings.release):
+        return settings.version
+    return next(iter(versions_of(kind, settings.release)), None)
+
+
+def _converted(raw: Mapping[str, Any], kind: str, version: str, target: str) -> ObjectPlan:
+    if kind == "DeviceTaintRule":
+        gone = [key for key in _RULE_FIELDS if (value_at(raw, ("spec", "deviceSelector")) or {}).get(key)]
+        if gone:
+            path = ("spec", "deviceSelector", gone[0])
+            message = f"a DeviceTaintRule selects by driver, pool and device only, since 1.35; this has {gone[0]}"
+            way_out = "name the driver, pool or device that is meant; one rule for each"
+            return ObjectPlan(refusals=(Refusal(RULE, path, message, way_out),))
+    try:
+        made = conversion(raw, version, target)
+    except Unclear as unclear:
+        return ObjectPlan(refusals=(Refusal(UNCLEAR, unclear.path, str(unclear), unclear.way_out),))
+    if not made.foreign and (wrong := mismatch(raw, kind, version)) is not None:
+        way_out = "correct it, then run migrate again; kubectl dra lint says more"
+        return ObjectPlan(refusals=(Refusal(UNCLEAR, wrong.path, str(wrong), way_out),))
+    changes = (Set(("apiVersion",), f"{GROUP}/{target}"), *made.changes)
+    code, reason, unsafe = _reason(made, version, target)
+    step = Step(code, ("apiVersion",), reason, changes, "unsafe" if unsafe else "safe")
+    return ObjectPlan(steps=(step,))
+
+
+def _reason(made: Conversion, version: str, target: str) -> tuple[str, str, bool]:
+    if made.foreign:
+        return FOREIGN, f"It says {version} but is written in the shape of {target}: only apiVersion is wrong.", True
+    if made.dropped:
+        names = ", ".join(str(path[-1]) for path in made.dropped)
+        return DROPPED, f"{version} to {target}; {names} has no successor and is dropped, as by the server.", True
+    return VERSION, f"{version} to {target}, as the API server converts it.", False
+
+
+# --- pods ----------------------------------------------------------------------------------------
+
+
+def _pods(raw: Mapping[str, Any]) -> ObjectPlan:
+    steps: list[Step] = []
+    refusals: list[Refusal] = []
+    notes: list[Note] = []
+    for path, source, entry in _sources(raw):
+        both = [key for key in source if key in entry]
+        if both:
+            message = f"{both[0]} stands in source and beside it"
+            refusals.append(Refusal(UNCLEAR, path, message, "keep one of the two"))
+        elif source:
+            names = " and ".join(str(key) for key in source)
+            reason = f"{names} stands in the entry itself since 1.31; source is unknown and is refused or dropped."
+            steps.append(Step(SOURCE, path, reason, (Unwrap(path),)))
+        else:
+            way_out = "write resourceClaimName or resourceClaimTemplateName in the entry"
+            refusals.append(Refusal(UNCLEAR, path, "source is empty: the entry names no claim", way_out))
+    return ObjectPlan(tuple(steps), (), tuple(notes), tuple(refusals))
+
+
+def _sources(raw: Mapping[str, Any]) -> Iterator[tuple[Path, Mapping[str, Any], Mapping[str, Any]]]:
+    for found in pod_specs(raw):
+        claims = found.content.get("resourceClaims")
+        for index, entry in enumerate(claims if isinstance(claims, list) else ()):
+            if isinstance(entry, Mapping) and isinstance(entry.get("source"), Mapping):
+                yield (*found.path, "resourceClaims", index, "source"), entry["source"], entry
+
+
+MIGRATION: Final = Migration(
+    "versions",
+    plan,
+    (
+        About(
+            VERSION,
+            "api-version",
+            "safe",
+            "An older API version",
+            "Kubernetes 1.34 and later serve resource.k8s.io in v1 only, unless the older versions are switched on; "
+            "v1beta1 is gone from 1.38 on. The object becomes what the API server would make of it: requests get "
+            "exactly, devices lose basic, capacities of v1alpha3 get a value. With --to v1beta1 it goes the other way.",
+            "apiVersion: resource.k8s.io/v1beta1\nkind: ResourceClaim\nmetadata:\n  name: gpu\nspec:\n  devices:\n"
+            "    requests:\n    - name: gpu\n      deviceClassName: gpu.example.com # ours\n",
+            "apiVersion: resource.k8s.io/v1\nkind: ResourceClaim\nmetadata:\n  name: gpu\nspec:\n  devices:\n"
+            "    requests:\n    - name: gpu\n      exactly:\n        deviceClassName: gpu.example.com # ours\n",
+        ),
+        About(
+            SOURCE,
+            "pod-claim-source",
+            "safe",
+            "A pod's claim inside source",
+            "Up to 1.30 the name of a pod's claim or template stood inside source. Since 1.31 it stands in the entry; "
+            "kubectl's strict validation refuses source, and without that the API server drops it and then refuses "
+            "the entry because it names nothing.",
+            "resourceClaims:\n- name: gpu\n  source:\n    resourceClaimTemplateName: gpu\n",
+            "resourceClaims:\n- name: gpu\n  resourceClaimTemplateName: gpu\n",
+        ),
+        About(
+            DROPPED,
+            "dropped-field",
+            "unsafe",
+            "A field without a successor",
+            "v1alpha3 of 1.31 still had controller, deallocationRequested and suitableNodes. The API server dropped "
+            "them when it converted. A class that was limited to some nodes is not limited any more, and a claim for "
+            "a controller is allocated by the scheduler now, so read what that means before it is made.",
+            "apiVersion: resource.k8s.io/v1alpha3\nkind: DeviceClass\nmetadata:\n  name: gpu\nspec:\n"
+            "  suitableNodes: {nodeSelectorTerms: [{}]}\n  selectors: []\n",
+            "apiVersion: resource.k8s.io/v1\nkind: DeviceClass\nmetadata:\n  name: gpu\nspec:\n  selectors: []\n",
+        ),
+        About(
+            classic.REWRITTEN,
+            "classic",
+            "unsafe",
+            "An object of classic DRA",
+            "v1alpha1 and v1alpha2 were never converted to anything: the objects have to be written and created anew, "
+            "and the driver has to be one that publishes ResourceSlices. A ResourceClass becomes a DeviceClass that "
+            "selects the devices of its driver, a claim a claim with one request for the class.",
+            "apiVersion: resource.k8s.io/v1alpha2\nkind: ResourceClaim\nmetadata:\n  name: gpu\nspec:\n"
+            "  resourceClassName: gpu.example.com\n",
+            "apiVersion: resource.k8s.io/v1\nkind: ResourceClaim\nmetadata:\n  name: gpu\nspec:\n  devices:\n"
+            "    requests:\n    - name: gpu\n      exactly:\n        deviceClassName: gpu.example.com\n",
+        ),
+        About(
+            FOREIGN,
+            "wrong-version",
+            "unsafe",
+            "The shape of another version",
+            "The object has the fields of the new version under the name of the old one. The API server refuses it as "
+            "it is, or drops those fields where it is not strict. Most likely only apiVersion was forgotten.",
+            "apiVersion: resource.k8s.io/v1beta1\nkind: ResourceClaim\nmetadata:\n  name: gpu\nspec:\n  devices:\n"
+            "    requests:\n    - name: gpu\n      exactly: {deviceClassName: gpu.example.com}\n",
+            "apiVersion: resource.k8s.io/v1\nkind: ResourceClaim\nmetadata:\n  name: gpu\nspec:\n  devices:\n"
+            "    requests:\n    - name: gpu\n      exactly: {deviceClassName: gpu.example.com}\n",
+        ),
+        About(
+            classic.PARAMETERS,
+            "classic-parameters",
+            "refusal",
+            "Parameters of classic DRA",
+            "Parameters were objects that only the controller of the driver understood. What they ask for has to be "
+            "written as selectors, counts and opaque configuration by somebody who knows the driver.",
+            "spec:\n  resourceClassName: gpu.example.com\n  parametersRef:\n    apiGroup: gpu.example.com\n"
+            "    kind: GpuClaimParameters\n    name: two\n",
+            "spec:\n  devices:\n    requests:\n    - name: gpus\n      exactly:\n"
+            "        deviceClassName: gpu.example.com\n        count: 2\n",
+        ),
+        About(
+            classic.GONE,
+            "kind-gone",
+            "refusal",
+            "A kind without a successor",
+            "PodSchedulingContext, PodScheduling and the parameters of classic DRA are gone from the API; "
+            "ResourceSlices of v1alpha2 are published anew by their driver.",
+        ),
+        About(
+            classic.IMMEDIATE,
+            "immediate-allocation",
+            "note",
+            "Devices were allocated at once",
+            "A claim with allocationMode Immediate got its devices when it was created. Claims are now allocated when "
+            "the first pod that uses them is scheduled.",
+        ),
+        About(
+            UNCLEAR,
+            "unclear",
+            "refusal",
+            "It is not clear what is meant",
+            "The object mixes the shapes of two versions, or has a value of the wrong kind. The API server would drop "
+            "one half or refuse it, so there is no conversion to follow.",
+            "requests:\n- name: gpu\n  deviceClassName: gpu.example.com\n  exactly: {count: 2}\n",
+            "requests:\n- name: gpu\n  exactly: {deviceClassName: gpu.example.com, count: 2}\n",
+        ),
+        About(
+            RULE,
+            "taint-rule-selector",
+            "refusal",
+            "A DeviceTaintRule that selects by class or CEL",
+            "deviceClassName and selectors were there in 1.33 and 1.34 and have no successor: newer servers drop them, "
+            "and the rule then taints more devices than it was meant to.",
+            "deviceSelector:\n  deviceClassName: gpu.example.com\n",
+            "deviceSelector:\n  driver: gpu.example.com\n  pool: node-1\n",
+        ),
+    ),
+)
