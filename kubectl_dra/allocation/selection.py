@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from kubectl_dra.allocation.errors import AllocationError
 from kubectl_dra.api.slices import Device
-from kubectl_dra.cel import CompileError, Environment, EvaluationError, Program
+from kubectl_dra.cel import CompileError, Environment, EvaluationError, Program, compile_expression
 
 if TYPE_CHECKING:
     from kubectl_dra.cel.columns import DeviceTable
@@ -35,7 +35,7 @@ class Selectors:
         program = self._programs.get(expression)
         if program is None:
             try:
-                program = self.environment.compile(expression)
+                program = compile_expression(self.environment, expression)
             except CompileError as error:
                 program = error
             self._programs[expression] = program

@@ -1,6 +1,6 @@
 """The CEL engine for device selectors of Dynamic Resource Allocation.
 
-    program = Environment.for_release("1.36").compile('device.driver == "gpu.example.com"')
+    program = compile_expression(Environment.for_release("1.36"), 'device.driver == "gpu.example.com"')
     program.evaluate(device)
 
 It compiles, bounds and evaluates as Kubernetes does: parse -> check -> cost -> evaluate or trace.
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
         InternalError,
         Issue,
     )
-    from kubectl_dra.cel.program import Program
+    from kubectl_dra.cel.program import Program, compile_expression
     from kubectl_dra.cel.trace import TraceEntry
 
 __all__ = [
@@ -35,6 +35,7 @@ __all__ = [
     "Issue",
     "Program",
     "TraceEntry",
+    "compile_expression",
 ]
 
 _HOMES = {
@@ -48,6 +49,7 @@ _HOMES = {
     "Issue": "errors",
     "Program": "program",
     "TraceEntry": "trace",
+    "compile_expression": "program",
 }
 
 

@@ -7,12 +7,10 @@ from typing import TYPE_CHECKING
 
 from kubectl_dra.cel import protobuf, types
 from kubectl_dra.cel.declarations import Function, Overload
-from kubectl_dra.cel.errors import CompileError, Issue
 from kubectl_dra.cel.types import CelType, map_of, type_of_type
 
 if TYPE_CHECKING:
     from kubectl_dra.cel.expansion import Expander, MacroKey
-    from kubectl_dra.cel.program import Program
 
 CONSUMABLE_CAPACITY = "DRAConsumableCapacity"
 LIST_ATTRIBUTES = "DRAListTypeAttributes"
@@ -180,31 +178,13 @@ class Environment:
         found = get_close_matches(name, known, 1, 0.7)
         return found[0] if found else None
 
-    # --- compiling -------------------------------------------------------------------------------
-
     def macros(self) -> dict[MacroKey, Expander]:
+        """The macros usable here, by name, number of arguments and whether they are called on a value."""
         if self._macros is None:
             from kubectl_dra.cel.macros import macros_for
 
             self._macros = macros_for(self._release_number, self.stored)
         return self._macros
-
-    def compile(self, text: str) -> Program:
-        """Compile an expression. Raises CompileError, and nothing else, for a bad one.
-
-        The length limit (10,240 bytes, ``parser.MAX_EXPRESSION_BYTES``) and the cost limit are the API
-        server's business and not checked here.
-        """
-        from kubectl_dra.cel.program import compile_program
-        from kubectl_dra.cel.recursion import with_room
-
-        # A JSON or YAML decoder of Kubernetes would have replaced lone surrogates, too.
-        source = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-        try:
-            return with_room(lambda: compile_program(self, source))
-        except RecursionError:
-            issue = Issue(f"expression recursion limit exceeded: {250}")
-            raise CompileError((issue,), "compilation failed: " + issue.message) from None
 
 
 _CACHE: dict[tuple[int, frozenset[str], bool], Environment] = {}

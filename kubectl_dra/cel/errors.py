@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import Enum
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -28,12 +29,20 @@ class Issue:
     hint: str | None = None
 
 
+class Stage(Enum):
+    """Where Kubernetes gives up on an expression: while it compiles it, or while it makes a program of the result."""
+
+    COMPILATION = "compilation"
+    INSTANTIATION = "instantiation"
+
+
 class CompileError(CelError):
     """The expression does not compile; ``str()`` reads as Kubernetes' message does."""
 
-    def __init__(self, issues: tuple[Issue, ...], text: str) -> None:
+    def __init__(self, issues: tuple[Issue, ...], text: str, stage: Stage = Stage.COMPILATION) -> None:
         super().__init__(text)
         self.issues = issues
+        self.stage = stage
 
 
 class EvaluationError(CelError):

@@ -10,11 +10,11 @@ from kubectl_dra.cel.checker import Checked, check
 from kubectl_dra.cel.closures import InstantiationError, compile_closures
 from kubectl_dra.cel.cost_model import COST_LIMIT
 from kubectl_dra.cel.device import DeviceInput, device_value
-from kubectl_dra.cel.errors import EvaluationError, InternalError
+from kubectl_dra.cel.errors import CompileError, EvaluationError, InternalError, Issue, Stage
 from kubectl_dra.cel.messages import compilation_failed, refused
 from kubectl_dra.cel.native import refusal
 from kubectl_dra.cel.parser import parse
-from kubectl_dra.cel.reading import ParseError
+from kubectl_dra.cel.reading import MAX_DEPTH, ParseError
 from kubectl_dra.cel.recursion import with_room
 from kubectl_dra.cel.shared_quantity import SENSITIVE_OVERLOADS, with_shared_quantities
 from kubectl_dra.cel.types import CelType
@@ -32,8 +32,21 @@ if TYPE_CHECKING:
 _UNSET: Any = object()
 
 
-def compile_program(environment: Environment, source: str) -> Program:
-    """Parse, check, validate and make ready for evaluation. Raises CompileError."""
+def compile_expression(environment: Environment, text: str) -> Program:
+    """Compiles an expression. Raises CompileError, and nothing else, for a bad one.
+
+    The limits of length and cost (``api.limits``) are the API server's business and not checked here.
+    """
+    # A JSON or YAML decoder of Kubernetes would have replaced lone surrogates, too.
+    source = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    try:
+        return with_room(lambda: _compiled(environment, source))
+    except RecursionError:
+        issue = Issue(f"expression recursion limit exceeded: {MAX_DEPTH}")
+        raise CompileError((issue,), "compilation failed: " + issue.message) from None
+
+
+def _compiled(environment: Environment, source: str) -> Program:
     try:
         tree = parse(source, environment.macros())
     except ParseError as error:
@@ -53,7 +66,8 @@ def compile_program(environment: Environment, source: str) -> Program:
     try:
         program.prepare()
     except InstantiationError as error:
-        raise refused(f"program instantiation failed: {error.message}", source, error.offset) from None
+        message = f"program instantiation failed: {error.message}"
+        raise refused(message, source, error.offset, Stage.INSTANTIATION) from None
     return program
 
 

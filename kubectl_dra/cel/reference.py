@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from itertools import groupby
 from typing import TYPE_CHECKING, NamedTuple
 
-from kubectl_dra.cel import library
+from kubectl_dra.cel import compile_expression, library
 from kubectl_dra.cel.cost_model import COST_LIMIT
 from kubectl_dra.cel.declarations import ALWAYS, Function, Overload
 from kubectl_dra.cel.macros import macros_for
@@ -307,7 +307,7 @@ def _macro_since(macro: MacroEntry) -> str | None:
 
 
 def _example_text(example: str, environment: Environment) -> str:
-    cost = environment.compile(example).max_cost
+    cost = compile_expression(environment, example).max_cost
     shown = "over the limit" if cost > COST_LIMIT else str(cost)
     return f"- `{example}` (cost: {shown})"
 

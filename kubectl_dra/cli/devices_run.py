@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from dataclasses import dataclass
 
-from kubectl_dra.cel import CompileError, Environment, Program
+from kubectl_dra.cel import CompileError, Environment, Program, compile_expression
 from kubectl_dra.cli.assumed import assumed
 from kubectl_dra.cli.live import Progress, connection_options
 from kubectl_dra.cli.options import Connection
@@ -98,7 +98,7 @@ def _read(asked: Asked, connection: Connection) -> Snapshot:
 def compiled_selector(expression: str, environment: Environment) -> Program:
     """The program of --selector. Raises UsageError, with the place, where it does not compile."""
     try:
-        return environment.compile(expression)
+        return compile_expression(environment, expression)
     except CompileError as error:
         lines = ["--selector does not compile"]
         for issue in error.issues[:3]:

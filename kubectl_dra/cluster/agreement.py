@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from kubectl_dra.api.claims import Request
 from kubectl_dra.api.versions import Release
-from kubectl_dra.cel import CompileError, Environment
+from kubectl_dra.cel import CompileError, Environment, compile_expression
 from kubectl_dra.cluster.snapshot import Snapshot
 
 _ASSUMED = Release(1, 36)
@@ -35,7 +35,7 @@ def disagreements(before: Snapshot, after: Snapshot) -> list[str]:
         verdicts: list[list[object]] = []
         for text, table in zip((expression, other), tables, strict=True):
             try:
-                program = environment.compile(text)
+                program = compile_expression(environment, text)
             except CompileError:
                 verdicts.append([])
                 continue

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from kubectl_dra.cel import Environment
+from kubectl_dra.cel import Environment, compile_expression
 from kubectl_dra.cel.checker import Checked, check
 from kubectl_dra.cel.parser import parse
 from kubectl_dra.cel.program import Program
@@ -49,7 +49,7 @@ DEVICE = Device()
 
 def compiled(text: str, environment: Environment = ENVIRONMENT) -> Program:
     """Compile, with ``A.`` and ``C.`` at the start of a word short for the usual maps."""
-    return environment.compile(expanded(text))
+    return compile_expression(environment, expanded(text))
 
 
 def expanded(text: str) -> str:

@@ -10,13 +10,14 @@ from hypothesis import strategies as st
 from kubectl_dra.cel.columns import ALLOW_MULTIPLE, DRIVER, Column, DeviceTable
 from kubectl_dra.cel.environment import Environment
 from kubectl_dra.cel.errors import EvaluationError
+from kubectl_dra.cel.program import compile_expression
 
 ENVIRONMENT = Environment.for_release("1.36")
 A = 'device.attributes["d"]'
 
 
 def columns(text: str) -> frozenset[Column] | None:
-    return ENVIRONMENT.compile(text).columns
+    return compile_expression(ENVIRONMENT, text).columns
 
 
 def attribute(name: str | None, domain: str | None = "d") -> Column:
@@ -171,7 +172,7 @@ EXPRESSIONS = [
 @given(st.lists(DEVICES, max_size=6))
 def test_grouped_answers_are_the_answers_of_each_device(devices: list[Any]) -> None:
     for text in EXPRESSIONS:
-        program = ENVIRONMENT.compile(text)
+        program = compile_expression(ENVIRONMENT, text)
         assert program.columns is not None
         one_by_one: list[bool | str] = []
         for one in devices:

@@ -8,7 +8,7 @@ import sys
 import pytest
 
 import kubectl_dra.cel as cel
-from kubectl_dra.cel import CompileError, Environment, EvaluationError
+from kubectl_dra.cel import CompileError, Environment, EvaluationError, compile_expression
 from kubectl_dra.cel.columns import DeviceTable
 from tests.cel.support import DEVICE, Device, compiled, expanded
 
@@ -30,7 +30,7 @@ def test_environments_are_shared() -> None:
 
 def compiles(text: str, release: str, gates: set[str] | None = None, stored: bool = False) -> bool:
     try:
-        Environment.for_release(release, gates, stored).compile(text)
+        compile_expression(Environment.for_release(release, gates, stored), text)
     except CompileError:
         return False
     return True

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from kubectl_dra.cel.environment import Environment
+from kubectl_dra.cel.program import compile_expression
 from kubectl_dra.cel.second_opinion import Comparison, compare
 
 ENVIRONMENT = Environment.for_release("1.36")
@@ -34,7 +35,7 @@ DEVICES = [
 
 
 def opinion(text: str, devices: Any = DEVICES) -> Comparison:
-    return compare(ENVIRONMENT.compile(text), devices)
+    return compare(compile_expression(ENVIRONMENT, text), devices)
 
 
 @pytest.mark.parametrize(
@@ -91,7 +92,7 @@ def test_known_weaknesses_are_no_differences(text: str, agree: int, reasons: dic
 
 
 def test_a_difference_is_found_and_names_all_its_devices() -> None:
-    program = ENVIRONMENT.compile(f'has({A}.model) && {A}.model == "A100"')
+    program = compile_expression(ENVIRONMENT, f'has({A}.model) && {A}.model == "A100"')
 
     class Mistaken:
         expression = program.expression

@@ -20,7 +20,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from kubectl_dra.cel import CompileError, Environment, EvaluationError, Program
+from kubectl_dra.cel import CompileError, Environment, EvaluationError, Program, compile_expression
 from kubectl_dra.cel.closures import comprehensions
 from kubectl_dra.cel.cost_model import COST_LIMIT
 from kubectl_dra.cel.device import device_value
@@ -115,7 +115,7 @@ def compare(case: dict[str, Any], devices: Sequence[RecordedDevice], costs: bool
         return Disagreement(case["id"], expression, ours, theirs)
 
     try:
-        program = environment.compile(expression)
+        program = compile_expression(environment, expression)
     except CompileError as error:
         if "compileError" in expect:
             return None

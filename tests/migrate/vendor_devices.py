@@ -7,7 +7,7 @@ from collections.abc import Collection, Sequence
 from functools import cache
 from typing import Any
 
-from kubectl_dra.cel import Environment
+from kubectl_dra.cel import Environment, compile_expression
 from tests.conformance.cel import DATA, RecordedDevice, of_vendor
 
 RELEASES = ("1.34", "1.36")
@@ -26,7 +26,7 @@ def matches(selectors: Sequence[str], device: RecordedDevice) -> bool:
     answers = set()
     for release in RELEASES:
         environment = Environment.for_release(release)
-        answers.add(all(environment.compile(selector).evaluate(device) for selector in selectors))
+        answers.add(all(compile_expression(environment, selector).evaluate(device) for selector in selectors))
     assert len(answers) == 1
     return answers.pop()
 

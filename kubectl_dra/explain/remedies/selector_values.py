@@ -13,7 +13,7 @@ from kubectl_dra.api.claims import DeviceRequest
 from kubectl_dra.api.quantity import Quantity, QuantityError
 from kubectl_dra.api.semver import Semver, SemverError
 from kubectl_dra.api.slices import Device
-from kubectl_dra.cel import CompileError, Program, ast
+from kubectl_dra.cel import CompileError, Program, ast, compile_expression
 from kubectl_dra.cel.columns import DeviceTable, columns_of
 from kubectl_dra.explain.funnel.observed_values import values_of
 from kubectl_dra.names import nearest
@@ -105,7 +105,7 @@ def distinct(devices: Iterable[Device]) -> list[Device]:
 
 def _holds(selectors: Selectors, expression: str, term: int, devices: Sequence[Device] | DeviceTable) -> bool:
     try:
-        program = selectors.environment.compile(expression)
+        program = compile_expression(selectors.environment, expression)
     except CompileError:
         return False
     terms = program.terms()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kubectl_dra.cel import CompileError, Environment
+from kubectl_dra.cel import CompileError, Environment, compile_expression
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.explain.question.resolve import Question
 from kubectl_dra.explain.scene.prepare import Settings
@@ -42,7 +42,7 @@ def _read(question: Question, snapshot: Snapshot, settings: Settings) -> Iterato
     environment = Environment.for_release(str(settings.release), features=settings.gates, stored=True)
     for expression in sorted(text for text in expressions if text):
         try:
-            columns = environment.compile(expression).columns
+            columns = compile_expression(environment, expression).columns
         except CompileError:
             yield None
             return

@@ -292,6 +292,7 @@ def _compiles_from(expression: str, context: Context) -> str | None:
     """The first release or gate with which the expression compiles; None if none does."""
     from kubectl_dra.cel.environment import CONSUMABLE_CAPACITY, LATEST_RELEASE, LIST_ATTRIBUTES, Environment
     from kubectl_dra.cel.errors import CompileError
+    from kubectl_dra.cel.program import compile_expression
 
     latest = int(LATEST_RELEASE.partition(".")[2])
     tries = [
@@ -305,7 +306,7 @@ def _compiles_from(expression: str, context: Context) -> str | None:
     ]
     for release, features, told in tries:
         try:
-            Environment.for_release(release, features).compile(expression)
+            compile_expression(Environment.for_release(release, features), expression)
         except CompileError:
             continue
         return told

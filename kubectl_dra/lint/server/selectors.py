@@ -28,9 +28,6 @@ SELECTORS_MAX: Final = 32
 EXPRESSION_MAX: Final = 10 * 1024
 COST_MAX: Final = 1_000_000
 
-# How the engine begins the text of an error that comes after type checking.
-_INSTANTIATION: Final = "program instantiation failed"
-
 Problem = tuple[str, str, str, int | None]
 """Reason, rule, message, offset in code points."""
 
@@ -63,18 +60,21 @@ def _check_expression(expression: str, at: Path, context: Context) -> Violations
 def compiled(environment: Environment, expression: str) -> Program | CompileError:
     """The program of an expression, or why there is none; remembered, for all who ask."""
     from kubectl_dra.cel.errors import CompileError
+    from kubectl_dra.cel.program import compile_expression
 
     try:
-        return environment.compile(expression)
+        return compile_expression(environment, expression)
     except CompileError as error:
         return error
 
 
 @lru_cache(maxsize=4096)
 def _problem(environment: Environment, expression: str) -> Problem | None:
+    from kubectl_dra.cel.errors import Stage
+
     found = compiled(environment, expression)
     if isinstance(found, Exception):
-        if str(found).startswith(_INSTANTIATION):
+        if found.stage is Stage.INSTANTIATION:
             return INTERNAL_ERROR, "cel-program", str(found), found.issues[0].offset
         return INVALID, "cel-compile", "; ".join(_worded(issue) for issue in found.issues), found.issues[0].offset
     cost = found.max_cost

@@ -219,6 +219,7 @@ def _places(document: Document, path: Path, texts: Any, groups: Sequence[str]) -
 
 def _compiles(document: Document, path: Path, expression: str) -> None:
     from kubectl_dra.cel.environment import Environment
+    from kubectl_dra.cel.program import compile_expression
 
     if not expression:
         return
@@ -226,7 +227,7 @@ def _compiles(document: Document, path: Path, expression: str) -> None:
         fail(document, path, f"the selector has more than {_LONGEST} bytes")
     for release in _RELEASES:
         try:
-            Environment.for_release(release).compile(expression)
+            compile_expression(Environment.for_release(release), expression)
         except CompileError as error:
             why = error.issues[0].message if error.issues else str(error)
             fail(document, path, f"the selector {_short(expression)} does not compile: {_short(why)}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from kubectl_dra.cel import Environment, EvaluationError
+from kubectl_dra.cel import Environment, EvaluationError, compile_expression
 from kubectl_dra.cel.errors import CompileError
 from kubectl_dra.cel.program import Program
 
@@ -18,7 +18,7 @@ class Device(NamedTuple):
 
 
 def compiled(expression: str, release: str = "1.37", stored: bool = True) -> Program:
-    return Environment.for_release(release, stored=stored).compile(expression)
+    return compile_expression(Environment.for_release(release, stored=stored), expression)
 
 
 def holds(expression: str) -> bool:

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from kubectl_dra.cel import Environment
+from kubectl_dra.cel import Environment, compile_expression
 from kubectl_dra.cel.columns import Column
 from kubectl_dra.lint.rules.possible import Outcome, outcome
 
@@ -64,16 +64,16 @@ D = 'device.attributes["d.example.com"]'
     ],
 )
 def test_outcomes(expression: str, expected: set[object]) -> None:
-    program = Environment.for_release("1.36").compile(expression)
+    program = compile_expression(Environment.for_release("1.36"), expression)
     assert states(outcome(program.ast.expression, Known())[0]) == expected
 
 
 def test_it_names_the_readings_that_fail() -> None:
     text = f"{D}.size == 1 && {D}.none == 2"
-    failed = outcome(Environment.for_release("1.36").compile(text).ast.expression, Known())[1]
+    failed = outcome(compile_expression(Environment.for_release("1.36"), text).ast.expression, Known())[1]
     assert [(read.column.id, text[read.node.start : read.node.end]) for read in failed] == [("none", f"{D}.none")]
 
 
 def test_an_unknown_driver_may_be_any() -> None:
-    program = Environment.for_release("1.36").compile('device.driver == "d.example.com"')
+    program = compile_expression(Environment.for_release("1.36"), 'device.driver == "d.example.com"')
     assert states(outcome(program.ast.expression, Known(None))[0]) == {TRUE, FALSE}

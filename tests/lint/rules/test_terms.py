@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kubectl_dra.cel import Environment
+from kubectl_dra.cel import Environment, compile_expression
 from kubectl_dra.lint.rules.terms import comparisons, contradiction, demands
 
 A = 'device.attributes["d.example.com"]'
@@ -12,7 +12,7 @@ C = 'device.capacity["d.example.com"]'
 
 
 def read(expression: str) -> list[tuple[str | None, str, list[str]]]:
-    program = Environment.for_release("1.36").compile(expression)
+    program = compile_expression(Environment.for_release("1.36"), expression)
     return [(one.column.id, one.operator, [value.text for value in one.constants]) for one in comparisons(program)]
 
 
@@ -56,11 +56,11 @@ def test_reads_comparisons(expression: str, expected: list[tuple[str | None, str
     ],
 )
 def test_contradictions(first: str, second: str, excluded: bool) -> None:
-    program = Environment.for_release("1.36").compile(f"{first} && {second}")
+    program = compile_expression(Environment.for_release("1.36"), f"{first} && {second}")
     left, right = demands(program)
     assert contradiction(left, right) is excluded
     assert contradiction(right, left) is excluded
 
 
 def test_alternatives_demand_nothing() -> None:
-    assert not list(demands(Environment.for_release("1.36").compile(f'{A}.m == "a" || {A}.m == "b"')))
+    assert not list(demands(compile_expression(Environment.for_release("1.36"), f'{A}.m == "a" || {A}.m == "b"')))
