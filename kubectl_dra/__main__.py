@@ -11,7 +11,7 @@ def main() -> None:
     # One short run that keeps what it reads: collecting garbage only costs time (3x on large snapshots).
     gc.disable()
     if sys.argv[1:2] == ["__complete"]:
-        from kubectl_dra.cli.complete import answer
+        from kubectl_dra.cli.completion.answer import answer
 
         answer(sys.argv[2:])
     if sys.argv[1:] == ["--version"]:

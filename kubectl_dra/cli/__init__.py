@@ -1,1 +1,1 @@
-"""What a person types: one module per command, from options to a report and an exit code."""
+"""What a person types: a folder per command, and beside them what several commands share."""

@@ -12,8 +12,16 @@ from typing import Final
 
 import typer
 
-from kubectl_dra.cli import devices, explain, lint, migrate, snapshot, taint, untaint, verbosity, version
+from kubectl_dra.cli import verbosity
 from kubectl_dra.cli.completion import command as completion
+from kubectl_dra.cli.devices import command as devices
+from kubectl_dra.cli.explain import command as explain
+from kubectl_dra.cli.lint import command as lint
+from kubectl_dra.cli.migrate import command as migrate
+from kubectl_dra.cli.snapshot import command as snapshot
+from kubectl_dra.cli.taint import command as taint
+from kubectl_dra.cli.untaint import command as untaint
+from kubectl_dra.cli.version import command as version
 from kubectl_dra.errors import DraError, UndeterminedError
 
 EXIT_ERROR = 2

@@ -170,7 +170,7 @@ def _warm_up() -> None:
         "yaml",
         "kubectl_dra.cel.program",
         "kubectl_dra.lint.server.verdict",
-        "kubectl_dra.lint.rules.remedies",
+        "kubectl_dra.lint.analysis.rejection_fixes",
     ):
         import_module(name)
 

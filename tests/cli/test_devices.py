@@ -11,7 +11,7 @@ import jsonschema
 import pytest
 import yaml
 
-from kubectl_dra.cli.complete import FILES, NO_FILES, complete
+from kubectl_dra.cli.completion.answer import FILES, NO_FILES, complete
 from tests.cli.conftest import Ran
 
 ROOT = Path(__file__).parent.parent.parent

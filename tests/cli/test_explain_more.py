@@ -130,7 +130,7 @@ def test_watch_ends_when_the_claim_is_allocated(dra: Dra, monkeypatch: pytest.Mo
             claim["status"] = {"allocation": {"devices": {"results": [result]}}}
             path.write_text(yaml.safe_dump_all(items))
 
-    monkeypatch.setattr("kubectl_dra.cli.explain_run.time.sleep", allocate)
+    monkeypatch.setattr("kubectl_dra.cli.explain.run.time.sleep", allocate)
     ran = dra("explain", f"claim/{name}", "-n", "ml", "--snapshot", "cluster.yaml", "--watch")
     assert ran.code == 0 and len(ticks) == 2
     assert ran.out.count("cannot be allocated") == 1, "an answer that does not change is printed once"
@@ -145,7 +145,7 @@ def test_watch_ends_when_the_pod_is_deleted(dra: Dra, monkeypatch: pytest.Monkey
     def delete(seconds: float) -> None:
         path.write_text(yaml.safe_dump_all(item for item in items if item["kind"] != "Pod"))
 
-    monkeypatch.setattr("kubectl_dra.cli.explain_run.time.sleep", delete)
+    monkeypatch.setattr("kubectl_dra.cli.explain.run.time.sleep", delete)
     ran = dra("explain", "pod/train-0", "-n", "ml", "--snapshot", "cluster.yaml", "--watch")
     assert ran.code == 2 and "error: Pod ml/train-0 was deleted while it was watched" in ran.err
     assert ran.out.count("cannot be scheduled") == 1
@@ -161,7 +161,7 @@ def test_watch_ends_when_the_pod_has_ended(dra: Dra, monkeypatch: pytest.MonkeyP
         pod["status"]["phase"] = "Failed"
         path.write_text(yaml.safe_dump_all(items))
 
-    monkeypatch.setattr("kubectl_dra.cli.explain_run.time.sleep", end)
+    monkeypatch.setattr("kubectl_dra.cli.explain.run.time.sleep", end)
     ran = dra("explain", "pod/train-0", "-n", "ml", "--snapshot", "cluster.yaml", "--watch")
     assert ran.code == 1
     assert "Pod ml/train-0 has ended (Failed)." in ran.out

@@ -15,7 +15,7 @@ from typing import Any
 import jsonschema
 import pytest
 
-from kubectl_dra.cli import migrate_run
+from kubectl_dra.cli.migrate import run as migrate_run
 from kubectl_dra.errors import InputError
 from kubectl_dra.manifests.inputs import Input
 from kubectl_dra.migrate.engine import Job, migrate

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from kubectl_dra.cli.complete import KEEP_ORDER, NO_FILES, NO_SPACE, complete
+from kubectl_dra.cli.completion.answer import KEEP_ORDER, NO_FILES, NO_SPACE, complete
 
 DRIVER = "gpu.example.com"
 

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from kubectl_dra.cli.complete import DIRECTORIES, FILES, KEEP_ORDER, NO_FILES, NO_SPACE, complete
+from kubectl_dra.cli.completion.answer import DIRECTORIES, FILES, KEEP_ORDER, NO_FILES, NO_SPACE, complete
 from kubectl_dra.cli.completion.words import wanted
 
 
@@ -81,7 +81,7 @@ def test_what_was_typed_before_is_understood() -> None:
 
 def test_static_words_import_neither_typer_nor_the_cluster() -> None:
     code = (
-        "import sys, os; from kubectl_dra.cli import complete; complete.complete(['explain', '--']);"
+        "import sys, os; from kubectl_dra.cli.completion import answer; answer.complete(['explain', '--']);"
         "print([m for m in ('typer', 'click', 'yaml', 'kubernetes', 'rich', 'json', 'kubectl_dra.cli.main') "
         "if m in sys.modules])"
     )
@@ -91,7 +91,7 @@ def test_static_words_import_neither_typer_nor_the_cluster() -> None:
 
 def test_the_program_ends_with_a_directive() -> None:
     asked = ["explain", "--dev"]
-    for program in (["-m", "kubectl_dra.cli.complete"], ["-m", "kubectl_dra", "__complete"]):
+    for program in (["-m", "kubectl_dra.cli.completion.answer"], ["-m", "kubectl_dra", "__complete"]):
         done = subprocess.run([sys.executable, *program, *asked], capture_output=True, text=True, check=True)
         assert done.stdout == "--devices\tList every device and the first reason that refuses it\n:4\n"
         assert done.stderr == ""

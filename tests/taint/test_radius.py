@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from kubectl_dra.allocation.attempt import Cycle
-from kubectl_dra.cli.taint_session import World
+from kubectl_dra.cli.taint.session import World
 from kubectl_dra.taint.radius import LATER, NOW, STAYS, UNKNOWN, Radius, blast_radius
 from kubectl_dra.taint.rules import Wish
 from kubectl_dra.taint.spec import TaintSpec

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from kubectl_dra.api.versions import parse_release
-from kubectl_dra.cli.taint_session import World, make_world
+from kubectl_dra.cli.taint.session import World, make_world
 from kubectl_dra.cluster.builder import Place, SnapshotBuilder
 from kubectl_dra.cluster.snapshot import KINDS
 

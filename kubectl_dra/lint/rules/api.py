@@ -6,11 +6,11 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, ClassVar, Final
 
+from kubectl_dra.lint.analysis.server_verdict import verdict_of, violations_of
 from kubectl_dra.lint.context import Context
 from kubectl_dra.lint.finding import Finding, Fix
 from kubectl_dra.lint.positions import token_range
 from kubectl_dra.lint.rule import ANY_KIND, Rule
-from kubectl_dra.lint.rules.judged import verdict_of, violations_of
 from kubectl_dra.manifests.changes import Path, Splice, value_at
 
 if TYPE_CHECKING:
@@ -84,7 +84,7 @@ class ServerRule(Rule):
             yield self._found(context, found)
 
     def _found(self, context: Context, found: Violation) -> Finding:
-        from kubectl_dra.lint.rules.remedies import remedy
+        from kubectl_dra.lint.analysis.rejection_fixes import remedy
 
         cel = None
         if found.cel_offset is not None:

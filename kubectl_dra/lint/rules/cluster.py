@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from kubectl_dra.cel.columns import Column
 from kubectl_dra.cel.errors import EvaluationError
+from kubectl_dra.lint.analysis.claim_requests import CLAIM_KINDS, alternatives
+from kubectl_dra.lint.analysis.pod_claims import references
+from kubectl_dra.lint.analysis.selector_targets import Asked, asked, class_programs, columns, read_text
 from kubectl_dra.lint.context import Context
 from kubectl_dra.lint.finding import Finding, Fix
 from kubectl_dra.lint.rule import Rule
 from kubectl_dra.lint.rules.known import span_of
-from kubectl_dra.lint.rules.pods import references
-from kubectl_dra.lint.rules.requests import CLAIM_KINDS, alternatives
-from kubectl_dra.lint.rules.selecting import Asked, asked, class_programs, columns, read_text
 from kubectl_dra.manifests.changes import Set
 from kubectl_dra.names import nearest
 

@@ -15,13 +15,13 @@ from kubectl_dra.api.versions import (
     lifecycle,
     versions_of,
 )
+from kubectl_dra.lint.analysis.gated_fields import gated_fields
+from kubectl_dra.lint.analysis.migrate_command import migrate
+from kubectl_dra.lint.analysis.selector_targets import SELECTOR_KINDS
+from kubectl_dra.lint.analysis.v1alpha2_claims import classic_advice
 from kubectl_dra.lint.context import Context, Item
 from kubectl_dra.lint.finding import Finding, Fix
 from kubectl_dra.lint.rule import ANY_KIND, Rule
-from kubectl_dra.lint.rules.classic import classic_advice
-from kubectl_dra.lint.rules.gated_fields import gated_fields
-from kubectl_dra.lint.rules.next_step import migrate
-from kubectl_dra.lint.rules.selecting import SELECTOR_KINDS
 from kubectl_dra.manifests.changes import Set
 
 _CLASS: Final = """\

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import lru_cache
 
+from kubectl_dra.lint.analysis.claim_requests import CLAIM_KINDS, alternatives
+from kubectl_dra.lint.analysis.pod_claims import is_given, references
 from kubectl_dra.lint.context import Context
 from kubectl_dra.lint.drivers.catalogue import catalogue
 from kubectl_dra.lint.finding import Finding, Fix, Severity
 from kubectl_dra.lint.rule import Rule
-from kubectl_dra.lint.rules.pods import is_given, references
-from kubectl_dra.lint.rules.requests import CLAIM_KINDS, alternatives
 from kubectl_dra.lint.rules.wiring import BY_CLAIM, BY_TEMPLATE, CLAIM, POD, TEMPLATE
 from kubectl_dra.manifests.changes import Path, Set
 from kubectl_dra.names import nearest

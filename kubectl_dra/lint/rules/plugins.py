@@ -6,13 +6,13 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Final
 
+from kubectl_dra.lint.analysis.claim_requests import items
+from kubectl_dra.lint.analysis.migrate_command import migrate
+from kubectl_dra.lint.analysis.pod_claims import drivers_of_claim, references, speaks_of_network
 from kubectl_dra.lint.context import Context
 from kubectl_dra.lint.drivers.catalogue import catalogue
 from kubectl_dra.lint.finding import Finding, Fix
 from kubectl_dra.lint.rule import Rule
-from kubectl_dra.lint.rules.next_step import migrate
-from kubectl_dra.lint.rules.pods import drivers_of_claim, references, speaks_of_network
-from kubectl_dra.lint.rules.requests import items
 from kubectl_dra.manifests.changes import Delete, Path, Rename
 
 _POD: Final = """\

@@ -7,11 +7,11 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
 from kubectl_dra.cel import ast
+from kubectl_dra.lint.analysis.claim_requests import CLAIM_KINDS
+from kubectl_dra.lint.analysis.selector_targets import SELECTOR_KINDS, selectors
 from kubectl_dra.lint.context import Context
 from kubectl_dra.lint.finding import Finding
 from kubectl_dra.lint.rule import Rule
-from kubectl_dra.lint.rules.requests import CLAIM_KINDS
-from kubectl_dra.lint.rules.selecting import SELECTOR_KINDS, selectors
 from kubectl_dra.manifests.changes import Path
 
 _ENDLESS: Final = 10_000_000

@@ -6,11 +6,11 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
+from kubectl_dra.lint.analysis.claim_requests import items
+from kubectl_dra.lint.analysis.pod_claims import references
 from kubectl_dra.lint.context import Context, Item
 from kubectl_dra.lint.finding import Finding
 from kubectl_dra.lint.rule import Rule
-from kubectl_dra.lint.rules.pods import references
-from kubectl_dra.lint.rules.requests import items
 
 DEVICES: Final = ".deviceclass.resource.k8s.io/devices"
 CLAIMS: Final = "count/resourceclaims.resource.k8s.io"

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from kubectl_dra.api.limits import MAX_RESULTS
 from kubectl_dra.cel.columns import Column
+from kubectl_dra.lint.analysis.claim_requests import CLAIM_KINDS, Alternative, alternatives, items
 from kubectl_dra.lint.context import Context
 from kubectl_dra.lint.drivers.catalogue import catalogue, name_in
 from kubectl_dra.lint.finding import Finding, Fix
 from kubectl_dra.lint.rule import Rule
 from kubectl_dra.manifests.changes import Delete, Path, Set
 
-CLAIM_KINDS: Final = ("ResourceClaim", "ResourceClaimTemplate")
 _CLAIM: Final = """\
 apiVersion: resource.k8s.io/v1
 kind: ResourceClaim
@@ -24,52 +24,6 @@ spec:
     - name: gpu
       exactly: {deviceClassName: gpu.example.com%s}
 %s"""
-
-
-class Alternative(NamedTuple):
-    """The content of ``exactly`` or one subrequest. ``name`` is as constraints write it."""
-
-    request: str
-    name: str
-    path: Path
-    content: Mapping[str, Any]
-
-    @property
-    def all_devices(self) -> bool:
-        """Whether it asks for all devices that match."""
-        return self.content.get("allocationMode") == "All"
-
-    @property
-    def number(self) -> int:
-        """How many devices it asks for; at least as many where it asks for all."""
-        found = self.content.get("count")
-        given = isinstance(found, int | float) and not isinstance(found, bool)
-        return 1 if self.all_devices or not given else max(int(found or 1), 1)
-
-
-def alternatives(context: Context) -> tuple[Alternative, ...]:
-    """Every ``exactly`` and subrequest of a claim or template, in v1's shape."""
-    if "alternatives" not in context.memo:
-        context.memo["alternatives"] = tuple(_alternatives(context))
-    found: tuple[Alternative, ...] = context.memo["alternatives"]
-    return found
-
-
-def _alternatives(context: Context) -> Iterator[Alternative]:
-    for index, request in enumerate(items(context.spec.get("devices"), "requests")):
-        path = (*context.spec_path, "devices", "requests", index)
-        name = str(request.get("name") or "")
-        exactly = request.get("exactly")
-        if isinstance(exactly, Mapping):
-            yield Alternative(name, name, (*path, "exactly"), exactly)
-        for position, sub in enumerate(items(request, "firstAvailable")):
-            yield Alternative(name, f"{name}/{sub.get('name') or ''}", (*path, "firstAvailable", position), sub)
-
-
-def items(holder: Any, key: str) -> list[Mapping[str, Any]]:
-    """The mappings in a list field."""
-    found = holder.get(key) if isinstance(holder, Mapping) else None
-    return [entry if isinstance(entry, Mapping) else {} for entry in found] if isinstance(found, list) else []
 
 
 class CountZero(Rule):

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
+from kubectl_dra.lint.analysis.claim_requests import CLAIM_KINDS, alternatives, items
+from kubectl_dra.lint.analysis.server_verdict import verdict_of
 from kubectl_dra.lint.context import Context
 from kubectl_dra.lint.finding import Finding, Fix
 from kubectl_dra.lint.rule import Rule
-from kubectl_dra.lint.rules.judged import verdict_of
-from kubectl_dra.lint.rules.requests import CLAIM_KINDS, alternatives, items
 from kubectl_dra.manifests.changes import Path, Set
 
 MEANT: Final = "kubectl-dra/selects-everything"

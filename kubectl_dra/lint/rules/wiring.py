@@ -5,11 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
+from kubectl_dra.lint.analysis.claim_requests import items
+from kubectl_dra.lint.analysis.pod_claims import (
+    REFERENCES,
+    drivers_of_claim,
+    is_given,
+    references,
+    speaks_of_network,
+    uses,
+)
 from kubectl_dra.lint.context import Context, Item
 from kubectl_dra.lint.finding import Finding, Fix
 from kubectl_dra.lint.rule import Rule
-from kubectl_dra.lint.rules.pods import REFERENCES, drivers_of_claim, is_given, references, speaks_of_network, uses
-from kubectl_dra.lint.rules.requests import items
 from kubectl_dra.manifests.changes import Delete, Rename, Set
 from kubectl_dra.names import nearest
 

@@ -8,7 +8,7 @@ import pytest
 
 from kubectl_dra.cel import Environment, compile_expression
 from kubectl_dra.cel.columns import Column
-from kubectl_dra.lint.rules.possible import Outcome, outcome
+from kubectl_dra.lint.analysis.possible_results import Outcome, outcome
 
 TRUE, FALSE, ERROR = True, False, None
 

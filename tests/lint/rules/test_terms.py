@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kubectl_dra.cel import Environment, compile_expression
-from kubectl_dra.lint.rules.terms import comparisons, contradiction, demands
+from kubectl_dra.lint.analysis.cel_terms import comparisons, contradiction, demands
 
 A = 'device.attributes["d.example.com"]'
 C = 'device.capacity["d.example.com"]'

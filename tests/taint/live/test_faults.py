@@ -374,7 +374,7 @@ def test_nobody_answers_the_first_step(
     plane_without_gate: ControlPlane, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The gate is off and its metric may not be read: NoExecute still finds out, and leaves nothing behind."""
-    monkeypatch.setattr("kubectl_dra.cli.taint_run.ANSWER_SECONDS", 2.0)
+    monkeypatch.setattr("kubectl_dra.cli.taint.run.ANSWER_SECONDS", 2.0)
     monkeypatch.setattr("kubectl_dra.taint.serving.gates_of", lambda client: {})
     team = Team(Cluster(plane_without_gate, "team"), Command(capsys))
     answer = team.dra("taint", team.full("gpu-0"), f"{KEY}:NoExecute")

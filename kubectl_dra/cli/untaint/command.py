@@ -7,8 +7,8 @@ from typing import Annotated
 import typer
 
 from kubectl_dra.cli import options as opt
-from kubectl_dra.cli import taint as common
-from kubectl_dra.cli.taint import DryRun, OptionalWait, TaintOutput
+from kubectl_dra.cli.taint import command as common
+from kubectl_dra.cli.taint.command import DryRun, OptionalWait, TaintOutput
 
 HELP = """Remove the DeviceTaintRules that kubectl dra taint made for devices.
 
@@ -65,8 +65,8 @@ def untaint(
     snapshot: opt.Snapshots = None,
     namespace: opt.Namespace = "",
 ) -> None:
-    from kubectl_dra.cli import untaint_run
-    from kubectl_dra.cli.taint_session import Selection
+    from kubectl_dra.cli.taint.session import Selection
+    from kubectl_dra.cli.untaint import run as untaint_run
 
     asked = untaint_run.Asked(
         words=tuple(words or ()),

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from kubectl_dra.api.slices import DeviceID
 from kubectl_dra.api.taints import DeviceTaint
-from kubectl_dra.cli.taint_session import EXIT_LEFT, World, say
+from kubectl_dra.cli.taint.session import EXIT_LEFT, World, say
 from kubectl_dra.taint import times
 from kubectl_dra.taint.apply import UNCHANGED, Rules
 from kubectl_dra.taint.drain import Drain

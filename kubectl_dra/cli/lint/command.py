@@ -131,7 +131,7 @@ def lint(
     ] = "",
     feature_gates: opt.GatesOption = None,
 ) -> None:
-    from kubectl_dra.cli import lint_run
+    from kubectl_dra.cli.lint import run as lint_run
 
     asked = lint_run.Asked(
         paths=tuple(paths or ()),

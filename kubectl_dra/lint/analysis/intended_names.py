@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from kubectl_dra.lint.analysis.claim_requests import items
+from kubectl_dra.lint.analysis.pod_claims import uses
 from kubectl_dra.lint.finding import Fix
-from kubectl_dra.lint.rules.pods import uses
-from kubectl_dra.lint.rules.requests import items
 from kubectl_dra.manifests.changes import Path, Set, value_at
 from kubectl_dra.names import nearest
 

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 
 from kubectl_dra.api.slices import DeviceID
 from kubectl_dra.api.taints import BLOCKING_EFFECTS, DeviceTaintRule
-from kubectl_dra.cli import taint_session as session
 from kubectl_dra.cli.options import Connection, cluster_flags
-from kubectl_dra.cli.taint import FOREVER
-from kubectl_dra.cli.taint_session import EXIT_ERROR, EXIT_INTERRUPTED, EXIT_LEFT, Selection, World, confirmed, say
+from kubectl_dra.cli.taint import session
+from kubectl_dra.cli.taint.command import FOREVER
+from kubectl_dra.cli.taint.session import EXIT_ERROR, EXIT_INTERRUPTED, EXIT_LEFT, Selection, World, confirmed, say
 from kubectl_dra.cluster.client import Answered
 from kubectl_dra.cluster.snapshot import FORBIDDEN, UNREADABLE
 from kubectl_dra.cluster.writer import Writer
@@ -30,7 +30,7 @@ from kubectl_dra.taint.result import ABSENT, PLANNED, REFUSED, REMOVED, RuleRemo
 from kubectl_dra.taint.spec import Removal, Words, read_words
 
 if TYPE_CHECKING:
-    from kubectl_dra.cli import taint_plan
+    from kubectl_dra.cli.taint import plan as taint_plan
 
 LOOK_SECONDS = 2.0
 _SEEN_KINDS = ("ResourceSlice", "ResourceClaim", "DeviceTaintRule", "Node")

@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from typing import Final
 
 from kubectl_dra.cel import ast
+from kubectl_dra.lint.analysis.cel_terms import column_of, constant
 from kubectl_dra.lint.finding import Fix
-from kubectl_dra.lint.rules.terms import column_of, constant
 from kubectl_dra.manifests.changes import Path, Splice
 
 _ORDER: Final = {"_<_": "<", "_<=_": "<=", "_>_": ">", "_>=_": ">="}

@@ -8,9 +8,9 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
 from kubectl_dra.api.fields import fields
+from kubectl_dra.lint.analysis.invented_fields import device_requests
 from kubectl_dra.lint.context import Context
 from kubectl_dra.lint.finding import Fix
-from kubectl_dra.lint.rules.imagined import device_requests
 from kubectl_dra.manifests.changes import Change, Delete, Path, Rename, Set, Unwrap, Wrap
 from kubectl_dra.names import nearest
 
@@ -95,12 +95,12 @@ def remedy(context: Context, found: Violation) -> Fix | None:
     if found.reason == "BadRequest":
         return _wrong_type(context.raw, path)
     if found.rule in ("cel-compile", "cel-program"):
-        from kubectl_dra.lint.rules.cel_remedies import expression_remedy
+        from kubectl_dra.lint.analysis.cel_fixes import expression_remedy
 
         text = _at(context.raw, path)
         return expression_remedy(path, text) if isinstance(text, str) else None
     if found.rule in ("constraint-request-unknown", "config-request-unknown", "container-claim-unknown"):
-        from kubectl_dra.lint.rules.meant import meant_name
+        from kubectl_dra.lint.analysis.intended_names import meant_name
 
         return meant_name(context.raw, found)
     if found.rule == "constraint-attribute-format" and found.message.endswith(_NO_DOMAIN):

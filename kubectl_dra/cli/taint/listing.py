@@ -5,8 +5,8 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Sequence
 
-from kubectl_dra.cli import taint_session as session
 from kubectl_dra.cli.options import Connection
+from kubectl_dra.cli.taint import session
 from kubectl_dra.cluster.snapshot import ABSENT, Snapshot
 from kubectl_dra.report import taint_text as text
 from kubectl_dra.taint import times

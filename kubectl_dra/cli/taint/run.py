@@ -9,10 +9,10 @@ from dataclasses import replace
 
 from kubectl_dra.api.versions import Release
 from kubectl_dra.cli.options import Connection, cluster_flags
-from kubectl_dra.cli.taint import FOREVER
-from kubectl_dra.cli.taint_plan import DEFAULT_GRACE, Asked, Live, Plan, make_plan
-from kubectl_dra.cli.taint_session import EXIT_ERROR, EXIT_INTERRUPTED, EXIT_LEFT, confirmed, say
-from kubectl_dra.cli.taint_wait import let_end, wait
+from kubectl_dra.cli.taint.command import FOREVER
+from kubectl_dra.cli.taint.plan import DEFAULT_GRACE, Asked, Live, Plan, make_plan
+from kubectl_dra.cli.taint.session import EXIT_ERROR, EXIT_INTERRUPTED, EXIT_LEFT, confirmed, say
+from kubectl_dra.cli.taint.wait import let_end, wait
 from kubectl_dra.errors import ClusterError, UsageError
 from kubectl_dra.report import taint_text as text
 from kubectl_dra.taint import times
@@ -41,13 +41,13 @@ def run(asked: Asked, connection: Connection, output: str, color: str) -> int:
     if asked.list_taints:
         if asked.words or asked.selection:
             raise UsageError("--list lists every taint; leave devices and taints out")
-        from kubectl_dra.cli import taint_list
+        from kubectl_dra.cli.taint import listing as taint_list
 
         return taint_list.run(connection, asked.namespace, asked.snapshots, output, color)
     if words.removals:
         if words.taints:
             raise UsageError("add and remove in two commands: they show different things before they write")
-        from kubectl_dra.cli import untaint_run
+        from kubectl_dra.cli.untaint import run as untaint_run
 
         return untaint_run.run(untaint_run.from_taint(asked), connection, output, color)
     if not words.taints:

@@ -181,7 +181,7 @@ def migrate(
     ] = Output.text,
     color: opt.ColorOption = opt.Color.auto,
 ) -> None:
-    from kubectl_dra.cli import migrate_run
+    from kubectl_dra.cli.migrate import run as migrate_run
 
     asked = migrate_run.Asked(
         paths=tuple(paths or ()),

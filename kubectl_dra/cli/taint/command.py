@@ -175,9 +175,9 @@ def taint(
     snapshot: opt.Snapshots = None,
     namespace: opt.Namespace = "",
 ) -> None:
-    from kubectl_dra.cli import taint_run
-    from kubectl_dra.cli.taint_plan import Asked
-    from kubectl_dra.cli.taint_session import Selection
+    from kubectl_dra.cli.taint import run as taint_run
+    from kubectl_dra.cli.taint.plan import Asked
+    from kubectl_dra.cli.taint.session import Selection
 
     selection = Selection(
         nodes=tuple(node or ()),

@@ -129,7 +129,7 @@ def _run_html(asked: Asked, connection: Connection, changes: Sequence[Suppositio
     """Writes one page: each answer with the devices of the cluster that it was given for."""
     if asked.watch:
         raise UsageError("--watch answers again and again; -o html is one page")
-    from kubectl_dra.cli.explain_html import fleet
+    from kubectl_dra.cli.explain.drawn_devices import fleet
     from kubectl_dra.report.explain_html import MAX_FLEETS, to_html
 
     answers: list[tuple[Diagnosis, Inventory | None]] = []

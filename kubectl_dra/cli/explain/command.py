@@ -121,7 +121,7 @@ def explain(
     kubernetes_version: opt.ReleaseOption = "",
     feature_gates: opt.GatesOption = None,
 ) -> None:
-    from kubectl_dra.cli import explain_run
+    from kubectl_dra.cli.explain import run as explain_run
 
     asked = explain_run.Asked(
         target=tuple(target or ()),

@@ -48,6 +48,6 @@ def version(
     output: opt.OutputOption = opt.Output.text,
     color: opt.ColorOption = opt.Color.auto,
 ) -> None:
-    from kubectl_dra.cli import version_run
+    from kubectl_dra.cli.version import run as version_run
 
     raise typer.Exit(version_run.run(opt.connection_of(context), output.value, color.value, ask=not client))

@@ -97,7 +97,7 @@ def devices(
     kubernetes_version: opt.ReleaseOption = "",
     feature_gates: opt.GatesOption = None,
 ) -> None:
-    from kubectl_dra.cli import devices_run
+    from kubectl_dra.cli.devices import run as devices_run
 
     asked = devices_run.Asked(
         drivers=tuple(driver or ()),

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from kubectl_dra.api.versions import NEWEST_MODELLED, Release, versions_of
-from kubectl_dra.cli.migrate_files import output_names, output_texts, write_all, write_below
+from kubectl_dra.cli.migrate.files import output_names, output_texts, write_all, write_below
 from kubectl_dra.cli.notes import tell_defects, tell_notes
 from kubectl_dra.cli.release import named_release
 from kubectl_dra.errors import InputError, UsageError
@@ -21,7 +21,7 @@ from kubectl_dra.names import nearest
 from kubectl_dra.report.paint import tell
 
 if TYPE_CHECKING:
-    from kubectl_dra.cli.migrate_cluster import Seen
+    from kubectl_dra.cli.migrate.cluster import Seen
     from kubectl_dra.cli.options import Connection
 
 EXIT_OPEN: Final = 1
@@ -87,7 +87,7 @@ def run(asked: Asked) -> int:
     _check_inputs(asked, inputs)
     report = _reversed(inputs, job) if asked.reverse else migrate(inputs, job)
     if seen is not None:
-        from kubectl_dra.cli.migrate_cluster import comparisons
+        from kubectl_dra.cli.migrate.cluster import comparisons
 
         report = report._replace(comparisons=tuple(comparisons(report, seen, given)))
     tell_notes(report.notes)
@@ -103,7 +103,7 @@ def _looked(asked: Asked, *, whole: bool = False) -> Seen | None:
     """What was read of the cluster; None where none is asked about."""
     if not asked.of_cluster:
         return None
-    from kubectl_dra.cli import migrate_cluster
+    from kubectl_dra.cli.migrate import cluster as migrate_cluster
     from kubectl_dra.cli.options import Connection
 
     connection = asked.connection or Connection()
@@ -116,14 +116,14 @@ def _for_cluster(asked: Asked, seen: Seen | None) -> Asked:
     """The command line with the cluster's release, unless another one is asked for."""
     if seen is None or asked.release:
         return asked
-    from kubectl_dra.cli.migrate_cluster import release_of
+    from kubectl_dra.cli.migrate.cluster import release_of
 
     return replace(asked, release=release_of(seen, OLDEST))
 
 
 def _survey(asked: Asked) -> int:
     """What of the cluster still uses device plugins; with --check anything is exit code 1."""
-    from kubectl_dra.cli import migrate_cluster
+    from kubectl_dra.cli.migrate import cluster as migrate_cluster
 
     if asked.reverse or asked.diff or asked.write or asked.interactive or asked.output_dir:
         raise UsageError("say which manifests: files, directories, - or -k DIR; --live alone only looks")
@@ -136,7 +136,7 @@ def _survey(asked: Asked) -> int:
 
 def _rollout(asked: Asked) -> int:
     """Writes the rollout plan for a cluster, or for what manifests say."""
-    from kubectl_dra.cli import migrate_cluster
+    from kubectl_dra.cli.migrate import cluster as migrate_cluster
 
     if not asked.output_dir:
         raise UsageError("plan writes files: say where with --output-dir DIR (a directory called plan is ./plan)")

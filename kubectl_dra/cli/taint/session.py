@@ -9,7 +9,7 @@ from typing import Final
 
 from kubectl_dra.allocation.attempt import Cycle
 from kubectl_dra.cli.assumed import assumed
-from kubectl_dra.cli.devices_run import compiled_selector
+from kubectl_dra.cli.devices.run import compiled_selector
 from kubectl_dra.cli.live import Progress, connection_options
 from kubectl_dra.cli.options import Connection
 from kubectl_dra.cluster.live import Cluster

@@ -6,10 +6,10 @@ from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from kubectl_dra.cli import taint_session as session
 from kubectl_dra.cli.live import Progress
 from kubectl_dra.cli.options import Connection
-from kubectl_dra.cli.taint_session import Selection, World
+from kubectl_dra.cli.taint import session
+from kubectl_dra.cli.taint.session import Selection, World
 from kubectl_dra.cluster.writer import Writer
 from kubectl_dra.errors import InputError
 from kubectl_dra.explain.devices.device_state import taint_owner

@@ -80,7 +80,7 @@ def snapshot(
         ),
     ] = "",
 ) -> None:
-    from kubectl_dra.cli import snapshot_run
+    from kubectl_dra.cli.snapshot import run as snapshot_run
 
     asked = snapshot_run.Asked(
         output=output,

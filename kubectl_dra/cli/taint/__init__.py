@@ -1,0 +1,1 @@
+"""``kubectl dra taint``, and what ``untaint`` shares with it."""
