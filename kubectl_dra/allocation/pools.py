@@ -8,7 +8,8 @@ from typing import Final
 
 from kubectl_dra.allocation.errors import AllocationError
 from kubectl_dra.allocation.features import Features, Quirks
-from kubectl_dra.api.nodes import InvalidNodeSelector, Node
+from kubectl_dra.api.labels import InvalidNodeSelector
+from kubectl_dra.api.nodes import Node
 from kubectl_dra.api.slices import Counters, NodeScope, PoolID, ResourceSlice
 
 

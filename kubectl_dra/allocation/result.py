@@ -10,7 +10,8 @@ from kubectl_dra.allocation.errors import AllocationError
 from kubectl_dra.allocation.features import Features, Quirks
 from kubectl_dra.allocation.search import Placement
 from kubectl_dra.api.claims import ResourceClaim
-from kubectl_dra.api.nodes import Node, NodeSelectorTerm, Requirement
+from kubectl_dra.api.labels import Requirement
+from kubectl_dra.api.nodes import Node, NodeSelectorTerm
 
 
 @dataclass(frozen=True, slots=True)

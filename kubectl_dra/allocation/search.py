@@ -18,7 +18,8 @@ from kubectl_dra.allocation.request import Alternative, PreparedClaim
 from kubectl_dra.allocation.selection import Selectors, matches
 from kubectl_dra.allocation.state import AllocatedState
 from kubectl_dra.api.claims import MAX_RESULTS, ResourceClaim
-from kubectl_dra.api.nodes import InvalidNodeSelector, Node
+from kubectl_dra.api.labels import InvalidNodeSelector
+from kubectl_dra.api.nodes import Node
 from kubectl_dra.api.quantity import Quantity
 from kubectl_dra.api.slices import Device, DeviceID, ResourceSlice
 from kubectl_dra.api.taints import blocking_taint

@@ -276,8 +276,8 @@ class ResourceClaimTemplate:
             metadata=ObjectMeta(
                 name=name,
                 namespace=namespace,
-                labels=self.claim_metadata.get("labels") or EMPTY,
-                annotations=self.claim_metadata.get("annotations") or EMPTY,
+                labels=self.claim_metadata.get("labels") or {},
+                annotations=self.claim_metadata.get("annotations") or {},
             ),
             **spec_fields(self.spec),
         )

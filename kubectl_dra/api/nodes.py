@@ -1,77 +1,31 @@
-"""Nodes and node selectors (core/v1), as ResourceSlices and allocations use them."""
+"""Nodes and node selectors (core/v1), as scheduling, ResourceSlices and allocations use them."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any
 
-from kubectl_dra.api.meta import EMPTY, JSONObject
+from msgspec import field
 
-_INTEGER = re.compile(r"[+-]?[0-9]+\Z")
-_INT64 = 1 << 63
-
-
-class InvalidNodeSelector(ValueError):
-    """A node selector that the scheduler cannot parse. API validation normally prevents it."""
+from kubectl_dra.api.labels import InvalidNodeSelector, Requirement, requirement_matches
+from kubectl_dra.api.meta import JSONObject, ObjectMeta
+from kubectl_dra.api.wire import Amount, Wire, convert
 
 
-@dataclass(frozen=True, slots=True)
-class Requirement:
-    """One ``matchExpressions`` or ``matchFields`` entry: key, operator, values."""
-
-    key: str
-    operator: str
-    values: tuple[str, ...]
-
-    @classmethod
-    def from_json(cls, raw: JSONObject) -> Requirement:
-        return cls(
-            key=raw.get("key") or "",
-            operator=raw.get("operator") or "",
-            values=tuple(str(value) for value in raw.get("values") or ()),
-        )
-
-    def to_json(self) -> dict[str, Any]:
-        """The API form, without an empty ``values``."""
-        out: dict[str, Any] = {"key": self.key, "operator": self.operator}
-        if self.values:
-            out["values"] = list(self.values)
-        return out
-
-    def __str__(self) -> str:
-        values = ", ".join(self.values)
-        if self.key == "metadata.name" and self.operator == "In":
-            return f"node {values}"
-        return f"{self.key} {self.operator} ({values})" if values else f"{self.key} {self.operator}"
-
-
-@dataclass(frozen=True, slots=True)
-class NodeSelectorTerm:
+class NodeSelectorTerm(Wire, frozen=True):
     """Requirements that must all hold; a term without any never matches."""
 
-    expressions: tuple[Requirement, ...] = ()
-    fields: tuple[Requirement, ...] = ()
+    expressions: tuple[Requirement, ...] = field(default=(), name="matchExpressions")
+    fields: tuple[Requirement, ...] = field(default=(), name="matchFields")
 
 
-@dataclass(frozen=True, slots=True)
-class NodeSelector:
+class NodeSelector(Wire, frozen=True):
     """Terms of which one must match."""
 
-    terms: tuple[NodeSelectorTerm, ...]
+    terms: tuple[NodeSelectorTerm, ...] = field(default=(), name="nodeSelectorTerms")
 
     @classmethod
     def from_json(cls, raw: JSONObject) -> NodeSelector:
-        return cls(
-            terms=tuple(
-                NodeSelectorTerm(
-                    expressions=tuple(Requirement.from_json(entry) for entry in term.get("matchExpressions") or ()),
-                    fields=tuple(Requirement.from_json(entry) for entry in term.get("matchFields") or ()),
-                )
-                for term in raw.get("nodeSelectorTerms") or ()
-            )
-        )
+        return convert(raw, cls)
 
     def matches(self, node: Node) -> bool:
         """Whether one term holds on the node.
@@ -79,7 +33,7 @@ class NodeSelector:
         Raises:
             InvalidNodeSelector: an operator or value that the scheduler cannot parse.
         """
-        return any(_term_matches(term, node) for term in self.terms)
+        return any(term_matches(term, node) for term in self.terms)
 
     def __str__(self) -> str:
         return " or ".join(
@@ -87,54 +41,111 @@ class NodeSelector:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class NodeTaint:
+class NodeTaint(Wire, frozen=True):
     """One entry of a node's ``spec.taints``."""
 
-    key: str
-    value: str
-    effect: str
+    key: str = ""
+    value: str = ""
+    effect: str = ""
 
     def __str__(self) -> str:
         value = f"={self.value}" if self.value else ""
         return f"{self.key}{value}:{self.effect}"
 
 
-@dataclass(frozen=True, slots=True)
-class Node:
-    """A node: name, labels, and what of its spec and status decides about pods."""
+class NodeCondition(Wire, frozen=True):
+    """One entry of a node's ``status.conditions``."""
 
-    name: str
-    labels: Mapping[str, str] = field(default_factory=dict)
-    allocatable: Mapping[str, Any] = field(default_factory=dict)
+    type: str = ""
+    status: str = ""
+
+
+class NodeInfo(Wire, frozen=True):
+    """``status.nodeInfo``, as far as it decides."""
+
+    kubelet_version: str = ""
+    architecture: str = ""
+
+
+class ContainerImage(Wire, frozen=True):
+    """One image that a node has, which the ImageLocality score counts."""
+
+    names: tuple[str, ...] = ()
+    size_bytes: int = 0
+
+
+class NodeSpec(Wire, frozen=True):
+    """``spec`` of a node."""
+
     unschedulable: bool = False
-    ready: bool | None = None
     taints: tuple[NodeTaint, ...] = ()
+
+
+class NodeStatus(Wire, frozen=True):
+    """``status`` of a node. ``declared_features`` are those of node-declared features (KEP-5328)."""
+
+    allocatable: dict[str, Amount] = {}
+    capacity: dict[str, Amount] = {}
+    conditions: tuple[NodeCondition, ...] = ()
+    node_info: NodeInfo = NodeInfo()
+    images: tuple[ContainerImage, ...] = ()
+    declared_features: tuple[str, ...] = ()
+
+
+class Node(Wire, frozen=True):
+    """A v1 Node: name, labels, and what of its spec and status decides about pods."""
+
+    metadata: ObjectMeta = ObjectMeta()
+    spec: NodeSpec = NodeSpec()
+    status: NodeStatus = NodeStatus()
 
     @classmethod
     def from_json(cls, raw: JSONObject) -> Node:
-        """Reads a v1 Node. ``ready`` is None where the node reports no Ready condition."""
-        meta = raw.get("metadata") or EMPTY
-        spec = raw.get("spec") or EMPTY
-        status = raw.get("status") or EMPTY
+        """Reads a v1 Node."""
+        return convert(raw, cls)
+
+    @classmethod
+    def named(cls, name: str, labels: Mapping[str, str] | None = None) -> Node:
+        """A node of which nothing but its name and labels is known."""
+        return cls(ObjectMeta(name=name, labels=dict(labels or {})))
+
+    @property
+    def name(self) -> str:
+        """``metadata.name``."""
+        return self.metadata.name
+
+    @property
+    def labels(self) -> Mapping[str, str]:
+        """``metadata.labels``."""
+        return self.metadata.labels
+
+    @property
+    def allocatable(self) -> Mapping[str, Amount]:
+        """``status.allocatable``: what pods can have, by resource name."""
+        return self.status.allocatable
+
+    @property
+    def unschedulable(self) -> bool:
+        """Whether the node is cordoned."""
+        return self.spec.unschedulable
+
+    @property
+    def taints(self) -> tuple[NodeTaint, ...]:
+        """``spec.taints``."""
+        return self.spec.taints
+
+    @property
+    def ready(self) -> bool | None:
+        """Whether the node reports that it is ready; None where it reports nothing."""
         ready: bool | None = None
-        for condition in status.get("conditions") or ():
-            if condition.get("type") == "Ready":
-                ready = condition.get("status") == "True"
-        return cls(
-            name=meta.get("name") or "",
-            labels=meta.get("labels") or EMPTY,
-            allocatable=status.get("allocatable") or EMPTY,
-            unschedulable=bool(spec.get("unschedulable")),
-            ready=ready,
-            taints=tuple(
-                NodeTaint(taint.get("key") or "", taint.get("value") or "", taint.get("effect") or "")
-                for taint in spec.get("taints") or ()
-            ),
-        )
+        for condition in self.status.conditions:
+            if condition.type == "Ready":
+                ready = condition.status == "True"
+        return ready
 
 
-def _term_matches(term: NodeSelectorTerm, node: Node) -> bool:
+def term_matches(term: NodeSelectorTerm, node: Node) -> bool:
+    """Whether all requirements of a term hold on the node. Raises InvalidNodeSelector."""
     if not term.expressions and not term.fields:
         return False
     for requirement in term.expressions:
@@ -149,40 +160,3 @@ def _field_matches(requirement: Requirement, node: Node) -> bool:
     if requirement.key != "metadata.name":
         return False
     return (node.name == requirement.values[0]) == (requirement.operator == "In")
-
-
-def requirement_matches(requirement: Requirement, labels: Mapping[str, str]) -> bool:
-    """Whether labels fulfil one label requirement, with the scheduler's semantics.
-
-    ``NotIn`` holds for an absent label; ``Gt`` and ``Lt`` compare signed 64-bit integers and do not hold
-    where the label is absent or not a number.
-
-    Raises:
-        InvalidNodeSelector: unknown operator or a wrong number or kind of values.
-    """
-    key, operator, values = requirement.key, requirement.operator, requirement.values
-    if operator in ("In", "NotIn"):
-        if not values:
-            raise InvalidNodeSelector(f"{operator} needs at least one value: {requirement}")
-        if operator == "In":
-            return key in labels and labels[key] in values
-        return key not in labels or labels[key] not in values
-    if operator in ("Exists", "DoesNotExist"):
-        if values:
-            raise InvalidNodeSelector(f"{operator} takes no values: {requirement}")
-        return (key in labels) == (operator == "Exists")
-    if operator in ("Gt", "Lt"):
-        if len(values) != 1 or (wanted := _int64(values[0])) is None:
-            raise InvalidNodeSelector(f"{operator} needs exactly one integer: {requirement}")
-        actual = _int64(labels[key]) if key in labels else None
-        if actual is None:
-            return False
-        return actual > wanted if operator == "Gt" else actual < wanted
-    raise InvalidNodeSelector(f"{operator!r} is not a valid operator: {requirement}")
-
-
-def _int64(text: str) -> int | None:
-    if not _INTEGER.match(text):
-        return None
-    value = int(text)
-    return value if -_INT64 <= value < _INT64 else None

@@ -3,29 +3,83 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from typing import Any
 
-from kubectl_dra.api.meta import EMPTY, JSONObject, ObjectMeta
+from msgspec import field
+
+from kubectl_dra.api.affinity import Affinity, Toleration, TopologySpreadConstraint
+from kubectl_dra.api.meta import JSONObject, ObjectMeta
+from kubectl_dra.api.volumes import PodVolume
+from kubectl_dra.api.wire import Amount, Wire, builtins, convert
 
 
-@dataclass(frozen=True, slots=True)
-class PodClaim:
+class ClaimSource(Wire, frozen=True):
+    """``source`` of a pod's claim entry, as versions before 1.31 wrote it."""
+
+    claim_name: str = field(default="", name="resourceClaimName")
+    template_name: str = field(default="", name="resourceClaimTemplateName")
+
+
+class PodClaim(Wire, frozen=True):
     """One entry of ``spec.resourceClaims``; at most one of the two names is set in a valid pod."""
 
-    name: str
-    claim_name: str = ""
-    template_name: str = ""
+    name: str = ""
+    claim_name: str = field(default="", name="resourceClaimName")
+    template_name: str = field(default="", name="resourceClaimTemplateName")
+    source: ClaimSource | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Container:
-    """A container: name, resource requests, and the claims it uses as (claim entry, request)."""
+class ContainerClaim(Wire, frozen=True):
+    """One entry of a container's ``resources.claims``: an entry of the pod, and perhaps one request of it."""
 
-    name: str
-    requests: Mapping[str, str] = field(default_factory=dict)
-    claims: tuple[tuple[str, str], ...] = ()
-    init: bool = False
+    name: str = ""
+    request: str = ""
+
+
+class ResourceRequirements(Wire, frozen=True):
+    """``resources`` of a container or a pod, quantities as written."""
+
+    requests: dict[str, Amount] = {}
+    limits: dict[str, Amount] = {}
+    claims: tuple[ContainerClaim, ...] = ()
+
+    def effective(self) -> dict[str, str]:
+        """The requests, those that only ``limits`` names included, as the API server defaults them."""
+        return {name: str(value) for name, value in {**self.limits, **self.requests}.items()}
+
+
+class ContainerPort(Wire, frozen=True):
+    """One entry of a container's ``ports``; ``host_port`` 0 asks for none."""
+
+    container_port: int = 0
+    host_port: int = 0
+    protocol: str = "TCP"
+    host_ip: str = field(default="", name="hostIP")
+
+
+class Container(Wire, frozen=True):
+    """A container: name, resources, ports, image."""
+
+    name: str = ""
+    resources: ResourceRequirements = ResourceRequirements()
     restart_policy: str = ""
+    ports: tuple[ContainerPort, ...] = ()
+    image: str = ""
+
+    @property
+    def init(self) -> bool:
+        """Whether it is an init container (sidecars are)."""
+        return False
+
+    @property
+    def requests(self) -> dict[str, str]:
+        """What it requests, by resource name; limits stand in for requests that are not written."""
+        return self.resources.effective()
+
+    @property
+    def claims(self) -> tuple[tuple[str, str], ...]:
+        """The claims it uses, as (entry of the pod, request)."""
+        return tuple((entry.name, entry.request) for entry in self.resources.claims)
 
     @property
     def long_lived(self) -> bool:
@@ -33,75 +87,119 @@ class Container:
         return not self.init or self.restart_policy == "Always"
 
 
-@dataclass(frozen=True, slots=True)
-class PodCondition:
+class InitContainer(Container, frozen=True):
+    """An entry of ``spec.initContainers``."""
+
+    @property
+    def init(self) -> bool:
+        """Always true."""
+        return True
+
+
+class SchedulingGate(Wire, frozen=True):
+    """One entry of ``spec.schedulingGates``."""
+
+    name: str = ""
+
+
+class SchedulingGroup(Wire, frozen=True):
+    """``spec.schedulingGroup``: the PodGroup that the pod is scheduled with (1.36 and later)."""
+
+    pod_group_name: str = ""
+
+
+class WorkloadReference(Wire, frozen=True):
+    """``spec.workloadRef``: the same in 1.35."""
+
+    name: str = ""
+    pod_group: str = ""
+    pod_group_replica_key: str = ""
+
+
+class PodSpec(Wire, frozen=True):
+    """``spec`` of a pod, as far as the scheduler reads it."""
+
+    containers: tuple[Container, ...] = ()
+    init_containers: tuple[InitContainer, ...] = ()
+    node_name: str = ""
+    scheduler_name: str = "default-scheduler"
+    scheduling_gates: tuple[SchedulingGate, ...] = ()
+    scheduling_group: SchedulingGroup | None = None
+    workload_ref: WorkloadReference | None = None
+    priority: int = 0
+    priority_class_name: str = ""
+    preemption_policy: str = ""
+    node_selector: dict[str, str] = {}
+    affinity: Affinity | None = None
+    tolerations: tuple[Toleration, ...] = ()
+    topology_spread_constraints: tuple[TopologySpreadConstraint, ...] = ()
+    host_network: bool = False
+    volumes: tuple[PodVolume, ...] = ()
+    overhead: dict[str, Amount] = {}
+    resources: ResourceRequirements | None = None
+    resource_claims: tuple[PodClaim, ...] = ()
+    runtime_class_name: str = ""
+    service_account_name: str = ""
+    termination_grace_period_seconds: int | None = None
+
+
+class PodCondition(Wire, frozen=True):
     """One entry of ``status.conditions``."""
 
-    type: str
-    status: str
+    type: str = ""
+    status: str = ""
     reason: str = ""
     message: str = ""
     last_transition_time: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Pod:
-    """A v1 Pod. ``raw_spec`` holds affinity, tolerations and topology for the node-side checks.
+class ClaimStatus(Wire, frozen=True):
+    """One entry of ``status.resourceClaimStatuses``; no claim name says that no claim is needed."""
 
-    ``claim_statuses`` maps an entry of ``spec.resourceClaims`` to the generated claim's name; None says
-    that the controller decided that no claim is needed.
-    """
+    name: str = ""
+    resource_claim_name: str | None = None
 
-    metadata: ObjectMeta
-    claims: tuple[PodClaim, ...] = ()
-    containers: tuple[Container, ...] = ()
-    node_name: str = ""
-    scheduler_name: str = "default-scheduler"
-    scheduling_gates: tuple[str, ...] = ()
-    pod_group: str = ""
-    priority: int = 0
+
+class ExtendedClaimStatus(Wire, frozen=True):
+    """``status.extendedResourceClaimStatus``: the claim that the scheduler made for extended resources."""
+
+    resource_claim_name: str = ""
+
+
+class ContainerStatus(Wire, frozen=True):
+    """One entry of ``status.containerStatuses``: what the kubelet gives, where a resize is under way."""
+
+    name: str = ""
+    resources: ResourceRequirements | None = None
+    allocated_resources: dict[str, Amount] = {}
+
+
+class PodStatus(Wire, frozen=True):
+    """``status`` of a pod."""
+
     phase: str = ""
     conditions: tuple[PodCondition, ...] = ()
-    claim_statuses: Mapping[str, str | None] = field(default_factory=dict)
-    extended_resource_claim: str = ""
-    raw_spec: JSONObject = field(default_factory=dict)
+    nominated_node_name: str = ""
+    start_time: str = ""
+    resource_claim_statuses: tuple[ClaimStatus, ...] = ()
+    extended_resource_claim_status: ExtendedClaimStatus | None = None
+    container_statuses: tuple[ContainerStatus, ...] = ()
+    init_container_statuses: tuple[ContainerStatus, ...] = ()
+    resources: ResourceRequirements | None = None
+    allocated_resources: dict[str, Amount] = {}
+
+
+class Pod(Wire, frozen=True):
+    """A v1 Pod."""
+
+    metadata: ObjectMeta = ObjectMeta()
+    spec: PodSpec = PodSpec()
+    status: PodStatus = PodStatus()
 
     @classmethod
     def from_json(cls, raw: JSONObject) -> Pod:
-        spec = raw.get("spec") or EMPTY
-        status = raw.get("status") or EMPTY
-        extended = status.get("extendedResourceClaimStatus") or EMPTY
-        return cls(
-            metadata=ObjectMeta.from_json(raw.get("metadata") or EMPTY),
-            claims=tuple(_pod_claim(entry) for entry in spec.get("resourceClaims") or ()),
-            containers=tuple(
-                _container(entry, init)
-                for init, key in ((True, "initContainers"), (False, "containers"))
-                for entry in spec.get(key) or ()
-            ),
-            node_name=spec.get("nodeName") or "",
-            scheduler_name=spec.get("schedulerName") or "default-scheduler",
-            scheduling_gates=tuple(gate.get("name") or "" for gate in spec.get("schedulingGates") or ()),
-            pod_group=(spec.get("schedulingGroup") or EMPTY).get("podGroupName") or "",
-            priority=int(spec.get("priority") or 0),
-            phase=status.get("phase") or "",
-            conditions=tuple(
-                PodCondition(
-                    type=entry.get("type") or "",
-                    status=entry.get("status") or "",
-                    reason=entry.get("reason") or "",
-                    message=entry.get("message") or "",
-                    last_transition_time=entry.get("lastTransitionTime") or "",
-                )
-                for entry in status.get("conditions") or ()
-            ),
-            claim_statuses={
-                entry.get("name") or "": entry.get("resourceClaimName")
-                for entry in status.get("resourceClaimStatuses") or ()
-            },
-            extended_resource_claim=extended.get("resourceClaimName") or "",
-            raw_spec=spec,
-        )
+        """Reads a v1 Pod."""
+        return convert(raw, cls)
 
     @property
     def key(self) -> str:
@@ -109,32 +207,79 @@ class Pod:
         return self.metadata.key
 
     @property
+    def claims(self) -> tuple[PodClaim, ...]:
+        """``spec.resourceClaims``, in today's shape."""
+        return tuple(
+            entry
+            if entry.source is None
+            else PodClaim(
+                entry.name,
+                entry.claim_name or entry.source.claim_name,
+                entry.template_name or entry.source.template_name,
+            )
+            for entry in self.spec.resource_claims
+        )
+
+    @property
+    def containers(self) -> tuple[Container, ...]:
+        """Init containers, then containers."""
+        return (*self.spec.init_containers, *self.spec.containers)
+
+    @property
+    def node_name(self) -> str:
+        """The node that the pod is bound to; empty where it is not."""
+        return self.spec.node_name
+
+    @property
+    def scheduler_name(self) -> str:
+        """Who schedules the pod."""
+        return self.spec.scheduler_name or "default-scheduler"
+
+    @property
+    def scheduling_gates(self) -> tuple[str, ...]:
+        """The names of the pod's scheduling gates."""
+        return tuple(gate.name for gate in self.spec.scheduling_gates)
+
+    @property
+    def pod_group(self) -> str:
+        """The PodGroup that the pod is scheduled with; empty where there is none."""
+        return self.spec.scheduling_group.pod_group_name if self.spec.scheduling_group else ""
+
+    @property
+    def priority(self) -> int:
+        """``spec.priority``."""
+        return self.spec.priority
+
+    @property
+    def phase(self) -> str:
+        """``status.phase``."""
+        return self.status.phase
+
+    @property
+    def conditions(self) -> tuple[PodCondition, ...]:
+        """``status.conditions``."""
+        return self.status.conditions
+
+    @property
+    def claim_statuses(self) -> Mapping[str, str | None]:
+        """Entry of ``spec.resourceClaims`` to the generated claim; None where no claim is needed."""
+        return {entry.name: entry.resource_claim_name for entry in self.status.resource_claim_statuses}
+
+    @property
+    def extended_resource_claim(self) -> str:
+        """The claim that the scheduler made for the pod's extended resources; empty where it made none."""
+        made = self.status.extended_resource_claim_status
+        return made.resource_claim_name if made else ""
+
+    @property
     def finished(self) -> bool:
         """Whether the pod has ended and no longer needs its devices."""
-        return self.phase in ("Succeeded", "Failed")
+        return self.status.phase in ("Succeeded", "Failed")
 
     def condition(self, kind: str) -> PodCondition | None:
         """The condition of that type, if the status has it."""
-        return next((entry for entry in self.conditions if entry.type == kind), None)
+        return next((entry for entry in self.status.conditions if entry.type == kind), None)
 
-
-def _pod_claim(raw: JSONObject) -> PodClaim:
-    source = raw.get("source") or EMPTY
-    return PodClaim(
-        name=raw.get("name") or "",
-        claim_name=raw.get("resourceClaimName") or source.get("resourceClaimName") or "",
-        template_name=raw.get("resourceClaimTemplateName") or source.get("resourceClaimTemplateName") or "",
-    )
-
-
-def _container(raw: JSONObject, init: bool) -> Container:
-    resources = raw.get("resources") or EMPTY
-    requests = dict(resources.get("limits") or EMPTY)
-    requests.update(resources.get("requests") or EMPTY)
-    return Container(
-        name=raw.get("name") or "",
-        requests={key: str(value) for key, value in requests.items()},
-        claims=tuple((entry.get("name") or "", entry.get("request") or "") for entry in resources.get("claims") or ()),
-        init=init,
-        restart_policy=raw.get("restartPolicy") or "",
-    )
+    def spec_json(self) -> dict[str, Any]:
+        """``spec`` in the shape of the API, as far as it was read."""
+        return builtins(self.spec)

@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any, Final, NamedTuple
 
+from msgspec import structs
+
 from kubectl_dra.api.claims import ResourceClaimTemplate
 from kubectl_dra.api.classes import DeviceClass
 from kubectl_dra.api.conversion import VERSIONS, reshaped
@@ -13,9 +15,12 @@ from kubectl_dra.api.decoding import Mismatch, mismatch, struct_mismatch
 from kubectl_dra.api.meta import EMPTY, ObjectMeta
 from kubectl_dra.api.nodes import Node
 from kubectl_dra.api.pods import Pod
+from kubectl_dra.api.policy import ResourceQuota
 from kubectl_dra.api.slices import ResourceSlice
 from kubectl_dra.api.taints import DeviceTaintRule
 from kubectl_dra.api.versions import GROUP, PLURALS, Release, parse_release
+from kubectl_dra.api.wire import Wire
+from kubectl_dra.cluster.kinds import SCHEDULING_KINDS
 from kubectl_dra.cluster.quick import QuickReader
 from kubectl_dra.cluster.snapshot import (
     ABSENT,
@@ -26,13 +31,17 @@ from kubectl_dra.cluster.snapshot import (
     Event,
     Gap,
     Key,
-    ResourceQuota,
     Snapshot,
 )
 from kubectl_dra.errors import InputError
 from kubectl_dra.manifests.workloads import pod_templates
 
-_NAMESPACED: Final = frozenset(("ResourceClaim", "ResourceClaimTemplate", "Pod", "ResourceQuota", "Event"))
+_NAMESPACED: Final = frozenset(
+    (
+        *("ResourceClaim", "ResourceClaimTemplate", "Pod", "ResourceQuota", "Event"),
+        *(name for name, kind in SCHEDULING_KINDS.items() if kind.namespaced),
+    )
+)
 MADE_BY: Final = "kubectl-dra/made-by"
 """Annotation of a pod that stands for those of a workload: the workload's kind and name."""
 _EVENT_ABOUT: Final = frozenset(("Pod", "ResourceClaim"))
@@ -70,7 +79,7 @@ class SnapshotBuilder:
         """
         self._namespace = namespace
         self._workloads = workloads
-        self._objects: dict[str, dict[Any, Kept]] = {kind: {} for kind in KINDS}
+        self._objects: dict[str, dict[Any, Kept]] = {kind: {} for kind in (*KINDS, *SCHEDULING_KINDS)}
         self._reader = QuickReader(compact=compact)
         # Kubelet version -> the first node that has it.
         self._kubelets: dict[str, str] = {}
@@ -95,7 +104,9 @@ class SnapshotBuilder:
                 self._unsupported(kind, raw["apiVersion"], place)
         elif kind in CORE_KINDS and (group == "" or (group == "events.k8s.io" and kind == "Event")):
             self._keep(kind, raw, "v1", place)
-        elif self._workloads:
+        elif (known := SCHEDULING_KINDS.get(kind)) and group == known.group and version in known.versions:
+            self._keep(kind, raw, version, place)
+        if self._workloads and kind != "Pod":
             for pod in _pods_of(raw):
                 self._keep("Pod", pod, "v1", place)
 
@@ -169,6 +180,7 @@ class SnapshotBuilder:
             taint_rules=tuple(self._all("DeviceTaintRule")),
             quotas=tuple(self._all("ResourceQuota")),
             namespaces=self._by_name("Namespace"),
+            others={kind: self._by_key(kind) for kind in SCHEDULING_KINDS if self._objects[kind]},
             events=tuple(event for event in self._all("Event") if event.kind in _EVENT_ABOUT),
             gaps=tuple(self._gaps),
             notes=tuple(self._notes),
@@ -240,6 +252,9 @@ class SnapshotBuilder:
                 return self._reader.claim(raw, version)
             if kind == "Node":
                 return self._reader.node(raw)
+            if kind in SCHEDULING_KINDS:
+                wrong = struct_mismatch(raw.get("metadata"), "ObjectMeta", path=("metadata",))
+                return wrong or SCHEDULING_KINDS[kind].decode(raw)
             if kind in ("Namespace", "ResourceQuota", "Event"):
                 wrong = struct_mismatch(raw.get("metadata"), "ObjectMeta", path=("metadata",))
             else:
@@ -323,24 +338,17 @@ def _essence(item: Any) -> Any:
     if isinstance(item, ResourceSlice):
         return replace(item.exact(), creation_timestamp="")
     if isinstance(item, ObjectMeta):
-        return replace(item, uid="", creation_timestamp="")
+        return structs.replace(item, uid="", creation_timestamp="")
     if isinstance(item, Node | Event):
         return item
+    if isinstance(item, Wire):
+        own: Any = item
+        return structs.replace(own, metadata=_essence(own.metadata))
     return replace(item, metadata=_essence(item.metadata))
 
 
 def _namespace(raw: Mapping[str, Any]) -> ObjectMeta:
     return ObjectMeta.from_json(raw.get("metadata") or EMPTY)
-
-
-def _quota(raw: Mapping[str, Any]) -> ResourceQuota:
-    spec, status = raw.get("spec") or EMPTY, raw.get("status") or EMPTY
-    hard = status.get("hard") or spec.get("hard") or EMPTY
-    return ResourceQuota(
-        metadata=_namespace(raw),
-        hard={key: str(value) for key, value in hard.items()},
-        used={key: str(value) for key, value in (status.get("used") or EMPTY).items()},
-    )
 
 
 def _event(raw: Mapping[str, Any]) -> Event:
@@ -371,5 +379,5 @@ _READ: Final[Mapping[str, Callable[[Any], Any]]] = {
     "Namespace": _namespace,
     "Pod": Pod.from_json,
     "ResourceClaimTemplate": ResourceClaimTemplate.from_json,
-    "ResourceQuota": _quota,
+    "ResourceQuota": ResourceQuota.from_json,
 }

@@ -14,7 +14,7 @@ from kubectl_dra.api.claims import ResourceClaim
 from kubectl_dra.api.conversion import reshaped
 from kubectl_dra.api.decoding import Mismatch, mismatch, struct_mismatch
 from kubectl_dra.api.meta import EMPTY
-from kubectl_dra.api.nodes import Node, NodeTaint
+from kubectl_dra.api.nodes import Node
 from kubectl_dra.api.quantity import Quantity, QuantityError
 from kubectl_dra.api.slices import Device, Individual, ResourceSlice
 from kubectl_dra.cluster.individual import give_back, individual_names, stand_ins_of, take_individual
@@ -69,7 +69,6 @@ class QuickReader:
         self._policies: dict[bytes, dict[str, Any]] = {}
         self._samples: dict[str, list[Sequence[Mapping[str, Any]]]] = {}
         self._individual: dict[str, tuple[str, ...]] = {}
-        self._allocatable: dict[tuple[Any, ...], Mapping[str, Any]] = {}
 
     def slice(self, raw: dict[str, Any], version: str) -> ResourceSlice | Mismatch:
         """A slice of any version, or its first value of a wrong type."""
@@ -289,64 +288,7 @@ class QuickReader:
 
     def node(self, raw: dict[str, Any]) -> Node | Mismatch:
         """A node, or its first value of a wrong type."""
-        status, spec = raw.get("status"), raw.get("spec", EMPTY)
-        if (
-            type(status) is not dict
-            or not plain_meta(raw.get("metadata"))
-            or not isinstance(spec, dict)
-            or not plain_taints(spec.get("taints"))
-            or type(spec.get("unschedulable", False)) is not bool
-            or type(status.get("nodeInfo", EMPTY)) is not dict
-            or type(status.get("conditions", [])) is not list
-        ):
-            return self._slow_node(raw)
-        ready: bool | None = None
-        for condition in status.get("conditions", ()):
-            if type(condition) is not dict or not all(type(value) is str for value in condition.values()):
-                return self._slow_node(raw)
-            if condition.get("type") == "Ready":
-                ready = condition.get("status") == "True"
-        allocatable = self._shared_allocatable(status.get("allocatable", EMPTY))
-        if allocatable is None:
-            return self._slow_node(raw)
-        meta, texts = raw["metadata"], self._texts
-        labels: dict[str, str] = meta.get("labels") or {}
-        for key, value in labels.items():
-            labels[key] = texts.setdefault(value, value)
-        taints = spec.get("taints") or ()
-        return Node(
-            name=self._text(meta.get("name") or ""),
-            labels=labels,
-            allocatable=allocatable,
-            unschedulable=bool(spec.get("unschedulable")),
-            ready=ready,
-            taints=tuple(
-                NodeTaint(taint.get("key") or "", taint.get("value") or "", taint.get("effect") or "")
-                for taint in taints
-            ),
-        )
-
-    def _slow_node(self, raw: dict[str, Any]) -> Node | Mismatch:
         return mismatch(raw, "Node", "v1") or Node.from_json(raw)
-
-    def _shared_allocatable(self, amounts: Any) -> Mapping[str, Any] | None:
-        """Equal amounts as one object; None if the slow check has to look."""
-        if not isinstance(amounts, dict):
-            return None
-        key = tuple(amounts.items())
-        try:
-            known = self._allocatable.get(key)
-        except TypeError:
-            return None
-        if known is None:
-            if not all(type(value) is str for value in amounts.values()):
-                return None
-            if struct_mismatch({"allocatable": amounts}, "NodeStatus") is not None:
-                return None
-            known = amounts
-            if len(self._allocatable) < _KEPT:
-                self._allocatable[key] = known
-        return known
 
     def claim(self, raw: dict[str, Any], version: str) -> ResourceClaim | Mismatch:
         """A claim of any version, or its first value of a wrong type."""

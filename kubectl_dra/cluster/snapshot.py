@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Set
 from dataclasses import dataclass, field, replace
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from kubectl_dra.api.claims import ResourceClaim, ResourceClaimTemplate
 from kubectl_dra.api.classes import DeviceClass
 from kubectl_dra.api.meta import ObjectMeta
 from kubectl_dra.api.nodes import Node
 from kubectl_dra.api.pods import Pod
+from kubectl_dra.api.policy import ResourceQuota
 from kubectl_dra.api.slices import ResourceSlice
 from kubectl_dra.api.taints import DeviceTaintRule
 from kubectl_dra.api.versions import Release
@@ -73,15 +74,6 @@ class Event:
     component: str
 
 
-@dataclass(frozen=True, slots=True)
-class ResourceQuota:
-    """A quota: what is allowed and used, by resource name as written (quantities are text)."""
-
-    metadata: ObjectMeta
-    hard: Mapping[str, str]
-    used: Mapping[str, str]
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class Snapshot:
     """What is known of a cluster.
@@ -90,7 +82,8 @@ class Snapshot:
     ``release_source`` is "server"; otherwise it is only a hint, and ``release_source`` says from where.
     ``notes`` are sentences about what was ignored or chosen while reading. ``sources`` names the inputs.
     ``individual`` names the attributes whose values some slices keep beside their devices (``api.slices.Individual``);
-    empty unless the reader was asked to share devices.
+    empty unless the reader was asked to share devices. ``others`` holds the objects of
+    ``cluster.kinds.SCHEDULING_KINDS`` by kind, then by namespace (empty where there is none) and name.
     """
 
     slices: tuple[ResourceSlice, ...] = ()
@@ -103,6 +96,7 @@ class Snapshot:
     quotas: tuple[ResourceQuota, ...] = ()
     namespaces: Mapping[str, ObjectMeta] = field(default_factory=dict)
     events: tuple[Event, ...] = ()
+    others: Mapping[str, Mapping[Key, Any]] = field(default_factory=dict)
     gaps: tuple[Gap, ...] = ()
     notes: tuple[str, ...] = ()
     release: Release | None = None

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+
+from msgspec import structs
 
 from kubectl_dra.allocation.extended import amount_of, class_by_resource
 from kubectl_dra.allocation.features import Features
@@ -140,11 +142,7 @@ def _shape(question: Question) -> object:
 
 
 def _placement(pod: Pod) -> str:
-    spec: Mapping[str, object] = pod.raw_spec
-    keys = ("nodeSelector", "affinity", "tolerations", "schedulerName", "schedulingGates", "overhead")
-    made = pod.extended_resource_claim
-    resources = [(container.name, sorted(container.requests.items())) for container in pod.containers]
-    return repr([spec.get(key) for key in keys]) + repr(resources) + made
+    return repr(structs.replace(pod.spec, resource_claims=())) + pod.extended_resource_claim
 
 
 def _content(claim: ResourceClaim | None) -> object:

@@ -6,6 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from msgspec import structs
+
 from kubectl_dra.allocation.extended import amount_of
 from kubectl_dra.api.nodes import Node
 from kubectl_dra.api.pods import Pod
@@ -192,22 +194,12 @@ def _compared(
             yield found._replace(file=pair.file, object=title(pair.after), pod=where)
 
 
-_OF_PODS: Final = ("nodeSelector", "affinity", "tolerations", "overhead", "schedulerName", "priority")
-_OF_CONTAINERS: Final = ("name", "resources", "restartPolicy")
-
-
 def _decides(before: Pod, after: Pod, world: Snapshot) -> str:
     """A text that is the same for pods that land on the same nodes and devices."""
     space = after.metadata.namespace
-    parts: list[Any] = [space, sorted(after.metadata.labels.items()) if "affinity" in after.raw_spec else ()]
+    parts: list[Any] = [space, sorted(after.metadata.labels.items()) if after.spec.affinity else ()]
     for pod in (before, after):
-        spec = pod.raw_spec
-        parts.append([spec.get(key) for key in _OF_PODS])
-        for field in ("initContainers", "containers"):
-            found = spec.get(field) or ()
-            parts.append([{key: each.get(key) for key in _OF_CONTAINERS} for each in found])
-        extra = {key: value for key, value in spec.items() if key in ("volumes", "topologySpreadConstraints")}
-        parts.append(extra if "topologySpreadConstraints" in extra else "")
+        parts.append(structs.replace(pod.spec, resource_claims=()))
     for entry in after.claims:
         template = world.templates.get((space, entry.template_name))
         # A claim that pods share has a state of its own.

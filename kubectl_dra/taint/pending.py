@@ -8,6 +8,8 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Final
 
+from msgspec import structs
+
 from kubectl_dra.allocation.attempt import Attempt, Cycle
 from kubectl_dra.allocation.attempt import Verdict as Outcome
 from kubectl_dra.allocation.extended import extended_requests
@@ -181,11 +183,11 @@ def _shape(question: Question) -> str:
     claims = []
     names = [state.claim.metadata.name if state.claim else "" for state in question.claims]
     for state, name in zip(question.claims, names, strict=True):
-        claim = replace(state.claim, metadata=ObjectMeta("")) if state.claim else None
+        claim = replace(state.claim, metadata=ObjectMeta()) if state.claim else None
         # Which entries mean one and the same claim is part of it.
         claims.append((state.entry, names.index(name), claim, state.causes))
     pod = question.pod
-    spec = {key: value for key, value in pod.raw_spec.items() if key != "resourceClaims"} if pod else None
+    spec = structs.replace(pod.spec, resource_claims=()) if pod else None
     return repr((question.kind, question.namespace, spec, claims, question.causes))
 
 

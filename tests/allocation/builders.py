@@ -186,4 +186,4 @@ def allocate(
     **options: Any,
 ) -> Attempt:
     """One attempt on one node."""
-    return cycle(slices, **options).attempt(Node(name=node, labels=labels or {}), list(claims))
+    return cycle(slices, **options).attempt(Node.named(node, labels), list(claims))

@@ -32,7 +32,7 @@ from kubectl_dra.api.slices import Device, ResourceSlice
 from tests.allocation.builders import JSON, claim, cycle, device, first_available, held, request, slice_of, sub
 from tests.conformance import alloc
 
-NODE = Node(name="n1")
+NODE = Node.named("n1")
 X = 'device.attributes["x.io"]'
 SELECTORS = (
     None,

@@ -485,8 +485,8 @@ def test_k5_the_counter_table_of_a_cycle_is_shared_by_nodes() -> None:
     from kubectl_dra.api.nodes import Node
 
     shared = cycle(counters_pool(device("d1", consumes={"set.c": 6}), set_c=10))
-    first = shared.attempt(Node(name="n1"), [claim(request())])
-    second = shared.attempt(Node(name="n1"), [claim(request())])
+    first = shared.attempt(Node.named("n1"), [claim(request())])
+    second = shared.attempt(Node.named("n1"), [claim(request())])
     assert picked(first) == picked(second) == ["d1"]
 
 
@@ -500,13 +500,13 @@ def test_shared_counters_of_other_nodes_count_where_their_pool_is_not_in_order()
         slice_of(pool="other", node="n2", name="other-counters", count=2, counters={"s.c": 4}),
     ]
     everything = claim(request(all=True))
-    seen = gather(SliceIndex([*foreign, *whole]), Node("n1"), Features(), Quirks())
+    seen = gather(SliceIndex([*foreign, *whole]), Node.named("n1"), Features(), Quirks())
     assert [pool.id.name for pool in seen.pools] == ["own"]
     assert picked(allocate([*foreign, *whole], everything)) == ["d1"]
     assert "other is currently being updated" in fatal(allocate([foreign[1], *whole], everything))
     assert picked(allocate([foreign[1], *whole], claim(request()))) == ["d1"]
     newer = slice_of(pool="other", node="n3", name="newer", generation=2, count=2)
     assert picked(allocate([foreign[1], newer, *whole], everything)) == ["d1"]
-    seen = gather(SliceIndex([foreign[1], newer, *whole]), Node("n1"), Features(), Quirks())
+    seen = gather(SliceIndex([foreign[1], newer, *whole]), Node.named("n1"), Features(), Quirks())
     assert [pool.name for pool in seen.obsolete] == ["other"]
-    assert not gather(SliceIndex([foreign[1]]), Node("n1"), Features(), Quirks.none()).pools
+    assert not gather(SliceIndex([foreign[1]]), Node.named("n1"), Features(), Quirks.none()).pools

@@ -2,7 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from kubectl_dra.api.nodes import InvalidNodeSelector, Node, NodeSelector, Requirement, requirement_matches
+from kubectl_dra.api.labels import InvalidNodeSelector, Requirement, requirement_matches
+from kubectl_dra.api.nodes import Node, NodeSelector
 
 LABELS = {"zone": "a", "gpus": "8", "huge": "9223372036854775808", "word": "x"}
 
@@ -41,7 +42,7 @@ def test_requirement_the_scheduler_cannot_parse(operator: str, values: tuple[str
 
 
 def test_selector_terms() -> None:
-    node = Node("n1", LABELS)
+    node = Node.named("n1", LABELS)
     by_name = {"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["n1"]}]}
     by_zone = {"matchExpressions": [{"key": "zone", "operator": "In", "values": ["b"]}]}
     assert NodeSelector.from_json({"nodeSelectorTerms": [by_name]}).matches(node)

@@ -185,7 +185,7 @@ def run(name: str, case: Case, quirks: Quirks) -> None:
     one_cycle = cycle(slices, quirks=quirks)
     start, used = time.perf_counter(), time.process_time()
     budget = Budget(max_steps=10**9, deadline=time.monotonic() + SECONDS)
-    attempt = one_cycle.attempt(Node(name="n1"), claims, budget=budget)
+    attempt = one_cycle.attempt(Node.named("n1"), claims, budget=budget)
     seconds, used = time.perf_counter() - start, time.process_time() - used
     late = "times out" if attempt.would_time_out else "in time"
     print(f"| {name} | {attempt.verdict.value} | {seconds:.2f} | {used:.2f} | {attempt.steps:,} | {late} |", flush=True)

@@ -43,6 +43,9 @@ def test_a_plain_pod_on_a_plain_node() -> None:
     assert rejection(pod(), node()) == ""
 
 
+REQUIRED: JSON = {"requiredDuringSchedulingIgnoredDuringExecution": [{"topologyKey": "zone"}]}
+
+
 @pytest.mark.parametrize(
     ("taint", "toleration", "tolerated"),
     [
@@ -117,8 +120,8 @@ def test_all_reasons_in_the_schedulers_order() -> None:
     ("spec", "names"),
     [
         ({}, ()),
-        ({"affinity": {"podAffinity": {"x": 1}}}, ("pod affinity",)),
-        ({"affinity": {"podAntiAffinity": {"x": 1}}}, ("pod anti-affinity",)),
+        ({"affinity": {"podAffinity": REQUIRED}}, ("pod affinity",)),
+        ({"affinity": {"podAntiAffinity": REQUIRED}}, ("pod anti-affinity",)),
         ({"topologySpreadConstraints": [{"maxSkew": 1}]}, ("topology spread",)),
         ({"containers": [{"name": "c", "ports": [{"containerPort": 80}]}]}, ()),
         ({"containers": [{"name": "c", "ports": [{"hostPort": 80}]}]}, ("host ports",)),

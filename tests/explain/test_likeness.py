@@ -27,7 +27,7 @@ def likeness(cycle: Cycle, claims: Sequence[ResourceClaim], nodes: Sequence[Node
 
 
 def nodes(number: int) -> list[Node]:
-    return [Node(name=f"n{index}", labels={"half": str(index % 2)}) for index in range(number)]
+    return [Node.named(f"n{index}", {"half": str(index % 2)}) for index in range(number)]
 
 
 def local(index: int, *devices: Any, **fields: Any) -> ResourceSlice:

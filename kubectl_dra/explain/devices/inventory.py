@@ -267,4 +267,4 @@ def _nodes(snapshot: Snapshot, cycle: Cycle) -> list[Node]:
     for entry in cycle.index.slices:
         if entry.per_device_node_selection:
             names.update(device.scope.node_name for device in entry.devices)
-    return [Node(name=name) for name in sorted(names - {""})] or [Node(name=ANY_NODE)]
+    return [Node.named(name) for name in sorted(names - {""})] or [Node.named(ANY_NODE)]

@@ -10,7 +10,8 @@ from kubectl_dra.allocation.attempt import Cycle
 from kubectl_dra.allocation.constraints import attribute_of
 from kubectl_dra.allocation.pools import NodePools, Pool, scope_matches
 from kubectl_dra.api.claims import ALL, DeviceRequest, ResourceClaim
-from kubectl_dra.api.nodes import InvalidNodeSelector, Node
+from kubectl_dra.api.labels import InvalidNodeSelector
+from kubectl_dra.api.nodes import Node
 from kubectl_dra.api.quantity import Quantity
 from kubectl_dra.api.slices import Device, DeviceID, ResourceSlice
 from kubectl_dra.api.taints import blocking_taint

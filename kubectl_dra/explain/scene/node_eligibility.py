@@ -7,10 +7,11 @@ nodes, node taints, nodeSelector and required node affinity; free cpu, memory an
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator, Sequence
 
-from kubectl_dra.api.nodes import InvalidNodeSelector, Node, NodeSelector, NodeTaint
+from kubectl_dra.api.affinity import Affinity, Toleration
+from kubectl_dra.api.labels import InvalidNodeSelector
+from kubectl_dra.api.nodes import Node, NodeSelector, NodeTaint
 from kubectl_dra.api.pods import Pod
 
 UNTOLERATED = "untolerated node taint"
@@ -27,8 +28,7 @@ def rejections(pod: Pod, node: Node) -> Iterator[str]:
 
     What has one end is one reason: a cordon with the taint that goes with it, one node condition's taints.
     """
-    spec = pod.raw_spec
-    tolerations = spec.get("tolerations") or ()
+    tolerations = pod.spec.tolerations
     told: set[str] = set()
     if node.unschedulable and not _tolerated(_UNSCHEDULABLE, tolerations):
         told.add(_UNSCHEDULABLE.key)
@@ -39,10 +39,10 @@ def rejections(pod: Pod, node: Node) -> Iterator[str]:
         if taint.key.startswith(_CONDITIONS):
             told.add(taint.key)
         yield f"{UNTOLERATED} {taint}"
-    for key, value in (spec.get("nodeSelector") or {}).items():
+    for key, value in pod.spec.node_selector.items():
         if node.labels.get(key) != value:
             yield f"nodeSelector {key}={value} does not match"
-    affinity = _required_affinity(spec)
+    affinity = pod.spec.affinity.node_affinity.required if pod.spec.affinity else None
     if affinity is not None:
         try:
             if not affinity.matches(node):
@@ -73,24 +73,18 @@ def toleration_of(reason: str) -> str:
 
 def unmodelled(pod: Pod) -> tuple[str, ...]:
     """Placement rules of the pod that are not looked at here, and that the scheduler does look at."""
-    spec = pod.raw_spec
-    affinity = spec.get("affinity") or {}
-    ports = any(port.get("hostPort") for entry in spec.get("containers") or () for port in entry.get("ports") or ())
-    volumes = any("persistentVolumeClaim" in entry or "ephemeral" in entry for entry in spec.get("volumes") or ())
+    spec = pod.spec
+    affinity = spec.affinity or Affinity()
+    ports = any(port.host_port for entry in spec.containers for port in entry.ports)
+    volumes = any(entry.persistent_volume_claim or entry.ephemeral for entry in spec.volumes)
     found = (
-        ("pod affinity", affinity.get("podAffinity")),
-        ("pod anti-affinity", affinity.get("podAntiAffinity")),
-        ("topology spread", spec.get("topologySpreadConstraints")),
+        ("pod affinity", affinity.pod_affinity.required or affinity.pod_affinity.preferred),
+        ("pod anti-affinity", affinity.pod_anti_affinity.required or affinity.pod_anti_affinity.preferred),
+        ("topology spread", spec.topology_spread_constraints),
         ("host ports", ports),
         ("volumes", volumes),
     )
     return tuple(name for name, used in found if used)
-
-
-def _required_affinity(spec: Mapping[str, Any]) -> NodeSelector | None:
-    affinity = (spec.get("affinity") or {}).get("nodeAffinity") or {}
-    required = affinity.get("requiredDuringSchedulingIgnoredDuringExecution")
-    return None if required is None else NodeSelector.from_json(required)
 
 
 def usable_on(selector: NodeSelector, node: Node) -> bool:
@@ -101,18 +95,17 @@ def usable_on(selector: NodeSelector, node: Node) -> bool:
         return False
 
 
-def _tolerated(taint: NodeTaint, tolerations: Any) -> bool:
+def _tolerated(taint: NodeTaint, tolerations: Sequence[Toleration]) -> bool:
     return any(_tolerates(entry, taint) for entry in tolerations)
 
 
-def _tolerates(toleration: Mapping[str, Any], taint: NodeTaint) -> bool:
-    effect, key = toleration.get("effect") or "", toleration.get("key") or ""
+def _tolerates(toleration: Toleration, taint: NodeTaint) -> bool:
+    effect, key = toleration.effect, toleration.key
     if (effect and effect != taint.effect) or (key and key != taint.key):
         return False
-    operator = toleration.get("operator") or "Equal"
+    operator = toleration.operator or "Equal"
     if operator == "Exists":
         return True
-    value = toleration.get("value") or ""
     if operator == "Equal":
-        return bool(key) and value == taint.value
+        return bool(key) and toleration.value == taint.value
     return False

@@ -67,7 +67,7 @@ def requests_of(pod: Pod) -> Amounts:
             _add(beside, amounts)
             _raise(peak, beside)
     _raise(peak, running)
-    overhead = pod.raw_spec.get("overhead") or {}
+    overhead = pod.spec.overhead
     _add(peak, {name: quantity for name, value in overhead.items() if (quantity := _quantity(value))})
     return peak
 

@@ -287,7 +287,7 @@ def _nodes(snapshot: Snapshot, cycle: Cycle, settings: Settings, notes: list[str
             device.scope for entry in cycle.index.slices if entry.per_device_node_selection for device in entry.devices
         ]
         names = sorted({scope.node_name for scope in scopes if scope.node_name})
-        nodes = [Node(name=name) for name in names] or [Node(name="(any node)")]
+        nodes = [Node.named(name) for name in names] or [Node.named("(any node)")]
         notes.append("no Nodes were read: their names are taken from ResourceSlices, labels and taints are unknown")
     if not settings.node:
         return nodes

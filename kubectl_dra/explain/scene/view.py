@@ -9,7 +9,8 @@ from kubectl_dra.allocation.attempt import Cycle
 from kubectl_dra.allocation.errors import AllocationError
 from kubectl_dra.allocation.pools import NodePools, Pool, gather, scope_matches
 from kubectl_dra.api.claims import ResourceClaim
-from kubectl_dra.api.nodes import InvalidNodeSelector, Node
+from kubectl_dra.api.labels import InvalidNodeSelector
+from kubectl_dra.api.nodes import Node
 from kubectl_dra.api.slices import Device, DeviceID, PoolID, ResourceSlice
 
 MAX_NEAR = 20

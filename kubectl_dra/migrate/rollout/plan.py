@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
+from kubectl_dra.api.policy import ResourceQuota
 from kubectl_dra.api.quantity import Quantity, QuantityError
 from kubectl_dra.api.versions import GROUP
-from kubectl_dra.cluster.snapshot import ResourceQuota, Snapshot
+from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.manifests.style import Style
 from kubectl_dra.migrate.model import Settings
 from kubectl_dra.migrate.naming import free

@@ -159,7 +159,7 @@ def _uses(
         asked = _moving(_of_plugin(pod, snapshot), settings)
         if not asked:
             continue
-        raw = {"apiVersion": "v1", "kind": "Pod", "metadata": _metadata(pod), "spec": pod.raw_spec}
+        raw = {"apiVersion": "v1", "kind": "Pod", "metadata": _metadata(pod), "spec": pod.spec_json()}
         owner = owners.setdefault((space, owner_of(pod)), _Owner(raw))
         owner.pods += 1
         for resource, amount in asked.items():

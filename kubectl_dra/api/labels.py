@@ -1,0 +1,96 @@
+"""Label requirements and label selectors, with the semantics of ``k8s.io/apimachinery/pkg/labels``."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from kubectl_dra.api.wire import Wire
+
+_INTEGER = re.compile(r"[+-]?[0-9]+\Z")
+_INT64 = 1 << 63
+
+
+class InvalidNodeSelector(ValueError):
+    """A node selector that the scheduler cannot parse. API validation normally prevents it."""
+
+
+class Requirement(Wire, frozen=True):
+    """One ``matchExpressions`` or ``matchFields`` entry: key, operator, values."""
+
+    key: str = ""
+    operator: str = ""
+    values: tuple[str, ...] = ()
+
+    def to_json(self) -> dict[str, Any]:
+        """The API form, without an empty ``values``."""
+        out: dict[str, Any] = {"key": self.key, "operator": self.operator}
+        if self.values:
+            out["values"] = list(self.values)
+        return out
+
+    def __str__(self) -> str:
+        values = ", ".join(self.values)
+        if self.key == "metadata.name" and self.operator == "In":
+            return f"node {values}"
+        return f"{self.key} {self.operator} ({values})" if values else f"{self.key} {self.operator}"
+
+
+class LabelSelector(Wire, frozen=True):
+    """``matchLabels`` and ``matchExpressions``, all of which must hold; an empty selector matches everything."""
+
+    match_labels: dict[str, str] = {}
+    match_expressions: tuple[Requirement, ...] = ()
+
+    def matches(self, labels: Mapping[str, str]) -> bool:
+        """Whether labels fulfil the selector.
+
+        Raises:
+            InvalidNodeSelector: an operator or value that the scheduler cannot parse.
+        """
+        return all(labels.get(key) == value for key, value in self.match_labels.items()) and all(
+            requirement_matches(entry, labels) for entry in self.match_expressions
+        )
+
+    @property
+    def empty(self) -> bool:
+        """Whether nothing is required."""
+        return not self.match_labels and not self.match_expressions
+
+
+def requirement_matches(requirement: Requirement, labels: Mapping[str, str]) -> bool:
+    """Whether labels fulfil one label requirement, with the scheduler's semantics.
+
+    ``NotIn`` holds for an absent label; ``Gt`` and ``Lt`` compare signed 64-bit integers and do not hold
+    where the label is absent or not a number.
+
+    Raises:
+        InvalidNodeSelector: unknown operator or a wrong number or kind of values.
+    """
+    key, operator, values = requirement.key, requirement.operator, requirement.values
+    if operator in ("In", "NotIn"):
+        if not values:
+            raise InvalidNodeSelector(f"{operator} needs at least one value: {requirement}")
+        if operator == "In":
+            return key in labels and labels[key] in values
+        return key not in labels or labels[key] not in values
+    if operator in ("Exists", "DoesNotExist"):
+        if values:
+            raise InvalidNodeSelector(f"{operator} takes no values: {requirement}")
+        return (key in labels) == (operator == "Exists")
+    if operator in ("Gt", "Lt"):
+        if len(values) != 1 or (wanted := _int64(values[0])) is None:
+            raise InvalidNodeSelector(f"{operator} needs exactly one integer: {requirement}")
+        actual = _int64(labels[key]) if key in labels else None
+        if actual is None:
+            return False
+        return actual > wanted if operator == "Gt" else actual < wanted
+    raise InvalidNodeSelector(f"{operator!r} is not a valid operator: {requirement}")
+
+
+def _int64(text: str) -> int | None:
+    if not _INTEGER.match(text):
+        return None
+    value = int(text)
+    return value if -_INT64 <= value < _INT64 else None

@@ -1,0 +1,270 @@
+"""What decides about pods beside nodes: priorities, budgets, quotas, limits, runtime classes, accounts, groups."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from msgspec import field
+
+from kubectl_dra.api.affinity import Toleration
+from kubectl_dra.api.labels import LabelSelector, Requirement
+from kubectl_dra.api.meta import JSONObject, ObjectMeta
+from kubectl_dra.api.wire import Amount, Wire, convert
+
+
+class PriorityClass(Wire, frozen=True):
+    """A scheduling.k8s.io/v1 PriorityClass."""
+
+    metadata: ObjectMeta = ObjectMeta()
+    value: int = 0
+    global_default: bool = False
+    preemption_policy: str = ""
+
+    @classmethod
+    def from_json(cls, raw: JSONObject) -> PriorityClass:
+        return convert(raw, cls)
+
+
+class RuntimeClassOverhead(Wire, frozen=True):
+    """``overhead`` of a RuntimeClass."""
+
+    pod_fixed: dict[str, Amount] = {}
+
+
+class RuntimeClassScheduling(Wire, frozen=True):
+    """``scheduling`` of a RuntimeClass."""
+
+    node_selector: dict[str, str] = {}
+    tolerations: tuple[Toleration, ...] = ()
+
+
+class RuntimeClass(Wire, frozen=True):
+    """A node.k8s.io/v1 RuntimeClass."""
+
+    metadata: ObjectMeta = ObjectMeta()
+    handler: str = ""
+    overhead: RuntimeClassOverhead | None = None
+    scheduling: RuntimeClassScheduling | None = None
+
+    @classmethod
+    def from_json(cls, raw: JSONObject) -> RuntimeClass:
+        return convert(raw, cls)
+
+
+class PodDisruptionBudgetSpec(Wire, frozen=True):
+    """``spec`` of a PodDisruptionBudget. ``selector`` None matches no pod."""
+
+    selector: LabelSelector | None = None
+
+
+class PodDisruptionBudgetStatus(Wire, frozen=True):
+    """``status`` of a PodDisruptionBudget."""
+
+    disruptions_allowed: int = 0
+    disrupted_pods: dict[str, str] = {}
+
+
+class PodDisruptionBudget(Wire, frozen=True):
+    """A policy/v1 PodDisruptionBudget."""
+
+    metadata: ObjectMeta = ObjectMeta()
+    spec: PodDisruptionBudgetSpec = PodDisruptionBudgetSpec()
+    status: PodDisruptionBudgetStatus = PodDisruptionBudgetStatus()
+
+    @classmethod
+    def from_json(cls, raw: JSONObject) -> PodDisruptionBudget:
+        return convert(raw, cls)
+
+
+class ScopeSelector(Wire, frozen=True):
+    """``spec.scopeSelector`` of a quota; an expression's key is written ``scopeName``."""
+
+    match_expressions: tuple[ScopeRequirement, ...] = ()
+
+
+class ScopeRequirement(Wire, frozen=True):
+    """One expression of a quota's scope selector."""
+
+    scope_name: str = ""
+    operator: str = ""
+    values: tuple[str, ...] = ()
+
+    def as_requirement(self) -> Requirement:
+        """The expression as a label requirement over scope names."""
+        return Requirement(self.scope_name, self.operator, self.values)
+
+
+class ResourceQuotaSpec(Wire, frozen=True):
+    """``spec`` of a ResourceQuota."""
+
+    hard: dict[str, Amount] = {}
+    scopes: tuple[str, ...] = ()
+    scope_selector: ScopeSelector | None = None
+
+
+class ResourceQuotaStatus(Wire, frozen=True):
+    """``status`` of a ResourceQuota."""
+
+    hard: dict[str, Amount] = {}
+    used: dict[str, Amount] = {}
+
+
+class ResourceQuota(Wire, frozen=True):
+    """A v1 ResourceQuota."""
+
+    metadata: ObjectMeta = ObjectMeta()
+    spec: ResourceQuotaSpec = ResourceQuotaSpec()
+    status: ResourceQuotaStatus = ResourceQuotaStatus()
+
+    @classmethod
+    def from_json(cls, raw: JSONObject) -> ResourceQuota:
+        return convert(raw, cls)
+
+    @property
+    def hard(self) -> dict[str, str]:
+        """What is allowed, by resource name: the status where the controller wrote it, else the spec."""
+        return {name: str(value) for name, value in (self.status.hard or self.spec.hard).items()}
+
+    @property
+    def used(self) -> dict[str, str]:
+        """What is used, by resource name."""
+        return {name: str(value) for name, value in self.status.used.items()}
+
+
+class LimitRangeItem(Wire, frozen=True):
+    """One entry of ``spec.limits``. ``type`` is Container, Pod or PersistentVolumeClaim."""
+
+    type: str = ""
+    max: dict[str, Amount] = {}
+    min: dict[str, Amount] = {}
+    default: dict[str, Amount] = {}
+    default_request: dict[str, Amount] = {}
+    max_limit_request_ratio: dict[str, Amount] = {}
+
+
+class LimitRangeSpec(Wire, frozen=True):
+    """``spec`` of a LimitRange."""
+
+    limits: tuple[LimitRangeItem, ...] = ()
+
+
+class LimitRange(Wire, frozen=True):
+    """A v1 LimitRange."""
+
+    metadata: ObjectMeta = ObjectMeta()
+    spec: LimitRangeSpec = LimitRangeSpec()
+
+    @classmethod
+    def from_json(cls, raw: JSONObject) -> LimitRange:
+        return convert(raw, cls)
+
+
+class ServiceAccount(Wire, frozen=True):
+    """A v1 ServiceAccount, of which only the name counts."""
+
+    metadata: ObjectMeta = ObjectMeta()
+
+    @classmethod
+    def from_json(cls, raw: JSONObject) -> ServiceAccount:
+        return convert(raw, cls)
+
+
+class PodSelectorSpec(Wire, frozen=True):
+    """``spec`` of something that selects pods. A Service and a ReplicationController select by labels alone."""
+
+    selector: dict[str, Any] = {}
+
+
+class PodSelecting(Wire, frozen=True):
+    """A Service, ReplicationController, ReplicaSet or StatefulSet: what default topology spread counts by."""
+
+    metadata: ObjectMeta = ObjectMeta()
+    spec: PodSelectorSpec = PodSelectorSpec()
+
+    @classmethod
+    def from_json(cls, raw: JSONObject) -> PodSelecting:
+        return convert(raw, cls)
+
+
+class GangPolicy(Wire, frozen=True):
+    """``gang`` of a scheduling policy: at least ``min_count`` pods are scheduled together."""
+
+    min_count: int = 0
+
+
+class GroupPolicy(Wire, frozen=True):
+    """``policy`` (1.35) or ``schedulingPolicy`` of a pod group; ``basic`` is the other kind."""
+
+    gang: GangPolicy | None = None
+    basic: dict[str, Any] | None = None
+
+
+class GroupTopologyConstraint(Wire, frozen=True):
+    """A topology key whose domain all pods of the group share."""
+
+    key: str = ""
+
+
+class GroupConstraints(Wire, frozen=True):
+    """``schedulingConstraints`` of a PodGroup."""
+
+    topology: tuple[GroupTopologyConstraint, ...] = ()
+
+
+class PodGroupSpec(Wire, frozen=True):
+    """``spec`` of a PodGroup."""
+
+    scheduling_policy: GroupPolicy = GroupPolicy()
+    scheduling_constraints: GroupConstraints | None = None
+    priority_class_name: str = ""
+    priority: int | None = None
+    disruption_mode: str | dict[str, Any] = ""
+
+
+class GroupClaimStatus(Wire, frozen=True):
+    """One entry of a PodGroup's ``status.resourceClaimStatuses``."""
+
+    name: str = ""
+    resource_claim_name: str | None = None
+
+
+class PodGroupStatus(Wire, frozen=True):
+    """``status`` of a PodGroup."""
+
+    resource_claim_statuses: tuple[GroupClaimStatus, ...] = ()
+
+
+class PodGroup(Wire, frozen=True):
+    """A scheduling.k8s.io PodGroup (v1alpha2 in 1.36)."""
+
+    metadata: ObjectMeta = ObjectMeta()
+    spec: PodGroupSpec = PodGroupSpec()
+    status: PodGroupStatus = PodGroupStatus()
+
+    @classmethod
+    def from_json(cls, raw: JSONObject) -> PodGroup:
+        return convert(raw, cls)
+
+
+class WorkloadPodGroup(Wire, frozen=True):
+    """One entry of ``spec.podGroups`` of a Workload of 1.35."""
+
+    name: str = ""
+    policy: GroupPolicy = GroupPolicy()
+
+
+class WorkloadSpec(Wire, frozen=True):
+    """``spec`` of a Workload."""
+
+    pod_groups: tuple[WorkloadPodGroup, ...] = field(default=())
+
+
+class Workload(Wire, frozen=True):
+    """A scheduling.k8s.io Workload (v1alpha1 in 1.35)."""
+
+    metadata: ObjectMeta = ObjectMeta()
+    spec: WorkloadSpec = WorkloadSpec()
+
+    @classmethod
+    def from_json(cls, raw: JSONObject) -> Workload:
+        return convert(raw, cls)

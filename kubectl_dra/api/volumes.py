@@ -1,0 +1,269 @@
+"""Volumes (core/v1 and storage.k8s.io/v1), as far as the scheduler's volume plugins read them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from msgspec import field
+
+from kubectl_dra.api.labels import LabelSelector
+from kubectl_dra.api.meta import JSONObject, ObjectMeta
+from kubectl_dra.api.nodes import NodeSelector
+from kubectl_dra.api.wire import Amount, Wire, convert
+
+
+class ClaimVolumeSource(Wire, frozen=True):
+    """``persistentVolumeClaim`` of a pod's volume."""
+
+    claim_name: str = ""
+    read_only: bool = False
+
+
+class VolumeResources(Wire, frozen=True):
+    """``resources`` of a PersistentVolumeClaim."""
+
+    requests: dict[str, Amount] = {}
+
+
+class ObjectReference(Wire, frozen=True):
+    """A reference to another object."""
+
+    kind: str = ""
+    namespace: str = ""
+    name: str = ""
+    uid: str = ""
+
+
+class PersistentVolumeClaimSpec(Wire, frozen=True):
+    """``spec`` of a PersistentVolumeClaim. ``storage_class_name`` None is not the same as empty."""
+
+    access_modes: tuple[str, ...] = ()
+    selector: LabelSelector | None = None
+    resources: VolumeResources = VolumeResources()
+    volume_name: str = ""
+    storage_class_name: str | None = None
+    volume_mode: str = "Filesystem"
+    volume_attributes_class_name: str | None = None
+
+
+class PersistentVolumeClaimStatus(Wire, frozen=True):
+    """``status`` of a PersistentVolumeClaim."""
+
+    phase: str = ""
+    capacity: dict[str, Amount] = {}
+
+
+class PersistentVolumeClaim(Wire, frozen=True):
+    """A v1 PersistentVolumeClaim."""
+
+    metadata: ObjectMeta = ObjectMeta()
+    spec: PersistentVolumeClaimSpec = PersistentVolumeClaimSpec()
+    status: PersistentVolumeClaimStatus = PersistentVolumeClaimStatus()
+
+    @classmethod
+    def from_json(cls, raw: JSONObject) -> PersistentVolumeClaim:
+        return convert(raw, cls)
+
+
+class ClaimTemplate(Wire, frozen=True):
+    """``volumeClaimTemplate`` of a generic ephemeral volume."""
+
+    metadata: ObjectMeta = ObjectMeta()
+    spec: PersistentVolumeClaimSpec = PersistentVolumeClaimSpec()
+
+
+class EphemeralVolumeSource(Wire, frozen=True):
+    """``ephemeral`` of a pod's volume."""
+
+    volume_claim_template: ClaimTemplate = ClaimTemplate()
+
+
+class DiskSource(Wire, frozen=True):
+    """A disk that two pods on one node cannot share: GCE PD, AWS EBS, iSCSI or Ceph RBD."""
+
+    pd_name: str = ""
+    volume_id: str = field(default="", name="volumeID")
+    read_only: bool = False
+    iqn: str = ""
+    lun: int = 0
+    target_portal: str = ""
+    monitors: tuple[str, ...] = ()
+    pool: str = "rbd"
+    image: str = ""
+
+
+class CSIVolumeSource(Wire, frozen=True):
+    """``csi`` of a pod's volume or a PersistentVolume."""
+
+    driver: str = ""
+    volume_handle: str = ""
+    read_only: bool = False
+
+
+class PodVolume(Wire, frozen=True):
+    """One entry of a pod's ``spec.volumes``, as far as it decides where the pod can run."""
+
+    name: str = ""
+    persistent_volume_claim: ClaimVolumeSource | None = None
+    ephemeral: EphemeralVolumeSource | None = None
+    csi: CSIVolumeSource | None = None
+    gce_persistent_disk: DiskSource | None = None
+    aws_elastic_block_store: DiskSource | None = None
+    iscsi: DiskSource | None = None
+    rbd: DiskSource | None = None
+
+
+class VolumeNodeAffinity(Wire, frozen=True):
+    """``spec.nodeAffinity`` of a PersistentVolume."""
+
+    required: NodeSelector | None = None
+
+
+class PersistentVolumeSpec(Wire, frozen=True):
+    """``spec`` of a PersistentVolume."""
+
+    capacity: dict[str, Amount] = {}
+    access_modes: tuple[str, ...] = ()
+    claim_ref: ObjectReference | None = None
+    storage_class_name: str = ""
+    volume_mode: str = "Filesystem"
+    node_affinity: VolumeNodeAffinity | None = None
+    csi: CSIVolumeSource | None = None
+    gce_persistent_disk: DiskSource | None = None
+    aws_elastic_block_store: DiskSource | None = None
+    volume_attributes_class_name: str | None = None
+
+
+class PersistentVolumeStatus(Wire, frozen=True):
+    """``status`` of a PersistentVolume."""
+
+    phase: str = ""
+
+
+class PersistentVolume(Wire, frozen=True):
+    """A v1 PersistentVolume."""
+
+    metadata: ObjectMeta = ObjectMeta()
+    spec: PersistentVolumeSpec = PersistentVolumeSpec()
+    status: PersistentVolumeStatus = PersistentVolumeStatus()
+
+    @classmethod
+    def from_json(cls, raw: JSONObject) -> PersistentVolume:
+        return convert(raw, cls)
+
+
+class TopologyLabelRequirement(Wire, frozen=True):
+    """One entry of ``matchLabelExpressions``: a label and its allowed values."""
+
+    key: str = ""
+    values: tuple[str, ...] = ()
+
+
+class TopologySelectorTerm(Wire, frozen=True):
+    """One entry of ``allowedTopologies``; all its requirements must hold."""
+
+    requirements: tuple[TopologyLabelRequirement, ...] = field(default=(), name="matchLabelExpressions")
+
+
+class StorageClass(Wire, frozen=True):
+    """A storage.k8s.io/v1 StorageClass."""
+
+    metadata: ObjectMeta = ObjectMeta()
+    provisioner: str = ""
+    volume_binding_mode: str = "Immediate"
+    allowed_topologies: tuple[TopologySelectorTerm, ...] = ()
+
+    @classmethod
+    def from_json(cls, raw: JSONObject) -> StorageClass:
+        return convert(raw, cls)
+
+
+class CSIDriverSpec(Wire, frozen=True):
+    """``spec`` of a CSIDriver."""
+
+    storage_capacity: bool = False
+    attach_required: bool = True
+    prevent_pod_scheduling_if_missing: bool = False
+
+
+class CSIDriver(Wire, frozen=True):
+    """A storage.k8s.io/v1 CSIDriver."""
+
+    metadata: ObjectMeta = ObjectMeta()
+    spec: CSIDriverSpec = CSIDriverSpec()
+
+    @classmethod
+    def from_json(cls, raw: JSONObject) -> CSIDriver:
+        return convert(raw, cls)
+
+
+class VolumeLimit(Wire, frozen=True):
+    """``allocatable`` of a CSINode's driver; ``count`` None is no limit."""
+
+    count: int | None = None
+
+
+class CSINodeDriver(Wire, frozen=True):
+    """A driver that a node has."""
+
+    name: str = ""
+    node_id: str = field(default="", name="nodeID")
+    topology_keys: tuple[str, ...] = ()
+    allocatable: VolumeLimit | None = None
+
+
+class CSINodeSpec(Wire, frozen=True):
+    """``spec`` of a CSINode."""
+
+    drivers: tuple[CSINodeDriver, ...] = ()
+
+
+class CSINode(Wire, frozen=True):
+    """A storage.k8s.io/v1 CSINode, named like its node."""
+
+    metadata: ObjectMeta = ObjectMeta()
+    spec: CSINodeSpec = CSINodeSpec()
+
+    @classmethod
+    def from_json(cls, raw: JSONObject) -> CSINode:
+        return convert(raw, cls)
+
+
+class CSIStorageCapacity(Wire, frozen=True):
+    """A storage.k8s.io/v1 CSIStorageCapacity. ``node_topology`` None is no node, an empty one is every node."""
+
+    metadata: ObjectMeta = ObjectMeta()
+    storage_class_name: str = ""
+    node_topology: LabelSelector | None = None
+    capacity: Amount | None = None
+    maximum_volume_size: Amount | None = None
+
+    @classmethod
+    def from_json(cls, raw: JSONObject) -> CSIStorageCapacity:
+        return convert(raw, cls)
+
+
+class VolumeAttachmentSource(Wire, frozen=True):
+    """``spec.source`` of a VolumeAttachment; ``inline_volume_spec`` is kept as it is."""
+
+    persistent_volume_name: str = ""
+    inline_volume_spec: dict[str, Any] = {}
+
+
+class VolumeAttachmentSpec(Wire, frozen=True):
+    """``spec`` of a VolumeAttachment."""
+
+    attacher: str = ""
+    node_name: str = ""
+    source: VolumeAttachmentSource = VolumeAttachmentSource()
+
+
+class VolumeAttachment(Wire, frozen=True):
+    """A storage.k8s.io/v1 VolumeAttachment."""
+
+    metadata: ObjectMeta = ObjectMeta()
+    spec: VolumeAttachmentSpec = VolumeAttachmentSpec()
+
+    @classmethod
+    def from_json(cls, raw: JSONObject) -> VolumeAttachment:
+        return convert(raw, cls)

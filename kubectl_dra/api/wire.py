@@ -1,0 +1,43 @@
+"""API objects as msgspec structs: the shape of the wire, of which only what decides is kept."""
+
+from __future__ import annotations
+
+from typing import Any, TypeVar
+
+import msgspec
+
+T = TypeVar("T")
+
+Amount = str | int | float
+"""A quantity as written: text, or a bare number."""
+
+
+class Wire(msgspec.Struct, frozen=True, kw_only=False, rename="camel", omit_defaults=True):
+    """Base of everything that is decoded from an API object. Fields not named in a subclass are skipped."""
+
+
+def convert(raw: Any, kind: type[T]) -> T:
+    """A decoded JSON value as ``kind``. A null counts as absent, as it does for the API server.
+
+    Raises:
+        msgspec.ValidationError: a value of the wrong type; the message names its path.
+    """
+    try:
+        return msgspec.convert(raw, kind)
+    except msgspec.ValidationError:
+        return msgspec.convert(without_nulls(raw), kind)
+
+
+def without_nulls(raw: Any) -> Any:
+    """The value without members that are null, at any depth."""
+    if isinstance(raw, dict):
+        return {key: without_nulls(value) for key, value in raw.items() if value is not None}
+    if isinstance(raw, list):
+        return [without_nulls(value) for value in raw if value is not None]
+    return raw
+
+
+def builtins(value: Wire) -> dict[str, Any]:
+    """The object in the shape of the API, without what has its default."""
+    out: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(value))
+    return out

@@ -1,0 +1,53 @@
+"""The kinds that the scheduler reads beside devices, claims, pods and nodes: where they are served, how they decode."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final, NamedTuple
+
+from kubectl_dra.api import policy, volumes
+
+
+class SchedulingKind(NamedTuple):
+    """One kind: group, versions that can be read (newest first), plural, scope, decoder from a JSON object."""
+
+    group: str
+    versions: tuple[str, ...]
+    plural: str
+    namespaced: bool
+    decode: Callable[[Mapping[str, Any]], Any]
+
+
+_PODGROUPS = ("v1beta1", "v1alpha3", "v1alpha2", "v1alpha1")
+
+SCHEDULING_KINDS: Final[Mapping[str, SchedulingKind]] = {
+    "PersistentVolumeClaim": SchedulingKind(
+        "", ("v1",), "persistentvolumeclaims", True, volumes.PersistentVolumeClaim.from_json
+    ),
+    "PersistentVolume": SchedulingKind("", ("v1",), "persistentvolumes", False, volumes.PersistentVolume.from_json),
+    "StorageClass": SchedulingKind("storage.k8s.io", ("v1",), "storageclasses", False, volumes.StorageClass.from_json),
+    "CSIDriver": SchedulingKind("storage.k8s.io", ("v1",), "csidrivers", False, volumes.CSIDriver.from_json),
+    "CSINode": SchedulingKind("storage.k8s.io", ("v1",), "csinodes", False, volumes.CSINode.from_json),
+    "CSIStorageCapacity": SchedulingKind(
+        "storage.k8s.io", ("v1",), "csistoragecapacities", True, volumes.CSIStorageCapacity.from_json
+    ),
+    "VolumeAttachment": SchedulingKind(
+        "storage.k8s.io", ("v1",), "volumeattachments", False, volumes.VolumeAttachment.from_json
+    ),
+    "PriorityClass": SchedulingKind(
+        "scheduling.k8s.io", ("v1",), "priorityclasses", False, policy.PriorityClass.from_json
+    ),
+    "RuntimeClass": SchedulingKind("node.k8s.io", ("v1",), "runtimeclasses", False, policy.RuntimeClass.from_json),
+    "PodDisruptionBudget": SchedulingKind(
+        "policy", ("v1",), "poddisruptionbudgets", True, policy.PodDisruptionBudget.from_json
+    ),
+    "LimitRange": SchedulingKind("", ("v1",), "limitranges", True, policy.LimitRange.from_json),
+    "ServiceAccount": SchedulingKind("", ("v1",), "serviceaccounts", True, policy.ServiceAccount.from_json),
+    "Service": SchedulingKind("", ("v1",), "services", True, policy.PodSelecting.from_json),
+    "ReplicationController": SchedulingKind("", ("v1",), "replicationcontrollers", True, policy.PodSelecting.from_json),
+    "ReplicaSet": SchedulingKind("apps", ("v1",), "replicasets", True, policy.PodSelecting.from_json),
+    "StatefulSet": SchedulingKind("apps", ("v1",), "statefulsets", True, policy.PodSelecting.from_json),
+    "PodGroup": SchedulingKind("scheduling.k8s.io", _PODGROUPS, "podgroups", True, policy.PodGroup.from_json),
+    "Workload": SchedulingKind("scheduling.k8s.io", _PODGROUPS, "workloads", True, policy.Workload.from_json),
+}
+"""Kind to what is known of it. They are read only where a pod needs them; see design of ``scheduling``."""
