@@ -8,12 +8,12 @@ from typing import Any, Final, NamedTuple
 from kubectl_dra.errors import InputError
 from kubectl_dra.lint.finding import Safety
 from kubectl_dra.lint.result import Located
-from kubectl_dra.manifests.changes import Change, Path, Refused, Splice, changed
+from kubectl_dra.manifests.changes import Change, EditRefused, Path, Splice, changed
 from kubectl_dra.manifests.documents import Document, Skipped, each, parse
 from kubectl_dra.manifests.edits import Edit, edits_of, verified
 from kubectl_dra.manifests.files import Rewritten
 from kubectl_dra.manifests.inputs import Input, read
-from kubectl_dra.manifests.source import Position, Source, decode
+from kubectl_dra.manifests.source import Source, SourcePosition, decode
 
 ROUNDS: Final = 10
 
@@ -88,7 +88,7 @@ def _round(source: Source, waiting: Sequence[Located]) -> tuple[str, list[Locate
     return text, done, [*failed, *alone]
 
 
-_REFUSALS: Final = (Refused, KeyError, IndexError, TypeError, ValueError)
+_REFUSALS: Final = (EditRefused, KeyError, IndexError, TypeError, ValueError)
 
 
 def _planned(
@@ -119,7 +119,7 @@ def _made(documents: Sequence[Document], plans: Sequence[_Plan]) -> str:
     """The text with the fixes made.
 
     Raises:
-        Refused: it would not say what is meant.
+        EditRefused: it would not say what is meant.
     """
     changes: dict[int, list[Change]] = {}
     for plan in plans:
@@ -158,7 +158,7 @@ def _overlap(own: Sequence[Edit], others: Sequence[Edit]) -> bool:
 class Replacement(NamedTuple):
     """A span of a file's text and what a fix puts in its place."""
 
-    at: Position
+    at: SourcePosition
     text: str
 
 

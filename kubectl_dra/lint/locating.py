@@ -13,7 +13,7 @@ from kubectl_dra.lint.result import Located
 from kubectl_dra.lint.rule import Rule
 from kubectl_dra.manifests.changes import Change, Path
 from kubectl_dra.manifests.documents import Document
-from kubectl_dra.manifests.source import Position, Source
+from kubectl_dra.manifests.source import Source, SourcePosition
 
 _EXCERPT: Final = 400
 _LINE_END: Final = re.compile(r"[\r\n]")
@@ -60,7 +60,7 @@ def _changes(changes: tuple[Change, ...], item: Item) -> tuple[Change, ...]:
     return tuple(replace(change, path=item.place.written(written_path(item.raw, change.path))) for change in changes)
 
 
-def excerpt(source: Source, at: Position) -> str:
+def excerpt(source: Source, at: SourcePosition) -> str:
     """The line of the text where the position begins; at most a few hundred characters."""
     start = at.offset - at.column + 1
     found = _LINE_END.search(source.text, at.offset, start + _EXCERPT)
@@ -70,7 +70,7 @@ def excerpt(source: Source, at: Position) -> str:
 def excerpt_of_line(source: Source, line: int) -> str:
     """The text of a line, counted from 1; empty where there is none."""
     start = source.line_start(line)
-    return "" if start is None else excerpt(source, Position(line, 1, line, 1, start, start))
+    return "" if start is None else excerpt(source, SourcePosition(line, 1, line, 1, start, start))
 
 
 _PLAIN: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*\Z")
@@ -92,7 +92,7 @@ def plain(rule: type[Rule], file: str, message: str, at: tuple[int, int] = (1, 1
     return Located(rule.code, rule.severity, file, *at, *at, 0, 0, "", "", message, excerpt=line)
 
 
-def spanned(rule: type[Rule], file: str, message: str, at: Position, line: str) -> Located:
+def spanned(rule: type[Rule], file: str, message: str, at: SourcePosition, line: str) -> Located:
     """A finding about a span of a file's text; ``line`` is the text of its line."""
     return Located(rule.code, rule.severity, file, *at, "", "", message, excerpt=line, lines=(at.line,))
 

@@ -9,7 +9,7 @@ from typing import Any, Final
 from kubectl_dra.manifests.changes import Path, below, value_at
 from kubectl_dra.manifests.documents import Document
 from kubectl_dra.manifests.scalars import source_offsets
-from kubectl_dra.manifests.source import Position
+from kubectl_dra.manifests.source import SourcePosition
 
 _FLAT: Final = ("v1beta1", "v1alpha3")
 _TOKEN: Final = re.compile(
@@ -46,7 +46,9 @@ def _has(value: Any, key: str) -> bool:
     return isinstance(value, Mapping) and key in value
 
 
-def position_of(document: Document, path: Path, cel: tuple[int, int] | None = None, on_key: bool = False) -> Position:
+def position_of(
+    document: Document, path: Path, cel: tuple[int, int] | None = None, on_key: bool = False
+) -> SourcePosition:
     """The exact span of what a path leads to.
 
     Of a scalar the value, with ``cel`` a range of its characters; of a mapping or list its key, or the
@@ -71,7 +73,7 @@ def position_of(document: Document, path: Path, cel: tuple[int, int] | None = No
     return document.source.span(whole.offset, end)
 
 
-def _inside(document: Document, path: Path, cel: tuple[int, int]) -> Position | None:
+def _inside(document: Document, path: Path, cel: tuple[int, int]) -> SourcePosition | None:
     value = value_at(document.object, path)
     pair = document.nodes(path)
     if not isinstance(value, str) or pair is None:

@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 from kubectl_dra.lint.locating import excerpt
 from kubectl_dra.lint.registry import BY_CODE, RULES
 from kubectl_dra.lint.result import Located
-from kubectl_dra.manifests.source import Position, Source
+from kubectl_dra.manifests.source import Source, SourcePosition
 
 _MARK: Final = "kubectl-dra:"
 _COMMENT: Final = re.compile(r"(?<!\S)#[ \t]*kubectl-dra:[ \t]*([^\r\n]*)")
@@ -27,7 +27,7 @@ class Suppression(NamedTuple):
     ``problem`` says why it cannot be understood.
     """
 
-    at: Position
+    at: SourcePosition
     line: str
     covers: int
     alone: bool

@@ -10,7 +10,7 @@ Path = tuple[str | int, ...]
 """Keys and list indices from the root of an object."""
 
 
-class Refused(Exception):
+class EditRefused(Exception):
     """The change cannot be made for certain; the message says why."""
 
 
@@ -103,7 +103,7 @@ def changed(raw: Any, changes: Sequence[Change]) -> Any:
     """A copy of an object with the changes made. Paths are of before all changes.
 
     Raises:
-        Refused: a path that leads nowhere.
+        EditRefused: a path that leads nowhere.
     """
     out = _copy(raw)
     # Containers are looked up before anything moves.
@@ -112,7 +112,7 @@ def changed(raw: Any, changes: Sequence[Change]) -> Any:
         for change in changes
     ]
     if not all(isinstance(container, dict | list) for _, container in places):
-        raise Refused("there is nothing at its path")
+        raise EditRefused("there is nothing at its path")
     for change, container in places:
         _change(change, container)
     gone = [(container, change.path[-1]) for change, container in places if isinstance(change, Delete)]
@@ -133,28 +133,28 @@ def _change(change: Change, container: Any) -> None:
         container[change.path[-1]] = _copy(change.value)
     elif isinstance(change, Append):
         if not isinstance(container, list):
-            raise Refused("there is no list to add to")
+            raise EditRefused("there is no list to add to")
         container.append(_copy(change.value))
     elif isinstance(change, Enclose):
         container[change.path[-1]] = {change.key: container[change.path[-1]]}
     elif isinstance(change, Rename):
         if change.key in container:
-            raise Refused(f'the key "{change.key}" is there already')
+            raise EditRefused(f'the key "{change.key}" is there already')
         entries = [(change.key if key == change.path[-1] else key, value) for key, value in container.items()]
         container.clear()
         container.update(entries)
     elif isinstance(change, Wrap):
         inner = container.get(change.key, {})
         if not isinstance(inner, dict):
-            raise Refused(f'the key "{change.key}" is there already')
+            raise EditRefused(f'the key "{change.key}" is there already')
         container[change.key] = {**inner, **{key: container.pop(key) for key in change.fields if key in container}}
     elif isinstance(change, Unwrap):
         inner = container.pop(change.path[-1])
         if not isinstance(inner, dict) or any(key in container for key in inner):
-            raise Refused("what is in it is there already")
+            raise EditRefused("what is in it is there already")
         container.update(inner)
     elif isinstance(change, Splice):
         value = container[change.path[-1]]
         if not isinstance(value, str):
-            raise Refused("there is no text to change")
+            raise EditRefused("there is no text to change")
         container[change.path[-1]] = value[: change.start] + change.text + value[change.end :]

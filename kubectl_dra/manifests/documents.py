@@ -9,8 +9,8 @@ from typing import Any, Final, NamedTuple
 
 from kubectl_dra.errors import InputError
 from kubectl_dra.manifests import nodes
-from kubectl_dra.manifests.nodes import Finder, NodePair
-from kubectl_dra.manifests.source import Position, Source, check_text, decode
+from kubectl_dra.manifests.nodes import NodeFinder, NodePair
+from kubectl_dra.manifests.source import Source, SourcePosition, check_text, decode
 from kubectl_dra.manifests.unreadable import TemplateError as TemplateError
 from kubectl_dra.manifests.unreadable import (
     helm_action,
@@ -59,7 +59,7 @@ class Document:
         self.repeated: Final = repeated
         # For JSON the offsets of the document, until someone asks for a position.
         self._root = root
-        self._finder: Finder | None = None
+        self._finder: NodeFinder | None = None
 
     @property
     def name(self) -> str:
@@ -81,14 +81,14 @@ class Document:
     def nearest(self, path: Path) -> tuple[NodePair, int]:
         """The nodes of the longest beginning of a path that the document has, and the length of that."""
         if self._finder is None:
-            self._finder = Finder(self.root)
+            self._finder = NodeFinder(self.root)
         return self._finder.nearest(path)
 
-    def position(self, path: Path = ()) -> Position:
+    def position(self, path: Path = ()) -> SourcePosition:
         """Where the value at the path is; where it is missing, its nearest parent that exists."""
         return self._span(self.nearest(path)[0].value)
 
-    def key_position(self, path: Path) -> Position:
+    def key_position(self, path: Path) -> SourcePosition:
         """Where the key of the value is; for a list item, and where the path is missing, as ``position``."""
         pair, _ = self.nearest(path)
         return self._span(pair.value if pair.key is None else pair.key)
@@ -98,7 +98,7 @@ class Document:
         position = self.key_position(path)
         return f"{self.name}:{position.line}:{position.column}"
 
-    def _span(self, node: Node) -> Position:
+    def _span(self, node: Node) -> SourcePosition:
         start, end = node.start_mark.index, nodes.end(node)
         text = self.source.text
         # A block scalar's last line end and the blanks after a block are not part of the value.

@@ -7,7 +7,7 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 from kubectl_dra.errors import InputError
-from kubectl_dra.manifests.changes import Change, Refused
+from kubectl_dra.manifests.changes import Change, EditRefused
 from kubectl_dra.manifests.documents import Document, parse
 from kubectl_dra.manifests.places import ELSEWHERE
 from kubectl_dra.manifests.refine import smallest
@@ -27,7 +27,7 @@ def edits_of(document: Document, changes: Sequence[Change]) -> list[Edit]:
     """The edits that make the changes, whose paths are the document's.
 
     Raises:
-        Refused: a change that cannot be made in this text.
+        EditRefused: a change that cannot be made in this text.
     """
     found = pieces(document, smallest(document.object, changes))
     # What is added at one place belongs to ever larger mappings: the innermost comes first.
@@ -35,7 +35,7 @@ def edits_of(document: Document, changes: Sequence[Change]) -> list[Edit]:
     out = _merged(list(dict.fromkeys(Edit(piece.start, piece.end, piece.text) for piece in found)))
     if any(later.start < earlier.end for earlier, later in pairwise(out)):
         shared = "&" in document.source.text and "*" in document.source.text
-        raise Refused(ELSEWHERE if shared else "its changes overlap in the text")
+        raise EditRefused(ELSEWHERE if shared else "its changes overlap in the text")
     return out
 
 
@@ -83,7 +83,7 @@ def verified(documents: Sequence[Document], edits: Sequence[Edit], intended: Map
     """The edited text, if it reads as intended: ``intended`` by document index, all other documents as before.
 
     Raises:
-        Refused: it would say something else.
+        EditRefused: it would say something else.
     """
     source = documents[0].source
     text = edited(source.text, edits)
@@ -95,16 +95,16 @@ def reread(source: Source, text: str, objects: Sequence[Any]) -> tuple[Document,
     """The documents of a text that ``source`` became, if they hold the objects and nothing else.
 
     Raises:
-        Refused: it could not be read, or says something else.
+        EditRefused: it could not be read, or says something else.
     """
     anchors = "&" in source.text and "*" in source.text
     try:
         result = parse(Source(source.name, text, source.encoding, source.bom))
     except (InputError, RecursionError) as error:
-        raise Refused(ELSEWHERE if anchors else f"the text could not be read any more: {error}") from None
+        raise EditRefused(ELSEWHERE if anchors else f"the text could not be read any more: {error}") from None
     if len(result) != len(objects):
-        raise Refused("it would change the number of documents")
+        raise EditRefused("it would change the number of documents")
     for document, expected in zip(result, objects, strict=True):
         if document.object != expected:
-            raise Refused(ELSEWHERE if anchors else "the text would not say what is meant")
+            raise EditRefused(ELSEWHERE if anchors else "the text would not say what is meant")
     return result

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from kubectl_dra.manifests.changes import Append, Delete, Path, Refused, Set
+from kubectl_dra.manifests.changes import Append, Delete, EditRefused, Path, Set
 from kubectl_dra.manifests.pieces import Piece, Shifts, runs
 from kubectl_dra.manifests.places import Entry, Places
 from kubectl_dra.manifests.style import Style, block, block_item, flow, key_flow, spread_out
@@ -25,9 +25,9 @@ class Entries:
         gone = sorted({self._at.index(node, change.path[-1]) for change in changes if isinstance(change, Delete)})
         new = [change for change in changes if not isinstance(change, Delete)]
         if any(isinstance(change, Append) != (node.id == "sequence") for change in new):
-            raise Refused("there is no mapping or list to add it to")
+            raise EditRefused("there is no mapping or list to add it to")
         if len(gone) == len(entries) and not new:
-            raise Refused("nothing would be left beside it")
+            raise EditRefused("nothing would be left beside it")
         if node.flow_style:
             return self._flow_changed(entries, gone, new)
         lines = list(self._new_lines(path, entries, new, self._style_at(path)))
@@ -68,7 +68,7 @@ class Entries:
             elif first:
                 start = entries[first - 1].end
             if self._at.comments_in(start, end):
-                raise Refused("a comment is in the way")
+                raise EditRefused("a comment is in the way")
             out.append(Piece(start, end, ""))
         if new and len(gone) == len(entries):
             return [Piece(entries[0].start, entries[-1].end, added)]
@@ -140,5 +140,5 @@ class Entries:
         end = self._at.line_end(entries[last].end)
         kept = [self._text[a:b] for a, b in self._at.comments_in(start, end)]
         if not lines:
-            raise Refused("nothing would be left behind a dash")
+            raise EditRefused("nothing would be left behind a dash")
         return Piece(start, end, f"{newline}{indent}".join([*kept, *(line[len(indent) :] for line in lines)]))

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import Final
 
-from kubectl_dra.manifests.changes import Path, Refused
+from kubectl_dra.manifests.changes import EditRefused, Path
 from kubectl_dra.manifests.pieces import Piece, Shifts, runs
 from kubectl_dra.manifests.places import Entry, Places
 from kubectl_dra.manifests.style import key_flow
@@ -26,12 +26,12 @@ class Moves:
     def wrapped(self, path: Path, key: str, fields: tuple[str, ...]) -> Iterator[Piece]:
         node = self._at.collection(path)
         if node.id != "mapping":
-            raise Refused("only fields of a mapping can be moved")
+            raise EditRefused("only fields of a mapping can be moved")
         if self._at.document.nodes((*path, key)) is not None:
-            raise Refused(f'the key "{key}" is there already')
+            raise EditRefused(f'the key "{key}" is there already')
         chosen = [index for index, pair in enumerate(node.value) if str(pair[0].value) in fields]
         if not chosen:
-            raise Refused("there is no field to move")
+            raise EditRefused("there is no field to move")
         entries = self._at.entries(node)
         if node.flow_style:
             yield from self._wrapped_flow(entries, chosen, key)
@@ -45,7 +45,7 @@ class Moves:
         moved = ""
         for begin, until in others:
             if self._at.comments_in(entries[begin - 1].end, entries[until].end):
-                raise Refused("a comment is in the way")
+                raise EditRefused("a comment is in the way")
             moved += f", {self._text[entries[begin].start : entries[until].end]}"
             yield Piece(entries[begin - 1].end, entries[until].end, "")
         if self._at.begins_line(start) and self._at.line_start(start):
@@ -81,7 +81,7 @@ class Moves:
     def _with_comments(self, earliest: int, start: int) -> int:
         """The beginning of a field's lines, with the comments right above it."""
         if not self._at.begins_line(start):
-            raise Refused("a field does not begin its line")
+            raise EditRefused("a field does not begin its line")
         begin = self._at.line_start(start)
         while begin > self._at.next_line(earliest):
             above = self._at.line_start(begin - 1)
@@ -107,14 +107,14 @@ class Moves:
         while at < end:
             if self._text[at : self._at.line_end(at)].strip():
                 if self._text[at : at + step].strip(" "):
-                    raise Refused("a line is not indented")
+                    raise EditRefused("a line is not indented")
                 yield Piece(at, at + step, "")
             at = self._at.next_line(at)
 
     def unwrapped(self, path: Path) -> list[Piece]:
         pair = self._at.document.nodes(path)
         if pair is None or pair.key is None or pair.value.id != "mapping" or not pair.value.value:
-            raise Refused("only the entries of a mapping can be moved")
+            raise EditRefused("only the entries of a mapping can be moved")
         inner = self._at.own_value(path)
         entries = self._at.entries(inner)
         start, first = pair.key.start_mark.index, entries[0].start
@@ -124,7 +124,7 @@ class Moves:
         if inner.flow_style:
             return self._unwrapped_flow(path, entries, kept)
         if step <= 0:
-            raise Refused("its entries are not indented")
+            raise EditRefused("its entries are not indented")
         return [Piece(start, first, kept), *self._outdented(self._at.next_line(first), entries[-1].end, step)]
 
     def _unwrapped_flow(self, path: Path, entries: Sequence[Entry], kept: str) -> list[Piece]:
@@ -135,7 +135,7 @@ class Moves:
         between = [(one.end, other.start) for one, other in pairwise(entries)]
         closed = _CLOSED.fullmatch(self._text, last.end, end - 1)
         if kept or closed is None or not all(_CLOSED.fullmatch(self._text, *span) for span in between):
-            raise Refused("a comment is in the way")
+            raise EditRefused("a comment is in the way")
         if self._at.collection(path[:-1]).flow_style:
             out = [Piece(start, first.start, ""), Piece(last.end, end, "")]
             if self._at.begins_line(start) and self._at.begins_line(first.start):

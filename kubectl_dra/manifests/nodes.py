@@ -173,7 +173,7 @@ def end(node: Node) -> int:
     return int(node.end_mark.index)
 
 
-class Finder:
+class NodeFinder:
     """Finds the nodes of paths below one root; the keys of each mapping are read once."""
 
     __slots__ = ("_keys", "root")

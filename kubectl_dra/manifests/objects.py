@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from kubectl_dra.errors import InputError
@@ -41,6 +41,15 @@ def is_object(raw: Any) -> bool:
         and bool(raw["apiVersion"])
         and bool(raw["kind"])
     )
+
+
+def title(raw: Mapping[str, Any]) -> str:
+    """Kind, namespace and name of an object."""
+    metadata = raw.get("metadata")
+    metadata = metadata if isinstance(metadata, Mapping) else {}
+    name = metadata.get("name") or f"{metadata.get('generateName') or ''}*"
+    namespace = metadata.get("namespace")
+    return f"{raw.get('kind')} {namespace}/{name}" if namespace else f"{raw.get('kind')} {name}"
 
 
 def objects(documents: Iterable[Document]) -> Iterator[ManifestObject]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any, Final, NamedTuple
 
-from kubectl_dra.manifests.changes import Path, Refused
+from kubectl_dra.manifests.changes import EditRefused, Path
 from kubectl_dra.manifests.comments import comment_spans
 from kubectl_dra.manifests.documents import Document
 from kubectl_dra.manifests.style import Style, style_of
@@ -39,17 +39,17 @@ class Places:
         return self._style
 
     def collection(self, path: Path) -> Any:
-        """The node of the mapping or list at a path. Raises Refused where there is none."""
+        """The node of the mapping or list at a path. Raises EditRefused where there is none."""
         pair = self.document.nodes(path)
         if pair is None or pair.value.id == "scalar":
-            raise Refused("there is nothing at its path")
+            raise EditRefused("there is nothing at its path")
         return pair.value
 
     def entries(self, node: Any) -> list[Entry]:
         """The entries of a mapping or list, in order.
 
         Raises:
-            Refused: an item is an alias, whose own place the parser does not tell.
+            EditRefused: an item is an alias, whose own place the parser does not tell.
         """
         out: list[Entry] = []
         behind = node.start_mark.index
@@ -57,7 +57,7 @@ class Places:
             for item in node.value:
                 start, end = item.start_mark.index, self.end(item)
                 if start < behind:
-                    raise Refused(ELSEWHERE)
+                    raise EditRefused(ELSEWHERE)
                 if not node.flow_style:
                     start = self._dash(start, behind)
                 out.append(Entry(start, end))
@@ -66,38 +66,38 @@ class Places:
         for key, value in node.value:
             start = key.start_mark.index
             if start < behind:
-                raise Refused(ELSEWHERE)
+                raise EditRefused(ELSEWHERE)
             behind = self._value_end(key, value)
             out.append(Entry(start, behind))
         return out
 
     def index(self, parent: Any, key: str | int) -> int:
-        """The number of the entry with a key or index. Raises Refused where it is not there, or twice."""
+        """The number of the entry with a key or index. Raises EditRefused where it is not there, or twice."""
         if parent.id == "sequence" and isinstance(key, int) and key < len(parent.value):
             return key
         found = [index for index, pair in enumerate(parent.value) if str(pair[0].value) == key]
         if parent.id == "mapping" and not found and any(is_merge(pair[0]) for pair in parent.value):
-            raise Refused(f"{key} comes in by a merge key (<<)")
+            raise EditRefused(f"{key} comes in by a merge key (<<)")
         if parent.id != "mapping" or len(found) != 1:
-            raise Refused("there is no such key, or there are two")
+            raise EditRefused("there is no such key, or there are two")
         return found[0]
 
     def own_value(self, path: Path) -> Any:
-        """The node of a value that is written at its path, and nowhere else. Raises Refused otherwise."""
+        """The node of a value that is written at its path, and nowhere else. Raises EditRefused otherwise."""
         pair = self.document.nodes(path)
         if pair is None:
-            raise Refused("there is nothing at its path")
+            raise EditRefused("there is nothing at its path")
         start = pair.value.start_mark.index
         elsewhere = pair.key is not None and start < pair.key.start_mark.index
         if elsewhere or self.text[start : start + 1] == "&":
-            raise Refused(ELSEWHERE)
+            raise EditRefused(ELSEWHERE)
         return pair.value
 
     def behind_colon(self, key: Any) -> int:
         """The place behind the colon of a key."""
         found = re.compile(r"\s*:").match(self.text, key.end_mark.index)
         if found is None:
-            raise Refused("its key has no colon")
+            raise EditRefused("its key has no colon")
         return found.end()
 
     def end(self, node: Any) -> int:
@@ -122,7 +122,7 @@ class Places:
         while True:
             at = self.text.rfind("-", behind, at)
             if at < 0:
-                raise Refused("the dash of a list item is not certain")
+                raise EditRefused("the dash of a list item is not certain")
             if not any(begin <= at < end for begin, end in self.comments_in(behind, start)):
                 return at
 

@@ -21,7 +21,7 @@ _BOMS: Final = (
 _BINARY = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 
 
-class Position(NamedTuple):
+class SourcePosition(NamedTuple):
     """A span of the text. Lines and columns count from 1, in characters; offsets count from 0.
 
     ``end_line`` and ``end_column`` are the place just behind the last character, as ``end_offset`` is.
@@ -63,9 +63,9 @@ class Source:
         self._line_starts = found = [0, *(match.end() for match in ends.finditer(self.text))]
         return found
 
-    def span(self, start: int, end: int) -> Position:
+    def span(self, start: int, end: int) -> SourcePosition:
         """The position of ``text[start:end]``."""
-        return Position(*self.place(start), *self.place(end), start, end)
+        return SourcePosition(*self.place(start), *self.place(end), start, end)
 
     def encode(self, text: str) -> bytes:
         """Bytes of a text in the encoding, and with the byte order mark, that this input had."""

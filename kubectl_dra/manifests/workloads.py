@@ -157,7 +157,7 @@ class PodSpec(NamedTuple):
     complete: bool = True
 
 
-class Container(NamedTuple):
+class PodContainer(NamedTuple):
     """A container of a pod spec; ``path`` begins at the object's root.
 
     ``sidecar`` is an init container that keeps running beside the others.
@@ -215,7 +215,7 @@ def _app_template(release: Mapping[str, Any]) -> Iterator[PodSpec]:
             yield PodSpec((*holder, "pod"), pod, pod, (*holder, "pod"), holder, controller, False)
 
 
-def containers(spec: PodSpec) -> Iterator[Container]:
+def containers(spec: PodSpec) -> Iterator[PodContainer]:
     """Init containers, then containers, as they are written; what has no name is named after its key or place."""
     at, holder = (spec.path, spec.content) if spec.holder is None else (spec.holder_path, spec.holder)
     for field in ("initContainers", "containers"):
@@ -227,11 +227,11 @@ def containers(spec: PodSpec) -> Iterator[Container]:
                 unnamed = index if isinstance(index, str) else f"{'init' if init else 'container'}-{index}"
                 name = str(value.get("name") or unnamed)
                 sidecar = init and value.get("restartPolicy") == "Always"
-                yield Container((*at, field, index), name, value, init, sidecar)
+                yield PodContainer((*at, field, index), name, value, init, sidecar)
     for field, value in spec.content.items():
         if field in _SERVERS and isinstance(value, Mapping):
             # A pod spec has no such field; KServe runs it under this name.
-            yield Container((*spec.path, field), str(value.get("name") or "kserve-container"), value)
+            yield PodContainer((*spec.path, field), str(value.get("name") or "kserve-container"), value)
 
 
 def _walk(value: Any, path: Path, done: tuple[str | int, ...]) -> Iterator[tuple[tuple[str | int, ...], Any]]:

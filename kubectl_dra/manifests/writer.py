@@ -11,9 +11,9 @@ from kubectl_dra.manifests.changes import (
     Append,
     Change,
     Delete,
+    EditRefused,
     Enclose,
     Path,
-    Refused,
     Rename,
     Set,
     Splice,
@@ -37,7 +37,7 @@ def pieces(document: Document, changes: Sequence[Change]) -> list[Piece]:
     """The new pieces of text of all changes, which are of one moment: no paths shift.
 
     Raises:
-        Refused: a change that cannot be made in this text.
+        EditRefused: a change that cannot be made in this text.
     """
     return _Writer(document, changes).pieces(changes)
 
@@ -83,7 +83,7 @@ class _Writer:
             else {str(change.path[-1]): change.value for change in new}
         )
         if not path:
-            raise Refused("the document is empty")
+            raise EditRefused("the document is empty")
         return self._set(path, value)
 
     def _one(self, change: Change) -> list[Piece]:
@@ -108,17 +108,17 @@ class _Writer:
         node = self._at.own_value(path)
         parent = self._at.collection(path[:-1])
         if node.id == "scalar" and node.style in ("|", ">"):
-            raise Refused("a block of text is not replaced as a whole")
+            raise EditRefused("a block of text is not replaced as a whole")
         if not parent.flow_style and pair.key is not None:
             if isinstance(value, dict | list) and value and (node.id == "scalar" or not node.value):
                 return self._below(path, value)
             if node.id != "scalar" and not node.flow_style:
                 return self._block_replaced(path, value)
         if node.id != "scalar" and not node.flow_style:
-            raise Refused("a list item is not replaced as a whole")
+            raise EditRefused("a list item is not replaced as a whole")
         start, end = node.start_mark.index, node.end_mark.index
         if self._at.comments_in(start, end):
-            raise Refused("a comment is in the way")
+            raise EditRefused("a comment is in the way")
         text = flow(value, self._at.style, node.style if node.id == "scalar" else None)
         # An empty value begins right behind the colon of its key.
         blank = " " if start == end and start and self._text[start - 1] == ":" else ""
@@ -141,7 +141,7 @@ class _Writer:
         assert pair is not None and pair.key is not None
         start, end = pair.key.start_mark.index, self._at.end(pair.value)
         if self._at.comments_in(start, end):
-            raise Refused("a comment is in the way")
+            raise EditRefused("a comment is in the way")
         key = self._text[start : pair.key.end_mark.index]
         lines = list(block(key, value, self._at.column(start) + self._shifts.of(path), self._at.style))
         return [Piece(start, end, self._at.style.newline.join(lines).lstrip(" "))]
@@ -149,17 +149,17 @@ class _Writer:
     def _renamed(self, path: Path, key: str) -> Piece:
         pair = self._document.nodes(path)
         if pair is None or pair.key is None:
-            raise Refused("there is no key to rename")
+            raise EditRefused("there is no key to rename")
         node = pair.key
         if self._text[node.start_mark.index] in "&*":
-            raise Refused(ELSEWHERE)
+            raise EditRefused(ELSEWHERE)
         text = quoted(key, node.style) if node.style else flow(key, self._at.style._replace(quoted=False))
         return Piece(node.start_mark.index, node.end_mark.index, text)
 
     def _enclosed(self, path: Path, key: str) -> list[Piece]:
         pair = self._document.nodes(path)
         if pair is None or pair.key is None:
-            raise Refused("there is no key to write below")
+            raise EditRefused("there is no key to write below")
         parent = self._at.collection(path[:-1])
         entry = self._at.entries(parent)[self._at.index(parent, path[-1])]
         colon = self._at.behind_colon(pair.key)
@@ -170,14 +170,14 @@ class _Writer:
             blank = "" if start > colon else " "
             return [Piece(start, start, f"{blank}{{{name}: "), Piece(entry.end, entry.end, "}")]
         if start >= entry.end or self._text[start] in "#\r\n":
-            raise Refused("its value is not on the line of its key")
+            raise EditRefused("its value is not on the line of its key")
         indent = self._at.column(pair.key.start_mark.index) + self._at.style.step + self._shifts.of(path)
         return [Piece(colon, start, f"{self._at.style.newline}{' ' * indent}{name}: ")]
 
     def _spliced(self, change: Splice) -> list[Piece]:
         value = value_at(self._document.object, change.path)
         if self._document.nodes(change.path) is None or not isinstance(value, str):
-            raise Refused("there is no text to change")
+            raise EditRefused("there is no text to change")
         node = self._at.own_value(change.path)
         style = node.style or ""
         whole = value[: change.start] + change.text + value[change.end :]
@@ -187,7 +187,7 @@ class _Writer:
             return self._set(change.path, whole)
         offsets = source_offsets(self._text, node, value)
         if not offsets or change.start > len(offsets):
-            raise Refused("the place in the text is not certain")
+            raise EditRefused("the place in the text is not certain")
         return [_part_written(part, offsets, style) for part in parts]
 
 

@@ -15,12 +15,12 @@ from kubectl_dra.manifests.source import Source, decode
 from kubectl_dra.manifests.style import Style
 from kubectl_dra.migrate import refusals
 from kubectl_dra.migrate.render import added_behind, documents_of, json_list
-from kubectl_dra.migrate.result import FileResult, Item
+from kubectl_dra.migrate.result import MigratedFile, Remark
 
 
 def claims_file(
-    name: str, objects: Sequence[tuple[Item, Mapping[str, Any]]], files: Sequence[FileResult]
-) -> FileResult:
+    name: str, objects: Sequence[tuple[Remark, Mapping[str, Any]]], files: Sequence[MigratedFile]
+) -> MigratedFile:
     """The claims file with the objects behind what it has; ``files`` may have it with changes of its own.
 
     Raises:
@@ -46,7 +46,7 @@ def claims_file(
         after = before + text
         edits = (*edits, (Edit(len(before), len(before), text),))
     earlier = () if own is None else own.items
-    return FileResult(name, Rewritten(name, source.text, after, source), (*earlier, *items), edits)
+    return MigratedFile(name, Rewritten(name, source.text, after, source), (*earlier, *items), edits)
 
 
 def _existing(name: str) -> Source:
@@ -68,10 +68,10 @@ def _documents(source: Source) -> tuple[Document, ...]:
 
 
 def _distinct(
-    name: str, objects: Sequence[tuple[Item, Mapping[str, Any]]]
-) -> tuple[list[Item], list[Mapping[str, Any]]]:
+    name: str, objects: Sequence[tuple[Remark, Mapping[str, Any]]]
+) -> tuple[list[Remark], list[Mapping[str, Any]]]:
     """Each object once; of two different ones with the same name the second is refused."""
-    items: list[Item] = []
+    items: list[Remark] = []
     by_name: dict[tuple[str, str], Mapping[str, Any]] = {}
     for item, raw in objects:
         key = (item.new, str(raw.get("apiVersion")).partition("/")[0])

@@ -8,20 +8,20 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple, overload
 
 from kubectl_dra.errors import InputError
-from kubectl_dra.manifests.changes import Refused
+from kubectl_dra.manifests.changes import EditRefused
 from kubectl_dra.manifests.documents import NotAnObject, TemplateError, parse
 from kubectl_dra.manifests.files import Rewritten
 from kubectl_dra.manifests.inputs import Input
-from kubectl_dra.manifests.objects import ManifestObject
+from kubectl_dra.manifests.objects import ManifestObject, title
 from kubectl_dra.manifests.source import Source
 from kubectl_dra.migrate import refusals
 from kubectl_dra.migrate.claims_file import claims_file
-from kubectl_dra.migrate.file import File, Want, made, title
-from kubectl_dra.migrate.model import Migration, Settings, Surroundings
+from kubectl_dra.migrate.file import File, Want, made
+from kubectl_dra.migrate.model import Migration, MigrationSettings, PlanSurroundings
 from kubectl_dra.migrate.prefilter import evidence, pointed, relevant
 from kubectl_dra.migrate.readable import check_readable, source_of
 from kubectl_dra.migrate.registry import all_migrations
-from kubectl_dra.migrate.result import FileResult, Item, Report
+from kubectl_dra.migrate.result import MigratedFile, MigrationReport, Remark
 
 Key = tuple[str, str, str]
 """Kind, namespace and name."""
@@ -37,16 +37,16 @@ _WAY_OUT_VALUES = (
 )
 
 
-class Job(NamedTuple):
+class MigrationJob(NamedTuple):
     """What is asked of a run. ``unsafe`` makes unsafe changes too; ``claims_file`` takes all new objects."""
 
-    settings: Settings
+    settings: MigrationSettings
     unsafe: bool = False
     claims_file: str = ""
     migrations: tuple[Migration, ...] = ()
 
 
-def migrate(inputs: Sequence[Input], job: Job) -> Report:
+def migrate(inputs: Sequence[Input], job: MigrationJob) -> MigrationReport:
     """Plans the migration of all inputs; writes nothing.
 
     Raises:
@@ -65,7 +65,7 @@ def migrate(inputs: Sequence[Input], job: Job) -> Report:
     claims = claims_file(job.claims_file, run.set_aside, results) if job.claims_file and run.set_aside else None
     if claims is not None:
         results = tuple(result for result in results if result.name != claims.name)
-    return Report(
+    return MigrationReport(
         tuple(result for result in results if result.items or result.changed),
         len(inputs),
         sum(len(file.objects) for file in mine),
@@ -77,13 +77,13 @@ def migrate(inputs: Sequence[Input], job: Job) -> Report:
     )
 
 
-def _result(file: File) -> FileResult:
+def _result(file: File) -> MigratedFile:
     source = file.original
     text = Rewritten(file.name, source.text, file.source.text, source) if file.documents else None
-    return FileResult(file.name, text, tuple(sorted(file.items, key=_order)), file.edits)
+    return MigratedFile(file.name, text, tuple(sorted(file.items, key=_order)), file.edits)
 
 
-def _order(item: Item) -> tuple[Any, ...]:
+def _order(item: Remark) -> tuple[Any, ...]:
     """By document and object, and in each by place; new objects last."""
     root = tuple(part for part in item.root if isinstance(part, int))
     return item.document, root, item.sort == "object", item.line, item.column, item.code
@@ -128,7 +128,7 @@ class _World:
         self._added: dict[Key, list[tuple[Key, str, Mapping[str, Any]]]] = {}
         self._added_by: dict[Key, list[Key]] = {}
 
-    def around(self, owner: Mapping[str, Any], file: str) -> Surroundings:
+    def around(self, owner: Mapping[str, Any], file: str) -> PlanSurroundings:
         """What a migration may look at. Copies of the owner in other files, as overlays have them, take no names."""
         mine = _key(owner)
         free = {
@@ -136,22 +136,22 @@ class _World:
             for key in self._added_by.get(mine, ())
             if all(by == mine and at != file for by, at, _ in self._added[key])
         }
-        return Surroundings(self._objects, self._taken - free if free else self._taken)
+        return PlanSurroundings(self._objects, self._taken - free if free else self._taken)
 
     def is_new(self, raw: Mapping[str, Any], owner: Mapping[str, Any], file: str) -> bool:
         """Whether an object has to be added.
 
         Raises:
-            Refused: another one of that name is there.
+            EditRefused: another one of that name is there.
         """
         key, mine = _key(raw), _key(owner)
         for by, at, other in self._added.get(key, ()):
             if other == raw and (at == file or by != mine):
                 return False
             if at == file or by != mine:
-                raise Refused(f"another {title(raw)} is added already")
+                raise EditRefused(f"another {title(raw)} is added already")
         if key in self._read:
-            raise Refused(f"there is a {title(raw)} already")
+            raise EditRefused(f"there is a {title(raw)} already")
         return True
 
     def add(self, raw: Mapping[str, Any], owner: Mapping[str, Any], file: str) -> None:
@@ -169,12 +169,12 @@ class _World:
 class _Run:
     """One run: what is collected beside the files."""
 
-    def __init__(self, job: Job) -> None:
+    def __init__(self, job: MigrationJob) -> None:
         self.job = job
         self.notes: list[str] = []
-        self.closed: list[FileResult] = []
+        self.closed: list[MigratedFile] = []
         self.defects: list[str] = []
-        self.set_aside: list[tuple[Item, Mapping[str, Any]]] = []
+        self.set_aside: list[tuple[Remark, Mapping[str, Any]]] = []
         self.world = _World(())
 
     # --- reading ---------------------------------------------------------------------------------
@@ -244,7 +244,7 @@ class _Run:
             # Before the next object is planned, so that it finds these names taken, as in a second run.
             try:
                 self._resolve(file, want)
-            except Refused as refused:
+            except EditRefused as refused:
                 file.items.append(want.refused(refusals.NAME_TAKEN, str(refused)))
             else:
                 wants.append(want)
@@ -264,13 +264,13 @@ class _Run:
         try:
             result = made(file, wants, apart)
             good = list(wants)
-        except Refused:
+        except EditRefused:
             result = None
             for want in wants:
                 try:
                     result = made(file, [*good, want], apart)
                     good.append(want)
-                except Refused as refused:
+                except EditRefused as refused:
                     file.items.append(want.refused(want.code_of(refused), str(refused)))
         if result is None:
             return
@@ -320,6 +320,6 @@ def _key(raw: Mapping[str, Any]) -> Key:
     return str(raw.get("kind")), str(metadata.get("namespace") or ""), str(metadata.get("name") or "")
 
 
-def _of_file(source: Source, offset: int, code: str, message: str, way_out: str) -> Item:
+def _of_file(source: Source, offset: int, code: str, message: str, way_out: str) -> Remark:
     line, column = source.place(offset)
-    return Item("refusal", code, source.name, line, column, "", "", message, way_out)
+    return Remark("refusal", code, source.name, line, column, "", "", message, way_out)

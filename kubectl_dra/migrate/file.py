@@ -10,18 +10,18 @@ from kubectl_dra.api.conversion import from_v1
 from kubectl_dra.api.fields import path_text
 from kubectl_dra.api.versions import GROUP
 from kubectl_dra.errors import InputError
-from kubectl_dra.manifests.changes import Append, Change, Path, Refused, changed, value_at
+from kubectl_dra.manifests.changes import Append, Change, EditRefused, Path, changed, value_at
 from kubectl_dra.manifests.comments import comments_of
 from kubectl_dra.manifests.documents import Document
 from kubectl_dra.manifests.edits import Edit, edited, edits_of, reread
-from kubectl_dra.manifests.objects import ManifestObject, is_object, objects
+from kubectl_dra.manifests.objects import ManifestObject, is_object, objects, title
 from kubectl_dra.manifests.source import Source
 from kubectl_dra.manifests.style import is_json
 from kubectl_dra.migrate import refusals
-from kubectl_dra.migrate.model import ObjectPlan, Settings
+from kubectl_dra.migrate.model import MigrationSettings, ObjectPlan
 from kubectl_dra.migrate.openshift import TEMPLATE_OBJECTS, in_template
 from kubectl_dra.migrate.render import added_behind
-from kubectl_dra.migrate.result import Item, Sort
+from kubectl_dra.migrate.result import Remark, Sort
 
 _NO_PLACE = "JSON that is one object cannot hold a second one"
 _WAYS_OUT = {
@@ -33,7 +33,7 @@ _WAYS_OUT = {
 }
 
 
-class _Repeated(Refused):
+class _Repeated(EditRefused):
     """A key is there twice."""
 
 
@@ -48,7 +48,7 @@ class File:
         self.name = source.name
         self.original = source
         self.before = documents
-        self.items: list[Item] = []
+        self.items: list[Remark] = []
         self.edits: tuple[tuple[Edit, ...], ...] = ()
         self._set(source, documents, tuple(range(len(documents))))
 
@@ -99,12 +99,12 @@ class Want:
         self.found = found
         self.owner: Mapping[str, Any] = found.object
         self.changes: list[Change] = []
-        self.objects: list[tuple[Item, Mapping[str, Any]]] = []
-        self.told: list[Item] = []
-        self.made: list[Item] = []
+        self.objects: list[tuple[Remark, Mapping[str, Any]]] = []
+        self.told: list[Remark] = []
+        self.made: list[Remark] = []
 
     @classmethod
-    def of(cls, file: File, found: ManifestObject, plan: ObjectPlan, settings: Settings, unsafe: bool) -> Want:
+    def of(cls, file: File, found: ManifestObject, plan: ObjectPlan, settings: MigrationSettings, unsafe: bool) -> Want:
         """What a plan wants; unsafe steps and objects only with ``unsafe``."""
         out = cls(file, found)
         for step in plan.steps:
@@ -134,10 +134,10 @@ class Want:
             out.told.append(item._replace(way_out=refusal.way_out))
         return out
 
-    def item(self, sort: Sort, code: str, path: Path, message: str) -> Item:
+    def item(self, sort: Sort, code: str, path: Path, message: str) -> Remark:
         """Something that is said of a path of the object."""
         line, column, document = self._file.place(self.found, path)
-        return Item(
+        return Remark(
             sort,
             code,
             self._file.name,
@@ -150,7 +150,7 @@ class Want:
             root=self.found.path,
         )
 
-    def refused(self, code: str, why: str) -> Item:
+    def refused(self, code: str, why: str) -> Remark:
         """The whole of it is left alone."""
         place = next((item for item in self.made if item.sort == "change"), self.item("refusal", code, (), ""))
         return place._replace(
@@ -158,7 +158,7 @@ class Want:
         )
 
     @staticmethod
-    def code_of(refused: Refused) -> str:
+    def code_of(refused: EditRefused) -> str:
         """The code of a refusal by its reason."""
         if isinstance(refused, _Repeated):
             return refusals.REPEATED
@@ -169,10 +169,10 @@ def made(file: File, wants: Sequence[Want], apart: bool) -> Made:
     """The file with everything made that is wanted; with ``apart`` new objects do not go into it.
 
     Raises:
-        Refused: it cannot be made for certain.
+        EditRefused: it cannot be made for certain.
     """
     if "\r" in file.source.text and "\n" not in file.source.text:
-        raise Refused("its lines end with a carriage return only; make that line feeds first")
+        raise EditRefused("its lines end with a carriage return only; make that line feeds first")
     edits: list[Edit] = []
     expected: list[Any] = []
     origins: list[int | None] = []
@@ -186,7 +186,7 @@ def made(file: File, wants: Sequence[Want], apart: bool) -> Made:
             edits += edits_of(document, changes)
             expected.append(changed(document.object, changes))
         except (KeyError, IndexError, TypeError, ValueError) as error:
-            raise Refused(f"the change does not fit what is there ({type(error).__name__})") from None
+            raise EditRefused(f"the change does not fit what is there ({type(error).__name__})") from None
         origins.append(file.origins[number])
         if behind:
             edits.append(added_behind(document, behind))
@@ -204,7 +204,7 @@ def _keeps_comments(file: File, text: str, documents: Sequence[Document]) -> Non
     left = comments_of(text, [document.root for document in documents])
     for comment in comments_of(file.source.text, [document.root for document in file.documents]):
         if comment not in left:
-            raise Refused("a comment would be lost")
+            raise EditRefused("a comment would be lost")
         left.remove(comment)
 
 
@@ -223,7 +223,7 @@ def _in_document(
             if _in_plain_list(document, want.found.path):
                 changes.append(Append(want.found.path[:-1], raw))
             elif is_json(document.source.text, document.root):
-                raise Refused(_NO_PLACE)
+                raise EditRefused(_NO_PLACE)
             else:
                 behind.append(raw)
     return changes, behind
@@ -238,7 +238,7 @@ def _in_plain_list(document: Document, path: Path) -> bool:
 def _check_list(document: Document, want: Want) -> None:
     """Refuses to write apiVersion and kind into items that have them from a list of their kind."""
     if want.found.path and not is_object(value_at(document.object, want.found.path)):
-        raise Refused("items of a list of one kind have no apiVersion of their own: write kind: List")
+        raise EditRefused("items of a list of one kind have no apiVersion of their own: write kind: List")
 
 
 def _check_keys(document: Document, want: Want) -> None:
@@ -270,12 +270,3 @@ def _in_version(raw: Mapping[str, Any], version: str) -> Mapping[str, Any]:
     if raw.get("apiVersion") != f"{GROUP}/v1" or version == "v1":
         return raw
     return from_v1(raw, version)
-
-
-def title(raw: Mapping[str, Any]) -> str:
-    """Kind, namespace and name of an object."""
-    metadata = raw.get("metadata")
-    metadata = metadata if isinstance(metadata, Mapping) else {}
-    name = metadata.get("name") or f"{metadata.get('generateName') or ''}*"
-    namespace = metadata.get("namespace")
-    return f"{raw.get('kind')} {namespace}/{name}" if namespace else f"{raw.get('kind')} {name}"

@@ -21,11 +21,10 @@ from kubectl_dra.explain.question.resolve import about_pod
 from kubectl_dra.explain.scene.node_eligibility import rejection
 from kubectl_dra.explain.scene.node_resources import requests_of
 from kubectl_dra.manifests.documents import NotAnObject, parse
-from kubectl_dra.manifests.objects import ManifestObject, objects
+from kubectl_dra.manifests.objects import ManifestObject, objects, title
 from kubectl_dra.manifests.source import Source
 from kubectl_dra.manifests.workloads import PodSpec, pod_specs
-from kubectl_dra.migrate.file import title
-from kubectl_dra.migrate.result import Report
+from kubectl_dra.migrate.result import Landing, LandingComparison, LostNodes, MigrationReport
 from kubectl_dra.migrate.vendors.catalogue import is_extended
 
 if TYPE_CHECKING:
@@ -36,55 +35,9 @@ SHOWN: Final = 5
 """So many nodes are named before the rest is counted."""
 
 
-class Landing(NamedTuple):
-    """A node on which the pod fits now, with its devices as ``driver/pool/device``."""
-
-    node: str
-    devices: tuple[str, ...]
-
-
-class Lost(NamedTuple):
-    """Nodes where the pod could run before and cannot after, all for one reason."""
-
-    reason: str
-    nodes: tuple[str, ...]
-
-
-class Comparison(NamedTuple):
-    """One pod of a migrated workload, before and after.
-
-    Attributes:
-        file, object: where the workload is, and "KIND NAMESPACE/NAME"; ``pod`` tells its pods apart, empty if one.
-        resources: what it asked of device plugins, with the amounts.
-        before: the nodes that offer as much of these and that the pod's old rules admit, used or not.
-        after: the nodes on which the allocator finds devices, with nothing in use.
-        landings: the nodes that fit as things are now, with the devices, in the scheduler's order of nodes.
-        lost, gained: how ``after`` differs from ``before``.
-        verdict: of explain: allocatable, not-allocatable or undetermined, as things are now.
-        answer: explain's sentence, where it is not allocatable.
-        notes: what was assumed or not seen.
-    """
-
-    file: str
-    object: str
-    pod: str
-    resources: Mapping[str, int]
-    before: tuple[str, ...]
-    after: tuple[str, ...]
-    landings: tuple[Landing, ...]
-    lost: tuple[Lost, ...]
-    gained: tuple[str, ...]
-    verdict: str
-    answer: str = ""
-    notes: tuple[str, ...] = ()
-
-    @property
-    def difference(self) -> int:
-        """How many nodes more (or, below 0, fewer) than before."""
-        return len(self.after) - len(self.before)
-
-
-def compare(report: Report, snapshot: Snapshot, assumed: Assumed, namespace: str = "default") -> list[Comparison]:
+def compare(
+    report: MigrationReport, snapshot: Snapshot, assumed: Assumed, namespace: str = "default"
+) -> list[LandingComparison]:
     """Runs every pod whose requests the report changes through the allocator, on the cluster of the snapshot.
 
     ``assumed`` are the release and gates of the cluster, as explain has them; objects without a namespace are in
@@ -99,7 +52,7 @@ def compare(report: Report, snapshot: Snapshot, assumed: Assumed, namespace: str
         world = snapshot
     settings = replace(assumed, with_ways=False)
     free = _unused(world)
-    known: dict[str, Comparison] = {}
+    known: dict[str, LandingComparison] = {}
     return [found for pair in pairs for found in _compared(pair, world, free, settings, namespace, known)]
 
 
@@ -109,7 +62,7 @@ class _Pair(NamedTuple):
     after: Mapping[str, Any]
 
 
-def _pairs(report: Report) -> Iterator[_Pair]:
+def _pairs(report: MigrationReport) -> Iterator[_Pair]:
     """The objects of changed files, as they were and as they will be."""
     for file in report.changed:
         if file.text is None:
@@ -139,7 +92,7 @@ def _identity(raw: Mapping[str, Any]) -> tuple[str, str]:
     return str(raw.get("kind")), title(raw)
 
 
-def _brought(report: Report, namespace: str) -> Snapshot:
+def _brought(report: MigrationReport, namespace: str) -> Snapshot:
     """The DRA objects of all files as they will be."""
     builder = SnapshotBuilder(namespace)
     for file in report.all_files:
@@ -167,8 +120,8 @@ def _compared(
     free: Snapshot,
     settings: Assumed,
     namespace: str,
-    known: dict[str, Comparison],
-) -> Iterator[Comparison]:
+    known: dict[str, LandingComparison],
+) -> Iterator[LandingComparison]:
     """The pods of one object; ``known`` has those that were looked at, by all that decides where a pod lands."""
     old, new = list(pod_specs(pair.before)), list(pod_specs(pair.after))
     changed = [(was, now) for was, now in zip(old, new, strict=False) if was.content != now.content]
@@ -228,13 +181,13 @@ def _one(
     world: Snapshot,
     free: Snapshot,
     settings: Assumed,
-) -> Comparison:
+) -> LandingComparison:
     could = tuple(node.name for node in world.nodes.values() if _offered(node, before, resources))
     try:
         empty = diagnose(about_pod(after, free, exists=False), free, settings)
         now = diagnose(about_pod(after, world, exists=False), world, settings)
     except DraError as error:
-        return Comparison(
+        return LandingComparison(
             pair.file, title(pair.after), where, resources, could, (), (), (), (), "undetermined", str(error)
         )
     can = tuple(placement.node for placement in empty.placements)
@@ -244,7 +197,7 @@ def _one(
         if name not in can:
             lost.setdefault(reasons.get(name) or _reason(empty), []).append(name)
     fits = now.verdict.value == "allocatable"
-    return Comparison(
+    return LandingComparison(
         pair.file,
         title(pair.after),
         where,
@@ -252,7 +205,7 @@ def _one(
         could,
         can,
         tuple(Landing(each.node, tuple(device.device for device in each.devices)) for each in now.placements),
-        tuple(Lost(reason, tuple(names)) for reason, names in lost.items()),
+        tuple(LostNodes(reason, tuple(names)) for reason, names in lost.items()),
         tuple(name for name in can if name not in could),
         now.verdict.value,
         "" if fits else _reason(now),
@@ -274,7 +227,7 @@ def _offered(node: Node, pod: Pod, resources: Mapping[str, int]) -> bool:
     return enough and not rejection(pod, node)
 
 
-def changed_total(comparisons: Sequence[Comparison]) -> tuple[int, int, int]:
+def changed_total(comparisons: Sequence[LandingComparison]) -> tuple[int, int, int]:
     """How many pods could run on fewer nodes, on as many, and on more."""
     fewer = sum(1 for one in comparisons if one.difference < 0)
     more = sum(1 for one in comparisons if one.difference > 0)

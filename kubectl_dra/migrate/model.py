@@ -11,7 +11,7 @@ from kubectl_dra.api.versions import Release
 from kubectl_dra.manifests.changes import Change, Path
 
 if TYPE_CHECKING:
-    from kubectl_dra.migrate.vendors.catalogue import Catalogue
+    from kubectl_dra.migrate.vendors.catalogue import VendorCatalogue
 
 Safety = Literal["safe", "unsafe"]
 """safe: the devices that a pod gets, and where it can run, stay what they were. unsafe: likely, for people to judge."""
@@ -58,7 +58,7 @@ class Note:
 
 
 @dataclass(frozen=True, slots=True)
-class Refusal:
+class PlanRefusal:
     """What asks for a change that is not made. ``message`` says why, ``way_out`` what to do by hand."""
 
     code: str
@@ -74,14 +74,14 @@ class ObjectPlan:
     steps: tuple[Step, ...] = ()
     objects: tuple[NewObject, ...] = ()
     notes: tuple[Note, ...] = ()
-    refusals: tuple[Refusal, ...] = ()
+    refusals: tuple[PlanRefusal, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
+class MigrationSettings:
     """What the user asked for. ``version`` is the API version of resource.k8s.io that the result is written in."""
 
-    catalogue: Catalogue
+    catalogue: VendorCatalogue
     release: Release
     strategy: Strategy = "claims"
     share: Share = "template"
@@ -90,7 +90,7 @@ class Settings:
 
 
 @dataclass(frozen=True, slots=True)
-class Surroundings:
+class PlanSurroundings:
     """The other objects of the run: those that a reference of the object may mean, and names that are taken.
 
     ``taken`` holds ``(kind, namespace, name)`` of all objects read and of those added so far.
@@ -100,7 +100,7 @@ class Surroundings:
     taken: AbstractSet[tuple[str, str, str]] = field(default_factory=frozenset)
 
 
-Plan = Callable[[Mapping[str, Any], Surroundings, Settings], ObjectPlan]
+Plan = Callable[[Mapping[str, Any], PlanSurroundings, MigrationSettings], ObjectPlan]
 """Plans the migration of one object (as written); ``apiVersion`` and ``kind`` are texts."""
 
 

@@ -8,7 +8,7 @@ from collections.abc import Collection, Container, Mapping, Sequence
 from typing import Any, Final
 
 from kubectl_dra.manifests.changes import Path, value_at
-from kubectl_dra.migrate.vendors.catalogue import Resource
+from kubectl_dra.migrate.vendors.model import Resource
 
 LABEL: Final = 63
 """The most letters of a DNS label: claims in a pod, requests in a claim."""

@@ -8,16 +8,17 @@ from typing import Any, Final, NamedTuple
 
 from kubectl_dra.api.quantity import Quantity, QuantityError
 from kubectl_dra.manifests.changes import Path, value_at
-from kubectl_dra.manifests.workloads import SPECS, TEMPLATES, Container, containers, key_of, pod_specs
+from kubectl_dra.manifests.workloads import SPECS, TEMPLATES, PodContainer, containers, key_of, pod_specs
 from kubectl_dra.migrate.claimless_kinds import CLAIMLESS, NEVER
 from kubectl_dra.migrate.device_plugins.asks import Ask, said
 from kubectl_dra.migrate.device_plugins.extended_resource import by_name, extended
-from kubectl_dra.migrate.model import Migration, Note, ObjectPlan, Refusal, Settings, Surroundings
+from kubectl_dra.migrate.model import Migration, MigrationSettings, Note, ObjectPlan, PlanRefusal, PlanSurroundings
 from kubectl_dra.migrate.openshift import TEMPLATE
 from kubectl_dra.migrate.prefilter import named_in
 from kubectl_dra.migrate.quotas import QUOTAS
 from kubectl_dra.migrate.refusals import PATCH, WAY_OUT_PATCH
-from kubectl_dra.migrate.vendors.catalogue import Catalogue, Resource, is_extended
+from kubectl_dra.migrate.vendors.catalogue import VendorCatalogue, is_extended
+from kubectl_dra.migrate.vendors.model import Resource
 
 _IN_TEXT: Final = re.compile(r"[a-z0-9][-a-z0-9.]*\.[a-z]+/[A-Za-z0-9][-A-Za-z0-9_.]*")
 _VM_LISTS: Final = ("gpus", "hostDevices")
@@ -34,14 +35,14 @@ _KUSTOMIZE: Final = ("kustomize.config.k8s.io", "kustomize.toolkit.fluxcd.io")
 _PATCHES: Final = ("patches", "patchesStrategicMerge", "patchesJson6902")
 
 
-class Mention(NamedTuple):
+class ResourceMention(NamedTuple):
     """A resource that is named: where, and which."""
 
     path: Path
     name: str
 
 
-def plan(raw: Mapping[str, Any], surroundings: Surroundings, settings: Settings) -> ObjectPlan:
+def plan(raw: Mapping[str, Any], surroundings: PlanSurroundings, settings: MigrationSettings) -> ObjectPlan:
     """Says of an object's device resources why they stay; see ``model.Plan``."""
     key = key_of(raw)
     known = (key in TEMPLATES or key in SPECS) and key not in CLAIMLESS
@@ -50,21 +51,21 @@ def plan(raw: Mapping[str, Any], surroundings: Surroundings, settings: Settings)
     if key[0] in _KUSTOMIZE:
         return ObjectPlan(refusals=tuple(_patches(raw, settings.catalogue)))
     claimless = CLAIMLESS.get(key)
-    out: list[Refusal] = []
+    out: list[PlanRefusal] = []
     asks: list[Ask] = []
     for path, name in _mentions_of(raw, key, settings.catalogue):
         resource = settings.catalogue.resource(name)
         if resource is not None and resource.outcome in ("ask", "refuse"):
             code = "MIG112" if resource.outcome == "ask" else "MIG113"
-            out.append(Refusal(code, path, said(name, resource), resource.way_out))
+            out.append(PlanRefusal(code, path, said(name, resource), resource.way_out))
         elif resource is not None and by_name([ask := _ask(path, resource)], {}, settings):
             asks.append(ask)
         elif claimless is not None:
-            out.append(Refusal("MIG120", path, f"{name} of a {key[1]}: {claimless.why}", claimless.way_out))
+            out.append(PlanRefusal("MIG120", path, f"{name} of a {key[1]}: {claimless.why}", claimless.way_out))
         else:
             message = f"{name}: where a {key[1]} of {key[0] or 'v1'} keeps its pods is not known"
             way_out = "Migrate the pods that it makes, or write its claims by hand if its fields keep them."
-            out.append(Refusal("MIG121", path, message, way_out))
+            out.append(PlanRefusal("MIG121", path, message, way_out))
     notes = tuple(_texts(raw, settings.catalogue)) if claimless is not None else ()
     named = extended(asks, {}, surroundings, settings)
     return ObjectPlan((), named.objects, (*notes, *named.notes), tuple(dict.fromkeys((*out, *named.refusals))))
@@ -72,10 +73,10 @@ def plan(raw: Mapping[str, Any], surroundings: Surroundings, settings: Settings)
 
 def _ask(path: Path, resource: Resource) -> Ask:
     """A request of pods that someone else makes: what a DeviceClass for the resource is judged by."""
-    return Ask(Container((), "", {}), resource, 1, (path,))
+    return Ask(PodContainer((), "", {}), resource, 1, (path,))
 
 
-def _mentions_of(raw: Mapping[str, Any], key: tuple[str, str], catalogue: Catalogue) -> Iterator[Mention]:
+def _mentions_of(raw: Mapping[str, Any], key: tuple[str, str], catalogue: VendorCatalogue) -> Iterator[ResourceMention]:
     spec = raw.get("spec")
     if key[0].endswith("kubevirt.io"):
         yield from _devices(spec, ("spec",))
@@ -90,7 +91,9 @@ def _mentions_of(raw: Mapping[str, Any], key: tuple[str, str], catalogue: Catalo
                 yield mention
 
 
-def _mentions(value: Any, path: Path, catalogue: Catalogue, *, everywhere: bool = True) -> Iterator[Mention]:
+def _mentions(
+    value: Any, path: Path, catalogue: VendorCatalogue, *, everywhere: bool = True
+) -> Iterator[ResourceMention]:
     """Known resources as keys of limits and requests; ``everywhere``: as any key or whole value."""
     if isinstance(value, Mapping):
         for key, below in value.items():
@@ -98,7 +101,7 @@ def _mentions(value: Any, path: Path, catalogue: Catalogue, *, everywhere: bool 
                 if not everywhere and path[-1] not in ("limits", "requests"):
                     continue
                 if not _is_zero(below) and catalogue.moves(key, value):
-                    yield Mention((*path, key), key)
+                    yield ResourceMention((*path, key), key)
             elif key == "requests" and isinstance(value.get("limits"), Mapping) and isinstance(below, Mapping):
                 rest = {name: amount for name, amount in below.items() if name not in value["limits"]}
                 yield from _mentions(rest, (*path, key), catalogue, everywhere=everywhere)
@@ -108,30 +111,30 @@ def _mentions(value: Any, path: Path, catalogue: Catalogue, *, everywhere: bool 
         for index, item in enumerate(value):
             yield from _mentions(item, (*path, index), catalogue, everywhere=everywhere)
     elif everywhere and isinstance(value, str) and catalogue.moves(value):
-        yield Mention(path, value)
+        yield ResourceMention(path, value)
 
 
-def _devices(value: Any, path: Path) -> Iterator[Mention]:
+def _devices(value: Any, path: Path) -> Iterator[ResourceMention]:
     """Devices of virtual machines that are named by deviceName."""
     if isinstance(value, Mapping):
         for key, below in value.items():
             for index, device in enumerate(below if key in _VM_LISTS and isinstance(below, list) else ()):
                 if isinstance(device, Mapping) and isinstance(device.get("deviceName"), str):
-                    yield Mention((*path, key, index, "deviceName"), device["deviceName"])
+                    yield ResourceMention((*path, key, index, "deviceName"), device["deviceName"])
             if key not in _VM_LISTS:
                 yield from _devices(below, (*path, key))
 
 
-def _gpu_limits(value: Any, path: Path) -> Iterator[Mention]:
+def _gpu_limits(value: Any, path: Path) -> Iterator[ResourceMention]:
     if isinstance(value, Mapping):
         for key, below in value.items():
             if key == "limits" and isinstance(below, Mapping) and "gpu" in below and not _is_zero(below["gpu"]):
-                yield Mention((*path, key, "gpu"), "gpu")
+                yield ResourceMention((*path, key, "gpu"), "gpu")
             else:
                 yield from _gpu_limits(below, (*path, key))
 
 
-def _texts(value: Any, catalogue: Catalogue, path: Path = ()) -> Iterator[Note]:
+def _texts(value: Any, catalogue: VendorCatalogue, path: Path = ()) -> Iterator[Note]:
     """Texts of several lines under ``manifest`` that name resources: objects that are not looked into."""
     if isinstance(value, Mapping):
         for key, below in value.items():
@@ -147,7 +150,7 @@ def _texts(value: Any, catalogue: Catalogue, path: Path = ()) -> Iterator[Note]:
             yield from _texts(item, catalogue, (*path, index))
 
 
-def _patches(raw: Mapping[str, Any], catalogue: Catalogue) -> Iterator[Refusal]:
+def _patches(raw: Mapping[str, Any], catalogue: VendorCatalogue) -> Iterator[PlanRefusal]:
     """Patches inside a kustomization, of kustomize or of Flux, that name resources."""
     for root in ((), ("spec",)):
         around = value_at(raw, root)
@@ -158,7 +161,7 @@ def _patches(raw: Mapping[str, Any], catalogue: Catalogue) -> Iterator[Refusal]:
                 names = named_in(text, catalogue) if isinstance(text, str) else ()
                 if names:
                     path = (*root, field, index, *(("patch",) if isinstance(patch, Mapping) else ()))
-                    yield Refusal(PATCH, path, f"a patch names {', '.join(names)}", WAY_OUT_PATCH)
+                    yield PlanRefusal(PATCH, path, f"a patch names {', '.join(names)}", WAY_OUT_PATCH)
 
 
 def _is_zero(value: Any) -> bool:

@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from kubectl_dra.migrate.vendors.catalogue import Catalogue
+    from kubectl_dra.migrate.vendors.catalogue import VendorCatalogue
 
 # Anything of DRA, any name of an extended resource, and what people set for accelerators beside it.
 _WORDS: Final = re.compile(r"resource\.k8s\.io|resourceClaims|gpu|GPU|nvidia|NVIDIA|neuron|gaudi|tpu|TPU|sriov")
@@ -25,7 +25,7 @@ def relevant(text: str) -> bool:
     return any(found.search(text) for found in (_WORDS, _NAMES, _POINTED))
 
 
-def evidence(text: str, catalogue: Catalogue, version: str) -> list[tuple[int, str]]:
+def evidence(text: str, catalogue: VendorCatalogue, version: str) -> list[tuple[int, str]]:
     """Where a text that cannot be read names resources of the catalogue or other API versions, and which."""
     known: dict[str, bool] = {}
     out = [(found.start(), found[0]) for found in _API.finditer(text) if not found[0].endswith(f"/{version}")]
@@ -38,13 +38,13 @@ def evidence(text: str, catalogue: Catalogue, version: str) -> list[tuple[int, s
     return sorted((*out, *pointed(text, catalogue)))
 
 
-def pointed(text: str, catalogue: Catalogue) -> list[tuple[int, str]]:
+def pointed(text: str, catalogue: VendorCatalogue) -> list[tuple[int, str]]:
     """Where JSON patches (RFC 6902) of a text name resources of the catalogue, and which."""
     found = [(one.start(), f"{one[1]}/{one[2]}") for one in _POINTED.finditer(text)] if "~1" in text else []
     return [(at, name) for at, name in found if catalogue.moves(name)]
 
 
-def named_in(text: str, catalogue: Catalogue) -> list[str]:
+def named_in(text: str, catalogue: VendorCatalogue) -> list[str]:
     """The resources of the catalogue that a text names, as they are or as a JSON pointer has them."""
     names = [found[1] for found in _NAMES.finditer(text) if not _VERSION.search(found[1])]
     names = [name for name in dict.fromkeys(names) if catalogue.moves(name)]

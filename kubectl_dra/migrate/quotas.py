@@ -9,8 +9,18 @@ from kubectl_dra.api.quantity import Quantity, QuantityError
 from kubectl_dra.manifests.changes import Change, Path, Set, value_at
 from kubectl_dra.manifests.workloads import Key, key_of
 from kubectl_dra.migrate.device_plugins.asks import shown, within
-from kubectl_dra.migrate.model import About, Migration, Note, ObjectPlan, Refusal, Settings, Step, Surroundings
-from kubectl_dra.migrate.vendors.catalogue import Resource, is_extended
+from kubectl_dra.migrate.model import (
+    About,
+    Migration,
+    MigrationSettings,
+    Note,
+    ObjectPlan,
+    PlanRefusal,
+    PlanSurroundings,
+    Step,
+)
+from kubectl_dra.migrate.vendors.catalogue import is_extended
+from kubectl_dra.migrate.vendors.model import Resource
 
 HARD: Final[Mapping[Key, Path]] = {
     ("", "ResourceQuota"): ("spec", "hard"),
@@ -35,7 +45,7 @@ QUOTAS: Final[frozenset[Key]] = frozenset(
 _LIMITS: Final = ("default", "defaultRequest", "max", "min", "maxLimitRequestRatio")
 
 
-def plan(raw: Mapping[str, Any], surroundings: Surroundings, settings: Settings) -> ObjectPlan:
+def plan(raw: Mapping[str, Any], surroundings: PlanSurroundings, settings: MigrationSettings) -> ObjectPlan:
     """Plans the keys for claims of one quota, limit range or queue; see ``model.Plan``."""
     key = key_of(raw)
     # Where a DeviceClass carries the resource's name, the old keys count its claims.
@@ -55,11 +65,11 @@ def quota_key(device_class: str) -> str:
     return f"{device_class}.deviceclass.resource.k8s.io/devices"
 
 
-def _quota(raw: Mapping[str, Any], path: Path, settings: Settings) -> ObjectPlan:
+def _quota(raw: Mapping[str, Any], path: Path, settings: MigrationSettings) -> ObjectPlan:
     hard = value_at(raw, path)
     added: dict[str, tuple[int, list[Path], list[str]]] = {}
     notes: list[Note] = []
-    refusals: list[Refusal] = []
+    refusals: list[PlanRefusal] = []
     for key, amount in hard.items() if isinstance(hard, Mapping) else ():
         name = str(key).removeprefix("requests.").removeprefix("limits.")
         if not is_extended(name):
@@ -71,7 +81,7 @@ def _quota(raw: Mapping[str, Any], path: Path, settings: Settings) -> ObjectPlan
                 notes.append(Note("MIG202", where, message))
             continue
         found = _counted(name, where, settings)
-        if isinstance(found, Refusal):
+        if isinstance(found, PlanRefusal):
             refusals.append(found)
         elif (whole := _whole(amount)) is None:
             refusals.append(_not_a_number(name, amount, where))
@@ -92,7 +102,7 @@ def _quota(raw: Mapping[str, Any], path: Path, settings: Settings) -> ObjectPlan
     if changes and isinstance(spec, Mapping) and (spec.get("scopes") or spec.get("scopeSelector")):
         message = "a quota with scopes counts pods only, and no claims"
         way_out = f"Put {', '.join(quota_key(name) for name in added)} into a quota without scopes."
-        return ObjectPlan(notes=(), refusals=(*refusals, Refusal("MIG207", path, message, way_out)))
+        return ObjectPlan(notes=(), refusals=(*refusals, PlanRefusal("MIG207", path, message, way_out)))
     steps: tuple[Step, ...] = ()
     if changes:
         reason = f"claims for devices of {', '.join(added)} are counted by keys of their own"
@@ -100,23 +110,23 @@ def _quota(raw: Mapping[str, Any], path: Path, settings: Settings) -> ObjectPlan
     return ObjectPlan(steps, (), tuple(notes), tuple(refusals))
 
 
-def _counted(name: str, path: Path, settings: Settings) -> Resource | Refusal | None:
+def _counted(name: str, path: Path, settings: MigrationSettings) -> Resource | PlanRefusal | None:
     """What a counted resource becomes, or why there is no key for it."""
     resource = settings.catalogue.resource(name)
     if resource is None:
         message = f"{name} is of no vendor that is known, so no key for claims is guessed"
         way_out = "Say in a file for --vendors which DeviceClass it becomes, or that it stays (outcome: keep)."
-        return Refusal("MIG111", path, message, way_out)
+        return PlanRefusal("MIG111", path, message, way_out)
     if resource.outcome == "keep":
         return None
     if resource.outcome in ("ask", "refuse") or not resource.device_class:
         reason = resource.message or "it becomes no device of a class"
         way_out = resource.way_out or "Leave it, or count the devices of the class that is used in its place."
-        return Refusal("MIG207", path, f"{name}: {within(reason)}", way_out)
+        return PlanRefusal("MIG207", path, f"{name}: {within(reason)}", way_out)
     return resource
 
 
-def _limit_range(raw: Mapping[str, Any], settings: Settings) -> Iterator[Note]:
+def _limit_range(raw: Mapping[str, Any], settings: MigrationSettings) -> Iterator[Note]:
     limits = value_at(raw, ("spec", "limits"))
     for index, limit in enumerate(limits if isinstance(limits, list) else ()):
         for field in _LIMITS:
@@ -128,11 +138,11 @@ def _limit_range(raw: Mapping[str, Any], settings: Settings) -> Iterator[Note]:
                     yield Note("MIG203", ("spec", "limits", index, field, name), message)
 
 
-def _kueue(raw: Mapping[str, Any], settings: Settings) -> ObjectPlan:
+def _kueue(raw: Mapping[str, Any], settings: MigrationSettings) -> ObjectPlan:
     """A ClusterQueue keeps its names; what maps classes to them is in Kueue's Configuration."""
     groups = value_at(raw, ("spec", "resourceGroups"))
     notes: list[Note] = []
-    refusals: list[Refusal] = []
+    refusals: list[PlanRefusal] = []
     for index, group in enumerate(groups if isinstance(groups, list) else ()):
         names = group.get("coveredResources") if isinstance(group, Mapping) else None
         for number, name in enumerate(names if isinstance(names, list) else ()):
@@ -143,7 +153,7 @@ def _kueue(raw: Mapping[str, Any], settings: Settings) -> ObjectPlan:
             if resource.outcome in ("ask", "refuse") or not resource.device_class:
                 reason = resource.message or "claims have no quantity of that name"
                 way_out = resource.way_out or "Count devices in its place."
-                refusals.append(Refusal("MIG207", path, f"{name}: {within(reason)}", way_out))
+                refusals.append(PlanRefusal("MIG207", path, f"{name}: {within(reason)}", way_out))
                 continue
             message = (
                 f"the queue keeps {name}: for pods with claims add to Kueue's Configuration (v1beta2) "
@@ -153,9 +163,9 @@ def _kueue(raw: Mapping[str, Any], settings: Settings) -> ObjectPlan:
     return ObjectPlan(notes=tuple(notes), refusals=tuple(refusals))
 
 
-def _volcano(raw: Mapping[str, Any], settings: Settings) -> ObjectPlan:
+def _volcano(raw: Mapping[str, Any], settings: MigrationSettings) -> ObjectPlan:
     changes: list[Change] = []
-    refusals: list[Refusal] = []
+    refusals: list[PlanRefusal] = []
     first: Path = ()
     for path in _VOLCANO_FIELDS:
         amounts = value_at(raw, path)
@@ -163,7 +173,7 @@ def _volcano(raw: Mapping[str, Any], settings: Settings) -> ObjectPlan:
             if not is_extended(str(name)) or str(name).startswith("deviceclass/"):
                 continue
             found = _counted(str(name), (*path, name), settings)
-            if isinstance(found, Refusal):
+            if isinstance(found, PlanRefusal):
                 refusals.append(found)
             elif found is not None and (key := f"deviceclass/{found.device_class}") not in amounts:
                 first = first or (*path, name)
@@ -184,9 +194,9 @@ def _whole(value: Any) -> int | None:
     return quantity.value() if quantity.is_integer() and quantity.sign() >= 0 else None
 
 
-def _not_a_number(name: str, value: Any, path: Path) -> Refusal:
+def _not_a_number(name: str, value: Any, path: Path) -> PlanRefusal:
     message = f"requests.{name} is {shown(value)}, which is no number of devices"
-    return Refusal("MIG114", path, message, "Put the number in (fill the template in first), then migrate.")
+    return PlanRefusal("MIG114", path, message, "Put the number in (fill the template in first), then migrate.")
 
 
 ABOUT: Final = (

@@ -11,7 +11,7 @@ from kubectl_dra.manifests.inputs import LARGEST, Input, read
 from kubectl_dra.manifests.objects import is_object, objects
 from kubectl_dra.manifests.source import Source, decode
 from kubectl_dra.migrate import refusals
-from kubectl_dra.migrate.result import FileResult, Item
+from kubectl_dra.migrate.result import MigratedFile, Remark
 
 _WAY_OUT: Final = "let it be read, or leave it out with --exclude"
 
@@ -58,7 +58,7 @@ def _text_of(found: Input) -> str:
     return "\n".join(line for line in text.splitlines() if not line.lstrip().startswith("#") and line != "---")
 
 
-def source_of(found: Input, notes: list[str], closed: list[FileResult]) -> Source | None:
+def source_of(found: Input, notes: list[str], closed: list[MigratedFile]) -> Source | None:
     """The text of an input; None where it cannot be read.
 
     A note says why where it is not text; what the system does not let us read goes to ``closed``: there may be
@@ -73,8 +73,8 @@ def source_of(found: Input, notes: list[str], closed: list[FileResult]) -> Sourc
         if found.named:
             raise
         message = str(error).removeprefix(f"{found.name}: ")
-        item = Item("refusal", refusals.UNREADABLE, found.name, 1, 1, "", "", message, _WAY_OUT)
-        closed.append(FileResult(found.name, None, (item,)))
+        item = Remark("refusal", refusals.UNREADABLE, found.name, 1, 1, "", "", message, _WAY_OUT)
+        closed.append(MigratedFile(found.name, None, (item,)))
         return None
     try:
         if len(data) > LARGEST:

@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from kubectl_dra.manifests.changes import Refused
+from kubectl_dra.manifests.changes import EditRefused
 from kubectl_dra.manifests.documents import Document
 from kubectl_dra.manifests.edits import Edit
 from kubectl_dra.manifests.places import Places
@@ -38,12 +38,12 @@ def added_behind(document: Document, objects: Sequence[Mapping[str, Any]]) -> Ed
     """The edit that puts objects as documents of their own behind a document.
 
     Raises:
-        Refused: the document is JSON, which has no further documents.
+        EditRefused: the document is JSON, which has no further documents.
     """
     places = Places(document)
     style = places.style
     if style.json:
-        raise Refused("JSON has no further documents")
+        raise EditRefused("JSON has no further documents")
     text, newline = document.source.text, style.newline
     end = document.root.end_mark.index if document.root.flow_style else places.end(document.root)
     marker = _MARKER.search(text, places.line_end(end))

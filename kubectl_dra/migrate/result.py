@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from collections.abc import Mapping
+from typing import Literal, NamedTuple
 
 from kubectl_dra.manifests.changes import Path
 from kubectl_dra.manifests.edits import Edit
 from kubectl_dra.manifests.files import Rewritten
-from kubectl_dra.migrate.model import Settings
-
-if TYPE_CHECKING:
-    from kubectl_dra.migrate.landing import Comparison
+from kubectl_dra.migrate.model import MigrationSettings
 
 Sort = Literal["change", "object", "offer", "note", "refusal"]
 """change: something of an object that changes. object: one that is added. offer: a change that is not made
 because it is unsafe and nobody asked for unsafe ones. note: what stays to do. refusal: what is left alone."""
 
 
-class Item(NamedTuple):
+class Remark(NamedTuple):
     """One thing that is said of a place in a file.
 
     Lines and columns count from 1. ``object`` is the kind with namespace and name, ``field`` a path as
@@ -40,7 +38,7 @@ class Item(NamedTuple):
     root: Path = ()
 
 
-class FileResult(NamedTuple):
+class MigratedFile(NamedTuple):
     """What becomes of one file. ``text`` is None where it could not be read.
 
     ``edits`` are the rounds of edits that lead from the text before to the one after; each is of the text that
@@ -49,7 +47,7 @@ class FileResult(NamedTuple):
 
     name: str
     text: Rewritten | None
-    items: tuple[Item, ...] = ()
+    items: tuple[Remark, ...] = ()
     edits: tuple[tuple[Edit, ...], ...] = ()
 
     @property
@@ -58,7 +56,55 @@ class FileResult(NamedTuple):
         return self.text is not None and self.text.after != self.text.before
 
 
-class Report(NamedTuple):
+class Landing(NamedTuple):
+    """A node on which the pod fits now, with its devices as ``driver/pool/device``."""
+
+    node: str
+    devices: tuple[str, ...]
+
+
+class LostNodes(NamedTuple):
+    """Nodes where the pod could run before and cannot after, all for one reason."""
+
+    reason: str
+    nodes: tuple[str, ...]
+
+
+class LandingComparison(NamedTuple):
+    """One pod of a migrated workload, before and after.
+
+    Attributes:
+        file, object: where the workload is, and "KIND NAMESPACE/NAME"; ``pod`` tells its pods apart, empty if one.
+        resources: what it asked of device plugins, with the amounts.
+        before: the nodes that offer as much of these and that the pod's old rules admit, used or not.
+        after: the nodes on which the allocator finds devices, with nothing in use.
+        landings: the nodes that fit as things are now, with the devices, in the scheduler's order of nodes.
+        lost, gained: how ``after`` differs from ``before``.
+        verdict: of explain: allocatable, not-allocatable or undetermined, as things are now.
+        answer: explain's sentence, where it is not allocatable.
+        notes: what was assumed or not seen.
+    """
+
+    file: str
+    object: str
+    pod: str
+    resources: Mapping[str, int]
+    before: tuple[str, ...]
+    after: tuple[str, ...]
+    landings: tuple[Landing, ...]
+    lost: tuple[LostNodes, ...]
+    gained: tuple[str, ...]
+    verdict: str
+    answer: str = ""
+    notes: tuple[str, ...] = ()
+
+    @property
+    def difference(self) -> int:
+        """How many nodes more (or, below 0, fewer) than before."""
+        return len(self.after) - len(self.before)
+
+
+class MigrationReport(NamedTuple):
     """The results of a run, in the order of the inputs, those about which nothing is to be said left out.
 
     ``read`` counts files, ``manifests`` the Kubernetes objects in those that were looked into. ``claims`` is the
@@ -67,27 +113,27 @@ class Report(NamedTuple):
     read.
     """
 
-    files: tuple[FileResult, ...]
+    files: tuple[MigratedFile, ...]
     read: int
     manifests: int
-    settings: Settings
+    settings: MigrationSettings
     unsafe: bool
     notes: tuple[str, ...] = ()
     defects: tuple[str, ...] = ()
-    claims: FileResult | None = None
-    comparisons: tuple[Comparison, ...] | None = None
+    claims: MigratedFile | None = None
+    comparisons: tuple[LandingComparison, ...] | None = None
 
     @property
-    def all_files(self) -> tuple[FileResult, ...]:
+    def all_files(self) -> tuple[MigratedFile, ...]:
         """The files, and the claims file at the end."""
         return self.files if self.claims is None else (*self.files, self.claims)
 
-    def items(self, sort: Sort | None = None) -> list[Item]:
+    def items(self, sort: Sort | None = None) -> list[Remark]:
         """What is said, of one sort or all, in the order of files."""
         return [item for file in self.all_files for item in file.items if sort is None or item.sort == sort]
 
     @property
-    def changed(self) -> list[FileResult]:
+    def changed(self) -> list[MigratedFile]:
         """The files that become other ones."""
         return [file for file in self.all_files if file.changed]
 

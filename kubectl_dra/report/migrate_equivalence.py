@@ -6,13 +6,14 @@ import sys
 from collections.abc import Sequence
 from typing import Any, Final, TextIO
 
-from kubectl_dra.migrate.landing import SHOWN, Comparison, changed_total
+from kubectl_dra.migrate.landing import SHOWN, changed_total
+from kubectl_dra.migrate.result import LandingComparison
 from kubectl_dra.report.paint import Painter
 
 _NOW: Final = {"not-allocatable": "cannot be scheduled", "undetermined": "not certain"}
 
 
-def write_comparisons(found: Sequence[Comparison], color: str = "auto", stream: TextIO | None = None) -> None:
+def write_comparisons(found: Sequence[LandingComparison], color: str = "auto", stream: TextIO | None = None) -> None:
     """Writes for each pod on how many nodes it could run before and after, and what it would get now."""
     out = Painter(stream or sys.stdout, color)
     if not found:
@@ -27,7 +28,7 @@ def write_comparisons(found: Sequence[Comparison], color: str = "auto", stream: 
     )
 
 
-def _one(out: Painter, one: Comparison) -> None:
+def _one(out: Painter, one: LandingComparison) -> None:
     asked = ", ".join(f"{amount} {name}" for name, amount in one.resources.items())
     out.write("  ", (one.object, "bold"), f"{f' {one.pod}' if one.pod else ''}  ", (asked, "dim"))
     style = "red" if one.difference < 0 else "green"
@@ -58,7 +59,7 @@ def _many(number: int, word: str) -> str:
     return f"{number:,} {word}" + ("" if number == 1 else "s")
 
 
-def to_json(found: Sequence[Comparison]) -> list[dict[str, Any]]:
+def to_json(found: Sequence[LandingComparison]) -> list[dict[str, Any]]:
     """The comparisons, in the shape of ``equivalence`` of ``schemas/migrate.json``."""
     return [
         {

@@ -6,12 +6,12 @@ from typing import Any, Final
 
 from kubectl_dra.migrate.reference import page_of
 from kubectl_dra.migrate.registry import about
-from kubectl_dra.migrate.result import FileResult, Item, Report
+from kubectl_dra.migrate.result import MigratedFile, MigrationReport, Remark
 
 SCHEMA_VERSION: Final = "1"
 
 
-def to_json(report: Report) -> dict[str, Any]:
+def to_json(report: MigrationReport) -> dict[str, Any]:
     """The report: what was assumed, counts, and per file what is said and whether it changes."""
     settings = report.settings
     out: dict[str, Any] = {
@@ -45,11 +45,11 @@ def to_json(report: Report) -> dict[str, Any]:
     return out
 
 
-def _file(file: FileResult) -> dict[str, Any]:
+def _file(file: MigratedFile) -> dict[str, Any]:
     return {"name": file.name, "changed": file.changed, "items": [_item(item) for item in file.items]}
 
 
-def _item(item: Item) -> dict[str, Any]:
+def _item(item: Remark) -> dict[str, Any]:
     page = about().get(item.code)
     out: dict[str, Any] = {
         "sort": item.sort,

@@ -9,7 +9,7 @@ from typing import Final, TextIO
 
 from kubectl_dra.manifests.inputs import is_file
 from kubectl_dra.migrate.registry import about
-from kubectl_dra.migrate.result import FileResult, Item, Report, Sort
+from kubectl_dra.migrate.result import MigratedFile, MigrationReport, Remark, Sort
 from kubectl_dra.report.paint import Painter
 
 _STYLES: Final[Mapping[Sort, str]] = {
@@ -30,7 +30,7 @@ LEFT: Final[Mapping[Sort, str]] = {"offer": "needs --unsafe", "refusal": "refuse
 """What is left to people, in the words of the one-line messages."""
 
 
-def write_text(report: Report, color: str = "auto", stream: TextIO | None = None, done: str = "") -> None:
+def write_text(report: MigrationReport, color: str = "auto", stream: TextIO | None = None, done: str = "") -> None:
     """Writes everything that is said, and the summary; ``done`` says what has been written where."""
     out = Painter(stream or sys.stdout, color)
     for file in report.all_files:
@@ -41,7 +41,7 @@ def write_text(report: Report, color: str = "auto", stream: TextIO | None = None
     out.paragraph(summary(report, done))
 
 
-def _items(out: Painter, file: FileResult) -> None:
+def _items(out: Painter, file: MigratedFile) -> None:
     for (_, _, title), items in groupby(file.items, key=lambda item: (item.document, item.root, item.object)):
         found = list(items)
         if title:
@@ -50,7 +50,7 @@ def _items(out: Painter, file: FileResult) -> None:
             _item(out, item)
 
 
-def _item(out: Painter, item: Item) -> None:
+def _item(out: Painter, item: Remark) -> None:
     name = about()[item.code].name if item.code in about() else ""
     subject = item.new or item.field
     place, code = f"    {item.line}:{item.column}  ", f" {item.code} {name}"
@@ -69,7 +69,7 @@ def _item(out: Painter, item: Item) -> None:
         out.paragraph(item.way_out, indent="         ", first="      do: ", style="green")
 
 
-def write_check(report: Report, stream: TextIO | None = None) -> None:
+def write_check(report: MigrationReport, stream: TextIO | None = None) -> None:
     """One line for each file that would change, and for each thing that is left to people."""
     out = Painter(stream or sys.stdout, "never")
     for file in report.all_files:
@@ -81,7 +81,7 @@ def write_check(report: Report, stream: TextIO | None = None) -> None:
     out.sentence(summary(report), indent="")
 
 
-def summary(report: Report, done: str = "") -> str:
+def summary(report: MigrationReport, done: str = "") -> str:
     """One sentence: what changes in how many files, what is refused, for which Kubernetes."""
     changes, added = len(report.items("change")), len(report.items("object"))
     offers, refused, notes = (len(report.items(sort)) for sort in ("offer", "refusal", "note"))

@@ -18,7 +18,7 @@ import pytest
 from kubectl_dra.cli.migrate import run as migrate_run
 from kubectl_dra.errors import InputError
 from kubectl_dra.manifests.inputs import Input
-from kubectl_dra.migrate.engine import Job, migrate
+from kubectl_dra.migrate.engine import MigrationJob, migrate
 from kubectl_dra.migrate.reverse.run import reverse
 from tests.cli.conftest import Ran
 from tests.cli.conftest import dra as dra
@@ -329,7 +329,7 @@ def test_a_directory_that_cannot_be_read_leaves_something_open(dra: Dra, words: 
 def test_what_is_not_let_be_read_is_refused() -> None:
     """The same without the system's help, which does not refuse anything to root."""
     inputs = [Input("a.yaml", True, NEW.encode()), Input("closed", False, None, "cannot be read: Permission denied")]
-    job = Job(migrate_run._settings(migrate_run.Asked()))
+    job = MigrationJob(migrate_run._settings(migrate_run.Asked()))
     for report in (migrate(inputs, job), reverse(inputs, job)):
         (item,) = report.items("refusal")
         assert (item.code, item.file, item.message) == ("MIG902", "closed", "cannot be read: Permission denied")

@@ -12,8 +12,8 @@ from kubectl_dra.manifests.changes import (
     Append,
     Change,
     Delete,
+    EditRefused,
     Enclose,
-    Refused,
     Rename,
     Set,
     Splice,
@@ -139,7 +139,7 @@ def test_changes_that_go_together(text: str, changes: tuple[Change, ...], after:
     ],
 )
 def test_doubt_is_refused(text: str, change: Change) -> None:
-    with pytest.raises(Refused):
+    with pytest.raises(EditRefused):
         made(text, change)
 
 
@@ -162,7 +162,7 @@ def test_a_set_value_is_read_again_and_the_rest_stays(raw: dict[str, Any], value
     try:
         edits = edits_of(documents[0], [change])
         after = verified(documents, edits, {0: changed(documents[0].object, [change])})
-    except Refused:
+    except EditRefused:
         return
     assert read_documents(after, "f.yaml")[0].object == {**documents[0].object, key: value}
     assert edited(text, edits) == after

@@ -12,24 +12,24 @@ from kubectl_dra.api.versions import Release
 from kubectl_dra.manifests.edits import edited, reversed_edits
 from kubectl_dra.manifests.inputs import Input
 from kubectl_dra.manifests.values import scalar
-from kubectl_dra.migrate.engine import Job, migrate
-from kubectl_dra.migrate.model import Migration, Settings
-from kubectl_dra.migrate.result import FileResult, Report
-from kubectl_dra.migrate.vendors.catalogue import Catalogue, load
+from kubectl_dra.migrate.engine import MigrationJob, migrate
+from kubectl_dra.migrate.model import Migration, MigrationSettings
+from kubectl_dra.migrate.result import MigratedFile, MigrationReport
+from kubectl_dra.migrate.vendors.catalogue import VendorCatalogue, load
 from kubectl_dra.migrate.versions.plan import MIGRATION as VERSIONS
 
 NEWEST: Final = Release(1, 37)
 
 
 @cache
-def catalogue() -> Catalogue:
+def catalogue() -> VendorCatalogue:
     """The vendors of this package."""
     return load()
 
 
-def settings(version: str = "v1", release: Release = NEWEST, reverse: bool = False) -> Settings:
+def settings(version: str = "v1", release: Release = NEWEST, reverse: bool = False) -> MigrationSettings:
     """Settings with the vendors of this package."""
-    return Settings(catalogue(), release, version=version, reverse=reverse)
+    return MigrationSettings(catalogue(), release, version=version, reverse=reverse)
 
 
 def run(
@@ -39,13 +39,13 @@ def run(
     unsafe: bool = False,
     claims_file: str = "",
     migrations: Sequence[Migration] = (VERSIONS,),
-) -> Report:
+) -> MigrationReport:
     """The report about files 0.yaml, 1.yaml, ... with these texts; only API versions, if nothing else is said."""
     inputs = [
         Input(f"{number}.yaml", True, text if isinstance(text, bytes) else text.encode())
         for number, text in enumerate(texts)
     ]
-    return migrate(inputs, Job(settings(version, release), unsafe, claims_file, tuple(migrations)))
+    return migrate(inputs, MigrationJob(settings(version, release), unsafe, claims_file, tuple(migrations)))
 
 
 def after(
@@ -65,7 +65,7 @@ def after(
     return text
 
 
-def assert_reversible(file: FileResult) -> None:
+def assert_reversible(file: MigratedFile) -> None:
     """The edits lead to the text after and, turned around, back to the one before."""
     assert file.text is not None
     steps = [file.text.before]

@@ -17,16 +17,16 @@ import yaml
 from kubectl_dra.api.versions import parse_release
 from kubectl_dra.manifests.documents import read_documents
 from kubectl_dra.manifests.inputs import Input
-from kubectl_dra.migrate.engine import Job, migrate
-from kubectl_dra.migrate.model import Settings
-from kubectl_dra.migrate.result import Report
-from kubectl_dra.migrate.vendors.catalogue import Catalogue, load
+from kubectl_dra.migrate.engine import MigrationJob, migrate
+from kubectl_dra.migrate.model import MigrationSettings
+from kubectl_dra.migrate.result import MigrationReport
+from kubectl_dra.migrate.vendors.catalogue import VendorCatalogue, load
 
 CASES = Path(__file__).parent / "cases"
 
 
 @cache
-def catalogue() -> Catalogue:
+def catalogue() -> VendorCatalogue:
     return load()
 
 
@@ -36,11 +36,11 @@ def cases() -> Iterator[Any]:
             yield pytest.param(case, id=f"{file.stem}: {case['name']}")
 
 
-def run(file: Path, options: dict[str, Any]) -> Report:
+def run(file: Path, options: dict[str, Any]) -> MigrationReport:
     release = parse_release(options.get("release", "1.36"))
     chosen: dict[str, Any] = {key: options[key] for key in ("strategy", "share") if key in options}
-    settings = Settings(catalogue(), release, **chosen)
-    return migrate([Input(str(file), True)], Job(settings, unsafe=options.get("unsafe", True)))
+    settings = MigrationSettings(catalogue(), release, **chosen)
+    return migrate([Input(str(file), True)], MigrationJob(settings, unsafe=options.get("unsafe", True)))
 
 
 @pytest.mark.parametrize("case", list(cases()))

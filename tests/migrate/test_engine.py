@@ -13,11 +13,11 @@ from kubectl_dra.errors import InputError
 from kubectl_dra.manifests.changes import Append, Change, Delete, Set
 from kubectl_dra.manifests.inputs import Input
 from kubectl_dra.migrate.device_plugins.plan import MIGRATION as DEVICE_PLUGINS
-from kubectl_dra.migrate.engine import Job, migrate
-from kubectl_dra.migrate.model import Migration, NewObject, Note, ObjectPlan, Settings, Step, Surroundings
+from kubectl_dra.migrate.engine import MigrationJob, migrate
+from kubectl_dra.migrate.model import Migration, MigrationSettings, NewObject, Note, ObjectPlan, PlanSurroundings, Step
 from kubectl_dra.migrate.other_kinds import MIGRATION as ELSEWHERE
 from kubectl_dra.migrate.prefilter import evidence, relevant
-from kubectl_dra.migrate.result import Report
+from kubectl_dra.migrate.result import MigrationReport
 from kubectl_dra.migrate.reverse.run import reverse
 from tests.migrate.runs import after, assert_reversible, catalogue, run, settings
 
@@ -25,7 +25,7 @@ from tests.migrate.runs import after, assert_reversible, catalogue, run, setting
 def made_by(*changes: Change, new: tuple[str, ...] = (), safety: Any = "safe", kind: str = "Pod") -> Migration:
     """A migration that makes the changes in objects of a kind that are not marked yet, and adds claims."""
 
-    def plan(raw: Mapping[str, Any], surroundings: Surroundings, how: Settings) -> ObjectPlan:
+    def plan(raw: Mapping[str, Any], surroundings: PlanSurroundings, how: MigrationSettings) -> ObjectPlan:
         if raw["kind"] != kind or raw.get("done"):
             return ObjectPlan()
         objects = tuple(NewObject("MIG103", claim(name), "it is needed", safety) for name in new)
@@ -42,7 +42,7 @@ def claim(name: str) -> dict[str, Any]:
     return {"apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaim", "metadata": {"name": name}, "spec": spec}
 
 
-def sorts(report: Report) -> list[tuple[str, str]]:
+def sorts(report: MigrationReport) -> list[tuple[str, str]]:
     return [(item.sort, item.code) for item in report.items()]
 
 
@@ -229,7 +229,7 @@ def test_a_run_that_could_read_nothing_is_an_error(texts: tuple[str, ...], messa
     assert str(error.value).startswith(message)
     inputs = [Input(f"{number}.yaml", True, text.encode()) for number, text in enumerate(texts)]
     with pytest.raises(InputError):
-        reverse(inputs, Job(settings()))
+        reverse(inputs, MigrationJob(settings()))
 
 
 def test_what_can_be_read_and_has_nothing_is_no_error() -> None:
@@ -315,7 +315,7 @@ def test_the_prefilter_leaves_out_what_has_nothing_of_devices() -> None:
 
 
 def test_a_migration_that_fails_is_a_defect_and_changes_nothing() -> None:
-    def broken(raw: Mapping[str, Any], surroundings: Surroundings, how: Settings) -> ObjectPlan:
+    def broken(raw: Mapping[str, Any], surroundings: PlanSurroundings, how: MigrationSettings) -> ObjectPlan:
         raise KeyError("x")
 
     report = run(POD, migrations=(Migration("broken", broken, ()),))
@@ -328,7 +328,7 @@ def test_claims_file(tmp_path: Path) -> None:
         Input("a.yaml", True, POD.encode()),
         Input("b.yaml", True, POD.replace("name: gpu", "name: gpu-b").encode()),
     ]
-    job = Job(settings(), claims_file=str(target), migrations=(made_by(new=("c",)),))
+    job = MigrationJob(settings(), claims_file=str(target), migrations=(made_by(new=("c",)),))
     report = migrate(inputs, job)
     assert report.claims is not None and report.claims.text is not None
     assert report.claims.text.after == ADDED.removeprefix("---\n")
@@ -344,7 +344,7 @@ def test_claims_file(tmp_path: Path) -> None:
 
 def test_json_files_may_put_new_objects_elsewhere(tmp_path: Path) -> None:
     text = b'{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "gpu"}}'
-    job = Job(settings(), claims_file=str(tmp_path / "c.json"), migrations=(made_by(new=("c",)),))
+    job = MigrationJob(settings(), claims_file=str(tmp_path / "c.json"), migrations=(made_by(new=("c",)),))
     report = migrate([Input("a.json", True, text)], job)
     assert report.claims is not None and report.claims.text is not None
     assert json.loads(report.claims.text.after)["items"] == [claim("c")]

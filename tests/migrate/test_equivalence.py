@@ -10,8 +10,9 @@ import pytest
 
 from kubectl_dra.cli.assumed import assumed
 from kubectl_dra.manifests.inputs import Input
-from kubectl_dra.migrate.engine import Job, migrate
-from kubectl_dra.migrate.landing import Comparison, compare
+from kubectl_dra.migrate.engine import MigrationJob, migrate
+from kubectl_dra.migrate.landing import compare
+from kubectl_dra.migrate.result import LandingComparison
 from kubectl_dra.report.migrate_equivalence import write_comparisons
 from tests.migrate.cluster import DRIVER, Json, device_class, dra, node, slice_of, snapshot
 from tests.migrate.runs import dump, settings
@@ -20,13 +21,13 @@ from tests.migrate.test_reverse import PLAIN, labelled
 A100 = {"nvidia.com/gpu.product": "NVIDIA-A100-SXM4-80GB"}
 
 
-def compared(text: str, *objects: Json, **job: Any) -> list[Comparison]:
+def compared(text: str, *objects: Json, **job: Any) -> list[LandingComparison]:
     cluster = snapshot([device_class(), *objects])
-    report = migrate([Input("f.yaml", True, text.encode())], Job(settings(), True, **job))
+    report = migrate([Input("f.yaml", True, text.encode())], MigrationJob(settings(), True, **job))
     return compare(report, cluster, assumed(cluster), "ml")
 
 
-def one(text: str, *objects: Json) -> Comparison:
+def one(text: str, *objects: Json) -> LandingComparison:
     (found,) = compared(text, *objects)
     return found
 
@@ -91,7 +92,7 @@ def test_taints_count_on_both_sides() -> None:
 
 def test_a_missing_class_is_the_reason() -> None:
     cluster = snapshot([node("n", 2), slice_of("n", 2)])
-    report = migrate([Input("f.yaml", True, PLAIN.encode())], Job(settings()))
+    report = migrate([Input("f.yaml", True, PLAIN.encode())], MigrationJob(settings()))
     (found,) = compare(report, cluster, assumed(cluster), "ml")
     assert found.difference == -1
     assert "gpu.nvidia.com" in found.lost[0].reason and "does not exist" in found.lost[0].reason

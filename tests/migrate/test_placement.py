@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from kubectl_dra.api.versions import Release
 from kubectl_dra.manifests.changes import changed
 from kubectl_dra.migrate.device_plugins.affinity import PREFERRED, TERMS
-from kubectl_dra.migrate.device_plugins.placement import Placement, placement
+from kubectl_dra.migrate.device_plugins.placement import PlacementPlan, placement
 from kubectl_dra.migrate.vendors.catalogue import load
 from kubectl_dra.migrate.vendors.model import Resource
 from tests.migrate.vendor_devices import chosen, of_driver
@@ -28,12 +28,12 @@ def resource(name: str = "nvidia.com/gpu", **more: Any) -> Resource:
     return found
 
 
-def placed(spec: str | dict[str, Any], name: str = "nvidia.com/gpu", **annotations: str) -> Placement:
+def placed(spec: str | dict[str, Any], name: str = "nvidia.com/gpu", **annotations: str) -> PlacementPlan:
     raw = yaml.safe_load(spec) if isinstance(spec, str) else spec
     return placement(raw, resource(name, annotations=annotations), CATALOGUE, RELEASE, annotations)
 
 
-def selecting(labels: dict[str, str], name: str = "nvidia.com/gpu") -> Placement:
+def selecting(labels: dict[str, str], name: str = "nvidia.com/gpu") -> PlacementPlan:
     return placed({"nodeSelector": labels}, name)
 
 
@@ -46,7 +46,7 @@ def expression(key: str, operator: str, *values: str) -> dict[str, Any]:
     return {"key": key, "operator": operator, **({"values": list(values)} if values else {})}
 
 
-def after(spec: dict[str, Any], made: Placement) -> Any:
+def after(spec: dict[str, Any], made: PlacementPlan) -> Any:
     """The pod's spec after the changes."""
     return changed(spec, made.changes)
 
@@ -317,7 +317,7 @@ def test_not_to_share_is_what_a_claim_means(given: dict[str, Any]) -> None:
 def test_labels_that_stay(key: str, noted: bool) -> None:
     made = selecting({key: "x"})
     assert bool(made.notes) is noted
-    assert made._replace(notes=()) == Placement()
+    assert made._replace(notes=()) == PlacementPlan()
 
 
 def test_the_selector_for_a_label_of_gke_is_told() -> None:
@@ -407,7 +407,7 @@ def test_preferences_stay() -> None:
     ((path, note),) = made.notes
     assert path[2:] == ("preferredDuringSchedulingIgnoredDuringExecution", 0, "preference", "matchExpressions", 0)
     assert "firstAvailable" in note
-    assert made._replace(notes=()) == Placement()
+    assert made._replace(notes=()) == PlacementPlan()
     older = placement(spec, resource(), CATALOGUE, Release(1, 33))
     assert "firstAvailable" not in older.notes[0][1]
 
@@ -444,13 +444,13 @@ def test_limits_of_a_request() -> None:
     ],
 )
 def test_what_says_nothing(spec: dict[str, Any]) -> None:
-    assert placed(spec) == Placement()
+    assert placed(spec) == PlacementPlan()
 
 
 def test_a_value_that_is_no_text_is_refused() -> None:
     made = selecting({MEMORY: 16384})  # type: ignore[dict-item]
     assert "texts as values" in made.refusals[0][1]
-    assert placed({"nodeSelector": {"zone": 1}}) == Placement()
+    assert placed({"nodeSelector": {"zone": 1}}) == PlacementPlan()
 
 
 # --- other vendors -----------------------------------------------------------------------------------
@@ -498,12 +498,12 @@ def test_a_partition_that_amd_calls_a_gpu_is_refused() -> None:
 @pytest.mark.parametrize("key", ["amd.com/gpu.family", "beta.amd.com/gpu.family", "amd.com/gpu.firmware"])
 def test_labels_of_amd_that_stay(key: str) -> None:
     made = selecting({key: "AI"}, "amd.com/gpu")
-    assert made.notes and made._replace(notes=()) == Placement()
+    assert made.notes and made._replace(notes=()) == PlacementPlan()
 
 
 def test_a_count_in_a_label_of_amd_stays() -> None:
     made = selecting({"beta.amd.com/gpu.vram.192G": "8"}, "amd.com/gpu")
-    assert made.notes and made._replace(notes=()) == Placement()
+    assert made.notes and made._replace(notes=()) == PlacementPlan()
 
 
 INTELS = {"i915", "xe", "max1550"}

@@ -16,17 +16,17 @@ from kubectl_dra.migrate import quotas
 from kubectl_dra.migrate.claimless_kinds import CLAIMLESS
 from kubectl_dra.migrate.device_plugins import plan as device_plugins
 from kubectl_dra.migrate.device_plugins.pages import ABOUT
-from kubectl_dra.migrate.model import ObjectPlan, Settings, Surroundings
-from kubectl_dra.migrate.vendors.catalogue import Catalogue, load
+from kubectl_dra.migrate.model import MigrationSettings, ObjectPlan, PlanSurroundings
+from kubectl_dra.migrate.vendors.catalogue import VendorCatalogue, load
 
-CATALOGUE: Catalogue = load()
-SETTINGS = Settings(CATALOGUE, Release(1, 36))
+CATALOGUE: VendorCatalogue = load()
+SETTINGS = MigrationSettings(CATALOGUE, Release(1, 36))
 CHOICES = (
     SETTINGS,
-    Settings(CATALOGUE, Release(1, 36), strategy="auto"),
-    Settings(CATALOGUE, Release(1, 37), strategy="extended-resource"),
-    Settings(CATALOGUE, Release(1, 34), strategy="extended-resource"),
-    Settings(CATALOGUE, Release(1, 34), share="claim"),
+    MigrationSettings(CATALOGUE, Release(1, 36), strategy="auto"),
+    MigrationSettings(CATALOGUE, Release(1, 37), strategy="extended-resource"),
+    MigrationSettings(CATALOGUE, Release(1, 34), strategy="extended-resource"),
+    MigrationSettings(CATALOGUE, Release(1, 34), share="claim"),
 )
 PLANS = (device_plugins.plan, quotas.plan, elsewhere.plan)
 CODES = {page.code for page in (*ABOUT, *quotas.ABOUT)}
@@ -120,9 +120,9 @@ PODS_THAT_ASK = st.fixed_dictionaries(
 
 
 @given(st.one_of(PODS, PODS_THAT_ASK), st.sampled_from(CHOICES))
-def test_a_plan_is_made_of_anything(raw: dict[str, Any], settings: Settings) -> None:
+def test_a_plan_is_made_of_anything(raw: dict[str, Any], settings: MigrationSettings) -> None:
     for plan in PLANS:
-        found: ObjectPlan = plan(raw, Surroundings((raw,)), settings)
+        found: ObjectPlan = plan(raw, PlanSurroundings((raw,)), settings)
         for step in found.steps:
             changed(raw, step.changes)
         codes = [said.code for said in found.steps] + [said.code for said in found.objects]
@@ -132,16 +132,16 @@ def test_a_plan_is_made_of_anything(raw: dict[str, Any], settings: Settings) -> 
 
 @given(st.one_of(PODS, PODS_THAT_ASK))
 def test_a_second_plan_has_nothing_to_change(raw: dict[str, Any]) -> None:
-    found = device_plugins.plan(raw, Surroundings(), SETTINGS)
+    found = device_plugins.plan(raw, PlanSurroundings(), SETTINGS)
     after = raw
     for step in found.steps:
         after = changed(after, step.changes)
-    assert not device_plugins.plan(after, Surroundings(), SETTINGS).steps
+    assert not device_plugins.plan(after, PlanSurroundings(), SETTINGS).steps
 
 
 @given(PODS_THAT_ASK)
 def test_every_reference_is_to_a_claim_and_request_that_is_added(raw: dict[str, Any]) -> None:
-    found = device_plugins.plan(raw, Surroundings(), SETTINGS)
+    found = device_plugins.plan(raw, PlanSurroundings(), SETTINGS)
     main = [step for step in found.steps if step.code == "MIG101"]
     assert len(main) == min(1, len(found.objects))
     if not main:
@@ -186,7 +186,7 @@ def test_every_kind_is_migrated_or_refused(key: tuple[str, str]) -> None:
             else:
                 at = at.setdefault(step, following)
         at["containers"] = [container]
-    plans = [plan(raw, Surroundings(), SETTINGS) for plan in PLANS]
+    plans = [plan(raw, PlanSurroundings(), SETTINGS) for plan in PLANS]
     steps_found = [step for plan in plans for step in plan.steps]
     refusals = [refusal for plan in plans for refusal in plan.refusals]
     if key in CLAIMLESS and key[0] != "sparkoperator.k8s.io":

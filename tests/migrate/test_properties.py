@@ -19,7 +19,7 @@ from kubectl_dra.manifests.comments import comments_of
 from kubectl_dra.manifests.documents import read_documents
 from kubectl_dra.manifests.inputs import Input
 from kubectl_dra.migrate.registry import all_migrations
-from kubectl_dra.migrate.result import FileResult
+from kubectl_dra.migrate.result import MigratedFile
 from tests.migrate.runs import NEWEST, assert_reversible, run
 from tests.migrate.writing import habits, written
 
@@ -120,7 +120,7 @@ def file_of(seed: int, *, anchors: bool = False) -> tuple[list[Any], bytes]:
     return objects, written(objects, random, habits(random, anchors=anchors))
 
 
-def migrated(data: bytes, **how: Any) -> FileResult | None:
+def migrated(data: bytes, **how: Any) -> MigratedFile | None:
     """The result of a file, of all migrations; None where nothing is said of it."""
     report = run(data, migrations=all_migrations(), unsafe=True, **how)
     assert not report.defects and not report.notes

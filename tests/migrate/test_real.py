@@ -13,8 +13,8 @@ import pytest
 from kubectl_dra.manifests.comments import comments_of
 from kubectl_dra.manifests.documents import read_documents
 from kubectl_dra.manifests.inputs import Input
-from kubectl_dra.migrate.engine import Job, migrate
-from kubectl_dra.migrate.result import FileResult, Report
+from kubectl_dra.migrate.engine import MigrationJob, migrate
+from kubectl_dra.migrate.result import MigratedFile, MigrationReport
 from tests.migrate.runs import assert_reversible, settings
 
 FOLDER = Path(__file__).resolve().parents[3] / "shared" / "cases" / "real"
@@ -34,8 +34,8 @@ def expected() -> dict[str, str]:
     return {name: outcome for name, outcome, _ in ROW.findall(TABLE.read_text())}
 
 
-def migrated(data: bytes, *, unsafe: bool = False) -> Report:
-    report = migrate([Input("f.yaml", True, data)], Job(settings(), unsafe))
+def migrated(data: bytes, *, unsafe: bool = False) -> MigrationReport:
+    report = migrate([Input("f.yaml", True, data)], MigrationJob(settings(), unsafe))
     assert not report.defects
     return report
 
@@ -71,7 +71,7 @@ def test_only_what_has_to_change_changes(name: str) -> None:
             assert not migrated(file.text.data, unsafe=unsafe).changed
 
 
-def check(file: FileResult, data: bytes) -> None:
+def check(file: MigratedFile, data: bytes) -> None:
     assert_reversible(file)
     assert file.text is not None
     before, after = file.text.before, file.text.after

@@ -11,9 +11,9 @@ from kubectl_dra.api.versions import parse_release
 from kubectl_dra.errors import InputError
 from kubectl_dra.manifests.documents import read_documents
 from kubectl_dra.manifests.inputs import Input
-from kubectl_dra.migrate.engine import Job, migrate
-from kubectl_dra.migrate.model import Settings
-from kubectl_dra.migrate.result import Report
+from kubectl_dra.migrate.engine import MigrationJob, migrate
+from kubectl_dra.migrate.model import MigrationSettings
+from kubectl_dra.migrate.result import MigrationReport
 from kubectl_dra.migrate.reverse.run import reverse
 from tests.migrate.runs import assert_reversible, catalogue, settings
 from tests.migrate.test_cases import cases
@@ -61,22 +61,22 @@ NOT_ABOUT_CLAIMS: Final = {
 ALL: Final = [case for case in cases() if "after" in case.values[0]]
 
 
-def options(case: dict[str, Any]) -> Settings:
+def options(case: dict[str, Any]) -> MigrationSettings:
     given = case.get("options", {})
     chosen: dict[str, Any] = {key: given[key] for key in ("strategy", "share") if key in given}
-    return Settings(catalogue(), parse_release(given.get("release", "1.36")), **chosen)
+    return MigrationSettings(catalogue(), parse_release(given.get("release", "1.36")), **chosen)
 
 
-def back(text: str, chosen: Settings | None = None, *, unsafe: bool = True) -> tuple[str, Report]:
+def back(text: str, chosen: MigrationSettings | None = None, *, unsafe: bool = True) -> tuple[str, MigrationReport]:
     """The text after the way back."""
-    report = reverse([Input("f.yaml", True, text.encode())], Job(chosen or settings(), unsafe))
+    report = reverse([Input("f.yaml", True, text.encode())], MigrationJob(chosen or settings(), unsafe))
     for file in report.files:
         assert_reversible(file)
     return next((file.text.after for file in report.files if file.text is not None), text), report
 
 
-def forward(text: str, chosen: Settings | None = None) -> str:
-    report = migrate([Input("f.yaml", True, text.encode())], Job(chosen or settings(), unsafe=True))
+def forward(text: str, chosen: MigrationSettings | None = None) -> str:
+    report = migrate([Input("f.yaml", True, text.encode())], MigrationJob(chosen or settings(), unsafe=True))
     assert not report.defects
     return next((file.text.after for file in report.files if file.text is not None), text)
 
@@ -209,18 +209,18 @@ def test_a_template_that_others_need_stays() -> None:
 
 def test_copies_of_a_workload_go_back_by_the_claims_of_their_own_file() -> None:
     texts = [PLAIN, PLAIN.replace("gpu: 2", "gpu: 4")]
-    made = migrate([Input(f"{n}.yaml", True, text.encode()) for n, text in enumerate(texts)], Job(settings()))
+    made = migrate([Input(f"{n}.yaml", True, text.encode()) for n, text in enumerate(texts)], MigrationJob(settings()))
     inputs = [Input(file.name, True, file.text.after.encode()) for file in made.files if file.text is not None]
-    report = reverse(inputs, Job(settings(), True))
+    report = reverse(inputs, MigrationJob(settings(), True))
     assert [file.text.after for file in report.files if file.text is not None] == texts
 
 
 def test_a_file_of_claims() -> None:
     inputs = [Input("pod.yaml", True, PLAIN.encode())]
-    report = migrate(inputs, Job(settings(), claims_file="claims.yaml"))
+    report = migrate(inputs, MigrationJob(settings(), claims_file="claims.yaml"))
     texts = {file.name: file.text.after for file in report.all_files if file.text is not None}
     assert texts.keys() == {"pod.yaml", "claims.yaml"}
-    undone = reverse([Input(name, True, text.encode()) for name, text in texts.items()], Job(settings(), True))
+    undone = reverse([Input(name, True, text.encode()) for name, text in texts.items()], MigrationJob(settings(), True))
     assert {file.name: file.text.after for file in undone.files if file.text} == {"pod.yaml": PLAIN, "claims.yaml": ""}
 
 

@@ -10,7 +10,8 @@ import pytest
 import yaml
 
 from kubectl_dra.api.versions import Release
-from kubectl_dra.migrate.rollout.plan import CLASSES, POLICY, QUOTAS, README, files, rollout
+from kubectl_dra.migrate.rollout.model import CLASSES, POLICY, QUOTAS, README
+from kubectl_dra.migrate.rollout.plan import files, rollout
 from kubectl_dra.migrate.rollout.survey import survey
 from tests.cli.conftest import Ran
 from tests.cli.conftest import dra as dra

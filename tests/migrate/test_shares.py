@@ -8,35 +8,35 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kubectl_dra.migrate.device_plugins.shares import Share, User, shares
+from kubectl_dra.migrate.device_plugins.shares import SharedRequest, User, shares
 
-CASES: tuple[tuple[str, list[User], list[Share]], ...] = (
-    ("one", [User(0, 2)], [Share(0, (0,), 2)]),
-    ("two", [User(0, 1), User(1, 2)], [Share(0, (0,), 1), Share(1, (1,), 2)]),
-    ("init as many", [User(0, 2, init=True), User(1, 2)], [Share(1, (0, 1), 2)]),
-    ("init fewer", [User(0, 1, init=True), User(1, 8)], [Share(1, (0, 1), 1), Share(1, (1,), 7)]),
-    ("init more", [User(0, 4, init=True), User(1, 1)], [Share(1, (0, 1), 1), Share(0, (0,), 3)]),
+CASES: tuple[tuple[str, list[User], list[SharedRequest]], ...] = (
+    ("one", [User(0, 2)], [SharedRequest(0, (0,), 2)]),
+    ("two", [User(0, 1), User(1, 2)], [SharedRequest(0, (0,), 1), SharedRequest(1, (1,), 2)]),
+    ("init as many", [User(0, 2, init=True), User(1, 2)], [SharedRequest(1, (0, 1), 2)]),
+    ("init fewer", [User(0, 1, init=True), User(1, 8)], [SharedRequest(1, (0, 1), 1), SharedRequest(1, (1,), 7)]),
+    ("init more", [User(0, 4, init=True), User(1, 1)], [SharedRequest(1, (0, 1), 1), SharedRequest(0, (0,), 3)]),
     (
         "init as many as the second",
         [User(0, 2, init=True), User(1, 1), User(2, 2)],
-        [Share(1, (1,), 1), Share(2, (0, 2), 2)],
+        [SharedRequest(1, (1,), 1), SharedRequest(2, (0, 2), 2)],
     ),
-    ("two inits", [User(0, 1, init=True), User(1, 1, init=True), User(2, 1)], [Share(2, (0, 1, 2), 1)]),
+    ("two inits", [User(0, 1, init=True), User(1, 1, init=True), User(2, 1)], [SharedRequest(2, (0, 1, 2), 1)]),
     (
         "sidecar before the init container",
         [User(0, 1, init=True, sidecar=True), User(1, 1, init=True), User(2, 1)],
-        [Share(2, (1, 2), 1), Share(0, (0,), 1)],
+        [SharedRequest(2, (1, 2), 1), SharedRequest(0, (0,), 1)],
     ),
     (
         "sidecar after the init container",
         [User(0, 2, init=True), User(1, 1, init=True, sidecar=True), User(2, 1)],
-        [Share(2, (0, 2), 1), Share(1, (0, 1), 1)],
+        [SharedRequest(2, (0, 2), 1), SharedRequest(1, (0, 1), 1)],
     ),
 )
 
 
 @pytest.mark.parametrize(("users", "expected"), [case[1:] for case in CASES], ids=[case[0] for case in CASES])
-def test_shares(users: list[User], expected: list[Share]) -> None:
+def test_shares(users: list[User], expected: list[SharedRequest]) -> None:
     assert list(shares(users)) == expected
 
 

@@ -18,7 +18,7 @@ from kubectl_dra.manifests.documents import read_documents
 from kubectl_dra.migrate.device_plugins.placement import placement
 from kubectl_dra.migrate.vendors.catalogue import is_extended, load
 from kubectl_dra.migrate.vendors.check import check, schema, structure
-from kubectl_dra.migrate.vendors.model import DeviceClass, Driver, Resource
+from kubectl_dra.migrate.vendors.model import InstalledClass, KnownDriver, Resource
 from kubectl_dra.migrate.vendors.read import FOLDER, Text
 from tests.conformance.cel import RecordedDevice
 from tests.migrate.vendor_devices import chosen, matches, of_driver
@@ -351,10 +351,10 @@ class _Others:
     def __contains__(self, id: str) -> bool:
         return id != self._without and id in CATALOGUE
 
-    def device_class(self, name: str) -> DeviceClass | None:
+    def device_class(self, name: str) -> InstalledClass | None:
         return CATALOGUE.device_class(name)
 
-    def driver(self, name: str) -> Driver | None:
+    def driver(self, name: str) -> KnownDriver | None:
         return CATALOGUE.driver(name)
 
 

@@ -9,9 +9,9 @@ import pytest
 
 from kubectl_dra.errors import InputError
 from kubectl_dra.manifests.inputs import Input
-from kubectl_dra.migrate.engine import Job, migrate
-from kubectl_dra.migrate.model import Settings
-from kubectl_dra.migrate.vendors.catalogue import Catalogue, load
+from kubectl_dra.migrate.engine import MigrationJob, migrate
+from kubectl_dra.migrate.model import MigrationSettings
+from kubectl_dra.migrate.vendors.catalogue import VendorCatalogue, load
 from tests.migrate.runs import settings
 
 GOOD = """\
@@ -38,7 +38,7 @@ beside:
 
 
 @pytest.fixture
-def loaded(tmp_path: Path) -> Catalogue:
+def loaded(tmp_path: Path) -> VendorCatalogue:
     file = tmp_path / "acme.yaml"
     file.write_text(GOOD)
     return load([str(file)])
@@ -55,7 +55,7 @@ def loaded(tmp_path: Path) -> Catalogue:
     ],
 )
 def test_names_of_users(
-    loaded: Catalogue, name: str, vendor: str, device_class: str, selectors: tuple[str, ...]
+    loaded: VendorCatalogue, name: str, vendor: str, device_class: str, selectors: tuple[str, ...]
 ) -> None:
     found = loaded.resource(name)
     assert found is not None
@@ -67,11 +67,11 @@ def test_names_of_users(
     )
 
 
-def test_a_group_without_a_word_for_it_fits_nothing(loaded: Catalogue) -> None:
+def test_a_group_without_a_word_for_it_fits_nothing(loaded: VendorCatalogue) -> None:
     assert loaded.resource("acme.io/npu-huge") is None
 
 
-def test_the_driver_of_a_known_class_is_known(loaded: Catalogue) -> None:
+def test_the_driver_of_a_known_class_is_known(loaded: VendorCatalogue) -> None:
     found = loaded.resource("intel.com/sriov_111")
     assert found is not None and found.driver == "sriovnetwork.k8snetworkplumbingwg.io"
     flag = loaded.flag("env", "ACME_DEVICES", ["acme"])
@@ -254,13 +254,13 @@ def test_what_is_said_to_stay_is_not_brought_up_again(tmp_path: Path) -> None:
     file = tmp_path / "ours.yaml"
     file.write_text(STAYS)
     inputs = [Input("f.yaml", True, ASKING.encode())]
-    assert {item.code for item in migrate(inputs, Job(settings())).items("refusal")} == {"MIG111", "MIG113"}
-    chosen = Settings(load([str(file)]), settings().release)
-    report = migrate(inputs, Job(chosen))
+    assert {item.code for item in migrate(inputs, MigrationJob(settings())).items("refusal")} == {"MIG111", "MIG113"}
+    chosen = MigrationSettings(load([str(file)]), settings().release)
+    report = migrate(inputs, MigrationJob(chosen))
     assert not report.open and len(report.items("change")) == 1
     (note,) = [item for item in report.items("note") if item.code == "MIG133"]
     assert "acme.io/fuse" in note.message
     (result,) = report.changed
     assert result.text is not None
-    again = migrate([Input("f.yaml", True, result.text.after.encode())], Job(chosen))
+    again = migrate([Input("f.yaml", True, result.text.after.encode())], MigrationJob(chosen))
     assert not again.files

@@ -12,7 +12,7 @@ import pytest
 from kubectl_dra.api.conversion import ConversionError, from_v1, reshaped, to_v1
 from kubectl_dra.api.versions import Release
 from kubectl_dra.manifests.documents import read_documents
-from kubectl_dra.migrate.result import Item
+from kubectl_dra.migrate.result import Remark
 from tests.conformance.conversions import lines
 from tests.migrate.runs import after, dump, run
 
@@ -56,11 +56,11 @@ def test_there_and_back(style: str) -> None:
         assert document.object == raw, line["id"]
 
 
-def items(text: str, **how: Any) -> list[Item]:
+def items(text: str, **how: Any) -> list[Remark]:
     return run(text, **how).items()
 
 
-def summary(found: list[Item]) -> list[tuple[str, str, str]]:
+def summary(found: list[Remark]) -> list[tuple[str, str, str]]:
     return [(item.sort, item.code, item.field) for item in found]
 
 

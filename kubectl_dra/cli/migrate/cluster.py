@@ -15,18 +15,17 @@ from kubectl_dra.cluster.snapshot import KINDS, Snapshot
 from kubectl_dra.errors import InputError, UsageError
 from kubectl_dra.manifests.files import replace_bytes
 from kubectl_dra.manifests.inputs import find_inputs
-from kubectl_dra.migrate.model import Settings
+from kubectl_dra.migrate.model import MigrationSettings
 
 if TYPE_CHECKING:
-    from kubectl_dra.migrate.landing import Comparison
-    from kubectl_dra.migrate.result import Report
+    from kubectl_dra.migrate.result import LandingComparison, MigrationReport
     from kubectl_dra.migrate.rollout.survey import Survey
 
 _SEEN = tuple(kind for kind in KINDS if kind != "Event")
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class ClusterSeen:
     """What was read of a cluster: its objects, its workloads, and what could not be read.
 
     ``namespace`` is the one of the flags or the context, ``scope`` the one that was asked about, empty for all.
@@ -65,7 +64,7 @@ def check_usage(where: Where) -> None:
         raise UsageError("-A and -n are about a cluster: add --live or --snapshot FILE")
 
 
-def look(where: Where, *, whole: bool = False) -> Seen:
+def look(where: Where, *, whole: bool = False) -> ClusterSeen:
     """Reads the cluster; with ``whole`` all of it, whatever namespace is asked about. Nothing is written.
 
     Raises:
@@ -81,20 +80,20 @@ def look(where: Where, *, whole: bool = False) -> Seen:
     with Progress() as progress:
         snapshot = cluster.read_snapshot(_SEEN, namespace="" if whole else scope, progress=progress)
         workloads, notes = ([], []) if whole else live_workloads(cluster, scope, progress)
-    return Seen(snapshot, workloads, tuple(notes), cluster.namespace, scope)
+    return ClusterSeen(snapshot, workloads, tuple(notes), cluster.namespace, scope)
 
 
-def _look_at_files(where: Where) -> Seen:
+def _look_at_files(where: Where) -> ClusterSeen:
     from kubectl_dra.cluster.files import read_snapshot
     from kubectl_dra.migrate.rollout.read import file_workloads
 
     namespace = where.namespace or "default"
     snapshot = read_snapshot(list(where.snapshots), namespace=namespace)
     named = [path for path in where.snapshots if path != "-"]
-    return Seen(snapshot, list(file_workloads(find_inputs(named))), (), namespace, where.namespace)
+    return ClusterSeen(snapshot, list(file_workloads(find_inputs(named))), (), namespace, where.namespace)
 
 
-def release_of(seen: Seen, oldest: Release) -> str:
+def release_of(seen: ClusterSeen, oldest: Release) -> str:
     """The release of the cluster, as near as migrate knows it; empty where it is not known."""
     found = seen.snapshot.release
     if found is None:
@@ -103,7 +102,7 @@ def release_of(seen: Seen, oldest: Release) -> str:
     return str(release)
 
 
-def survey(seen: Seen, settings: Settings) -> Survey:
+def survey(seen: ClusterSeen, settings: MigrationSettings) -> Survey:
     """What of the cluster still uses device plugins."""
     from kubectl_dra.migrate.rollout.survey import survey as found
 
@@ -132,7 +131,7 @@ def show_survey(found: Survey, output: str, color: str) -> None:
 # --- the rollout -----------------------------------------------------------------------------------
 
 
-def in_manifests(paths: Sequence[str], exclude: Sequence[str]) -> Seen:
+def in_manifests(paths: Sequence[str], exclude: Sequence[str]) -> ClusterSeen:
     """What manifests alone say: workloads, pods, quotas and namespaces.
 
     Raises:
@@ -151,10 +150,10 @@ def in_manifests(paths: Sequence[str], exclude: Sequence[str]) -> Seen:
                 # Overlays have objects twice; lint says what is wrong with others.
                 continue
     snapshot = builder.build(expected=("Node", "DeviceClass", "ResourceSlice"))
-    return Seen(snapshot, list(file_workloads(inputs)))
+    return ClusterSeen(snapshot, list(file_workloads(inputs)))
 
 
-def write_plan(seen: Seen, settings: Settings, folder: str, *, live: bool) -> list[Path]:
+def write_plan(seen: ClusterSeen, settings: MigrationSettings, folder: str, *, live: bool) -> list[Path]:
     """Writes the rollout below a directory; returns its files.
 
     Raises:
@@ -184,7 +183,7 @@ def write_plan(seen: Seen, settings: Settings, folder: str, *, live: bool) -> li
 # --- where pods would land -------------------------------------------------------------------------
 
 
-def comparisons(report: Report, seen: Seen, release: str) -> list[Comparison]:
+def comparisons(report: MigrationReport, seen: ClusterSeen, release: str) -> list[LandingComparison]:
     """Where each migrated pod would land in the cluster, and where it could before."""
     from kubectl_dra.api.versions import parse_release
     from kubectl_dra.cli.assumed import assumed

@@ -10,10 +10,10 @@ from kubectl_dra.errors import InputError, UsageError
 from kubectl_dra.manifests.files import beside, replace_bytes, unchanged
 from kubectl_dra.manifests.inputs import Input, read
 from kubectl_dra.manifests.source import decode
-from kubectl_dra.migrate.result import FileResult, Report
+from kubectl_dra.migrate.result import MigratedFile, MigrationReport
 
 
-def write_all(files: Sequence[FileResult]) -> None:
+def write_all(files: Sequence[MigratedFile]) -> None:
     """Replaces each file as a whole, after all of them have been found to be writable and unchanged.
 
     Raises:
@@ -21,7 +21,7 @@ def write_all(files: Sequence[FileResult]) -> None:
     """
     for file in files:
         _check_writable(file)
-    made: list[tuple[FileResult, Path, Path]] = []
+    made: list[tuple[MigratedFile, Path, Path]] = []
     written: list[str] = []
     name = ""
     try:
@@ -45,7 +45,7 @@ def write_all(files: Sequence[FileResult]) -> None:
             new.unlink(missing_ok=True)
 
 
-def _check_writable(file: FileResult) -> None:
+def _check_writable(file: MigratedFile) -> None:
     target = Path(file.name)
     try:
         exists = target.exists()
@@ -69,7 +69,9 @@ def _create(target: Path, data: bytes) -> None:
 # --- below another directory ---------------------------------------------------------------------
 
 
-def output_names(paths: Sequence[str], inputs: Sequence[Input], folder: str, report: Report) -> dict[str, Path]:
+def output_names(
+    paths: Sequence[str], inputs: Sequence[Input], folder: str, report: MigrationReport
+) -> dict[str, Path]:
     """Where each input goes: as it lies below the directory that all the paths have in common.
 
     Raises:
@@ -106,7 +108,7 @@ def _common(paths: Sequence[str]) -> str:
     return os.path.commonpath(folders) if folders else str(Path.cwd())
 
 
-def write_below(inputs: Sequence[Input], report: Report, names: Mapping[str, Path]) -> int:
+def write_below(inputs: Sequence[Input], report: MigrationReport, names: Mapping[str, Path]) -> int:
     """Writes every input to where ``names`` says, migrated or as it was; returns how many files that are."""
     after = {file.name: file for file in report.all_files if file.text is not None}
     everything = {found.name: found for found in inputs}
@@ -124,7 +126,7 @@ def write_below(inputs: Sequence[Input], report: Report, names: Mapping[str, Pat
 # --- as one stream -------------------------------------------------------------------------------
 
 
-def output_texts(inputs: Sequence[Input], report: Report) -> str:
+def output_texts(inputs: Sequence[Input], report: MigrationReport) -> str:
     """All inputs, migrated or as they were, as one stream of documents."""
     after = {file.name: file.text.after for file in report.all_files if file.text is not None}
     names = [found.name for found in inputs]

@@ -14,14 +14,14 @@ from kubectl_dra.cli.release import named_release
 from kubectl_dra.errors import InputError, UsageError
 from kubectl_dra.manifests.files import unified_diff
 from kubectl_dra.manifests.inputs import STDIN, Input, find_inputs
-from kubectl_dra.migrate.engine import Job, migrate
-from kubectl_dra.migrate.model import Settings, Share, Strategy
-from kubectl_dra.migrate.result import FileResult, Report
+from kubectl_dra.migrate.engine import MigrationJob, migrate
+from kubectl_dra.migrate.model import MigrationSettings, Share, Strategy
+from kubectl_dra.migrate.result import MigratedFile, MigrationReport
 from kubectl_dra.names import nearest
 from kubectl_dra.report.paint import tell
 
 if TYPE_CHECKING:
-    from kubectl_dra.cli.migrate.cluster import Seen
+    from kubectl_dra.cli.migrate.cluster import ClusterSeen
     from kubectl_dra.cli.options import Connection
 
 EXIT_OPEN: Final = 1
@@ -82,7 +82,7 @@ def run(asked: Asked) -> int:
     _check_usage(asked)
     given, seen = asked.release, _looked(asked, whole=True)
     asked = _for_cluster(asked, seen)
-    job = Job(_settings(asked), asked.unsafe, asked.claims_file)
+    job = MigrationJob(_settings(asked), asked.unsafe, asked.claims_file)
     inputs = find_inputs(asked.paths, asked.kustomize, asked.exclude)
     _check_inputs(asked, inputs)
     report = _reversed(inputs, job) if asked.reverse else migrate(inputs, job)
@@ -99,7 +99,7 @@ def run(asked: Asked) -> int:
 # --- the cluster ---------------------------------------------------------------------------------
 
 
-def _looked(asked: Asked, *, whole: bool = False) -> Seen | None:
+def _looked(asked: Asked, *, whole: bool = False) -> ClusterSeen | None:
     """What was read of the cluster; None where none is asked about."""
     if not asked.of_cluster:
         return None
@@ -112,7 +112,7 @@ def _looked(asked: Asked, *, whole: bool = False) -> Seen | None:
     return migrate_cluster.look(where, whole=whole)
 
 
-def _for_cluster(asked: Asked, seen: Seen | None) -> Asked:
+def _for_cluster(asked: Asked, seen: ClusterSeen | None) -> Asked:
     """The command line with the cluster's release, unless another one is asked for."""
     if seen is None or asked.release:
         return asked
@@ -155,13 +155,13 @@ def _rollout(asked: Asked) -> int:
     return 0
 
 
-def _reversed(inputs: Sequence[Input], job: Job) -> Report:
+def _reversed(inputs: Sequence[Input], job: MigrationJob) -> MigrationReport:
     from kubectl_dra.migrate.reverse.run import reverse
 
     return reverse(inputs, job)
 
 
-def _act(asked: Asked, inputs: Sequence[Input], report: Report) -> int:
+def _act(asked: Asked, inputs: Sequence[Input], report: MigrationReport) -> int:
     if asked.output == "yaml":
         sys.stdout.write(output_texts(inputs, report))
         sys.stdout.flush()
@@ -196,7 +196,7 @@ def _act(asked: Asked, inputs: Sequence[Input], report: Report) -> int:
     return EXIT_OPEN if report.changed or report.open else 0
 
 
-def _print(asked: Asked, report: Report, done: str) -> None:
+def _print(asked: Asked, report: MigrationReport, done: str) -> None:
     if asked.output == "json":
         from kubectl_dra.report.migrate_json import to_json
         from kubectl_dra.report.structured import write
@@ -212,7 +212,7 @@ def _print(asked: Asked, report: Report, done: str) -> None:
             write_comparisons(report.comparisons, asked.color)
 
 
-def _to_stderr(report: Report, done: str = "") -> None:
+def _to_stderr(report: MigrationReport, done: str = "") -> None:
     """What is left to people, beside a result on standard output; ``done`` says what that is."""
     from kubectl_dra.report.migrate_text import LEFT, summary
 
@@ -263,7 +263,7 @@ def _check_inputs(asked: Asked, inputs: Sequence[Input]) -> None:
         raise UsageError("--write changes files; for standard input and -k use -o yaml or --output-dir")
 
 
-def _settings(asked: Asked) -> Settings:
+def _settings(asked: Asked) -> MigrationSettings:
     from kubectl_dra.migrate.vendors.catalogue import load
 
     release = _release(asked.release)
@@ -273,7 +273,7 @@ def _settings(asked: Asked) -> Settings:
         raise UsageError(f"--to {version}: Kubernetes {release} does not have it; it has {', '.join(known)}")
     if asked.strategy == "extended-resource" and not release.at_least(36):
         raise UsageError(f"--strategy extended-resource: on by default since Kubernetes 1.36, not in {release}")
-    return Settings(load(asked.vendors), release, asked.strategy, asked.share, version)
+    return MigrationSettings(load(asked.vendors), release, asked.strategy, asked.share, version)
 
 
 def _release(text: str) -> Release:
@@ -301,9 +301,9 @@ def _explain(code: str) -> int:
 # --- file by file --------------------------------------------------------------------------------
 
 
-def _interactive(report: Report) -> int:
+def _interactive(report: MigrationReport) -> int:
     """Shows each file's diff and asks; claims of --claims-file are written with the first that needs them."""
-    written: list[FileResult] = []
+    written: list[MigratedFile] = []
     skipped = 0
     rest = ""
     waiting = [file for file in report.changed if file is not report.claims]

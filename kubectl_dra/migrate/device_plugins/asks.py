@@ -8,9 +8,10 @@ from typing import Any, Final, NamedTuple
 
 from kubectl_dra.api.quantity import Quantity, QuantityError
 from kubectl_dra.manifests.changes import Path
-from kubectl_dra.manifests.workloads import Container, PodSpec, containers
-from kubectl_dra.migrate.model import Refusal
-from kubectl_dra.migrate.vendors.catalogue import Catalogue, Resource, is_extended
+from kubectl_dra.manifests.workloads import PodContainer, PodSpec, containers
+from kubectl_dra.migrate.model import PlanRefusal
+from kubectl_dra.migrate.vendors.catalogue import VendorCatalogue, is_extended
+from kubectl_dra.migrate.vendors.model import Resource
 
 MOST_DEVICES: Final = 32
 """So many devices one claim can have allocated, and so many requests it can have (resource.k8s.io limits)."""
@@ -19,7 +20,7 @@ MOST_DEVICES: Final = 32
 class Ask(NamedTuple):
     """A container that asks for ``amount`` devices of a resource. ``keys`` are the paths that say so."""
 
-    container: Container
+    container: PodContainer
     resource: Resource
     amount: int
     keys: tuple[Path, ...]
@@ -35,7 +36,7 @@ class Asks(NamedTuple):
 
     asks: tuple[Ask, ...] = ()
     zeros: tuple[Path, ...] = ()
-    refusals: tuple[Refusal, ...] = ()
+    refusals: tuple[PlanRefusal, ...] = ()
     held: frozenset[str] = frozenset()
     beside: tuple[str, ...] = ()
 
@@ -45,11 +46,11 @@ class _Problem(Exception):
         self.refusal = (code, message, way_out)
 
 
-def read_asks(spec: PodSpec, catalogue: Catalogue) -> Asks:
+def read_asks(spec: PodSpec, catalogue: VendorCatalogue) -> Asks:
     """The asks of a pod spec, in the order of its containers and of their resources."""
     asks: list[Ask] = []
     zeros: list[Path] = []
-    refusals: list[Refusal] = []
+    refusals: list[PlanRefusal] = []
     held: set[str] = set()
     beside: list[str] = []
     kept: list[str] = []
@@ -79,7 +80,7 @@ def read_asks(spec: PodSpec, catalogue: Catalogue) -> Asks:
                 _check(resource, count)
             except _Problem as problem:
                 code, message, way_out = problem.refusal
-                refusals.append(Refusal(code, keys[0], f"{_who(container)}: {message}", way_out))
+                refusals.append(PlanRefusal(code, keys[0], f"{_who(container)}: {message}", way_out))
                 held.add(resource.vendor)
                 beside.append(name)
                 continue
@@ -87,7 +88,7 @@ def read_asks(spec: PodSpec, catalogue: Catalogue) -> Asks:
     refusals += _of_the_pod(spec, catalogue)
     for ask in _of_two_vendors(asks):
         refusals.append(
-            Refusal(
+            PlanRefusal(
                 "MIG112",
                 ask.keys[0],
                 f"{_who(ask.container)}: {ask.resource.name} is {ask.resource.vendor}'s here, and another container of "
@@ -102,13 +103,13 @@ def read_asks(spec: PodSpec, catalogue: Catalogue) -> Asks:
     return Asks(tuple(asks), tuple(zeros), tuple(refusals), frozenset(held), tuple(dict.fromkeys((*beside, *kept))))
 
 
-def _of_the_pod(spec: PodSpec, catalogue: Catalogue) -> Iterator[Refusal]:
+def _of_the_pod(spec: PodSpec, catalogue: VendorCatalogue) -> Iterator[PlanRefusal]:
     """Known resources in the pod's own ``resources``, where the API server takes cpu, memory and huge pages only."""
-    whole = Container(spec.path, "", spec.content)
+    whole = PodContainer(spec.path, "", spec.content)
     for name, found in _amounts(whole).items():
         if not _is_zero(found[0][1]) and catalogue.moves(name):
             message = f"{name} is asked for by the pod as a whole, where only cpu, memory and huge pages can be"
-            yield Refusal("MIG115", found[0][0], message, "Ask for it in the container that needs it.")
+            yield PlanRefusal("MIG115", found[0][0], message, "Ask for it in the container that needs it.")
 
 
 def _of_two_vendors(asks: Iterable[Ask]) -> list[Ask]:
@@ -124,7 +125,7 @@ def _domain(name: str) -> str:
     return name.partition("/")[0]
 
 
-def _amounts(container: Container) -> dict[str, list[tuple[Path, Any]]]:
+def _amounts(container: PodContainer) -> dict[str, list[tuple[Path, Any]]]:
     """Every resource name of a container with the paths and values of its limit and request, the limit first."""
     resources = container.content.get("resources")
     out: dict[str, list[tuple[Path, Any]]] = {}
@@ -188,8 +189,8 @@ def _digits(count: int) -> str:
     return str(count) if count < 10**20 else "a number of more than 20 digits"
 
 
-def _unknown(name: str, container: Container, path: Path) -> Refusal:
-    return Refusal(
+def _unknown(name: str, container: PodContainer, path: Path) -> PlanRefusal:
+    return PlanRefusal(
         "MIG111",
         path,
         f"{_who(container)}: {name} is of no vendor that is known, so nothing is guessed",
@@ -213,7 +214,7 @@ def shown(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, default=str)
 
 
-def _who(container: Container) -> str:
+def _who(container: PodContainer) -> str:
     kind = "sidecar" if container.sidecar else "init container" if container.init else "container"
     return f"{kind} {container.name}"
 

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from kubectl_dra.manifests.changes import Path
 from kubectl_dra.migrate.device_plugins.asks import MOST_DEVICES, Ask, parts_of
-from kubectl_dra.migrate.device_plugins.placement import Placement
+from kubectl_dra.migrate.device_plugins.placement import PlacementPlan
 from kubectl_dra.migrate.device_plugins.shares import User, shares
 from kubectl_dra.migrate.naming import LABEL, as_label, free, short, shortened
 from kubectl_dra.migrate.vendors.model import Resource
@@ -38,7 +38,7 @@ class _Draft(NamedTuple):
     exactly: Mapping[str, Any]
 
 
-def wired(asks: Sequence[Ask], placements: Mapping[str, Placement], names: Collection[str]) -> Wiring:
+def wired(asks: Sequence[Ask], placements: Mapping[str, PlacementPlan], names: Collection[str]) -> Wiring:
     """Claims for the asks of a pod; ``names`` are those of the claims that it has, ``placements`` by resource name."""
     drafts = _drafts([ask for ask in asks if not ask.resource.part_of], asks, placements)
     requests = _named(drafts, {ask.container.path: ask.container.name for ask in asks})
@@ -78,11 +78,11 @@ def _one_or_all(drafts: Sequence[_Draft], group: Sequence[int]) -> bool:
     return all(users.count(path) in (1, len(group)) for path in users)
 
 
-def _drafts(asks: Sequence[Ask], all_asks: Sequence[Ask], placements: Mapping[str, Placement]) -> list[_Draft]:
+def _drafts(asks: Sequence[Ask], all_asks: Sequence[Ask], placements: Mapping[str, PlacementPlan]) -> list[_Draft]:
     order = list(dict.fromkeys(ask.container.path for ask in all_asks))
     kinds: dict[tuple[Any, ...], tuple[dict[str, Any], list[Ask]]] = {}
     for ask in asks:
-        exactly = _exactly(ask, all_asks, placements.get(ask.resource.name, Placement()))
+        exactly = _exactly(ask, all_asks, placements.get(ask.resource.name, PlacementPlan()))
         # Containers share devices only if they ask for the same.
         kinds.setdefault((ask.resource.name, repr(exactly)), (exactly, []))[1].append(ask)
     out: list[_Draft] = []
@@ -104,7 +104,7 @@ def _amount(ask: Ask) -> int:
     return 1 if ask.resource.allocation_mode == "All" else ask.amount
 
 
-def _exactly(ask: Ask, asks: Sequence[Ask], placement: Placement) -> dict[str, Any]:
+def _exactly(ask: Ask, asks: Sequence[Ask], placement: PlacementPlan) -> dict[str, Any]:
     resource: Resource = ask.resource
     out: dict[str, Any] = {"deviceClassName": placement.device_class or resource.device_class}
     if resource.allocation_mode == "All":

@@ -7,11 +7,11 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from kubectl_dra.manifests.changes import Path, value_at
 from kubectl_dra.manifests.workloads import PodSpec, containers
 from kubectl_dra.migrate.device_plugins.asks import Ask
-from kubectl_dra.migrate.device_plugins.placement import Placement
-from kubectl_dra.migrate.model import Refusal
+from kubectl_dra.migrate.device_plugins.placement import PlacementPlan
+from kubectl_dra.migrate.model import PlanRefusal
 
 
-def no_list(spec: PodSpec) -> Refusal | None:
+def no_list(spec: PodSpec) -> PlanRefusal | None:
     """The refusal where something stands in the place of a list to which claims or tolerations would be added."""
     paths: list[Path] = [(*spec.path, "resourceClaims"), (*spec.path, "tolerations")]
     values = [value_at(spec.content, path[len(spec.path) :]) for path in paths]
@@ -20,20 +20,20 @@ def no_list(spec: PodSpec) -> Refusal | None:
         values.append(value_at(container.content, ("resources", "claims")))
     for path, value in zip(paths, values, strict=True):
         if value and not isinstance(value, list):
-            return Refusal("MIG125", path, f"{path[-1]} is not a list", "Write it as a list, and migrate again.")
+            return PlanRefusal("MIG125", path, f"{path[-1]} is not a list", "Write it as a list, and migrate again.")
     return None
 
 
-def held_back(ask: Ask) -> Refusal:
+def held_back(ask: Ask) -> PlanRefusal:
     """The refusal of an ask whose vendor cannot be migrated in the pod."""
     message = (
         f"container {ask.container.name}: {ask.resource.name} stays, because something else of its vendor in the pod "
         "cannot be migrated"
     )
-    return Refusal("MIG118", ask.keys[0], message, "Solve what is refused there; then both go together.")
+    return PlanRefusal("MIG118", ask.keys[0], message, "Solve what is refused there; then both go together.")
 
 
-def only_one(asks: Sequence[Ask], held: set[str]) -> Iterator[Refusal]:
+def only_one(asks: Sequence[Ask], held: set[str]) -> Iterator[PlanRefusal]:
     """Where a driver gives all devices of a node to one claim, two containers cannot each have their own."""
     seen: dict[str, Ask] = {}
     for ask in asks:
@@ -44,16 +44,16 @@ def only_one(asks: Sequence[Ask], held: set[str]) -> Iterator[Refusal]:
             held.add(ask.resource.vendor)
             message = f"two containers ask for {ask.resource.name}, and its driver gives a node's devices to one claim"
             way_out = "Let one container have all, or write by hand one request that both refer to."
-            yield Refusal("MIG113", ask.keys[0], message, way_out)
+            yield PlanRefusal("MIG113", ask.keys[0], message, way_out)
 
 
 def claimed_already(
-    asks: Sequence[Ask], placements: Mapping[str, Placement], classes: Collection[str], held: set[str]
-) -> Iterator[Refusal]:
+    asks: Sequence[Ask], placements: Mapping[str, PlacementPlan], classes: Collection[str], held: set[str]
+) -> Iterator[PlanRefusal]:
     """Asks of a pod that has claims for the same class: a migration by hand that was not finished, most likely."""
     vendors = set(held)
     for ask in asks:
-        device_class = placements.get(ask.resource.name, Placement()).device_class or ask.resource.device_class
+        device_class = placements.get(ask.resource.name, PlacementPlan()).device_class or ask.resource.device_class
         if device_class in classes and ask.resource.vendor not in vendors and not ask.resource.part_of:
             held.add(ask.resource.vendor)
             message = (
@@ -61,10 +61,10 @@ def claimed_already(
                 "whether that is meant in its place is not certain"
             )
             way_out = "Remove the resource, if the claim took its place; else the claim, and migrate again."
-            yield Refusal("MIG124", ask.keys[0], message, way_out)
+            yield PlanRefusal("MIG124", ask.keys[0], message, way_out)
 
 
-def without_lone_parts(asks: Sequence[Ask], refusals: list[Refusal]) -> tuple[Ask, ...]:
+def without_lone_parts(asks: Sequence[Ask], refusals: list[PlanRefusal]) -> tuple[Ask, ...]:
     """The asks without those for a part of devices that their container does not ask for."""
     whole = {(ask.container.path, ask.resource.name) for ask in asks}
     out: list[Ask] = []
@@ -74,7 +74,7 @@ def without_lone_parts(asks: Sequence[Ask], refusals: list[Refusal]) -> tuple[As
                 f"{ask.resource.name} says how much of {ask.resource.part_of}, which the container does not ask for"
             )
             way_out = f"Add {ask.resource.part_of} with the number of devices."
-            refusals.append(Refusal("MIG112", ask.keys[0], message, way_out))
+            refusals.append(PlanRefusal("MIG112", ask.keys[0], message, way_out))
         else:
             out.append(ask)
     return tuple(out)

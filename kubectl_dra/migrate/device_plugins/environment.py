@@ -8,8 +8,9 @@ from typing import Any, Final, NamedTuple
 from kubectl_dra.manifests.changes import Change, Delete, Path
 from kubectl_dra.manifests.workloads import PodSpec, containers
 from kubectl_dra.migrate.device_plugins.asks import within
-from kubectl_dra.migrate.model import Note, Refusal
-from kubectl_dra.migrate.vendors.catalogue import Catalogue, Flag
+from kubectl_dra.migrate.model import Note, PlanRefusal
+from kubectl_dra.migrate.vendors.catalogue import VendorCatalogue
+from kubectl_dra.migrate.vendors.model import Flag
 
 _CODES: Final[Mapping[str, str]] = {
     "env": "MIG401",
@@ -20,26 +21,28 @@ _CODES: Final[Mapping[str, str]] = {
 }
 
 
-class Environment(NamedTuple):
+class EnvironmentPlan(NamedTuple):
     """What goes with the requests, what to know, and what asks for a decision first (by vendor)."""
 
     changes: tuple[Change, ...] = ()
     notes: tuple[Note, ...] = ()
-    refusals: tuple[tuple[str, Refusal], ...] = ()
+    refusals: tuple[tuple[str, PlanRefusal], ...] = ()
 
 
-def environment(spec: PodSpec, users: Collection[Path], vendors: Sequence[str], catalogue: Catalogue) -> Environment:
+def environment(
+    spec: PodSpec, users: Collection[Path], vendors: Sequence[str], catalogue: VendorCatalogue
+) -> EnvironmentPlan:
     """What to do beside the requests of a pod; ``users`` are the paths of the containers that will have claims."""
     changes: list[Change] = []
     notes: list[Note] = []
-    refusals: list[tuple[str, Refusal]] = []
+    refusals: list[tuple[str, PlanRefusal]] = []
     for where, name, path, removable in _found(spec, users):
         flag = catalogue.flag(where, name, vendors)
         if flag is None or flag.action == "quiet":
             continue
         code = _CODES[where]
         if flag.action == "ask":
-            refusals.append((flag.vendor, Refusal("MIG112", path, _said(name, flag), flag.way_out)))
+            refusals.append((flag.vendor, PlanRefusal("MIG112", path, _said(name, flag), flag.way_out)))
             continue
         if flag.action == "remove" and removable:
             changes.append(Delete(path))
@@ -52,7 +55,7 @@ def environment(spec: PodSpec, users: Collection[Path], vendors: Sequence[str], 
             path = (*container.path, "securityContext", "privileged")
             message = f"container {container.name} is privileged and sees every device of the node, claimed or not"
             notes.append(Note("MIG404", path, message))
-    return Environment(tuple(changes), tuple(notes), tuple(refusals))
+    return EnvironmentPlan(tuple(changes), tuple(notes), tuple(refusals))
 
 
 def _said(name: str, flag: Flag) -> str:

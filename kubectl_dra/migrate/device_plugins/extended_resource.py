@@ -7,8 +7,8 @@ from typing import Any, Final
 
 from kubectl_dra.api.versions import GROUP
 from kubectl_dra.migrate.device_plugins.asks import Ask
-from kubectl_dra.migrate.device_plugins.placement import Placement
-from kubectl_dra.migrate.model import NewObject, Note, ObjectPlan, Refusal, Settings, Surroundings
+from kubectl_dra.migrate.device_plugins.placement import PlacementPlan
+from kubectl_dra.migrate.model import MigrationSettings, NewObject, Note, ObjectPlan, PlanRefusal, PlanSurroundings
 from kubectl_dra.migrate.naming import as_label
 
 SINCE: Final = 36
@@ -20,14 +20,14 @@ _TRADE_OFF: Final = (
 )
 
 
-def by_name(asks: Sequence[Ask], placements: Mapping[str, Placement], settings: Settings) -> bool:
+def by_name(asks: Sequence[Ask], placements: Mapping[str, PlacementPlan], settings: MigrationSettings) -> bool:
     """Whether the strategy for these asks is to keep the extended resources."""
     if settings.strategy != "auto":
         return settings.strategy == "extended-resource"
     plain = all(
         _cannot(ask, placements) is None
         and ask.resource.outcome == "auto"
-        and not placements.get(ask.resource.name, Placement()).changes
+        and not placements.get(ask.resource.name, PlacementPlan()).changes
         and (ask.resource.extended_resource_since or _selector(ask, settings))
         for ask in asks
     )
@@ -35,25 +35,28 @@ def by_name(asks: Sequence[Ask], placements: Mapping[str, Placement], settings: 
 
 
 def extended(
-    asks: Sequence[Ask], placements: Mapping[str, Placement], surroundings: Surroundings, settings: Settings
+    asks: Sequence[Ask],
+    placements: Mapping[str, PlacementPlan],
+    surroundings: PlanSurroundings,
+    settings: MigrationSettings,
 ) -> ObjectPlan:
     """DeviceClasses for the resources of a pod, or why they need none or can have none."""
     objects: list[NewObject] = []
     notes: list[Note] = []
-    refusals: list[Refusal] = []
+    refusals: list[PlanRefusal] = []
     for ask in {ask.resource.name: ask for ask in reversed(asks)}.values():
         resource, path = ask.resource, ask.keys[0]
         if not settings.release.at_least(SINCE):
             message = f"Kubernetes {settings.release} has no DeviceClass for an extended resource unless a gate is on"
             way_out = f"Use --strategy claims, or a release from 1.{SINCE}."
-            refusals.append(Refusal("MIG122", path, message, way_out))
+            refusals.append(PlanRefusal("MIG122", path, message, way_out))
             continue
         reason = _cannot(ask, placements)
         if reason is None and not resource.extended_resource_since and not _selector(ask, settings):
             reason = f"the selector of the class {resource.device_class} is not known"
         if reason is not None:
             message = f"a DeviceClass cannot stand for {resource.name}: {reason}"
-            refusals.append(Refusal("MIG122", path, message, "Use --strategy claims for this workload."))
+            refusals.append(PlanRefusal("MIG122", path, message, "Use --strategy claims for this workload."))
         elif resource.extended_resource_since:
             message = (
                 f"nothing to change: the class {resource.device_class} carries {resource.name} "
@@ -81,9 +84,9 @@ def device_class(ask: Ask, selector: str) -> dict[str, Any]:
     }
 
 
-def _cannot(ask: Ask, placements: Mapping[str, Placement]) -> str | None:
+def _cannot(ask: Ask, placements: Mapping[str, PlacementPlan]) -> str | None:
     """Why a count of an extended resource does not say what is meant."""
-    resource, placed = ask.resource, placements.get(ask.resource.name, Placement())
+    resource, placed = ask.resource, placements.get(ask.resource.name, PlacementPlan())
     if resource.capacity or resource.part_of:
         return "its count does not say how much of each device is meant"
     if resource.allocation_mode == "All":
@@ -95,6 +98,6 @@ def _cannot(ask: Ask, placements: Mapping[str, Placement]) -> str | None:
     return None
 
 
-def _selector(ask: Ask, settings: Settings) -> str:
+def _selector(ask: Ask, settings: MigrationSettings) -> str:
     found = settings.catalogue.device_class(ask.resource.device_class)
     return found.selector if found is not None else ""

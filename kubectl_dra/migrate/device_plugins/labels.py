@@ -6,9 +6,9 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 
-from kubectl_dra.migrate.vendors.catalogue import Labelled, filled, translated
+from kubectl_dra.migrate.vendors.catalogue import Labelled, translated
 from kubectl_dra.migrate.vendors.label_to_cel import Untranslatable, condition, joined
-from kubectl_dra.migrate.vendors.model import Driver, Resource
+from kubectl_dra.migrate.vendors.model import KnownDriver, Resource, filled
 
 _LABEL_VALUE: Final = re.compile(r"([A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?", re.ASCII)
 _POSITIVE: Final = ("In", "Exists", "Gt")
@@ -51,7 +51,7 @@ class Translation(NamedTuple):
 
 
 def translate(
-    wanted: Condition, labelled: Labelled, resource: Resource, driver: Driver, counts: Mapping[str, int | None]
+    wanted: Condition, labelled: Labelled, resource: Resource, driver: KnownDriver, counts: Mapping[str, int | None]
 ) -> Translation:
     """What becomes of a condition by the rule of its label.
 
@@ -87,7 +87,7 @@ def _refused(wanted: Condition, why: str, way_out: str) -> Translation:
     return Translation(refusal=(f"{wanted.key} {why}", way_out))
 
 
-def _with_selector(wanted: Condition, labelled: Labelled, driver: Driver) -> str:
+def _with_selector(wanted: Condition, labelled: Labelled, driver: KnownDriver) -> str:
     """The note of a label that stays, with the selector that would say the same of devices if there is one."""
     rule = labelled.rule
     if not rule.attribute or wanted.operator not in ("In", "NotIn"):
@@ -120,7 +120,7 @@ def _implied(wanted: Condition, labelled: Labelled) -> Translation:
     return _refused(wanted, "asks for nodes without the devices that the pod asks for", "Remove one of the two.")
 
 
-def _from_key(wanted: Condition, labelled: Labelled, resource: Resource, driver: Driver) -> Translation:
+def _from_key(wanted: Condition, labelled: Labelled, resource: Resource, driver: KnownDriver) -> Translation:
     """A label whose key holds the value: present or not, or the number of such devices of the node."""
     rule = labelled.rule
     positive = wanted.operator == "Exists"
@@ -136,7 +136,7 @@ def _from_key(wanted: Condition, labelled: Labelled, resource: Resource, driver:
 
 
 def _selected(
-    wanted: Condition, labelled: Labelled, resource: Resource, driver: Driver, counts: Mapping[str, int | None]
+    wanted: Condition, labelled: Labelled, resource: Resource, driver: KnownDriver, counts: Mapping[str, int | None]
 ) -> Translation:
     rule = labelled.rule
     if wanted.operator == "Exists":
@@ -161,7 +161,7 @@ def _selected(
     )
 
 
-def _plain(wanted: Condition, labelled: Labelled, driver: Driver) -> str:
+def _plain(wanted: Condition, labelled: Labelled, driver: KnownDriver) -> str:
     return condition(labelled.rule, driver, wanted.operator, wanted.values)
 
 
@@ -200,7 +200,7 @@ class _Value(NamedTuple):
     notes: tuple[str, ...] = ()
 
 
-def _with_suffixes(wanted: Condition, labelled: Labelled, resource: Resource, driver: Driver) -> Translation:
+def _with_suffixes(wanted: Condition, labelled: Labelled, resource: Resource, driver: KnownDriver) -> Translation:
     """As for other labels, with what endings of values say: a class, a partition's profile, that it is shared."""
     rule = labelled.rule
     negative = wanted.operator == "NotIn"

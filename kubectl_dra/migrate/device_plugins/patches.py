@@ -8,7 +8,7 @@ from typing import Any, Final
 from kubectl_dra.manifests.changes import value_at
 from kubectl_dra.manifests.workloads import containers, key_of, pod_specs
 from kubectl_dra.migrate.device_plugins.asks import read_asks
-from kubectl_dra.migrate.vendors.catalogue import Catalogue
+from kubectl_dra.migrate.vendors.catalogue import VendorCatalogue
 
 _GROUPS: Final = ("apps", "batch")
 
@@ -21,7 +21,7 @@ def is_patch(raw: Mapping[str, Any]) -> bool:
     return bool(found) and not any("image" in container for container in found)
 
 
-def base_claims(raw: Mapping[str, Any], around: Iterable[Mapping[str, Any]], catalogue: Catalogue) -> bool:
+def base_claims(raw: Mapping[str, Any], around: Iterable[Mapping[str, Any]], catalogue: VendorCatalogue) -> bool:
     """Whether what is patched is at hand and claims devices, or will: then its new objects can be patched as well."""
     name = value_at(raw, ("metadata", "name"))
     for other in around:

@@ -19,9 +19,9 @@ from kubectl_dra.migrate.device_plugins.affinity import (
 )
 from kubectl_dra.migrate.device_plugins.labels import Translation, translate
 from kubectl_dra.migrate.model import Safety
-from kubectl_dra.migrate.vendors.catalogue import Catalogue
+from kubectl_dra.migrate.vendors.catalogue import VendorCatalogue
 from kubectl_dra.migrate.vendors.label_to_cel import Untranslatable, condition, joined
-from kubectl_dra.migrate.vendors.model import EMPTY, Driver, Resource
+from kubectl_dra.migrate.vendors.model import EMPTY, KnownDriver, Resource
 
 LONGEST: Final = 10240
 """So many bytes a selector can have (resource.k8s.io limits)."""
@@ -30,7 +30,7 @@ MOST_SELECTORS: Final = 32
 _SPLIT: Final = "Split the workload, or write the request by hand."
 
 
-class Placement(NamedTuple):
+class PlacementPlan(NamedTuple):
     """What a pod's labels say of the devices of one resource. Paths lead from the pod's spec.
 
     Attributes:
@@ -60,10 +60,10 @@ class Placement(NamedTuple):
 def placement(
     spec: Mapping[str, Any],
     resource: Resource,
-    catalogue: Catalogue,
+    catalogue: VendorCatalogue,
     release: Release,
     annotations: Mapping[str, Any] = EMPTY,
-) -> Placement:
+) -> PlacementPlan:
     """What the pod's spec (and annotations, for HAMi) says of the devices that it wants.
 
     Labels that say nothing of the resource's devices stay as they are. A required affinity of several terms is
@@ -88,11 +88,11 @@ def placement(
 class _Reader:
     """Gathers what the conditions of one pod say of one resource."""
 
-    def __init__(self, spec: Mapping[str, Any], resource: Resource, catalogue: Catalogue) -> None:
+    def __init__(self, spec: Mapping[str, Any], resource: Resource, catalogue: VendorCatalogue) -> None:
         self._spec = spec
         self._resource = resource
         self._catalogue = catalogue
-        self._driver = catalogue.driver(resource.driver) or Driver(resource.driver, frozenset(), frozenset())
+        self._driver = catalogue.driver(resource.driver) or KnownDriver(resource.driver, frozenset(), frozenset())
         self._counts = _counts(spec)
         self._selectors: dict[str, None] = {}
         self._classes: dict[str, Path] = {}
@@ -210,7 +210,7 @@ class _Reader:
                 why = f"its selector would have more than {LONGEST} bytes"
                 self._refusals.append((path, why, "Name fewer values, and migrate again."))
 
-    def placement(self) -> Placement:
+    def placement(self) -> PlacementPlan:
         """All of it. With a refusal nothing is changed."""
         if len(self._classes) > 1:
             path = list(self._classes.values())[1]
@@ -220,8 +220,8 @@ class _Reader:
             self._refusals.append(((), why, _SPLIT))
         notes = tuple(self._notes)
         if self._refusals:
-            return Placement(notes=notes, refusals=tuple(self._refusals))
-        return Placement(
+            return PlacementPlan(notes=notes, refusals=tuple(self._refusals))
+        return PlacementPlan(
             selectors=tuple(self._selectors),
             device_class=next(iter(self._classes), ""),
             changes=emptied(self._spec, self._removed),

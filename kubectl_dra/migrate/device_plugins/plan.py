@@ -27,18 +27,18 @@ from kubectl_dra.migrate.device_plugins.environment import environment
 from kubectl_dra.migrate.device_plugins.extended_resource import by_name, extended
 from kubectl_dra.migrate.device_plugins.pages import ABOUT
 from kubectl_dra.migrate.device_plugins.patches import base_claims, is_patch
-from kubectl_dra.migrate.device_plugins.placement import Placement, placement
+from kubectl_dra.migrate.device_plugins.placement import PlacementPlan, placement
 from kubectl_dra.migrate.device_plugins.tolerations import missing
 from kubectl_dra.migrate.model import (
     Migration,
+    MigrationSettings,
     NewObject,
     Note,
     ObjectPlan,
-    Refusal,
+    PlanRefusal,
+    PlanSurroundings,
     Safety,
-    Settings,
     Step,
-    Surroundings,
 )
 from kubectl_dra.migrate.naming import free_object, roles, workload_name
 
@@ -56,7 +56,7 @@ _MAY_SHARE: Final = frozenset(
 )
 
 
-_NO_NAME: Final = Refusal(
+_NO_NAME: Final = PlanRefusal(
     "MIG117",
     ("metadata",),
     "the new claims would be named after the object, whose own name is missing or not valid",
@@ -82,10 +82,10 @@ class _Said(NamedTuple):
 
     objects: list[NewObject]
     notes: list[Note]
-    refusals: list[Refusal]
+    refusals: list[PlanRefusal]
 
 
-def plan(raw: Mapping[str, Any], surroundings: Surroundings, settings: Settings) -> ObjectPlan:
+def plan(raw: Mapping[str, Any], surroundings: PlanSurroundings, settings: MigrationSettings) -> ObjectPlan:
     """Plans the claims of one workload; see ``model.Plan``."""
     if settings.reverse or (key_of(raw) in CLAIMLESS and key_of(raw)[0] not in _IN_PART):
         return ObjectPlan()
@@ -116,7 +116,12 @@ def plan(raw: Mapping[str, Any], surroundings: Surroundings, settings: Settings)
 
 
 def _pod(
-    raw: Mapping[str, Any], spec: PodSpec, asks: Asks, surroundings: Surroundings, settings: Settings, said: _Said
+    raw: Mapping[str, Any],
+    spec: PodSpec,
+    asks: Asks,
+    surroundings: PlanSurroundings,
+    settings: MigrationSettings,
+    said: _Said,
 ) -> _Pod | None:
     """What becomes of a pod spec; None if nothing does."""
     held = set(asks.held)
@@ -175,11 +180,11 @@ def _pod(
 
 
 def _placements(
-    spec: PodSpec, asks: Sequence[Ask], settings: Settings, said: _Said, held: set[str]
-) -> dict[str, Placement]:
+    spec: PodSpec, asks: Sequence[Ask], settings: MigrationSettings, said: _Said, held: set[str]
+) -> dict[str, PlacementPlan]:
     annotations = spec.metadata.get("annotations")
     annotations = annotations if isinstance(annotations, Mapping) else {}
-    out: dict[str, Placement] = {}
+    out: dict[str, PlacementPlan] = {}
     for ask in asks:
         resource = ask.resource
         if resource.name in out or resource.part_of:
@@ -187,13 +192,13 @@ def _placements(
         found = placement(spec.content, resource, settings.catalogue, settings.release, annotations)
         out[resource.name] = found
         for path, why, way_out in found.refusals:
-            said.refusals.append(Refusal("MIG116", (*spec.path, *path), why.rstrip("."), way_out))
+            said.refusals.append(PlanRefusal("MIG116", (*spec.path, *path), why.rstrip("."), way_out))
             held.add(resource.vendor)
     return out
 
 
 def _placed(
-    spec: PodSpec, asks: Sequence[Ask], placements: Mapping[str, Placement], said: _Said
+    spec: PodSpec, asks: Sequence[Ask], placements: Mapping[str, PlacementPlan], said: _Said
 ) -> tuple[list[Change], list[str], list[str]]:
     """The changes of labels and affinity, why, and why any of it is unsafe."""
     resources = {ask.resource.name: ask.resource for ask in asks}
@@ -250,7 +255,7 @@ def _added(raw: Mapping[str, Any], path: Path, items: Sequence[Mapping[str, Any]
         yield Set(path, [dict(item) for item in items])
 
 
-def _gates(asks: Sequence[Ask], settings: Settings) -> Iterator[Note]:
+def _gates(asks: Sequence[Ask], settings: MigrationSettings) -> Iterator[Note]:
     for ask in asks:
         for gate in ask.resource.gates:
             if not gate_default(gate, settings.release):
@@ -258,7 +263,7 @@ def _gates(asks: Sequence[Ask], settings: Settings) -> Iterator[Note]:
                 yield Note("MIG138", ask.keys[0], message)
 
 
-def _tolerated(spec: PodSpec, asks: Sequence[Ask], settings: Settings, said: _Said) -> list[Change]:
+def _tolerated(spec: PodSpec, asks: Sequence[Ask], settings: MigrationSettings, said: _Said) -> list[Change]:
     """Tolerations only of taints that the vendor's nodes are known to have: others would never match anything."""
     taints = {taint for ask in asks for taint in settings.catalogue.vendor(ask.resource.vendor).taints}
     wanted = missing(spec.content, [ask.resource for ask in asks])
@@ -276,16 +281,16 @@ def _tolerated(spec: PodSpec, asks: Sequence[Ask], settings: Settings, said: _Sa
     return [Set(path, [dict(toleration) for toleration in added])] if added else []
 
 
-def _can_be_shared(raw: Mapping[str, Any], settings: Settings, said: _Said) -> bool:
+def _can_be_shared(raw: Mapping[str, Any], settings: MigrationSettings, said: _Said) -> bool:
     if settings.share == "template" or (key_of(raw) in _MAY_SHARE and not frameworks.is_queued(raw)):
         return True
     if frameworks.is_queued(raw):
         message, way_out = "Kueue counts claims from templates only", "Migrate it without --share claim."
-        said.refusals.append(Refusal("MIG119", ("kind",), message, way_out))
+        said.refusals.append(PlanRefusal("MIG119", ("kind",), message, way_out))
         return False
     message = f"one ResourceClaim for all pods of a {key_of(raw)[1]} would hold them all to one node and its devices"
     way_out = "Migrate it without --share claim: each pod then has a claim of its own."
-    said.refusals.append(Refusal("MIG119", ("kind",), message, way_out))
+    said.refusals.append(PlanRefusal("MIG119", ("kind",), message, way_out))
     return False
 
 
@@ -298,7 +303,12 @@ def _reason(asks: Sequence[Ask], reasons: Sequence[str]) -> str:
 
 
 def _named(
-    raw: Mapping[str, Any], name: str, pods: Sequence[_Pod], surroundings: Surroundings, settings: Settings, said: _Said
+    raw: Mapping[str, Any],
+    name: str,
+    pods: Sequence[_Pod],
+    surroundings: PlanSurroundings,
+    settings: MigrationSettings,
+    said: _Said,
 ) -> Iterator[Step]:
     """Gives the new objects names, and the pods their references to them."""
     kind = "ResourceClaim" if settings.share == "claim" else "ResourceClaimTemplate"
@@ -357,7 +367,7 @@ def _specs(pod: _Pod) -> list[tuple[str, Any]]:
     return [(claim.what, claim.spec) for claim in pod.wiring.claims]
 
 
-def _doubts(pod: _Pod, settings: Settings, raw: Mapping[str, Any]) -> tuple[str, ...]:
+def _doubts(pod: _Pod, settings: MigrationSettings, raw: Mapping[str, Any]) -> tuple[str, ...]:
     """Why the change of a pod is unsafe; nothing if it is safe."""
     doubts = list(pod.doubts)
     if settings.share == "claim" and key_of(raw)[1] != "Pod":
@@ -371,7 +381,7 @@ def _safety(doubts: Collection[str]) -> Safety:
     return "unsafe" if doubts else "safe"
 
 
-def _of_all(pods: Sequence[_Pod], claim: Claim, settings: Settings, raw: Mapping[str, Any]) -> Safety:
+def _of_all(pods: Sequence[_Pod], claim: Claim, settings: MigrationSettings, raw: Mapping[str, Any]) -> Safety:
     """How safe a claim is that several pods may use: as safe as the safest of them."""
     users = [pod for pod in pods if any((one.what, one.spec) == (claim.what, claim.spec) for one in pod.wiring.claims)]
     return "safe" if any(not _doubts(pod, settings, raw) for pod in users) else "unsafe"

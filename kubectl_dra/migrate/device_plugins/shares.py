@@ -21,7 +21,7 @@ class User(NamedTuple):
     sidecar: bool = False
 
 
-class Share(NamedTuple):
+class SharedRequest(NamedTuple):
     """``amount`` devices that ``users`` (orders of containers) have. ``owner`` gives the request its name."""
 
     owner: int
@@ -29,7 +29,7 @@ class Share(NamedTuple):
     amount: int
 
 
-def shares(users: Sequence[User]) -> tuple[Share, ...]:
+def shares(users: Sequence[User]) -> tuple[SharedRequest, ...]:
     """The fewest requests that give every container its number of devices, and no device to two that run together."""
     line: list[list[int]] = []
     lasting = [user for user in users if not user.init or user.sidecar]
@@ -51,4 +51,4 @@ def shares(users: Sequence[User]) -> tuple[Share, ...]:
     counts: dict[tuple[int, ...], int] = {}
     for unit in line:
         counts[tuple(unit)] = counts.get(tuple(unit), 0) + 1
-    return tuple(Share(found[0], tuple(sorted(found)), count) for found, count in counts.items())
+    return tuple(SharedRequest(found[0], tuple(sorted(found)), count) for found, count in counts.items())

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from kubectl_dra.migrate.vendors.catalogue import Resource
+from kubectl_dra.migrate.vendors.model import Resource
 
 
 def missing(spec: Mapping[str, Any], resources: Iterable[Resource]) -> Iterator[Mapping[str, str]]:

@@ -11,8 +11,8 @@ from kubectl_dra.manifests.changes import Append, Change, Path, Set, value_at
 from kubectl_dra.migrate.device_plugins.affinity import TERMS
 from kubectl_dra.migrate.device_plugins.labels import Condition, translate
 from kubectl_dra.migrate.reverse.resources import Unnamed, with_suffix
-from kubectl_dra.migrate.vendors.catalogue import Catalogue
-from kubectl_dra.migrate.vendors.model import Driver, LabelRule, Resource
+from kubectl_dra.migrate.vendors.catalogue import VendorCatalogue
+from kubectl_dra.migrate.vendors.model import KnownDriver, LabelRule, Resource
 
 _TEXT: Final = re.compile(r'"(?:[^"\\]|\\.)*"')
 _DOMAIN: Final = re.compile(r'device\.(?:attributes|capacity)\["[^"]*"\]')
@@ -24,7 +24,7 @@ _OPERATORS: Final = ("In", "NotIn", "Gt", "Lt")
 def conditions(
     selectors: Sequence[str],
     resource: Resource,
-    catalogue: Catalogue,
+    catalogue: VendorCatalogue,
     counts: Mapping[str, int | None],
     device_class: str,
 ) -> list[Condition]:
@@ -54,9 +54,9 @@ def conditions(
 
 
 def _found(
-    selector: str, resource: Resource, catalogue: Catalogue, counts: Mapping[str, int | None], device_class: str
+    selector: str, resource: Resource, catalogue: VendorCatalogue, counts: Mapping[str, int | None], device_class: str
 ) -> Iterator[Condition]:
-    driver = catalogue.driver(resource.driver) or Driver(resource.driver, frozenset(), frozenset())
+    driver = catalogue.driver(resource.driver) or KnownDriver(resource.driver, frozenset(), frozenset())
     read = _values(selector)
     for rule in _rules(catalogue):
         if not rule.key or rule.action != "select" or not (rule.attribute or rule.capacity):
@@ -74,10 +74,10 @@ def _found(
 
 
 def _with_suffix(
-    selectors: tuple[str, ...], resource: Resource, catalogue: Catalogue, device_class: str
+    selectors: tuple[str, ...], resource: Resource, catalogue: VendorCatalogue, device_class: str
 ) -> Iterator[Condition]:
     """Conditions on a label whose value had an ending that chose the class, and became the second selector."""
-    driver = catalogue.driver(resource.driver) or Driver(resource.driver, frozenset(), frozenset())
+    driver = catalogue.driver(resource.driver) or KnownDriver(resource.driver, frozenset(), frozenset())
     for rule in _rules(catalogue):
         for suffix in rule.suffixes if rule.key else ():
             ending = with_suffix(suffix, selectors[1]) if suffix.device_class == device_class else None
@@ -91,7 +91,7 @@ def _with_suffix(
                     yield wanted
 
 
-def _rules(catalogue: Catalogue) -> Iterator[LabelRule]:
+def _rules(catalogue: VendorCatalogue) -> Iterator[LabelRule]:
     for vendor in catalogue.vendors.values():
         yield from vendor.labels
 

@@ -12,13 +12,13 @@ from typing import Any, Final, NamedTuple
 from kubectl_dra.api.conversion import reshaped, to_v1
 from kubectl_dra.api.versions import GROUP
 from kubectl_dra.manifests.changes import Change, Delete, Path, Set, changed, value_at
-from kubectl_dra.manifests.workloads import Container, PodSpec, containers, pod_specs
+from kubectl_dra.manifests.workloads import PodContainer, PodSpec, containers, pod_specs
 from kubectl_dra.manifests.workloads import key_of as workload_key
 from kubectl_dra.migrate import quotas
 from kubectl_dra.migrate.device_plugins import plan as device_plugins
 from kubectl_dra.migrate.device_plugins.affinity import node_selector
 from kubectl_dra.migrate.device_plugins.placement import placement
-from kubectl_dra.migrate.model import Note, ObjectPlan, Refusal, Settings, Share, Step, Surroundings
+from kubectl_dra.migrate.model import MigrationSettings, Note, ObjectPlan, PlanRefusal, PlanSurroundings, Share, Step
 from kubectl_dra.migrate.reverse.labels import chosen, conditions
 from kubectl_dra.migrate.reverse.pages import LOST, NO_RESOURCE, NO_TEMPLATE, NOT_OURS, QUOTA, RESTORED, TOLERATION
 from kubectl_dra.migrate.reverse.resources import Named, Unnamed, candidates
@@ -57,7 +57,7 @@ class _Stop(Exception):
     """Why an object is left alone."""
 
     def __init__(self, code: str, path: Path, message: str, way_out: str = _BY_HAND) -> None:
-        self.refusal = Refusal(code, path, message, way_out)
+        self.refusal = PlanRefusal(code, path, message, way_out)
 
 
 def key_of(raw: Mapping[str, Any]) -> Key:
@@ -67,7 +67,7 @@ def key_of(raw: Mapping[str, Any]) -> Key:
     return str(raw.get("kind")), str(metadata.get("namespace") or ""), str(metadata.get("name") or "")
 
 
-def plan(raw: Mapping[str, Any], world: Mapping[Key, Mapping[str, Any]], settings: Settings) -> Reversal:
+def plan(raw: Mapping[str, Any], world: Mapping[Key, Mapping[str, Any]], settings: MigrationSettings) -> Reversal:
     """Plans the way back of a workload or quota. ``world`` has all objects of the run by key."""
     hard = quotas.HARD.get(workload_key(raw))
     if hard is not None:
@@ -91,8 +91,8 @@ def references(raw: Mapping[str, Any]) -> Iterator[Key]:
 # --- workloads -------------------------------------------------------------------------------------
 
 
-def _workload(raw: Mapping[str, Any], world: Mapping[Key, Mapping[str, Any]], settings: Settings) -> Reversal:
-    others: list[Refusal] = []
+def _workload(raw: Mapping[str, Any], world: Mapping[Key, Mapping[str, Any]], settings: MigrationSettings) -> Reversal:
+    others: list[PlanRefusal] = []
     choices: dict[tuple[Key, str], list[Named]] = {}
     entries = [(spec, list(_entries(raw, spec, world, settings, choices, others))) for spec in pod_specs(raw)]
     used = [entry for _, found in entries for entry in found]
@@ -105,7 +105,7 @@ def _workload(raw: Mapping[str, Any], world: Mapping[Key, Mapping[str, Any]], se
     forward = replace(settings, reverse=False, strategy="claims", share=shares.pop(), version="v1")
     freed = tuple(dict.fromkeys(entry.key for entry in used))
     made = {key: to_v1(world[key]) for key in freed}
-    around = Surroundings(
+    around = PlanSurroundings(
         [other for key, other in world.items() if key not in made], frozenset(key for key in world if key not in made)
     )
     problem = ""
@@ -128,9 +128,9 @@ def _entries(
     raw: Mapping[str, Any],
     spec: PodSpec,
     world: Mapping[Key, Mapping[str, Any]],
-    settings: Settings,
+    settings: MigrationSettings,
     choices: dict[tuple[Key, str], list[Named]],
-    others: list[Refusal],
+    others: list[PlanRefusal],
 ) -> Iterator[_Entry]:
     """The claims that migrate can have made; ``choices`` get their resources, ``others`` why the rest stays."""
     for index, entry in enumerate(_list(spec.content.get("resourceClaims"))):
@@ -171,7 +171,9 @@ def _entry(raw: Mapping[str, Any], path: Path, entry: Any, world: Mapping[Key, M
     return None
 
 
-def _candidates(entry: _Entry, name: str, exactly: Mapping[str, Any], path: Path, settings: Settings) -> list[Named]:
+def _candidates(
+    entry: _Entry, name: str, exactly: Mapping[str, Any], path: Path, settings: MigrationSettings
+) -> list[Named]:
     try:
         return candidates(exactly, settings.catalogue)
     except Unnamed as unnamed:
@@ -181,7 +183,7 @@ def _candidates(entry: _Entry, name: str, exactly: Mapping[str, Any], path: Path
 def _tries(
     entries: Sequence[tuple[PodSpec, Sequence[_Entry]]],
     choices: Mapping[tuple[Key, str], Sequence[Named]],
-    settings: Settings,
+    settings: MigrationSettings,
 ) -> Iterator[tuple[list[Change], list[Resource]]]:
     """What the object may have been: the changes that lead there, for each way to name its requests.
 
@@ -216,7 +218,7 @@ def _alike(tries: Sequence[Sequence[Resource]]) -> bool:
 
 
 def _of_spec(
-    spec: PodSpec, entries: Sequence[_Entry], named: Mapping[tuple[Key, str], Named], settings: Settings
+    spec: PodSpec, entries: Sequence[_Entry], named: Mapping[tuple[Key, str], Named], settings: MigrationSettings
 ) -> Iterator[Change]:
     """The changes of one pod spec."""
     if not entries:
@@ -260,7 +262,7 @@ def _of_spec(
         raise _Stop(NO_RESOURCE, spec.path, str(unnamed)) from None
 
 
-def _check_label(spec: PodSpec, resource: Resource, device_class: str, path: Path, settings: Settings) -> None:
+def _check_label(spec: PodSpec, resource: Resource, device_class: str, path: Path, settings: MigrationSettings) -> None:
     """Refuses where a label that stayed on the pod can have chosen the class for another resource of the vendor."""
     for rule in settings.catalogue.vendor(resource.vendor).resources:
         other = settings.catalogue.resource(rule.name) if rule.name else None
@@ -273,10 +275,10 @@ def _check_label(spec: PodSpec, resource: Resource, device_class: str, path: Pat
 
 def _of_container(
     spec: PodSpec,
-    container: Container,
+    container: PodContainer,
     entries: Mapping[str, _Entry],
     named: Mapping[tuple[Key, str], Named],
-    settings: Settings,
+    settings: MigrationSettings,
 ) -> tuple[dict[str, int], list[Change]]:
     """What a container asked for, and the changes that ask for it again."""
     path: Path = (*container.path, "resources")
@@ -312,7 +314,7 @@ def _of_container(
     return amounts, changes
 
 
-def _all_of(spec: PodSpec, resource: Resource, path: Path, settings: Settings) -> int:
+def _all_of(spec: PodSpec, resource: Resource, path: Path, settings: MigrationSettings) -> int:
     """How many a claim for all devices of a node stands for: as many as the topology has that the pod asks for."""
     for stated in node_selector(spec.content):
         labelled = settings.catalogue.label(stated.key, resource)
@@ -336,8 +338,8 @@ def _difference(
     now: Mapping[str, Any],
     before: Mapping[str, Any],
     made: Mapping[Key, Mapping[str, Any]],
-    around: Surroundings,
-    forward: Settings,
+    around: PlanSurroundings,
+    forward: MigrationSettings,
 ) -> str:
     """How what migrate makes of ``before`` differs from what is there; empty if it does not."""
     planned = device_plugins.plan(before, around, forward)
@@ -361,8 +363,8 @@ def _planned(
     changes: Sequence[Change],
     resources: Sequence[Resource],
     made: Mapping[Key, Mapping[str, Any]],
-    around: Surroundings,
-    forward: Settings,
+    around: PlanSurroundings,
+    forward: MigrationSettings,
     alike: Sequence[str],
 ) -> ObjectPlan:
     names = ", ".join(resource.name for resource in resources)
@@ -401,7 +403,7 @@ def _tolerations(spec: PodSpec, resources: Sequence[Resource]) -> list[Change]:
 # --- quotas ----------------------------------------------------------------------------------------
 
 
-def _quota(raw: Mapping[str, Any], path: Path, settings: Settings) -> ObjectPlan:
+def _quota(raw: Mapping[str, Any], path: Path, settings: MigrationSettings) -> ObjectPlan:
     """The keys that migrate added go, where it would add just them again."""
     hard = value_at(raw, path)
     keys = [key for key in hard if str(key).endswith(".deviceclass.resource.k8s.io/devices")] if hard else []
@@ -410,13 +412,13 @@ def _quota(raw: Mapping[str, Any], path: Path, settings: Settings) -> ObjectPlan
         return ObjectPlan()
     before = changed(raw, changes)
     forward = replace(settings, reverse=False, strategy="claims")
-    again = quotas.plan(before, Surroundings(), forward)
+    again = quotas.plan(before, PlanSurroundings(), forward)
     after = changed(before, [change for step in again.steps for change in step.changes])
     if after != raw:
         names = ", ".join(str(key) for key in keys)
         way_out = "Take the keys out by hand when no pod of the namespace has claims any more."
         message = f"{names} is not what migrate adds to this quota"
-        return ObjectPlan(refusals=(Refusal(NOT_OURS, (*path, keys[0]), message, way_out),))
+        return ObjectPlan(refusals=(PlanRefusal(NOT_OURS, (*path, keys[0]), message, way_out),))
     reason = f"the quota counts {', '.join(map(str, keys))} no more"
     return ObjectPlan((Step(QUOTA, (*path, keys[0]), reason, changes),))
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
-from kubectl_dra.migrate.vendors.catalogue import Catalogue
+from kubectl_dra.migrate.vendors.catalogue import VendorCatalogue
 from kubectl_dra.migrate.vendors.model import EMPTY, Resource, ResourceRule, Suffix
 
 _PLACE: Final = re.compile(r"\{(\w+)\}")
@@ -30,7 +30,7 @@ class Unnamed(Exception):
     """No resource, or not one alone; the message says why, as a sentence about the request."""
 
 
-def candidates(exactly: Mapping[str, Any], catalogue: Catalogue) -> list[Named]:
+def candidates(exactly: Mapping[str, Any], catalogue: VendorCatalogue) -> list[Named]:
     """The resources that the request can stand for, in the order of vendors.
 
     Raises:
@@ -68,7 +68,7 @@ def candidates(exactly: Mapping[str, Any], catalogue: Catalogue) -> list[Named]:
     return list(out.values())
 
 
-def _chosen_by_label(device_class: str, exactly: Mapping[str, Any], catalogue: Catalogue) -> Iterator[Named]:
+def _chosen_by_label(device_class: str, exactly: Mapping[str, Any], catalogue: VendorCatalogue) -> Iterator[Named]:
     """Resources for which an ending of a node label's value chose the class: GPUs of a node that is all partitions."""
     if exactly.get("capacity") or exactly.get("adminAccess") or exactly.get("allocationMode") == "All":
         return
@@ -101,7 +101,7 @@ def _expressions(exactly: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _made(
-    name: str, rule: ResourceRule, exactly: Mapping[str, Any], selectors: Sequence[str], catalogue: Catalogue
+    name: str, rule: ResourceRule, exactly: Mapping[str, Any], selectors: Sequence[str], catalogue: VendorCatalogue
 ) -> Named | None:
     """The resource of the name, if its request begins as this one does."""
     parts = _parts(rule, exactly)

@@ -8,34 +8,34 @@ from dataclasses import replace
 from typing import Any, Final
 
 from kubectl_dra.errors import InputError
-from kubectl_dra.manifests.changes import Change, Delete, Path, Refused, changed
+from kubectl_dra.manifests.changes import Change, Delete, EditRefused, Path, changed
 from kubectl_dra.manifests.comments import comments_of
 from kubectl_dra.manifests.documents import Document, parse
 from kubectl_dra.manifests.edits import Edit, edited, edits_of, reread
 from kubectl_dra.manifests.files import Rewritten
 from kubectl_dra.manifests.inputs import Input
-from kubectl_dra.manifests.objects import ManifestObject
+from kubectl_dra.manifests.objects import ManifestObject, title
 from kubectl_dra.manifests.places import Places
 from kubectl_dra.manifests.source import Source
 from kubectl_dra.migrate import refusals
-from kubectl_dra.migrate.engine import Job
-from kubectl_dra.migrate.file import File, title
+from kubectl_dra.migrate.engine import MigrationJob
+from kubectl_dra.migrate.file import File
 from kubectl_dra.migrate.readable import check_readable, source_of
-from kubectl_dra.migrate.result import FileResult, Item, Report, Sort
+from kubectl_dra.migrate.result import MigratedFile, MigrationReport, Remark, Sort
 from kubectl_dra.migrate.reverse.pages import REMOVED, STILL_USED
 from kubectl_dra.migrate.reverse.plan import Key, Reversal, key_of, plan, references
 
 _WAY_OUT: Final = "change it by hand, or take the manifest from before out of version control"
 
 
-def reverse(inputs: Sequence[Input], job: Job) -> Report:
+def reverse(inputs: Sequence[Input], job: MigrationJob) -> MigrationReport:
     """Plans the way back of all inputs; writes nothing.
 
     Raises:
         InputError: a file that was named cannot be read, or none of all.
     """
     notes: list[str] = []
-    closed: list[FileResult] = []
+    closed: list[MigratedFile] = []
     files = [file for found in inputs if (file := _opened(found, notes, closed)) is not None]
     if not files:
         check_readable(inputs, notes)
@@ -47,7 +47,7 @@ def reverse(inputs: Sequence[Input], job: Job) -> Report:
     left = {key for run in runs for key in run.still_needed}
     freed = {key for run in runs for key in run.freed} - left
     results = (*closed, *(run.result(freed) for run in runs))
-    return Report(
+    return MigrationReport(
         tuple(result for result in results if result.items or result.changed),
         len(inputs),
         sum(len(file.objects) for file in files),
@@ -57,7 +57,7 @@ def reverse(inputs: Sequence[Input], job: Job) -> Report:
     )
 
 
-def _opened(found: Input, notes: list[str], closed: list[FileResult]) -> File | None:
+def _opened(found: Input, notes: list[str], closed: list[MigratedFile]) -> File | None:
     source = source_of(found, notes, closed)
     if source is None:
         return None
@@ -76,13 +76,13 @@ class _Run:
     ``freed`` are the claims and templates that its workloads need no more, ``still_needed`` those that they need.
     """
 
-    def __init__(self, file: File, job: Job, world: dict[Key, Mapping[str, Any]]) -> None:
+    def __init__(self, file: File, job: MigrationJob, world: dict[Key, Mapping[str, Any]]) -> None:
         self._file = file
         self._job = job
         self.freed: set[Key] = set()
         self.still_needed: set[Key] = set()
-        self._items: list[Item] = []
-        self._wants: list[tuple[ManifestObject, list[Change], list[Item]]] = []
+        self._items: list[Remark] = []
+        self._wants: list[tuple[ManifestObject, list[Change], list[Remark]]] = []
         # Copies of a workload, as overlays have them, have claims of the same name each in its own file.
         around = ChainMap({key_of(one.object): one.object for one in reversed(file.objects)}, world)
         for found in file.objects:
@@ -91,7 +91,7 @@ class _Run:
     def _plan(self, found: ManifestObject, reversal: Reversal) -> None:
         planned = reversal.plan
         changes: list[Change] = []
-        said: list[Item] = []
+        said: list[Remark] = []
         for step in planned.steps:
             offered = step.safety == "unsafe" and not self._job.unsafe
             item = self._item(found, "offer" if offered else "change", step.code, step.path, step.reason)
@@ -118,12 +118,12 @@ class _Run:
         try:
             self._made([(found, [_below(change, found.path) for change in changes])], ())
             return True
-        except Refused as refused:
+        except EditRefused as refused:
             item = self._item(found, "refusal", refusals.NO_EDIT, (), f"left as it is: {refused}")
             self._items.append(item._replace(way_out=_WAY_OUT))
             return False
 
-    def result(self, freed: set[Key]) -> FileResult:
+    def result(self, freed: set[Key]) -> MigratedFile:
         """The file with everything made, and without the claims and templates that are ``freed``."""
         gone: list[ManifestObject] = []
         for found in self._file.objects:
@@ -134,13 +134,15 @@ class _Run:
         items = [*self._items, *(item for _, _, said in self._wants for item in said)]
         items.sort(key=lambda item: (item.document, item.line, item.column, item.code))
         source = self._file.source
-        return FileResult(self._file.name, Rewritten(self._file.name, source.text, text, source), tuple(items), rounds)
+        return MigratedFile(
+            self._file.name, Rewritten(self._file.name, source.text, text, source), tuple(items), rounds
+        )
 
     def _remove(self, found: ManifestObject, gone: list[ManifestObject]) -> None:
         name = title(found.object)
         try:
             self._made([(one, changes) for one, changes, _ in self._wants], [*gone, found])
-        except Refused as refused:
+        except EditRefused as refused:
             message = f"{name} stays, though nothing here needs it: {refused}"
             self._items.append(self._item(found, "note", STILL_USED, (), message))
             return
@@ -154,7 +156,7 @@ class _Run:
         """The text with the changes made and the objects gone, and the rounds of edits that lead to it.
 
         Raises:
-            Refused: that is not certain.
+            EditRefused: that is not certain.
         """
         file = self._file
         edits: list[Edit] = []
@@ -169,7 +171,7 @@ class _Run:
                 edits += edits_of(document, changes) if changes else []
                 expected.append(changed(document.object, changes))
             except (KeyError, IndexError, TypeError, ValueError) as error:
-                raise Refused(f"the change does not fit what is there ({type(error).__name__})") from None
+                raise EditRefused(f"the change does not fit what is there ({type(error).__name__})") from None
         edits += _without(file.documents, removed)
         text = edited(file.source.text, edits)
         rounds = [tuple(edits)] if edits else []
@@ -183,7 +185,7 @@ class _Run:
         else:
             documents = ()
             if text.strip():
-                raise Refused("something stands beside it")
+                raise EditRefused("something stands beside it")
         self._keeps_comments(text, documents)
         return text, tuple(rounds)
 
@@ -193,15 +195,17 @@ class _Run:
         left = comments_of(text, [document.root for document in documents])
         for comment in comments_of(self._file.source.text, [document.root for document in self._file.documents]):
             if comment not in left:
-                raise Refused("a comment would be lost")
+                raise EditRefused("a comment would be lost")
             left.remove(comment)
 
-    def _item(self, found: ManifestObject, sort: Sort, code: str, path: Path, message: str) -> Item:
+    def _item(self, found: ManifestObject, sort: Sort, code: str, path: Path, message: str) -> Remark:
         from kubectl_dra.api.fields import path_text
 
         line, column, document = self._file.place(found, path)
         name, text = title(found.object), path_text(path)
-        return Item(sort, code, self._file.name, line, column, name, text, message, document=document, root=found.path)
+        return Remark(
+            sort, code, self._file.name, line, column, name, text, message, document=document, root=found.path
+        )
 
 
 def _below(change: Change, root: Path) -> Change:
@@ -229,24 +233,24 @@ def _span(source: Source, document: Document, documents: Sequence[Document]) -> 
     """From the marker before a document to the one behind it, or the ends of the text.
 
     Raises:
-        Refused: it is not in a place of its own, as where JSON holds it.
+        EditRefused: it is not in a place of its own, as where JSON holds it.
     """
     text = source.text
     places = Places(document)
     if places.style.json:
-        raise Refused("JSON that is one object cannot be without it")
+        raise EditRefused("JSON that is one object cannot be without it")
     start = places.line_start(document.root.start_mark.index)
     marker = text.rfind("\n---", 0, start)
     before = marker + 1 if marker >= 0 else 0 if text.startswith("---") else -1
     inside = any(other is not document and before <= other.root.start_mark.index < start for other in documents)
     if inside:
-        raise Refused("it is not in a place of its own")
+        raise EditRefused("it is not in a place of its own")
     following = [one.root.start_mark.index for one in documents if one.index > document.index]
     end = len(text)
     if following:
         behind = text.rfind("\n---", start, min(following))
         if behind < 0:
-            raise Refused("it is not in a place of its own")
+            raise EditRefused("it is not in a place of its own")
         end = behind + 1
     if before < 0:
         # The first document of a text that does not begin with a marker: the next one's goes.

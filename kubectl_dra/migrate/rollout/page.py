@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
 
 from kubectl_dra.api.versions import NEWEST_MODELLED
+from kubectl_dra.migrate.rollout.model import Rollout
 from kubectl_dra.migrate.rollout.policy import WARNED
 from kubectl_dra.migrate.rollout.survey import LABEL, REFUSED, Use
-
-if TYPE_CHECKING:
-    from kubectl_dra.migrate.rollout.plan import Rollout
 
 
 def page(plan: Rollout) -> str:

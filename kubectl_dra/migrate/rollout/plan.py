@@ -3,59 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from kubectl_dra.api.policy import ResourceQuota
 from kubectl_dra.api.quantity import Quantity, QuantityError
 from kubectl_dra.api.versions import GROUP
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.manifests.style import Style
-from kubectl_dra.migrate.model import Settings
+from kubectl_dra.migrate.model import MigrationSettings
 from kubectl_dra.migrate.naming import free
 from kubectl_dra.migrate.quotas import quota_key
 from kubectl_dra.migrate.render import documents_of
+from kubectl_dra.migrate.rollout.model import CLASSES, POLICY, QUOTAS, README, Moving, Rollout
+from kubectl_dra.migrate.rollout.page import page
 from kubectl_dra.migrate.rollout.policy import bindings, policy
-from kubectl_dra.migrate.rollout.survey import Standing, Survey
-from kubectl_dra.migrate.vendors.catalogue import Resource, Vendor
+from kubectl_dra.migrate.rollout.survey import Survey
 
-CLASSES: Final = "1-classes.yaml"
-QUOTAS: Final = "2-quotas.yaml"
-POLICY: Final = "3-policy.yaml"
-README: Final = "README.md"
 QUOTA_NAME: Final = "device-claims"
-
-
-class Moving(NamedTuple):
-    """A resource that moves: what it becomes, whether the cluster has the class, and where it is used."""
-
-    resource: Resource
-    installed: bool | None
-    namespaces: tuple[str, ...]
-
-
-class Rollout(NamedTuple):
-    """What the plan is made of. ``staying`` are resources that no claim takes over, with the reason."""
-
-    moving: tuple[Moving, ...]
-    staying: tuple[tuple[str, str], ...]
-    order: tuple[Standing, ...]
-    survey: Survey
-    quotas: tuple[dict[str, Any], ...]
-    classes: tuple[dict[str, Any], ...]
-    missing: tuple[str, ...]
-    live: bool
-    vendors: tuple[Vendor, ...] = ()
-
-    @property
-    def names(self) -> list[str]:
-        """The resources that pods are not to ask for any more."""
-        return [one.resource.name for one in self.moving]
-
-
 _ORDER: Final = {"migrated": 0, "ready": 1, "decide": 2, "blocked": 3}
 
 
-def rollout(survey: Survey, snapshot: Snapshot, settings: Settings, *, live: bool) -> Rollout:
+def rollout(survey: Survey, snapshot: Snapshot, settings: MigrationSettings, *, live: bool) -> Rollout:
     """Makes the plan. ``live`` says that the snapshot is of a cluster, and not of the manifests alone."""
     moving: list[Moving] = []
     staying: list[tuple[str, str]] = []
@@ -94,8 +62,6 @@ def rollout(survey: Survey, snapshot: Snapshot, settings: Settings, *, live: boo
 
 def files(plan: Rollout) -> Mapping[str, str]:
     """The files by name: manifests in the order in which they are applied, and the page that explains them."""
-    from kubectl_dra.migrate.rollout.page import page
-
     out: dict[str, str] = {}
     if plan.classes:
         head = (
@@ -120,7 +86,7 @@ def files(plan: Rollout) -> Mapping[str, str]:
     return out
 
 
-def _classes(moving: Sequence[Moving], settings: Settings) -> tuple[list[dict[str, Any]], list[str]]:
+def _classes(moving: Sequence[Moving], settings: MigrationSettings) -> tuple[list[dict[str, Any]], list[str]]:
     """The classes that the cluster has not, or may not have; and the names of those that cannot be written here."""
     out: list[dict[str, Any]] = []
     missing: list[str] = []

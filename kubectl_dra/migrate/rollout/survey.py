@@ -16,9 +16,10 @@ from kubectl_dra.explain.scene.proved_gates import proved
 from kubectl_dra.explain.scene.view import View
 from kubectl_dra.manifests.workloads import pod_specs
 from kubectl_dra.migrate.device_plugins import plan as device_plugins
-from kubectl_dra.migrate.model import Settings, Surroundings
+from kubectl_dra.migrate.model import MigrationSettings, PlanSurroundings
 from kubectl_dra.migrate.quotas import quota_key
-from kubectl_dra.migrate.vendors.catalogue import Resource, is_extended
+from kubectl_dra.migrate.vendors.catalogue import is_extended
+from kubectl_dra.migrate.vendors.model import Resource
 
 LABEL: Final = "kubectl-dra/device-plugins"
 """The label of a namespace that says what becomes of pods that ask for a device plugin: ``warn`` or ``refuse``."""
@@ -94,7 +95,7 @@ class Survey(NamedTuple):
 
 def survey(
     snapshot: Snapshot,
-    settings: Settings,
+    settings: MigrationSettings,
     workloads: Iterable[Mapping[str, Any]] = (),
     *,
     namespace: str = "",
@@ -102,7 +103,7 @@ def survey(
 ) -> Survey:
     """Looks at a cluster, or at one namespace of it. ``workloads`` are Deployments and the like, as served."""
     uses = tuple(_uses(snapshot, settings, workloads, namespace))
-    published = Published(snapshot, settings)
+    published = PublishedDevices(snapshot, settings)
     return Survey(
         namespace,
         uses,
@@ -141,7 +142,7 @@ class _Owner:
 
 
 def _uses(
-    snapshot: Snapshot, settings: Settings, workloads: Iterable[Mapping[str, Any]], namespace: str
+    snapshot: Snapshot, settings: MigrationSettings, workloads: Iterable[Mapping[str, Any]], namespace: str
 ) -> Iterator[Use]:
     owners: dict[tuple[str, str], _Owner] = {}
     for raw in workloads:
@@ -171,7 +172,7 @@ def _uses(
             yield Use(space, title, resource, owner.pods, owner.devices.get(resource, 0), each, outcome, reason)
 
 
-def _moving(asked: Mapping[str, int], settings: Settings) -> dict[str, int]:
+def _moving(asked: Mapping[str, int], settings: MigrationSettings) -> dict[str, int]:
     """What pods ask for, without what is said to stay with its device plugin."""
     return {
         name: amount
@@ -180,9 +181,9 @@ def _moving(asked: Mapping[str, int], settings: Settings) -> dict[str, int]:
     }
 
 
-def outcome_of(raw: Mapping[str, Any], settings: Settings) -> tuple[Outcome, str]:
+def outcome_of(raw: Mapping[str, Any], settings: MigrationSettings) -> tuple[Outcome, str]:
     """What migrate does with a workload or pod, and why not all of it by itself."""
-    plan = device_plugins.plan(raw, Surroundings(), settings)
+    plan = device_plugins.plan(raw, PlanSurroundings(), settings)
     for refusal in plan.refusals:
         return "refused", f"{refusal.code}: {refusal.message}"
     if not plan.steps and not plan.objects:
@@ -240,7 +241,7 @@ def _metadata(pod: Pod) -> dict[str, Any]:
 # --- the same device twice -------------------------------------------------------------------------
 
 
-def _clashes(snapshot: Snapshot, settings: Settings, published: Published) -> list[Clash]:
+def _clashes(snapshot: Snapshot, settings: MigrationSettings, published: PublishedDevices) -> list[Clash]:
     """Nodes whose device plugin and whose driver both have devices, those with the same devices first."""
     drivers = {entry.driver for entry in snapshot.slices}
     found: list[Clash] = []
@@ -257,10 +258,10 @@ def _clashes(snapshot: Snapshot, settings: Settings, published: Published) -> li
     return sorted(found, key=lambda clash: (not clash.same, clash.node, clash.resource))
 
 
-class Published:
+class PublishedDevices:
     """The devices that drivers publish, and which of them a resource of a device plugin means."""
 
-    def __init__(self, snapshot: Snapshot, settings: Settings) -> None:
+    def __init__(self, snapshot: Snapshot, settings: MigrationSettings) -> None:
         self._settings = settings
         self._snapshot = snapshot
         gates = frozenset(default_features(settings.release))
@@ -301,7 +302,7 @@ class Published:
 
 
 def _standings(
-    uses: Sequence[Use], snapshot: Snapshot, settings: Settings, namespace: str, published: Published
+    uses: Sequence[Use], snapshot: Snapshot, settings: MigrationSettings, namespace: str, published: PublishedDevices
 ) -> Iterator[Standing]:
     claims: dict[str, int] = {}
     for table in (snapshot.claims, snapshot.templates):
@@ -329,7 +330,7 @@ def _standings(
         )
 
 
-def _lack(name: str, snapshot: Snapshot, settings: Settings, published: Published) -> str:
+def _lack(name: str, snapshot: Snapshot, settings: MigrationSettings, published: PublishedDevices) -> str:
     """What the cluster lacks for a resource's claims; empty where it has it, or that cannot be seen."""
     resource = settings.catalogue.resource(name)
     if resource is None or not resource.device_class:
@@ -343,7 +344,7 @@ def _lack(name: str, snapshot: Snapshot, settings: Settings, published: Publishe
     return ""
 
 
-def _todo(space: str, snapshot: Snapshot, settings: Settings) -> Iterator[str]:
+def _todo(space: str, snapshot: Snapshot, settings: MigrationSettings) -> Iterator[str]:
     """Quotas that count the old resource, and no claims."""
     hard = {key for quota in snapshot.quotas if quota.metadata.namespace == space for key in quota.hard}
     for quota in snapshot.quotas:

@@ -10,23 +10,21 @@ from typing import Any, Final, NamedTuple
 from kubectl_dra.api.quantity import Quantity
 from kubectl_dra.migrate.vendors.model import (
     EMPTY,
-    DeviceClass,
-    Driver,
     Flag,
+    InstalledClass,
+    KnownDriver,
     LabelRule,
     Pattern,
     Resource,
     ResourceRule,
     Vendor,
+    filled,
 )
-from kubectl_dra.migrate.vendors.read import Text, built_in, read
-
-__all__ = ["Catalogue", "DeviceClass", "Driver", "Flag", "Labelled", "Resource", "Vendor", "is_extended", "load"]
+from kubectl_dra.migrate.vendors.read import Text, built_in
 
 _NAME: Final = re.compile(
     r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?/[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?", re.ASCII
 )
-_PLACE: Final = re.compile(r"\{(\w+)\}")
 
 
 def is_extended(name: object) -> bool:
@@ -47,12 +45,7 @@ Fitting = tuple[ResourceRule, Mapping[str, str]]
 """An entry that fits a name, and the texts that the name has for the groups of its pattern."""
 
 
-def filled(text: str, groups: Mapping[str, str]) -> str:
-    """The text with ``{name}`` replaced where ``groups`` has the name."""
-    return _PLACE.sub(lambda match: groups.get(match[1], match[0]), text) if groups else text
-
-
-class Catalogue:
+class VendorCatalogue:
     """All vendors: those of the user, and after them those of this package, whose files are parsed when needed."""
 
     def __init__(self, texts: Mapping[str, Text], own: Sequence[Vendor] = ()) -> None:
@@ -108,14 +101,14 @@ class Catalogue:
         found = self.resource(name, beside)
         return found is not None and found.outcome != "keep"
 
-    def device_class(self, name: str) -> DeviceClass | None:
+    def device_class(self, name: str) -> InstalledClass | None:
         """A DeviceClass as its driver installs it; None if it is not known."""
         for vendor in self._that_mention(name):
             if name in vendor.classes:
                 return vendor.classes[name]
         return None
 
-    def driver(self, name: str) -> Driver | None:
+    def driver(self, name: str) -> KnownDriver | None:
         """What is known of a driver; None if nothing is."""
         found = [vendor.drivers[name] for vendor in self._that_mention(name) if name in vendor.drivers]
         return max(found, key=lambda driver: len(driver.always), default=None)
@@ -159,16 +152,20 @@ class Catalogue:
                 yield text.vendor
 
 
-def load(files: Sequence[str] = ()) -> Catalogue:
+def load(files: Sequence[str] = ()) -> VendorCatalogue:
     """The vendors of the user's files, and of this package.
 
     Raises:
         InputError: a file that cannot be read or breaks the schema: its name, line, the path in it, and what is wrong.
     """
     texts = built_in()
-    catalogue = Catalogue(texts)
+    catalogue = VendorCatalogue(texts)
+    if not files:
+        return catalogue
+    from kubectl_dra.migrate.vendors.check import read
+
     for file in files:
-        catalogue = Catalogue(texts, [*catalogue.own, *read(file, catalogue)])
+        catalogue = VendorCatalogue(texts, [*catalogue.own, *read(file, catalogue)])
     return catalogue
 
 

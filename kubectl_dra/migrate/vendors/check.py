@@ -6,14 +6,14 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from itertools import chain
+from pathlib import Path as File
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from kubectl_dra.cel.errors import CompileError
 from kubectl_dra.cel.library.regex import PatternError
 from kubectl_dra.errors import InputError
-from kubectl_dra.migrate.vendors.catalogue import filled
 from kubectl_dra.migrate.vendors.label_to_cel import Untranslatable, condition
-from kubectl_dra.migrate.vendors.model import Driver, LabelRule, ResourceRule, Vendor
+from kubectl_dra.migrate.vendors.model import KnownDriver, LabelRule, ResourceRule, Vendor, filled
 from kubectl_dra.migrate.vendors.read import Known, linear, vendor_of
 
 if TYPE_CHECKING:
@@ -41,6 +41,29 @@ def fail(document: Document, path: Path, what: str) -> NoReturn:
     """Raises InputError: where in the file, the path there, and what is wrong."""
     where = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in path).lstrip(".")
     raise InputError(f"{document.place(path)}: {where + ': ' if where else ''}{what}")
+
+
+def read(path: str, known: Known) -> Iterator[Vendor]:
+    """The vendors of a user's file, one per document. ``known`` are those that are there already.
+
+    Raises:
+        InputError: the file cannot be read or breaks the schema: file, line and path in it, and what is wrong.
+    """
+    from kubectl_dra.manifests.documents import read_documents
+
+    try:
+        data = File(path).read_bytes()
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read: {error.strerror or error}") from None
+    documents = read_documents(data, path, strict=True)
+    if not documents:
+        raise InputError(f"{path}: there is no vendor in it")
+    seen: set[str] = set()
+    for document in documents:
+        structure(document)
+        vendor = check(document, known, seen)
+        seen.add(vendor.id)
+        yield vendor
 
 
 @cache
@@ -184,7 +207,7 @@ def _check_label(document: Document, path: Path, rule: LabelRule, vendor: Vendor
         _compiles(document, here, filled(suffix.selector, dict.fromkeys(within, "1")))
 
 
-def _check_condition(document: Document, path: Path, rule: LabelRule, driver: Driver) -> None:
+def _check_condition(document: Document, path: Path, rule: LabelRule, driver: KnownDriver) -> None:
     """Compiles what the rule makes of a value that it knows, in each of its forms."""
     value = next(iter(rule.spelling.map), _SAMPLES[rule.compare])
     for form in (rule.form, *(form for _, form in rule.forms)):
@@ -197,13 +220,13 @@ def _check_condition(document: Document, path: Path, rule: LabelRule, driver: Dr
         _compiles(document, path, made)
 
 
-def _drivers(vendor: Vendor, known: Known) -> Iterator[Driver]:
+def _drivers(vendor: Vendor, known: Known) -> Iterator[KnownDriver]:
     """The drivers whose devices the vendor's labels are compared with."""
     names = dict.fromkeys(
         chain((rule.resource.driver for rule in vendor.resources), (each.driver for each in vendor.classes.values()))
     )
     for name in filter(None, names):
-        yield vendor.drivers.get(name) or known.driver(name) or Driver(name, frozenset(), frozenset())
+        yield vendor.drivers.get(name) or known.driver(name) or KnownDriver(name, frozenset(), frozenset())
 
 
 def _groups(pattern: Any) -> Sequence[str]:

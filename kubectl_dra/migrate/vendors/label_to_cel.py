@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
-from kubectl_dra.migrate.vendors.model import Driver, LabelRule
+from kubectl_dra.migrate.vendors.model import KnownDriver, LabelRule
 
 _INT: Final = re.compile(r"-?[0-9]{1,18}", re.ASCII)
 _VERSION: Final = re.compile(r"v?([0-9]{1,9})(?:\.([0-9]{1,9}))?(?:\.([0-9]{1,9}))?", re.ASCII)
@@ -32,7 +32,7 @@ def one_of(left: str, values: Sequence[str]) -> str:
     return f"{left} == {values[0]}" if len(values) == 1 else f"{left} in [{', '.join(values)}]"
 
 
-def condition(rule: LabelRule, driver: Driver, operator: str, values: Sequence[str]) -> str:
+def condition(rule: LabelRule, driver: KnownDriver, operator: str, values: Sequence[str]) -> str:
     """CEL for ``In``, ``NotIn``, ``Gt`` or ``Lt`` on the label; true of devices whose node would have that label.
 
     Where not all devices of the driver have the attribute, one without it is like a node without the label.
@@ -56,7 +56,7 @@ def condition(rule: LabelRule, driver: Driver, operator: str, values: Sequence[s
     return _not(guarded)
 
 
-def subject_of(rule: LabelRule, driver: Driver) -> tuple[str, str]:
+def subject_of(rule: LabelRule, driver: KnownDriver) -> tuple[str, str]:
     """(guard, CEL) of the attribute or capacity that a rule compares; the guard is empty where none is needed."""
     name = rule.attribute or rule.capacity
     # Without a domain of its own a name is in that of the driver.

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Any, Literal, NamedTuple, Protocol
+from typing import Any, Final, Literal, NamedTuple, Protocol
 
 Outcome = Literal["auto", "note", "ask", "refuse", "keep"]
 """auto: migrated. note: migrated, with advice. ask: only people know what is meant. refuse: DRA has nothing for it.
@@ -76,7 +77,7 @@ class Resource(NamedTuple):
     unsafe: bool = False
 
 
-class DeviceClass(NamedTuple):
+class InstalledClass(NamedTuple):
     """A DeviceClass as the driver's chart installs it.
 
     ``selector`` is its CEL, empty where not known. ``extended_resource`` is its ``extendedResourceName``, ``since``
@@ -105,7 +106,7 @@ class Flag(NamedTuple):
     way_out: str = ""
 
 
-class Driver(NamedTuple):
+class KnownDriver(NamedTuple):
     """What devices of a driver always have, where its classes admit them; anything else is guarded in selectors."""
 
     name: str
@@ -234,8 +235,8 @@ class Vendor(NamedTuple):
     labels: tuple[LabelRule, ...]
     annotations: tuple[LabelRule, ...]
     flags: tuple[FlagRule, ...]
-    classes: Mapping[str, DeviceClass]
-    drivers: Mapping[str, Driver]
+    classes: Mapping[str, InstalledClass]
+    drivers: Mapping[str, KnownDriver]
     taints: tuple[str, ...]
     like: tuple[str, ...]
     everyone: bool
@@ -243,3 +244,11 @@ class Vendor(NamedTuple):
     not_one_to_one: tuple[tuple[str, str], ...]
     sources: tuple[str, ...]
     built_in: bool
+
+
+_PLACE: Final = re.compile(r"\{(\w+)\}")
+
+
+def filled(text: str, groups: Mapping[str, str]) -> str:
+    """The text with ``{name}`` replaced where ``groups`` has the name."""
+    return _PLACE.sub(lambda match: groups.get(match[1], match[0]), text) if groups else text

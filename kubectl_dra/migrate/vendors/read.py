@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path as File
 from typing import Any, Final, Protocol
 
-from kubectl_dra.errors import InputError
 from kubectl_dra.migrate.vendors.model import (
     EMPTY,
-    DeviceClass,
-    Driver,
     Flag,
     FlagRule,
+    InstalledClass,
+    KnownDriver,
     LabelRule,
     Pattern,
     Resource,
@@ -36,10 +35,10 @@ class Known(Protocol):
     def __contains__(self, id: str) -> bool:
         """Whether there is a vendor of the id."""
 
-    def device_class(self, name: str, /) -> DeviceClass | None:
+    def device_class(self, name: str, /) -> InstalledClass | None:
         """A DeviceClass as its driver installs it."""
 
-    def driver(self, name: str, /) -> Driver | None:
+    def driver(self, name: str, /) -> KnownDriver | None:
         """What is known of a driver."""
 
 
@@ -72,30 +71,6 @@ def built_in() -> dict[str, Text]:
     return {file.stem: Text(file.stem, file.read_text("utf-8")) for file in sorted(FOLDER.glob("*.yaml"))}
 
 
-def read(path: str, known: Known) -> Iterator[Vendor]:
-    """The vendors of a user's file, one per document. ``known`` are those that are there already.
-
-    Raises:
-        InputError: the file cannot be read or breaks the schema: file, line and path in it, and what is wrong.
-    """
-    from kubectl_dra.manifests.documents import read_documents
-    from kubectl_dra.migrate.vendors.check import check, structure
-
-    try:
-        data = File(path).read_bytes()
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read: {error.strerror or error}") from None
-    documents = read_documents(data, path, strict=True)
-    if not documents:
-        raise InputError(f"{path}: there is no vendor in it")
-    seen: set[str] = set()
-    for document in documents:
-        structure(document)
-        vendor = check(document, known, seen)
-        seen.add(vendor.id)
-        yield vendor
-
-
 def linear(pattern: str) -> Pattern:
     """A pattern of a user: google-re2, whose time grows with the text only."""
     from kubectl_dra.cel.library.regex import compile_pattern
@@ -112,7 +87,7 @@ def vendor_of(raw: Mapping[str, Any], compile: Compile, built_in: bool, known: K
     id = raw["vendor"]
     classes = {entry["name"]: _device_class(entry) for entry in raw.get("classes", ())}
 
-    def class_of(name: str) -> DeviceClass | None:
+    def class_of(name: str) -> InstalledClass | None:
         return classes.get(name) or (known.device_class(name) if known and name else None)
 
     detect = raw.get("detect", EMPTY)
@@ -138,8 +113,8 @@ def vendor_of(raw: Mapping[str, Any], compile: Compile, built_in: bool, known: K
     )
 
 
-def _device_class(raw: Mapping[str, Any]) -> DeviceClass:
-    return DeviceClass(
+def _device_class(raw: Mapping[str, Any]) -> InstalledClass:
+    return InstalledClass(
         raw["name"],
         raw["driver"],
         raw.get("selector", ""),
@@ -149,8 +124,8 @@ def _device_class(raw: Mapping[str, Any]) -> DeviceClass:
     )
 
 
-def _driver(raw: Mapping[str, Any]) -> Driver:
-    return Driver(
+def _driver(raw: Mapping[str, Any]) -> KnownDriver:
+    return KnownDriver(
         raw["name"],
         frozenset(raw.get("always", ())),
         frozenset(raw.get("always_capacities", ())),
@@ -160,7 +135,7 @@ def _driver(raw: Mapping[str, Any]) -> Driver:
 
 
 def _resource(
-    vendor: str, raw: Mapping[str, Any], class_of: Callable[[str], DeviceClass | None], compile: Compile
+    vendor: str, raw: Mapping[str, Any], class_of: Callable[[str], InstalledClass | None], compile: Compile
 ) -> ResourceRule:
     name = raw.get("name", "")
     wanted = raw.get("class", "")

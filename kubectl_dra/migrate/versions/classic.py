@@ -12,7 +12,7 @@ from typing import Any, Final
 from kubectl_dra.api.text import quoted
 from kubectl_dra.api.versions import GROUP
 from kubectl_dra.manifests.changes import Change, Delete, Path, Set, value_at
-from kubectl_dra.migrate.model import Note, ObjectPlan, Refusal, Step
+from kubectl_dra.migrate.model import Note, ObjectPlan, PlanRefusal, Step
 
 VERSIONS: Final = ("v1alpha1", "v1alpha2")
 REWRITTEN: Final = "MIG304"
@@ -38,7 +38,9 @@ def gone(kind: str) -> ObjectPlan | None:
     """The refusal of a kind that has nothing to be rewritten to; None for other kinds."""
     if kind not in _GONE:
         return None
-    return ObjectPlan(refusals=(Refusal(GONE, ("kind",), f"{kind} has no successor in newer versions", _GONE[kind]),))
+    return ObjectPlan(
+        refusals=(PlanRefusal(GONE, ("kind",), f"{kind} has no successor in newer versions", _GONE[kind]),)
+    )
 
 
 def plan(raw: Mapping[str, Any], version: str) -> ObjectPlan:
@@ -72,20 +74,24 @@ def _class(raw: Mapping[str, Any], version: str) -> ObjectPlan:
     return ObjectPlan(steps=(Step(REWRITTEN, ("apiVersion",), reason, tuple(changes), "unsafe"),))
 
 
-def _class_parameters(raw: Mapping[str, Any], driver: str) -> Refusal | None:
+def _class_parameters(raw: Mapping[str, Any], driver: str) -> PlanRefusal | None:
     reference = raw.get("parametersRef")
     if reference:
         way_out = (
             "write a DeviceClass: what the parameters select as spec.selectors[].cel.expression, what they set as "
             f"spec.config[].opaque with driver {driver}"
         )
-        return Refusal(PARAMETERS, ("parametersRef",), f"only the driver knows what {_name(reference)} says", way_out)
+        return PlanRefusal(
+            PARAMETERS, ("parametersRef",), f"only the driver knows what {_name(reference)} says", way_out
+        )
     if raw.get("suitableNodes"):
         way_out = "say by selectors which devices are meant, and by nodeSelector of the pods which nodes"
-        return Refusal(PARAMETERS, ("suitableNodes",), "a DeviceClass has no node selector, the class has one", way_out)
+        return PlanRefusal(
+            PARAMETERS, ("suitableNodes",), "a DeviceClass has no node selector, the class has one", way_out
+        )
     other = next((key for key in raw if key not in (*_CLASS_FIELDS, "parametersRef", "suitableNodes")), None)
     if other is not None:
-        return Refusal(PARAMETERS, (other,), f"a ResourceClass has no field {other}", "take it out")
+        return PlanRefusal(PARAMETERS, (other,), f"a ResourceClass has no field {other}", "take it out")
     return None
 
 
@@ -101,7 +107,7 @@ def _claim(raw: Mapping[str, Any], path: Path, version: str) -> ObjectPlan:
                 "the parameters ask for, and devices.config[].opaque for what they set"
             )
             message = f"only the driver knows what {_name(spec[field])} asks for"
-            return ObjectPlan(refusals=(Refusal(PARAMETERS, (*path, field), message, way_out),))
+            return ObjectPlan(refusals=(PlanRefusal(PARAMETERS, (*path, field), message, way_out),))
     other = next((key for key in spec if key not in (*_CLAIM_FIELDS, "parametersRef", "parameters")), None)
     if other is not None:
         return _refused((*path, other), f"a claim of this version has no field {other}", "take it out")
@@ -123,7 +129,7 @@ def _claim(raw: Mapping[str, Any], path: Path, version: str) -> ObjectPlan:
 
 
 def _refused(path: Path, message: str, way_out: str) -> ObjectPlan:
-    return ObjectPlan(refusals=(Refusal(PARAMETERS, path, message, way_out),))
+    return ObjectPlan(refusals=(PlanRefusal(PARAMETERS, path, message, way_out),))
 
 
 def _name(reference: Any) -> str:

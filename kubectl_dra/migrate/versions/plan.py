@@ -10,7 +10,16 @@ from kubectl_dra.api.fields import KINDS
 from kubectl_dra.api.versions import GROUP, lifecycle, versions_of
 from kubectl_dra.manifests.changes import Path, Set, Unwrap, value_at
 from kubectl_dra.manifests.workloads import pod_specs
-from kubectl_dra.migrate.model import About, Migration, Note, ObjectPlan, Refusal, Settings, Step, Surroundings
+from kubectl_dra.migrate.model import (
+    About,
+    Migration,
+    MigrationSettings,
+    Note,
+    ObjectPlan,
+    PlanRefusal,
+    PlanSurroundings,
+    Step,
+)
 from kubectl_dra.migrate.versions import classic
 from kubectl_dra.migrate.versions.shapes import FLAT, Conversion, Unclear, conversion
 
@@ -25,7 +34,7 @@ _ORDER: Final = ("v1alpha3", "v1beta1", "v1beta2", "v1")
 _RULE_FIELDS: Final = ("deviceClassName", "selectors")
 
 
-def plan(raw: Mapping[str, Any], surroundings: Surroundings, settings: Settings) -> ObjectPlan:
+def plan(raw: Mapping[str, Any], surroundings: PlanSurroundings, settings: MigrationSettings) -> ObjectPlan:
     """The migration of one object: an object of the group to its version, a pod's claims out of ``source``."""
     if settings.reverse:
         return ObjectPlan()
@@ -42,17 +51,17 @@ def plan(raw: Mapping[str, Any], surroundings: Surroundings, settings: Settings)
         return ObjectPlan()
     if target is None:
         way_out = f"Kubernetes {settings.release} has no {kind} in a version that migrate writes"
-        return ObjectPlan(refusals=(Refusal(UNCLEAR, ("apiVersion",), f"{version} has no successor", way_out),))
+        return ObjectPlan(refusals=(PlanRefusal(UNCLEAR, ("apiVersion",), f"{version} has no successor", way_out),))
     if target not in FLAT and _ORDER.index(version) > _ORDER.index(target) and not _older_wanted(settings):
         return ObjectPlan()
     return _converted(raw, kind, version, target)
 
 
-def _older_wanted(settings: Settings) -> bool:
+def _older_wanted(settings: MigrationSettings) -> bool:
     return settings.version != "v1"
 
 
-def _target(kind: str, settings: Settings) -> str | None:
+def _target(kind: str, settings: MigrationSettings) -> str | None:
     """The version that is asked for, or for kinds that do not have it the newest that the release has."""
     entry = lifecycle(settings.version, kind)
     if entry is not None and entry.exists(settings.release):
@@ -67,14 +76,14 @@ def _converted(raw: Mapping[str, Any], kind: str, version: str, target: str) -> 
             path = ("spec", "deviceSelector", gone[0])
             message = f"a DeviceTaintRule selects by driver, pool and device only, since 1.35; this has {gone[0]}"
             way_out = "name the driver, pool or device that is meant; one rule for each"
-            return ObjectPlan(refusals=(Refusal(RULE, path, message, way_out),))
+            return ObjectPlan(refusals=(PlanRefusal(RULE, path, message, way_out),))
     try:
         made = conversion(raw, version, target)
     except Unclear as unclear:
-        return ObjectPlan(refusals=(Refusal(UNCLEAR, unclear.path, str(unclear), unclear.way_out),))
+        return ObjectPlan(refusals=(PlanRefusal(UNCLEAR, unclear.path, str(unclear), unclear.way_out),))
     if not made.foreign and (wrong := mismatch(raw, kind, version)) is not None:
         way_out = "correct it, then run migrate again; kubectl dra lint says more"
-        return ObjectPlan(refusals=(Refusal(UNCLEAR, wrong.path, str(wrong), way_out),))
+        return ObjectPlan(refusals=(PlanRefusal(UNCLEAR, wrong.path, str(wrong), way_out),))
     changes = (Set(("apiVersion",), f"{GROUP}/{target}"), *made.changes)
     code, reason, unsafe = _reason(made, version, target)
     step = Step(code, ("apiVersion",), reason, changes, "unsafe" if unsafe else "safe")
@@ -95,20 +104,20 @@ def _reason(made: Conversion, version: str, target: str) -> tuple[str, str, bool
 
 def _pods(raw: Mapping[str, Any]) -> ObjectPlan:
     steps: list[Step] = []
-    refusals: list[Refusal] = []
+    refusals: list[PlanRefusal] = []
     notes: list[Note] = []
     for path, source, entry in _sources(raw):
         both = [key for key in source if key in entry]
         if both:
             message = f"{both[0]} stands in source and beside it"
-            refusals.append(Refusal(UNCLEAR, path, message, "keep one of the two"))
+            refusals.append(PlanRefusal(UNCLEAR, path, message, "keep one of the two"))
         elif source:
             names = " and ".join(str(key) for key in source)
             reason = f"{names} stands in the entry itself since 1.31; source is unknown and is refused or dropped."
             steps.append(Step(SOURCE, path, reason, (Unwrap(path),)))
         else:
             way_out = "write resourceClaimName or resourceClaimTemplateName in the entry"
-            refusals.append(Refusal(UNCLEAR, path, "source is empty: the entry names no claim", way_out))
+            refusals.append(PlanRefusal(UNCLEAR, path, "source is empty: the entry names no claim", way_out))
     return ObjectPlan(tuple(steps), (), tuple(notes), tuple(refusals))
 
 

@@ -12,7 +12,7 @@ import yaml
 from kubectl_dra.manifests.documents import read_documents
 from kubectl_dra.manifests.inputs import Input
 from kubectl_dra.manifests.objects import objects
-from kubectl_dra.migrate.engine import Job, migrate
+from kubectl_dra.migrate.engine import MigrationJob, migrate
 from tests.controlplane.client import ApiError, Json
 from tests.controlplane.cluster import Cluster
 from tests.migrate.runs import settings
@@ -64,7 +64,7 @@ def test_the_cases(api_cluster: Cluster) -> None:
 
 
 def migrated(data: bytes) -> Iterator[tuple[str, str]]:
-    for file in migrate([Input("f.yaml", True, data)], Job(settings(), True)).changed:
+    for file in migrate([Input("f.yaml", True, data)], MigrationJob(settings(), True)).changed:
         assert file.text is not None
         yield file.text.before, file.text.after
 

@@ -1,0 +1,40 @@
+"""What a plan of a rollout is made of, and the names of its files."""
+
+from __future__ import annotations
+
+from typing import Any, Final, NamedTuple
+
+from kubectl_dra.migrate.rollout.survey import Standing, Survey
+from kubectl_dra.migrate.vendors.model import Resource, Vendor
+
+CLASSES: Final = "1-classes.yaml"
+QUOTAS: Final = "2-quotas.yaml"
+POLICY: Final = "3-policy.yaml"
+README: Final = "README.md"
+
+
+class Moving(NamedTuple):
+    """A resource that moves: what it becomes, whether the cluster has the class, and where it is used."""
+
+    resource: Resource
+    installed: bool | None
+    namespaces: tuple[str, ...]
+
+
+class Rollout(NamedTuple):
+    """What the plan is made of. ``staying`` are resources that no claim takes over, with the reason."""
+
+    moving: tuple[Moving, ...]
+    staying: tuple[tuple[str, str], ...]
+    order: tuple[Standing, ...]
+    survey: Survey
+    quotas: tuple[dict[str, Any], ...]
+    classes: tuple[dict[str, Any], ...]
+    missing: tuple[str, ...]
+    live: bool
+    vendors: tuple[Vendor, ...] = ()
+
+    @property
+    def names(self) -> list[str]:
+        """The resources that pods are not to ask for any more."""
+        return [one.resource.name for one in self.moving]
