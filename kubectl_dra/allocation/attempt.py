@@ -49,7 +49,7 @@ class Attempt:
 
     ``results`` holds one allocation per claim, in the order of the claims. ``steps`` counts the devices tried.
     ``would_time_out``: the answer is what the scheduler's search leads to, but that search would probably be
-    stopped by the scheduler's time-out of 10 s per node first (see ``solve.SCHEDULER_STEPS``).
+    stopped by the scheduler's time-out of 10 s per node first (see ``pruning.strategies.SCHEDULER_STEPS``).
     """
 
     node: str

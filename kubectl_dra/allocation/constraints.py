@@ -10,10 +10,10 @@ from kubectl_dra.api.claims import Constraint
 from kubectl_dra.api.slices import Device
 
 _SCALARS = ("int", "bool", "string", "version")
-Value = tuple[str, Any]
+AttributeValue = tuple[str, Any]
 
 
-def attribute_of(device: Device, name: str) -> Value | None:
+def attribute_of(device: Device, name: str) -> AttributeValue | None:
     """The (type, value) of a fully qualified attribute, or None where the device lacks it.
 
     A literal key wins; otherwise a name in the driver's own domain is looked up without the domain. A list
@@ -52,7 +52,7 @@ class MatchAttribute:
     def __init__(self, constraint: Constraint) -> None:
         self.constraint = constraint
         self._count = 0
-        self._value: Value | None = None
+        self._value: AttributeValue | None = None
 
     def add(self, request: str, subrequest: str, device: Device) -> bool:
         if not self.constraint.covers(request, subrequest):
@@ -81,7 +81,7 @@ class DistinctAttribute:
     def __init__(self, constraint: Constraint) -> None:
         self.constraint = constraint
         self._count = 0
-        self._values: dict[str, Value] = {}
+        self._values: dict[str, AttributeValue] = {}
 
     def add(self, request: str, subrequest: str, device: Device) -> bool:
         if not self.constraint.covers(request, subrequest):
@@ -109,7 +109,7 @@ class TrulyDistinctAttribute:
 
     def __init__(self, constraint: Constraint) -> None:
         self.constraint = constraint
-        self._values: list[Value] = []
+        self._values: list[AttributeValue] = []
 
     def add(self, request: str, subrequest: str, device: Device) -> bool:
         if not self.constraint.covers(request, subrequest):

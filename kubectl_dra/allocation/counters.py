@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from kubectl_dra.allocation.capacity import ZERO
 from kubectl_dra.allocation.features import Quirks
 from kubectl_dra.allocation.pools import Pool
 from kubectl_dra.allocation.state import AllocatedState
@@ -13,7 +14,6 @@ from kubectl_dra.api.slices import Device, DeviceID, PoolID
 
 Table = dict[str, dict[str, Quantity]]
 Key = PoolID | str
-ZERO = Quantity.parse("0")
 _NOTHING: Table = {}
 
 

@@ -128,6 +128,18 @@ class Context:
             raise AllocationError(str(error), check="device-node-selector", subject=str(candidate.id)) from error
 
 
+@dataclass(frozen=True, slots=True)
+class Solution:
+    """What a search found: the placements per claim.
+
+    ``would_time_out``: the scheduler's own search would probably not end in its time.
+    """
+
+    found: bool
+    results: Sequence[Sequence[Placement]] = ()
+    would_time_out: bool = False
+
+
 class Search:
     """One attempt: all claims of a pod on one node. Use ``run`` once."""
 

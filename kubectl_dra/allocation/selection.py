@@ -14,7 +14,7 @@ from kubectl_dra.cel import CompileError, Environment, EvaluationError, Program,
 if TYPE_CHECKING:
     from kubectl_dra.cel.columns import DeviceTable
 
-Verdict = bool | EvaluationError | CompileError
+SelectorVerdict = bool | EvaluationError | CompileError
 
 
 class Selectors:
@@ -50,7 +50,7 @@ class Selectors:
             self._terms[expression] = terms
         return terms
 
-    def verdict(self, expression: str, device: Device) -> Verdict:
+    def verdict(self, expression: str, device: Device) -> SelectorVerdict:
         """Whether the device fulfils the expression, or the error that says it cannot be told."""
         known = self._verdicts.get(expression)
         if known is None:
@@ -67,7 +67,7 @@ class Selectors:
             known[id(device)] = verdict
         return verdict
 
-    def verdicts(self, expression: str, devices: Sequence[Device]) -> list[Verdict]:
+    def verdicts(self, expression: str, devices: Sequence[Device]) -> list[SelectorVerdict]:
         """The verdict on each of many devices."""
         self.prefetch(expression, devices)
         known = self._verdicts.get(expression)

@@ -29,7 +29,7 @@ class Issue:
     hint: str | None = None
 
 
-class Stage(Enum):
+class Phase(Enum):
     """Where Kubernetes gives up on an expression: while it compiles it, or while it makes a program of the result."""
 
     COMPILATION = "compilation"
@@ -39,10 +39,10 @@ class Stage(Enum):
 class CompileError(CelError):
     """The expression does not compile; ``str()`` reads as Kubernetes' message does."""
 
-    def __init__(self, issues: tuple[Issue, ...], text: str, stage: Stage = Stage.COMPILATION) -> None:
+    def __init__(self, issues: tuple[Issue, ...], text: str, phase: Phase = Phase.COMPILATION) -> None:
         super().__init__(text)
         self.issues = issues
-        self.stage = stage
+        self.phase = phase
 
 
 class EvaluationError(CelError):

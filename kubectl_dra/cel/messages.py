@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from kubectl_dra.cel.errors import CompileError, Issue, Stage
+from kubectl_dra.cel.errors import CompileError, Issue, Phase
 
 
 def locate(issue: Issue, source: str) -> Issue:
@@ -36,6 +36,6 @@ def compilation_failed(issues: Iterable[Issue], source: str) -> CompileError:
     return CompileError(tuple(located), f"compilation failed: {text}")
 
 
-def refused(message: str, source: str, offset: int | None = None, stage: Stage = Stage.COMPILATION) -> CompileError:
+def refused(message: str, source: str, offset: int | None = None, phase: Phase = Phase.COMPILATION) -> CompileError:
     """The error for an expression that compiles but cannot be used."""
-    return CompileError((locate(Issue(message, offset), source),), message, stage)
+    return CompileError((locate(Issue(message, offset), source),), message, phase)

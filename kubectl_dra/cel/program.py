@@ -10,7 +10,7 @@ from kubectl_dra.cel.checker import Checked, check
 from kubectl_dra.cel.closures import InstantiationError, compile_closures
 from kubectl_dra.cel.cost_model import COST_LIMIT
 from kubectl_dra.cel.device import DeviceInput, device_value
-from kubectl_dra.cel.errors import CompileError, EvaluationError, InternalError, Issue, Stage
+from kubectl_dra.cel.errors import CompileError, EvaluationError, InternalError, Issue, Phase
 from kubectl_dra.cel.messages import compilation_failed, refused
 from kubectl_dra.cel.native import refusal
 from kubectl_dra.cel.parser import parse
@@ -67,7 +67,7 @@ def _compiled(environment: Environment, source: str) -> Program:
         program.prepare()
     except InstantiationError as error:
         message = f"program instantiation failed: {error.message}"
-        raise refused(message, source, error.offset, Stage.INSTANTIATION) from None
+        raise refused(message, source, error.offset, Phase.INSTANTIATION) from None
     return program
 
 

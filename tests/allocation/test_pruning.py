@@ -17,12 +17,12 @@ from hypothesis import strategies as st
 from kubectl_dra.allocation import attempt
 from kubectl_dra.allocation.attempt import Cycle, Verdict, candidates
 from kubectl_dra.allocation.counters import CounterLedger
-from kubectl_dra.allocation.distinct import lacks_values
 from kubectl_dra.allocation.errors import AllocationError, SearchBudgetExceeded
 from kubectl_dra.allocation.features import Quirks
-from kubectl_dra.allocation.interchange import Problem
-from kubectl_dra.allocation.merged import MergedSearch, RelaxedSearch
 from kubectl_dra.allocation.pools import gather
+from kubectl_dra.allocation.pruning.distinct_values import lacks_values
+from kubectl_dra.allocation.pruning.merged_search import MergedSearch, RelaxedSearch
+from kubectl_dra.allocation.pruning.problem import Problem
 from kubectl_dra.allocation.request import PreparedClaim
 from kubectl_dra.allocation.search import Budget, Context, Search
 from kubectl_dra.allocation.solve import solve

@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 
 from kubectl_dra.allocation.attempt import Cycle
-from kubectl_dra.allocation.counters import ZERO, Table, available_counters
+from kubectl_dra.allocation.capacity import ZERO
+from kubectl_dra.allocation.counters import Table, available_counters
 from kubectl_dra.api.quantity import Quantity
 from kubectl_dra.api.slices import Device, PoolID
 from kubectl_dra.api.taints import BLOCKING_EFFECTS, DeviceTaint

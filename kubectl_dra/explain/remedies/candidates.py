@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from kubectl_dra.allocation.capacity import NOTHING, amount_taken, shortage
 from kubectl_dra.allocation.constraints import attribute_of
-from kubectl_dra.allocation.selection import Verdict
+from kubectl_dra.allocation.selection import SelectorVerdict
 from kubectl_dra.api.claims import ALL, EXACT_COUNT, DeviceRequest, ResourceClaim
 from kubectl_dra.api.nodes import Node
 from kubectl_dra.api.quantity import Quantity
@@ -124,7 +124,7 @@ def _terms(view: View, located: Located) -> Iterator[Change]:
     for index, expression in enumerate(spec.selectors):
         terms = selectors.terms(expression or "")
         for number, term in enumerate(terms):
-            verdicts: Sequence[Verdict]
+            verdicts: Sequence[SelectorVerdict]
             if len(terms) == 1:
                 verdicts = selectors.verdicts(expression or "", different)
             else:

@@ -70,11 +70,11 @@ def compiled(environment: Environment, expression: str) -> Program | CompileErro
 
 @lru_cache(maxsize=4096)
 def _problem(environment: Environment, expression: str) -> Problem | None:
-    from kubectl_dra.cel.errors import Stage
+    from kubectl_dra.cel.errors import Phase
 
     found = compiled(environment, expression)
     if isinstance(found, Exception):
-        if found.stage is Stage.INSTANTIATION:
+        if found.phase is Phase.INSTANTIATION:
             return INTERNAL_ERROR, "cel-program", str(found), found.issues[0].offset
         return INVALID, "cel-compile", "; ".join(_worded(issue) for issue in found.issues), found.issues[0].offset
     cost = found.max_cost

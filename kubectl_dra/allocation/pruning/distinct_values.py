@@ -15,8 +15,8 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 
-from kubectl_dra.allocation.bounds import Flow
-from kubectl_dra.allocation.interchange import NEVER, Problem, Stage, value_of
+from kubectl_dra.allocation.pruning.flow import Flow
+from kubectl_dra.allocation.pruning.problem import NEVER, Problem, Stage, value_of
 from kubectl_dra.api.claims import Constraint
 
 

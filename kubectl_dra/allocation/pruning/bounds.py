@@ -11,18 +11,17 @@ with admin access are left out, since they take nothing away.
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import Protocol
 
+from kubectl_dra.allocation.constraints import ConstraintState
 from kubectl_dra.allocation.counters import CounterLedger
-from kubectl_dra.allocation.interchange import USABLE, Component, Problem, value_of
+from kubectl_dra.allocation.pruning.flow import Flow
+from kubectl_dra.allocation.pruning.problem import USABLE, Component, Problem, value_of
 from kubectl_dra.allocation.request import Alternative
+from kubectl_dra.allocation.search import Candidate
 from kubectl_dra.api.claims import Constraint
-
-if TYPE_CHECKING:
-    from kubectl_dra.allocation.merged import MergedSearch
 
 MANY = 10**6
 MAX_VALUES = 64
@@ -50,10 +49,30 @@ class Supply:
 Allowed = Callable[[Alternative, Supply], bool]
 
 
+class SearchState(Protocol):
+    """What the tests ask of the search that they judge. Amounts are in nano units."""
+
+    @property
+    def status(self) -> Sequence[Hashable]:
+        """Per device what later requests see of it: None where it is free."""
+
+    def constraints(self, claim: int) -> Sequence[ConstraintState]:
+        """The constraints of a claim, in the state that the search is in."""
+
+    def counts(self, position: int) -> bool:
+        """Whether the device at a position is charged for counters."""
+
+    def amounts(self, chosen: Alternative, candidate: Candidate) -> Mapping[str, tuple[int, int]]:
+        """For each capacity of a device what a share takes and what the cluster leaves of it."""
+
+    def capacity_left(self, candidate: Candidate) -> Mapping[str, int]:
+        """What the cluster leaves of each capacity of a device."""
+
+
 class Bounds:
     """The tests, for the state that a search is in."""
 
-    def __init__(self, problem: Problem, ledger: CounterLedger, search: MergedSearch) -> None:
+    def __init__(self, problem: Problem, ledger: CounterLedger, search: SearchState) -> None:
         self._problem = problem
         self._ledger = ledger
         self._search = search
@@ -355,41 +374,3 @@ class Bounds:
                 rest = max(left - held.get(name, 0), 0)
                 totals["capacity", name] = totals.get(("capacity", name), 0) + rest * supply.count
         return totals
-
-
-class Flow:
-    """A maximal flow between two nodes, by shortest augmenting paths; for graphs of some hundred edges."""
-
-    def __init__(self) -> None:
-        self._room: dict[Hashable, dict[Hashable, int]] = {}
-
-    def edge(self, start: Hashable, end: Hashable, limit: int) -> None:
-        """Adds an edge, once per pair of nodes."""
-        self._room.setdefault(start, {})[end] = limit
-        self._room.setdefault(end, {}).setdefault(start, 0)
-
-    def maximum(self, source: Hashable, sink: Hashable) -> int:
-        """The value of the maximal flow. Use once."""
-        total = 0
-        while source in self._room:
-            came: dict[Hashable, Hashable] = {source: source}
-            queue = deque([source])
-            while queue and sink not in came:
-                node = queue.popleft()
-                for end, room in self._room[node].items():
-                    if room > 0 and end not in came:
-                        came[end] = node
-                        queue.append(end)
-            if sink not in came:
-                break
-            path: list[tuple[Hashable, Hashable]] = []
-            node = sink
-            while node != source:
-                path.append((came[node], node))
-                node = came[node]
-            amount = min(self._room[start][end] for start, end in path)
-            for start, end in path:
-                self._room[start][end] -= amount
-                self._room[end][start] += amount
-            total += amount
-        return total

@@ -31,11 +31,11 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from kubectl_dra.allocation.bounds import Bounds
 from kubectl_dra.allocation.capacity import NOTHING, consumption
 from kubectl_dra.allocation.constraints import ConstraintState
 from kubectl_dra.allocation.counters import CounterLedger, Key, Table
-from kubectl_dra.allocation.interchange import FAILS, IRRELEVANT, NEVER, Component, Problem
+from kubectl_dra.allocation.pruning.bounds import Bounds
+from kubectl_dra.allocation.pruning.problem import FAILS, IRRELEVANT, NEVER, Component, Problem
 from kubectl_dra.allocation.request import Alternative
 from kubectl_dra.allocation.search import Candidate, Outcome, Search
 from kubectl_dra.api.claims import ResourceClaim

@@ -1,0 +1,130 @@
+"""How an attempt that takes the plain search long is answered after all: the entry to the pruned searches."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from kubectl_dra.allocation.counters import CounterLedger
+from kubectl_dra.allocation.errors import SearchBudgetExceeded
+from kubectl_dra.allocation.pruning.distinct_values import lacks_values
+from kubectl_dra.allocation.pruning.merged_search import MergedSearch, RelaxedSearch
+from kubectl_dra.allocation.pruning.problem import Problem
+from kubectl_dra.allocation.request import PreparedClaim
+from kubectl_dra.allocation.search import Budget, Context, Search, Solution
+from kubectl_dra.api.claims import ResourceClaim
+
+COUNTING_STEPS = 30_000
+"""How many devices are tried to find out how long the plain search is, where it is merged."""
+
+KNOWN_STEPS = 200_000
+"""How many devices the plain search tries before an easier question is asked, where nothing can be merged."""
+
+SECONDS = 6.0
+"""How long the pruned searches may take in all."""
+
+SCHEDULER_STEPS = 20_000_000
+"""How many devices the scheduler can try before its time-out: 10 s (``filterTimeout``) at 2 million a second."""
+
+
+def pruned_solution(
+    context: Context,
+    claims: Sequence[ResourceClaim],
+    prepared: Sequence[PreparedClaim],
+    ledger: Callable[[], CounterLedger],
+) -> Solution:
+    """What the plain search would find if it had the time; ``context.budget`` counts what was tried for it.
+
+    Raises:
+        AllocationError: fatal, as the plain search would raise it.
+        SearchBudgetExceeded: no answer within the budget.
+    """
+    end = min(context.budget.deadline, time.process_time() + SECONDS)
+    # Rejections were reported by the plain search; the pruned ones meet only some of them.
+    quiet = replace(context, observer=None, budget=replace(context.budget, deadline=end))
+    try:
+        problem = Problem(quiet, claims, prepared, ledger())
+        if problem.history.none:
+            return _by_sets(problem, ledger)
+        return _by_sequences(problem, ledger)
+    finally:
+        context.budget.steps = quiet.budget.steps
+
+
+def _by_sets(problem: Problem, ledger: Callable[[], CounterLedger]) -> Solution:
+    """Where failures leave nothing behind: merge, and drop hopeless parts if no error can hide in them."""
+    counting = MergedSearch(_limited(problem, COUNTING_STEPS), ledger())
+    try:
+        found = counting.run()
+        return Solution(found, counting.results, counting.tally > SCHEDULER_STEPS)
+    except SearchBudgetExceeded:
+        pass  # Not even the merged search ended soon, so the plain one is taken to be too long.
+    finally:
+        problem.context.budget.steps += counting.context.budget.steps
+    search = MergedSearch(problem, ledger(), skip_equal=True, bounded=not problem.fails)
+    return _run(search)
+
+
+def _by_sequences(problem: Problem, ledger: Callable[[], CounterLedger]) -> Solution:
+    """Where failures leave something behind: show that an easier question has no answer, or merge exactly."""
+    if not problem.history.traceable:
+        return _by_steps(problem, ledger)
+    budget = problem.context.budget
+    counting = MergedSearch(_limited(problem, COUNTING_STEPS), ledger(), exact=True)
+    try:
+        found = counting.run()
+        return Solution(found, counting.results, counting.tally > SCHEDULER_STEPS)
+    except SearchBudgetExceeded:
+        pass
+    finally:
+        budget.steps += counting.context.budget.steps
+    if _impossible(problem, ledger):
+        return Solution(False, would_time_out=True)
+    return _run(MergedSearch(problem, ledger(), exact=True))
+
+
+def _by_steps(problem: Problem, ledger: Callable[[], CounterLedger]) -> Solution:
+    """Where nothing can be merged: the plain search, and the easier question if that takes long."""
+    budget = problem.context.budget
+    known = _limited(problem, KNOWN_STEPS)
+    search = Search(known.context, problem.claims, problem.prepared, ledger())
+    try:
+        found = search.run()
+        return Solution(found, search.results)
+    except SearchBudgetExceeded:
+        pass
+    finally:
+        budget.steps += search.tally
+    if _impossible(problem, ledger):
+        return Solution(False, would_time_out=True)
+    return _run(Search(problem.context, problem.claims, problem.prepared, ledger()))
+
+
+def _impossible(problem: Problem, ledger: Callable[[], CounterLedger]) -> bool:
+    """Whether an easier question has no answer, found out in half of the time that is left."""
+    if problem.fails:
+        return False
+    if lacks_values(problem):
+        return True
+    budget = problem.context.budget
+    half = replace(budget, deadline=(time.process_time() + budget.deadline) / 2)
+    try:
+        return not RelaxedSearch(problem.within(half), ledger()).run()
+    except SearchBudgetExceeded:
+        return False
+    finally:
+        budget.steps = half.steps
+
+
+def _run(search: Search) -> Solution:
+    try:
+        found = search.run()
+        return Solution(found, search.results, isinstance(search, MergedSearch) or search.tally > SCHEDULER_STEPS)
+    except SearchBudgetExceeded:
+        raise SearchBudgetExceeded(True) from None
+
+
+def _limited(problem: Problem, steps: int) -> Problem:
+    budget = problem.context.budget
+    return problem.within(Budget(min(steps, budget.max_steps - budget.steps), budget.deadline))
