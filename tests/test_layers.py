@@ -1,4 +1,4 @@
-"""Imports point downward.
+"""Imports point downward, and never in a circle.
 
 cli > report > migrate, taint > lint, explain > cluster > manifests > allocation > cel > api: what changes things asks
 explain what the scheduler would say of them.
@@ -7,6 +7,7 @@ explain what the scheduler would say of them.
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterable, Mapping, Set
 from pathlib import Path
 
 import pytest
@@ -27,6 +28,8 @@ LEVELS = {
 }
 BASE = {"errors": 0, "names": 0, "pages": 0, "wording": 0}
 ENTRY = 10
+KNOWN = [frozenset(("kubectl_dra.allocation.bounds", "kubectl_dra.allocation.merged"))]
+"""Circles that are being taken apart."""
 
 
 def layer(module: str) -> tuple[str, int]:
@@ -53,12 +56,17 @@ def imports(path: Path) -> list[str]:
     return found
 
 
+def name_of(path: Path) -> str:
+    """The module in a file of the package."""
+    return ".".join(("kubectl_dra", *path.relative_to(PACKAGE).with_suffix("").parts)).removesuffix(".__init__")
+
+
 FILES = sorted(PACKAGE.rglob("*.py"))
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(PACKAGE)))
 def test_imports_point_downward(path: Path) -> None:
-    module = ".".join(("kubectl_dra", *path.relative_to(PACKAGE).with_suffix("").parts)).removesuffix(".__init__")
+    module = name_of(path)
     folder, level = layer(module)
     assert level >= 0, f"{module} is in no layer: add its folder to the design and to this test"
     for imported in imports(path):
@@ -71,6 +79,40 @@ def test_the_test_sees_an_upward_import(tmp_path: Path) -> None:
     source.write_text("def f():\n    from kubectl_dra.explain import diagnosis\n")
     assert imports(source) == ["kubectl_dra.explain.diagnosis"]
     assert layer("kubectl_dra.explain.diagnosis")[1] > layer("kubectl_dra.allocation.search")[1]
+
+
+def graph(files: Iterable[Path]) -> dict[str, frozenset[str]]:
+    """Module to the modules that it imports, wherever in the file it does."""
+    return {name_of(path): frozenset(imports(path)) - {name_of(path)} for path in files}
+
+
+def circles(imported: Mapping[str, Set[str]]) -> set[frozenset[str]]:
+    """The groups of modules that all import each other, directly or through others."""
+    reached = {module: _reached(module, imported) for module in imported}
+    return {
+        frozenset(other for other in there if module in reached[other])
+        for module, there in reached.items()
+        if module in there
+    }
+
+
+def _reached(module: str, imported: Mapping[str, Set[str]]) -> set[str]:
+    found: set[str] = set()
+    ahead = [module]
+    while ahead:
+        new = imported.get(ahead.pop(), frozenset()) & imported.keys() - found
+        found |= new
+        ahead.extend(new)
+    return found
+
+
+def test_no_modules_import_each_other() -> None:
+    left = [sorted(circle) for circle in circles(graph(FILES)) if not any(circle <= known for known in KNOWN)]
+    assert left == []
+
+
+def test_the_test_sees_a_circle() -> None:
+    assert circles({"a": {"b"}, "b": {"c"}, "c": {"a", "d"}, "d": set(), "e": {"a"}}) == {frozenset("abc")}
 
 
 def talks(path: Path) -> list[str]:

@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from kubectl_dra.lint.checking import FileResult, Job, comment_findings, rules_for, run_rules, wanted
+from kubectl_dra.lint.check_file import FileResult, Job, comment_findings, rules_for, run_rules, wanted
 from kubectl_dra.lint.context import Context, World
 from kubectl_dra.lint.result import Located, Report
 from kubectl_dra.lint.rules import files

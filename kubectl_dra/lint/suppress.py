@@ -11,7 +11,7 @@ from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, NamedTuple
 
-from kubectl_dra.lint.locating import excerpt
+from kubectl_dra.lint.locate import excerpt
 from kubectl_dra.lint.registry import BY_CODE, RULES
 from kubectl_dra.lint.result import Located
 from kubectl_dra.manifests.source import Source, SourcePosition

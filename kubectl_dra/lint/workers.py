@@ -13,12 +13,12 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any, BinaryIO, Final, NamedTuple
 
-from kubectl_dra.lint.checking import FileResult, Job, check_file
+from kubectl_dra.lint.check_file import FileResult, Job, check_file
 from kubectl_dra.lint.finding import Finding
-from kubectl_dra.lint.locating import locate, plain
+from kubectl_dra.lint.kept_documents import Texts
+from kubectl_dra.lint.locate import locate, plain
 from kubectl_dra.lint.result import Located
 from kubectl_dra.lint.rules import files
-from kubectl_dra.lint.texts import Texts
 from kubectl_dra.manifests.inputs import Input
 
 _MOST_CHUNKS: Final = 1_000

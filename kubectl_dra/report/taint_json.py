@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from kubectl_dra.api.slices import DeviceID
+from kubectl_dra.taint.blast_radius import ClaimHit, PodHit, Radius
 from kubectl_dra.taint.listing import TaintLine
-from kubectl_dra.taint.radius import ClaimHit, PodHit, Radius
 from kubectl_dra.taint.result import SCHEMA_VERSION, RuleDone, Tainted, Untainted
 
 

@@ -10,12 +10,12 @@ from kubectl_dra.report.paint import Painter
 from kubectl_dra.report.table import fitted
 from kubectl_dra.taint import times
 from kubectl_dra.taint.apply import UNCHANGED
+from kubectl_dra.taint.blast_radius import ENDED, GOING, LATER, NOW, STAYS, UNKNOWN, ClaimHit, PodHit, Radius, worse
 from kubectl_dra.taint.listing import DRIVER, TaintLine
-from kubectl_dra.taint.radius import ENDED, GOING, LATER, NOW, STAYS, UNKNOWN, ClaimHit, PodHit, Radius, worse
 from kubectl_dra.taint.result import ABSENT, PLANNED, REFUSED, REMOVED, RuleDone, RuleRemoved, Tainted, Untainted
 from kubectl_dra.taint.rules import RESOURCE, Wish
-from kubectl_dra.taint.spec import TaintSpec
 from kubectl_dra.taint.targets import Target
+from kubectl_dra.taint.typed_words import TaintSpec
 from kubectl_dra.wording import amount, are, some
 
 T = TypeVar("T")

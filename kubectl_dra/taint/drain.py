@@ -14,7 +14,7 @@ from kubectl_dra.api.taints import DeviceTaint
 from kubectl_dra.cluster.live import Cluster
 from kubectl_dra.explain.after import EVICTION_REASON
 from kubectl_dra.taint import times
-from kubectl_dra.taint.lookout import Lookout
+from kubectl_dra.taint.watched_objects import Lookout
 
 REMIND_SECONDS: Final = 30.0
 LOOK_SECONDS: Final = 10.0

@@ -10,8 +10,8 @@ from kubectl_dra.api.slices import DeviceID
 from kubectl_dra.api.taints import DeviceTaint, DeviceTaintRule
 from kubectl_dra.taint import times
 from kubectl_dra.taint.rules import EXPIRES, is_ours, only_device, stage_of
-from kubectl_dra.taint.spec import Removal
 from kubectl_dra.taint.targets import Target
+from kubectl_dra.taint.typed_words import Removal
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from kubectl_dra.api.slices import DeviceID
+from kubectl_dra.taint.blast_radius import Radius
 from kubectl_dra.taint.drain import Blocker
-from kubectl_dra.taint.preview import ServerAnswer
-from kubectl_dra.taint.radius import Radius
 from kubectl_dra.taint.removing import Staying
 from kubectl_dra.taint.rules import Wish
+from kubectl_dra.taint.server_prediction import ServerAnswer
 from kubectl_dra.taint.targets import Target
 
 SCHEMA_VERSION: Final = "1"

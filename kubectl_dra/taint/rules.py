@@ -11,7 +11,7 @@ from kubectl_dra.api.meta import EMPTY, ObjectMeta
 from kubectl_dra.api.slices import DeviceID
 from kubectl_dra.api.taints import DeviceTaintRule
 from kubectl_dra.api.versions import GROUP
-from kubectl_dra.taint.spec import TaintSpec
+from kubectl_dra.taint.typed_words import TaintSpec
 
 MANAGED_BY: Final = "app.kubernetes.io/managed-by"
 OURS: Final = "kubectl-dra"

@@ -11,7 +11,7 @@ from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.errors import InputError, UsageError
 from kubectl_dra.explain.devices.inventory import DeviceRow
 from kubectl_dra.names import nearest
-from kubectl_dra.taint.hardware import hardware_id
+from kubectl_dra.taint.hardware_id import hardware_id
 from kubectl_dra.wording import some
 
 

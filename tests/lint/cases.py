@@ -10,13 +10,13 @@ from typing import Any, NamedTuple
 import yaml
 
 from kubectl_dra.api.versions import NEWEST_MODELLED, default_features, parse_release
-from kubectl_dra.lint.checking import Job
+from kubectl_dra.lint.check_file import Job
 from kubectl_dra.lint.context import Target
 from kubectl_dra.lint.engine import lint
 from kubectl_dra.lint.finding import Safety
 from kubectl_dra.lint.fixes import fix_text
 from kubectl_dra.lint.result import Located
-from kubectl_dra.lint.select import Selection
+from kubectl_dra.lint.rule_selection import Selection
 from kubectl_dra.manifests.inputs import Input
 from kubectl_dra.manifests.source import decode
 

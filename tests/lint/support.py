@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from kubectl_dra.api.versions import Release, default_features
-from kubectl_dra.lint.checking import Job
+from kubectl_dra.lint.check_file import Job
 from kubectl_dra.lint.context import Target
 from kubectl_dra.lint.engine import lint
 from kubectl_dra.lint.result import Located, Report
-from kubectl_dra.lint.select import Selection
+from kubectl_dra.lint.rule_selection import Selection
 from kubectl_dra.manifests.inputs import Input
 
 CLAIM = """\

@@ -122,7 +122,7 @@ def test_a_file_that_changes_between_two_looks_is_said_to_change(
         return original(self, asked)
 
     original = Workers.locate
-    monkeypatch.setattr("kubectl_dra.lint.texts.MOST_KEPT", 0)
+    monkeypatch.setattr("kubectl_dra.lint.kept_documents.MOST_KEPT", 0)
     monkeypatch.setattr(Workers, "locate", locate)
     (found,) = lint(given, job("DRA406,DRA906"), 1).findings
     assert (found.code, found.file) == ("DRA906", str(file)) and "it changed while it was read" in found.message

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from kubectl_dra.errors import InputError
-from kubectl_dra.lint import checking
+from kubectl_dra.lint import check_file
 from kubectl_dra.lint.engine import lint
 from kubectl_dra.lint.result import Report
 from kubectl_dra.manifests import inputs
@@ -90,9 +90,9 @@ def test_a_path_that_does_not_exist_is_an_error() -> None:
 
 def test_large_files_are_not_read(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(inputs, "LARGEST", 1000)
-    monkeypatch.setattr(checking, "LARGEST", 1000)
-    monkeypatch.setattr(checking, "LARGEST_YAML", 400)
-    monkeypatch.setattr(checking, "LARGEST_DOCUMENT", 300)
+    monkeypatch.setattr(check_file, "LARGEST", 1000)
+    monkeypatch.setattr(check_file, "LARGEST_YAML", 400)
+    monkeypatch.setattr(check_file, "LARGEST_DOCUMENT", 300)
     (tmp_path / "a.yaml").write_text(CLAIM + "#" * 300)
     (tmp_path / "b.json").write_text(json.dumps({"apiVersion": "v1", "kind": "X", "a": "x" * 500}))
     (tmp_path / "c.yaml").write_text("#" * 5000)

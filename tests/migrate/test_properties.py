@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 from kubectl_dra.api.conversion import to_v1
 from kubectl_dra.api.versions import default_features
-from kubectl_dra.lint.checking import Job
+from kubectl_dra.lint.check_file import Job
 from kubectl_dra.lint.context import Target
 from kubectl_dra.lint.engine import lint
-from kubectl_dra.lint.select import Selection
+from kubectl_dra.lint.rule_selection import Selection
 from kubectl_dra.manifests.comments import comments_of
 from kubectl_dra.manifests.documents import read_documents
 from kubectl_dra.manifests.inputs import Input

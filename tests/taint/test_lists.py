@@ -11,7 +11,7 @@ from kubectl_dra.api.taints import DeviceTaintRule
 from kubectl_dra.taint.listing import list_taints
 from kubectl_dra.taint.removing import expired, plan_removals
 from kubectl_dra.taint.rules import Stage, Wish, content
-from kubectl_dra.taint.spec import Removal, TaintSpec
+from kubectl_dra.taint.typed_words import Removal, TaintSpec
 from tests.taint.world import DRIVER, claim, gpu, node, result, rule, slice_of, world
 
 AT = datetime(2026, 11, 21, 10, 0, tzinfo=UTC)

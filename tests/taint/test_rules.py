@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from kubectl_dra.api.slices import DeviceID
 from kubectl_dra.taint.rules import Stage, Wish, content, decide, rule_name
-from kubectl_dra.taint.spec import TaintSpec
+from kubectl_dra.taint.typed_words import TaintSpec
 
 DEVICE = DeviceID("gpu.example.com", "n1", "gpu-0")
 WISH = Wish(DEVICE, TaintSpec("k", "v", "NoExecute"), "ecc", "OPS-1", "2026-11-21T10:00:00Z", "GPU-a")

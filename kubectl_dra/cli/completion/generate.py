@@ -112,7 +112,7 @@ def _values() -> dict[str, list[tuple[str, str]]]:
     from kubectl_dra.api.versions import NEWEST_MODELLED, OLDEST_MODELLED, known_gates
     from kubectl_dra.lint.reference import title
     from kubectl_dra.lint.registry import RULES
-    from kubectl_dra.taint.spec import EFFECTS
+    from kubectl_dra.taint.typed_words import EFFECTS
 
     minors = range(NEWEST_MODELLED.minor, OLDEST_MODELLED.minor - 1, -1)
     return {

@@ -13,14 +13,14 @@ from kubectl_dra.cli.notes import tell_defects, tell_notes
 from kubectl_dra.cli.options import Connection
 from kubectl_dra.cli.release import named_release, with_gates
 from kubectl_dra.errors import InputError, UsageError
-from kubectl_dra.lint.checking import Job
+from kubectl_dra.lint.check_file import Job
 from kubectl_dra.lint.config import Config, find, load
 from kubectl_dra.lint.context import Target
 from kubectl_dra.lint.engine import lint
 from kubectl_dra.lint.finding import SEVERITIES, Safety
 from kubectl_dra.lint.registry import BY_CODE, RULES
 from kubectl_dra.lint.result import Located, Report
-from kubectl_dra.lint.select import Selection, codes
+from kubectl_dra.lint.rule_selection import Selection, codes
 from kubectl_dra.manifests.inputs import STDIN, Input, find_inputs
 from kubectl_dra.names import nearest
 from kubectl_dra.report.paint import Painter, tell

@@ -10,6 +10,7 @@ import typer
 
 from kubectl_dra.cli import options as opt
 from kubectl_dra.errors import UsageError
+from kubectl_dra.taint import times
 
 HELP = """Taint devices: keep new pods off them (NoSchedule), or end the pods that use them as well (NoExecute).
 
@@ -53,7 +54,6 @@ Exit codes:
   2    error: usage, no such device, permission, DeviceTaintRules not served
   130  interrupted: what was written stays
 """
-FOREVER = "forever"
 
 
 class DryRun(StrEnum):
@@ -90,7 +90,7 @@ class OptionalWait(opt.ClusterCommand):
                     "--dry-run needs a value: --dry-run=client only says what would be done, --dry-run=server lets "
                     f"the server check it as well. See '{ctx.command_path} --help'"
                 )
-        return super().parse_args(ctx, [f"--wait={FOREVER}" if word == "--wait" else word for word in args])
+        return super().parse_args(ctx, [f"--wait={times.FOREVER}" if word == "--wait" else word for word in args])
 
 
 Nodes = Annotated[

@@ -15,12 +15,12 @@ from kubectl_dra.errors import InputError
 from kubectl_dra.explain.devices.device_state import taint_owner
 from kubectl_dra.taint import times
 from kubectl_dra.taint.apply import Rules
-from kubectl_dra.taint.parts import parts_of
-from kubectl_dra.taint.radius import Radius, blast_radius
+from kubectl_dra.taint.blast_radius import Radius, blast_radius
 from kubectl_dra.taint.rules import Decision, Wish
-from kubectl_dra.taint.serving import Serving, blind_scheduler, undetermined
-from kubectl_dra.taint.spec import TaintSpec, Words
+from kubectl_dra.taint.rules_served import Serving, blind_scheduler, undetermined
+from kubectl_dra.taint.shared_hardware import parts_of
 from kubectl_dra.taint.targets import Target
+from kubectl_dra.taint.typed_words import TaintSpec, Words
 from kubectl_dra.wording import amount, some
 
 DEFAULT_GRACE = "5m"

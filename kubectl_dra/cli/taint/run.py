@@ -9,7 +9,6 @@ from dataclasses import replace
 
 from kubectl_dra.api.versions import Release
 from kubectl_dra.cli.options import Connection, cluster_flags
-from kubectl_dra.cli.taint.command import FOREVER
 from kubectl_dra.cli.taint.plan import DEFAULT_GRACE, Asked, Live, Plan, make_plan
 from kubectl_dra.cli.taint.session import EXIT_ERROR, EXIT_INTERRUPTED, EXIT_LEFT, confirmed, say
 from kubectl_dra.cli.taint.wait import let_end, wait
@@ -18,12 +17,12 @@ from kubectl_dra.report import taint_text as text
 from kubectl_dra.taint import times
 from kubectl_dra.taint.apply import CREATED, UNCHANGED, Refused
 from kubectl_dra.taint.drain import RuleGone
-from kubectl_dra.taint.patience import Patience, TimedOut
-from kubectl_dra.taint.preview import ANSWER_SECONDS, Asking, ServerAnswer, question_of
 from kubectl_dra.taint.result import PLANNED, REFUSED, RuleDone, Tainted
+from kubectl_dra.taint.retrying import Patience, TimedOut
 from kubectl_dra.taint.rules import Decision, Stage, Wish, content
-from kubectl_dra.taint.serving import FIRST_WITH_NONE, how_to_turn_on
-from kubectl_dra.taint.spec import TaintSpec, read_words
+from kubectl_dra.taint.rules_served import FIRST_WITH_NONE, how_to_turn_on
+from kubectl_dra.taint.server_prediction import ANSWER_SECONDS, Asking, ServerAnswer, question_of
+from kubectl_dra.taint.typed_words import TaintSpec, read_words
 from kubectl_dra.wording import amount
 
 OFFLINE_VERSION = "v1"
@@ -70,7 +69,7 @@ def _check(asked: Asked, taints: Sequence[TaintSpec]) -> None:
     for flag, given in (("--reason", asked.reason), ("--ticket", asked.ticket)):
         if not given.isprintable():
             raise UsageError(f"{flag}: only printable characters on one line can be recorded")
-    if asked.wait and asked.wait != FOREVER:
+    if asked.wait and asked.wait != times.FOREVER:
         times.seconds(asked.wait, "--wait")
     if asked.grace and not asked.drain:
         raise UsageError("--grace goes with --drain")
@@ -206,7 +205,7 @@ class _Tainting:
             return EXIT_INTERRUPTED
 
     def _deadline(self) -> float | None:
-        if self._asked.wait in ("", FOREVER):
+        if self._asked.wait in ("", times.FOREVER):
             return None
         return self._started + times.seconds(self._asked.wait, "--wait")
 

@@ -19,7 +19,7 @@ from kubectl_dra.explain.devices.inventory import Inventory, take_inventory
 from kubectl_dra.explain.devices.selection import Wanted
 from kubectl_dra.explain.scene.prepare import Settings, make_cycle
 from kubectl_dra.report.paint import tell
-from kubectl_dra.taint.serving import Serving, require_rules
+from kubectl_dra.taint.rules_served import Serving, require_rules
 from kubectl_dra.taint.targets import Devices, Target, refuse_nothing
 
 EXIT_LEFT: Final = 1

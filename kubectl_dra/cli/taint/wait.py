@@ -12,13 +12,13 @@ from kubectl_dra.api.taints import DeviceTaint
 from kubectl_dra.cli.taint.session import EXIT_LEFT, World, say
 from kubectl_dra.taint import times
 from kubectl_dra.taint.apply import UNCHANGED, Rules
+from kubectl_dra.taint.blast_radius import ENDED
 from kubectl_dra.taint.drain import Drain
-from kubectl_dra.taint.lookout import Lookout
-from kubectl_dra.taint.parts import parts_of
-from kubectl_dra.taint.patience import Patience, TimedOut
-from kubectl_dra.taint.radius import ENDED
 from kubectl_dra.taint.result import Tainted
+from kubectl_dra.taint.retrying import Patience, TimedOut
 from kubectl_dra.taint.rules import NEXT_AT, Stage, Wish
+from kubectl_dra.taint.shared_hardware import parts_of
+from kubectl_dra.taint.watched_objects import Lookout
 
 
 def wait(

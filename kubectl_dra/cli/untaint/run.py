@@ -12,7 +12,6 @@ from kubectl_dra.api.slices import DeviceID
 from kubectl_dra.api.taints import BLOCKING_EFFECTS, DeviceTaintRule
 from kubectl_dra.cli.options import Connection, cluster_flags
 from kubectl_dra.cli.taint import session
-from kubectl_dra.cli.taint.command import FOREVER
 from kubectl_dra.cli.taint.session import EXIT_ERROR, EXIT_INTERRUPTED, EXIT_LEFT, Selection, World, confirmed, say
 from kubectl_dra.cluster.client import Answered
 from kubectl_dra.cluster.snapshot import FORBIDDEN, UNREADABLE
@@ -23,11 +22,11 @@ from kubectl_dra.report import taint_text as text
 from kubectl_dra.taint import times
 from kubectl_dra.taint.apply import KIND, Refused, Rules
 from kubectl_dra.taint.drain import slices_of
-from kubectl_dra.taint.lookout import REFRESH_SECONDS, Lookout
-from kubectl_dra.taint.patience import Patience, TimedOut
 from kubectl_dra.taint.removing import Removals, expired, plan_removals
 from kubectl_dra.taint.result import ABSENT, PLANNED, REFUSED, REMOVED, RuleRemoved, Untainted
-from kubectl_dra.taint.spec import Removal, Words, read_words
+from kubectl_dra.taint.retrying import Patience, TimedOut
+from kubectl_dra.taint.typed_words import Removal, Words, read_words
+from kubectl_dra.taint.watched_objects import REFRESH_SECONDS, Lookout
 
 if TYPE_CHECKING:
     from kubectl_dra.cli.taint import plan as taint_plan
@@ -89,7 +88,7 @@ def run(asked: Asked, connection: Connection, output: str, color: str) -> int:
     words = _checked(asked)
     where = cluster_flags(asked.snapshots, connection)
     started = time.monotonic()
-    deadline = None if asked.wait in ("", FOREVER) else started + times.seconds(asked.wait, "--wait")
+    deadline = None if asked.wait in ("", times.FOREVER) else started + times.seconds(asked.wait, "--wait")
     world = session.read_world(connection, asked.namespace, asked.snapshots, kinds=_kinds(asked.selection))
     session.say_gaps(world)
     plan, ids = _plan(world, asked, words)
@@ -135,7 +134,7 @@ def _checked(asked: Asked) -> Words:
         raise UsageError("--expired is about every rule whose time is over; leave devices and keys out")
     if asked.snapshots and asked.dry_run != "client":
         raise UsageError("--snapshot goes with --dry-run=client only: nothing can be removed from saved objects")
-    if asked.wait and asked.wait != FOREVER:
+    if asked.wait and asked.wait != times.FOREVER:
         times.seconds(asked.wait, "--wait")
     return words
 

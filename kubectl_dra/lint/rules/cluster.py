@@ -14,7 +14,7 @@ from kubectl_dra.lint.analysis.selector_targets import Asked, asked, class_progr
 from kubectl_dra.lint.context import Context
 from kubectl_dra.lint.finding import Finding, Fix
 from kubectl_dra.lint.rule import Rule
-from kubectl_dra.lint.rules.known import span_of
+from kubectl_dra.lint.rules.published_names import span_of
 from kubectl_dra.manifests.changes import Set
 from kubectl_dra.names import nearest
 

@@ -11,7 +11,7 @@ from kubectl_dra.lint.context import Context
 from kubectl_dra.lint.drivers.catalogue import catalogue
 from kubectl_dra.lint.finding import Finding, Fix, Severity
 from kubectl_dra.lint.rule import Rule
-from kubectl_dra.lint.rules.wiring import BY_CLAIM, BY_TEMPLATE, CLAIM, POD, TEMPLATE
+from kubectl_dra.lint.rules.pod_references import BY_CLAIM, BY_TEMPLATE, CLAIM, POD, TEMPLATE
 from kubectl_dra.manifests.changes import Path, Set
 from kubectl_dra.names import nearest
 

@@ -16,10 +16,10 @@ from kubectl_dra.cluster.kubeconfig import ConnectionOptions
 from kubectl_dra.cluster.live import Cluster as LiveCluster
 from kubectl_dra.cluster.writer import Conflict, Writer
 from kubectl_dra.taint.apply import CREATED, UNCHANGED, Refused, Rules
-from kubectl_dra.taint.patience import Patience
-from kubectl_dra.taint.preview import Asking
+from kubectl_dra.taint.retrying import Patience
 from kubectl_dra.taint.rules import Stage, Wish, content, rule_name
-from kubectl_dra.taint.spec import TaintSpec
+from kubectl_dra.taint.server_prediction import Asking
+from kubectl_dra.taint.typed_words import TaintSpec
 from tests.controlplane.cluster import Cluster, wait
 from tests.controlplane.plane import ControlPlane, own_plane
 from tests.controlplane.program import Program
@@ -261,7 +261,7 @@ def test_any_printable_text_can_be_recorded_and_a_refusal_is_told_beside_names(t
 def test_left_at_the_servers_answer(team: Team, kubelet: Kubelet, monkeypatch: pytest.MonkeyPatch, old: bool) -> None:
     """A run that ended after effect None was written is gone on with; after a while the server is asked anew."""
     if old:
-        monkeypatch.setattr("kubectl_dra.taint.preview.RECENT_SECONDS", 0.0)
+        monkeypatch.setattr("kubectl_dra.taint.server_prediction.RECENT_SECONDS", 0.0)
     team_rules = rules_of(team)
     held = team.running("one")
     left = team_rules.write(wish_for(team, held, effect="NoExecute"), Stage("None", "NoExecute")).rule
@@ -375,7 +375,7 @@ def test_nobody_answers_the_first_step(
 ) -> None:
     """The gate is off and its metric may not be read: NoExecute still finds out, and leaves nothing behind."""
     monkeypatch.setattr("kubectl_dra.cli.taint.run.ANSWER_SECONDS", 2.0)
-    monkeypatch.setattr("kubectl_dra.taint.serving.gates_of", lambda client: {})
+    monkeypatch.setattr("kubectl_dra.taint.rules_served.gates_of", lambda client: {})
     team = Team(Cluster(plane_without_gate, "team"), Command(capsys))
     answer = team.dra("taint", team.full("gpu-0"), f"{KEY}:NoExecute")
     assert answer.code == 2 and "did not answer" in answer.err and "DRADeviceTaintRules=true" in answer.err

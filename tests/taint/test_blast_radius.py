@@ -7,9 +7,9 @@ import pytest
 
 from kubectl_dra.allocation.attempt import Cycle
 from kubectl_dra.cli.taint.session import World
-from kubectl_dra.taint.radius import LATER, NOW, STAYS, UNKNOWN, Radius, blast_radius
+from kubectl_dra.taint.blast_radius import LATER, NOW, STAYS, UNKNOWN, Radius, blast_radius
 from kubectl_dra.taint.rules import Wish
-from kubectl_dra.taint.spec import TaintSpec
+from kubectl_dra.taint.typed_words import TaintSpec
 from tests.taint.world import claim, device_class, gpu, node, pod, result, slice_of, world
 
 AT = datetime(2026, 11, 21, 10, 0, tzinfo=UTC)
@@ -208,7 +208,7 @@ def test_only_nodes_and_claims_that_matter_are_tried(monkeypatch: pytest.MonkeyP
 
 def test_pods_of_one_workload_are_tried_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """The answer for one of them holds for all, and only for them: not for claims that are shared or ask for more."""
-    monkeypatch.setattr("kubectl_dra.taint.pending.SECONDS", 20.0)
+    monkeypatch.setattr("kubectl_dra.taint.pending_affected.SECONDS", 20.0)
     claims = [claim(f"c-{number}") for number in range(30)]
     pods = [pod(f"p-{number}", f"c-{number}", node_name="") for number in range(30)]
     two = pod("two", "c-30", node_name="")

@@ -10,15 +10,15 @@ from kubectl_dra.api.versions import GROUP, LIFECYCLES
 from kubectl_dra.errors import InputError
 from kubectl_dra.lint.context import Context, Item, Place, Target
 from kubectl_dra.lint.finding import Finding
-from kubectl_dra.lint.locating import excerpt, excerpt_of_line, locate, path_text, placed, plain, spanned
+from kubectl_dra.lint.kept_documents import Texts
+from kubectl_dra.lint.locate import excerpt, excerpt_of_line, locate, path_text, placed, plain, spanned
 from kubectl_dra.lint.patches import is_patch
 from kubectl_dra.lint.registry import RULES
 from kubectl_dra.lint.result import Located
 from kubectl_dra.lint.rule import ANY_KIND, Rule
+from kubectl_dra.lint.rule_selection import Selection
 from kubectl_dra.lint.rules import files
-from kubectl_dra.lint.select import Selection
 from kubectl_dra.lint.suppress import Suppression, may_have_comments, suppressions
-from kubectl_dra.lint.texts import Texts
 from kubectl_dra.manifests.changes import Path, value_at
 from kubectl_dra.manifests.comments import scalar_spans
 from kubectl_dra.manifests.documents import Document, NotAnObject, Skipped, TemplateError, each

@@ -12,9 +12,9 @@ import pytest
 
 from kubectl_dra.cluster.kubeconfig import ConnectionOptions
 from kubectl_dra.cluster.live import Cluster
-from kubectl_dra.taint import lookout as module
-from kubectl_dra.taint.lookout import Lookout
-from kubectl_dra.taint.patience import Patience
+from kubectl_dra.taint import watched_objects as module
+from kubectl_dra.taint.retrying import Patience
+from kubectl_dra.taint.watched_objects import Lookout
 from tests.cluster.server import Answer, APIServer, Asked, status
 
 PODS = "/api/v1/namespaces/team/pods"

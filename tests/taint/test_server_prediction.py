@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from kubectl_dra.api.slices import DeviceID
-from kubectl_dra.taint.preview import ASKING, ServerAnswer, question_of, server_answer
 from kubectl_dra.taint.rules import Stage, Wish, content, decide
-from kubectl_dra.taint.spec import TaintSpec
+from kubectl_dra.taint.server_prediction import ASKING, ServerAnswer, question_of, server_answer
+from kubectl_dra.taint.typed_words import TaintSpec
 
 # As Kubernetes 1.36.4 writes it.
 MESSAGE = (

@@ -15,7 +15,7 @@ from kubectl_dra.lint.context import Context
 from kubectl_dra.lint.drivers.catalogue import Driver, catalogue
 from kubectl_dra.lint.finding import Finding, Fix
 from kubectl_dra.lint.rule import Rule
-from kubectl_dra.lint.rules.known import CLAIM, span_of
+from kubectl_dra.lint.rules.published_names import CLAIM, span_of
 from kubectl_dra.manifests.changes import Splice
 from kubectl_dra.names import nearest
 

@@ -361,7 +361,7 @@ class ServerWarns(Rule):
 
 _FIELD: Final = re.compile(r"spec(\.[A-Za-z]+)+\Z")
 
-RULES: Final[tuple[type[ServerRule], ...]] = (
+_REJECTIONS: Final[tuple[type[ServerRule], ...]] = (
     UnknownField,
     WrongType,
     Required,
@@ -378,5 +378,6 @@ RULES: Final[tuple[type[ServerRule], ...]] = (
     CelTooLong,
 )
 
-_BY_RULE: Final = {name: rule.code for rule in RULES for name in rule.server_rules}
-_BY_REASON: Final = {reason: rule.code for rule in RULES for reason in rule.reasons}
+RULES: Final[tuple[type[Rule], ...]] = (*_REJECTIONS, ServerWarns)
+_BY_RULE: Final = {name: rule.code for rule in _REJECTIONS for name in rule.server_rules}
+_BY_REASON: Final = {reason: rule.code for rule in _REJECTIONS for reason in rule.reasons}

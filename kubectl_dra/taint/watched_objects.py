@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from kubectl_dra.cluster.live import Cluster
 from kubectl_dra.cluster.watch import Key, Watch
-from kubectl_dra.taint.patience import POLL_SECONDS, Patience
+from kubectl_dra.taint.retrying import POLL_SECONDS, Patience
 
 REFRESH_SECONDS: Final = 30.0
 """How long an answer is believed without a word from the server: proxies may hold a watch's events back."""

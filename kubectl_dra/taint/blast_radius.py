@@ -18,9 +18,9 @@ from kubectl_dra.explain.devices import device_state
 from kubectl_dra.explain.devices.inventory import DeviceRow
 from kubectl_dra.explain.scene.prepare import Settings, make_cycle
 from kubectl_dra.taint import times
-from kubectl_dra.taint.pending import Lost, lost_matches, selected, taint_of
+from kubectl_dra.taint.pending_affected import Lost, lost_matches, selected, taint_of
 from kubectl_dra.taint.rules import Wish
-from kubectl_dra.taint.serving import blind_scheduler
+from kubectl_dra.taint.rules_served import blind_scheduler
 from kubectl_dra.taint.targets import Target
 
 EXTENDED_CLAIM: Final = "resource.kubernetes.io/extended-resource-claim"

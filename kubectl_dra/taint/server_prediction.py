@@ -13,7 +13,7 @@ from kubectl_dra.api.taints import DeviceTaintRule
 from kubectl_dra.errors import ClusterError
 from kubectl_dra.taint import times
 from kubectl_dra.taint.apply import Refused, Rules
-from kubectl_dra.taint.patience import Patience, TimedOut
+from kubectl_dra.taint.retrying import Patience, TimedOut
 from kubectl_dra.taint.rules import Decision, Stage, Wish, stage_of
 
 ASKING: Final = Stage("None", "NoExecute")
