@@ -1,7 +1,7 @@
 """Imports point downward, and never in a circle.
 
-cli > report > migrate, taint > lint, explain > cluster > manifests > allocation > cel > api: what changes things asks
-explain what the scheduler would say of them.
+cli > report > migrate, taint > lint, explain > scheduling > cluster > manifests > allocation > cel > api: what changes
+things asks explain what the scheduler would say of them.
 """
 
 from __future__ import annotations
@@ -14,12 +14,13 @@ import pytest
 
 PACKAGE = Path(__file__).parent.parent / "kubectl_dra"
 LEVELS = {
-    "cli": 9,
-    "report": 8,
-    "migrate": 7,
-    "taint": 7,
-    "lint": 6,
-    "explain": 6,
+    "cli": 10,
+    "report": 9,
+    "migrate": 8,
+    "taint": 8,
+    "lint": 7,
+    "explain": 7,
+    "scheduling": 6,
     "cluster": 5,
     "manifests": 4,
     "allocation": 3,
@@ -27,7 +28,7 @@ LEVELS = {
     "api": 1,
 }
 BASE = {"errors": 0, "names": 0, "pages": 0, "wording": 0}
-ENTRY = 10
+ENTRY = 11
 KNOWN = [frozenset(("kubectl_dra.allocation.bounds", "kubectl_dra.allocation.merged"))]
 """Circles that are being taken apart."""
 

@@ -1,0 +1,190 @@
+"""What plugins are made of: a node with its pods, the cluster they read, and the shape of a plugin.
+
+A plugin is made once per pod: its constructor is the scheduler's PreFilter, ``filter`` its Filter. Plugins keep no
+state of a node. What preemption and nominated pods suppose is in the node that is asked about (``NodeState.removed``
+and ``added``): a plugin that has counted pods of other nodes corrects its counts by these.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
+from functools import cached_property
+from typing import Any, ClassVar
+
+from kubectl_dra.api.meta import ObjectMeta
+from kubectl_dra.api.nodes import Node
+from kubectl_dra.api.pods import Pod
+from kubectl_dra.api.versions import Release
+from kubectl_dra.cluster.snapshot import Key, Snapshot
+from kubectl_dra.scheduling.amounts import Amounts, in_units, nanos, pod_amounts
+from kubectl_dra.scheduling.reasons import PluginName, Rejection
+
+
+class NodeState:
+    """A node and the pods on it: those that are bound to it and have not ended, terminating ones included.
+
+    ``removed`` and ``added`` are the pods by which it differs from the same node in the cluster.
+    """
+
+    def __init__(
+        self, node: Node, pods: Sequence[Pod], removed: tuple[Pod, ...] = (), added: tuple[Pod, ...] = ()
+    ) -> None:
+        self.node = node
+        self.pods = pods
+        self.removed = removed
+        self.added = added
+
+    @property
+    def name(self) -> str:
+        """The node's name."""
+        return self.node.name
+
+    @cached_property
+    def requested(self) -> Amounts:
+        """What its pods request together, by resource name."""
+        out: Amounts = {}
+        for pod in self.pods:
+            for name, amount in pod_amounts(pod).items():
+                out[name] = out.get(name, 0) + amount
+        return out
+
+    @cached_property
+    def allocatable(self) -> Amounts:
+        """What pods can have of it, by resource name."""
+        return in_units(nanos(self.node.allocatable))
+
+    @cached_property
+    def pods_with_affinity(self) -> Sequence[Pod]:
+        """Its pods that have pod affinity or anti-affinity of any kind."""
+        out = []
+        for pod in self.pods:
+            affinity = pod.spec.affinity
+            if affinity is not None:
+                own, anti = affinity.pod_affinity, affinity.pod_anti_affinity
+                if own.required or own.preferred or anti.required or anti.preferred:
+                    out.append(pod)
+        return out
+
+    @cached_property
+    def pods_with_required_anti_affinity(self) -> Sequence[Pod]:
+        """Its pods that must not be with certain others."""
+        return [
+            pod for pod in self.pods if pod.spec.affinity is not None and pod.spec.affinity.pod_anti_affinity.required
+        ]
+
+    def changed(self, *, removed: Iterable[Pod] = (), added: Iterable[Pod] = ()) -> NodeState:
+        """The node without some of its pods (by identity of the object) and with others."""
+        gone, more = tuple(removed), tuple(added)
+        out = {id(pod) for pod in gone}
+        pods = [pod for pod in self.pods if id(pod) not in out]
+        pods.extend(more)
+        return NodeState(
+            self.node,
+            pods,
+            (*self.removed, *(pod for pod in gone if not _among(pod, self.added))),
+            (*(pod for pod in self.added if id(pod) not in out), *more),
+        )
+
+
+class ClusterState:
+    """What plugins read of a cluster, indexed; made once for any number of pods.
+
+    ``gates`` are the feature gates that are on.
+    """
+
+    def __init__(self, snapshot: Snapshot, release: Release, gates: frozenset[str]) -> None:
+        self.snapshot = snapshot
+        self.release = release
+        self.gates = gates
+        by_node: dict[str, list[Pod]] = defaultdict(list)
+        self._waiting: list[Pod] = []
+        for pod in snapshot.pods.values():
+            if pod.status.phase in ("Succeeded", "Failed"):
+                continue
+            if pod.spec.node_name:
+                by_node[pod.spec.node_name].append(pod)
+            else:
+                self._waiting.append(pod)
+        self.nodes: Mapping[str, NodeState] = {
+            name: NodeState(node, by_node.get(name, ())) for name, node in snapshot.nodes.items()
+        }
+
+    @property
+    def waiting(self) -> Sequence[Pod]:
+        """The pods that have no node yet and have not ended."""
+        return self._waiting
+
+    @property
+    def namespaces(self) -> Mapping[str, ObjectMeta]:
+        """Metadata of the namespaces, by name; their labels decide for namespace selectors."""
+        return self.snapshot.namespaces
+
+    def others(self, kind: str) -> Mapping[Key, Any]:
+        """The objects of one of ``cluster.kinds.SCHEDULING_KINDS``, by namespace (empty where none) and name."""
+        return self.snapshot.others.get(kind, {})
+
+    def unknown(self, kind: str, namespace: str = "") -> bool:
+        """Whether objects of a kind may exist that were not read: what is missing may be there."""
+        return self.snapshot.is_gap(kind, namespace)
+
+    @cached_property
+    def nodes_with_affinity(self) -> Sequence[NodeState]:
+        """Nodes on which a pod has pod affinity or anti-affinity."""
+        return [node for node in self.nodes.values() if node.pods_with_affinity]
+
+    @cached_property
+    def nodes_with_required_anti_affinity(self) -> Sequence[NodeState]:
+        """Nodes on which a pod has required anti-affinity."""
+        return [node for node in self.nodes.values() if node.pods_with_required_anti_affinity]
+
+    def without(self, pods: Collection[Key]) -> ClusterState:
+        """The same cluster after these pods (namespace, name) have ended."""
+        left = {key: pod for key, pod in self.snapshot.pods.items() if key not in pods}
+        return ClusterState(replace(self.snapshot, pods=left), self.release, self.gates)
+
+
+class Plugin:
+    """A Filter plugin for one pod. The constructor does what PreFilter does and sets what follows from it.
+
+    ``rejection``: the pod is refused as a whole. ``skipped``: the pod does not concern the plugin; ``filter`` is never
+    called. ``nodes``: only these nodes can come into question, the others are not looked at.
+    """
+
+    name: ClassVar[PluginName]
+    rejection: Rejection | None = None
+    skipped: bool = False
+    nodes: frozenset[str] | None = None
+
+    def __init__(self, pod: Pod, state: ClusterState) -> None:
+        self.pod = pod
+        self.state = state
+
+    def filter(self, node: NodeState) -> Rejection | None:
+        """Why the pod cannot run on the node; None where nothing speaks against it."""
+        return None
+
+
+class ScorePlugin:
+    """A Score plugin for one pod and the nodes that all filters let pass. The constructor is PreScore.
+
+    ``skipped``: the plugin adds nothing for this pod. ``weight`` is what the default profile gives the plugin.
+    """
+
+    name: ClassVar[PluginName]
+    weight: ClassVar[int] = 1
+    skipped: bool = False
+
+    def __init__(self, pod: Pod, state: ClusterState, nodes: Sequence[NodeState]) -> None:
+        self.pod = pod
+        self.state = state
+        self.nodes = nodes
+
+    def scores(self) -> Mapping[str, int]:
+        """Node name to score, normalized to 0 to 100, before the weight."""
+        raise NotImplementedError
+
+
+def _among(pod: Pod, pods: Sequence[Pod]) -> bool:
+    return any(entry is pod for entry in pods)
