@@ -1,7 +1,7 @@
 """Imports point downward, and never in a circle.
 
-cli > report > migrate, taint > lint, explain > scheduling > cluster > manifests > allocation > cel > api: what changes
-things asks explain what the scheduler would say of them.
+cli > report > migrate, taint > lint, explain > scheduling, admission > cluster > manifests > allocation > cel > api:
+what changes things asks explain what the scheduler would say of them.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ LEVELS = {
     "lint": 7,
     "explain": 7,
     "scheduling": 6,
+    "admission": 6,
     "cluster": 5,
     "manifests": 4,
     "allocation": 3,

@@ -126,7 +126,7 @@ class PodSpec(Wire, frozen=True):
     scheduling_gates: tuple[SchedulingGate, ...] = ()
     scheduling_group: SchedulingGroup | None = None
     workload_ref: WorkloadReference | None = None
-    priority: int = 0
+    priority: int | None = None
     priority_class_name: str = ""
     preemption_policy: str = ""
     node_selector: dict[str, str] = {}
@@ -140,6 +140,7 @@ class PodSpec(Wire, frozen=True):
     resource_claims: tuple[PodClaim, ...] = ()
     runtime_class_name: str = ""
     service_account_name: str = ""
+    active_deadline_seconds: int | None = None
     termination_grace_period_seconds: int | None = None
 
 
@@ -247,8 +248,8 @@ class Pod(Wire, frozen=True):
 
     @property
     def priority(self) -> int:
-        """``spec.priority``."""
-        return self.spec.priority
+        """``spec.priority``; 0 where the pod has none."""
+        return self.spec.priority or 0
 
     @property
     def phase(self) -> str:

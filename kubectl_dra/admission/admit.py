@@ -1,0 +1,64 @@
+"""A new pod through the API server's admission plugins, in the server's order."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from msgspec import structs
+
+from kubectl_dra.admission import limit_ranges, priority, quotas, runtime_classes, service_accounts
+from kubectl_dra.admission.known import AdmissionObjects
+from kubectl_dra.admission.refusal import Refusal
+from kubectl_dra.api.affinity import Toleration
+from kubectl_dra.api.pods import Pod
+
+_WAITED_OUT = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
+_SECONDS = 300
+
+
+@dataclass(frozen=True, slots=True)
+class Admission:
+    """The pod as it would be stored, every reason to refuse it, and kinds that it names but that were not read."""
+
+    pod: Pod
+    refusals: tuple[Refusal, ...] = ()
+    unread: tuple[str, ...] = ()
+
+
+def admit(pod: Pod, known: AdmissionObjects) -> Admission:
+    """What the API server makes of a new pod.
+
+    A plugin that refuses in the mutating pass ends it, as it does in the server; of the validating pass all
+    reasons are given.
+    """
+    unread = tuple(
+        kind
+        for kind, named, objects in (
+            ("PriorityClass", pod.spec.priority_class_name, known.priority_classes),
+            ("RuntimeClass", pod.spec.runtime_class_name, known.runtime_classes),
+            ("ServiceAccount", pod.spec.service_account_name, known.service_accounts),
+        )
+        if named and named not in priority.SYSTEM_CLASSES and objects is None
+    )
+    pod = limit_ranges.with_defaults(pod, known.limit_ranges)
+    missing = service_accounts.refusal(pod, known.service_accounts)
+    if missing is not None:
+        return Admission(pod, (missing,), unread)
+    found = priority.resolve(pod, known.priority_classes)
+    if isinstance(found, Refusal):
+        return Admission(pod, (found,), unread)
+    pod = _patient(found)
+    found = runtime_classes.resolve(pod, known.runtime_classes)
+    if isinstance(found, Refusal):
+        return Admission(pod, (found,), unread)
+    refusals = (*limit_ranges.refusals(found, known.limit_ranges), *quotas.refusals(found, known.quotas))
+    return Admission(found, refusals, unread)
+
+
+def _patient(pod: Pod) -> Pod:
+    """DefaultTolerationSeconds: a pod waits five minutes on a node that is not ready or not reachable."""
+    tolerations = list(pod.spec.tolerations)
+    for key in _WAITED_OUT:
+        if not any(each.key in ("", key) and each.effect in ("", "NoExecute") for each in pod.spec.tolerations):
+            tolerations.append(Toleration(key, "Exists", "", "NoExecute", _SECONDS))
+    return structs.replace(pod, spec=structs.replace(pod.spec, tolerations=tuple(tolerations)))

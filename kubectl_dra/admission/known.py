@@ -1,0 +1,48 @@
+"""What of a cluster decides about new pods, by namespace, and whether it was read at all."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from kubectl_dra.api.policy import LimitRange, PriorityClass, ResourceQuota, RuntimeClass
+from kubectl_dra.cluster.snapshot import Snapshot
+
+
+@dataclass(frozen=True, slots=True)
+class AdmissionObjects:
+    """Objects that admission plugins look at. None for a kind says that it was not read."""
+
+    priority_classes: Mapping[str, PriorityClass] | None = None
+    runtime_classes: Mapping[str, RuntimeClass] | None = None
+    service_accounts: frozenset[str] | None = None
+    limit_ranges: Sequence[LimitRange] = field(default=())
+    quotas: Sequence[ResourceQuota] = field(default=())
+
+    @classmethod
+    def of(cls, snapshot: Snapshot, namespace: str) -> AdmissionObjects:
+        """What a snapshot knows for pods of a namespace.
+
+        Every cluster has priority classes and every namespace a service account, so none at all means that they
+        were not read. Of runtime classes there may be none; they are known where the snapshot is the server's.
+        """
+        classes: Mapping[str, PriorityClass] = _by_name(snapshot, "PriorityClass")
+        runtimes: Mapping[str, RuntimeClass] = _by_name(snapshot, "RuntimeClass")
+        accounts = frozenset(_in(snapshot, "ServiceAccount", namespace))
+        return cls(
+            priority_classes=classes or None,
+            runtime_classes=runtimes or None,
+            service_accounts=accounts or None,
+            limit_ranges=tuple(_in(snapshot, "LimitRange", namespace).values()),
+            quotas=tuple(quota for quota in snapshot.quotas if quota.metadata.namespace == namespace),
+        )
+
+
+def _by_name(snapshot: Snapshot, kind: str) -> dict[str, Any]:
+    return {name: item for (_, name), item in snapshot.others.get(kind, {}).items()}
+
+
+def _in(snapshot: Snapshot, kind: str, namespace: str) -> dict[str, Any]:
+    found: Iterable[tuple[tuple[str, str], Any]] = snapshot.others.get(kind, {}).items()
+    return {name: item for (space, name), item in found if space == namespace}

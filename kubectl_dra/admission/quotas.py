@@ -1,0 +1,166 @@
+"""ResourceQuota: what a new pod counts as, and which quota it would exceed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from kubectl_dra.admission.refusal import AdmissionPlugin, Concerned, Refusal
+from kubectl_dra.api.labels import requirement_matches
+from kubectl_dra.api.pod_resources import Amounts, amounts, limited, pod_limits, pod_requests, requested
+from kubectl_dra.api.pods import Container, Pod
+from kubectl_dra.api.policy import ResourceQuota, ScopeRequirement
+from kubectl_dra.api.quantity import Quantity
+
+_COMPUTE: Final = ("cpu", "memory", "ephemeral-storage")
+_REQUIRED: Final = frozenset(f"{side}{name}" for side in ("", "requests.", "limits.") for name in ("cpu", "memory"))
+"""A quota over one of these makes every container say how much it wants."""
+_NATIVE: Final = frozenset(
+    (*_COMPUTE, *(f"{side}{name}" for side in ("requests.", "limits.") for name in _COMPUTE), "pods", "count/pods")
+)
+_HUGE_PAGES: Final = ("hugepages-", "requests.hugepages-")
+_ZERO: Final = Quantity.of(0)
+
+
+@dataclass(frozen=True, slots=True)
+class QuotaExceeded(Refusal):
+    """The pod asks for more than a quota has left: (resource, requested, used, limited), by resource name."""
+
+    exceeded: tuple[tuple[str, Quantity, Quantity, Quantity], ...]
+
+    @property
+    def plugin(self) -> AdmissionPlugin:
+        """ResourceQuota."""
+        return AdmissionPlugin.RESOURCE_QUOTA
+
+    @property
+    def words(self) -> str:
+        """The text of the plugin."""
+        parts = [",".join(f"{row[0]}={row[column]}" for row in self.exceeded) for column in (1, 2, 3)]
+        return f"exceeded quota: {self.concerned.name}, requested: {parts[0]}, used: {parts[1]}, limited: {parts[2]}"
+
+
+@dataclass(frozen=True, slots=True)
+class AmountsRequired(Refusal):
+    """A quota over cpu or memory wants every container to say how much: (resource, containers that do not)."""
+
+    missing: tuple[tuple[str, tuple[str, ...]], ...]
+
+    @property
+    def plugin(self) -> AdmissionPlugin:
+        """ResourceQuota."""
+        return AdmissionPlugin.RESOURCE_QUOTA
+
+    @property
+    def words(self) -> str:
+        """The text of the plugin."""
+        told = "; ".join(f"{name} for: {','.join(containers)}" for name, containers in self.missing)
+        return f"failed quota: {self.concerned.name}: must specify {told}"
+
+
+def refusals(pod: Pod, quotas: Sequence[ResourceQuota]) -> Iterator[Refusal]:
+    """Which quotas of its namespace refuse a new pod, by name. The API server names only one, in no certain order."""
+    usage = used_by(pod)
+    for quota in sorted(quotas, key=lambda each: each.metadata.name):
+        hard = amounts(quota.status.hard or quota.spec.hard)
+        counted = [name for name in hard if _counts(name)]
+        if not counted or not all(_in_scope(pod, scope) for scope in _scopes(quota)):
+            continue
+        concerned = Concerned("ResourceQuota", quota.metadata.name, quota.metadata.namespace)
+        missing = _unsaid(pod, [name for name in counted if name in _REQUIRED])
+        if missing:
+            yield AmountsRequired(concerned, missing)
+            continue
+        used = amounts(quota.status.used)
+        rows = [
+            (name, usage[name], used.get(name, _ZERO), hard[name])
+            for name in sorted(hard)
+            if usage.get(name) and used.get(name, _ZERO) + usage[name] > hard[name]
+        ]
+        if rows:
+            yield QuotaExceeded(concerned, tuple(rows))
+
+
+def used_by(pod: Pod) -> Amounts:
+    """What a pod counts as, by quota key."""
+    one = Quantity.of(1)
+    return {"count/pods": one, **_keys(pod_requests(pod), pod_limits(pod)), "pods": one}
+
+
+def _keys(requests: Mapping[str, Quantity], limits: Mapping[str, Quantity]) -> Amounts:
+    out: Amounts = {}
+    for name, amount in requests.items():
+        if name in _COMPUTE or name.startswith("hugepages-"):
+            out[name] = out[f"requests.{name}"] = amount
+        else:
+            out[f"requests.{name}"] = amount
+    for name, amount in limits.items():
+        if name in _COMPUTE:
+            out[f"limits.{name}"] = amount
+    return out
+
+
+def _counts(name: str) -> bool:
+    """Whether a quota over this key looks at pods."""
+    if name in _NATIVE or name.startswith(_HUGE_PAGES):
+        return True
+    return name.startswith("requests.") and "/" in name
+
+
+def _unsaid(pod: Pod, required: Sequence[str]) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    """The required amounts that containers do not write; none where the pod as a whole does."""
+    resources = pod.spec.resources
+    if resources is not None and (resources.requests or resources.limits):
+        return ()
+    containers: tuple[Container, ...] = (*pod.spec.containers, *pod.spec.init_containers)
+    out: dict[str, list[str]] = {}
+    for container in containers:
+        said = _keys(amounts(requested(container)), amounts(limited(container)))
+        for name in required:
+            if name not in said:
+                out.setdefault(name, []).append(container.name)
+    return tuple((name, tuple(sorted(set(names)))) for name, names in sorted(out.items()))
+
+
+def _scopes(quota: ResourceQuota) -> Iterator[ScopeRequirement]:
+    for name in quota.spec.scopes:
+        yield ScopeRequirement(name, "Exists")
+    if quota.spec.scope_selector:
+        yield from quota.spec.scope_selector.match_expressions
+
+
+def _in_scope(pod: Pod, scope: ScopeRequirement) -> bool:
+    if scope.scope_name in ("Terminating", "NotTerminating"):
+        return (pod.spec.active_deadline_seconds is not None) == (scope.scope_name == "Terminating")
+    if scope.scope_name in ("BestEffort", "NotBestEffort"):
+        return _best_effort(pod) == (scope.scope_name == "BestEffort")
+    if scope.scope_name == "PriorityClass":
+        name = pod.spec.priority_class_name
+        return requirement_matches(scope.as_requirement(), {scope.scope_name: name} if name else {})
+    return scope.scope_name == "CrossNamespacePodAffinity" and _reaches_out(pod)
+
+
+def _best_effort(pod: Pod) -> bool:
+    """Whether nothing of the pod asks for cpu or memory: quality of service BestEffort."""
+    everything = (*pod.spec.containers, *pod.spec.init_containers)
+    resources = [each.resources for each in everything] + ([pod.spec.resources] if pod.spec.resources else [])
+    return not any(
+        amount
+        for each in resources
+        for side in (each.requests, each.limits)
+        for name, amount in amounts(side).items()
+        if name in ("cpu", "memory")
+    )
+
+
+def _reaches_out(pod: Pod) -> bool:
+    affinity = pod.spec.affinity
+    if affinity is None:
+        return False
+    terms = [
+        term
+        for side in (affinity.pod_affinity, affinity.pod_anti_affinity)
+        for term in (*side.required, *(weighted.term for weighted in side.preferred))
+    ]
+    return any(term.namespaces or term.namespace_selector is not None for term in terms)

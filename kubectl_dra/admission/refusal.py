@@ -1,0 +1,45 @@
+"""A reason for which the API server refuses a new pod."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import NamedTuple
+
+
+class AdmissionPlugin(Enum):
+    """The API server's own admission plugins that can refuse a pod, by the names of its flags."""
+
+    LIMIT_RANGER = "LimitRanger"
+    SERVICE_ACCOUNT = "ServiceAccount"
+    PRIORITY = "Priority"
+    RUNTIME_CLASS = "RuntimeClass"
+    RESOURCE_QUOTA = "ResourceQuota"
+
+
+class Concerned(NamedTuple):
+    """The object that makes the API server refuse a pod, whether it exists or is missing."""
+
+    kind: str
+    name: str
+    namespace: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """Base of all reasons: the plugin that refuses and the object because of which it does.
+
+    ``words`` is the server's own text behind ``pods "NAME" is forbidden: ``.
+    """
+
+    concerned: Concerned
+
+    @property
+    def plugin(self) -> AdmissionPlugin:
+        """The admission plugin."""
+        raise NotImplementedError
+
+    @property
+    def words(self) -> str:
+        """What the API server writes."""
+        raise NotImplementedError

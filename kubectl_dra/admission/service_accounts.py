@@ -1,0 +1,33 @@
+"""ServiceAccount: the account that a pod runs as has to exist."""
+
+from __future__ import annotations
+
+from collections.abc import Set
+from dataclasses import dataclass
+
+from kubectl_dra.admission.refusal import AdmissionPlugin, Concerned, Refusal
+from kubectl_dra.api.pods import Pod
+
+
+@dataclass(frozen=True, slots=True)
+class ServiceAccountMissing(Refusal):
+    """The pod's service account does not exist."""
+
+    @property
+    def plugin(self) -> AdmissionPlugin:
+        """ServiceAccount."""
+        return AdmissionPlugin.SERVICE_ACCOUNT
+
+    @property
+    def words(self) -> str:
+        """The text of the plugin."""
+        name = self.concerned.name
+        return f'error looking up service account {self.concerned.namespace}/{name}: serviceaccount "{name}" not found'
+
+
+def refusal(pod: Pod, accounts: Set[str] | None) -> Refusal | None:
+    """Why a pod is refused for its account; None where it exists, or where accounts were not read."""
+    name = pod.spec.service_account_name or "default"
+    if accounts is None or name in accounts:
+        return None
+    return ServiceAccountMissing(Concerned("ServiceAccount", name, pod.metadata.namespace))

@@ -1,0 +1,131 @@
+"""What a pod asks for as a whole: the formula of ``k8s.io/component-helpers/resource``.
+
+Containers and sidecars add up; each init container needs what it asks for beside the sidecars started before it;
+pod-level resources replace the sum; overhead comes on top.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+
+from kubectl_dra.api.pods import Container, Pod
+from kubectl_dra.api.quantity import Quantity, QuantityError
+from kubectl_dra.api.wire import Amount
+
+Amounts = dict[str, Quantity]
+"""Resource name to amount."""
+
+Asking = Callable[[Container], Mapping[str, Amount]]
+"""What one container counts for."""
+
+_ZERO = Quantity.of(0)
+_POD_LEVEL = ("cpu", "memory")
+_HUGE_PAGES = "hugepages-"
+
+
+def requested(container: Container) -> Mapping[str, Amount]:
+    """A container's requests, limits standing in where none is written."""
+    return container.requests
+
+
+def limited(container: Container) -> Mapping[str, Amount]:
+    """A container's limits."""
+    return container.resources.limits
+
+
+def pod_requests(pod: Pod, asking: Asking = requested, *, overhead: bool = True) -> Amounts:
+    """What a pod requests, by resource name. ``asking`` says what a container counts for (such as a resized one)."""
+    total = container_total(pod, asking)
+    total.update(pod_level(pod, "requests"))
+    if overhead:
+        add(total, amounts(pod.spec.overhead))
+    return total
+
+
+def pod_limits(pod: Pod) -> Amounts:
+    """What a pod is limited to. Overhead counts only beside a limit that exists."""
+    total = container_total(pod, limited)
+    total.update(pod_level(pod, "limits"))
+    for name, amount in amounts(pod.spec.overhead).items():
+        if total.get(name, _ZERO):
+            total[name] = total[name] + amount
+    return total
+
+
+def container_total(pod: Pod, asking: Asking) -> Amounts:
+    """What the containers need together, at the pod's most demanding moment."""
+    running: Amounts = {}
+    sidecars: Amounts = {}
+    peak: Amounts = {}
+    for container in pod.spec.containers:
+        add(running, amounts(asking(container)))
+    for init in pod.spec.init_containers:
+        own = amounts(asking(init))
+        if init.long_lived:
+            add(running, own)
+            add(sidecars, own)
+            _raise(peak, sidecars)
+        else:
+            add(own, sidecars)
+            _raise(peak, own)
+    _raise(running, peak)
+    return running
+
+
+def pod_level(pod: Pod, side: str) -> Amounts:
+    """The pod-level ``requests`` or ``limits`` of resources that can be set for a pod as a whole (KEP-2837).
+
+    A request that only a limit names is the sum of the containers' requests, else the limit, as the API server
+    defaults it.
+    """
+    resources = pod.spec.resources
+    if resources is None:
+        return {}
+    limits = {name: amount for name, amount in amounts(resources.limits).items() if is_pod_level(name)}
+    if side == "limits":
+        return limits
+    found = {name: amount for name, amount in amounts(resources.requests).items() if is_pod_level(name)}
+    if not limits:
+        return found
+    for name, amount in container_total(pod, requested).items():
+        if name in _POD_LEVEL:
+            found.setdefault(name, amount)
+    return {**limits, **found}
+
+
+def is_pod_level(name: str) -> bool:
+    """Whether a resource can be requested for a pod as a whole."""
+    return name in _POD_LEVEL or name.startswith(_HUGE_PAGES)
+
+
+def amounts(written: Mapping[str, Amount]) -> Amounts:
+    """Amounts as quantities; what cannot be read counts as absent."""
+    found: Amounts = {}
+    for name, value in written.items():
+        try:
+            found[name] = Quantity.from_json(value)
+        except QuantityError:
+            continue
+    return found
+
+
+def add(into: Amounts, more: Mapping[str, Quantity]) -> None:
+    """Adds amounts to ``into``."""
+    for name, amount in more.items():
+        known = into.get(name)
+        into[name] = amount if known is None else known + amount
+
+
+def total_of(parts: Iterable[Mapping[str, Quantity]]) -> Amounts:
+    """The sum of several amounts."""
+    out: Amounts = {}
+    for part in parts:
+        add(out, part)
+    return out
+
+
+def _raise(into: Amounts, more: Mapping[str, Quantity]) -> None:
+    for name, amount in more.items():
+        known = into.get(name)
+        if known is None or amount > known:
+            into[name] = amount
