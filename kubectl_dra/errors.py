@@ -15,6 +15,24 @@ class InputError(DraError):
     """A file or an object in it cannot be used: unreadable, not YAML, of the wrong kind, ambiguous."""
 
 
+class FileError(InputError):
+    """An input, or what is at a place in it, cannot be used.
+
+    ``problem`` says why without the place. Lines and columns count from 1; 0 where none is known.
+    """
+
+    def __init__(self, problem: str, file: str, line: int = 0, column: int = 0) -> None:
+        super().__init__(problem, file, line, column)
+        self.problem = problem
+        self.file = file
+        self.line = line
+        self.column = column
+
+    def __str__(self) -> str:
+        place = ":".join(str(part) for part in (self.file, self.line, self.column) if part)
+        return f"{place}: {self.problem}"
+
+
 class ClusterError(DraError):
     """The cluster cannot be asked: kubeconfig, connection, credentials, permission, time-out."""
 

@@ -170,7 +170,7 @@ def _documents(source: Source) -> Iterator[Document]:
         empty = False
         yield found
     if empty:
-        raise NotAnObject(f"{source.name}: there is nothing in it")
+        raise NotAnObject("there is nothing in it", source.name)
 
 
 def _add_large(builder: SnapshotBuilder, source: Source, progress: Progress | None) -> bool:

@@ -7,11 +7,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final, NamedTuple
 
 from kubectl_dra.api.versions import GROUP, LIFECYCLES
-from kubectl_dra.errors import InputError
+from kubectl_dra.errors import FileError
 from kubectl_dra.lint.context import Context, Item, Place, Target
 from kubectl_dra.lint.finding import Finding
 from kubectl_dra.lint.kept_documents import Texts
-from kubectl_dra.lint.locate import excerpt, excerpt_of_line, locate, path_text, placed, plain, spanned
+from kubectl_dra.lint.locate import excerpt, excerpt_of_line, locate, path_text, plain, spanned
 from kubectl_dra.lint.patches import is_patch
 from kubectl_dra.lint.registry import RULES
 from kubectl_dra.lint.result import Located
@@ -64,17 +64,17 @@ def check_file(found: Input, job: Job, texts: Texts) -> FileResult:
     """Runs every rule that needs only this file. ``texts`` keeps its documents for rules that need more."""
     try:
         data = read(found)
-    except InputError as error:
-        return _failed(found, files.Unavailable, str(error), job)
+    except FileError as error:
+        return _failed(found, files.Unavailable, error.problem, job)
     if len(data) > LARGEST:
         message = f"it has more than {LARGEST // 1_000_000} MB; split it, or lint what it was made from"
         return _failed(found, files.TooLarge, message, job)
     try:
         source = decode(data, found.name)
-    except InputError as error:
+    except FileError as error:
         if not found.named and b"apiVersion" not in data:
             return FileResult(found.name, notes=(f"left out: {error}",), left_out=True)
-        return _failed(found, files.Unreadable, str(error), job)
+        return _failed(found, files.Unreadable, error.problem, job)
     if too_large := _too_large(source.text):
         return _failed(found, files.TooLarge, too_large, job)
     return _check_text(found, source, job, texts)._replace(digest=hash(data))
@@ -117,9 +117,8 @@ def _check_text(given: Input, source: Source, job: Job, texts: Texts) -> FileRes
         manifests += 1
         try:
             below = list(items_of(document))
-        except InputError as error:
-            line, column, message = placed(str(error), source.name)
-            findings.append(plain(files.Unreadable, source.name, message, (line, column)))
+        except FileError as error:
+            findings.append(plain(files.Unreadable, source.name, error.problem, _start(error)))
             continue
         if below:
             texts.keep(document)
@@ -170,11 +169,11 @@ def _about_skipped(
         if not given.named and "apiVersion" not in source.text:
             notes = (*notes, f"left out: {one.error}")
             break
-        line, column, message = placed(str(one.error), given.name)
+        message, start = one.error.problem, _start(one.error)
         if others or len(skipped) > 1:
             message += f"; the document that begins in line {one.line} is left out, "
             message += "the others are checked" if others else "as are others"
-        findings.append(plain(files.Unreadable, given.name, message, (line, column), excerpt_of_line(source, line)))
+        findings.append(plain(files.Unreadable, given.name, message, start, excerpt_of_line(source, start[0])))
     return findings, notes
 
 
@@ -286,6 +285,10 @@ def comment_findings(name: str, comments: Iterable[Suppression], rule: type[Rule
 
 
 def _failed(found: Input, rule: type[Rule], message: str, job: Job) -> FileResult:
-    line, column, words = placed(message, found.name)
-    located = plain(rule, found.name, words, (line, column))
+    located = plain(rule, found.name, message)
     return FileResult(found.name, (located,) if wanted(located, job.selection) else ())
+
+
+def _start(error: FileError) -> tuple[int, int]:
+    """Where a finding about an error stands: in the first line if its place is not known."""
+    return error.line or 1, error.column or 1

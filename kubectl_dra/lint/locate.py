@@ -17,7 +17,6 @@ from kubectl_dra.manifests.source import Source, SourcePosition
 
 _EXCERPT: Final = 400
 _LINE_END: Final = re.compile(r"[\r\n]")
-_PLACE: Final = re.compile(r":(\d+)(?::(\d+))?: ")
 
 
 def locate(found: Finding, item: Item, document: Document, with_lines: bool) -> Located:
@@ -95,12 +94,3 @@ def plain(rule: type[Rule], file: str, message: str, at: tuple[int, int] = (1, 1
 def spanned(rule: type[Rule], file: str, message: str, at: SourcePosition, line: str) -> Located:
     """A finding about a span of a file's text; ``line`` is the text of its line."""
     return Located(rule.code, rule.severity, file, *at, "", "", message, excerpt=line, lines=(at.line,))
-
-
-def placed(message: str, name: str) -> tuple[int, int, str]:
-    """Line, column and the rest of a message that begins ``NAME:LINE:COLUMN: ``; else 1, 1 and all but the name."""
-    if message.startswith(name):
-        place = _PLACE.match(message, len(name))
-        if place is not None:
-            return int(place[1]), int(place[2] or 1), message[place.end() :]
-    return 1, 1, message.removeprefix(f"{name}: ")

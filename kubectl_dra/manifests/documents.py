@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 from typing import Any, Final, NamedTuple
 
-from kubectl_dra.errors import InputError
+from kubectl_dra.errors import FileError
 from kubectl_dra.manifests import nodes
 from kubectl_dra.manifests.nodes import NodeFinder, NodePair
 from kubectl_dra.manifests.source import Source, SourcePosition, check_text, decode
@@ -31,7 +31,7 @@ _SURROGATES = re.compile(r"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-
 _LARGE: Final = 8_000_000
 
 
-class NotAnObject(InputError):
+class NotAnObject(FileError):
     """The text is YAML or JSON, but a list or a scalar, or has nothing in it."""
 
 
@@ -112,7 +112,7 @@ class Skipped(NamedTuple):
 
     number: int
     line: int
-    error: InputError
+    error: FileError
 
 
 def read_documents(data: str | bytes, source: str, *, strict: bool = False) -> tuple[Document, ...]:
@@ -128,7 +128,7 @@ def parse(source: Source, *, strict: bool = False) -> tuple[Document, ...]:
     Raises:
         TemplateError: a Helm, Jinja or similar template.
         NotAnObject: nothing in it, or a document that is not a mapping.
-        InputError: not text, not YAML, or without a JSON value.
+        FileError: not text, not YAML, or without a JSON value.
     """
     documents: list[Document] = []
     for found in each(source, strict=strict):
@@ -136,7 +136,7 @@ def parse(source: Source, *, strict: bool = False) -> tuple[Document, ...]:
             raise found.error
         documents.append(found)
     if not documents:
-        raise NotAnObject(f"{source.name}: there is nothing in it")
+        raise NotAnObject("there is nothing in it", source.name)
     return tuple(documents)
 
 
@@ -154,7 +154,7 @@ def each(source: Source, *, strict: bool = False) -> Iterator[Document | Skipped
             return
     try:
         check_text(source)
-    except InputError as error:
+    except FileError as error:
         yield Skipped(0, 1, error)
         return
     yield from _yaml_documents(source, source.text, strict)
@@ -180,7 +180,7 @@ def _json_documents(source: Source, strict: bool) -> list[Document | Skipped] | 
     decoder = json.JSONDecoder(parse_constant=_no_constant, object_pairs_hook=unique)
     documents: list[Document | Skipped] = []
     offset = _blanks(text, 0)
-    error: InputError
+    error: FileError
     try:
         while offset < len(text):
             value, end = decoder.raw_decode(text, offset)
@@ -192,16 +192,16 @@ def _json_documents(source: Source, strict: bool) -> list[Document | Skipped] | 
             offset = _blanks(text, end)
         return documents
     except _DuplicateKey as problem:
-        error = InputError(f'{source.name}: the key "{problem}" is there twice in one object')
+        error = FileError(f'the key "{problem}" is there twice in one object', source.name)
     except RecursionError:
-        error = InputError(f"{source.name}: nested too deeply")
+        error = FileError("nested too deeply", source.name)
     except ValueError as problem:
         # As YAML a text of this size would take minutes, to find the same mistake.
         if len(text) < _LARGE and not (documents and text[offset] == "{"):
             return None
         line, column = source.place(min(getattr(problem, "pos", 0), len(text)))
         words = str(getattr(problem, "msg", problem))
-        error = InputError(f"{source.name}:{line}:{column}: not valid JSON: {words}")
+        error = FileError(f"not valid JSON: {words}", source.name, line, column)
     return [*documents, Skipped(len(documents), source.place(offset)[0], error)]
 
 
@@ -242,7 +242,7 @@ def _yaml_documents(
                     yield _yaml_document(source, index, value, root, templates, builder.repeated)
             except ValueProblem as wrong:
                 yield Skipped(index, source.place(root.start_mark.index)[0], value_error(source, wrong, root))
-            except InputError as wrong:
+            except FileError as wrong:
                 yield Skipped(index, source.place(root.start_mark.index)[0], wrong)
             index += 1
         return
@@ -253,7 +253,7 @@ def _yaml_documents(
     except nodes.TooDeep:
         error = too_deep(source)
     except RecursionError:
-        error = InputError(f"{source.name}: nested too deeply")
+        error = FileError("nested too deeply", source.name)
     if recover:
         yield from _separately(source, text, strict, index, behind, error)
     else:
@@ -264,7 +264,7 @@ _SEPARATOR: Final = re.compile(r"(?<![^\r\n])---(?=[ \t\r\n]|\Z)")
 
 
 def _separately(
-    source: Source, text: str, strict: bool, index: int, behind: int, error: InputError
+    source: Source, text: str, strict: bool, index: int, behind: int, error: FileError
 ) -> Iterator[Document | Skipped]:
     """What is behind the offset, where the text stops being YAML: its documents are looked at one by one.
 
@@ -294,7 +294,7 @@ def _separately(
     yield from _yaml_documents(source, "".join(pieces), strict, first, recover=False)
 
 
-def _documents_in(source: Source, piece: str, start: int) -> int | InputError:
+def _documents_in(source: Source, piece: str, start: int) -> int | FileError:
     """How many documents are in a piece of the text by itself, or the first mistake in it."""
     import yaml
 
@@ -305,7 +305,7 @@ def _documents_in(source: Source, piece: str, start: int) -> int | InputError:
     except nodes.TooDeep:
         return too_deep(source)
     except RecursionError:
-        return InputError(f"{source.name}: nested too deeply")
+        return FileError("nested too deeply", source.name)
 
 
 _NOT_BREAK: Final = re.compile(r"[^\r\n]+")
@@ -331,7 +331,7 @@ def _yaml_document(source: Source, index: int, value: Any, root: Node, templates
         if templates and is_template(source, start, end):
             raise template_error(source, line)
         found = "a list" if isinstance(value, list) else "a scalar"
-        raise NotAnObject(f"{source.name}:{line}:{column}: a manifest is a mapping, this is {found}")
+        raise NotAnObject(f"a manifest is a mapping, this is {found}", source.name, line, column)
     if templates:
         helm = helm_action(source, root)
         if helm is not None:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
 
-from kubectl_dra.errors import InputError
+from kubectl_dra.errors import FileError
 from kubectl_dra.manifests.changes import Change, EditRefused
 from kubectl_dra.manifests.documents import Document, parse
 from kubectl_dra.manifests.places import ELSEWHERE
@@ -100,7 +100,7 @@ def reread(source: Source, text: str, objects: Sequence[Any]) -> tuple[Document,
     anchors = "&" in source.text and "*" in source.text
     try:
         result = parse(Source(source.name, text, source.encoding, source.bom))
-    except (InputError, RecursionError) as error:
+    except (FileError, RecursionError) as error:
         raise EditRefused(ELSEWHERE if anchors else f"the text could not be read any more: {error}") from None
     if len(result) != len(objects):
         raise EditRefused("it would change the number of documents")

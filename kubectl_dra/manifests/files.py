@@ -7,7 +7,7 @@ import tempfile
 from pathlib import Path
 from typing import NamedTuple
 
-from kubectl_dra.errors import InputError
+from kubectl_dra.errors import FileError
 from kubectl_dra.manifests.source import Source
 
 
@@ -29,26 +29,26 @@ def replace_file(file: Rewritten) -> None:
     """Replaces the file by its new text: all of it or nothing, with the mode and owner it had. Links stay links.
 
     Raises:
-        InputError: it changed meanwhile, or cannot be written.
+        FileError: it changed meanwhile, or cannot be written.
     """
     try:
         replace_bytes(unchanged(file), file.data)
     except OSError as error:
-        raise InputError(f"{file.file}: cannot be written: {error.strerror or error}") from None
+        raise FileError(f"cannot be written: {error.strerror or error}", file.file) from None
 
 
 def unchanged(file: Rewritten) -> Path:
     """The file that is to be replaced, links followed.
 
     Raises:
-        InputError: it changed meanwhile, or is read-only.
+        FileError: it changed meanwhile, or is read-only.
         OSError: it cannot be read any more.
     """
     target = Path(file.file).resolve()
     if target.read_bytes() != file.source.encode(file.before):
-        raise InputError(f"{file.file}: it changed meanwhile; nothing is written")
+        raise FileError("it changed meanwhile; nothing is written", file.file)
     if not os.access(target, os.W_OK):
-        raise InputError(f"{file.file}: cannot be written: it is read-only")
+        raise FileError("cannot be written: it is read-only", file.file)
     return target
 
 

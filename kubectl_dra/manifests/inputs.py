@@ -14,7 +14,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from kubectl_dra.errors import InputError
+from kubectl_dra.errors import FileError
 
 SUFFIXES: Final = (".yaml", ".yml", ".json")
 STDIN: Final = "-"
@@ -47,7 +47,7 @@ def find_inputs(
     Files in directories are left out if a pattern of ``exclude`` matches their path or a directory of it.
 
     Raises:
-        InputError: a path that does not exist, or kustomize failed.
+        FileError: a path that does not exist, or kustomize failed.
     """
     out: list[Input] = []
     seen: set[str] = set()
@@ -69,17 +69,17 @@ def read(found: Input) -> bytes:
     """The bytes of an input, at most one more than ``LARGEST``.
 
     Raises:
-        InputError: it cannot be read.
+        FileError: it cannot be read.
     """
     if found.problem:
-        raise InputError(f"{found.name}: {found.problem}")
+        raise FileError(found.problem, found.name)
     if found.data is not None:
         return found.data
     try:
         with Path(found.name).open("rb") as file:
             return file.read(LARGEST + 1)
     except OSError as error:
-        raise InputError(f"{found.name}: cannot be read: {error.strerror or error}") from None
+        raise FileError(f"cannot be read: {error.strerror or error}", found.name) from None
 
 
 def is_file(name: str) -> bool:
@@ -101,11 +101,11 @@ def _is_directory(path: str) -> bool:
     try:
         return stat.S_ISDIR(Path(path).stat().st_mode)
     except FileNotFoundError:
-        raise InputError(f"{path}: there is no such file or directory") from None
+        raise FileError("there is no such file or directory", path) from None
     except OSError as error:
-        raise InputError(f"{path}: cannot be read: {error.strerror or error}") from None
+        raise FileError(f"cannot be read: {error.strerror or error}", path) from None
     except ValueError:
-        raise InputError(f"{path!r}: not a file name") from None
+        raise FileError("not a file name", repr(path)) from None
 
 
 def _below(directory: str, exclude: Sequence[str]) -> Iterator[Input]:
@@ -158,7 +158,7 @@ def build(directory: str) -> bytes:
     """What ``kubectl kustomize`` or ``kustomize build`` prints for a directory.
 
     Raises:
-        InputError: neither is installed, or it failed.
+        FileError: neither is installed, or it failed.
     """
     for program, command in (("kubectl", "kustomize"), ("kustomize", "build")):
         if shutil.which(program) is None:
@@ -166,13 +166,13 @@ def build(directory: str) -> bytes:
         try:
             done = subprocess.run([program, command, directory], capture_output=True, timeout=KUSTOMIZE_SECONDS)
         except subprocess.TimeoutExpired:
-            raise InputError(f"{directory}: {program} {command} took more than {KUSTOMIZE_SECONDS:.0f} s") from None
+            raise FileError(f"{program} {command} took more than {KUSTOMIZE_SECONDS:.0f} s", directory) from None
         except OSError as error:
-            raise InputError(f"{directory}: {program} cannot be run: {error.strerror or error}") from None
+            raise FileError(f"{program} cannot be run: {error.strerror or error}", directory) from None
         if done.returncode:
             lines = done.stderr.decode("utf-8", "replace").strip().splitlines()
             message = lines[-1] if lines else "no message"
             logged = _LOGGED.search(message)
-            raise InputError(f"{directory}: {program} {command} failed: {message if logged is None else logged[1]}")
+            raise FileError(f"{program} {command} failed: {message if logged is None else logged[1]}", directory)
         return done.stdout
-    raise InputError(f"{directory}: -k needs kubectl or kustomize, and neither is on the PATH")
+    raise FileError("-k needs kubectl or kustomize, and neither is on the PATH", directory)

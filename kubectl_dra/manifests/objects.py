@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
-from kubectl_dra.errors import InputError
+from kubectl_dra.errors import FileError
 from kubectl_dra.manifests.documents import Document, Path
 
 
@@ -56,12 +56,12 @@ def objects(documents: Iterable[Document]) -> Iterator[ManifestObject]:
     """Every object, in order. Items of a List of one kind (``PodList``) get its apiVersion and kind.
 
     Raises:
-        InputError: a document that is no Kubernetes object, or a List whose items are none.
+        FileError: a document that is no Kubernetes object, or a List whose items are none.
     """
     for document in documents:
         if not is_object(document.object):
             missing = "apiVersion" if not _text(document.object.get("apiVersion")) else "kind"
-            raise InputError(f"{document.name}:{document.line}: not a Kubernetes object: it has no {missing}")
+            raise FileError(f"not a Kubernetes object: it has no {missing}", document.name, document.line)
         yield from _unpacked(document.object, document, ())
 
 
@@ -71,16 +71,21 @@ def _unpacked(raw: dict[str, Any], document: Document, path: Path) -> Iterator[M
         yield ManifestObject(raw, document, path)
         return
     if items is not None and not isinstance(items, list):
-        raise InputError(f"{document.place((*path, 'items'))}: items of a {kind} must be a list")
+        raise _wrong(document, (*path, "items"), f"items of a {kind} must be a list")
     item_kind, api_version = kind.removesuffix("List"), raw["apiVersion"]
     for index, item in enumerate(items or ()):
         at = (*path, "items", index)
         if item_kind and isinstance(item, dict) and "kind" not in item:
             item = {"apiVersion": api_version, "kind": item_kind, **item}
         if not is_object(item):
-            raise InputError(f"{document.place(at)}: item {index} of the {kind} has no apiVersion and kind")
+            raise _wrong(document, at, f"item {index} of the {kind} has no apiVersion and kind")
         yield from _unpacked(item, document, at)
 
 
 def _text(value: Any) -> bool:
     return isinstance(value, str) and bool(value)
+
+
+def _wrong(document: Document, path: Path, problem: str) -> FileError:
+    place = document.key_position(path)
+    return FileError(problem, document.name, place.line, place.column)

@@ -6,7 +6,7 @@ import re
 from bisect import bisect_right
 from typing import Final, NamedTuple
 
-from kubectl_dra.errors import InputError
+from kubectl_dra.errors import FileError
 
 _LINE_END = re.compile(r"\r\n|\n|\r")
 _LINE_FEED = re.compile(r"\n")
@@ -76,7 +76,7 @@ def decode(data: bytes | str, name: str) -> Source:
     """Decodes UTF-8, or UTF-16 or UTF-32 that say so by a byte order mark or by their zero bytes.
 
     Raises:
-        InputError: the bytes are not text.
+        FileError: the bytes are not text.
     """
     if isinstance(data, str):
         marked = data.startswith("\ufeff")
@@ -85,7 +85,7 @@ def decode(data: bytes | str, name: str) -> Source:
     try:
         text = data.decode(encoding) if not bom else data[len(bom) :].decode(encoding)
     except UnicodeDecodeError as error:
-        raise InputError(f"{name}: not a text file: byte {error.start + len(bom)} is not {encoding.upper()}") from None
+        raise FileError(f"not a text file: byte {error.start + len(bom)} is not {encoding.upper()}", name) from None
     return Source(name, text, encoding, bom)
 
 
@@ -98,10 +98,10 @@ def _guessed(data: bytes) -> str:
 
 
 def check_text(source: Source) -> None:
-    """Raises InputError where the text has a control character, as binary data does but YAML cannot."""
+    """Raises FileError where the text has a control character, as binary data does but YAML cannot."""
     found = _BINARY.search(source.text)
     if found is not None:
         line, column = source.place(found.start())
-        raise InputError(
-            f"{source.name}:{line}:{column}: not a text file: it holds the control character U+{ord(found.group()):04X}"
+        raise FileError(
+            f"not a text file: it holds the control character U+{ord(found.group()):04X}", source.name, line, column
         )

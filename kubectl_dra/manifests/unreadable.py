@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from kubectl_dra.errors import InputError
+from kubectl_dra.errors import FileError
 from kubectl_dra.manifests import nodes
 from kubectl_dra.manifests.source import Source
 from kubectl_dra.manifests.values import Node, ValueProblem
@@ -16,7 +16,7 @@ _TEMPLATE: Final = re.compile(r"\{\{|\{%")
 _REFUSED: Final = re.compile(r"^(?:%|---[ \t]+[^ \t\r\n#])", re.MULTILINE)
 
 
-class TemplateError(InputError):
+class TemplateError(FileError):
     """The text is a template that has to be rendered first."""
 
 
@@ -33,7 +33,7 @@ def helm_action(source: Source, root: Node) -> TemplateError | None:
     return None
 
 
-def refused(source: Source, behind: int, start: int) -> InputError | None:
+def refused(source: Source, behind: int, start: int) -> FileError | None:
     """What kubectl does not take before a document that begins at ``start``, behind the end of the one before it.
 
     It cuts a stream at the lines that begin with ``---`` before it reads YAML (k8s.io/apimachinery/pkg/util/yaml).
@@ -43,16 +43,15 @@ def refused(source: Source, behind: int, start: int) -> InputError | None:
         return None
     line, column = source.place(found.start())
     if found[0] == "%":
-        return InputError(f"{source.name}:{line}:{column}: kubectl does not read YAML directives; remove the line")
+        return FileError("kubectl does not read YAML directives; remove the line", source.name, line, column)
     words = "kubectl takes nothing but a comment behind ---; begin the document in the next line"
-    return InputError(f"{source.name}:{line}:{column}: {words}")
+    return FileError(words, source.name, line, column)
 
 
 def template_error(source: Source, line: int) -> TemplateError:
     """The text is a template, at a line."""
-    return TemplateError(
-        f"{source.name}:{line}: this is a template; render it first, for example: helm template CHART > rendered.yaml"
-    )
+    problem = "this is a template; render it first, for example: helm template CHART > rendered.yaml"
+    return TemplateError(problem, source.name, line)
 
 
 def _template_at(source: Source, span: tuple[int, int]) -> TemplateError | None:
@@ -61,7 +60,7 @@ def _template_at(source: Source, span: tuple[int, int]) -> TemplateError | None:
     return None if found is None else template_error(source, source.place(found.start())[0])
 
 
-def value_error(source: Source, problem: ValueProblem, root: Node) -> InputError:
+def value_error(source: Source, problem: ValueProblem, root: Node) -> FileError:
     """A document has a value or key that Kubernetes' JSON cannot hold."""
     node = problem.node
     if type(node.value) is not str:
@@ -69,15 +68,15 @@ def value_error(source: Source, problem: ValueProblem, root: Node) -> InputError
         if template is not None:
             return template
     line, column = source.place(node.start_mark.index)
-    return InputError(f"{source.name}:{line}:{column}: {problem}")
+    return FileError(str(problem), source.name, line, column)
 
 
-def too_deep(source: Source) -> InputError:
+def too_deep(source: Source) -> FileError:
     """The text is nested beyond what is read."""
-    return InputError(f"{source.name}: nested more than {nodes.DEEPEST} levels deep")
+    return FileError(f"nested more than {nodes.DEEPEST} levels deep", source.name)
 
 
-def syntax_error(source: Source, error: Exception, base: int, span: tuple[int, int]) -> InputError:
+def syntax_error(source: Source, error: Exception, base: int, span: tuple[int, int]) -> FileError:
     """What to say of a mistake in a document with that span; the parser's offsets count from ``base``."""
     template = _template_at(source, span)
     if template is not None:
@@ -86,7 +85,7 @@ def syntax_error(source: Source, error: Exception, base: int, span: tuple[int, i
     problem = getattr(error, "problem", None) or getattr(error, "reason", None) or str(error)
     offset = getattr(error, "position", None) if mark is None else mark.index
     if not isinstance(offset, int):
-        return InputError(f"{source.name}: not valid YAML: {problem}")
+        return FileError(f"not valid YAML: {problem}", source.name)
     offset = min(base + offset, len(source.text))
     line, column = source.place(offset)
     if mark is not None and source.text[offset : offset + 1] == "\t":
@@ -94,4 +93,4 @@ def syntax_error(source: Source, error: Exception, base: int, span: tuple[int, i
     context = getattr(error, "context", None)
     if context and "\t" not in str(problem) and not str(problem).startswith("a tab"):
         problem = f"{problem} ({context})"
-    return InputError(f"{source.name}:{line}:{column}: not valid YAML: {problem}")
+    return FileError(f"not valid YAML: {problem}", source.name, line, column)

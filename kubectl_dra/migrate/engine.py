@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple, overload
 
-from kubectl_dra.errors import InputError
+from kubectl_dra.errors import FileError
 from kubectl_dra.manifests.changes import EditRefused
 from kubectl_dra.manifests.documents import NotAnObject, TemplateError, parse
 from kubectl_dra.manifests.files import Rewritten
@@ -27,7 +26,6 @@ Key = tuple[str, str, str]
 """Kind, namespace and name."""
 
 _MOST_LINES: Final = 20
-_PLACE: Final = re.compile(r"(\d+):(\d+): ")
 _WAY_OUT_YAML = (
     "make it valid YAML (kubectl dra lint says where it is not); no document of the file is changed before that"
 )
@@ -186,7 +184,7 @@ class _Run:
             return None
         try:
             documents = parse(source)
-        except InputError as error:
+        except FileError as error:
             return self._unreadable(source, error)
         file = File(source, documents)
         for document in file.strangers:
@@ -203,14 +201,13 @@ class _Run:
     def _for_evidence(self) -> tuple[Any, str]:
         return self.job.settings.catalogue, self.job.settings.version
 
-    def _unreadable(self, source: Source, error: InputError) -> File | None:
+    def _unreadable(self, source: Source, error: FileError) -> File | None:
         seen = evidence(source.text, *self._for_evidence)
         if not seen:
             if not isinstance(error, NotAnObject):
                 self.notes.append(str(error))
             return None
-        message = str(error).removeprefix(f"{source.name}:").lstrip("0123456789: ")
-        place = _PLACE.match(str(error).removeprefix(f"{source.name}:"))
+        message = error.problem
         if isinstance(error, TemplateError):
             code, message = refusals.TEMPLATE, "a template has no objects until it is rendered"
             way_out = "render it and migrate what comes out: helm template CHART | kubectl dra migrate -"
@@ -222,9 +219,9 @@ class _Run:
             code, way_out = refusals.UNREADABLE, _WAY_OUT_YAML
         item = _of_file(source, seen[0][0], code, f"{message}; {_names(source, seen)}", way_out)
         # Where it is a template or values, what it asks for is more to the point than where that was noticed.
-        behind = place is not None and int(place[1]) > item.line
-        if place is not None and (code == refusals.UNREADABLE or (code == refusals.NOT_AN_OBJECT and behind)):
-            item = item._replace(line=int(place[1]), column=int(place[2]))
+        behind = error.line > item.line
+        if error.column and (code == refusals.UNREADABLE or (code == refusals.NOT_AN_OBJECT and behind)):
+            item = item._replace(line=error.line, column=error.column)
         file = File(source, ())
         file.items.append(item)
         return file

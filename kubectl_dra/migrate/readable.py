@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from kubectl_dra.errors import InputError
+from kubectl_dra.errors import FileError, InputError
 from kubectl_dra.manifests.documents import NotAnObject, TemplateError, parse
 from kubectl_dra.manifests.inputs import LARGEST, Input, read
 from kubectl_dra.manifests.objects import is_object, objects
@@ -69,10 +69,10 @@ def source_of(found: Input, notes: list[str], closed: list[MigratedFile]) -> Sou
     """
     try:
         data = read(found)
-    except InputError as error:
+    except FileError as error:
         if found.named:
             raise
-        message = str(error).removeprefix(f"{found.name}: ")
+        message = error.problem
         item = Remark("refusal", refusals.UNREADABLE, found.name, 1, 1, "", "", message, _WAY_OUT)
         closed.append(MigratedFile(found.name, None, (item,)))
         return None
