@@ -15,12 +15,14 @@ from kubectl_dra.manifests.objects import ManifestObject, title
 from kubectl_dra.manifests.source import Source
 from kubectl_dra.migrate import refusals
 from kubectl_dra.migrate.claims_file import claims_file
-from kubectl_dra.migrate.file import File, Want, made
+from kubectl_dra.migrate.file import File
+from kubectl_dra.migrate.making import code_of, settle
 from kubectl_dra.migrate.model import Migration, MigrationSettings, PlanSurroundings
 from kubectl_dra.migrate.prefilter import evidence, pointed, relevant
 from kubectl_dra.migrate.readable import check_readable, source_of
 from kubectl_dra.migrate.registry import all_migrations
 from kubectl_dra.migrate.result import MigratedFile, MigrationReport, Remark
+from kubectl_dra.migrate.want import Want
 
 Key = tuple[str, str, str]
 """Kind, namespace and name."""
@@ -59,7 +61,7 @@ def migrate(inputs: Sequence[Input], job: MigrationJob) -> MigrationReport:
     for migration in job.migrations or all_migrations():
         for file in mine:
             run.stage(file, migration)
-    results = (*run.closed, *(_result(file) for file in files if file is not None))
+    results = (*run.closed, *(result_of(file) for file in files if file is not None))
     claims = claims_file(job.claims_file, run.set_aside, results) if job.claims_file and run.set_aside else None
     if claims is not None:
         results = tuple(result for result in results if result.name != claims.name)
@@ -75,10 +77,11 @@ def migrate(inputs: Sequence[Input], job: MigrationJob) -> MigrationReport:
     )
 
 
-def _result(file: File) -> MigratedFile:
+def result_of(file: File) -> MigratedFile:
+    """What became of a file."""
     source = file.original
-    text = Rewritten(file.name, source.text, file.source.text, source) if file.documents else None
-    return MigratedFile(file.name, text, tuple(sorted(file.items, key=_order)), file.edits)
+    text = Rewritten(file.name, source.text, file.source.text, source) if file.before else None
+    return MigratedFile(file.name, text, tuple(sorted(file.items, key=_order)), file.rounds)
 
 
 def _order(item: Remark) -> tuple[Any, ...]:
@@ -257,23 +260,13 @@ class _Run:
 
     def _make(self, file: File, wants: Sequence[Want]) -> None:
         apart = bool(self.job.claims_file)
-        good: list[Want] = []
-        try:
-            result = made(file, wants, apart)
-            good = list(wants)
-        except EditRefused:
-            result = None
-            for want in wants:
-                try:
-                    result = made(file, [*good, want], apart)
-                    good.append(want)
-                except EditRefused as refused:
-                    file.items.append(want.refused(want.code_of(refused), str(refused)))
-        if result is None:
+        settled = settle(file, wants, apart)
+        file.items += [want.refused(code_of(refused), str(refused)) for want, refused in settled.refused]
+        if settled.made is None:
             return
-        file.take(result)
+        file.take(settled.made)
         self.world.changed()
-        for want in good:
+        for want in settled.good:
             file.items += want.made
             if apart:
                 self.set_aside += want.objects

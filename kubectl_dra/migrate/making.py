@@ -1,0 +1,183 @@
+"""Makes what is wanted of the objects of a file: the edits of its text, read again; one by one where not all can be."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from kubectl_dra.manifests.changes import Append, Change, Delete, EditRefused, Path, changed, value_at
+from kubectl_dra.manifests.comments import comments_of
+from kubectl_dra.manifests.documents import Document
+from kubectl_dra.manifests.edits import Edit, edited, edits_of, reread
+from kubectl_dra.manifests.objects import is_object
+from kubectl_dra.manifests.source import Source
+from kubectl_dra.manifests.style import is_json
+from kubectl_dra.migrate import refusals
+from kubectl_dra.migrate.file import File, MadeFile
+from kubectl_dra.migrate.openshift import TEMPLATE_OBJECTS
+from kubectl_dra.migrate.removal import without
+from kubectl_dra.migrate.render import added_behind
+from kubectl_dra.migrate.want import Want
+
+
+class NoPlace(EditRefused):
+    """The file has no place for a new object."""
+
+
+class RepeatedKey(EditRefused):
+    """A key is there twice."""
+
+
+class Settled(NamedTuple):
+    """What is made of a file: the wants that are part of it, and why each of the others is not."""
+
+    made: MadeFile | None
+    good: tuple[Want, ...]
+    refused: tuple[tuple[Want, EditRefused], ...]
+
+
+def settle(file: File, wants: Sequence[Want], apart: bool = False) -> Settled:
+    """Makes as many of the wants as can be made together; with ``apart`` new objects do not go into the file.
+
+    Where all together cannot be made each half is tried, so that few bad ones among many are found soon.
+    """
+    result: MadeFile | None = None
+    good: list[Want] = []
+    refused: list[tuple[Want, EditRefused]] = []
+    waiting = [list(wants)] if wants else []
+    while waiting:
+        part = waiting.pop()
+        try:
+            result = made(file, [*good, *part], apart)
+            good += part
+        except EditRefused as error:
+            if len(part) == 1:
+                refused.append((part[0], error))
+            else:
+                middle = len(part) // 2
+                waiting += [part[middle:], part[:middle]]
+    return Settled(result, tuple(good), tuple(refused))
+
+
+def code_of(refused: EditRefused) -> str:
+    """The code for a want that cannot be made."""
+    if isinstance(refused, RepeatedKey):
+        return refusals.REPEATED
+    return refusals.NO_PLACE if isinstance(refused, NoPlace) else refusals.NO_EDIT
+
+
+def made(file: File, wants: Sequence[Want], apart: bool = False) -> MadeFile:
+    """The file with everything made that is wanted; with ``apart`` new objects do not go into it.
+
+    Raises:
+        EditRefused: it cannot be made for certain.
+    """
+    if "\r" in file.source.text and "\n" not in file.source.text:
+        raise EditRefused("its lines end with a carriage return only; make that line feeds first")
+    edits: list[Edit] = []
+    expected: list[Any] = []
+    origins: list[int | None] = []
+    removed: list[Document] = []
+    for number, document in enumerate(file.documents):
+        mine = [want for want in wants if want.found.document is document]
+        if any(want.removes and not want.found.path for want in mine):
+            removed.append(document)
+            continue
+        changes, behind = _in_document(document, mine, apart)
+        if changes:
+            for want in mine:
+                _check_keys(document, want)
+        try:
+            edits += edits_of(document, changes)
+            expected.append(changed(document.object, changes))
+        except (KeyError, IndexError, TypeError, ValueError) as error:
+            raise EditRefused(f"the change does not fit what is there ({type(error).__name__})") from None
+        origins.append(file.origins[number])
+        if behind:
+            edits.append(added_behind(document, behind))
+            expected += behind
+            origins += [None] * len(behind)
+    edits += without(file.documents, removed)
+    text = edited(file.source.text, edits)
+    rounds = [tuple(edits)]
+    if removed and text and text[-1] in "\r\n" and file.source.text[-1] not in "\r\n":
+        # The text had no final line break, and has none after.
+        last = Edit(len(text) - (2 if text.endswith("\r\n") else 1), len(text), "")
+        rounds.append((last,))
+        text = edited(text, [last])
+    source = Source(file.name, text, file.source.encoding, file.source.bom)
+    documents = reread(file.source, text, expected) if expected else _nothing(text)
+    if "#" in file.source.text:
+        _keeps_comments(file, text, documents)
+    return MadeFile(source, documents, tuple(origins), tuple(rounds))
+
+
+def _nothing(text: str) -> tuple[Document, ...]:
+    """The documents of a text all of whose objects are gone."""
+    if text.strip():
+        raise EditRefused("something stands beside it")
+    return ()
+
+
+def _keeps_comments(file: File, text: str, documents: Sequence[Document]) -> None:
+    left = comments_of(text, [document.root for document in documents])
+    for comment in comments_of(file.source.text, [document.root for document in file.documents]):
+        if comment not in left:
+            raise EditRefused("a comment would be lost")
+        left.remove(comment)
+
+
+def _in_document(
+    document: Document, wants: Sequence[Want], apart: bool
+) -> tuple[list[Change], list[Mapping[str, Any]]]:
+    """The changes inside a document, and the objects that go behind it."""
+    changes: list[Change] = []
+    behind: list[Mapping[str, Any]] = []
+    for want in wants:
+        if want.removes:
+            changes.append(Delete(want.found.path))
+            continue
+        changes += want.changes
+        _check_list(document, want)
+        if apart:
+            continue
+        for _, raw in want.objects:
+            if _in_plain_list(document, want.found.path):
+                changes.append(Append(want.found.path[:-1], raw))
+            elif is_json(document.source.text, document.root):
+                raise NoPlace("JSON that is one object cannot hold a second one")
+            else:
+                behind.append(raw)
+    return changes, behind
+
+
+def _in_plain_list(document: Document, path: Path) -> bool:
+    """Whether the object at the path is an item of a List, or of a template, that takes objects of all kinds."""
+    around = value_at(document.object, path[:-2]) if path else None
+    return isinstance(around, Mapping) and (around.get("kind") == "List" or path[-2] == TEMPLATE_OBJECTS)
+
+
+def _check_list(document: Document, want: Want) -> None:
+    """Refuses to write apiVersion and kind into items that have them from a list of their kind."""
+    if want.found.path and not is_object(value_at(document.object, want.found.path)):
+        raise EditRefused("items of a list of one kind have no apiVersion of their own: write kind: List")
+
+
+def _check_keys(document: Document, want: Want) -> None:
+    """Refuses to change an object in which a key is there twice: somebody meant the one that does not count."""
+    pair = document.nodes(want.found.path)
+    if not document.repeated or pair is None:
+        return
+    stack = [pair.value]
+    while stack:
+        node = stack.pop()
+        if node.id == "sequence":
+            stack.extend(node.value)
+        elif node.id == "mapping":
+            lines: dict[str, int] = {}
+            for key, value in node.value:
+                line = key.start_mark.line + 1
+                if key.value != "<<" and key.value in lines:
+                    raise RepeatedKey(f'the key "{key.value}" is there twice, in line {lines[key.value]} and {line}')
+                lines[key.value] = line
+                stack.append(value)

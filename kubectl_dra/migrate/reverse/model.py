@@ -1,0 +1,43 @@
+"""What the way back is planned with: claims of a pod, and why an object is left alone."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, NamedTuple
+
+from kubectl_dra.manifests.changes import Path
+from kubectl_dra.migrate.model import PlanRefusal, Share
+
+Key = tuple[str, str, str]
+"""Kind, namespace and name."""
+
+BY_HAND: Final = "Take the manifest from before out of version control, or write the resource and remove the claim."
+
+
+class ClaimEntry(NamedTuple):
+    """A claim of a pod: its place in the list, its object, and the requests of that."""
+
+    place: int
+    name: str
+    key: Key
+    share: Share
+    requests: Mapping[str, Mapping[str, Any]]
+
+
+class Stop(Exception):
+    """Why an object is left alone."""
+
+    def __init__(self, code: str, path: Path, message: str, way_out: str = BY_HAND) -> None:
+        self.refusal = PlanRefusal(code, path, message, way_out)
+
+
+def key_of(raw: Mapping[str, Any]) -> Key:
+    """Kind, namespace and name of an object."""
+    metadata = raw.get("metadata")
+    metadata = metadata if isinstance(metadata, Mapping) else {}
+    return str(raw.get("kind")), str(metadata.get("namespace") or ""), str(metadata.get("name") or "")
+
+
+def items_of(value: Any) -> Sequence[Any]:
+    """The items of a list; none of anything else."""
+    return value if isinstance(value, list) else ()

@@ -1,0 +1,136 @@
+"""What the containers of a pod asked device plugins for before it had claims, and its labels."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from math import prod
+from typing import Any
+
+from kubectl_dra.manifests.changes import Change, Delete, Path, Set
+from kubectl_dra.manifests.workloads import PodContainer, PodSpec, containers
+from kubectl_dra.migrate.device_plugins.affinity import node_selector
+from kubectl_dra.migrate.device_plugins.placement import placement
+from kubectl_dra.migrate.model import MigrationSettings
+from kubectl_dra.migrate.reverse.labels import chosen, conditions
+from kubectl_dra.migrate.reverse.model import ClaimEntry, Key, Stop, items_of
+from kubectl_dra.migrate.reverse.pages import NO_RESOURCE
+from kubectl_dra.migrate.reverse.resources import Named, Unnamed
+from kubectl_dra.migrate.vendors.model import Resource
+
+
+def restored(
+    spec: PodSpec, entries: Sequence[ClaimEntry], named: Mapping[tuple[Key, str], Named], settings: MigrationSettings
+) -> Iterator[Change]:
+    """The changes of one pod spec."""
+    if not entries:
+        return
+    every = items_of(spec.content.get("resourceClaims"))
+    if len(entries) == len(every) and set(spec.content) == {"resourceClaims"}:
+        # Values of a chart had no settings of the pod before.
+        yield Delete(spec.path)
+    elif len(entries) == len(every):
+        yield Delete((*spec.path, "resourceClaims"))
+    else:
+        yield from (Delete((*spec.path, "resourceClaims", entry.place)) for entry in entries)
+    by_name = {entry.name: entry for entry in entries}
+    counts: dict[str, int | None] = {}
+    for container in containers(spec):
+        amounts, changes = _of_container(spec, container, by_name, named, settings)
+        yield from changes
+        if not container.init:
+            for name, amount in amounts.items():
+                counts[name] = (counts.get(name) or 0) + amount
+    labels = []
+    # What the labels that stayed say depends on what the pod asked for.
+    before = {**spec.content, "containers": [{"resources": {"limits": counts}}]}
+    for entry in entries:
+        for request, exactly in entry.requests.items():
+            one = named[entry.key, request]
+            path: Path = (*spec.path, "resourceClaims", entry.place)
+            _check_label(spec, one.resource, str(exactly.get("deviceClassName")), path, settings)
+            kept = placement(before, one.resource, settings.catalogue, settings.release).selectors
+            rest = [selector for selector in one.rest if selector not in kept]
+            try:
+                device_class = str(exactly.get("deviceClassName"))
+                found = conditions(rest, one.resource, settings.catalogue, counts, device_class)
+            except Unnamed as unnamed:
+                message = f"request {request} of {entry.key[0]} {entry.key[2]}: {unnamed}"
+                raise Stop(NO_RESOURCE, path, message) from None
+            labels += [each for each in found if each not in labels]
+    try:
+        yield from chosen(spec.content, spec.path, labels)
+    except Unnamed as unnamed:
+        raise Stop(NO_RESOURCE, spec.path, str(unnamed)) from None
+
+
+def _check_label(spec: PodSpec, resource: Resource, device_class: str, path: Path, settings: MigrationSettings) -> None:
+    """Refuses where a label that stayed on the pod can have chosen the class for another resource of the vendor."""
+    for rule in settings.catalogue.vendor(resource.vendor).resources:
+        other = settings.catalogue.resource(rule.name) if rule.name else None
+        if other is None or other.name == resource.name or other.outcome not in ("auto", "note"):
+            continue
+        if placement(spec.content, other, settings.catalogue, settings.release).device_class == device_class:
+            message = f"class {device_class} can be that of {resource.name}, or of {other.name} with a label of the pod"
+            raise Stop(NO_RESOURCE, path, message)
+
+
+def _of_container(
+    spec: PodSpec,
+    container: PodContainer,
+    entries: Mapping[str, ClaimEntry],
+    named: Mapping[tuple[Key, str], Named],
+    settings: MigrationSettings,
+) -> tuple[dict[str, int], list[Change]]:
+    """What a container asked for, and the changes that ask for it again."""
+    path: Path = (*container.path, "resources")
+    resources = container.content.get("resources")
+    claims = items_of(resources.get("claims")) if isinstance(resources, Mapping) else []
+    amounts: dict[str, int] = {}
+    gone: list[int] = []
+    for index, claim in enumerate(claims):
+        entry = entries.get(str(claim.get("name"))) if isinstance(claim, Mapping) else None
+        if entry is None:
+            continue
+        gone.append(index)
+        wanted = claim.get("request")
+        for name, exactly in entry.requests.items():
+            if wanted in (None, "", name):
+                one = named[entry.key, name]
+                count = exactly.get("count") or 1
+                if one.resource.allocation_mode == "All":
+                    count = _all_of(spec, one.resource, (*spec.path, "resourceClaims", entry.place), settings)
+                amounts[one.resource.name] = amounts.get(one.resource.name, 0) + count
+                amounts.update(one.parts)
+    if not gone:
+        return {}, []
+    changes: list[Change] = [Delete((*path, "claims", index)) for index in gone]
+    if len(gone) == len(claims):
+        changes = [Delete((*path, "claims"))]
+    limits = resources.get("limits") if isinstance(resources, Mapping) else None
+    written = {name: _written(amount, resources) for name, amount in amounts.items()}
+    if isinstance(limits, Mapping) and limits:
+        changes += [Set((*path, "limits", name), amount) for name, amount in written.items()]
+    else:
+        changes.append(Set((*path, "limits"), written))
+    return amounts, changes
+
+
+def _all_of(spec: PodSpec, resource: Resource, path: Path, settings: MigrationSettings) -> int:
+    """How many a claim for all devices of a node stands for: as many as the topology has that the pod asks for."""
+    for stated in node_selector(spec.content):
+        labelled = settings.catalogue.label(stated.key, resource)
+        if labelled is None or labelled.rule.compare != "topology" or labelled.rule.of != resource.name:
+            continue
+        if stated.condition is not None and re.fullmatch(r"[0-9]{1,5}(x[0-9]{1,5})*", stated.condition.values[0]):
+            return prod(int(side) for side in stated.condition.values[0].split("x"))
+    message = f"the claim is for all devices of a node, and no label of the pod says how many {resource.name} these are"
+    raise Stop(NO_RESOURCE, path, message)
+
+
+def _written(amount: int, resources: Any) -> int | str:
+    """The amount as the container's other whole numbers are: as texts where all of them are."""
+    found = [resources.get(field) for field in ("limits", "requests")] if isinstance(resources, Mapping) else []
+    others = [value for each in found if isinstance(each, Mapping) for value in each.values()]
+    texts = [value for value in others if isinstance(value, str) and value.isdecimal()]
+    return str(amount) if texts and not any(isinstance(value, int) for value in others) else amount

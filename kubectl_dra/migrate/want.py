@@ -1,0 +1,107 @@
+"""What is wanted of one object, and what is to be said of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from kubectl_dra.api.conversion import from_v1
+from kubectl_dra.api.fields import path_text
+from kubectl_dra.api.versions import GROUP
+from kubectl_dra.manifests.changes import Change, Path
+from kubectl_dra.manifests.objects import ManifestObject, title
+from kubectl_dra.migrate import refusals
+from kubectl_dra.migrate.file import File
+from kubectl_dra.migrate.model import MigrationSettings, ObjectPlan
+from kubectl_dra.migrate.result import Remark, Sort
+
+_WAYS_OUT = {
+    refusals.NO_PLACE: "give new objects another file with --claims-file FILE, or make this one a List",
+    refusals.REPEATED: "make one of the two, then run migrate again",
+    refusals.NAME_TAKEN: "rename one of the two, then run migrate again",
+    refusals.NO_EDIT: "change it by hand, or write the part out without anchors and comments in the middle; "
+    "then run migrate again",
+}
+
+
+class Want:
+    """What is wanted of one object: ``changes`` with the paths of its document, new ``objects`` with what is said.
+
+    ``told`` is said in any case, ``made`` if the changes are made. With ``removes`` the object itself goes.
+    """
+
+    def __init__(self, file: File, found: ManifestObject) -> None:
+        self._file = file
+        self.found = found
+        self.owner: Mapping[str, Any] = found.object
+        self.changes: list[Change] = []
+        self.objects: list[tuple[Remark, Mapping[str, Any]]] = []
+        self.told: list[Remark] = []
+        self.made: list[Remark] = []
+        self.removes = False
+
+    @classmethod
+    def of(cls, file: File, found: ManifestObject, plan: ObjectPlan, settings: MigrationSettings, unsafe: bool) -> Want:
+        """What a plan wants; unsafe steps and objects only with ``unsafe``."""
+        out = cls(file, found)
+        for step in plan.steps:
+            offered = step.safety == "unsafe" and not unsafe
+            item = out.item("offer" if offered else "change", step.code, step.path, step.reason)._replace(
+                safety=step.safety
+            )
+            (out.told if offered else out.made).append(item)
+            if not offered:
+                out.changes += [_at(change, found.path) for change in step.changes]
+        for new in plan.objects:
+            raw = _in_version(new.raw, settings.version)
+            offered = new.safety == "unsafe" and not unsafe
+            item = out.item("offer" if offered else "object", new.code, (), new.reason)._replace(
+                safety=new.safety, new=title(raw)
+            )
+            if offered:
+                out.told.append(item)
+            else:
+                out.objects.append((item, raw))
+        for note in plan.notes:
+            # Of an object that is left alone, what to know of its change is nothing to know.
+            item = out.item("note", note.code, note.path, note.message)
+            (out.made if out.changes or out.objects else out.told).append(item)
+        for refusal in plan.refusals:
+            item = out.item("refusal", refusal.code, refusal.path, refusal.message)
+            out.told.append(item._replace(way_out=refusal.way_out))
+        return out
+
+    def item(self, sort: Sort, code: str, path: Path, message: str) -> Remark:
+        """Something that is said of a path of the object."""
+        line, column, document = self._file.place(self.found, path)
+        return Remark(
+            sort,
+            code,
+            self._file.name,
+            line,
+            column,
+            title(self.owner),
+            path_text(path),
+            message,
+            document=document,
+            root=self.found.path,
+        )
+
+    def refused(self, code: str, why: str) -> Remark:
+        """The whole of it is left alone."""
+        place = next((item for item in self.made if item.sort == "change"), self.item("refusal", code, (), ""))
+        return place._replace(
+            sort="refusal", code=code, message=f"left as it is: {why}", way_out=_WAYS_OUT[code], safety="safe"
+        )
+
+
+def _at(change: Change, root: Path) -> Change:
+    return replace(change, path=(*root, *change.path)) if root else change
+
+
+def _in_version(raw: Mapping[str, Any], version: str) -> Mapping[str, Any]:
+    """A new object in the API version that is asked for."""
+    if raw.get("apiVersion") != f"{GROUP}/v1" or version == "v1":
+        return raw
+    return from_v1(raw, version)
