@@ -8,7 +8,7 @@ columns of many devices once, so that each distinct combination has to be evalua
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kubectl_dra.api.semver import Semver, SemverError
 from kubectl_dra.cel.ast import (
@@ -26,8 +26,6 @@ from kubectl_dra.cel.errors import EvaluationError
 if TYPE_CHECKING:
     from kubectl_dra.cel.device import DeviceInput
     from kubectl_dra.cel.values import Value
-
-T = TypeVar("T")
 
 
 class Column(NamedTuple):
@@ -176,6 +174,16 @@ class _Reader:
         return None
 
 
+Answer = bool | EvaluationError
+
+
+class Part(NamedTuple):
+    """An expression, or a term of one: what it reads, None for everything, and how it is evaluated."""
+
+    columns: frozenset[Column] | None
+    evaluate: Callable[[Value], Answer]
+
+
 class DeviceTable:
     """Columns of many devices, each read once and shared by all expressions evaluated on them.
 
@@ -243,33 +251,68 @@ class DeviceTable:
         devices = self.devices
         return lambda index: narrow_value(devices[index], names, list_attributes)
 
-    def evaluate(
-        self,
-        columns: Iterable[Column] | None,
-        evaluate: Callable[[Value], T],
-        list_attributes: bool = False,
-    ) -> list[T | EvaluationError]:
-        """``evaluate`` of every device value, called once for each distinct key.
-
-        Without ``columns`` every device is evaluated. Devices on which every expression fails get their
-        error without being evaluated.
-        """
+    def evaluate(self, part: Part, list_attributes: bool = False) -> list[Answer]:
+        """The outcome on every device; devices on which every expression fails get their error unevaluated."""
         if self._different is not None:
-            answers = self._different.evaluate(columns, evaluate, list_attributes)
+            answers = self._different.evaluate(part, list_attributes)
             return [answers[place] for place in self._places]
         broken = self.broken(list_attributes)
-        if columns is None:
-            everything = range(len(self.devices))
-            return [broken[i] if i in broken else evaluate(self.value(i, list_attributes)) for i in everything]
-        keys = self.keys(columns)
-        if broken:
-            keys = [index if index in broken else (key,) for index, key in enumerate(keys)]
+        if not broken:
+            return self._by_key(range(len(self.devices)), part, list_attributes)
+        sound = [index for index in range(len(self.devices)) if index not in broken]
+        outcomes: dict[int, Answer] = {**broken}
+        outcomes.update(zip(sound, self._by_key(sound, part, list_attributes), strict=True))
+        return [outcomes[index] for index in range(len(self.devices))]
+
+    def evaluate_terms(
+        self, terms: Sequence[Part], whole: Part, list_attributes: bool = False, *, complete: bool
+    ) -> list[Answer]:
+        """The outcome of a conjunction on every device; ``terms`` are its first operands, or all where ``complete``.
+
+        A false term makes the whole false, if no term before it fails fatally. The whole is evaluated only where
+        its terms do not tell: one of them fails, or not all of them are given.
+        """
+        if self._different is not None:
+            answers = self._different.evaluate_terms(terms, whole, list_attributes, complete=complete)
+            return [answers[place] for place in self._places]
+        broken = self.broken(list_attributes)
+        outcomes: list[Answer] = [False] * len(self.devices)
+        pending = [index for index in range(len(self.devices)) if index not in broken]
+        failed: set[int] = set()
+        for term in terms:
+            answers = self._by_key(pending, term, list_attributes)
+            left: list[int] = []
+            for index, answer in zip(pending, answers, strict=True):
+                if answer is False:
+                    failed.discard(index)
+                    continue
+                if answer is not True:
+                    failed.add(index)
+                    if answer.fatal:
+                        continue
+                left.append(index)
+            pending = left
+        for index, error in broken.items():
+            outcomes[index] = error
+        if complete:
+            for index in pending:
+                outcomes[index] = True
+        unknown = sorted(failed if complete else failed.union(pending))
+        for index, answer in zip(unknown, self._by_key(unknown, whole, list_attributes), strict=True):
+            outcomes[index] = answer
+        return outcomes
+
+    def _by_key(self, indices: Sequence[int], part: Part, list_attributes: bool) -> list[Answer]:
+        """The outcome on some devices, evaluated once for each distinct key of the columns."""
+        if part.columns is None:
+            return [part.evaluate(self.value(index, list_attributes)) for index in indices]
+        keys = self.keys(part.columns)
+        if len(indices) < len(keys):
+            keys = [keys[index] for index in indices]
         # Later pairs win, so each key ends up with the first device that has it.
-        first = dict(zip(reversed(keys), range(len(keys) - 1, -1, -1), strict=True))
-        value = self._view(columns, list_attributes)
-        by_key: dict[Hashable, T | EvaluationError] = {
-            key: broken[index] if index in broken else evaluate(value(index)) for key, index in first.items()
-        }
+        first = dict(zip(reversed(keys), reversed(indices), strict=True))
+        value = self._view(part.columns, list_attributes)
+        by_key = {key: part.evaluate(value(index)) for key, index in first.items()}
         return [by_key[key] for key in keys]
 
 

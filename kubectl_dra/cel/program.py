@@ -17,7 +17,7 @@ from kubectl_dra.cel.parser import parse
 from kubectl_dra.cel.reading import MAX_DEPTH, ParseError
 from kubectl_dra.cel.recursion import with_room
 from kubectl_dra.cel.shared_quantity import SENSITIVE_OVERLOADS, with_shared_quantities
-from kubectl_dra.cel.types import CelType
+from kubectl_dra.cel.types import BOOL, CelType
 from kubectl_dra.cel.validate import validate
 from kubectl_dra.cel.values import OptionalValue, Value, type_name
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from kubectl_dra.cel.closures.closure import Closure
-    from kubectl_dra.cel.columns import Column, DeviceTable
+    from kubectl_dra.cel.columns import Column, DeviceTable, Part
     from kubectl_dra.cel.environment import Environment
     from kubectl_dra.cel.trace import TraceEntry
 
@@ -88,10 +88,10 @@ class Program:
         self._closure: tuple[Closure, int] | None = None
         self._metered: tuple[Closure, int] | None = None
         self._meter: Any = None
-        self._generated: Any = _UNSET
         self._max_cost: int | None = None
         self._sharing: bool | None = None
         self._columns: Any = _UNSET
+        self._terms: tuple[Program, ...] = ()
 
     def __repr__(self) -> str:
         return f"Program({self.expression!r})"
@@ -152,10 +152,8 @@ class Program:
 
     def evaluate_value(self, value: Value) -> bool:
         """The same for a device already converted by ``device.device_value``."""
-        outcome = self._fast(value)
-        if outcome.__class__ is bool:
-            return bool(outcome)
-        return as_bool(self.evaluate_raw(value))
+        value = self.evaluate_raw(value)
+        return value if value is True or value is False else as_bool(value)
 
     def evaluate_devices(self, devices: Sequence[DeviceInput] | DeviceTable) -> list[bool | EvaluationError]:
         """The outcome per device; devices that the expression cannot tell apart are evaluated once.
@@ -165,7 +163,34 @@ class Program:
         from kubectl_dra.cel.columns import DeviceTable
 
         table = devices if isinstance(devices, DeviceTable) else DeviceTable(devices)
-        return table.evaluate(self.columns, self._outcome, self.environment.converts_lists())
+        lists = self.environment.converts_lists()
+        first = self._first_terms()
+        if not first:
+            return table.evaluate(self._part(), lists)
+        return table.evaluate_terms(
+            [term._part() for term in first], self._part(), lists, complete=len(first) == len(self.terms())
+        )
+
+    def _part(self) -> Part:
+        from kubectl_dra.cel.columns import Part
+
+        return Part(self.columns, self._outcome)
+
+    def _first_terms(self) -> tuple[Program, ...]:
+        """The first terms that are worth evaluating before the whole, because they read less of a device.
+
+        All terms where each but the last does. None where terms cannot be evaluated on their own: for the cost of
+        the whole, or because one of them can notice that another has changed a quantity.
+        """
+        terms, columns = self.terms(), self.columns
+        if len(terms) == 1 or self.max_cost > COST_LIMIT or self._shares_quantities:
+            return ()
+        for number, term in enumerate(terms):
+            read = term.columns
+            less = read is not None and (columns is None or read < columns)
+            if term.output_type != BOOL or read is None or not (less or (number and term is terms[-1])):
+                return terms[:number]
+        return terms
 
     def _outcome(self, value: Value) -> bool | EvaluationError:
         try:
@@ -179,7 +204,17 @@ class Program:
             return self.actual_cost(value)[0]
         self.prepare()
         assert self._closure is not None
-        return self._run(*self._closure, value)
+        closure, slots = self._closure
+        if not self._shares_quantities:
+            try:
+                return closure([value, *[None] * (slots - 1)])
+            except RecursionError:
+                pass  # Again below, with room.
+            except EvaluationError:
+                raise
+            except Exception as error:
+                raise InternalError(f"internal error: {error!r}") from error
+        return self._run(closure, slots, value)
 
     def actual_cost(self, value: Value, limit: int = COST_LIMIT) -> tuple[Value, int]:
         """The value and what computing it cost. Raises EvaluationError, also above the limit."""
@@ -198,26 +233,6 @@ class Program:
     def last_cost(self) -> int:
         """What the last ``actual_cost`` spent, also when it raised."""
         return 0 if self._meter is None else int(self._meter.cost)
-
-    def _fast(self, value: Value) -> Value:
-        """The outcome of the generated function; None if there is none or it gave up."""
-        function = self._generated
-        if function is _UNSET:
-            function = self._generated = self._generate()
-        if function is None:
-            return None
-        try:
-            return function(value)
-        except Exception:
-            # Whatever went wrong, the closures know what Kubernetes makes of it.
-            return None
-
-    def _generate(self) -> Callable[[Value], Value] | None:
-        if self.max_cost > COST_LIMIT or self._shares_quantities:
-            return None
-        from kubectl_dra.cel.codegen import generate
-
-        return generate(self._checked, self.environment)
 
     def _run(self, closure: Closure, slots: int, value: Value, restart: Callable[[], None] | None = None) -> Value:
         """Evaluate a closure; every failure becomes an EvaluationError."""
@@ -271,9 +286,11 @@ class Program:
 
         Terms below ``cel.bind`` keep the binding. An expression without ``&&`` is its own only term.
         """
-        found: list[Program] = []
-        _collect_terms(self._checked.expression, (), found, self)
-        return tuple(found) if len(found) > 1 else (self,)
+        if not self._terms:
+            found: list[Program] = []
+            _collect_terms(self._checked.expression, (), found, self)
+            self._terms = tuple(found) if len(found) > 1 else (self,)
+        return self._terms
 
 
 def _collect_terms(

@@ -1,8 +1,8 @@
 """Speed of the selector engine: `python -m tests.benchmarks.cel [--devices 100000]`.
 
 Prints the time until the engine is ready in a fresh process, the time to compile selectors, and the time per
-device of the three ways to evaluate one: closures (exact, the reference), generated code, and groups of
-devices that look alike to the selector. Times are medians, devices are synthetic.
+device of the two ways to evaluate one: each device by itself, and groups of devices that look alike to the
+selector. Times are medians, devices are synthetic.
 """
 
 from __future__ import annotations
@@ -24,7 +24,6 @@ from typing import Any
 from kubectl_dra.cel.checker import check
 from kubectl_dra.cel.closures import compile_closures
 from kubectl_dra.cel.closures.closure import Closure
-from kubectl_dra.cel.codegen import generate
 from kubectl_dra.cel.columns import DeviceTable
 from kubectl_dra.cel.device import device_value
 from kubectl_dra.cel.environment import Environment
@@ -120,13 +119,11 @@ def compile_often(environment: Environment, text: str) -> None:
 
 
 def print_compilation(environment: Environment) -> None:
-    print("\nµs per expression                compile   generate")
+    print("\nµs per expression                compile")
     for name, text in SELECTORS.items():
-        checked = check(parse(text, environment.macros()).expression, environment)
         compile_expression(environment, text)
         compiling = seconds(partial(compile_often, environment, text)) / 50
-        generating = seconds(partial(generate, checked, environment), 15)
-        print(f"  {name:28} {compiling * 1e6:9.0f} {generating * 1e6:10.0f}")
+        print(f"  {name:28} {compiling * 1e6:9.0f}")
 
 
 def run_closures(closure: Closure, slots: int, values: list[Any]) -> None:
@@ -138,11 +135,6 @@ def run_closures(closure: Closure, slots: int, values: list[Any]) -> None:
             continue
 
 
-def run_code(function: Callable[[Any], object], values: list[Any]) -> None:
-    for value in values:
-        function(value)
-
-
 def print_evaluation(environment: Environment, count: int) -> None:
     devices = make_devices(count)
     start = time.perf_counter()
@@ -152,20 +144,17 @@ def print_evaluation(environment: Environment, count: int) -> None:
     table = DeviceTable(devices)
     screened = seconds(table.broken, 1)
     print(f"checking that one can be converted (once for all selectors) {screened / count * 1e6:.2f} µs")
-    print("\nµs per device                   closures  generated   grouped first   grouped again   distinct")
-    sums = [0.0, 0.0, 0.0, 0.0]
+    print("\nµs per device                   closures   grouped first   grouped again   distinct")
+    sums = [0.0, 0.0, 0.0]
     for name, text in SELECTORS.items():
         program = compile_expression(environment, text)
         checked = check(parse(text, environment.macros()).expression, environment)
         exact, slots = compile_closures(checked, environment)
-        fast = generate(checked, environment)
-
         fresh = DeviceTable(devices)
         fresh.broken()
         grouped = partial(program.evaluate_devices, fresh)
         figures = [
             seconds(partial(run_closures, exact, slots, values)),
-            float("nan") if fast is None else seconds(partial(run_code, fast, values)),
             seconds(grouped, 1),
             seconds(grouped),
         ]
@@ -174,9 +163,9 @@ def print_evaluation(environment: Environment, count: int) -> None:
         if name in SIMPLE:
             sums = [total + figure for total, figure in zip(sums, figures, strict=True)]
         each = [figure / count * 1e6 for figure in figures]
-        print(f"  {name:28} {each[0]:9.2f} {each[1]:10.2f} {each[2]:15.2f} {each[3]:15.2f} {groups:10,}")
+        print(f"  {name:28} {each[0]:9.2f} {each[1]:15.2f} {each[2]:15.2f} {groups:10,}")
     each = [total / len(SIMPLE) / count * 1e6 for total in sums]
-    print(f"  {'mean of the first seven':28} {each[0]:9.2f} {each[1]:10.2f} {each[2]:15.2f} {each[3]:15.2f}")
+    print(f"  {'mean of the first seven':28} {each[0]:9.2f} {each[1]:15.2f} {each[2]:15.2f}")
 
 
 def main() -> None:
