@@ -162,6 +162,7 @@ _GATES: Final[Mapping[str, str]] = {
     "DRAFractionalCapacityRange": "......-",
     "KubeletPodResourcesDynamicResources": "---++++",
     "ResourceHealthStatus": "-----++",
+    "TaintTolerationComparisonOperators": "....---",
     "DeclarativeValidation": "..+++LL",
 }
 

@@ -14,12 +14,13 @@ Json = dict[str, Any]
 
 
 class ApiError(Exception):
-    """The server refused: `status` is the HTTP code, `reason` and `message` are from its Status object."""
+    """The server refused: `status` is the HTTP code, `reason`, `message` and `causes` are from its Status object."""
 
     def __init__(self, status: int, body: Json) -> None:
         self.status = status
         self.reason: str = body.get("reason", "")
         self.message: str = body.get("message", "")
+        self.causes: list[Json] = (body.get("details") or {}).get("causes") or []
         super().__init__(f"{status} {self.reason}: {self.message}")
 
 

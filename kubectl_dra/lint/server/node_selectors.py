@@ -19,13 +19,18 @@ def check_node_selector(selector: Mapping[str, Any], at: Path) -> Violations:
     if not terms:
         yield missing(at, _TERMS, "must have at least one term")
     for index, term in enumerate(terms):
-        for number, expression in enumerate((term or {}).get("matchExpressions") or ()):
-            yield from _check_expression(expression or {}, (*at, index, "matchExpressions", number))
-        for number, expression in enumerate((term or {}).get("matchFields") or ()):
-            yield from _check_field_expression(expression or {}, (*at, index, "matchFields", number))
+        yield from check_node_selector_term(term or {}, (*at, index))
 
 
-def _check_expression(expression: Mapping[str, Any], at: Path) -> Violations:
+def check_node_selector_term(term: Mapping[str, Any], at: Path, *, any_value: bool = False) -> Violations:
+    """The expressions of one term; with ``any_value`` they may name values that no label can have."""
+    for number, expression in enumerate(term.get("matchExpressions") or ()):
+        yield from _check_expression(expression or {}, (*at, "matchExpressions", number), any_value)
+    for number, expression in enumerate(term.get("matchFields") or ()):
+        yield from _check_field_expression(expression or {}, (*at, "matchFields", number))
+
+
+def _check_expression(expression: Mapping[str, Any], at: Path, any_value: bool) -> Violations:
     operator, values = text(expression, "operator"), expression.get("values") or ()
     where = (*at, "values")
     if operator in ("In", "NotIn"):
@@ -40,7 +45,7 @@ def _check_expression(expression: Mapping[str, Any], at: Path) -> Violations:
     else:
         yield _unknown_operator(operator, at)
     yield from check_format(text(expression, "key"), (*at, "key"), _EXPRESSION, label_key_problems)
-    for index, value in enumerate(values):
+    for index, value in enumerate(() if any_value else values):
         yield from check_format(value or "", (*where, index), _EXPRESSION, label_value_problems)
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
+from kubectl_dra.lint.server.container_ports import check_host_ports, check_ports
 from kubectl_dra.lint.server.context import Context
 from kubectl_dra.lint.server.metadata import check_annotations, check_labels, check_metadata
 from kubectl_dra.lint.server.model import (
@@ -23,7 +24,9 @@ from kubectl_dra.lint.server.model import (
     violation,
 )
 from kubectl_dra.lint.server.names import check_format, check_required, label_problems, subdomain_problems
+from kubectl_dra.lint.server.pod_placement import check_placement
 from kubectl_dra.lint.server.pod_resources import check_pod_resources
+from kubectl_dra.lint.server.pod_volumes import check_mounts, check_volumes
 from kubectl_dra.lint.server.resources import check_amounts, container_amounts
 from kubectl_dra.lint.server.taints import unsupported
 
@@ -40,9 +43,10 @@ _CHOICES: Final = {
 def check_pod(pod: Mapping[str, Any], context: Context) -> Violations:
     """A Pod to be created."""
     yield from check_metadata(pod.get("metadata"), subdomain_problems, namespaced=True)
-    annotations = (pod.get("metadata") or {}).get("annotations") or {}
+    meta = pod.get("metadata") or {}
     spec = struct(pod, "spec")
-    yield from check_pod_spec(spec, ("spec",), mirror=_MIRROR in annotations, is_pod=True)
+    mirror = _MIRROR in (meta.get("annotations") or {})
+    yield from check_pod_spec(spec, ("spec",), context, mirror=mirror, labels=meta.get("labels") or {})
     for name in ("containers", "initContainers"):
         for index, container in enumerate(spec.get(name) or ()):
             image = text(container, "image")
@@ -57,25 +61,36 @@ def check_pod(pod: Mapping[str, Any], context: Context) -> Violations:
         yield violation(("spec", "nodeName"), FORBIDDEN, "pod-node-name", message)
 
 
-def check_template(template: Mapping[str, Any], at: Path, extra_labels: Mapping[str, str] | None = None) -> Violations:
+def check_template(
+    template: Mapping[str, Any], at: Path, context: Context, extra_labels: Mapping[str, str] | None = None
+) -> Violations:
     """A pod template. The server reports its labels without ``metadata``; ``extra_labels`` it adds itself."""
     meta = template.get("metadata") or {}
     labels = {**(extra_labels or {}), **(meta.get("labels") or {})}
     yield from check_labels(labels, (*at, "metadata", "labels"), (*at, "labels"))
     yield from check_annotations(meta.get("annotations"), (*at, "metadata", "annotations"), (*at, "annotations"))
     spec = struct(template, "spec")
-    yield from check_pod_spec(spec, (*at, "spec"))
+    yield from check_pod_spec(spec, (*at, "spec"), context)
     if spec.get("ephemeralContainers"):
         message = "cannot be set in a template"
         yield violation((*at, "spec", "ephemeralContainers"), FORBIDDEN, "ephemeral-containers", message)
 
 
-def check_pod_spec(spec: Mapping[str, Any], at: Path, mirror: bool = False, is_pod: bool = False) -> Violations:
-    """A pod's spec; ``mirror``: the pod stands for a static pod of a kubelet."""
+def check_pod_spec(
+    spec: Mapping[str, Any],
+    at: Path,
+    context: Context,
+    mirror: bool = False,
+    labels: Mapping[str, Any] | None = None,
+) -> Violations:
+    """A pod's spec. ``mirror``: the pod stands for a static pod of a kubelet. ``labels`` None: it is a template's."""
+    is_pod = labels is not None
+    wrong_volumes, volumes = check_volumes(spec, at)
+    yield from wrong_volumes
     claims = spec.get("resourceClaims") or ()
     yield from _check_claims(claims, (*at, "resourceClaims"), mirror)
     names = frozenset(text(claim, "name") for claim in claims) - {""}
-    yield from _check_containers(spec, at, names, is_pod)
+    yield from _check_containers(spec, at, names, volumes, is_pod)
     resources = spec.get("resources")
     if resources is not None:
         yield from check_pod_resources(spec, at, is_pod)
@@ -84,7 +99,9 @@ def check_pod_spec(spec: Mapping[str, Any], at: Path, mirror: bool = False, is_p
     if policy not in RESTART_POLICIES:
         yield unsupported(policy, (*at, "restartPolicy"), "restart-policy", RESTART_POLICIES)
     yield from check_labels(spec.get("nodeSelector"), (*at, "nodeSelector"), rule="pod-node-selector")
-    for name in ("nodeName", "serviceAccountName", "priorityClassName"):
+    yield from check_host_ports(spec, at, is_pod=is_pod)
+    yield from check_placement(spec, at, context, labels or {})
+    for name in ("nodeName", "serviceAccountName", "priorityClassName", "runtimeClassName"):
         if text(spec, name):
             yield from check_format(text(spec, name), (*at, name), "pod-reference-name", subdomain_problems)
 
@@ -118,7 +135,9 @@ def _check_source(claim: Mapping[str, Any], at: Path) -> Violations:
         yield from check_format(claim[name], (*at, name), "pod-claim-source-name", subdomain_problems)
 
 
-def _check_containers(spec: Mapping[str, Any], at: Path, claims: frozenset[str], is_pod: bool) -> Violations:
+def _check_containers(
+    spec: Mapping[str, Any], at: Path, claims: frozenset[str], volumes: frozenset[str], is_pod: bool
+) -> Violations:
     """All containers; a name must be unique among the containers before it, of any kind."""
     containers = spec.get("containers") or ()
     if not containers:
@@ -129,6 +148,9 @@ def _check_containers(spec: Mapping[str, Any], at: Path, claims: frozenset[str],
             container = container or {}
             where = (*at, kind, index)
             yield from _check_container(container, where, claims, is_pod)
+            yield from check_mounts(container, where, volumes)
+            yield from check_ports(container, where, on_host=bool(is_pod and spec.get("hostNetwork")))
+            yield from _check_security(container.get("securityContext") or {}, (*where, "securityContext"))
             if kind == "ephemeralContainers" and container.get("resources"):
                 message = "cannot be set for an ephemeral container"
                 yield violation((*where, "resources"), FORBIDDEN, "ephemeral-containers", message)
@@ -153,6 +175,19 @@ def _check_container(container: Mapping[str, Any], at: Path, claims: frozenset[s
     requests = container_amounts(container, "requests", is_pod and not is_ephemeral)
     yield from check_amounts(limits, requests, (*at, "resources"), for_pod=False)
     yield from _check_container_claims(resources.get("claims") or (), (*at, "resources", "claims"), claims)
+
+
+def _check_security(security: Mapping[str, Any], at: Path) -> Violations:
+    """What cannot go together with ``allowPrivilegeEscalation: false``."""
+    if security.get("allowPrivilegeEscalation") is not False:
+        return
+    if security.get("privileged"):
+        message = "cannot have allowPrivilegeEscalation false and privileged true"
+        yield violation(at, INVALID, "container-privileged", message)
+    for capability in (security.get("capabilities") or {}).get("add") or ():
+        if capability == "CAP_SYS_ADMIN":
+            message = "cannot have allowPrivilegeEscalation false and the capability CAP_SYS_ADMIN"
+            yield violation(at, INVALID, "container-privileged", message)
 
 
 def _check_container_claims(used: Any, at: Path, claims: frozenset[str]) -> Violations:

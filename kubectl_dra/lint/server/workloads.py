@@ -77,7 +77,7 @@ def check_replicated(workload: Mapping[str, Any], context: Context) -> Violation
     else:
         yield from _check_match(selector, _labels(template), _TEMPLATE)
     if not (syntax and kind == "StatefulSet"):
-        yield from check_template(template, _TEMPLATE)
+        yield from check_template(template, _TEMPLATE, context)
     yield from _check_always(struct(template, "spec"), kind)
 
 
@@ -112,7 +112,7 @@ def check_job(job: Mapping[str, Any], context: Context) -> Violations:
         yield from _check_generated(selector, _labels(template), extra)
         wanted = (selector or {}).get("matchLabels") or {}
         selector = {**(selector or {}), "matchLabels": {_UID_LABELS[1]: "uid", **wanted}}
-    yield from _check_job_spec(spec, _SPEC, extra)
+    yield from _check_job_spec(spec, _SPEC, extra, context)
     if not meta.get("labels") and (template.get("metadata") or {}).get("labels") is not None:
         # The server gives a job without labels those of its template, with a name also those that it adds.
         own = {**(extra if text(meta, "name") else {}), **_labels(template)}
@@ -139,7 +139,7 @@ def check_cron_job(cron_job: Mapping[str, Any], context: Context) -> Violations:
         yield unsupported(policy, (*_SPEC, "concurrencyPolicy"), "cron-policy", policies)
     job = struct(struct(spec, "jobTemplate"), "spec")
     at = (*_SPEC, "jobTemplate", "spec")
-    yield from _check_job_spec(job, at, {})
+    yield from _check_job_spec(job, at, {}, context)
     if job.get("selector") is not None:
         yield violation((*at, "selector"), INVALID, RULE, "is made by the server in a CronJob")
     if job.get("manualSelector"):
@@ -159,10 +159,10 @@ def _check_schedule(schedule: str, at: Path) -> Violations:
         yield violation(at, INVALID, "cron-schedule", f"{schedule!r} must have five fields")
 
 
-def _check_job_spec(spec: Mapping[str, Any], at: Path, extra_labels: Mapping[str, str]) -> Violations:
+def _check_job_spec(spec: Mapping[str, Any], at: Path, extra_labels: Mapping[str, str], context: Context) -> Violations:
     yield from _check_negative(spec, at, "Job")
     template = struct(spec, "template")
-    yield from _of_name(check_template(template, (*at, "template"), extra_labels), extra_labels)
+    yield from _of_name(check_template(template, (*at, "template"), context, extra_labels), extra_labels)
     where = (*at, "template", "spec", "restartPolicy")
     policy = text(struct(template, "spec"), "restartPolicy") or "Always"
     if policy == "Always":

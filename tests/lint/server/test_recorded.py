@@ -1,4 +1,4 @@
-"""What a real API server answered to 2,600 manifests, all of them, on every run."""
+"""What a real API server answered to 3,300 manifests, all of them, on every run."""
 
 from __future__ import annotations
 
@@ -16,6 +16,11 @@ RECORDED = Path(manifests.__file__).parent / "data" / "manifests.jsonl.gz"
 def test_recorded_answers(capsys: pytest.CaptureFixture[str]) -> None:
     assert manifests.run([RECORDED]) == 0, capsys.readouterr().out[-4000:]
     assert capsys.readouterr().out == "pairs 1897 of 1897\nagree 2600 of 2600\n"
+
+
+def test_recorded_answers_about_pods(capsys: pytest.CaptureFixture[str]) -> None:
+    assert manifests.run([RECORDED.with_name("pod-manifests.jsonl.gz")]) == 0, capsys.readouterr().out[-4000:]
+    assert capsys.readouterr().out == "pairs 507 of 507\nagree 700 of 700\n"
 
 
 def test_a_disagreement_is_seen(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,0 +1,108 @@
+"""A pod's volumes and where its containers mount them.
+
+From ``ValidateVolumes`` and ``ValidateVolumeMounts`` of Kubernetes 1.36. What a single kind of volume demands is
+checked for the kinds that nearly all pods use.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from kubectl_dra.lint.server.model import (
+    DUPLICATE,
+    FORBIDDEN,
+    INVALID,
+    NOT_FOUND,
+    Path,
+    Violation,
+    Violations,
+    field_text,
+    missing,
+    text,
+    violation,
+)
+from kubectl_dra.lint.server.names import check_required, label_problems
+
+_RULE: Final = "pod-volume"
+_MOUNT: Final = "pod-volume-mount"
+_KINDS: Final = (
+    *("emptyDir", "hostPath", "gitRepo", "gcePersistentDisk", "awsElasticBlockStore", "secret", "nfs", "iscsi"),
+    *("glusterfs", "persistentVolumeClaim", "rbd", "cinder", "cephfs", "flocker", "downwardAPI", "fc", "azureFile"),
+    *("configMap", "vsphereVolume", "quobyte", "azureDisk", "storageos", "photonPersistentDisk", "projected"),
+    *("portworxVolume", "scaleIO", "csi", "ephemeral", "image"),
+)
+"""The kinds of volumes in the order in which the server looks for them; the first is the volume's."""
+_REQUIRED: Final = {
+    "configMap": ("name",),
+    "csi": ("driver",),
+    "hostPath": ("path",),
+    "nfs": ("server", "path"),
+    "persistentVolumeClaim": ("claimName",),
+    "secret": ("secretName",),
+}
+"""Names that a volume of a kind must give."""
+
+
+def check_volumes(spec: Mapping[str, Any], at: Path) -> tuple[list[Violation], frozenset[str]]:
+    """What is wrong with ``volumes`` of a pod spec, and the names of those that are right."""
+    found: list[Violation] = []
+    sound: set[str] = set()
+    for index, volume in enumerate(spec.get("volumes") or ()):
+        volume = volume or {}
+        here = (*at, "volumes", index)
+        name = text(volume, "name")
+        own = [
+            *_check_source(volume, here),
+            *check_required(name, (*here, "name"), (_RULE,) * 2, label_problems),
+        ]
+        if name in sound:
+            own.append(violation((*here, "name"), DUPLICATE, _RULE, f"{name!r} is already in the list"))
+        if not own:
+            sound.add(name)
+        found.extend(own)
+    return found, frozenset(sound)
+
+
+def _check_source(volume: Mapping[str, Any], at: Path) -> Violations:
+    kinds = [kind for kind in _KINDS if volume.get(kind) is not None]
+    for kind in kinds[1:]:
+        yield violation((*at, kind), FORBIDDEN, _RULE, "a volume must be of one kind only")
+    for kind in kinds[:1]:
+        for name in _REQUIRED.get(kind, ()):
+            if not text(volume[kind], name):
+                yield missing((*at, kind, name), _RULE)
+
+
+def check_mounts(container: Mapping[str, Any], at: Path, volumes: frozenset[str]) -> Violations:
+    """``volumeMounts`` of a container; ``volumes`` are the names of its pod's volumes."""
+    seen: set[str] = set()
+    for index, mount in enumerate(container.get("volumeMounts") or ()):
+        mount = mount or {}
+        here = (*at, "volumeMounts", index)
+        name, path = text(mount, "name"), text(mount, "mountPath")
+        if not name:
+            yield missing((*here, "name"), _MOUNT)
+        if name not in volumes:
+            yield violation((*here, "name"), NOT_FOUND, _MOUNT, f"the pod has no valid volume {name!r}")
+        if not path:
+            yield missing((*here, "mountPath"), _MOUNT)
+        if path in seen:
+            yield violation((*here, "mountPath"), INVALID, _MOUNT, "must be unique in the container")
+        seen.add(path)
+        if text(mount, "subPath") and text(mount, "subPathExpr"):
+            yield violation((*here, "subPathExpr"), INVALID, _MOUNT, "cannot be set together with subPath")
+        for field in ("subPath", "subPathExpr"):
+            for problem in _path_problems(text(mount, field)):
+                # The server leaves out which of the mounts it is.
+                where = field_text((*at, "volumeMounts", field))
+                yield violation((*here, field), INVALID, _MOUNT, problem, field=where)
+
+
+def _path_problems(path: str) -> list[str]:
+    out = []
+    if path.startswith("/"):
+        out.append("must be a relative path")
+    if ".." in path.split("/"):
+        out.append("must not contain '..'")
+    return out
