@@ -25,7 +25,7 @@ from kubectl_dra.manifests.documents import Document, NotAnObject, Skipped, Temp
 from kubectl_dra.manifests.inputs import LARGEST, Input, read
 from kubectl_dra.manifests.objects import is_object, objects
 from kubectl_dra.manifests.source import Source, decode
-from kubectl_dra.manifests.workloads import SPECS, TEMPLATES, PodSpec, pod_specs
+from kubectl_dra.manifests.workloads import SPECS, TEMPLATES, WorkloadPodSpec, pod_specs
 
 LARGEST_YAML: Final = 32_000_000
 """Bytes of a YAML file: to read more takes minutes."""
@@ -197,7 +197,7 @@ def items_of(document: Document) -> Iterator[Item]:
             yield _pod(item, spec)
 
 
-def _pod(owner: Item, spec: PodSpec) -> Item:
+def _pod(owner: Item, spec: WorkloadPodSpec) -> Item:
     """The pod that a workload's pod spec makes, as an item that is written where the spec is."""
     path = spec.path
     inherited = {"namespace": owner.namespace} if owner.namespace else {}

@@ -43,6 +43,17 @@ def is_object(raw: Any) -> bool:
     )
 
 
+ObjectKey = tuple[str, str, str]
+"""Kind, namespace and name."""
+
+
+def object_key(raw: Mapping[str, Any]) -> ObjectKey:
+    """Kind, namespace and name of an object; empty where it has none."""
+    metadata = raw.get("metadata")
+    metadata = metadata if isinstance(metadata, Mapping) else {}
+    return str(raw.get("kind")), str(metadata.get("namespace") or ""), str(metadata.get("name") or "")
+
+
 def title(raw: Mapping[str, Any]) -> str:
     """Kind, namespace and name of an object."""
     metadata = raw.get("metadata")

@@ -141,7 +141,7 @@ class PodTemplate(NamedTuple):
     content: Mapping[str, Any]
 
 
-class PodSpec(NamedTuple):
+class WorkloadPodSpec(NamedTuple):
     """A pod spec: where it is, what it says, and the metadata of the pods made from it, with its path.
 
     ``holder_path`` leads to what has the containers, where that is not the spec itself; the spec can then be missing.
@@ -183,11 +183,13 @@ def pod_templates(workload: Mapping[str, Any]) -> Iterator[PodTemplate]:
                 yield PodTemplate(found, value)
 
 
-def pod_specs(workload: Mapping[str, Any]) -> Iterator[PodSpec]:
+def pod_specs(workload: Mapping[str, Any]) -> Iterator[WorkloadPodSpec]:
     """The pod specs of an object: those of its templates and those that stand alone; of a Pod its own."""
     for template in pod_templates(workload):
         path = (*template.path, "metadata")
-        yield PodSpec((*template.path, "spec"), template.content["spec"], _mapping(template.content, "metadata"), path)
+        yield WorkloadPodSpec(
+            (*template.path, "spec"), template.content["spec"], _mapping(template.content, "metadata"), path
+        )
     key = key_of(workload)
     for path in SPECS.get(key, ()):
         for found, value in _walk(workload, path, ()):
@@ -196,12 +198,12 @@ def pod_specs(workload: Mapping[str, Any]) -> Iterator[PodSpec]:
             for step in found[:-1] if key == ("", "PodTemplate") else ():
                 above = above[step]
             meta = (*found[:-1], "metadata") if key == ("", "PodTemplate") else ("metadata",)
-            yield PodSpec(found, value, _mapping(above, "metadata"), meta, complete=key[0] == "")
+            yield WorkloadPodSpec(found, value, _mapping(above, "metadata"), meta, complete=key[0] == "")
     if key == ("helm.toolkit.fluxcd.io", "HelmRelease"):
         yield from _app_template(workload)
 
 
-def _app_template(release: Mapping[str, Any]) -> Iterator[PodSpec]:
+def _app_template(release: Mapping[str, Any]) -> Iterator[WorkloadPodSpec]:
     """The pods in the values of the chart app-template: containers by name, and the rest of the spec under ``pod``."""
     values = _mapping(_mapping(release, "spec"), "values")
     controllers, defaults = _mapping(values, "controllers"), _mapping(values, "defaultPodOptions")
@@ -212,10 +214,10 @@ def _app_template(release: Mapping[str, Any]) -> Iterator[PodSpec]:
         if _mapping(controller, "containers"):
             holder: tuple[str | int, ...] = ("spec", "values", "controllers", name)
             pod = _mapping(controller, "pod")
-            yield PodSpec((*holder, "pod"), pod, pod, (*holder, "pod"), holder, controller, False)
+            yield WorkloadPodSpec((*holder, "pod"), pod, pod, (*holder, "pod"), holder, controller, False)
 
 
-def containers(spec: PodSpec) -> Iterator[PodContainer]:
+def containers(spec: WorkloadPodSpec) -> Iterator[PodContainer]:
     """Init containers, then containers, as they are written; what has no name is named after its key or place."""
     at, holder = (spec.path, spec.content) if spec.holder is None else (spec.holder_path, spec.holder)
     for field in ("initContainers", "containers"):

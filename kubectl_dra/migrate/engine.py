@@ -11,7 +11,7 @@ from kubectl_dra.manifests.changes import EditRefused
 from kubectl_dra.manifests.documents import NotAnObject, TemplateError, parse
 from kubectl_dra.manifests.files import Rewritten
 from kubectl_dra.manifests.inputs import Input
-from kubectl_dra.manifests.objects import ManifestObject, title
+from kubectl_dra.manifests.objects import ManifestObject, ObjectKey, object_key, title
 from kubectl_dra.manifests.source import Source
 from kubectl_dra.migrate import refusals
 from kubectl_dra.migrate.claims_file import claims_file
@@ -23,9 +23,6 @@ from kubectl_dra.migrate.readable import check_readable, source_of
 from kubectl_dra.migrate.registry import all_migrations
 from kubectl_dra.migrate.result import MigratedFile, MigrationReport, Remark
 from kubectl_dra.migrate.want import Want
-
-Key = tuple[str, str, str]
-"""Kind, namespace and name."""
 
 _MOST_LINES: Final = 20
 _WAY_OUT_YAML = (
@@ -65,6 +62,7 @@ def migrate(inputs: Sequence[Input], job: MigrationJob) -> MigrationReport:
     claims = claims_file(job.claims_file, run.set_aside, results) if job.claims_file and run.set_aside else None
     if claims is not None:
         results = tuple(result for result in results if result.name != claims.name)
+    run.defects += misread((*results, claims) if claims is not None else results)
     return MigrationReport(
         tuple(result for result in results if result.items or result.changed),
         len(inputs),
@@ -82,6 +80,16 @@ def result_of(file: File) -> MigratedFile:
     source = file.original
     text = Rewritten(file.name, source.text, file.source.text, source) if file.before else None
     return MigratedFile(file.name, text, tuple(sorted(file.items, key=_order)), file.rounds)
+
+
+def misread(results: Iterable[MigratedFile]) -> Iterator[str]:
+    """The files whose new text a second parser does not read as the first: nothing of the run is to be written."""
+    for result in results:
+        if result.text is not None and result.changed:
+            from kubectl_dra.manifests.second_reading import confirmed
+
+            if not confirmed(result.text):
+                yield f"{result.name}: a second YAML parser reads the changed text otherwise"
 
 
 def _order(item: Remark) -> tuple[Any, ...]:
@@ -124,14 +132,14 @@ class _World:
 
     def __init__(self, files: Sequence[File]) -> None:
         self._objects = _Objects(files)
-        self._read = {_key(found.object) for file in files for found in file.objects}
+        self._read = {object_key(found.object) for file in files for found in file.objects}
         self._taken = set(self._read)
-        self._added: dict[Key, list[tuple[Key, str, Mapping[str, Any]]]] = {}
-        self._added_by: dict[Key, list[Key]] = {}
+        self._added: dict[ObjectKey, list[tuple[ObjectKey, str, Mapping[str, Any]]]] = {}
+        self._added_by: dict[ObjectKey, list[ObjectKey]] = {}
 
     def around(self, owner: Mapping[str, Any], file: str) -> PlanSurroundings:
         """What a migration may look at. Copies of the owner in other files, as overlays have them, take no names."""
-        mine = _key(owner)
+        mine = object_key(owner)
         free = {
             key
             for key in self._added_by.get(mine, ())
@@ -145,7 +153,7 @@ class _World:
         Raises:
             EditRefused: another one of that name is there.
         """
-        key, mine = _key(raw), _key(owner)
+        key, mine = object_key(raw), object_key(owner)
         for by, at, other in self._added.get(key, ()):
             if other == raw and (at == file or by != mine):
                 return False
@@ -157,7 +165,7 @@ class _World:
 
     def add(self, raw: Mapping[str, Any], owner: Mapping[str, Any], file: str) -> None:
         """Notes an object that is added."""
-        key, mine = _key(raw), _key(owner)
+        key, mine = object_key(raw), object_key(owner)
         self._added.setdefault(key, []).append((mine, file, raw))
         self._added_by.setdefault(mine, []).append(key)
         self._taken.add(key)
@@ -302,12 +310,6 @@ def _lines(found: Iterable[int]) -> str:
     if len(numbers) > _MOST_LINES:
         return f"lines {', '.join(numbers[:_MOST_LINES])} and {len(numbers) - _MOST_LINES} more"
     return f"lines {', '.join(numbers[:-1])} and {numbers[-1]}"
-
-
-def _key(raw: Mapping[str, Any]) -> Key:
-    metadata = raw.get("metadata")
-    metadata = metadata if isinstance(metadata, Mapping) else {}
-    return str(raw.get("kind")), str(metadata.get("namespace") or ""), str(metadata.get("name") or "")
 
 
 def _of_file(source: Source, offset: int, code: str, message: str, way_out: str) -> Remark:

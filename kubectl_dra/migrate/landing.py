@@ -23,7 +23,7 @@ from kubectl_dra.explain.scene.node_resources import requests_of
 from kubectl_dra.manifests.documents import NotAnObject, parse
 from kubectl_dra.manifests.objects import ManifestObject, objects, title
 from kubectl_dra.manifests.source import Source
-from kubectl_dra.manifests.workloads import PodSpec, pod_specs
+from kubectl_dra.manifests.workloads import WorkloadPodSpec, pod_specs
 from kubectl_dra.migrate.result import Landing, LandingComparison, LostNodes, MigrationReport
 from kubectl_dra.migrate.vendors.catalogue import is_extended
 
@@ -160,7 +160,7 @@ def _decides(before: Pod, after: Pod, world: Snapshot) -> str:
     return repr(parts)
 
 
-def _pod(raw: Mapping[str, Any], spec: PodSpec, namespace: str) -> Pod:
+def _pod(raw: Mapping[str, Any], spec: WorkloadPodSpec, namespace: str) -> Pod:
     metadata = raw.get("metadata") or {}
     name = metadata.get("name") or str(metadata.get("generateName") or "pod").rstrip("-")
     made = {

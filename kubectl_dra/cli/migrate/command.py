@@ -48,7 +48,7 @@ Exit codes:
 """
 
 
-class Output(StrEnum):
+class MigrateOutput(StrEnum):
     """Formats of the plan; yaml prints the migrated manifests themselves."""
 
     text = "text"
@@ -64,7 +64,7 @@ class Strategy(StrEnum):
     auto = "auto"
 
 
-class Share(StrEnum):
+class ShareChoice(StrEnum):
     """Whose devices they are."""
 
     template = "template"
@@ -133,9 +133,9 @@ def migrate(
         ),
     ] = Strategy.claims,
     share: Annotated[
-        Share,
+        ShareChoice,
         typer.Option("--share", help="template: each pod has its own devices. claim: all pods of a workload share."),
-    ] = Share.template,
+    ] = ShareChoice.template,
     to: Annotated[
         Version | None,
         typer.Option("--to", help="API version to write. Default: v1, or the newest that the release has."),
@@ -177,13 +177,13 @@ def migrate(
     ] = "",
     code: Annotated[str, typer.Option("--code", metavar="CODE", help="Explain one code and exit.")] = "",
     output: Annotated[
-        Output, typer.Option("--output", "-o", help="Output format; yaml prints the migrated manifests.")
-    ] = Output.text,
+        MigrateOutput, typer.Option("--output", "-o", help="MigrateOutput format; yaml prints the migrated manifests.")
+    ] = MigrateOutput.text,
     color: opt.ColorOption = opt.Color.auto,
 ) -> None:
     from kubectl_dra.cli.migrate import run as migrate_run
 
-    asked = migrate_run.Asked(
+    asked = migrate_run.MigrateQuestion(
         paths=tuple(paths or ()),
         kustomize=tuple(kustomize or ()),
         diff=diff,

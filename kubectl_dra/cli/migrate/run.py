@@ -33,7 +33,7 @@ PLAN: Final = "plan"
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class MigrateQuestion:
     """The command line of one ``migrate``."""
 
     paths: tuple[str, ...] = ()
@@ -67,7 +67,7 @@ class Asked:
         return bool(self.live or self.snapshots or self.namespace or self.all_namespaces)
 
 
-def run(asked: Asked) -> int:
+def run(asked: MigrateQuestion) -> int:
     """Plans, shows and writes; returns the exit code.
 
     Raises:
@@ -99,7 +99,7 @@ def run(asked: Asked) -> int:
 # --- the cluster ---------------------------------------------------------------------------------
 
 
-def _looked(asked: Asked, *, whole: bool = False) -> ClusterSeen | None:
+def _looked(asked: MigrateQuestion, *, whole: bool = False) -> ClusterSeen | None:
     """What was read of the cluster; None where none is asked about."""
     if not asked.of_cluster:
         return None
@@ -112,7 +112,7 @@ def _looked(asked: Asked, *, whole: bool = False) -> ClusterSeen | None:
     return migrate_cluster.look(where, whole=whole)
 
 
-def _for_cluster(asked: Asked, seen: ClusterSeen | None) -> Asked:
+def _for_cluster(asked: MigrateQuestion, seen: ClusterSeen | None) -> MigrateQuestion:
     """The command line with the cluster's release, unless another one is asked for."""
     if seen is None or asked.release:
         return asked
@@ -121,7 +121,7 @@ def _for_cluster(asked: Asked, seen: ClusterSeen | None) -> Asked:
     return replace(asked, release=release_of(seen, OLDEST))
 
 
-def _survey(asked: Asked) -> int:
+def _survey(asked: MigrateQuestion) -> int:
     """What of the cluster still uses device plugins; with --check anything is exit code 1."""
     from kubectl_dra.cli.migrate import cluster as migrate_cluster
 
@@ -134,7 +134,7 @@ def _survey(asked: Asked) -> int:
     return EXIT_OPEN if asked.check and (found.uses or any(clash.same for clash in found.clashes)) else 0
 
 
-def _rollout(asked: Asked) -> int:
+def _rollout(asked: MigrateQuestion) -> int:
     """Writes the rollout plan for a cluster, or for what manifests say."""
     from kubectl_dra.cli.migrate import cluster as migrate_cluster
 
@@ -161,7 +161,7 @@ def _reversed(inputs: Sequence[Input], job: MigrationJob) -> MigrationReport:
     return reverse(inputs, job)
 
 
-def _act(asked: Asked, inputs: Sequence[Input], report: MigrationReport) -> int:
+def _act(asked: MigrateQuestion, inputs: Sequence[Input], report: MigrationReport) -> int:
     if asked.output == "yaml":
         sys.stdout.write(output_texts(inputs, report))
         sys.stdout.flush()
@@ -196,7 +196,7 @@ def _act(asked: Asked, inputs: Sequence[Input], report: MigrationReport) -> int:
     return EXIT_OPEN if report.changed or report.open else 0
 
 
-def _print(asked: Asked, report: MigrationReport, done: str) -> None:
+def _print(asked: MigrateQuestion, report: MigrationReport, done: str) -> None:
     if asked.output == "json":
         from kubectl_dra.report.migrate_json import to_json
         from kubectl_dra.report.structured import write
@@ -229,7 +229,7 @@ def _files(number: int) -> str:
 # --- what is asked for ---------------------------------------------------------------------------
 
 
-def _check_usage(asked: Asked) -> None:
+def _check_usage(asked: MigrateQuestion) -> None:
     if STDIN in asked.paths and STDIN in asked.snapshots:
         raise UsageError("standard input can be read once: give the manifests or the snapshot as a file")
     if not asked.paths and not asked.kustomize:
@@ -256,14 +256,14 @@ def _check_usage(asked: Asked) -> None:
         raise UsageError("--interactive needs a terminal; use --diff to review and --write to write")
 
 
-def _check_inputs(asked: Asked, inputs: Sequence[Input]) -> None:
+def _check_inputs(asked: MigrateQuestion, inputs: Sequence[Input]) -> None:
     if not inputs:
         raise InputError(f"{', '.join((*asked.paths, *asked.kustomize))}: no YAML or JSON file found")
     if (asked.write or asked.interactive) and any(found.data is not None for found in inputs):
         raise UsageError("--write changes files; for standard input and -k use -o yaml or --output-dir")
 
 
-def _settings(asked: Asked) -> MigrationSettings:
+def _settings(asked: MigrateQuestion) -> MigrationSettings:
     from kubectl_dra.migrate.vendors.catalogue import load
 
     release = _release(asked.release)

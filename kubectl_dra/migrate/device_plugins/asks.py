@@ -8,7 +8,7 @@ from typing import Any, Final, NamedTuple
 
 from kubectl_dra.api.quantity import Quantity, QuantityError
 from kubectl_dra.manifests.changes import Path
-from kubectl_dra.manifests.workloads import PodContainer, PodSpec, containers
+from kubectl_dra.manifests.workloads import PodContainer, WorkloadPodSpec, containers
 from kubectl_dra.migrate.model import PlanRefusal
 from kubectl_dra.migrate.vendors.catalogue import VendorCatalogue, is_extended
 from kubectl_dra.migrate.vendors.model import Resource
@@ -46,7 +46,7 @@ class _Problem(Exception):
         self.refusal = (code, message, way_out)
 
 
-def read_asks(spec: PodSpec, catalogue: VendorCatalogue) -> Asks:
+def read_asks(spec: WorkloadPodSpec, catalogue: VendorCatalogue) -> Asks:
     """The asks of a pod spec, in the order of its containers and of their resources."""
     asks: list[Ask] = []
     zeros: list[Path] = []
@@ -103,7 +103,7 @@ def read_asks(spec: PodSpec, catalogue: VendorCatalogue) -> Asks:
     return Asks(tuple(asks), tuple(zeros), tuple(refusals), frozenset(held), tuple(dict.fromkeys((*beside, *kept))))
 
 
-def _of_the_pod(spec: PodSpec, catalogue: VendorCatalogue) -> Iterator[PlanRefusal]:
+def _of_the_pod(spec: WorkloadPodSpec, catalogue: VendorCatalogue) -> Iterator[PlanRefusal]:
     """Known resources in the pod's own ``resources``, where the API server takes cpu, memory and huge pages only."""
     whole = PodContainer(spec.path, "", spec.content)
     for name, found in _amounts(whole).items():

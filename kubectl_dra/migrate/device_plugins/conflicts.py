@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from kubectl_dra.manifests.changes import Path, value_at
-from kubectl_dra.manifests.workloads import PodSpec, containers
+from kubectl_dra.manifests.workloads import WorkloadPodSpec, containers
 from kubectl_dra.migrate.device_plugins.asks import Ask
 from kubectl_dra.migrate.device_plugins.placement import PlacementPlan
 from kubectl_dra.migrate.model import PlanRefusal
 
 
-def no_list(spec: PodSpec) -> PlanRefusal | None:
+def no_list(spec: WorkloadPodSpec) -> PlanRefusal | None:
     """The refusal where something stands in the place of a list to which claims or tolerations would be added."""
     paths: list[Path] = [(*spec.path, "resourceClaims"), (*spec.path, "tolerations")]
     values = [value_at(spec.content, path[len(spec.path) :]) for path in paths]

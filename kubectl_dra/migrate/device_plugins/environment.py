@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from kubectl_dra.manifests.changes import Change, Delete, Path
-from kubectl_dra.manifests.workloads import PodSpec, containers
+from kubectl_dra.manifests.workloads import WorkloadPodSpec, containers
 from kubectl_dra.migrate.device_plugins.asks import within
 from kubectl_dra.migrate.model import Note, PlanRefusal
 from kubectl_dra.migrate.vendors.catalogue import VendorCatalogue
@@ -30,7 +30,7 @@ class EnvironmentPlan(NamedTuple):
 
 
 def environment(
-    spec: PodSpec, users: Collection[Path], vendors: Sequence[str], catalogue: VendorCatalogue
+    spec: WorkloadPodSpec, users: Collection[Path], vendors: Sequence[str], catalogue: VendorCatalogue
 ) -> EnvironmentPlan:
     """What to do beside the requests of a pod; ``users`` are the paths of the containers that will have claims."""
     changes: list[Change] = []
@@ -62,7 +62,7 @@ def _said(name: str, flag: Flag) -> str:
     return f"{name}: {within(flag.message)}"
 
 
-def _found(spec: PodSpec, users: Collection[Path]) -> list[tuple[str, str, Path, bool]]:
+def _found(spec: WorkloadPodSpec, users: Collection[Path]) -> list[tuple[str, str, Path, bool]]:
     """Everything that a flag can be about: where, name, path, and whether it may be removed."""
     out: list[tuple[str, str, Path, bool]] = []
     for container in containers(spec):

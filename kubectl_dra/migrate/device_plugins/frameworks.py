@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from kubectl_dra.manifests.changes import Change, Set, value_at
-from kubectl_dra.manifests.workloads import PodSpec, claims_since, key_of
+from kubectl_dra.manifests.workloads import WorkloadPodSpec, claims_since, key_of
 from kubectl_dra.migrate.device_plugins.asks import Ask
 from kubectl_dra.migrate.model import Note
 
@@ -29,7 +29,7 @@ class Advice(NamedTuple):
     notes: tuple[Note, ...] = ()
 
 
-def of_spec(raw: Mapping[str, Any], spec: PodSpec, asks: Sequence[Ask]) -> Advice:
+def of_spec(raw: Mapping[str, Any], spec: WorkloadPodSpec, asks: Sequence[Ask]) -> Advice:
     """What one pod spec of a workload needs beside its claims."""
     key = key_of(raw)
     found = Advice()
@@ -84,7 +84,7 @@ def of_object(raw: Mapping[str, Any], classes: Sequence[str], every: bool = Fals
     return tuple(out)
 
 
-def _ray(raw: Mapping[str, Any], spec: PodSpec, asks: Sequence[Ask]) -> Advice:
+def _ray(raw: Mapping[str, Any], spec: WorkloadPodSpec, asks: Sequence[Ask]) -> Advice:
     """KubeRay starts Ray with the GPUs of the first container's limits, by resource names that end in gpu."""
     path = spec.path[:-2]
     if not any(step in path for step in _RAY_GROUPS):
@@ -106,7 +106,7 @@ def _ray(raw: Mapping[str, Any], spec: PodSpec, asks: Sequence[Ask]) -> Advice:
     return Advice(tuple(changes), tuple(notes))
 
 
-def _kserve(spec: PodSpec, asks: Sequence[Ask]) -> Advice:
+def _kserve(spec: WorkloadPodSpec, asks: Sequence[Ask]) -> Advice:
     notes = []
     for ask in asks:
         if ask.container.path[-1] in _IMAGES and ask.resource.name.endswith("gpu"):

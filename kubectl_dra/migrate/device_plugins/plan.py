@@ -8,7 +8,7 @@ from typing import Any, Final, NamedTuple
 
 from kubectl_dra.api.versions import GROUP, gate_default
 from kubectl_dra.manifests.changes import Append, Change, Delete, Path, Set, value_at
-from kubectl_dra.manifests.workloads import PodSpec, containers, key_of, pod_specs
+from kubectl_dra.manifests.workloads import WorkloadPodSpec, containers, key_of, pod_specs
 from kubectl_dra.migrate.claimless_kinds import CLAIMLESS
 from kubectl_dra.migrate.device_plugins import frameworks
 from kubectl_dra.migrate.device_plugins.asks import Ask, Asks, read_asks
@@ -69,7 +69,7 @@ _IN_PART: Final = ("sparkoperator.k8s.io", "helm.toolkit.fluxcd.io")
 class _Pod(NamedTuple):
     """What becomes of one pod spec, before its new objects have names."""
 
-    spec: PodSpec
+    spec: WorkloadPodSpec
     asks: tuple[Ask, ...]
     wiring: Wiring
     changes: tuple[Change, ...]
@@ -117,7 +117,7 @@ def plan(raw: Mapping[str, Any], surroundings: PlanSurroundings, settings: Migra
 
 def _pod(
     raw: Mapping[str, Any],
-    spec: PodSpec,
+    spec: WorkloadPodSpec,
     asks: Asks,
     surroundings: PlanSurroundings,
     settings: MigrationSettings,
@@ -180,7 +180,7 @@ def _pod(
 
 
 def _placements(
-    spec: PodSpec, asks: Sequence[Ask], settings: MigrationSettings, said: _Said, held: set[str]
+    spec: WorkloadPodSpec, asks: Sequence[Ask], settings: MigrationSettings, said: _Said, held: set[str]
 ) -> dict[str, PlacementPlan]:
     annotations = spec.metadata.get("annotations")
     annotations = annotations if isinstance(annotations, Mapping) else {}
@@ -198,7 +198,7 @@ def _placements(
 
 
 def _placed(
-    spec: PodSpec, asks: Sequence[Ask], placements: Mapping[str, PlacementPlan], said: _Said
+    spec: WorkloadPodSpec, asks: Sequence[Ask], placements: Mapping[str, PlacementPlan], said: _Said
 ) -> tuple[list[Change], list[str], list[str]]:
     """The changes of labels and affinity, why, and why any of it is unsafe."""
     resources = {ask.resource.name: ask.resource for ask in asks}
@@ -223,7 +223,7 @@ def _placed(
     return changes, list(dict.fromkeys(reason for found in used for reason in found.reasons)), doubts
 
 
-def _claim_names(spec: PodSpec) -> set[str]:
+def _claim_names(spec: WorkloadPodSpec) -> set[str]:
     """The names of the claims that a pod has or speaks of."""
     lists = [spec.content.get("resourceClaims")]
     lists += [value_at(container.content, ("resources", "claims")) for container in containers(spec)]
@@ -263,7 +263,7 @@ def _gates(asks: Sequence[Ask], settings: MigrationSettings) -> Iterator[Note]:
                 yield Note("MIG138", ask.keys[0], message)
 
 
-def _tolerated(spec: PodSpec, asks: Sequence[Ask], settings: MigrationSettings, said: _Said) -> list[Change]:
+def _tolerated(spec: WorkloadPodSpec, asks: Sequence[Ask], settings: MigrationSettings, said: _Said) -> list[Change]:
     """Tolerations only of taints that the vendor's nodes are known to have: others would never match anything."""
     taints = {taint for ask in asks for taint in settings.catalogue.vendor(ask.resource.vendor).taints}
     wanted = missing(spec.content, [ask.resource for ask in asks])

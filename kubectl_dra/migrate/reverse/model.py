@@ -6,10 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from kubectl_dra.manifests.changes import Path
+from kubectl_dra.manifests.objects import ObjectKey
 from kubectl_dra.migrate.model import PlanRefusal, Share
-
-Key = tuple[str, str, str]
-"""Kind, namespace and name."""
 
 BY_HAND: Final = "Take the manifest from before out of version control, or write the resource and remove the claim."
 
@@ -19,7 +17,7 @@ class ClaimEntry(NamedTuple):
 
     place: int
     name: str
-    key: Key
+    key: ObjectKey
     share: Share
     requests: Mapping[str, Mapping[str, Any]]
 
@@ -29,13 +27,6 @@ class Stop(Exception):
 
     def __init__(self, code: str, path: Path, message: str, way_out: str = BY_HAND) -> None:
         self.refusal = PlanRefusal(code, path, message, way_out)
-
-
-def key_of(raw: Mapping[str, Any]) -> Key:
-    """Kind, namespace and name of an object."""
-    metadata = raw.get("metadata")
-    metadata = metadata if isinstance(metadata, Mapping) else {}
-    return str(raw.get("kind")), str(metadata.get("namespace") or ""), str(metadata.get("name") or "")
 
 
 def items_of(value: Any) -> Sequence[Any]:

@@ -10,12 +10,13 @@ from typing import Any, Final, NamedTuple
 from kubectl_dra.api.conversion import reshaped, to_v1
 from kubectl_dra.api.versions import GROUP
 from kubectl_dra.manifests.changes import Change, Delete, Path, changed, value_at
-from kubectl_dra.manifests.workloads import PodSpec, pod_specs
+from kubectl_dra.manifests.objects import ObjectKey, object_key
+from kubectl_dra.manifests.workloads import WorkloadPodSpec, pod_specs
 from kubectl_dra.manifests.workloads import key_of as workload_key
 from kubectl_dra.migrate import quotas
 from kubectl_dra.migrate.device_plugins import plan as device_plugins
 from kubectl_dra.migrate.model import MigrationSettings, Note, ObjectPlan, PlanRefusal, PlanSurroundings, Share, Step
-from kubectl_dra.migrate.reverse.model import ClaimEntry, Key, Stop, items_of, key_of
+from kubectl_dra.migrate.reverse.model import ClaimEntry, Stop, items_of
 from kubectl_dra.migrate.reverse.pages import LOST, NO_RESOURCE, NO_TEMPLATE, NOT_OURS, RESTORED, TOLERATION
 from kubectl_dra.migrate.reverse.quotas import plan_quota
 from kubectl_dra.migrate.reverse.requests import restored
@@ -34,10 +35,10 @@ class Reversal(NamedTuple):
     """The plan of one object, and the claims and templates that it then needs no more."""
 
     plan: ObjectPlan
-    freed: tuple[Key, ...] = ()
+    freed: tuple[ObjectKey, ...] = ()
 
 
-def plan(raw: Mapping[str, Any], world: Mapping[Key, Mapping[str, Any]], settings: MigrationSettings) -> Reversal:
+def plan(raw: Mapping[str, Any], world: Mapping[ObjectKey, Mapping[str, Any]], settings: MigrationSettings) -> Reversal:
     """Plans the way back of a workload or quota. ``world`` has all objects of the run by key."""
     hard = quotas.HARD.get(workload_key(raw))
     if hard is not None:
@@ -48,9 +49,9 @@ def plan(raw: Mapping[str, Any], world: Mapping[Key, Mapping[str, Any]], setting
         return Reversal(ObjectPlan(refusals=(stop.refusal,)))
 
 
-def references(raw: Mapping[str, Any]) -> Iterator[Key]:
+def references(raw: Mapping[str, Any]) -> Iterator[ObjectKey]:
     """The claims and templates that the pods of an object refer to."""
-    namespace = key_of(raw)[1]
+    namespace = object_key(raw)[1]
     for spec in pod_specs(raw):
         for entry in items_of(spec.content.get("resourceClaims")):
             for field, (kind, _) in _FIELDS.items():
@@ -61,9 +62,11 @@ def references(raw: Mapping[str, Any]) -> Iterator[Key]:
 # --- workloads -------------------------------------------------------------------------------------
 
 
-def _workload(raw: Mapping[str, Any], world: Mapping[Key, Mapping[str, Any]], settings: MigrationSettings) -> Reversal:
+def _workload(
+    raw: Mapping[str, Any], world: Mapping[ObjectKey, Mapping[str, Any]], settings: MigrationSettings
+) -> Reversal:
     others: list[PlanRefusal] = []
-    choices: dict[tuple[Key, str], list[Named]] = {}
+    choices: dict[tuple[ObjectKey, str], list[Named]] = {}
     entries = [(spec, list(_entries(raw, spec, world, settings, choices, others))) for spec in pod_specs(raw)]
     used = [entry for _, found in entries for entry in found]
     if not used:
@@ -96,10 +99,10 @@ def _workload(raw: Mapping[str, Any], world: Mapping[Key, Mapping[str, Any]], se
 
 def _entries(
     raw: Mapping[str, Any],
-    spec: PodSpec,
-    world: Mapping[Key, Mapping[str, Any]],
+    spec: WorkloadPodSpec,
+    world: Mapping[ObjectKey, Mapping[str, Any]],
     settings: MigrationSettings,
-    choices: dict[tuple[Key, str], list[Named]],
+    choices: dict[tuple[ObjectKey, str], list[Named]],
     others: list[PlanRefusal],
 ) -> Iterator[ClaimEntry]:
     """The claims that migrate can have made; ``choices`` get their resources, ``others`` why the rest stays."""
@@ -116,11 +119,13 @@ def _entries(
             others.append(stop.refusal)
 
 
-def _entry(raw: Mapping[str, Any], path: Path, entry: Any, world: Mapping[Key, Mapping[str, Any]]) -> ClaimEntry | None:
+def _entry(
+    raw: Mapping[str, Any], path: Path, entry: Any, world: Mapping[ObjectKey, Mapping[str, Any]]
+) -> ClaimEntry | None:
     for field, (kind, share) in _FIELDS.items():
         if not isinstance(entry, Mapping) or not isinstance(entry.get(field), str):
             continue
-        key = (kind, key_of(raw)[1], entry[field])
+        key = (kind, object_key(raw)[1], entry[field])
         found = world.get(key)
         if found is None or not str(found.get("apiVersion")).startswith(f"{GROUP}/v1"):
             raise Stop(NO_TEMPLATE, path, f"{kind} {entry[field]} is not among the files that were read", _READ)
@@ -151,8 +156,8 @@ def _candidates(
 
 
 def _tries(
-    entries: Sequence[tuple[PodSpec, Sequence[ClaimEntry]]],
-    choices: Mapping[tuple[Key, str], Sequence[Named]],
+    entries: Sequence[tuple[WorkloadPodSpec, Sequence[ClaimEntry]]],
+    choices: Mapping[tuple[ObjectKey, str], Sequence[Named]],
     settings: MigrationSettings,
 ) -> Iterator[tuple[list[Change], list[Resource]]]:
     """What the object may have been: the changes that lead there, for each way to name its requests.
@@ -190,14 +195,14 @@ def _alike(tries: Sequence[Sequence[Resource]]) -> bool:
 def _difference(
     now: Mapping[str, Any],
     before: Mapping[str, Any],
-    made: Mapping[Key, Mapping[str, Any]],
+    made: Mapping[ObjectKey, Mapping[str, Any]],
     around: PlanSurroundings,
     forward: MigrationSettings,
 ) -> str:
     """How what migrate makes of ``before`` differs from what is there; empty if it does not."""
     planned = device_plugins.plan(before, around, forward)
     after = changed(before, [change for step in planned.steps for change in step.changes])
-    objects = {key_of(one.raw): to_v1(one.raw) for one in planned.objects}
+    objects = {object_key(one.raw): to_v1(one.raw) for one in planned.objects}
     if not objects and planned.refusals:
         return f"migrate would refuse what it would have been: {planned.refusals[0].message}"
     for key, raw in made.items():
@@ -212,10 +217,10 @@ def _difference(
 
 def _planned(
     raw: Mapping[str, Any],
-    entries: Sequence[tuple[PodSpec, Sequence[ClaimEntry]]],
+    entries: Sequence[tuple[WorkloadPodSpec, Sequence[ClaimEntry]]],
     changes: Sequence[Change],
     resources: Sequence[Resource],
-    made: Mapping[Key, Mapping[str, Any]],
+    made: Mapping[ObjectKey, Mapping[str, Any]],
     around: PlanSurroundings,
     forward: MigrationSettings,
     alike: Sequence[str],
@@ -240,7 +245,7 @@ def _planned(
     return ObjectPlan(tuple(steps), notes=(Note(LOST, path, message),))
 
 
-def _tolerations(spec: PodSpec, resources: Sequence[Resource]) -> list[Change]:
+def _tolerations(spec: WorkloadPodSpec, resources: Sequence[Resource]) -> list[Change]:
     """The deletions of tolerations that stand where migrate puts them: last in their list."""
     found = items_of(spec.content.get("tolerations"))
     ours = [toleration for resource in resources for toleration in resource.tolerations]

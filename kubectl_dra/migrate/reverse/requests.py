@@ -8,19 +8,23 @@ from math import prod
 from typing import Any
 
 from kubectl_dra.manifests.changes import Change, Delete, Path, Set
-from kubectl_dra.manifests.workloads import PodContainer, PodSpec, containers
+from kubectl_dra.manifests.objects import ObjectKey
+from kubectl_dra.manifests.workloads import PodContainer, WorkloadPodSpec, containers
 from kubectl_dra.migrate.device_plugins.affinity import node_selector
 from kubectl_dra.migrate.device_plugins.placement import placement
 from kubectl_dra.migrate.model import MigrationSettings
 from kubectl_dra.migrate.reverse.labels import chosen, conditions
-from kubectl_dra.migrate.reverse.model import ClaimEntry, Key, Stop, items_of
+from kubectl_dra.migrate.reverse.model import ClaimEntry, Stop, items_of
 from kubectl_dra.migrate.reverse.pages import NO_RESOURCE
 from kubectl_dra.migrate.reverse.resources import Named, Unnamed
 from kubectl_dra.migrate.vendors.model import Resource
 
 
 def restored(
-    spec: PodSpec, entries: Sequence[ClaimEntry], named: Mapping[tuple[Key, str], Named], settings: MigrationSettings
+    spec: WorkloadPodSpec,
+    entries: Sequence[ClaimEntry],
+    named: Mapping[tuple[ObjectKey, str], Named],
+    settings: MigrationSettings,
 ) -> Iterator[Change]:
     """The changes of one pod spec."""
     if not entries:
@@ -64,7 +68,9 @@ def restored(
         raise Stop(NO_RESOURCE, spec.path, str(unnamed)) from None
 
 
-def _check_label(spec: PodSpec, resource: Resource, device_class: str, path: Path, settings: MigrationSettings) -> None:
+def _check_label(
+    spec: WorkloadPodSpec, resource: Resource, device_class: str, path: Path, settings: MigrationSettings
+) -> None:
     """Refuses where a label that stayed on the pod can have chosen the class for another resource of the vendor."""
     for rule in settings.catalogue.vendor(resource.vendor).resources:
         other = settings.catalogue.resource(rule.name) if rule.name else None
@@ -76,10 +82,10 @@ def _check_label(spec: PodSpec, resource: Resource, device_class: str, path: Pat
 
 
 def _of_container(
-    spec: PodSpec,
+    spec: WorkloadPodSpec,
     container: PodContainer,
     entries: Mapping[str, ClaimEntry],
-    named: Mapping[tuple[Key, str], Named],
+    named: Mapping[tuple[ObjectKey, str], Named],
     settings: MigrationSettings,
 ) -> tuple[dict[str, int], list[Change]]:
     """What a container asked for, and the changes that ask for it again."""
@@ -116,7 +122,7 @@ def _of_container(
     return amounts, changes
 
 
-def _all_of(spec: PodSpec, resource: Resource, path: Path, settings: MigrationSettings) -> int:
+def _all_of(spec: WorkloadPodSpec, resource: Resource, path: Path, settings: MigrationSettings) -> int:
     """How many a claim for all devices of a node stands for: as many as the topology has that the pod asks for."""
     for stated in node_selector(spec.content):
         labelled = settings.catalogue.label(stated.key, resource)

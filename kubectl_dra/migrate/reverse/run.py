@@ -11,13 +11,12 @@ from typing import Any
 from kubectl_dra.errors import InputError
 from kubectl_dra.manifests.documents import parse
 from kubectl_dra.manifests.inputs import Input
-from kubectl_dra.manifests.objects import title
-from kubectl_dra.migrate.engine import MigrationJob, result_of
+from kubectl_dra.manifests.objects import ObjectKey, object_key, title
+from kubectl_dra.migrate.engine import MigrationJob, misread, result_of
 from kubectl_dra.migrate.file import File
 from kubectl_dra.migrate.making import code_of, settle
 from kubectl_dra.migrate.readable import check_readable, source_of
 from kubectl_dra.migrate.result import MigratedFile, MigrationReport
-from kubectl_dra.migrate.reverse.model import Key, key_of
 from kubectl_dra.migrate.reverse.pages import REMOVED, STILL_USED
 from kubectl_dra.migrate.reverse.plan import plan, references
 from kubectl_dra.migrate.want import Want
@@ -35,10 +34,10 @@ def reverse(inputs: Sequence[Input], job: MigrationJob) -> MigrationReport:
     if not files:
         check_readable(inputs, notes)
     objects = sum(len(file.objects) for file in files)
-    world: dict[Key, Mapping[str, Any]] = {}
+    world: dict[ObjectKey, Mapping[str, Any]] = {}
     for file in files:
         for one in file.objects:
-            world.setdefault(key_of(one.object), one.object)
+            world.setdefault(object_key(one.object), one.object)
     freed = {key for file in files for key in _restore(file, world, job)}
     freed -= {key for file in files for found in file.objects for key in references(found.object)}
     for file in files:
@@ -51,6 +50,7 @@ def reverse(inputs: Sequence[Input], job: MigrationJob) -> MigrationReport:
         replace(job.settings, reverse=True),
         job.unsafe,
         tuple(notes),
+        tuple(misread(results)),
     )
 
 
@@ -67,13 +67,13 @@ def _opened(found: Input, notes: list[str], closed: list[MigratedFile]) -> File 
         return None
 
 
-def _restore(file: File, world: Mapping[Key, Mapping[str, Any]], job: MigrationJob) -> list[Key]:
+def _restore(file: File, world: Mapping[ObjectKey, Mapping[str, Any]], job: MigrationJob) -> list[ObjectKey]:
     """Restores what its workloads asked for; the claims and templates that these need no more."""
     # Copies of a workload, as overlays have them, have claims of the same name each in its own file.
-    own = {key_of(one.object): one.object for one in reversed(file.objects)}
+    own = {object_key(one.object): one.object for one in reversed(file.objects)}
     around = ChainMap(own, dict(world))
     wants: list[Want] = []
-    freed: dict[int, tuple[Key, ...]] = {}
+    freed: dict[int, tuple[ObjectKey, ...]] = {}
     for found in file.objects:
         reversal = plan(found.object, around, job.settings)
         want = Want.of(file, found, reversal.plan, job.settings, job.unsafe)
@@ -89,11 +89,11 @@ def _restore(file: File, world: Mapping[Key, Mapping[str, Any]], job: MigrationJ
     return [key for want in settled.good for key in freed[id(want)]]
 
 
-def _remove(file: File, freed: AbstractSet[Key]) -> None:
+def _remove(file: File, freed: AbstractSet[ObjectKey]) -> None:
     """Takes out the claims and templates that nothing needs any more."""
     wants: list[Want] = []
     for found in file.objects:
-        if key_of(found.object) in freed and found.object.get("apiVersion", "").startswith("resource.k8s.io/"):
+        if object_key(found.object) in freed and found.object.get("apiVersion", "").startswith("resource.k8s.io/"):
             want = Want(file, found)
             want.removes = True
             wants.append(want)

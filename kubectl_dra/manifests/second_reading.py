@@ -1,0 +1,67 @@
+"""A second parser's reading of an edited text: ruamel.yaml, which shares no code with the one that edits rely on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from kubectl_dra.errors import FileError
+from kubectl_dra.manifests.documents import Document, NotAnObject, parse
+from kubectl_dra.manifests.files import Rewritten
+from kubectl_dra.manifests.source import Source
+
+
+def confirmed(file: Rewritten) -> bool:
+    """Whether the second parser reads the text after the edits as the first does, or could not read it before."""
+    try:
+        documents = parse(Source(file.file, file.after))
+    except NotAnObject:
+        # Nothing is left in it.
+        return not file.after.strip()
+    except FileError:
+        return False
+    alike = read_alike(file.after, documents)
+    return bool(alike) or (alike is None and read_alike(file.before, ()) is None)
+
+
+def read_alike(text: str, documents: Sequence[Document]) -> bool | None:
+    """Whether the second parser finds the same mappings, lists and scalars in the text as its documents have.
+
+    Scalars are compared as they are written: which of them are numbers, YAML 1.2 says otherwise than kubectl does.
+    None where the second parser cannot read the text.
+    """
+    from ruamel.yaml import YAML
+    from ruamel.yaml.error import YAMLError
+
+    try:
+        roots = [root for root in YAML(typ="safe", pure=True).compose_all(text) if root is not None and _has(root)]
+    except (YAMLError, RecursionError, ValueError):
+        return None
+    return len(roots) == len(documents) and all(
+        _alike(root, document.root) for root, document in zip(roots, documents, strict=True)
+    )
+
+
+def _has(root: Any) -> bool:
+    """Whether there is anything in a document; those without content are no documents."""
+    return not (root.id == "scalar" and not root.style and root.value in ("", "~", "null", "Null", "NULL"))
+
+
+def _alike(one: Any, other: Any) -> bool:
+    stack, seen = [(one, other)], set()
+    while stack:
+        left, right = stack.pop()
+        if (id(left), id(right)) in seen:
+            continue
+        seen.add((id(left), id(right)))
+        if left.id != right.id or len(left.value) != len(right.value):
+            return False
+        if left.id == "scalar":
+            if left.value != right.value:
+                return False
+        elif left.id == "sequence":
+            stack += zip(left.value, right.value, strict=True)
+        else:
+            for pair, twin in zip(left.value, right.value, strict=True):
+                stack += zip(pair, twin, strict=True)
+    return True

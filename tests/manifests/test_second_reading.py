@@ -1,0 +1,39 @@
+"""A second parser reads edited texts: what it must notice, and what is no difference."""
+
+from __future__ import annotations
+
+import pytest
+
+from kubectl_dra.manifests.documents import parse
+from kubectl_dra.manifests.files import Rewritten
+from kubectl_dra.manifests.second_reading import confirmed, read_alike
+from kubectl_dra.manifests.source import Source
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a: yes\nb: 012\nc: 1:30\n",
+        "a: &x {b: 1}\nc: *x\nd:\n  <<: *x\n",
+        "---\na: |\n  # text\n  b\n---\n# nothing\n---\nc: ''\n",
+        '{"a": [1, {"b": null}]}\n',
+        "a: 1\na: 2\n",
+    ],
+)
+def test_both_read_the_same(text: str) -> None:
+    assert read_alike(text, parse(Source("a.yaml", text)))
+
+
+@pytest.mark.parametrize("other", ["a: 2\n", "a: [1]\n", "b: 1\n", "a: 1\nb: 1\n", "a: 1\n---\nb: 1\n", "a: '1 '\n"])
+def test_another_text_is_noticed(other: str) -> None:
+    assert read_alike("a: 1\n", parse(Source("a.yaml", other))) is False
+
+
+def rewritten(before: str, after: str) -> Rewritten:
+    return Rewritten("a.yaml", before, after, Source("a.yaml", before))
+
+
+def test_what_cannot_be_read_after_edits_is_not_confirmed() -> None:
+    assert confirmed(rewritten("a: 1\n", "a: 2\n"))
+    assert not confirmed(rewritten("a: 1\n", "a: [2\n"))
+    assert confirmed(rewritten("a: 1\n", ""))
