@@ -34,7 +34,14 @@ class FileError(InputError):
 
 
 class ClusterError(DraError):
-    """The cluster cannot be asked: kubeconfig, connection, credentials, permission, time-out."""
+    """The cluster cannot be asked: kubeconfig, connection, credentials, permission, time-out.
+
+    ``status`` is the HTTP status of the server's answer; 0 where there was none.
+    """
+
+    def __init__(self, message: str, status: int = 0) -> None:
+        super().__init__(message)
+        self.status = status
 
 
 class UndeterminedError(DraError):

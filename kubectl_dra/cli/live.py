@@ -14,22 +14,27 @@ from kubectl_dra.report.paint import limit_of
 
 _PART = re.compile(r"([0-9]+(?:\.[0-9]+)?)(ms|s|m|h)")
 _UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
+_LONGEST = 365 * 24 * 3600.0
 
 
-def read_live(connection: Connection, namespace: str, *, compact: bool = False) -> tuple[Snapshot, str]:
+def read_live(
+    connection: Connection, namespace: str, *, compact: bool = False, everything: bool = True, pod: str = ""
+) -> tuple[Snapshot, str]:
     """Reads what ``explain`` needs, and the namespace that the flags and the context mean.
 
-    ``compact`` shares devices that are alike (see ``Snapshot.individual``).
+    ``compact`` shares devices that are alike (see ``Snapshot.individual``). Without ``everything``, events and quotas
+    are read of that namespace alone, and events of one ``pod`` where it is named.
 
     Raises:
         UsageError: a malformed ``--request-timeout``.
         ClusterError: the cluster cannot be asked.
     """
-    from kubectl_dra.cluster.live import Cluster
+    from kubectl_dra.cluster.live import About, Cluster
 
     cluster = Cluster(connection_options(connection, namespace))
+    about = None if everything else About(cluster.namespace, pod)
     with Progress() as progress:
-        return cluster.read_snapshot(progress=progress, compact=compact), cluster.namespace
+        return cluster.read_snapshot(progress=progress, compact=compact, about=about), cluster.namespace
 
 
 def connection_options(connection: Connection, namespace: str) -> ConnectionOptions:
@@ -51,19 +56,19 @@ def connection_options(connection: Connection, namespace: str) -> ConnectionOpti
     )
 
 
-def seconds(text: str) -> float | None:
-    """A kubectl duration such as ``5s``, ``1m30s`` or ``10`` in seconds; None for 0, which means no limit.
+def seconds(text: str) -> float:
+    """A kubectl duration such as ``5s``, ``1m30s`` or ``10`` in seconds; 0 means no limit.
 
     Raises:
         UsageError: not a duration.
     """
     stripped = text.strip()
     if stripped.isdigit():
-        return float(stripped) or None
+        return min(float(stripped), _LONGEST)
     parts = _PART.findall(stripped)
     if not parts or "".join(number + unit for number, unit in parts) != stripped:
         raise UsageError(f'--request-timeout: "{text}" is not a duration such as 5s, 2m or 1m30s')
-    return sum(float(number) * _UNITS[unit] for number, unit in parts) or None
+    return min(sum(float(number) * _UNITS[unit] for number, unit in parts), _LONGEST)
 
 
 class Progress:

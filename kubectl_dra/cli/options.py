@@ -14,7 +14,7 @@ from typer.core import TyperCommand
 
 from kubectl_dra.errors import UsageError
 
-NO_LIMIT: Final = "0"
+REQUEST_TIMEOUT: Final = "1m"
 _TRUE: Final = ("1", "t", "T", "TRUE", "true", "True")
 _FALSE: Final = ("0", "f", "F", "FALSE", "false", "False")
 """What kubectl takes as the value of a flag that needs none."""
@@ -51,7 +51,7 @@ class Connection:
     as_uid: str = ""
     insecure_skip_tls_verify: bool = False
     tls_server_name: str = ""
-    request_timeout: str = NO_LIMIT
+    request_timeout: str = REQUEST_TIMEOUT
 
 
 def no_empty_path(paths: list[str] | None) -> list[str] | None:
@@ -103,7 +103,7 @@ class ClusterCommand(TyperCommand):
     type is right for all.
     """
 
-    request_timeout: ClassVar[str] = NO_LIMIT
+    request_timeout: ClassVar[str] = REQUEST_TIMEOUT
     """How long one request may take where the user does not say."""
 
     def __init__(self, *arguments: Any, params: list[Any], **settings: Any) -> None:

@@ -6,7 +6,7 @@ import re
 import sys
 import time
 from collections.abc import Callable, Sequence
-from typing import Any, Final
+from typing import Final
 
 TIMES: Final = 1
 """From this level on: versions, and how long it took."""
@@ -56,27 +56,14 @@ def begin(level: int) -> Callable[[], None]:
 
 
 def _follow_requests() -> Callable[[], None]:
-    import logging
+    from kubectl_dra.cluster.transport import Sent, observers
 
-    class Requests(logging.Handler):
-        def emit(self, record: logging.LogRecord) -> None:
-            # scheme, host, port, method, path, protocol, status, length of the answer
-            values: Any = record.args
-            if isinstance(values, tuple) and len(values) == 8:
-                _say(f"{values[3]} {values[0]}://{values[1]}:{values[2]}{values[4]} {values[6]}")
+    def observe(sent: Sent) -> None:
+        size = f", {sent.size:,} bytes" if sent.size else ""
+        _say(f"{sent.method} {sent.url} {sent.status} in {sent.seconds * 1000:.0f} ms{size}")
 
-    logger = logging.getLogger("urllib3.connectionpool")
-    before = logger.level, logger.propagate, logger.handlers
-    logger.setLevel(logging.DEBUG)
-    logger.propagate = False
-    logger.handlers = [Requests()]
-
-    def stop() -> None:
-        logger.setLevel(before[0])
-        logger.propagate = before[1]
-        logger.handlers = before[2]
-
-    return stop
+    observers.append(observe)
+    return lambda: observers.remove(observe)
 
 
 def _say(sentence: str) -> None:

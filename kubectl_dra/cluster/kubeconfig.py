@@ -1,27 +1,34 @@
 """Which cluster, as whom: kubeconfig files and kubectl's connection flags to one client configuration.
 
-Files are merged as kubectl does it: the first file that has a name or the current context wins. Loading of
-credentials (certificates, tokens, exec plugins, auth providers) is the ``kubernetes`` package's.
+Files are merged as kubectl does it: the first file that has a name or the current context wins. ``credentials`` makes
+the endpoint and the authorization of it.
 """
 
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from kubectl_dra.cluster.credentials import Authorization, prepared
+from kubectl_dra.cluster.transport import Endpoint
 from kubectl_dra.errors import ClusterError
 from kubectl_dra.names import nearest
 
 _SERVICE_ACCOUNT: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount")
+_DEFAULT_SECONDS: Final = 60.0
 _SECTIONS: Final = (("clusters", "cluster"), ("contexts", "context"), ("users", "user"))
 
 
 @dataclass(frozen=True, slots=True)
 class ConnectionOptions:
-    """kubectl's connection flags; empty means not given. ``request_timeout`` is in seconds, 0 is none."""
+    """kubectl's connection flags; empty means not given. ``request_timeout`` is in seconds, 0 is none.
+
+    Where it is not given, a request has a minute.
+    """
 
     kubeconfig: str = ""
     context: str = ""
@@ -37,12 +44,19 @@ class ConnectionOptions:
     insecure_skip_tls_verify: bool = False
     tls_server_name: str = ""
 
+    @property
+    def seconds(self) -> float | None:
+        """How long a request or a credential plugin may take; None is for ever."""
+        return _DEFAULT_SECONDS if self.request_timeout is None else self.request_timeout or None
+
 
 @dataclass(frozen=True, slots=True)
 class Connection:
-    """A loaded client configuration of the ``kubernetes`` package, and what else requests need."""
+    """What requests need. ``server`` is its address for messages; ``authorization`` gives the header of a request."""
 
-    configuration: Any
+    server: str
+    endpoint: Endpoint
+    authorization: Authorization
     context: str
     namespace: str
     impersonation: tuple[tuple[str, str], ...]
@@ -73,9 +87,16 @@ def connect(options: ConnectionOptions) -> Connection:
             if name
             else "the kubeconfig names no cluster: give --context or --server"
         )
-    configuration = _load(name, cluster, user)
+    try:
+        endpoint, authorization = prepared(cluster, user, options.seconds)
+    except ClusterError as error:
+        if user.get("exec"):
+            raise
+        raise ClusterError(f'the kubeconfig\'s context "{name or "kubectl-dra"}" cannot be used: {error}') from None
     return Connection(
-        configuration,
+        _shown(cluster["server"]),
+        endpoint,
+        authorization,
         name,
         options.namespace or str(context.get("namespace") or "default"),
         _impersonation(user, options),
@@ -199,72 +220,36 @@ def _with_flags(
     return cluster, user
 
 
-def _load(name: str, cluster: Mapping[str, Any], user: Mapping[str, Any]) -> Any:
-    """The client configuration; what the package only logs when an exec plugin fails becomes the error."""
-    import logging
-
-    from kubernetes import client
-    from kubernetes import config as loaders
-
-    # Untyped in the package.
-    load: Any = loaders
-    configuration = client.Configuration()
-    # The package's own retries would hide what happens, and answer late.
-    configuration.retries = False
-    logged: list[str] = []
-
-    class Collector(logging.Handler):
-        def emit(self, record: logging.LogRecord) -> None:
-            logged.append(record.getMessage())
-
-    collector = Collector(logging.ERROR)
-    logging.getLogger().addHandler(collector)
-    title = name or "kubectl-dra"
-    whole = {
-        "apiVersion": "v1",
-        "kind": "Config",
-        "current-context": title,
-        "clusters": [{"name": title, "cluster": dict(cluster)}],
-        "users": [{"name": title, "user": dict(user)}],
-        "contexts": [{"name": title, "context": {"cluster": title, "user": title}}],
-    }
-    try:
-        load.load_kube_config_from_dict(whole, client_configuration=configuration, persist_config=False)
-    except (loaders.ConfigException, OSError, ValueError, KeyError, TypeError, ImportError) as error:
-        raise ClusterError(f'the kubeconfig\'s context "{title}" cannot be used: {error}') from None
-    finally:
-        logging.getLogger().removeHandler(collector)
-    plugin = user.get("exec")
-    if isinstance(plugin, dict) and not configuration.api_key and not configuration.cert_file:
-        reason = logged[-1].removeprefix("exec: ").strip() if logged else "it gave no credentials"
-        raise ClusterError(
-            f"the credential plugin {plugin.get('command')} of the kubeconfig failed: {_one_line(reason)}"
-        )
-    return configuration
-
-
 def _in_cluster(options: ConnectionOptions) -> Connection:
-    from kubernetes import client
-    from kubernetes import config as loaders
-
-    # Untyped in the package.
-    load: Any = loaders
-    configuration = client.Configuration()
-    configuration.retries = False
+    """As a pod reads its own cluster: by what the kubelet mounts and sets."""
+    host, port = os.environ["KUBERNETES_SERVICE_HOST"], os.environ.get("KUBERNETES_SERVICE_PORT") or "443"
+    server = f"https://[{host}]:{port}" if ":" in host else f"https://{host}:{port}"
+    cluster = {"server": server, "certificate-authority": str(_SERVICE_ACCOUNT / "ca.crt")}
     try:
-        load.load_incluster_config(client_configuration=configuration)
-    except (loaders.ConfigException, OSError) as error:
+        cluster, user = _with_flags(cluster, {"tokenFile": str(_SERVICE_ACCOUNT / "token")}, options)
+        endpoint, authorization = prepared(cluster, user, options.seconds)
+    except ClusterError as error:
         raise ClusterError(f"the pod's service account cannot be used: {error}") from None
     try:
         namespace = (_SERVICE_ACCOUNT / "namespace").read_text().strip()
     except OSError:
         namespace = ""
     return Connection(
-        configuration,
+        _shown(server),
+        endpoint,
+        authorization,
         "in-cluster",
         options.namespace or namespace or "default",
         _impersonation({}, options),
     )
+
+
+def _shown(server: str) -> str:
+    """The address without a password or query, for messages and reports."""
+    head, separator, rest = server.partition("://")
+    rest = re.split(r"[?#]", rest, maxsplit=1)[0]
+    authority, slash, path = rest.partition("/")
+    return f"{head}{separator}{authority.rpartition('@')[2]}{slash}{path}".rstrip("/")
 
 
 def _impersonation(user: Mapping[str, Any], options: ConnectionOptions) -> tuple[tuple[str, str], ...]:
@@ -279,8 +264,3 @@ def _impersonation(user: Mapping[str, Any], options: ConnectionOptions) -> tuple
     if uid:
         headers.append(("Impersonate-Uid", uid))
     return tuple(headers)
-
-
-def _one_line(text: str) -> str:
-    joined = " ".join(text.split())
-    return joined if len(joined) <= 300 else f"{joined[:297]}..."

@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any, Final
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from threading import Lock
+from typing import Any, Final, NamedTuple, TypeVar
+
+from msgspec import Struct, ValidationError, convert, field
 
 from kubectl_dra.api.conversion import VERSIONS
 from kubectl_dra.api.versions import GROUP, PLURALS, Release, parse_release
 from kubectl_dra.cluster.builder import Place, SnapshotBuilder
 from kubectl_dra.cluster.client import EXPIRED, Answered, Client, Progress, segment
 from kubectl_dra.cluster.kubeconfig import ConnectionOptions, connect
+from kubectl_dra.cluster.pages import Page, whole
+from kubectl_dra.cluster.side_by_side import side_by_side
 from kubectl_dra.cluster.snapshot import (
     DRA_KINDS,
     FORBIDDEN,
@@ -21,7 +27,9 @@ from kubectl_dra.cluster.snapshot import (
     Gap,
     Snapshot,
 )
-from kubectl_dra.errors import InputError
+from kubectl_dra.errors import ClusterError, InputError
+
+T = TypeVar("T")
 
 _CORE_PLURALS: Final[Mapping[str, str]] = {
     "Pod": "pods",
@@ -39,6 +47,26 @@ _EVENT_QUERIES: Final[tuple[Mapping[str, str], ...]] = (
 )
 
 
+_EXPLAINING: Final = frozenset(("Event", "ResourceQuota"))
+_AGGREGATED: Final = (
+    ",".join(
+        f"application/json;g=apidiscovery.k8s.io;v={version};as=APIGroupDiscoveryList" for version in ("v2", "v2beta1")
+    )
+    + ",application/json"
+)
+
+
+class About(NamedTuple):
+    """What is asked about: events and quotas of this namespace are enough; with ``pod``, events of that one."""
+
+    namespace: str
+    pod: str = ""
+
+
+Part = Page | Gap | Release | str | None
+"""What comes of reading a kind: a page, a gap, a note; None where all pages come anew. Or the server's release."""
+
+
 class Cluster:
     """A live cluster, for reading.
 
@@ -53,8 +81,9 @@ class Cluster:
         connection = connect(options)
         self.context: Final = connection.context
         self.namespace: Final = connection.namespace
-        self.client: Final = Client(connection, options.request_timeout, sleep)
+        self.client: Final = Client(connection, options.seconds, sleep)
         self._versions: dict[str, str] | None = None
+        self._discovering = Lock()
 
     @property
     def server(self) -> str:
@@ -75,9 +104,10 @@ class Cluster:
         Raises:
             ClusterError: the server cannot be asked, or does not let itself be discovered.
         """
-        if self._versions is None:
-            self._versions = dict(self._discover())
-        return self._versions
+        with self._discovering:
+            if self._versions is None:
+                self._versions = dict(self._discover())
+            return self._versions
 
     def path(self, kind: str, namespace: str = "", name: str = "") -> str | None:
         """The path of a kind's objects (all, of a namespace, or one); None where the kind is not served."""
@@ -126,18 +156,19 @@ class Cluster:
         namespace: str = "",
         progress: Progress | None = None,
         compact: bool = False,
+        about: About | None = None,
     ) -> Snapshot:
         """Reads the kinds from all namespaces, or from one only.
 
         A kind that is forbidden, not served or failing becomes a gap. A kind that may not be listed in all
         namespaces is read from the namespace of the connection, and is a gap all the same. ``compact`` shares
-        devices that are alike (see ``Snapshot.individual``).
+        devices that are alike (see ``Snapshot.individual``). ``about`` narrows what only explains one pod.
 
         Raises:
             ClusterError: no connection, or credentials that are not accepted.
         """
         builder = SnapshotBuilder(namespace or self.namespace, compact=compact)
-        self.read_into(builder, kinds, namespace=namespace, progress=progress)
+        self.read_into(builder, kinds, namespace=namespace, progress=progress, about=about)
         return builder.build(expected=())
 
     def read_into(
@@ -147,87 +178,178 @@ class Cluster:
         *,
         namespace: str = "",
         progress: Progress | None = None,
+        about: About | None = None,
     ) -> None:
-        """Adds what ``read_snapshot`` reads to a builder, page by page. Raises ClusterError."""
+        """Adds what ``read_snapshot`` reads to a builder: lists side by side, page by page. Raises ClusterError."""
         builder.source(self.server)
+        kinds = tuple(kinds)
+        # Discovery is under way while core kinds are read.
+        order = sorted(kinds, key=lambda kind: kind in DRA_KINDS)
+        jobs: list[Callable[[], Iterator[Part]]] = [self._release_part]
+        if len(order) > 1 and order[-1] in DRA_KINDS:
+            jobs.append(self._discovery_part)
+        first = len(jobs)
+        jobs += [partial(self._parts, kind, namespace, progress, about) for kind in order]
+        place = Place(self.server)
+        gaps: dict[str, list[Gap]] = {kind: [] for kind in kinds}
+        for kind in kinds:
+            builder.present(kind)
+        for index, part in side_by_side(jobs):
+            kind = order[index - first] if index >= first else ""
+            if isinstance(part, Page):
+                for item in part.items:
+                    try:
+                        builder.add(whole(item, part), place)
+                    except InputError as error:
+                        # The server is newer or odder than what is known here: the rest can still be read.
+                        gaps[kind].append(Gap(kind, UNREADABLE, detail=str(error)))
+            elif isinstance(part, Gap):
+                gaps[kind].append(part)
+            elif isinstance(part, Release):
+                builder.server_release(part)
+            elif isinstance(part, str):
+                builder.note(part)
+            else:
+                builder.forget(kind)
+        for gap in (gap for found in gaps.values() for gap in found):
+            builder.gap(gap)
+
+    def _release_part(self) -> Iterator[Part]:
         release = self.release()
         if release is not None:
-            builder.server_release(release)
-        for kind in kinds:
-            self._read(builder, kind, namespace, progress)
+            yield release
 
-    def _read(self, builder: SnapshotBuilder, kind: str, namespace: str, progress: Progress | None) -> None:
-        builder.present(kind)
+    def _discovery_part(self) -> Iterator[Part]:
+        self.dra_versions()
+        yield from ()
+
+    def _parts(self, kind: str, namespace: str, progress: Progress | None, about: About | None) -> Iterator[Part]:
+        """All that reading a kind gives. Raises ClusterError."""
         if kind in DRA_KINDS and kind not in self.dra_versions():
-            builder.gap(Gap(kind, NOT_SERVED, detail=f"{self.server} does not serve {PLURALS[kind]}.{GROUP}"))
+            yield Gap(kind, NOT_SERVED, detail=f"{self.server} does not serve {PLURALS[kind]}.{GROUP}")
             return
+        queries = _queries(kind)
+        if about is not None and about.namespace and kind in _EXPLAINING:
+            namespace = namespace or about.namespace
+            queries = _queries(kind, about.pod)
         try:
-            self._take(builder, kind, namespace, progress)
+            yield from self._listed(kind, namespace, queries, progress)
         except Answered as error:
-            builder.gap(self._gap(kind, namespace, error))
+            yield self._gap(kind, namespace, error)
             if error.status != 403 or namespace or kind not in _NAMESPACED:
                 return
             try:
-                self._take(builder, kind, self.namespace, progress)
-                builder.note(f"{kind}: only namespace {self.namespace} could be read")
+                yield from self._listed(kind, self.namespace, queries, progress)
+                yield f"{kind}: only namespace {self.namespace} could be read"
             except Answered as second:
-                builder.gap(self._gap(kind, self.namespace, second))
+                yield self._gap(kind, self.namespace, second)
 
-    def _take(self, builder: SnapshotBuilder, kind: str, namespace: str, progress: Progress | None) -> None:
-        """Adds all objects of a kind, page by page; begins once more when the list expires on the way."""
+    def _listed(
+        self, kind: str, namespace: str, queries: Iterable[Mapping[str, str]], progress: Progress | None
+    ) -> Iterator[Part]:
+        """The pages of a kind; None and all pages anew when the list expires on the way. Raises ClusterError."""
         path = self.path(kind, namespace)
         if path is None:
             return
-        place = Place(self.server)
         for last in (False, True):
             try:
-                for query in _queries(kind):
-                    for page in self.client.pages(path, query, progress, ahead=True):
-                        for item in page:
-                            self._add(builder, kind, item, place)
+                for query in queries:
+                    yield from self.client.pages(path, query, progress)
                 return
             except Answered as error:
                 if error.status != EXPIRED or last:
                     raise
-                builder.forget(kind)
-
-    def _add(self, builder: SnapshotBuilder, kind: str, item: dict[str, Any], place: Place) -> None:
-        try:
-            builder.add(item, place)
-        except InputError as error:
-            # The server is newer or odder than what is known here: the rest can still be read.
-            builder.gap(Gap(kind, UNREADABLE, detail=str(error)))
+                yield None
 
     def _gap(self, kind: str, namespace: str, error: Answered) -> Gap:
         return Gap(kind, _REASONS.get(error.status, UNREADABLE), namespace, str(error))
 
     def _discover(self) -> Iterator[tuple[str, str]]:
-        try:
-            group = self.client.get(f"/apis/{GROUP}")
-        except Answered as error:
-            if error.status == 404:
-                return
-            raise
-        served = {str(entry.get("version")) for entry in group.get("versions") or () if isinstance(entry, dict)}
+        versions = self._served()
+        names = {entry.version: {one.name for one in entry.resources} for entry in versions}
         found: set[str] = set()
         for version in VERSIONS:
-            if version not in served:
+            if version not in names:
                 continue
-            try:
-                resources = self.client.get(f"/apis/{GROUP}/{version}").get("resources") or ()
-            except Answered as error:
-                if error.status == 404:
-                    continue
-                raise
-            names = {str(entry.get("name")) for entry in resources if isinstance(entry, dict)}
+            plurals = names[version] or self._plurals(version)
             for kind in DRA_KINDS:
-                if kind not in found and PLURALS[kind] in names:
+                if kind not in found and PLURALS[kind] in plurals:
                     found.add(kind)
                     yield kind, version
 
+    def _served(self) -> Sequence[_Version]:
+        """The versions of the group, with their resources where the server tells all in one answer (since 1.27)."""
+        try:
+            everything = _convert(self.client.get("/apis", accept=_AGGREGATED), _Groups)
+            for group in (*everything.items, *everything.groups):
+                if GROUP in (group.name, group.metadata.name):
+                    return group.versions
+            return ()
+        except Answered as error:
+            if error.status not in (403, 404, 406):
+                raise
+        try:
+            return _convert(self.client.get(f"/apis/{GROUP}"), _Group).versions
+        except Answered as error:
+            if error.status == 404:
+                return ()
+            raise
 
-def _queries(kind: str) -> tuple[Mapping[str, str], ...]:
-    return _EVENT_QUERIES if kind == "Event" else ({},)
+    def _plurals(self, version: str) -> Collection[str]:
+        """The resources of a version, from a server that lists them by version."""
+        try:
+            listed = _convert(self.client.get(f"/apis/{GROUP}/{version}"), _ResourceList)
+        except Answered as error:
+            if error.status == 404:
+                return ()
+            raise
+        return {entry.name for entry in listed.resources}
+
+
+class _Named(Struct, frozen=True):
+    name: str = ""
+
+
+class _Resource(Struct, frozen=True):
+    name: str = field(default="", name="resource")
+
+
+class _Version(Struct, frozen=True):
+    version: str = ""
+    resources: tuple[_Resource, ...] = ()
+
+
+class _Group(Struct, frozen=True):
+    """A group as aggregated discovery tells it (``metadata``), or as the older form does (``name``)."""
+
+    name: str = ""
+    metadata: _Named = _Named()
+    versions: tuple[_Version, ...] = ()
+
+
+class _Groups(Struct, frozen=True):
+    items: tuple[_Group, ...] = ()
+    groups: tuple[_Group, ...] = ()
+
+
+class _ResourceList(Struct, frozen=True):
+    resources: tuple[_Named, ...] = ()
+
+
+def _convert(answer: dict[str, Any], kind: type[T]) -> T:
+    try:
+        return convert(answer, kind)
+    except ValidationError as error:
+        raise ClusterError(f"the server's discovery cannot be understood: {error}") from None
+
+
+def _queries(kind: str, pod: str = "") -> tuple[Mapping[str, str], ...]:
+    if kind != "Event":
+        return ({},)
+    # Anything else is no pod's name, and would have to be escaped.
+    if pod.replace("-", "").replace(".", "").isalnum():
+        return ({"fieldSelector": f"involvedObject.kind=Pod,involvedObject.name={pod}"},)
+    return _EVENT_QUERIES
 
 
 def read_snapshot(

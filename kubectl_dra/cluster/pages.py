@@ -1,85 +1,62 @@
-"""One page of a list: its head, then its items one by one, so that a page never stands in memory as a whole."""
+"""One page of a list: its head, and its items as bytes, so that each is decoded into what is kept of it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from threading import Thread
-from typing import Any, Final, Generic, NamedTuple, TypeVar
+from typing import Any
 
-from orjson import loads
-
-T = TypeVar("T")
-
-# As Go writes a list of Kubernetes objects. In a text the quotes would be escaped, so this is never part of one.
-_FIRST: Final = b'"items":[{"metadata":{'
-_NEXT: Final = b'},{"metadata":{'
-_OPEN: Final = len(b'"items":[')
+import msgspec
 
 
-class Page(NamedTuple):
-    """The fields around the items, how many items there are (about, before they are read), and the items."""
+class ListMeta(msgspec.Struct, frozen=True, rename="camel"):
+    """``metadata`` of a list. ``token`` is what the next page is asked with; empty on the last one."""
 
-    head: dict[str, Any]
-    size: int
-    items: Iterator[Any]
+    token: str | None = msgspec.field(default=None, name="continue")
+    remaining_item_count: int | None = None
 
 
-def split(data: bytes) -> Page | None:
-    """Reads a page; None if it is not a list.
+class Page(msgspec.Struct, frozen=True, rename="camel"):
+    """One answer to a list request."""
+
+    kind: str = ""
+    api_version: str = ""
+    metadata: ListMeta = ListMeta()
+    entries: list[msgspec.Raw] | None = msgspec.field(default=None, name="items")
+
+    @property
+    def items(self) -> list[msgspec.Raw]:
+        """The objects, which may lack apiVersion and kind."""
+        return self.entries or []
+
+    @property
+    def item_kind(self) -> str:
+        """The kind of the items."""
+        return self.kind.removesuffix("List")
+
+
+_decoder = msgspec.json.Decoder(Page)
+
+
+def page(data: bytes) -> Page | None:
+    """Reads a page; None if it is not a list of objects.
 
     Raises:
-        ValueError: not a JSON object; also while the items are read.
+        ValueError: not a JSON object.
     """
-    first = data.find(_FIRST)
-    if first >= 0:
-        end = data.rfind(b"]")
-        try:
-            head = loads(data[: first + _OPEN] + data[end:])
-        except ValueError:
-            head = None
-        if isinstance(head, dict) and head.get("items") == []:
-            return Page(head, data.count(_NEXT) + 1, _items(data, first + _OPEN, end))
-    whole = loads(data)
-    if not isinstance(whole, dict):
-        raise ValueError(type(whole).__name__)
-    items = whole.get("items") or []
-    return Page(whole, len(items), iter(items)) if isinstance(items, list) else None
+    if data.lstrip()[:1] != b"{":
+        raise ValueError
+    try:
+        found = _decoder.decode(data)
+    except msgspec.ValidationError:
+        return None
+    return found if all(bytes(memoryview(item)[:1]) == b"{" for item in found.items) else None
 
 
-def _items(data: bytes, start: int, end: int) -> Iterator[Any]:
-    """The items between two offsets; where one is not what it seems to be, the rest is read as a whole."""
-    count = 0
-    while start < end:
-        cut = data.find(_NEXT, start, end) + 1
-        try:
-            item = loads(data[start : cut or end])
-        except ValueError:
-            yield from loads(data[data.index(_FIRST) + _OPEN - 1 : end + 1])[count:]
-            return
-        yield item
-        count += 1
-        start = cut + 1 if cut else end
-
-
-class Ahead(Generic[T]):
-    """Work that goes on in a thread while the caller does something else."""
-
-    def __init__(self, work: Callable[[], T]) -> None:
-        self._work = work
-        self._done: list[T] = []
-        self._error: BaseException | None = None
-        self._thread = Thread(target=self._run, daemon=True)
-        self._thread.start()
-
-    def _run(self) -> None:
-        try:
-            self._done.append(self._work())
-        except BaseException as error:
-            self._error = error
-
-    def result(self) -> T:
-        """Waits for the result; raises what the work raised."""
-        self._thread.join()
-        if self._error is not None:
-            raise self._error
-        return self._done[0]
+def whole(item: msgspec.Raw, of: Page) -> dict[str, Any]:
+    """An item as JSON, with apiVersion and kind and without managedFields. Raises ValueError."""
+    raw: dict[str, Any] = msgspec.json.decode(item)
+    raw.setdefault("apiVersion", of.api_version)
+    raw.setdefault("kind", of.item_kind)
+    metadata = raw.get("metadata")
+    if isinstance(metadata, dict):
+        metadata.pop("managedFields", None)
+    return raw

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import suppress
 from threading import Event, Thread
 from typing import Any, Final
 
-from kubectl_dra.cluster.client import EXPIRED, Answered, Client
+from msgspec import json
+
+from kubectl_dra.cluster.client import EXPIRED, UNAUTHORIZED, Answered, Client
+from kubectl_dra.cluster.transport import Stream
 from kubectl_dra.errors import ClusterError
 
 Key = tuple[str, str]
@@ -43,7 +45,7 @@ class Watch:
         self._changed = changed
         self._version = ""
         self._stopped = Event()
-        self._response: Any = None
+        self._response: Stream | None = None
         self.live = False
         self.refused = ""
 
@@ -54,11 +56,9 @@ class Watch:
     def stop(self) -> None:
         """Ends; nothing is told afterwards."""
         self._stopped.set()
-        # Wakes the thread up where urllib3 can do that; else it ends with the next event, or the process.
-        shutdown = getattr(self._response, "shutdown", None)
-        if shutdown is not None:
-            with suppress(Exception):
-                shutdown()
+        response = self._response
+        if response is not None:
+            response.shutdown()
 
     def _run(self) -> None:
         wait = _FIRST_WAIT
@@ -73,7 +73,7 @@ class Watch:
                     self.refused = str(error)
                     return
             except ClusterError as error:
-                if "(401)" in str(error):
+                if error.status == UNAUTHORIZED:
                     self.refused = str(error)
                     return
             except Exception as error:
@@ -139,20 +139,12 @@ def _dict(holder: Mapping[str, Any], name: str) -> Mapping[str, Any]:
     return found if isinstance(found, dict) else {}
 
 
-def _events(response: Any) -> Iterator[dict[str, Any]]:
+def _events(response: Stream) -> Iterator[dict[str, Any]]:
     """The events of a watch, one a line, until the connection ends in whatever way."""
-    from orjson import JSONDecodeError, loads
-    from urllib3.exceptions import HTTPError
-
-    rest = b""
-    # urllib3 raises AttributeError too when a response is shut down while it is read.
-    with suppress(HTTPError, OSError, ValueError, AttributeError):
-        for data in response.stream(1 << 16):
-            *lines, rest = (rest + data).split(b"\n")
-            for line in lines:
-                try:
-                    event = loads(line) if line.strip() else None
-                except JSONDecodeError:
-                    return
-                if isinstance(event, dict):
-                    yield event
+    for line in response.lines():
+        try:
+            event = json.decode(line) if line.strip() else None
+        except ValueError:
+            return
+        if isinstance(event, dict):
+            yield event

@@ -6,12 +6,14 @@ write whose answer was lost is either found done or refused when it is sent agai
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
+from msgspec import Struct, json
+
 from kubectl_dra.cluster.client import Answered, Client, NoAnswer, wait_before
+from kubectl_dra.cluster.transport import Reply
 from kubectl_dra.errors import ClusterError
 
 FIELD_MANAGER: Final = "kubectl-dra"
@@ -131,17 +133,32 @@ class Writer:
         raise AssertionError("unreachable")
 
 
+class _Cause(Struct, frozen=True):
+    message: str = ""
+    reason: str = ""
+
+
+class _Details(Struct, frozen=True):
+    causes: tuple[_Cause, ...] = ()
+
+
+class _Refusal(Struct, frozen=True):
+    """A Status, as far as a conflict is read."""
+
+    message: str = ""
+    details: _Details = _Details()
+
+
 class _GoneUnanswered(Answered):
     """The object is gone, and an earlier try to delete it got no answer."""
 
 
-def _conflict(response: Any, path: str, *, unsure: bool) -> Conflict:
+def _conflict(response: Reply, path: str, *, unsure: bool) -> Conflict:
     try:
-        answer = json.loads(response.data)
+        answer = json.decode(response.data, type=_Refusal)
     except ValueError:
-        answer = {}
-    causes = (answer.get("details") or {}).get("causes") or ()
-    owners = [str(cause.get("message") or "") for cause in causes if cause.get("reason") == "FieldManagerConflict"]
-    said = " ".join(str(answer.get("message") or "the object has changed").split())
+        answer = _Refusal()
+    owners = [cause.message for cause in answer.details.causes if cause.reason == "FieldManagerConflict"]
+    said = " ".join((answer.message or "the object has changed").split())
     managers = tuple(dict.fromkeys(owner.partition('"')[2].partition('"')[0] for owner in owners))
     return Conflict(f"{path}: {said}", managers, unsure=unsure)

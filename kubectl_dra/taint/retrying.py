@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from typing import Final, TypeVar
 
-from kubectl_dra.cluster.client import Answered
+from kubectl_dra.cluster.client import UNAUTHORIZED, Answered
 from kubectl_dra.errors import ClusterError
 
 T = TypeVar("T")
@@ -68,7 +68,7 @@ class Patience:
                     raise
                 self._away(error)
             except ClusterError as error:
-                if "(401)" in str(error):
+                if error.status == UNAUTHORIZED:
                     raise
                 self._away(error)
             else:

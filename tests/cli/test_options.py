@@ -70,7 +70,7 @@ def test_a_command_may_have_its_own_time_limit() -> None:
 
     assert received([], Quick) == Connection(request_timeout="3s")
     assert received(["--request-timeout=9s"], Quick) == Connection(request_timeout="9s")
-    assert received([]) == Connection(request_timeout="0")
+    assert received([]) == Connection(request_timeout="1m")
 
 
 def test_every_command_but_completion_has_all_of_them() -> None:

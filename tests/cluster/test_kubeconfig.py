@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import os
+import ssl
 import stat
 from pathlib import Path
 from typing import Any
@@ -27,11 +28,11 @@ def _write(path: Path, content: Any) -> str:
 
 
 def _host(connection: Connection) -> str:
-    return str(connection.configuration.host)
+    return connection.server
 
 
 def _token(connection: Connection) -> str:
-    return str(next(iter(connection.configuration.auth_settings().values()))["value"])
+    return connection.authorization()
 
 
 def test_home_and_flags(tmp_path: Path) -> None:
@@ -41,8 +42,9 @@ def test_home_and_flags(tmp_path: Path) -> None:
     found = connect(ConnectionOptions(server="https://two/", namespace="mine", token="x"))
     assert (_host(found), found.namespace, _token(found)) == ("https://two", "mine", "Bearer x")
     flags = ConnectionOptions(insecure_skip_tls_verify=True, tls_server_name="name")
-    assert connect(flags).configuration.verify_ssl is False
-    assert connect(flags).configuration.tls_server_name == "name"
+    endpoint = connect(flags).endpoint
+    assert endpoint.tls is not None and endpoint.tls.verify_mode is ssl.CERT_NONE
+    assert endpoint.tls_name == "name"
 
 
 def test_several_files_the_first_wins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -125,7 +127,7 @@ def test_exec_plugin_that_fails(
         (kubeconfig("https://one", {}), {"user": "x"}, 'has no user "x"; there is u'),
         (kubeconfig("", {}), {}, 'the cluster of context "test" has no server'),
         (kubeconfig("https://one", {}), {"as_groups": ("g",)}, "--as-group and --as-uid need --as"),
-        (kubeconfig("https://one", {"client-certificate": "none"}), {}, "File does not exist"),
+        (kubeconfig("https://one", {"client-certificate": "none"}), {}, "there is no such file"),
         (kubeconfig("https://one", {}, **{"certificate-authority": "x"}), {}, 'context "test" cannot be used'),
     ],
 )

@@ -86,7 +86,7 @@ def _lower(asked: Asked) -> list[tuple[str, str]]:
 
 def test_only_the_kinds_asked_for(server: APIServer, cluster: Cluster) -> None:
     snapshot = cluster.read_snapshot(("Node",))
-    assert server.paths() == ["/version", "/api/v1/nodes"]
+    assert sorted(server.paths()) == ["/api/v1/nodes", "/version"]
     assert snapshot.gaps == ()
 
 
@@ -273,7 +273,7 @@ def test_certificate_authority_that_is_none(server: APIServer, tmp_path: Path) -
     config = tmp_path / "config"
     broken = kubeconfig(server.url.replace("http:", "https:"), {}, **{"certificate-authority-data": data})
     config.write_text(json.dumps(broken))
-    with pytest.raises(ClusterError, match=r"^https://127.0.0.1:[0-9]+: ") as caught:
+    with pytest.raises(ClusterError, match="the certificate authority of the kubeconfig's cluster is not a") as caught:
         read_snapshot(ConnectionOptions(kubeconfig=str(config)))
     assert "\n" not in str(caught.value)
 

@@ -48,9 +48,7 @@ def test_what_passes_is_waited_out_and_said_once(status: int) -> None:
     assert waiting.ask(failing()) == "answer" and len(said) == 2
 
 
-@pytest.mark.parametrize(
-    "error", [Answered(403, "cannot list"), Answered(404, "no"), ClusterError("credentials (401)")]
-)
+@pytest.mark.parametrize("error", [Answered(403, "cannot list"), Answered(404, "no"), ClusterError("credentials", 401)])
 def test_what_does_not_pass_is_raised(error: ClusterError) -> None:
     waiting, _ = patience([])
     with pytest.raises(ClusterError) as raised:

@@ -225,6 +225,7 @@ def _from_cluster(asked: Wanted, kinds: tuple[str, ...]) -> Snapshot:
     from kubectl_dra.cli.options import Connection
     from kubectl_dra.cluster.builder import Place, SnapshotBuilder
     from kubectl_dra.cluster.live import Cluster
+    from kubectl_dra.cluster.pages import whole
     from kubectl_dra.errors import DraError
 
     connection = Connection(
@@ -255,7 +256,8 @@ def _from_cluster(asked: Wanted, kinds: tuple[str, ...]) -> Snapshot:
                 if path is None:
                     break
                 for page in cluster.client.pages(path, query):
-                    for item in page:
+                    for raw in page.items:
+                        item = whole(raw, page)
                         if (uid := str((item.get("metadata") or {}).get("uid"))) not in seen:
                             seen.add(uid)
                             builder.add(item, Place(kind))

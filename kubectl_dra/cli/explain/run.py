@@ -190,11 +190,11 @@ def _run_watch(asked: Asked, connection: Connection, output: str, color: str, ch
 
 def _passes(error: ClusterError) -> bool:
     """Whether a cluster that answered before may answer again."""
-    from kubectl_dra.cluster.client import Answered
+    from kubectl_dra.cluster.client import UNAUTHORIZED, Answered
 
     if isinstance(error, Answered):
         return error.status in PASSING
-    return "(401)" not in str(error)
+    return error.status != UNAUTHORIZED
 
 
 def _run_all(asked: Asked, connection: Connection, output: str, color: str) -> int:
@@ -272,7 +272,10 @@ def _read(asked: Asked, connection: Connection) -> tuple[Snapshot, str, Snapshot
     else:
         from kubectl_dra.cli.live import read_live
 
-        snapshot, namespace = read_live(connection, asked.namespace, compact=True)
+        kind, name = _target(asked) if asked.target else ("", "")
+        pod = name if kind == "pod" else ""
+        everything = asked.everything or asked.all_namespaces
+        snapshot, namespace = read_live(connection, asked.namespace, compact=True, everything=everything, pod=pod)
     if not asked.manifests:
         return snapshot, namespace, None
     manifest = read_snapshot(list(asked.manifests), namespace=namespace, workloads=True)

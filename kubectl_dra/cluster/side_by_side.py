@@ -1,0 +1,59 @@
+"""Several streams at once: each is produced in a thread, all are consumed in the caller's."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from queue import Queue
+from threading import Event, Thread
+from typing import Final, NamedTuple, TypeVar
+
+T = TypeVar("T")
+
+HANDFUL: Final = 6
+"""Requests at a time: few enough for a server's fair queues."""
+_AHEAD: Final = 2
+
+
+class _End(NamedTuple):
+    error: BaseException | None
+
+
+def side_by_side(jobs: Sequence[Callable[[], Iterable[T]]], workers: int = HANDFUL) -> Iterator[tuple[int, T]]:
+    """What the jobs yield, each with the job's index: in order for one job, as it comes between them.
+
+    Little is produced ahead of the consumer. Raises the first error of any job; the other jobs then end by themselves.
+    """
+    queue: Queue[tuple[int, T | _End]] = Queue(_AHEAD)
+    waiting = iter(tuple(enumerate(jobs)))
+    stopped = Event()
+
+    def work() -> None:
+        # Taking the next job is one step of the interpreter, so no two threads get the same.
+        for index, job in waiting:
+            try:
+                for item in job():
+                    queue.put((index, item))
+                    if stopped.is_set():
+                        return
+            except BaseException as error:
+                queue.put((index, _End(error)))
+                return
+            queue.put((index, _End(None)))
+
+    for _ in range(min(workers, len(jobs))):
+        Thread(target=work, daemon=True).start()
+    left = len(jobs)
+    try:
+        while left:
+            index, item = queue.get()
+            if not isinstance(item, _End):
+                yield index, item
+            elif item.error is not None:
+                raise item.error
+            else:
+                left -= 1
+    finally:
+        stopped.set()
+        # Makes room for those that wait to put something.
+        while not queue.empty():
+            queue.get_nowait()
