@@ -1,0 +1,85 @@
+"""Ask a real kube-scheduler about made-up pods, and compare with what we say.
+
+    python -m tests.scheduling.differential --release 1.36 --seed 1 --pods 200 [--class volumes] [--save FILE]
+
+The scheduler is held still while a cluster and its pod are made and the snapshot is taken; then it decides. The lines
+have the form of ``pods.jsonl.gz`` and are judged as ``python -m tests.conformance pods`` does. Exit code 0 only where
+all agree.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import json
+import os
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from tests.controlplane.client import ApiError
+from tests.controlplane.plane import own_plane
+from tests.controlplane.program import find_program, kubernetes_version
+from tests.scheduling.clusters import CLASSES, MIXED, make, shared_objects
+from tests.scheduling.recording import Recording, held_still, scheduler_pid
+
+Json = dict[str, Any]
+
+SETTLED = 0.4
+"""Seconds."""
+
+
+def recorded(classes: tuple[str, ...], seed: int, count: int) -> Iterator[Json]:
+    """One line for each of ``count`` pods, the classes in turn; ``seed`` is the first cluster's."""
+    with tempfile.TemporaryDirectory() as directory, own_plane(find_program(print), [], Path(directory)) as plane:
+        api = plane.api()
+        pid = scheduler_pid(plane)
+        release = kubernetes_version()
+        for each in shared_objects():
+            api.create(each)
+        for index in range(count):
+            name = classes[index % len(classes)]
+            world = make(name, seed + index)
+            recording = Recording(api, world)
+            line: Json = {"id": world.prefix, "class": name, "seed": seed + index, "release": release}
+            try:
+                recording.make()
+                # What the scheduler watches reaches it within this; then the pod is the only news.
+                time.sleep(SETTLED)
+                with held_still(pid):
+                    try:
+                        recording.add_pod()
+                        line |= {"snapshot": recording.snapshot(), "pod": f"{world.prefix}/pod"}
+                    except ApiError as error:
+                        line |= {"snapshot": recording.snapshot(), "pod": world.pod, "expect": {"refused": str(error)}}
+                if "expect" not in line:
+                    line["expect"] = recording.outcome()
+            finally:
+                recording.remove()
+            yield line
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m tests.scheduling.differential", description=__doc__)
+    parser.add_argument("--release", default="1.36", help="the Kubernetes to ask, such as 1.36")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--pods", type=int, default=100)
+    parser.add_argument("--class", dest="name", choices=CLASSES, help="only this class of pods")
+    parser.add_argument("--save", type=Path, help="keep the recorded lines in this file (.jsonl.gz)")
+    options = parser.parse_args()
+    os.environ["KUBECTL_DRA_KUBERNETES"] = options.release
+    classes = (options.name,) if options.name else (*CLASSES, MIXED)
+    path = options.save or Path(tempfile.mkstemp(suffix=".jsonl.gz")[1])
+    with gzip.GzipFile(path, "wb", mtime=0) as out:
+        for line in recorded(classes, options.seed, options.pods):
+            out.write(json.dumps(line).encode() + b"\n")
+    code: int = import_module("tests.conformance.pods").run([path], None)
+    return code
+
+
+if __name__ == "__main__":
+    sys.exit(main())
