@@ -191,7 +191,8 @@ class Cluster:
         first = len(jobs)
         jobs += [partial(self._parts, kind, namespace, progress, about) for kind in order]
         place = Place(self.server)
-        gaps: dict[str, list[Gap]] = {kind: [] for kind in kinds}
+        # Told in the order of the kinds, however they came.
+        said: dict[str, list[Gap | str]] = {kind: [] for kind in kinds}
         for kind in kinds:
             builder.present(kind)
         for index, part in side_by_side(jobs):
@@ -202,17 +203,18 @@ class Cluster:
                         builder.add(whole(item, part), place)
                     except InputError as error:
                         # The server is newer or odder than what is known here: the rest can still be read.
-                        gaps[kind].append(Gap(kind, UNREADABLE, detail=str(error)))
-            elif isinstance(part, Gap):
-                gaps[kind].append(part)
+                        said[kind].append(Gap(kind, UNREADABLE, detail=str(error)))
+            elif isinstance(part, Gap | str):
+                said[kind].append(part)
             elif isinstance(part, Release):
                 builder.server_release(part)
-            elif isinstance(part, str):
-                builder.note(part)
             else:
                 builder.forget(kind)
-        for gap in (gap for found in gaps.values() for gap in found):
-            builder.gap(gap)
+        for part in (part for found in said.values() for part in found):
+            if isinstance(part, Gap):
+                builder.gap(part)
+            else:
+                builder.note(part)
 
     def _release_part(self) -> Iterator[Part]:
         release = self.release()
