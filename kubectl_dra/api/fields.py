@@ -1,11 +1,13 @@
-"""The fields of DRA kinds per API version, with their JSON types: one table for every walk over raw objects.
+"""The fields of DRA kinds per API version: one table for every walk over raw objects.
 
-It decides how the API server prints an object (``api.encoding``), which value has the wrong type (``api.decoding``)
-and what a strict server calls an unknown field. Fields of releases up to 1.37 are listed.
+It decides how the API server prints an object (``api.encoding``), which value has the wrong type (``api.decoding``),
+what it fills in and drops (``api.defaults``), which releases have a field, and which feature gates it needs. Fields of
+releases up to 1.37 are listed.
 
 A type is written as in the API's Go types: ``T`` always printed, ``T?`` left out when empty, ``*T`` printed
 when set, ``[]T`` and ``{}T`` a list and a map left out when empty. ``!`` behind a list or pointer: printed as
-null instead of being left out.
+null instead of being left out. A field that did not come with 1.31, is gone, hangs on gates or has a default is
+written with ``_with``.
 """
 
 from __future__ import annotations
@@ -14,57 +16,116 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Final, NamedTuple
 
+from kubectl_dra.api.versions import OLDEST_MODELLED, Release
+
 FieldPath = tuple[str | int, ...]
 """Keys and list indices from the object's root."""
 
+CREATION: Final = "creation"
+"""The default that stands for the time at which the object is created."""
+
 _SCALARS: Final = frozenset(("string", "int", "bool", "quantity", "time", "any", "object"))
 
-_REQUEST: Final = {
+
+class Field(NamedTuple):
+    """A field: ``type`` is a scalar or a struct's name, ``container`` is "", "list" or "map".
+
+    ``since`` and ``until`` are the first and the last minor release of Kubernetes 1 with it, 31 standing for all
+    before, None for no last one. The API server drops it from new objects unless all ``gates`` are on. ``default`` is
+    what the server sets where it is missing or empty.
+    """
+
+    type: str
+    container: str
+    pointer: bool
+    omit_empty: bool
+    scalar: bool
+    since: int = OLDEST_MODELLED.minor
+    until: int | None = None
+    gates: tuple[str, ...] = ()
+    default: str | int | None = None
+
+    def exists(self, release: Release) -> bool:
+        """Whether a release has the field."""
+        return release.at_least(self.since) and (self.until is None or not release.at_least(self.until + 1))
+
+
+def _with(
+    text: str,
+    *gates: str,
+    since: int = OLDEST_MODELLED.minor,
+    until: int | None = None,
+    default: str | int | None = None,
+) -> Field:
+    """The field of a type as written here, with what else is known of it."""
+    always, text = text.endswith("!"), text.removesuffix("!")
+    container = "list" if text.startswith("[]") else "map" if text.startswith("{}") else ""
+    pointer = text.startswith("*")
+    omit_empty = not always and (bool(container) or pointer or text.endswith("?"))
+    name = text.lstrip("[]{}*").removesuffix("?")
+    return Field(name, container, pointer, omit_empty, name in _SCALARS, since, until, gates, default)
+
+
+_Struct = Mapping[str, str | Field]
+
+_BINDING: Final = ("DRADeviceBindingConditions", "DRAResourceClaimDeviceStatus")
+_CAPACITY: Final = "DRAConsumableCapacity"
+_LISTS: Final = "DRAListTypeAttributes"
+_NODE_RESOURCES: Final = "DRANodeAllocatableResources"
+_OPTIONAL: Final = "DRAOptionalNodeOperations"
+_PARTITIONS: Final = "DRAPartitionableDevices"
+_TAINTS: Final = "DRADeviceTaints"
+_ONE: Final = _with("*quantity", default="1")
+
+_REQUEST: Final[_Struct] = {
     "deviceClassName": "string",
     "selectors": "[]DeviceSelector",
-    "allocationMode": "string?",
-    "count": "int?",
-    "adminAccess": "*bool",
-    "tolerations": "[]DeviceToleration",
-    "capacity": "*CapacityRequirements",
-    "derivedAttributes": "[]DerivedAttribute",
+    "allocationMode": _with("string?", default="ExactCount"),
+    "count": _with("int?", default=1),
+    "adminAccess": _with("*bool", "DRAAdminAccess"),
+    "tolerations": _with("[]DeviceToleration", _TAINTS, since=33),
+    "capacity": _with("*CapacityRequirements", _CAPACITY, since=34),
+    "derivedAttributes": _with("[]DerivedAttribute", "DRADerivedAttributes", since=37),
 }
-_SUBREQUEST: Final = {"name": "string"} | {key: _REQUEST[key] for key in _REQUEST if key != "adminAccess"}
-_DEVICE: Final = {
+_SUBREQUEST: Final[_Struct] = {
+    "name": "string",
+    **{key: entry for key, entry in _REQUEST.items() if key != "adminAccess"},
+}
+_DEVICE: Final[_Struct] = {
     "attributes": "{}DeviceAttribute",
     "capacity": "{}DeviceCapacity",
-    "consumesCounters": "[]DeviceCounterConsumption",
-    "nodeName": "*string",
-    "nodeSelector": "*NodeSelector",
-    "allNodes": "*bool",
-    "taints": "[]DeviceTaint",
-    "bindsToNode": "*bool",
-    "bindingConditions": "[]string",
-    "bindingFailureConditions": "[]string",
-    "allowMultipleAllocations": "*bool",
-    "nodeAllocatableResourceMappings": "{}NodeAllocatableResourceMapping",
-    "nodeAllocatableResources": "{}NodeAllocatableResource",
+    "consumesCounters": _with("[]DeviceCounterConsumption", _PARTITIONS, since=33),
+    "nodeName": _with("*string", _PARTITIONS, since=33),
+    "nodeSelector": _with("*NodeSelector", _PARTITIONS, since=33),
+    "allNodes": _with("*bool", _PARTITIONS, since=33),
+    "taints": _with("[]DeviceTaint", _TAINTS, since=33),
+    "bindsToNode": _with("*bool", *_BINDING, since=34),
+    "bindingConditions": _with("[]string", *_BINDING, since=34),
+    "bindingFailureConditions": _with("[]string", *_BINDING, since=34),
+    "allowMultipleAllocations": _with("*bool", _CAPACITY, since=34),
+    "nodeAllocatableResourceMappings": _with("{}NodeAllocatableResourceMapping", _NODE_RESOURCES, since=36, until=36),
+    "nodeAllocatableResources": _with("{}NodeAllocatableResource", _NODE_RESOURCES, since=37),
 }
-_SLICE_SPEC: Final = {
+_SLICE_SPEC: Final[_Struct] = {
     "driver": "string",
     "pool": "ResourcePool",
     "nodeName": "*string",
     "nodeSelector": "*NodeSelector",
     "allNodes": "*bool",
     "devices": "[]Device",
-    "perDeviceNodeSelection": "*bool",
-    "sharedCounters": "[]CounterSet",
-    "partitionTypeAttribute": "*string",
-    "skipNodeOperations": "[]string",
+    "perDeviceNodeSelection": _with("*bool", _PARTITIONS, since=33),
+    "sharedCounters": _with("[]CounterSet", _PARTITIONS, since=33),
+    "partitionTypeAttribute": _with("*string", "DRAPartitionableDevicesType", since=37),
+    "skipNodeOperations": _with("[]string", _OPTIONAL, since=37),
 }
 
 # The shapes of v1, and of v1beta2, which are the same.
-_STRUCTS: Final[Mapping[str, Mapping[str, str]]] = {
+_STRUCTS: Final[Mapping[str, _Struct]] = {
     "DeviceClass": {"spec": "DeviceClassSpec"},
     "DeviceClassSpec": {
         "selectors": "[]DeviceSelector",
         "config": "[]DeviceConfiguration",
-        "extendedResourceName": "*string",
+        "extendedResourceName": _with("*string", "DRAExtendedResource", since=34),
     },
     "DeviceSelector": {"cel": "*CELDeviceSelector"},
     "CELDeviceSelector": {"expression": "string"},
@@ -80,7 +141,7 @@ _STRUCTS: Final[Mapping[str, Mapping[str, str]]] = {
     "DeviceRequest": {
         "name": "string",
         "exactly": "*ExactDeviceRequest",
-        "firstAvailable": "[]DeviceSubRequest",
+        "firstAvailable": _with("[]DeviceSubRequest", "DRAPrioritizedList", since=33),
     },
     "ExactDeviceRequest": _REQUEST,
     "DeviceSubRequest": _SUBREQUEST,
@@ -88,7 +149,7 @@ _STRUCTS: Final[Mapping[str, Mapping[str, str]]] = {
     "DerivedAttribute": {"name": "string", "expression": "string"},
     "DeviceToleration": {
         "key": "string?",
-        "operator": "string?",
+        "operator": _with("string?", default="Equal"),
         "value": "string?",
         "effect": "string?",
         "tolerationSeconds": "*int",
@@ -96,18 +157,18 @@ _STRUCTS: Final[Mapping[str, Mapping[str, str]]] = {
     "DeviceConstraint": {
         "requests": "[]string",
         "matchAttribute": "*string",
-        "distinctAttribute": "*string",
+        "distinctAttribute": _with("*string", _CAPACITY, since=34),
     },
     "DeviceClaimConfiguration": {"requests": "[]string", "opaque": "*OpaqueDeviceConfiguration"},
     "ResourceClaimStatus": {
         "allocation": "*AllocationResult",
         "reservedFor": "[]ResourceClaimConsumerReference",
-        "devices": "[]AllocatedDeviceStatus",
+        "devices": _with("[]AllocatedDeviceStatus", since=32),
     },
     "AllocationResult": {
         "devices": "DeviceAllocationResult",
         "nodeSelector": "*NodeSelector",
-        "allocationTimestamp": "*time",
+        "allocationTimestamp": _with("*time", since=34),
     },
     "DeviceAllocationResult": {
         "results": "[]DeviceRequestAllocationResult",
@@ -118,13 +179,13 @@ _STRUCTS: Final[Mapping[str, Mapping[str, str]]] = {
         "driver": "string",
         "pool": "string",
         "device": "string",
-        "adminAccess": "*bool",
-        "tolerations": "[]DeviceToleration",
-        "bindingConditions": "[]string",
-        "bindingFailureConditions": "[]string",
-        "shareID": "*string",
-        "consumedCapacity": "{}quantity",
-        "skipNodeOperations": "[]string",
+        "adminAccess": _with("*bool", since=32),
+        "tolerations": _with("[]DeviceToleration", since=33),
+        "bindingConditions": _with("[]string", since=34),
+        "bindingFailureConditions": _with("[]string", since=34),
+        "shareID": _with("*string", since=34),
+        "consumedCapacity": _with("{}quantity", since=34),
+        "skipNodeOperations": _with("[]string", since=37),
     },
     "DeviceAllocationConfiguration": {
         "source": "string",
@@ -141,7 +202,7 @@ _STRUCTS: Final[Mapping[str, Mapping[str, str]]] = {
         "driver": "string",
         "pool": "string",
         "device": "string",
-        "shareID": "*string",
+        "shareID": _with("*string", since=34),
         "conditions": "[]Condition!",
         "data": "*any",
         "networkData": "*NetworkDeviceData",
@@ -163,18 +224,18 @@ _STRUCTS: Final[Mapping[str, Mapping[str, str]]] = {
     "ResourcePool": {"name": "string", "generation": "int", "resourceSliceCount": "int"},
     "CounterSet": {"name": "string", "counters": "{}Counter"},
     "Counter": {"value": "quantity"},
-    "Device": {"name": "string"} | _DEVICE,
+    "Device": {"name": "string", **_DEVICE},
     "DeviceAttribute": {
         "int": "*int",
         "bool": "*bool",
         "string": "*string",
         "version": "*string",
-        "ints": "[]int",
-        "bools": "[]bool",
-        "strings": "[]string",
-        "versions": "[]string",
+        "ints": _with("[]int", _LISTS, since=36),
+        "bools": _with("[]bool", _LISTS, since=36),
+        "strings": _with("[]string", _LISTS, since=36),
+        "versions": _with("[]string", _LISTS, since=36),
     },
-    "DeviceCapacity": {"value": "quantity", "requestPolicy": "*CapacityRequestPolicy"},
+    "DeviceCapacity": {"value": "quantity", "requestPolicy": _with("*CapacityRequestPolicy", _CAPACITY, since=34)},
     "CapacityRequestPolicy": {
         "default": "*quantity!",
         "validValues": "[]quantity",
@@ -184,9 +245,12 @@ _STRUCTS: Final[Mapping[str, Mapping[str, str]]] = {
     "DeviceCounterConsumption": {
         "counterSet": "string",
         "counters": "{}Counter",
-        "compatibilityGroups": "[]string",
+        "compatibilityGroups": _with("[]string", "DRADeviceCompatibilityGroups", since=37),
     },
-    "NodeAllocatableResourceMapping": {"capacityKey": "*string", "allocationMultiplier": "*quantity"},
+    "NodeAllocatableResourceMapping": {
+        "capacityKey": "*string",
+        "allocationMultiplier": _with("*quantity", default="1"),
+    },
     "NodeAllocatableResource": {
         "mapping": "*NodeAllocatableMapping",
         "overhead": "*NodeAllocatableOverhead",
@@ -197,42 +261,54 @@ _STRUCTS: Final[Mapping[str, Mapping[str, str]]] = {
         "deviceMultiplier": "*quantity",
     },
     "NodeAllocatableOverhead": {"perPod": "*quantity", "perContainer": "*quantity"},
-    "DeviceTaint": {"key": "string", "value": "string?", "effect": "string", "timeAdded": "*time"},
+    "DeviceTaint": {
+        "key": "string",
+        "value": "string?",
+        "effect": "string",
+        "timeAdded": _with("*time", default=CREATION),
+    },
     "NodeSelector": {"nodeSelectorTerms": "[]NodeSelectorTerm!"},
     "NodeSelectorTerm": {
         "matchExpressions": "[]NodeSelectorRequirement",
         "matchFields": "[]NodeSelectorRequirement",
     },
     "NodeSelectorRequirement": {"key": "string", "operator": "string", "values": "[]string"},
-    "DeviceTaintRule": {"spec": "DeviceTaintRuleSpec", "status": "*DeviceTaintRuleStatus"},
+    "DeviceTaintRule": {"spec": "DeviceTaintRuleSpec", "status": _with("*DeviceTaintRuleStatus", since=35)},
     "DeviceTaintRuleSpec": {"deviceSelector": "*DeviceTaintSelector", "taint": "DeviceTaint"},
     "DeviceTaintSelector": {"driver": "*string", "pool": "*string", "device": "*string"},
     "DeviceTaintRuleStatus": {"conditions": "[]Condition"},
 }
 
-_V1BETA1: Final[Mapping[str, Mapping[str, str]]] = {
-    "DeviceRequest": {"name": "string"} | _REQUEST | {"firstAvailable": "[]DeviceSubRequest"},
+_V1BETA1: Final[Mapping[str, _Struct]] = {
+    "DeviceRequest": {
+        "name": "string",
+        **_REQUEST,
+        "firstAvailable": _STRUCTS["DeviceRequest"]["firstAvailable"],
+    },
     "Device": {"name": "string", "basic": "*BasicDevice"},
     "BasicDevice": _DEVICE,
-    "ResourceSliceSpec": _SLICE_SPEC | {"nodeName": "string?", "allNodes": "bool?"},
+    "ResourceSliceSpec": {**_SLICE_SPEC, "nodeName": "string?", "allNodes": "bool?"},
 }
-_V1ALPHA3: Final[Mapping[str, Mapping[str, str]]] = {
+_V1ALPHA3: Final[Mapping[str, _Struct]] = {
     **_V1BETA1,
-    "BasicDevice": _DEVICE | {"capacity": "{}quantity"},
+    "BasicDevice": {**_DEVICE, "capacity": "{}quantity"},
     "DeviceTaintSelector": {
         **_STRUCTS["DeviceTaintSelector"],
-        "deviceClassName": "*string",
-        "selectors": "[]DeviceSelector",
+        "deviceClassName": _with("*string", since=33, until=34),
+        "selectors": _with("[]DeviceSelector", since=33, until=34),
     },
-    "DeviceClassSpec": {**_STRUCTS["DeviceClassSpec"], "suitableNodes": "*NodeSelector"},
-    "ResourceClaimSpec": {"devices": "DeviceClaim", "controller": "string?"},
-    "ResourceClaimStatus": {**_STRUCTS["ResourceClaimStatus"], "deallocationRequested": "bool?"},
-    "AllocationResult": {**_STRUCTS["AllocationResult"], "controller": "string?"},
+    "DeviceClassSpec": {**_STRUCTS["DeviceClassSpec"], "suitableNodes": _with("*NodeSelector", until=31)},
+    "ResourceClaimSpec": {"devices": "DeviceClaim", "controller": _with("string?", until=31)},
+    "ResourceClaimStatus": {
+        **_STRUCTS["ResourceClaimStatus"],
+        "deallocationRequested": _with("bool?", until=31),
+    },
+    "AllocationResult": {**_STRUCTS["AllocationResult"], "controller": _with("string?", until=31)},
 }
 _OTHER_VERSIONS: Final = {"v1beta1": _V1BETA1, "v1alpha3": _V1ALPHA3}
 
 # Of core/v1 only what is read here: these are no base for calling a field unknown.
-_CORE: Final[Mapping[str, Mapping[str, str]]] = {
+_CORE: Final[Mapping[str, _Struct]] = {
     "Pod": {"spec": "PodSpec", "status": "PodStatus"},
     "PodSpec": {
         "nodeName": "string",
@@ -278,7 +354,7 @@ _CORE: Final[Mapping[str, Mapping[str, str]]] = {
     "NodeStatus": {"allocatable": "{}quantity", "conditions": "[]PodCondition", "nodeInfo": "*object"},
 }
 
-_META: Final[Mapping[str, Mapping[str, str]]] = {
+_META: Final[Mapping[str, _Struct]] = {
     "ObjectMeta": {
         "name": "string",
         "namespace": "string",
@@ -319,22 +395,21 @@ KINDS: Final = ("DeviceClass", "DeviceTaintRule", "ResourceClaim", "ResourceClai
 """The kinds of resource.k8s.io that every function here knows."""
 
 
-class Field(NamedTuple):
-    """A field's type: ``type`` is a scalar or a struct's name, ``container`` is "", "list" or "map"."""
-
-    type: str
-    container: str
-    pointer: bool
-    omit_empty: bool
-    scalar: bool
-
-
 @cache
 def fields(struct: str, version: str = "v1") -> Mapping[str, Field]:
     """The fields of a struct of the API in one version. Raises KeyError for an unknown struct."""
     table = _OTHER_VERSIONS.get(version, {}).get(struct) or _STRUCTS.get(struct)
     table = table or _CORE.get(struct) or _META[struct]
-    return {name: _field(text) for name, text in table.items()}
+    return {name: _with(entry) if isinstance(entry, str) else entry for name, entry in table.items()}
+
+
+@cache
+def depends_on_gates(struct: str, version: str = "v1") -> bool:
+    """Whether a struct has, somewhere below it, a field that needs a feature gate."""
+    return any(
+        entry.gates or (not entry.scalar and depends_on_gates(entry.type, version))
+        for entry in fields(struct, version).values()
+    )
 
 
 def path_text(path: FieldPath) -> str:
@@ -346,12 +421,3 @@ def path_text(path: FieldPath) -> str:
         else:
             out.append(f".{part}" if out else part)
     return "".join(out)
-
-
-def _field(text: str) -> Field:
-    always, text = text.endswith("!"), text.removesuffix("!")
-    container = "list" if text.startswith("[]") else "map" if text.startswith("{}") else ""
-    pointer = text.startswith("*")
-    omit_empty = not always and (bool(container) or pointer or text.endswith("?"))
-    name = text.lstrip("[]{}*").removesuffix("?")
-    return Field(name, container, pointer, omit_empty, name in _SCALARS)

@@ -2,7 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from kubectl_dra.api.fields import KINDS, FieldPath, fields, path_text
+from kubectl_dra.api.fields import KINDS, FieldPath, depends_on_gates, fields, path_text
+from kubectl_dra.api.versions import Release, gate_default
 
 
 def test_every_struct_that_a_field_names_exists() -> None:
@@ -28,3 +29,17 @@ def test_every_struct_that_a_field_names_exists() -> None:
 )
 def test_path_text(path: FieldPath, text: str) -> None:
     assert path_text(path) == text
+
+
+def test_gates_exist_in_the_releases_of_their_fields() -> None:
+    for version in ("v1", "v1beta1"):
+        for struct in ("DeviceClassSpec", "ResourceClaimSpec", "ResourceSliceSpec", "DeviceRequest", "Device"):
+            for name, field in fields(struct, version).items():
+                for gate in field.gates:
+                    release = Release(1, max(field.since, 33))
+                    assert gate_default(gate, release) is not None, (struct, name, gate)
+
+
+def test_depends_on_gates() -> None:
+    assert depends_on_gates("ResourceClaimSpec") and depends_on_gates("DeviceCapacity")
+    assert not depends_on_gates("NodeSelector") and not depends_on_gates("DeviceTaintRuleSpec")

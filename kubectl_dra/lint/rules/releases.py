@@ -212,7 +212,7 @@ class FieldTooNew(Rule):
         for field, path in gated_fields(context):
             if not context.release.at_least(field.since):
                 yield self.finding(
-                    path, f"{field.path[-1]} came in 1.{field.since}; the target is {context.release}", on_key=True
+                    path, f"{path[-1]} came in 1.{field.since}; the target is {context.release}", on_key=True
                 )
 
 
@@ -250,7 +250,7 @@ spec:
                 if _off(gate, context):
                     yield self.finding(
                         path,
-                        f"{field.path[-1]} is dropped where the gate {gate} is off, {_default(gate, context.release)}",
+                        f"{path[-1]} is dropped where the gate {gate} is off, {_default(gate, context.release)}",
                         on_key=True,
                     )
                     break

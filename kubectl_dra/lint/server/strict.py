@@ -13,7 +13,6 @@ from typing import Any, Final
 from kubectl_dra.api.fields import KINDS, Field, fields
 from kubectl_dra.api.versions import Release
 from kubectl_dra.lint.server.model import BAD_REQUEST, Key, Path, Violations, violation
-from kubectl_dra.lint.server.releases import has_field, lifetime
 from kubectl_dra.lint.server.scalars import scalar_problem, wrong_type
 
 _STRING: Final = Field("string", "", False, False, True)
@@ -58,7 +57,7 @@ def wrong(at: Path, problem: tuple[str, str] | None) -> Violations:
 @cache
 def _table(struct: str, version: str, release: Release) -> Mapping[str, Field]:
     table = fields("ObjectMeta" if struct == "ClaimMetadata" else struct, version)
-    return {name: field for name, field in table.items() if has_field(struct, name, release)}
+    return {name: field for name, field in table.items() if field.exists(release)}
 
 
 def _fields_of(
@@ -78,9 +77,9 @@ def _note(struct: str, key: str, version: str, release: Release) -> str:
         return ""
     if struct == "DeviceSubRequest" and key == "adminAccess":
         return "; admin access is only for requests with exactly"
-    if key in fields(struct, version):
-        first, last = lifetime(struct, key)
-        since = f"it came with 1.{first}" if last is None else f"1.{last} was the last with it"
+    if field := fields(struct, version).get(key):
+        last = field.until
+        since = f"it came with 1.{field.since}" if last is None else f"1.{last} was the last with it"
         return f" in {release}: {since}"
     flat = version in ("v1beta1", "v1alpha3")
     wrapper = {"DeviceRequest": "exactly", "Device": "basic"}.get(struct, "")

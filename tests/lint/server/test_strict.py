@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
+from kubectl_dra.api.fields import fields
 from kubectl_dra.api.versions import Release
 from kubectl_dra.lint.server import check
-from kubectl_dra.lint.server.releases import has_field
 from kubectl_dra.lint.server.scalars import scalar_problem
 from tests.lint.server.support import BASES, Edits, edited
 
@@ -96,9 +96,10 @@ def test_fields_of_a_release() -> None:
     mappings = edited("slice", {f"{DEVICE}/nodeAllocatableResourceMappings": {}})
     assert broken(mappings) == []
     assert [found[1] for found in broken(mappings, 37)] == ["unknown-field"]
-    assert not has_field("DeviceRequest", "firstAvailable", Release(1, 32))
-    assert has_field("DeviceTaintSelector", "selectors", Release(1, 34))
-    assert not has_field("DeviceTaintSelector", "selectors", Release(1, 35))
+    assert not fields("DeviceRequest")["firstAvailable"].exists(Release(1, 32))
+    selectors = fields("DeviceTaintSelector", "v1alpha3")["selectors"]
+    assert selectors.exists(Release(1, 34))
+    assert not selectors.exists(Release(1, 35))
 
 
 def test_fields_given_twice() -> None:
