@@ -1,4 +1,4 @@
-"""Limits of the API that are wanted without the types they belong to."""
+"""Limits of the API, each with its name in Kubernetes' ``resource/v1/types.go`` or where else it comes from."""
 
 from __future__ import annotations
 
@@ -6,3 +6,25 @@ from typing import Final
 
 MAX_RESULTS: Final = 32
 """Devices in one claim's allocation (``AllocationResultsMaxSize``)."""
+MAX_SELECTORS: Final = 32
+"""Selectors of a class or request (``DeviceSelectorsMaxSize``)."""
+MAX_EXPRESSION_BYTES: Final = 10 * 1024
+"""Bytes of a selector's expression (``CELSelectorExpressionMaxLength``)."""
+MAX_EXPRESSION_COST: Final = 1_000_000
+"""Worst-case cost of a selector, and what evaluating it may cost (``CELSelectorExpressionMaxCost``)."""
+MAX_LABEL: Final = 63
+"""Characters of a DNS label, of a label's value and of the name in its key."""
+MAX_SUBDOMAIN: Final = 253
+"""Characters of a DNS subdomain, which most objects' names are."""
+MAX_DRIVER: Final = 63
+"""Characters of a driver's name (``DriverNameMaxLength``)."""
+MAX_POOL: Final = 253
+"""Characters of a pool's name (``PoolNameMaxLength``)."""
+MAX_DOMAIN: Final = 63
+"""Characters of the domain of an attribute or capacity (``DeviceMaxDomainLength``)."""
+MAX_IDENTIFIER: Final = 32
+"""Characters of the name of an attribute or capacity below its domain (``DeviceMaxIDLength``)."""
+MAX_DEVICE_ENTRIES: Final = 32
+"""Attributes and capacities of a device together (``ResourceSliceMaxAttributesAndCapacitiesPerDevice``)."""
+MAX_ATTRIBUTE_VALUE: Final = 64
+"""Characters of an attribute's string or version (``DeviceAttributeMaxValueLength``)."""

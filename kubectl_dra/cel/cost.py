@@ -64,7 +64,7 @@ def estimate_cost(
     """Smallest and largest cost of evaluating a checked expression once.
 
     ``node_types`` maps node ids to deduced types and ``overloads`` the ids of calls to the overloads the
-    checker left possible. The upper end is what the API server holds against ``COST_LIMIT``.
+    checker left possible. The upper end is what the API server holds against ``limits.MAX_EXPRESSION_COST``.
     """
     return with_room(lambda: _Walk(node_types, overloads, assumed_sizes).cost(expression))
 

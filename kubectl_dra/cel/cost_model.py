@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from kubectl_dra.cel.types import CelType
 
 UINT64_MAX = 2**64 - 1
-COST_LIMIT = 1_000_000
 """Largest estimated or actual cost of one selector (CELSelectorExpressionMaxCost)."""
 
 STRING_TRAVERSAL_FACTOR = 0.1

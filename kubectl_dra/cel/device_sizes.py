@@ -2,18 +2,11 @@
 
 from __future__ import annotations
 
+from kubectl_dra.api.limits import MAX_ATTRIBUTE_VALUE, MAX_DEVICE_ENTRIES, MAX_DOMAIN, MAX_DRIVER, MAX_IDENTIFIER
 from kubectl_dra.cel.cost_model import Size, fixed
 
 Path = tuple[str, ...]
 """How a value is reached, as ``("device", "attributes", "@values", "model")``."""
-
-# Limits of the resource.k8s.io API: DriverNameMaxLength, DeviceMaxDomainLength, DeviceMaxIDLength,
-# ResourceSliceMaxAttributesAndCapacitiesPerDevice, DeviceAttributeMaxValueLength.
-_DRIVER_LENGTH = 63
-_DOMAIN_LENGTH = 63
-_IDENTIFIER_LENGTH = 32
-_MAP_ENTRIES = 32
-_ATTRIBUTE_LENGTH = 64
 
 
 def device_sizes(path: Path) -> Size | None:
@@ -28,24 +21,24 @@ def device_sizes(path: Path) -> Size | None:
         return fixed(0)
     field, rest = path[1], path[2:]
     if field == "driver":
-        return None if rest else Size(0, _DRIVER_LENGTH)
+        return None if rest else Size(0, MAX_DRIVER)
     if field == "allowMultipleAllocations":
         return None if rest else Size(0, 1)
     if field not in ("attributes", "capacity"):
         return None
     if not rest:
-        return Size(0, _MAP_ENTRIES)
+        return Size(0, MAX_DEVICE_ENTRIES)
     if rest[0] == "@keys":
-        return None if rest[1:] else Size(0, _DOMAIN_LENGTH)
+        return None if rest[1:] else Size(0, MAX_DOMAIN)
     if rest[0] not in ("@items", "@values"):
         return None
     rest = rest[1:]
     if not rest:
-        return Size(0, _MAP_ENTRIES)
+        return Size(0, MAX_DEVICE_ENTRIES)
     if len(rest) > 1:
         return None
     if rest[0] == "@keys":
-        return Size(0, _IDENTIFIER_LENGTH)
+        return Size(0, MAX_IDENTIFIER)
     if field == "attributes":
-        return Size(0, _ATTRIBUTE_LENGTH)
+        return Size(0, MAX_ATTRIBUTE_VALUE)
     return fixed(0) if rest[0] in ("@items", "@values") else None

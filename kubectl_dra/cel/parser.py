@@ -16,8 +16,6 @@ from kubectl_dra.cel.lexer import END, LITERALS, RESERVED, LexicalError, Token, 
 from kubectl_dra.cel.reading import MAX_DEPTH, ParseError, TokenReader
 
 MAX_CODE_POINTS = 100_000
-MAX_EXPRESSION_BYTES = 10_240
-"""The API server refuses longer expressions (``CELSelectorExpressionMaxLength``)."""
 
 _RELATIONS = {
     "<": "_<_",

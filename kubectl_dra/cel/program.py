@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from kubectl_dra.api.limits import MAX_EXPRESSION_COST
 from kubectl_dra.cel import ast
 from kubectl_dra.cel.checker import Checked, check
 from kubectl_dra.cel.closures import InstantiationError, compile_closures
-from kubectl_dra.cel.cost_model import COST_LIMIT
 from kubectl_dra.cel.device import DeviceInput, device_value
 from kubectl_dra.cel.errors import CompileError, EvaluationError, InternalError, Issue, Phase
 from kubectl_dra.cel.messages import compilation_failed, refused
@@ -183,7 +183,7 @@ class Program:
         the whole, or because one of them can notice that another has changed a quantity.
         """
         terms, columns = self.terms(), self.columns
-        if len(terms) == 1 or self.max_cost > COST_LIMIT or self._shares_quantities:
+        if len(terms) == 1 or self.max_cost > MAX_EXPRESSION_COST or self._shares_quantities:
             return ()
         for number, term in enumerate(terms):
             read = term.columns
@@ -200,7 +200,7 @@ class Program:
 
     def evaluate_raw(self, value: Value) -> Value:
         """The value of the expression, of whatever type. Raises EvaluationError."""
-        if self.max_cost > COST_LIMIT:
+        if self.max_cost > MAX_EXPRESSION_COST:
             return self.actual_cost(value)[0]
         self.prepare()
         assert self._closure is not None
@@ -216,7 +216,7 @@ class Program:
                 raise InternalError(f"internal error: {error!r}") from error
         return self._run(closure, slots, value)
 
-    def actual_cost(self, value: Value, limit: int = COST_LIMIT) -> tuple[Value, int]:
+    def actual_cost(self, value: Value, limit: int = MAX_EXPRESSION_COST) -> tuple[Value, int]:
         """The value and what computing it cost. Raises EvaluationError, also above the limit."""
         from kubectl_dra.cel.runtime_cost import CostMeter
 
@@ -264,7 +264,7 @@ class Program:
         value = device_value(device, self.environment.converts_lists())
         recording = Recording()
         meter = None
-        if self.max_cost > COST_LIMIT:
+        if self.max_cost > MAX_EXPRESSION_COST:
             from kubectl_dra.cel.runtime_cost import CostMeter
 
             meter = CostMeter()

@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from itertools import groupby
 from typing import TYPE_CHECKING, NamedTuple
 
+from kubectl_dra.api.limits import MAX_EXPRESSION_COST
 from kubectl_dra.cel import compile_expression, library
-from kubectl_dra.cel.cost_model import COST_LIMIT
 from kubectl_dra.cel.declarations import ALWAYS, Function, Overload
 from kubectl_dra.cel.macros import macros_for
 
@@ -243,7 +243,7 @@ def render() -> str:
     from kubectl_dra.cel.environment import Environment
 
     environment = Environment.for_release(RELEASE, stored=True)
-    parts = [_INTRODUCTION.format(limit=COST_LIMIT)]
+    parts = [_INTRODUCTION.format(limit=MAX_EXPRESSION_COST)]
     for name, functions in groupby(documented(), key=lambda function: function.library):
         parts.append(f"## {name[0].upper()}{name[1:]}\n")
         parts += [_function_text(function, environment) for function in functions]
@@ -308,7 +308,7 @@ def _macro_since(macro: MacroEntry) -> str | None:
 
 def _example_text(example: str, environment: Environment) -> str:
     cost = compile_expression(environment, example).max_cost
-    shown = "over the limit" if cost > COST_LIMIT else str(cost)
+    shown = "over the limit" if cost > MAX_EXPRESSION_COST else str(cost)
     return f"- `{example}` (cost: {shown})"
 
 

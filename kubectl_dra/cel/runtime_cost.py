@@ -19,9 +19,9 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from kubectl_dra.api.limits import MAX_EXPRESSION_COST
 from kubectl_dra.cel.cost_model import (
     COMPARES_TEXT,
-    COST_LIMIT,
     REGEX_LENGTH_FACTOR,
     STRING_TRAVERSAL_FACTOR,
     UINT64_MAX,
@@ -65,7 +65,7 @@ class CostMeter:
 
     __slots__ = ("cost", "limit")
 
-    def __init__(self, limit: int = COST_LIMIT) -> None:
+    def __init__(self, limit: int = MAX_EXPRESSION_COST) -> None:
         self.limit = limit
         self.cost = 0
 

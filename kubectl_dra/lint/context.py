@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from kubectl_dra.api.conversion import VERSIONS, ConversionError, reshaped
 from kubectl_dra.api.decoding import mismatch
 from kubectl_dra.api.fields import KINDS
+from kubectl_dra.api.limits import MAX_EXPRESSION_BYTES
 from kubectl_dra.api.versions import GROUP, Release
 from kubectl_dra.manifests.changes import Path
 
@@ -337,7 +338,6 @@ def _expressions(value: Any, path: Path) -> Iterator[tuple[Path, str]]:
                 yield from _expressions(below, (*path, index))
 
 
-_LONGEST: Final = 10_240
 _MOST_TEXT: Final = 20_000
 
 
@@ -347,7 +347,10 @@ def compile_selector(expression: str, target: Target) -> Program | CompileError:
     from kubectl_dra.cel.errors import CompileError, Issue
     from kubectl_dra.lint.server.selectors import compiled
 
-    if len(expression) * 4 > _LONGEST and len(expression.encode("utf-8", "surrogatepass")) > _LONGEST:
-        message = f"longer than {_LONGEST} bytes"
+    if (
+        len(expression) * 4 > MAX_EXPRESSION_BYTES
+        and len(expression.encode("utf-8", "surrogatepass")) > MAX_EXPRESSION_BYTES
+    ):
+        message = f"longer than {MAX_EXPRESSION_BYTES} bytes"
         return CompileError((Issue(message),), message)
     return compiled(Environment.for_release(str(target.release), target.features), expression)

@@ -6,8 +6,8 @@ import json
 
 import pytest
 
+from kubectl_dra.api.limits import MAX_EXPRESSION_BYTES
 from kubectl_dra.cel import CompileError, Environment, EvaluationError, compile_expression
-from kubectl_dra.cel.parser import MAX_EXPRESSION_BYTES
 from tests.conformance.cel import DATA, compare, of_vendor, read_cases, read_devices
 
 _VENDORS = json.loads((DATA / "vendor-cel-cases.json").read_text())

@@ -12,10 +12,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kubectl_dra.api.limits import MAX_EXPRESSION_COST
 from kubectl_dra.cel.checker import Checked, check
 from kubectl_dra.cel.closures import compile_closures
 from kubectl_dra.cel.cost import estimate_cost
-from kubectl_dra.cel.cost_model import COST_LIMIT, UINT64_MAX, CostRange, scale
+from kubectl_dra.cel.cost_model import UINT64_MAX, CostRange, scale
 from kubectl_dra.cel.device import device_value
 from kubectl_dra.cel.environment import Environment
 from kubectl_dra.cel.errors import CostLimitExceeded, EvaluationError
@@ -160,13 +161,13 @@ def test_elements_keep_their_size_behind_dyn_and_bind(text: str, expected: int) 
     ],
 )
 def test_unbounded_sizes_exceed_every_limit(text: str) -> None:
-    assert worst(text) > 10**17 > COST_LIMIT
+    assert worst(text) > 10**17 > MAX_EXPRESSION_COST
 
 
 def test_list_attributes_have_sizes_too() -> None:
     lists = Environment.for_release("1.36", {"DRAConsumableCapacity", "DRAListTypeAttributes"})
     assert worst(f'{A}.models.includes("a")', lists) == 52
-    assert worst(f'{A}.models.exists(m, m == "a")', lists) < COST_LIMIT
+    assert worst(f'{A}.models.exists(m, m == "a")', lists) < MAX_EXPRESSION_COST
 
 
 def test_deep_expressions_are_estimated() -> None:
@@ -190,7 +191,7 @@ def test_every_recorded_estimate() -> None:
 _LOOPS_OVER_DEVICE = re.compile(r"(attributes|capacity|\])(\.\w+)?\.(exists|all|exists_one|map|filter|transform)")
 
 
-def actual(text: str, device: Any, limit: int = COST_LIMIT) -> int:
+def actual(text: str, device: Any, limit: int = MAX_EXPRESSION_COST) -> int:
     meter = CostMeter(limit)
     closure, slots = compile_closures(checked(text), ENVIRONMENT, meter=meter)
     try:
@@ -238,7 +239,7 @@ def test_every_recorded_actual_cost() -> None:
     wrong = []
     for line in recorded():
         text, expect = line["expression"], line["expect"]
-        if _LOOPS_OVER_DEVICE.search(text) or expect["maxCost"] > COST_LIMIT:
+        if _LOOPS_OVER_DEVICE.search(text) or expect["maxCost"] > MAX_EXPRESSION_COST:
             continue
         got = [actual(text, device) for device in device_values()]
         if got != expect["costs"]:

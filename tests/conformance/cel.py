@@ -20,9 +20,9 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+from kubectl_dra.api.limits import MAX_EXPRESSION_COST
 from kubectl_dra.cel import CompileError, Environment, EvaluationError, Program, compile_expression
 from kubectl_dra.cel.closures import comprehensions
-from kubectl_dra.cel.cost_model import COST_LIMIT
 from kubectl_dra.cel.device import device_value
 
 DATA = Path(__file__).parent / "data"
@@ -130,7 +130,7 @@ def compare(case: dict[str, Any], devices: Sequence[RecordedDevice], costs: bool
     for index, device in enumerate(devices):
         theirs = expect["results"][index]
         # Too expensive expressions have no fast path to compare with.
-        exact = results[index] if program.max_cost > COST_LIMIT else _exact(program, device, environment)
+        exact = results[index] if program.max_cost > MAX_EXPRESSION_COST else _exact(program, device, environment)
         for how, ours in (("", results[index]), (", exactly", exact)):
             if not _agrees(ours, theirs) and not _agrees_in_some_order(program, device, environment, theirs):
                 return differ(f"device {index}{how}: {_shown(ours)}", _shown(theirs))

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
+from kubectl_dra.api.limits import MAX_RESULTS
 from kubectl_dra.lint.analysis.claim_requests import items
 from kubectl_dra.lint.analysis.pod_claims import references
 from kubectl_dra.lint.context import Context, Item
@@ -14,8 +15,6 @@ from kubectl_dra.lint.rule import Rule
 
 DEVICES: Final = ".deviceclass.resource.k8s.io/devices"
 CLAIMS: Final = "count/resourceclaims.resource.k8s.io"
-ALL_COUNTS: Final = 32
-"""What a request for all devices counts in a quota, however many there are."""
 
 # Where kinds say how many pods run at a time; one where they do not.
 _REPLICAS: Final[Mapping[str, str]] = {
@@ -153,7 +152,7 @@ def _counted(item: Item, times: int) -> Counter[str]:
 
 def _devices(request: Mapping[str, Any]) -> int:
     if request.get("allocationMode") == "All":
-        return ALL_COUNTS
+        return MAX_RESULTS
     count = request.get("count")
     return count if isinstance(count, int) and not isinstance(count, bool) and count > 0 else 1
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
+from kubectl_dra.api.limits import MAX_ATTRIBUTE_VALUE, MAX_DEVICE_ENTRIES, MAX_DOMAIN, MAX_IDENTIFIER
 from kubectl_dra.api.quantity import Quantity
 from kubectl_dra.lint.server.capacities import check_capacity
 from kubectl_dra.lint.server.classes import is_native_resource
@@ -24,7 +25,6 @@ from kubectl_dra.lint.server.model import (
     violation,
 )
 from kubectl_dra.lint.server.names import (
-    VERSION_MAX,
     check_format,
     check_length,
     check_qualified,
@@ -36,14 +36,12 @@ from kubectl_dra.lint.server.names import (
 from kubectl_dra.lint.server.node_selectors import check_node_selector
 from kubectl_dra.lint.server.taints import check_taint
 
-KEYS_MAX: Final = 32
 VALUES_MAX: Final = 48
-STRING_MAX: Final = 64
 BINDING_CONDITIONS_MAX: Final = 4
 LIST_VALUES: Final = ("bools", "ints", "strings", "versions")
 
 _VALUES: Final = ("bool", "int", "string", "version", *LIST_VALUES)
-_KEY_SHOWN: Final = 63 + 1 + 32
+_KEY_SHOWN: Final = MAX_DOMAIN + 1 + MAX_IDENTIFIER
 _NODE_FIELDS: Final = ("nodeName", "nodeSelector", "allNodes")
 
 
@@ -72,8 +70,8 @@ def check_device(device: Mapping[str, Any], at: Path, per_device: bool, context:
 
 def _check_sizes(attributes: Mapping[str, Any], capacity: Mapping[str, Any], at: Path, context: Context) -> Violations:
     keys = len(attributes) + len(capacity)
-    if keys > KEYS_MAX:
-        message = f"has {keys} attributes and capacities together, at most {KEYS_MAX} are allowed"
+    if keys > MAX_DEVICE_ENTRIES:
+        message = f"has {keys} attributes and capacities together, at most {MAX_DEVICE_ENTRIES} are allowed"
         yield violation(at, INVALID, "device-keys-too-many", message)
     values = sum(_value_count(attribute or {}) for attribute in attributes.values())
     if values > VALUES_MAX and context.release.at_least(36):
@@ -116,8 +114,8 @@ def _check_text(value: str, inside: Path, kind: str) -> Any:
     if kind == "version" and not is_version(value):
         message = f"{value!r} is no semantic version such as 1.2.3"
         yield inside, INVALID, "attribute-version", message
-    rule, limit = ("attribute-version", VERSION_MAX) if kind == "version" else ("attribute-string-long", STRING_MAX)
-    for found in check_length(value, inside, limit, rule):
+    rule = "attribute-version" if kind == "version" else "attribute-string-long"
+    for found in check_length(value, inside, MAX_ATTRIBUTE_VALUE, rule):
         yield inside, found.reason, rule, found.message
 
 

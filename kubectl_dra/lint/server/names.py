@@ -10,17 +10,12 @@ import re
 from collections.abc import Callable
 from typing import Final
 
+from kubectl_dra.api.limits import MAX_DRIVER, MAX_IDENTIFIER, MAX_LABEL, MAX_POOL, MAX_SUBDOMAIN
 from kubectl_dra.lint.server.model import INVALID, TOO_LONG, Path, Violations, missing, size, violation
 
 Problems = tuple[str, ...]
 Format = Callable[[str], Problems]
 
-LABEL_MAX: Final = 63
-SUBDOMAIN_MAX: Final = 253
-DRIVER_MAX: Final = 63
-POOL_MAX: Final = 253
-IDENTIFIER_MAX: Final = 32
-VERSION_MAX: Final = 64
 
 _LABEL: Final = re.compile(r"[a-z0-9](?:[-a-z0-9]*[a-z0-9])?")
 _SUBDOMAIN: Final = re.compile(r"[a-z0-9](?:[-a-z0-9]*[a-z0-9])?(?:\.[a-z0-9](?:[-a-z0-9]*[a-z0-9])?)*")
@@ -40,8 +35,8 @@ def _matches(pattern: re.Pattern[str], value: str) -> bool:
 def label_problems(value: str) -> Problems:
     """DNS label (RFC 1123): lower case letters, digits and hyphens, at most 63."""
     out = []
-    if size(value) > LABEL_MAX:
-        out.append(f"is longer than {LABEL_MAX} characters")
+    if size(value) > MAX_LABEL:
+        out.append(f"is longer than {MAX_LABEL} characters")
     if not _matches(_LABEL, value):
         out.append(
             "must not contain dots"
@@ -54,8 +49,8 @@ def label_problems(value: str) -> Problems:
 def subdomain_problems(value: str) -> Problems:
     """DNS subdomain (RFC 1123): labels joined by dots, at most 253 characters."""
     out = []
-    if size(value) > SUBDOMAIN_MAX:
-        out.append(f"is longer than {SUBDOMAIN_MAX} characters")
+    if size(value) > MAX_SUBDOMAIN:
+        out.append(f"is longer than {MAX_SUBDOMAIN} characters")
     if not _matches(_SUBDOMAIN, value):
         out.append("must be lower case letters, digits, '-' and '.', with a letter or digit at both ends of each part")
     return tuple(out)
@@ -75,8 +70,8 @@ def label_key_problems(value: str) -> Problems:
     name = parts[-1]
     if not name:
         out.append("name must not be empty")
-    elif size(name) > LABEL_MAX:
-        out.append(f"name is longer than {LABEL_MAX} characters")
+    elif size(name) > MAX_LABEL:
+        out.append(f"name is longer than {MAX_LABEL} characters")
     elif not _matches(_NAME_PART, name):
         out.append("name must be letters, digits, '-', '_' and '.', with a letter or digit at both ends")
     return tuple(out)
@@ -85,8 +80,8 @@ def label_key_problems(value: str) -> Problems:
 def label_value_problems(value: str) -> Problems:
     """Value of a label or taint: empty, or at most 63 characters of a label key's name."""
     out = []
-    if size(value) > LABEL_MAX:
-        out.append(f"is longer than {LABEL_MAX} characters")
+    if size(value) > MAX_LABEL:
+        out.append(f"is longer than {MAX_LABEL} characters")
     if value and not _matches(_NAME_PART, value):
         out.append("must be empty, or letters, digits, '-', '_' and '.', with a letter or digit at both ends")
     return tuple(out)
@@ -138,7 +133,7 @@ def check_driver(value: str, at: Path, rules: tuple[str, str, str], below: Path 
     if not value:
         yield missing(at, rules[0])
         return
-    yield from check_length(value, at, DRIVER_MAX, rules[2], below)
+    yield from check_length(value, at, MAX_DRIVER, rules[2], below)
     for problem in subdomain_problems(lower(value)):
         yield violation(at, INVALID, rules[1], f"{value!r} {problem}", below=below)
 
@@ -148,7 +143,7 @@ def check_pool(value: str, at: Path, rules: tuple[str, str, str]) -> Violations:
     if not value:
         yield missing(at, rules[0])
         return
-    yield from check_length(value, at, POOL_MAX, rules[2])
+    yield from check_length(value, at, MAX_POOL, rules[2])
     for part in value.split("/"):
         yield from check_format(part, at, rules[1], subdomain_problems)
 
@@ -169,7 +164,7 @@ def check_qualified(value: str, at: Path, rules: tuple[str, str], below: Path = 
         if not parts[1]:
             yield violation(at, INVALID, rules[0], f"{value!r}: the name after '/' is empty", below=below)
             return
-    yield from check_length(parts[-1], at, IDENTIFIER_MAX, rules[1], below)
+    yield from check_length(parts[-1], at, MAX_IDENTIFIER, rules[1], below)
     if not _matches(_IDENTIFIER, parts[-1]):
         message = f"{parts[-1]!r} must be letters, digits and '_', and must not begin with a digit"
         yield violation(at, INVALID, rules[0], message, below=below)

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
+from kubectl_dra.api.limits import MAX_POOL
 from kubectl_dra.lint.server.context import Context
 from kubectl_dra.lint.server.metadata import check_generation, check_metadata
 from kubectl_dra.lint.server.model import INVALID, Violations, missing, struct, text, violation
-from kubectl_dra.lint.server.names import POOL_MAX, check_format, check_length, subdomain_problems
+from kubectl_dra.lint.server.names import check_format, check_length, subdomain_problems
 
 LIMIT_MAX: Final = 1000
 
@@ -27,7 +28,7 @@ def check_pool_request(request: Mapping[str, Any], context: Context) -> Violatio
         for problem in subdomain_problems(folded.lower() if folded.isascii() else folded):
             yield violation(("spec", "driver"), INVALID, "pool-request-driver", f"{driver!r} {problem}")
     if pool is not None:
-        yield from check_length(pool, ("spec", "poolName"), POOL_MAX, "pool-request-pool")
+        yield from check_length(pool, ("spec", "poolName"), MAX_POOL, "pool-request-pool")
         for part in pool.split("/"):
             yield from check_format(part, ("spec", "poolName"), "pool-request-pool", subdomain_problems)
     if limit is not None and not 1 <= limit <= LIMIT_MAX:

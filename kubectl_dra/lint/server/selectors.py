@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
+from kubectl_dra.api.limits import MAX_EXPRESSION_BYTES, MAX_EXPRESSION_COST, MAX_SELECTORS
 from kubectl_dra.lint.server.context import Context
 from kubectl_dra.lint.server.model import (
     FORBIDDEN,
@@ -24,10 +25,6 @@ if TYPE_CHECKING:
     from kubectl_dra.cel import CompileError, Environment
     from kubectl_dra.cel.program import Program
 
-SELECTORS_MAX: Final = 32
-EXPRESSION_MAX: Final = 10 * 1024
-COST_MAX: Final = 1_000_000
-
 Problem = tuple[str, str, str, int | None]
 """Reason, rule, message, offset in code points."""
 
@@ -42,11 +39,11 @@ def check_selectors(selectors: Any, at: Path, rule: str, context: Context) -> Vi
         else:
             yield from _check_expression(text(cel, "expression"), (*at, "cel", "expression"), context)
 
-    yield from check_list(selectors, at, SELECTORS_MAX, rule, check)
+    yield from check_list(selectors, at, MAX_SELECTORS, rule, check)
 
 
 def _check_expression(expression: str, at: Path, context: Context) -> Violations:
-    too_long = tuple(check_length(expression, at, EXPRESSION_MAX, "cel-too-long"))
+    too_long = tuple(check_length(expression, at, MAX_EXPRESSION_BYTES, "cel-too-long"))
     if too_long:
         yield from too_long
         return
@@ -78,8 +75,8 @@ def _problem(environment: Environment, expression: str) -> Problem | None:
             return INTERNAL_ERROR, "cel-program", str(found), found.issues[0].offset
         return INVALID, "cel-compile", "; ".join(_worded(issue) for issue in found.issues), found.issues[0].offset
     cost = found.max_cost
-    if cost > COST_MAX:
-        message = f"may cost up to {cost} in the worst case, more than {COST_MAX}"
+    if cost > MAX_EXPRESSION_COST:
+        message = f"may cost up to {cost} in the worst case, more than {MAX_EXPRESSION_COST}"
         return FORBIDDEN, "cel-cost", message, None
     return None
 

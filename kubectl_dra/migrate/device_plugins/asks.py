@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
+from kubectl_dra.api.limits import MAX_RESULTS
 from kubectl_dra.api.quantity import Quantity, QuantityError
 from kubectl_dra.manifests.changes import Path
 from kubectl_dra.manifests.workloads import PodContainer, WorkloadPodSpec, containers
 from kubectl_dra.migrate.model import PlanRefusal
 from kubectl_dra.migrate.vendors.catalogue import VendorCatalogue, is_extended
 from kubectl_dra.migrate.vendors.model import Resource
-
-MOST_DEVICES: Final = 32
-"""So many devices one claim can have allocated, and so many requests it can have (resource.k8s.io limits)."""
 
 
 class Ask(NamedTuple):
@@ -177,10 +175,10 @@ def _check(resource: Resource, count: int) -> None:
     if resource.outcome in ("ask", "refuse"):
         code = "MIG112" if resource.outcome == "ask" else "MIG113"
         raise _Problem(code, said(resource.name, resource), resource.way_out)
-    if count > MOST_DEVICES and not resource.part_of and resource.allocation_mode != "All":
+    if count > MAX_RESULTS and not resource.part_of and resource.allocation_mode != "All":
         raise _Problem(
             "MIG114",
-            f"{resource.name} is {_digits(count)}, and a claim can hold {MOST_DEVICES} devices at most",
+            f"{resource.name} is {_digits(count)}, and a claim can hold {MAX_RESULTS} devices at most",
             "If the plugin gives out shares of devices, count the devices that are needed; else split the container.",
         )
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from kubectl_dra.api.limits import MAX_RESULTS
 from kubectl_dra.manifests.changes import Path
-from kubectl_dra.migrate.device_plugins.asks import MOST_DEVICES, Ask, parts_of
+from kubectl_dra.migrate.device_plugins.asks import Ask, parts_of
 from kubectl_dra.migrate.device_plugins.placement import PlacementPlan
 from kubectl_dra.migrate.device_plugins.shares import User, shares
 from kubectl_dra.migrate.naming import LABEL, as_label, free, short, shortened
@@ -139,13 +140,13 @@ def _named(drafts: Sequence[_Draft], containers: Mapping[Path, str]) -> list[str
 def _packed(drafts: Sequence[_Draft], indices: Sequence[int]) -> list[list[int]]:
     """The requests in as few claims as hold them."""
     groups: list[list[int]] = [[]]
-    room = MOST_DEVICES
+    room = MAX_RESULTS
     for index in indices:
         draft = drafts[index]
-        need = MOST_DEVICES if draft.exactly.get("allocationMode") == "All" else draft.amount
+        need = MAX_RESULTS if draft.exactly.get("allocationMode") == "All" else draft.amount
         if need > room and groups[-1]:
             groups.append([])
-            room = MOST_DEVICES
+            room = MAX_RESULTS
         groups[-1].append(index)
         room -= need
     return groups

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
+from kubectl_dra.api.limits import MAX_EXPRESSION_BYTES, MAX_SELECTORS
 from kubectl_dra.api.quantity import Quantity
 from kubectl_dra.api.versions import Release
 from kubectl_dra.manifests.changes import Change, Path
@@ -23,10 +24,6 @@ from kubectl_dra.migrate.vendors.catalogue import VendorCatalogue
 from kubectl_dra.migrate.vendors.label_to_cel import Untranslatable, condition, joined
 from kubectl_dra.migrate.vendors.model import EMPTY, KnownDriver, Resource
 
-LONGEST: Final = 10240
-"""So many bytes a selector can have (resource.k8s.io limits)."""
-MOST_SELECTORS: Final = 32
-"""So many selectors a request can have."""
 _SPLIT: Final = "Split the workload, or write the request by hand."
 
 
@@ -206,8 +203,8 @@ class _Reader:
         if device_class and device_class != self._resource.device_class:
             self._classes.setdefault(device_class, path)
         for selector in selectors:
-            if len(selector.encode()) > LONGEST:
-                why = f"its selector would have more than {LONGEST} bytes"
+            if len(selector.encode()) > MAX_EXPRESSION_BYTES:
+                why = f"its selector would have more than {MAX_EXPRESSION_BYTES} bytes"
                 self._refusals.append((path, why, "Name fewer values, and migrate again."))
 
     def placement(self) -> PlacementPlan:
@@ -215,8 +212,8 @@ class _Reader:
         if len(self._classes) > 1:
             path = list(self._classes.values())[1]
             self._refusals.append((path, "the labels ask for devices of different classes", _SPLIT))
-        if len(self._selectors) + len(self._resource.selectors) > MOST_SELECTORS:
-            why = f"the request would have more than {MOST_SELECTORS} selectors"
+        if len(self._selectors) + len(self._resource.selectors) > MAX_SELECTORS:
+            why = f"the request would have more than {MAX_SELECTORS} selectors"
             self._refusals.append(((), why, _SPLIT))
         notes = tuple(self._notes)
         if self._refusals:

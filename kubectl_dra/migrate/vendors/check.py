@@ -9,6 +9,7 @@ from itertools import chain
 from pathlib import Path as File
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
+from kubectl_dra.api.limits import MAX_EXPRESSION_BYTES
 from kubectl_dra.cel.errors import CompileError
 from kubectl_dra.cel.library.regex import PatternError
 from kubectl_dra.errors import InputError
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
     from kubectl_dra.manifests.documents import Document
 
 _PLACE: Final = re.compile(r"\{([A-Za-z_]\w*)\}")
-_LONGEST: Final = 10240
 _RELEASES: Final = ("1.34", "1.36")
 _SAMPLES: Final = {
     "text": "a",
@@ -246,8 +246,8 @@ def _compiles(document: Document, path: Path, expression: str) -> None:
 
     if not expression:
         return
-    if len(expression.encode()) > _LONGEST:
-        fail(document, path, f"the selector has more than {_LONGEST} bytes")
+    if len(expression.encode()) > MAX_EXPRESSION_BYTES:
+        fail(document, path, f"the selector has more than {MAX_EXPRESSION_BYTES} bytes")
     for release in _RELEASES:
         try:
             compile_expression(Environment.for_release(release), expression)
