@@ -7,6 +7,7 @@ import re
 import shlex
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -42,6 +43,19 @@ def test_the_image_runs_without_root_and_without_a_shell() -> None:
     assert "python:3.11" in arguments["BUILD_IMAGE"] and arguments["BASE_IMAGE"].endswith("python3-debian12:nonroot")
     ignored = (ROOT / ".containerignore").read_text().split()
     assert {".git", ".venv", "tests"} <= set(ignored)
+
+
+def test_a_mounted_repository_is_not_imported(tmp_path: Path) -> None:
+    variables = [word for kind, rest in instructions() if kind == "ENV" for word in rest.split()]
+    environment = {**os.environ, **dict(word.split("=", 1) for word in variables), "PYTHONPATH": str(ROOT)}
+    for name in ("yaml.py", "typer.py", "kubectl_dra.py"):
+        (tmp_path / name).write_text("raise SystemExit('imported from the repository')\n")
+    command = [sys.executable, "-m", "kubectl_dra", "version", "--client"]
+    run = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+    assert run.returncode == 0, run.stdout + run.stderr
+    unsafe = {**environment, "PYTHONSAFEPATH": ""}
+    seen = subprocess.run(command, cwd=tmp_path, env=unsafe, capture_output=True, text=True, check=False)
+    assert "imported from the repository" in seen.stderr
 
 
 def test_the_built_image_runs(request: pytest.FixtureRequest, tmp_path: Path, wheelhouse: Path) -> None:
