@@ -158,7 +158,7 @@ def _shape(world: World, spec: Json) -> None:
             made.insert(rng.randrange(2), side)
         spec["initContainers"] = made
     elif world.chance(0.2):
-        spec["resources"] = {rng.choice(("requests", "limits")): {"cpu": rng.choice("25")}}
+        spec["resources"] = {rng.choice(("requests", "limits")): {"cpu": "5"}}
 
 
 def pods_limit(world: World) -> None:
