@@ -57,6 +57,12 @@ class ContainerPort(Wire, frozen=True):
     host_ip: str = field(default="", name="hostIP")
 
 
+class RestartRule(Wire, frozen=True):
+    """One entry of a container's ``restartPolicyRules``."""
+
+    action: str = ""
+
+
 class Container(Wire, frozen=True):
     """A container: name, resources, ports, image."""
 
@@ -65,6 +71,7 @@ class Container(Wire, frozen=True):
     restart_policy: str = ""
     ports: tuple[ContainerPort, ...] = ()
     image: str = ""
+    restart_policy_rules: tuple[RestartRule, ...] = ()
 
     @property
     def init(self) -> bool:
@@ -134,6 +141,7 @@ class PodSpec(Wire, frozen=True):
     tolerations: tuple[Toleration, ...] = ()
     topology_spread_constraints: tuple[TopologySpreadConstraint, ...] = ()
     host_network: bool = False
+    host_users: bool | None = None
     volumes: tuple[PodVolume, ...] = ()
     overhead: dict[str, Amount] = {}
     resources: ResourceRequirements | None = None

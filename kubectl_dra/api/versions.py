@@ -164,6 +164,16 @@ _GATES: Final[Mapping[str, str]] = {
     "ResourceHealthStatus": "-----++",
     "TaintTolerationComparisonOperators": "....---",
     "DeclarativeValidation": "..+++LL",
+    # Of the scheduler's other plugins.
+    "TaintTolerationComparisonOperators": "....---",
+    "NodeDeclaredFeatures": "....-+L",
+    "GenericWorkload": "....---",
+    "GangScheduling": "....--.",
+    "TopologyAwareWorkloadScheduling": ".....--",
+    "WorkloadAwarePreemption": ".....-.",
+    "PodLevelResources": ".--++++",
+    "InPlacePodVerticalScaling": "--++LLL",
+    "InPlacePodLevelResourcesVerticalScaling": "....-++",
 }
 
 
@@ -188,7 +198,7 @@ def default_features(release: Release) -> frozenset[str]:
 
 
 def known_gates() -> tuple[str, ...]:
-    """Every feature gate that decides about DRA in some release."""
+    """Every feature gate that decides about devices or about where pods run in some release."""
     return tuple(_GATES)
 
 

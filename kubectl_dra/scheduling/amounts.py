@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Final
+from collections.abc import Iterable, Mapping, Set
+from typing import Final, NamedTuple
 
 from kubectl_dra.api.pods import Container, ContainerStatus, Pod, ResourceRequirements
 from kubectl_dra.api.quantity import Quantity, QuantityError
@@ -19,16 +19,36 @@ _POD_LEVEL: Final = ("cpu", "memory")
 _HUGE_PAGES: Final = "hugepages-"
 
 
-def pod_amounts(pod: Pod, *, resize: bool = True, pod_level_resize: bool = True) -> Amounts:
+class Rules(NamedTuple):
+    """How amounts are counted: by feature gates of the release."""
+
+    pod_level: bool = True
+    resize: bool = True
+    pod_level_resize: bool = True
+
+    @classmethod
+    def of(cls, gates: Set[str]) -> Rules:
+        """The rules of a scheduler with these gates on."""
+        resize = "InPlacePodVerticalScaling" in gates
+        return cls(
+            pod_level="PodLevelResources" in gates,
+            resize=resize,
+            pod_level_resize=resize and "InPlacePodLevelResourcesVerticalScaling" in gates,
+        )
+
+
+ALL_RULES: Final = Rules()
+
+
+def pod_amounts(pod: Pod, rules: Rules = ALL_RULES) -> Amounts:
     """What the pod takes of a node, overhead included.
 
     The peak of what runs at one time: all containers with all sidecars, or an init container with the sidecars that
-    were started before it; where the pod itself requests a resource, that amount instead. With ``resize`` a container
-    whose size was changed in place counts with the most of what is written, allocated and actuated, with
-    ``pod_level_resize`` the pod itself too.
+    were started before it; where the pod itself requests a resource, that amount instead. What was resized in place
+    counts with the most of what is written, allocated and actuated.
     """
     spec = pod.spec
-    statuses = _statuses(pod) if resize else {}
+    statuses = _statuses(pod) if rules.resize else {}
     infeasible = bool(statuses or pod.status.resources) and _infeasible(pod)
     total: _Nanos = {}
     for container in spec.containers:
@@ -48,8 +68,8 @@ def pod_amounts(pod: Pod, *, resize: bool = True, pod_level_resize: bool = True)
                 _add(beside, own)
                 _raise(peak, beside)
         _raise(total, peak)
-    if spec.resources is not None:
-        total.update(_of_the_pod(pod, spec.resources, infeasible, resize and pod_level_resize))
+    if spec.resources is not None and rules.pod_level:
+        total.update(_of_the_pod(pod, spec.resources, infeasible, rules.pod_level_resize))
     if spec.overhead:
         _add(total, nanos(spec.overhead))
     return in_units(total)

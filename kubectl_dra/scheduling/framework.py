@@ -18,7 +18,7 @@ from kubectl_dra.api.nodes import Node
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.api.versions import Release
 from kubectl_dra.cluster.snapshot import Key, Snapshot
-from kubectl_dra.scheduling.amounts import Amounts, in_units, nanos, pod_amounts
+from kubectl_dra.scheduling.amounts import Amounts, Rules, in_units, nanos, pod_amounts
 from kubectl_dra.scheduling.reasons import PluginName, Rejection
 
 
@@ -29,12 +29,18 @@ class NodeState:
     """
 
     def __init__(
-        self, node: Node, pods: Sequence[Pod], removed: tuple[Pod, ...] = (), added: tuple[Pod, ...] = ()
+        self,
+        node: Node,
+        pods: Sequence[Pod],
+        rules: Rules,
+        removed: tuple[Pod, ...] = (),
+        added: tuple[Pod, ...] = (),
     ) -> None:
         self.node = node
         self.pods = pods
         self.removed = removed
         self.added = added
+        self._rules = rules
 
     @property
     def name(self) -> str:
@@ -46,7 +52,7 @@ class NodeState:
         """What its pods request together, by resource name."""
         out: Amounts = {}
         for pod in self.pods:
-            for name, amount in pod_amounts(pod).items():
+            for name, amount in pod_amounts(pod, self._rules).items():
                 out[name] = out.get(name, 0) + amount
         return out
 
@@ -83,6 +89,7 @@ class NodeState:
         return NodeState(
             self.node,
             pods,
+            self._rules,
             (*self.removed, *(pod for pod in gone if not _among(pod, self.added))),
             (*(pod for pod in self.added if id(pod) not in out), *more),
         )
@@ -91,13 +98,16 @@ class NodeState:
 class ClusterState:
     """What plugins read of a cluster, indexed; made once for any number of pods.
 
-    ``gates`` are the feature gates that are on.
+    ``gates`` are the feature gates that are on. ``patch`` is the patch release, where known. ``rules`` are how pods'
+    requests are counted.
     """
 
-    def __init__(self, snapshot: Snapshot, release: Release, gates: frozenset[str]) -> None:
+    def __init__(self, snapshot: Snapshot, release: Release, gates: frozenset[str], patch: int | None = None) -> None:
         self.snapshot = snapshot
         self.release = release
         self.gates = gates
+        self.patch = patch
+        self.rules = Rules.of(gates)
         by_node: dict[str, list[Pod]] = defaultdict(list)
         self._waiting: list[Pod] = []
         for pod in snapshot.pods.values():
@@ -108,7 +118,7 @@ class ClusterState:
             else:
                 self._waiting.append(pod)
         self.nodes: Mapping[str, NodeState] = {
-            name: NodeState(node, by_node.get(name, ())) for name, node in snapshot.nodes.items()
+            name: NodeState(node, by_node.get(name, ()), self.rules) for name, node in snapshot.nodes.items()
         }
 
     @property
@@ -142,7 +152,20 @@ class ClusterState:
     def without(self, pods: Collection[Key]) -> ClusterState:
         """The same cluster after these pods (namespace, name) have ended."""
         left = {key: pod for key, pod in self.snapshot.pods.items() if key not in pods}
-        return ClusterState(replace(self.snapshot, pods=left), self.release, self.gates)
+        return self.with_snapshot(replace(self.snapshot, pods=left))
+
+    def with_snapshot(self, snapshot: Snapshot) -> ClusterState:
+        """The same scheduler in another cluster."""
+        return ClusterState(snapshot, self.release, self.gates, self.patch)
+
+    @cached_property
+    def nominated(self) -> Mapping[str, Sequence[Pod]]:
+        """The waiting pods that are to run on a node as soon as it has room, by node."""
+        out: dict[str, list[Pod]] = defaultdict(list)
+        for pod in self._waiting:
+            if pod.status.nominated_node_name:
+                out[pod.status.nominated_node_name].append(pod)
+        return out
 
 
 class Plugin:

@@ -20,6 +20,7 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("files", nargs="+", type=Path, help=".jsonl or .jsonl.gz")
     parser.add_argument("--devices", type=Path, help="cel: the recorded devices")
     parser.add_argument("--costs", action="store_true", help="cel: compare actual costs, too")
+    parser.add_argument("--library", action="store_true", help="pods: ask the library alone, not explain")
     options = parser.parse_args(arguments)
     code: int = import_module(f"tests.conformance.{options.kind}").run(options.files, options)
     return code

@@ -1,0 +1,262 @@
+"""DefaultPreemption: which pods of lower priority the scheduler would evict, on which node.
+
+Source: pkg/scheduler/framework/plugins/defaultpreemption and framework/preemption. Devices are never freed this way:
+claims of evicted pods stay allocated while the scheduler thinks it through.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from kubectl_dra.api.labels import InvalidNodeSelector
+from kubectl_dra.api.pods import Pod
+from kubectl_dra.api.policy import PodDisruptionBudget
+from kubectl_dra.scheduling.chain import Chain
+from kubectl_dra.scheduling.framework import NodeState
+from kubectl_dra.scheduling.message import none_available
+from kubectl_dra.scheduling.reasons import PluginName, Reason, Rejection
+
+_NEVER = "Never"
+_NOT_STARTED = "~"
+"""Sorts after every time: a pod that has not started counts as started now."""
+_OFFSET = 1 << 31
+
+
+@dataclass(frozen=True)
+class NoVictims(Reason):
+    """No pod on the node has a lower priority."""
+
+    @property
+    def words(self) -> str:
+        return "No preemption victims found for incoming pod"
+
+
+@dataclass(frozen=True)
+class NotHelpful(Reason):
+    """Evicting pods would change nothing about why the node is refused."""
+
+    @property
+    def words(self) -> str:
+        return "Preemption is not helpful for scheduling"
+
+
+@dataclass(frozen=True)
+class NeverPreempts(Reason):
+    """The pod's preemptionPolicy is Never."""
+
+    @property
+    def words(self) -> str:
+        return "not eligible due to preemptionPolicy=Never."
+
+
+@dataclass(frozen=True)
+class VictimsEnding(Reason):
+    """Pods that were evicted for this pod are still ending on the node nominated for it."""
+
+    node: str
+    victims: tuple[str, ...]
+
+    @property
+    def words(self) -> str:
+        return "not eligible due to a terminating pod on the nominated node."
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A node on which the pod fits after evictions. ``violations``: how many break a PodDisruptionBudget."""
+
+    node: str
+    victims: tuple[Pod, ...]
+    violations: int = 0
+
+
+@dataclass(frozen=True)
+class Preemption:
+    """What came of it. ``ineligible``: the pod may not evict. ``best``: the candidates of which the scheduler takes one
+    (one, or several between which it has no preference). ``refused``: why not, for the nodes that were tried."""
+
+    total: int
+    ineligible: Reason | None = None
+    best: tuple[Candidate, ...] = ()
+    candidates: tuple[Candidate, ...] = ()
+    refused: Mapping[str, Rejection] = field(default_factory=dict)
+
+    @property
+    def words(self) -> str:
+        """What the scheduler says of it in the condition; empty where it found victims."""
+        if self.ineligible is not None:
+            return self.ineligible.words
+        if self.best:
+            return ""
+        rest = Rejection(PluginName.DEFAULT_PREEMPTION, (NotHelpful(),))
+        others = [rest] * (self.total - len(self.refused))
+        return none_available(self.total, [*self.refused.values(), *others])
+
+
+def preempt(chain: Chain, rejected: Mapping[str, Rejection]) -> Preemption:
+    """What the scheduler would do to make room for a pod that fits nowhere.
+
+    Args:
+        chain: the plugins for the pod.
+        rejected: why each node was refused.
+    """
+    state = chain.state
+    total = len(state.nodes)
+    if (ineligible := _ineligible(chain, rejected)) is not None:
+        return Preemption(total, ineligible)
+    budgets = list(state.others("PodDisruptionBudget").values())
+    found: list[Candidate] = []
+    refused: dict[str, Rejection] = {}
+    for name, rejection in rejected.items():
+        if not rejection.resolvable:
+            continue
+        outcome = _Node(chain, state.nodes[name], budgets).outcome()
+        if isinstance(outcome, Candidate):
+            found.append(outcome)
+        else:
+            refused[name] = outcome
+    # Candidates that break no budget come first, which only matters for how many are looked at.
+    return Preemption(total, best=_best(found), candidates=tuple(found), refused={} if found else refused)
+
+
+def _ineligible(chain: Chain, rejected: Mapping[str, Rejection]) -> Reason | None:
+    pod, state = chain.pod, chain.state
+    if pod.spec.preemption_policy == _NEVER:
+        return NeverPreempts()
+    nominated = pod.status.nominated_node_name
+    if not nominated or nominated not in state.nodes:
+        return None
+    rejection = rejected.get(nominated)
+    if rejection is not None and not rejection.resolvable:
+        return None
+    ending = ending_victims(pod, state.nodes[nominated])
+    return VictimsEnding(nominated, tuple(victim.key for victim in ending)) if ending else None
+
+
+def ending_victims(pod: Pod, node: NodeState) -> list[Pod]:
+    """The pods on a node that the scheduler evicted for a pod of this priority and that have not ended yet."""
+    return [
+        other
+        for other in node.pods
+        if other.priority < pod.priority and other.metadata.deletion_timestamp and _evicted_by_scheduler(other)
+    ]
+
+
+def _evicted_by_scheduler(pod: Pod) -> bool:
+    condition = pod.condition("DisruptionTarget")
+    return condition is not None and condition.status == "True" and condition.reason == "PreemptionByScheduler"
+
+
+class _Node:
+    """The search for victims on one node."""
+
+    def __init__(self, chain: Chain, node: NodeState, budgets: Sequence[PodDisruptionBudget]) -> None:
+        self._chain = chain
+        self._node = node
+        self._budgets = budgets
+
+    @cached_property
+    def _lower(self) -> list[Pod]:
+        return [pod for pod in self._node.pods if pod.priority < self._chain.pod.priority]
+
+    def outcome(self) -> Candidate | Rejection:
+        """The fewest and least important victims, or why no eviction helps here."""
+        if not self._lower:
+            return Rejection(PluginName.DEFAULT_PREEMPTION, (NoVictims(),))
+        rejection = self._without(self._lower)
+        if rejection is not None:
+            return rejection
+        violating, others = _by_budget(by_importance(self._lower), self._budgets)
+        gone = [*violating, *others]
+        victims: list[Pod] = []
+        violations = 0
+        for pod in (*violating, *others):
+            left = [entry for entry in gone if entry is not pod]
+            if self._without(left) is None:
+                gone = left
+                continue
+            victims.append(pod)
+            violations += pod in violating
+        victims.sort(key=lambda pod: (-pod.priority, pod.status.start_time or _NOT_STARTED))
+        return Candidate(self._node.name, tuple(victims), violations)
+
+    def _without(self, pods: Iterable[Pod]) -> Rejection | None:
+        return self._chain.filter(self._node.changed(removed=pods))
+
+
+def by_importance(pods: Sequence[Pod]) -> list[Pod]:
+    """Pods from the most important to the least: by priority, then the older first.
+
+    A pod that has not started counts as started when it is looked at, so of these the one seen last comes first.
+    """
+
+    def importance(entry: tuple[int, Pod]) -> tuple[int, str, int]:
+        place, pod = entry
+        started = pod.status.start_time
+        return -pod.priority, started or _NOT_STARTED, place if started else -place
+
+    return [pod for _, pod in sorted(enumerate(pods), key=importance)]
+
+
+def _by_budget(pods: Sequence[Pod], budgets: Sequence[PodDisruptionBudget]) -> tuple[list[Pod], list[Pod]]:
+    """Pods whose eviction would break a PodDisruptionBudget, counted one after the other, and the rest."""
+    left = [budget.status.disruptions_allowed for budget in budgets]
+    violating: list[Pod] = []
+    others: list[Pod] = []
+    for pod in pods:
+        broken = False
+        for index in _protecting(pod, budgets):
+            left[index] -= 1
+            broken = broken or left[index] < 0
+        (violating if broken else others).append(pod)
+    return violating, others
+
+
+def _protecting(pod: Pod, budgets: Sequence[PodDisruptionBudget]) -> Iterator[int]:
+    """The places of the budgets that an eviction of the pod is counted against."""
+    labels = pod.metadata.labels
+    if not labels:
+        return
+    for index, budget in enumerate(budgets):
+        selector = budget.spec.selector
+        if budget.metadata.namespace != pod.metadata.namespace or selector is None or selector.empty:
+            continue
+        if pod.metadata.name in budget.status.disrupted_pods:
+            continue
+        try:
+            if selector.matches(labels):
+                yield index
+        except InvalidNodeSelector:
+            continue
+
+
+def _best(candidates: Sequence[Candidate]) -> tuple[Candidate, ...]:
+    """The candidates that the scheduler likes most: the one it takes, or those between which it has no preference."""
+    left = list(candidates)
+    for cost in _COSTS:
+        if len(left) <= 1:
+            break
+        costs = [cost(entry) for entry in left]
+        lowest = min(costs)
+        left = [entry for entry, own in zip(left, costs, strict=True) if own == lowest]
+    if len(left) > 1:
+        starts = [_earliest_start(entry) for entry in left]
+        latest = max(starts)
+        left = [entry for entry, own in zip(left, starts, strict=True) if own == latest]
+    return tuple(left)
+
+
+_COSTS: tuple[Callable[[Candidate], int], ...] = (
+    lambda candidate: candidate.violations,
+    lambda candidate: candidate.victims[0].priority,
+    lambda candidate: sum(victim.priority + _OFFSET for victim in candidate.victims),
+    lambda candidate: len(candidate.victims),
+)
+
+
+def _earliest_start(candidate: Candidate) -> str:
+    """When the first of the most important victims started."""
+    highest = max(victim.priority for victim in candidate.victims)
+    return min(victim.status.start_time or _NOT_STARTED for victim in candidate.victims if victim.priority == highest)

@@ -1,0 +1,60 @@
+"""The devices of a cluster as its scheduler sees them: the cycle that all attempts of one pod share."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Final
+
+from kubectl_dra.allocation.attempt import Cycle
+from kubectl_dra.allocation.features import Features, Quirks
+from kubectl_dra.allocation.pools import SliceIndex
+from kubectl_dra.allocation.selection import Selectors
+from kubectl_dra.allocation.state import allocated_state
+from kubectl_dra.allocation.taint_rules import apply_rules
+from kubectl_dra.api.slices import ResourceSlice
+from kubectl_dra.cel import Environment
+from kubectl_dra.scheduling.framework import ClusterState
+
+LAST_PATCH_WITHOUT_RULES: Final = 2
+"""Schedulers of 1.36.0 to 1.36.2 do not see DeviceTaintRules (kubernetes/kubernetes#139651)."""
+LAST_MINOR_WITH_MIXED_SLICES: Final = 34
+
+
+def cycle_of(state: ClusterState) -> Cycle:
+    """The scheduling cycle of a cluster, DeviceTaintRules applied as the release does."""
+    snapshot, release = state.snapshot, state.release
+    features = Features.from_gates(state.gates)
+    slices: Sequence[ResourceSlice] = snapshot.slices
+    if release.minor <= LAST_MINOR_WITH_MIXED_SLICES:
+        slices = list(counters_apart(slices))
+    if snapshot.taint_rules and not blind_to_rules(state):
+        slices = apply_rules(slices, snapshot.taint_rules)
+    return Cycle(
+        index=SliceIndex(slices),
+        classes=snapshot.classes,
+        state=allocated_state(snapshot.claims.values(), features),
+        selectors=Selectors(Environment.for_release(str(release), features=state.gates, stored=True)),
+        features=features,
+        quirks=Quirks.of_release(release.minor, state.patch),
+    )
+
+
+def blind_to_rules(state: ClusterState) -> bool:
+    """Whether this scheduler is known not to see DeviceTaintRules."""
+    return state.release.minor == 36 and state.patch is not None and state.patch <= LAST_PATCH_WITHOUT_RULES
+
+
+def counters_apart(slices: Sequence[ResourceSlice]) -> Iterator[ResourceSlice]:
+    """Slices as later releases have them: the counters of a slice that also has devices in a slice of their own."""
+    mixed = Counter((entry.pool, entry.generation) for entry in slices if entry.shared_counters and entry.devices)
+    for entry in slices:
+        more = mixed[entry.pool, entry.generation]
+        if more:
+            entry = replace(entry, slice_count=entry.slice_count + more)
+        if not entry.shared_counters or not entry.devices:
+            yield entry
+            continue
+        yield replace(entry, shared_counters=())
+        yield replace(entry, name=f"{entry.name} (counters)", devices=())

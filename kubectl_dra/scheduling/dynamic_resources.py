@@ -1,0 +1,295 @@
+"""DynamicResources: the pod's ResourceClaims, by way of ``allocation``."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from kubectl_dra.allocation.attempt import Attempt, Cycle, Verdict
+from kubectl_dra.allocation.extended import CLAIM_NAME, MADE_FOR_EXTENDED, ExtendedRequests, extended_requests
+from kubectl_dra.allocation.search import Budget
+from kubectl_dra.api.claims import ResourceClaim
+from kubectl_dra.api.labels import InvalidNodeSelector
+from kubectl_dra.api.nodes import Node
+from kubectl_dra.api.pods import Pod, PodClaim
+from kubectl_dra.scheduling.devices import cycle_of
+from kubectl_dra.scheduling.framework import ClusterState, NodeState, Plugin
+from kubectl_dra.scheduling.reasons import PluginName, Reason, Rejection
+
+MAX_CONSUMERS: Final = 256
+STEPS_PER_NODE: Final = 400_000
+SECONDS_PER_NODE: Final = 4.0
+
+
+@dataclass(frozen=True)
+class ClaimNotCreated(Reason):
+    """The claim of an entry that names a template does not exist yet."""
+
+    pod: str
+    entry: str
+
+    @property
+    def words(self) -> str:
+        return f'pod "{self.pod}": ResourceClaim not created yet'
+
+
+@dataclass(frozen=True)
+class ClaimMissing(Reason):
+    """A claim that the pod names does not exist."""
+
+    claim: str
+
+    @property
+    def words(self) -> str:
+        return f'could not find ResourceClaim "{self.claim}"'
+
+
+@dataclass(frozen=True)
+class ClaimDeleting(Reason):
+    """A claim of the pod is being deleted."""
+
+    claim: str
+
+    @property
+    def words(self) -> str:
+        return f'resourceclaim "{self.claim.rpartition("/")[2]}" is being deleted'
+
+
+@dataclass(frozen=True)
+class ClaimOfOther(Reason):
+    """A claim that was generated for an entry of the pod is owned by somebody else."""
+
+    pod: str
+    claim: str
+
+    @property
+    def words(self) -> str:
+        return f"ResourceClaim {self.claim} was not created for pod {self.pod} (pod is not owner)"
+
+
+@dataclass(frozen=True)
+class ClaimInUse(Reason):
+    """An allocated claim has as many consumers as it can have."""
+
+    claim: str
+
+    @property
+    def words(self) -> str:
+        return "resourceclaim in use"
+
+
+@dataclass(frozen=True)
+class ClassMissing(Reason):
+    """A request names a DeviceClass that does not exist."""
+
+    claim: str
+    request: str
+    device_class: str
+
+    @property
+    def words(self) -> str:
+        return f"request {self.request}: device class {self.device_class} does not exist"
+
+
+@dataclass(frozen=True)
+class ClaimElsewhere(Reason):
+    """Claims of the pod are allocated for other nodes."""
+
+    claims: tuple[str, ...]
+
+    @property
+    def words(self) -> str:
+        return "resourceclaim not available on the node"
+
+
+@dataclass(frozen=True)
+class LeftoverClaim(Reason):
+    """The claim for extended resources that an earlier attempt left; the scheduler deletes it and tries again."""
+
+    claim: str
+
+    @property
+    def words(self) -> str:
+        return "cannot schedule extended resource claim"
+
+
+@dataclass(frozen=True)
+class NotAllocatable(Reason):
+    """The allocator does not find devices on this node; ``message`` is what it says."""
+
+    message: str
+
+    @property
+    def words(self) -> str:
+        return self.message
+
+
+@dataclass(frozen=True)
+class AllocationFailed(Reason):
+    """The allocator stops with an error, which ends the pod's attempt on all nodes."""
+
+    message: str
+
+    @property
+    def words(self) -> str:
+        return self.message
+
+
+@dataclass(frozen=True)
+class SearchNotEnded(Reason):
+    """Our search did not end in time, so that the answer for this node is unknown."""
+
+    @property
+    def words(self) -> str:
+        return "cannot allocate all claims"
+
+
+class DynamicResources(Plugin):
+    """Refuses nodes on which the pod's claims cannot be had together.
+
+    ``attempts`` are those made so far, by node. ``unavailable`` are the allocated claims that were of no use on some
+    node: one that nobody uses is given back (``freed``).
+    """
+
+    name = PluginName.DYNAMIC_RESOURCES
+
+    def __init__(self, pod: Pod, state: ClusterState, cycle: Cycle | None = None) -> None:
+        super().__init__(pod, state)
+        self.attempts: dict[str, Attempt] = {}
+        self.unavailable: dict[str, ResourceClaim] = {}
+        self.cycle = cycle or cycle_of(state)
+        self.claims: tuple[ResourceClaim, ...] = ()
+        self.leftover: ResourceClaim | None = None
+        self.extended: ExtendedRequests | None = None
+        found = list(resolve(pod, state))
+        if reasons := tuple(entry for entry in found if isinstance(entry, Reason)):
+            self.rejection = Rejection(self.name, reasons[:1])
+            return
+        self.claims = tuple(entry for entry in found if isinstance(entry, ResourceClaim))
+        if self.cycle.features.extended_resources:
+            self.extended = extended_requests(pod, state.snapshot.classes)
+        if self.extended is not None:
+            self.leftover = _made_for(pod, state)
+        self.skipped = not self.claims and self.extended is None
+        if reason := next(self._hopeless(), None):
+            self.rejection = Rejection(self.name, (reason,))
+
+    @property
+    def unallocated(self) -> list[ResourceClaim]:
+        """The claims of the pod that need devices, in its order; that for extended resources is not among them."""
+        return [claim for claim in self.claims if claim.allocation is None]
+
+    def claims_on(self, node: Node) -> list[ResourceClaim]:
+        """What is allocated on a node: with the claim for the extended resources that the node does not offer."""
+        if self.extended is None:
+            return self.unallocated
+        own = self.extended.claim(self.extended.delegated(node))
+        return [*self.unallocated, own] if own else self.unallocated
+
+    def filter(self, node: NodeState) -> Rejection | None:
+        if self.leftover is not None:
+            return Rejection(self.name, (LeftoverClaim(self.leftover.key),))
+        elsewhere = [claim for claim in self.claims if not usable_on(claim, node.node)]
+        if claims := self.claims_on(node.node):
+            attempt = self._attempt(node.node, claims)
+            if attempt.verdict is not Verdict.ALLOCATED:
+                return self._refused(attempt)
+        if elsewhere:
+            self.unavailable.update((claim.key, claim) for claim in elsewhere)
+            return Rejection(self.name, (ClaimElsewhere(tuple(claim.key for claim in elsewhere)),))
+        return None
+
+    @property
+    def freed(self) -> ResourceClaim | None:
+        """The claim that the scheduler gives back since it is of no use where the pod could run, and nobody uses it."""
+        own = self.pod.metadata.uid
+        for claim in self.unavailable.values():
+            consumers = [entry.uid for entry in claim.reserved_for]
+            if not consumers or (len(consumers) == 1 and own and consumers[0] == own):
+                return claim
+        return None
+
+    def _hopeless(self) -> Iterator[Reason]:
+        own = self.pod.metadata.uid
+        for claim in self.claims:
+            if claim.allocation is not None:
+                reserved = any(entry.uid == own for entry in claim.reserved_for)
+                if len(claim.reserved_for) >= MAX_CONSUMERS and not reserved:
+                    yield ClaimInUse(claim.key)
+                continue
+            for request in claim.requests:
+                for spec in request.alternatives():
+                    if spec.device_class not in self.cycle.classes:
+                        yield ClassMissing(claim.key, request.result_name(spec), spec.device_class)
+
+    def _attempt(self, node: Node, claims: Sequence[ResourceClaim]) -> Attempt:
+        known = self.attempts.get(node.name)
+        if known is None:
+            budget = Budget(max_steps=STEPS_PER_NODE, deadline=time.process_time() + SECONDS_PER_NODE)
+            known = self.attempts[node.name] = self.cycle.attempt(node, claims, budget=budget)
+        return known
+
+    def _refused(self, attempt: Attempt) -> Rejection:
+        if attempt.verdict is Verdict.ERROR:
+            return Rejection(self.name, (AllocationFailed(attempt.message),), error=True)
+        if attempt.verdict is Verdict.UNDETERMINED:
+            return Rejection(self.name, (SearchNotEnded(),))
+        return Rejection(self.name, (NotAllocatable(attempt.message),))
+
+
+def resolve(pod: Pod, state: ClusterState) -> Iterator[ResourceClaim | Reason]:
+    """The claims of the pod's entries in its order, or why one cannot be had; no claim for entries that need none."""
+    for entry in pod.claims:
+        name, generated = _claim_name(pod, entry)
+        if name is None:
+            if not generated:
+                yield ClaimNotCreated(pod.key, entry.name)
+            continue
+        key = (pod.metadata.namespace, name)
+        claim = state.snapshot.claims.get(key)
+        if claim is None:
+            yield ClaimMissing("/".join(key))
+        elif claim.metadata.deletion_timestamp:
+            yield ClaimDeleting(claim.key)
+        elif generated and not _owned(claim, pod):
+            yield ClaimOfOther(pod.key, claim.key)
+        else:
+            yield claim
+
+
+def usable_on(claim: ResourceClaim, node: Node) -> bool:
+    """Whether a claim's allocation, if it has one, can be used on the node."""
+    selector = claim.allocation.node_selector if claim.allocation else None
+    if selector is None:
+        return True
+    try:
+        return selector.matches(node)
+    except InvalidNodeSelector:
+        return False
+
+
+def _claim_name(pod: Pod, entry: PodClaim) -> tuple[str | None, bool]:
+    """The claim of an entry (None where there is none), and whether one was made, or found needless, for the entry."""
+    if entry.claim_name:
+        return entry.claim_name, False
+    statuses = pod.claim_statuses
+    return statuses.get(entry.name), entry.name in statuses
+
+
+def _owned(claim: ResourceClaim, pod: Pod) -> bool:
+    owner = claim.metadata.controller()
+    return not pod.metadata.uid or owner is None or owner.uid == pod.metadata.uid
+
+
+def _made_for(pod: Pod, state: ClusterState) -> ResourceClaim | None:
+    """The claim for extended resources that an earlier attempt with this pod made."""
+    if not pod.metadata.uid:
+        return None
+    for claim in state.snapshot.claims.values():
+        if claim.metadata.name == CLAIM_NAME or claim.metadata.annotations.get(MADE_FOR_EXTENDED) != "true":
+            continue
+        if any(owner.uid == pod.metadata.uid for owner in claim.metadata.owners):
+            return claim
+    return None

@@ -1,0 +1,112 @@
+"""NodeAffinity: ``spec.nodeSelector`` and required node affinity.
+
+What the scheduler's configuration adds for all pods of a profile (addedAffinity) is not in the cluster, so it is
+unknown here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from kubectl_dra.api.labels import InvalidNodeSelector
+from kubectl_dra.api.nodes import Node, NodeSelector, NodeSelectorTerm, term_matches
+from kubectl_dra.api.pods import Pod
+from kubectl_dra.scheduling.framework import ClusterState, NodeState, Plugin
+from kubectl_dra.scheduling.reasons import PluginName, Reason, Rejection
+
+_NAME: Final = "metadata.name"
+
+
+@dataclass(frozen=True)
+class NodeDoesNotMatch(Reason):
+    """The node's labels or name are not what the pod requires.
+
+    ``selector``: the entries of nodeSelector that do not hold. ``affinity``: the required node affinity, where that
+    does not hold.
+    """
+
+    selector: tuple[tuple[str, str], ...] = ()
+    affinity: NodeSelector | None = None
+
+    @property
+    def words(self) -> str:
+        return "node(s) didn't match Pod's node affinity/selector"
+
+
+@dataclass(frozen=True)
+class TermsConflict(Reason):
+    """Every term of the required node affinity names several nodes at once, so that no node can match."""
+
+    @property
+    def words(self) -> str:
+        return "pod affinity terms conflict"
+
+
+class NodeAffinity(Plugin):
+    """Refuses nodes that nodeSelector or required node affinity rule out.
+
+    Where every term names nodes (matchFields), only these are looked at.
+    """
+
+    name = PluginName.NODE_AFFINITY
+
+    def __init__(self, pod: Pod, state: ClusterState) -> None:
+        super().__init__(pod, state)
+        self._selector = pod.spec.node_selector
+        self._required = required_affinity(pod)
+        if self._required is None:
+            self.skipped = not self._selector
+            return
+        named = _named_nodes(self._required.terms)
+        if named is not None and not named:
+            self.rejection = Rejection(self.name, (TermsConflict(),))
+        else:
+            self.nodes = named
+
+    def filter(self, node: NodeState) -> Rejection | None:
+        labels = node.node.labels
+        wrong = tuple((key, value) for key, value in self._selector.items() if labels.get(key) != value)
+        required = self._required
+        unmet = required is not None and not any(_holds(term, node.node) for term in required.terms)
+        if not wrong and not unmet:
+            return None
+        return Rejection(self.name, (NodeDoesNotMatch(wrong, required if unmet else None),))
+
+
+def required_affinity(pod: Pod) -> NodeSelector | None:
+    """The pod's required node affinity."""
+    return pod.spec.affinity.node_affinity.required if pod.spec.affinity else None
+
+
+def matches_node(pod: Pod, node: Node) -> bool:
+    """Whether a node is what the pod's nodeSelector and required node affinity ask for."""
+    if any(node.labels.get(key) != value for key, value in pod.spec.node_selector.items()):
+        return False
+    required = required_affinity(pod)
+    return required is None or any(_holds(term, node) for term in required.terms)
+
+
+def _holds(term: NodeSelectorTerm, node: Node) -> bool:
+    """Whether a term matches; one that cannot be parsed does not, and leaves the others as they are."""
+    try:
+        return term_matches(term, node)
+    except InvalidNodeSelector:
+        return False
+
+
+def _named_nodes(terms: Sequence[NodeSelectorTerm]) -> frozenset[str] | None:
+    """The nodes that the terms name; None where some term names none, or there is no term."""
+    if not terms:
+        return None
+    found: set[str] = set()
+    for term in terms:
+        named: set[str] | None = None
+        for entry in term.fields:
+            if entry.key == _NAME and entry.operator == "In":
+                named = set(entry.values) if named is None else named & set(entry.values)
+        if named is None:
+            return None
+        found |= named
+    return frozenset(found)

@@ -1,0 +1,66 @@
+"""NodeDeclaredFeatures (KEP-5328): what the pod needs of the kubelet, and what the node declares that it can."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+from kubectl_dra.api.pods import Pod
+from kubectl_dra.scheduling.framework import ClusterState, NodeState, Plugin
+from kubectl_dra.scheduling.reasons import PluginName, Reason, Rejection
+
+GATE: Final = "NodeDeclaredFeatures"
+
+
+@dataclass(frozen=True)
+class FeaturesNotDeclared(Reason):
+    """Features that the pod needs and the node does not declare."""
+
+    features: tuple[str, ...]
+
+    @property
+    def words(self) -> str:
+        return "node(s) didn't match Pod's required features"
+
+
+class _Feature(NamedTuple):
+    """A feature, the first release whose scheduler asks for it, and which pods need it."""
+
+    name: str
+    since: int
+    needed: Callable[[Pod], bool]
+
+
+def _restarts_all(pod: Pod) -> bool:
+    return any(
+        rule.action == "RestartAllContainers" for container in pod.containers for rule in container.restart_policy_rules
+    )
+
+
+def _own_users_on_host_network(pod: Pod) -> bool:
+    return pod.spec.host_network and pod.spec.host_users is False
+
+
+_FEATURES: Final = (
+    _Feature("RestartAllContainersOnContainerExits", 35, _restarts_all),
+    _Feature("UserNamespacesHostNetworkSupport", 36, _own_users_on_host_network),
+)
+
+
+class NodeDeclaredFeatures(Plugin):
+    """Refuses nodes that do not declare a feature that the pod's spec needs."""
+
+    name = PluginName.NODE_DECLARED_FEATURES
+
+    def __init__(self, pod: Pod, state: ClusterState) -> None:
+        super().__init__(pod, state)
+        self._needed = tuple(
+            entry.name for entry in _FEATURES if state.release.at_least(entry.since) and entry.needed(pod)
+        )
+        self.skipped = GATE not in state.gates or not self._needed
+
+    def filter(self, node: NodeState) -> Rejection | None:
+        declared = node.node.status.declared_features
+        missing = tuple(name for name in self._needed if name not in declared)
+        return Rejection(self.name, (FeaturesNotDeclared(missing),)) if missing else None

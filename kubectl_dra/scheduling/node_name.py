@@ -1,0 +1,31 @@
+"""NodeName: the node that the pod names itself. Such a pod is never scheduled, but other checks ask for it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from kubectl_dra.scheduling.framework import NodeState, Plugin
+from kubectl_dra.scheduling.reasons import PluginName, Reason, Rejection
+
+
+@dataclass(frozen=True)
+class OtherNodeNamed(Reason):
+    """The pod's ``spec.nodeName`` is another node."""
+
+    node_name: str
+
+    @property
+    def words(self) -> str:
+        return "node(s) didn't match the requested node name"
+
+
+class NodeName(Plugin):
+    """Refuses every node but the one in ``spec.nodeName``."""
+
+    name = PluginName.NODE_NAME
+
+    def filter(self, node: NodeState) -> Rejection | None:
+        wanted = self.pod.spec.node_name
+        if wanted and wanted != node.name:
+            return Rejection(self.name, (OtherNodeNamed(wanted),))
+        return None

@@ -1,0 +1,147 @@
+"""One attempt of the scheduler with a pod: where it fits, why not elsewhere, what would be evicted, what is written."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Final
+
+from kubectl_dra.api.claims import ResourceClaim
+from kubectl_dra.api.pods import Pod
+from kubectl_dra.scheduling.chain import Chain
+from kubectl_dra.scheduling.default_preemption import Preemption, preempt
+from kubectl_dra.scheduling.dynamic_resources import SearchNotEnded
+from kubectl_dra.scheduling.framework import ClusterState
+from kubectl_dra.scheduling.message import none_available
+from kubectl_dra.scheduling.reasons import Rejection
+
+UNSCHEDULABLE: Final = "Unschedulable"
+SCHEDULER_ERROR: Final = "SchedulerError"
+NO_NODES: Final = "no nodes available to schedule pods"
+_FIRST_TERSE = 37
+
+
+@dataclass(frozen=True, eq=False)
+class Outcome:
+    """What one attempt gives.
+
+    ``feasible``: the nodes that take the pod, in the order of the cluster. ``rejected``: why not, for the others.
+    ``before``: what refuses the pod as a whole. ``error``: what ends the attempt whatever other nodes say.
+    ``preemption``: what the scheduler would evict, where no node takes the pod. ``freed``: the claim that it gives back
+    first because its devices are where the pod cannot run; ``next`` is the attempt after that.
+    """
+
+    chain: Chain
+    feasible: tuple[str, ...] = ()
+    rejected: Mapping[str, Rejection] = field(default_factory=dict)
+    before: Rejection | None = None
+    error: Rejection | None = None
+    preemption: Preemption | None = None
+    freed: ResourceClaim | None = None
+    next: Outcome | None = None
+
+    @property
+    def pod(self) -> Pod:
+        """The pod."""
+        return self.chain.pod
+
+    @property
+    def fits(self) -> bool:
+        """Whether some node takes the pod, perhaps after the scheduler gave back a claim."""
+        return bool(self.feasible) or (self.next is not None and self.next.fits)
+
+    @property
+    def undetermined(self) -> tuple[str, ...]:
+        """The nodes whose answer is unknown because the search for devices did not end."""
+        return tuple(
+            name
+            for name, rejection in self.rejected.items()
+            if any(isinstance(reason, SearchNotEnded) for reason in rejection.reasons)
+        )
+
+    @property
+    def reason(self) -> str:
+        """The reason of the PodScheduled condition."""
+        return SCHEDULER_ERROR if self.error is not None else UNSCHEDULABLE
+
+    @cached_property
+    def message(self) -> str:
+        """The message of the PodScheduled condition; empty where a node takes the pod."""
+        if self.feasible:
+            return ""
+        if self.error is not None:
+            text = ", ".join(reason.words for reason in self.error.reasons)
+            if self.before is self.error:
+                return f'running PreFilter plugin "{self.error.plugin}": {text}'
+            return f'running "{self.error.plugin}" filter plugin: {text}'
+        if not self.chain.state.nodes:
+            return NO_NODES
+        after = ", ".join(self._after())
+        return none_available(len(self.chain.state.nodes), self.rejected.values(), self.before, after)
+
+    def _after(self) -> Iterator[str]:
+        """What the plugins say that run when no node takes the pod (PostFilter)."""
+        terse = self.chain.state.release.at_least(_FIRST_TERSE)
+        best = self.preemption.best if self.preemption is not None else ()
+        if best:
+            if terse:
+                victims = len(best[0].victims)
+                node = best[0].node
+                yield f"preemption: found a potential placement for pod on node {node}, preempting {victims} victims"
+            return
+        devices = self.chain.devices
+        if devices is None:
+            # Its PreFilter never ran, and without what that leaves behind its PostFilter fails.
+            yield "not found"
+            return
+        if self.freed is not None:
+            yield "deallocation of ResourceClaim completed"
+        elif devices.leftover is not None:
+            yield "deletion of ResourceClaim completed"
+        elif not terse:
+            none = devices.skipped or devices.rejection is not None
+            yield "no new claims to deallocate" if none else "still not schedulable"
+        if self.preemption is not None and (words := self.preemption.words):
+            yield f"preemption: {words}"
+
+
+def schedule(pod: Pod, state: ClusterState) -> Outcome:
+    """One attempt with a pod that is in the scheduler's queue."""
+    return attempt(Chain(pod, state))
+
+
+def attempt(chain: Chain) -> Outcome:
+    """One attempt with these plugins."""
+    state = chain.state
+    if chain.rejection is not None:
+        rejected = dict.fromkeys(state.nodes, chain.rejection)
+        if chain.rejection.error:
+            return Outcome(chain, before=chain.rejection, error=chain.rejection, rejected=rejected)
+        outcome = Outcome(chain, before=chain.rejection, rejected=rejected)
+        return outcome if chain.devices is None else replace(outcome, preemption=preempt(chain, rejected))
+    feasible: list[str] = []
+    rejected = {}
+    for name, node in state.nodes.items():
+        rejection = chain.filter(node)
+        if rejection is None:
+            feasible.append(name)
+            continue
+        rejected[name] = rejection
+        if rejection.error:
+            return Outcome(chain, rejected=rejected, error=rejection)
+    if nominated := chain.pod.status.nominated_node_name:
+        feasible = [nominated] if nominated in feasible else feasible
+    outcome = Outcome(chain, tuple(feasible), rejected)
+    if feasible or not state.nodes:
+        return outcome
+    freed = chain.devices.freed if chain.devices is not None else None
+    outcome = replace(outcome, preemption=preempt(chain, rejected), freed=freed)
+    return outcome if freed is None else replace(outcome, next=schedule(chain.pod, _without_devices(state, freed)))
+
+
+def _without_devices(state: ClusterState, claim: ResourceClaim) -> ClusterState:
+    """The cluster after the scheduler took the devices from a claim that nobody uses."""
+    free = replace(claim, allocation=None, reserved_for=(), device_statuses=())
+    key = (claim.metadata.namespace, claim.metadata.name)
+    return state.with_snapshot(replace(state.snapshot, claims={**state.snapshot.claims, key: free}))

@@ -1,0 +1,161 @@
+"""Compares what ``scheduling`` and ``explain`` say of whole pods with what a real scheduler did with them.
+
+The cluster is as served, with the pod in it, created while the scheduler stood still; or the pod is a manifest that the
+API server refused. ``--library`` asks ``scheduling`` alone.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import sys
+import tempfile
+from collections import Counter
+from contextlib import redirect_stdout
+from pathlib import Path
+from typing import Any
+
+from kubectl_dra.api.pods import Pod
+from kubectl_dra.api.versions import default_features, parse_release
+from kubectl_dra.cli.main import run as command
+from kubectl_dra.cluster.files import read_snapshot
+from kubectl_dra.cluster.snapshot import Snapshot
+from kubectl_dra.scheduling.framework import ClusterState
+from kubectl_dra.scheduling.outcome import Outcome, schedule
+from tests.conformance.alloc import lines
+
+Case = dict[str, Any]
+
+
+def state_of(case: Case, folder: Path) -> tuple[ClusterState, Pod]:
+    """The cluster of a case and the pod that is asked about."""
+    path = folder / "snapshot.json"
+    path.write_text(json.dumps(case["snapshot"]))
+    snapshot: Snapshot = read_snapshot([str(path)])
+    release = parse_release(case["release"])
+    gates = default_features(release) | {entry[1:] for entry in case["features"] if entry.startswith("+")}
+    gates -= {entry[1:] for entry in case["features"] if entry.startswith("-")}
+    namespace, _, name = case["pod"].partition("/")
+    return ClusterState(snapshot, release, frozenset(gates), release.patch), snapshot.pods[namespace, name]
+
+
+def of_library(case: Case) -> str:
+    """What ``scheduling`` says otherwise than the scheduler; empty where nothing."""
+    with tempfile.TemporaryDirectory() as folder:
+        state, pod = state_of(case, Path(folder))
+    expect = case["expect"]
+    kind = expect["outcome"]
+    if kind == "preset":
+        return "" if pod.node_name else "the pod has no node"
+    if kind == "gated":
+        return "" if pod.scheduling_gates else "the pod has no gates"
+    if kind == "ignored":
+        return "" if pod.scheduler_name != "default-scheduler" else "the pod is one of the default scheduler"
+    outcome = schedule(pod, state)
+    return placed(outcome, expect) if kind == "scheduled" else refused(outcome, expect)
+
+
+def placed(outcome: Outcome, expect: Case) -> str:
+    """What is different for a pod that the scheduler bound."""
+    while outcome.next is not None:
+        outcome = outcome.next
+    node = expect["node"]
+    if node not in outcome.feasible:
+        return f"scheduled on {node}, offered {list(outcome.feasible)}: {outcome.message}"
+    devices = outcome.chain.devices
+    attempt = devices.attempts.get(node) if devices is not None else None
+    assert devices is not None
+    names = {entry.resource_claim_name: entry.name for entry in outcome.pod.status.resource_claim_statuses}
+    names.update((entry.claim_name, entry.name) for entry in outcome.pod.claims if entry.claim_name)
+    ours: dict[str, list[str]] = {}
+    if attempt is not None:
+        claims = devices.claims_on(outcome.chain.state.nodes[node].node)
+        for claim, result in zip(claims, attempt.results, strict=True):
+            found = [f"{entry['driver']}/{entry['pool']}/{entry['device']}" for entry in result.devices]
+            ours[names.get(claim.metadata.name, "")] = found
+    theirs = expect["allocations"]
+    wrong = {name: found for name, found in ours.items() if name and theirs.get(name) != found}
+    return f"on {node}: scheduler {theirs}, ours {wrong}" if wrong else ""
+
+
+def refused(outcome: Outcome, expect: Case) -> str:
+    """What is different for a pod that the scheduler could not bind."""
+    if outcome.fits:
+        return f"fits on {list(outcome.feasible)}; scheduler: {expect['message']}"
+    if outcome.reason != expect["reason"]:
+        return f"reason {outcome.reason}, scheduler: {expect['reason']}"
+    if outcome.message != expect["message"]:
+        return f"message\n  ours:      {outcome.message}\n  scheduler: {expect['message']}"
+    best = (
+        {entry.node: [pod.metadata.name for pod in entry.victims] for entry in outcome.preemption.best}
+        if (outcome.preemption)
+        else {}
+    )
+    nominated = expect.get("nominated")
+    if nominated and nominated not in best:
+        return f"nominated {nominated}, ours {best}"
+    if nominated and sorted(best[nominated]) != sorted(expect["victims"]):
+        return f"victims {expect['victims']}, ours {best[nominated]}"
+    return f"ours would preempt {best}" if best and not nominated else ""
+
+
+def of_command(case: Case) -> str:
+    """What ``explain`` says otherwise than the cluster; empty where nothing."""
+    code, found = diagnose(case)
+    expect = case["expect"]
+    if expect.get("refused") or expect["outcome"] not in ("scheduled", "preset"):
+        return "" if code == 1 else f"exit {code}: {found.get('answer')}; cluster: {_words(expect)}"
+    if code != 0:
+        return f"exit {code}: {found.get('answer')}; {_words(expect)}"
+    if expect["outcome"] == "preset":
+        return ""
+    offered = [entry["node"] for entry in found["placements"]]
+    return "" if expect["node"] in offered else f"scheduled on {expect['node']}, offered {offered}"
+
+
+def _words(expect: Case) -> str:
+    return str(expect.get("refused") or expect.get("message") or f"{expect['outcome']} on {expect.get('node')}")
+
+
+def diagnose(case: Case) -> tuple[int, Case]:
+    """Runs ``explain`` on one case; the exit code and its JSON."""
+    with tempfile.TemporaryDirectory() as folder:
+        snapshot = Path(folder, "snapshot.json")
+        snapshot.write_text(json.dumps(case["snapshot"]))
+        asked = case["pod"]
+        if isinstance(asked, str):
+            namespace, _, name = asked.partition("/")
+            target = [name, "-n", namespace]
+        else:
+            manifest = Path(folder, "pod.json")
+            manifest.write_text(json.dumps(asked))
+            target = ["-f", str(manifest)]
+        out = io.StringIO()
+        where = ["--snapshot", str(snapshot), "--kubernetes-version", case["release"], "-o", "json"]
+        with redirect_stdout(out):
+            code = command(["explain", *target, *where])
+    return code, json.loads(out.getvalue() or "{}")
+
+
+def run(files: list[Path], options: Any = None) -> int:
+    """Prints every disagreement and counts by class, last ``agree N of M``; 0 where all agree."""
+    total: Counter[str] = Counter()
+    agree: Counter[str] = Counter()
+    library = bool(getattr(options, "library", False))
+    for path in files:
+        for case in lines(path):
+            if library and isinstance(case["pod"], dict):
+                continue
+            problems = [] if isinstance(case["pod"], dict) else [of_library(case)]
+            if not library:
+                problems.append(of_command(case) and f"explain: {of_command(case)}")
+            problems = [problem for problem in problems if problem]
+            total[case["class"]] += 1
+            agree[case["class"]] += not problems
+            for problem in problems:
+                print(f"{case['id']}: {problem}")
+            sys.stdout.flush()
+    for name in sorted(total):
+        print(f"{name}: {agree[name]} of {total[name]}")
+    print(f"agree {agree.total()} of {total.total()}")
+    return 0 if agree == total else 1
