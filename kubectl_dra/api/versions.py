@@ -165,7 +165,6 @@ _GATES: Final[Mapping[str, str]] = {
     "TaintTolerationComparisonOperators": "....---",
     "DeclarativeValidation": "..+++LL",
     # Of the scheduler's other plugins.
-    "TaintTolerationComparisonOperators": "....---",
     "NodeDeclaredFeatures": "....-+L",
     "GenericWorkload": "....---",
     "GangScheduling": "....--.",

@@ -1,11 +1,13 @@
-"""What a pod requests as a whole, in the scheduler's units: cpu in thousandths of a core, all else in whole units."""
+"""What a pod takes of a node, in the scheduler's units: cpu in thousandths of a core, all else in whole units."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Set
+from collections.abc import Mapping, Set
+from functools import lru_cache
 from typing import Final, NamedTuple
 
-from kubectl_dra.api.pods import Container, ContainerStatus, Pod, ResourceRequirements
+from kubectl_dra.api import pod_resources
+from kubectl_dra.api.pods import Container, Pod
 from kubectl_dra.api.quantity import Quantity, QuantityError
 from kubectl_dra.api.wire import Amount
 
@@ -14,13 +16,10 @@ Amounts = dict[str, int]
 
 _MILLI: Final = 1_000_000
 _UNIT: Final = 1_000_000_000
-_Nanos = dict[str, int]
-_POD_LEVEL: Final = ("cpu", "memory")
-_HUGE_PAGES: Final = "hugepages-"
 
 
 class Rules(NamedTuple):
-    """How amounts are counted: by feature gates of the release."""
+    """How a release counts, by its feature gates."""
 
     pod_level: bool = True
     resize: bool = True
@@ -43,83 +42,89 @@ ALL_RULES: Final = Rules()
 def pod_amounts(pod: Pod, rules: Rules = ALL_RULES) -> Amounts:
     """What the pod takes of a node, overhead included.
 
-    The peak of what runs at one time: all containers with all sidecars, or an init container with the sidecars that
-    were started before it; where the pod itself requests a resource, that amount instead. What was resized in place
-    counts with the most of what is written, allocated and actuated.
+    What was resized in place counts with the most of what is written, allocated and actuated.
     """
     spec = pod.spec
-    statuses = _statuses(pod) if rules.resize else {}
-    infeasible = bool(statuses or pod.status.resources) and _infeasible(pod)
-    total: _Nanos = {}
-    for container in spec.containers:
-        _add(total, _container(container, statuses.get(container.name), infeasible))
-    if spec.init_containers:
-        sidecars: _Nanos = {}
-        peak: _Nanos = {}
-        for container in spec.init_containers:
-            sidecar = container.restart_policy == "Always"
-            own = _container(container, statuses.get(container.name) if sidecar else None, infeasible)
-            if sidecar:
-                _add(total, own)
-                _add(sidecars, own)
-                _raise(peak, sidecars)
-            else:
-                beside = dict(sidecars)
-                _add(beside, own)
-                _raise(peak, beside)
-        _raise(total, peak)
-    if spec.resources is not None and rules.pod_level:
-        total.update(_of_the_pod(pod, spec.resources, infeasible, rules.pod_level_resize))
-    if spec.overhead:
-        _add(total, nanos(spec.overhead))
-    return in_units(total)
+    resized = rules.resize and _resized(pod)
+    if not (resized or spec.init_containers or spec.overhead or spec.resources):
+        return _sum(spec.containers)
+    asking = _Resized(pod) if resized else pod_resources.requested
+    total = pod_resources.container_total(pod, asking)
+    if rules.pod_level:
+        total.update(_of_the_pod(pod, rules.pod_level_resize))
+    pod_resources.add(total, pod_resources.amounts(spec.overhead))
+    return {name: in_units(name, amount.nanos) for name, amount in total.items()}
 
 
-def in_units(amounts: Mapping[str, int]) -> Amounts:
-    """Nano amounts in the scheduler's units, rounded up as it rounds."""
-    return {name: -(-value // (_MILLI if name == "cpu" else _UNIT)) for name, value in amounts.items()}
+def amounts_of(written: Mapping[str, Amount]) -> Amounts:
+    """Amounts as written, in the scheduler's units; those that cannot be read are left out."""
+    return {name: amount for name, value in written.items() if (amount := _amount(name, value)) is not None}
 
 
-def nanos(amounts: Mapping[str, Amount]) -> dict[str, int]:
-    """Amounts as written in nano units; those that cannot be read are left out."""
-    out: dict[str, int] = {}
-    for name, value in amounts.items():
-        try:
-            out[name] = Quantity.from_json(value).nanos
-        except QuantityError:
-            continue
-    return out
+def in_units(resource: str, nanos: int) -> int:
+    """A nano amount in the unit of its resource, rounded up as the scheduler rounds."""
+    return -(-nanos // (_MILLI if resource == "cpu" else _UNIT))
 
 
-def pod_level_resource(name: str) -> bool:
-    """Whether a pod can request the resource for itself (``spec.resources``)."""
-    return name in _POD_LEVEL or name.startswith(_HUGE_PAGES)
+@lru_cache(maxsize=4096)
+def _amount(resource: str, value: Amount) -> int | None:
+    try:
+        return in_units(resource, Quantity.from_json(value).nanos)
+    except QuantityError:
+        return None
 
 
-def _of_the_pod(pod: Pod, resources: ResourceRequirements, infeasible: bool, resize: bool) -> Iterable[tuple[str, int]]:
-    written = nanos(resources.effective())
+@lru_cache(maxsize=4096)
+def _nanos(value: Amount) -> int:
+    try:
+        return Quantity.from_json(value).nanos
+    except QuantityError:
+        return 0
+
+
+def _sum(containers: tuple[Container, ...]) -> Amounts:
+    """What containers without anything special request: by far the most pods of a large cluster."""
+    if len(containers) == 1:
+        return amounts_of(containers[0].requests)
+    total: dict[str, int] = {}
+    for container in containers:
+        for name, value in container.requests.items():
+            total[name] = total.get(name, 0) + _nanos(value)
+    return {name: in_units(name, nanos) for name, nanos in total.items()}
+
+
+class _Resized:
+    """What the containers of a pod count for that was, or is to be, resized in place."""
+
+    def __init__(self, pod: Pod) -> None:
+        status = pod.status
+        self._statuses = {entry.name: entry for entry in (*status.container_statuses, *status.init_container_statuses)}
+        self._infeasible = _infeasible(pod)
+
+    def __call__(self, container: Container) -> Mapping[str, Amount]:
+        status = self._statuses.get(container.name)
+        if status is None or status.resources is None or not container.long_lived:
+            return container.requests
+        written = {} if self._infeasible else container.requests
+        return _most(written, status.resources.requests, status.allocated_resources)
+
+
+def _resized(pod: Pod) -> bool:
+    """Whether the status says what the pod has, which may be more than it is to have."""
     status = pod.status
-    effective = written
-    if resize and status.resources is not None:
-        effective = {} if infeasible else dict(written)
-        _raise(effective, nanos(status.resources.requests))
-        _raise(effective, nanos(status.allocated_resources))
-    return [(name, effective.get(name, 0)) for name in written if pod_level_resource(name)]
+    if status.resources is not None:
+        return True
+    return any(entry.resources is not None for entry in (*status.container_statuses, *status.init_container_statuses))
 
 
-def _container(container: Container, status: ContainerStatus | None, infeasible: bool) -> _Nanos:
-    written = nanos(container.requests)
-    if status is None or status.resources is None:
+def _of_the_pod(pod: Pod, resize: bool) -> dict[str, Quantity]:
+    written = pod_resources.pod_level(pod, "requests")
+    status = pod.status
+    if not written or not resize or status.resources is None:
         return written
-    out: _Nanos = {} if infeasible else written
-    _raise(out, nanos(status.resources.requests))
-    _raise(out, nanos(status.allocated_resources))
-    return out
-
-
-def _statuses(pod: Pod) -> dict[str, ContainerStatus]:
-    status = pod.status
-    return {entry.name: entry for entry in (*status.container_statuses, *status.init_container_statuses)}
+    asked = {} if _infeasible(pod) else {name: str(amount) for name, amount in written.items()}
+    most = pod_resources.amounts(_most(asked, status.resources.requests, status.allocated_resources))
+    return {name: most.get(name, Quantity.of(0)) for name in written}
 
 
 def _infeasible(pod: Pod) -> bool:
@@ -127,12 +132,11 @@ def _infeasible(pod: Pod) -> bool:
     return pending is not None and pending.reason == "Infeasible"
 
 
-def _add(into: _Nanos, amounts: Mapping[str, int]) -> None:
-    for name, amount in amounts.items():
-        into[name] = into.get(name, 0) + amount
-
-
-def _raise(into: _Nanos, amounts: Mapping[str, int]) -> None:
-    for name, amount in amounts.items():
-        if name not in into or amount > into[name]:
-            into[name] = amount
+def _most(*several: Mapping[str, Amount]) -> dict[str, Amount]:
+    """The largest of each amount."""
+    out: dict[str, Amount] = {}
+    for amounts in several:
+        for name, value in amounts.items():
+            if name not in out or _nanos(value) > _nanos(out[name]):
+                out[name] = value
+    return out

@@ -18,7 +18,7 @@ from kubectl_dra.api.nodes import Node
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.api.versions import Release
 from kubectl_dra.cluster.snapshot import Key, Snapshot
-from kubectl_dra.scheduling.amounts import Amounts, Rules, in_units, nanos, pod_amounts
+from kubectl_dra.scheduling.amounts import Amounts, Rules, amounts_of, pod_amounts
 from kubectl_dra.scheduling.reasons import PluginName, Rejection
 
 
@@ -59,7 +59,7 @@ class NodeState:
     @cached_property
     def allocatable(self) -> Amounts:
         """What pods can have of it, by resource name."""
-        return in_units(nanos(self.node.allocatable))
+        return amounts_of(self.node.allocatable)
 
     @cached_property
     def pods_with_affinity(self) -> Sequence[Pod]:

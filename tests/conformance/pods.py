@@ -22,6 +22,7 @@ from kubectl_dra.cluster.files import read_snapshot
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.scheduling.framework import ClusterState
 from kubectl_dra.scheduling.outcome import Outcome, schedule
+from kubectl_dra.scheduling.queue import kept_out
 from tests.conformance.alloc import lines
 
 Case = dict[str, Any]
@@ -47,10 +48,11 @@ def of_library(case: Case) -> str:
     kind = expect["outcome"]
     if kind == "preset":
         return "" if pod.node_name else "the pod has no node"
-    if kind == "gated":
-        return "" if pod.scheduling_gates else "the pod has no gates"
-    if kind == "ignored":
-        return "" if pod.scheduler_name != "default-scheduler" else "the pod is one of the default scheduler"
+    if kind in ("gated", "ignored"):
+        kept = pod.scheduler_name != "default-scheduler" or kept_out(pod, state) is not None
+        return "" if kept else "the scheduler tries the pod"
+    if (rejection := kept_out(pod, state)) is not None:
+        return f"kept out of the queue: {[reason.words for reason in rejection.reasons]}"
     outcome = schedule(pod, state)
     return placed(outcome, expect) if kind == "scheduled" else refused(outcome, expect)
 
