@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Final, NamedTuple
 
 GROUP: Final = "resource.k8s.io"
@@ -29,10 +30,15 @@ class Release(NamedTuple):
 
 OLDEST_MODELLED: Final = Release(1, 31)
 NEWEST_MODELLED: Final = Release(1, 37)
+UNTOLD: Final = Release(1, 36)
+"""Assumed of a cluster, or of stored objects, that do not tell their release: what most clusters run."""
+TARGET: Final = NEWEST_MODELLED
+"""What manifests are checked and written for unless the user says otherwise."""
 
 _RELEASE = re.compile(r"v?(\d{1,3})\.(\d{1,4})\+?(?:\.(\d{1,6}))?(?:[-+.].*)?\Z", re.ASCII)
 
 
+@lru_cache(maxsize=64)
 def parse_release(text: str) -> Release:
     """Reads ``1.36``, ``v1.36.2`` or a vendor's form of it such as ``v1.36.2+k3s1`` or ``1.36+``.
 

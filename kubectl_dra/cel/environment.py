@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from kubectl_dra.api.versions import UNTOLD, Release, default_features, parse_release
 from kubectl_dra.cel import protobuf, types
 from kubectl_dra.cel.declarations import Function, Overload
 from kubectl_dra.cel.types import CelType, map_of, type_of_type
@@ -14,9 +15,6 @@ if TYPE_CHECKING:
 
 CONSUMABLE_CAPACITY = "DRAConsumableCapacity"
 LIST_ATTRIBUTES = "DRAListTypeAttributes"
-
-LATEST_RELEASE = "1.37"
-DEFAULT_RELEASE = "1.36"
 
 _TYPE_NAMES: dict[str, CelType] = {
     "bool": types.BOOL,
@@ -40,19 +38,6 @@ _WITHOUT_FIELDS = frozenset({"bool", "bytes", "double", "int", "list", "string",
 """Types that Kubernetes declares like structs, though without any field."""
 
 
-def default_features(release: str) -> frozenset[str]:
-    """The gates that matter to selectors and are on by default in a release."""
-    return frozenset({CONSUMABLE_CAPACITY} if _minor(release) >= 36 else ())
-
-
-def _minor(release: str) -> int:
-    major, _, rest = release.removeprefix("v").partition(".")
-    minor = rest.partition(".")[0]
-    if major != "1" or not minor.isdigit():
-        raise ValueError(f"not a Kubernetes release: {release!r}")
-    return int(minor)
-
-
 class Environment:
     """Compiles expressions as one Kubernetes release does.
 
@@ -61,13 +46,12 @@ class Environment:
     scheduler, unchanged objects) may use everything the release has.
     """
 
-    def __init__(self, release: str, features: frozenset[str], stored: bool) -> None:
+    def __init__(self, release: Release, features: frozenset[str], stored: bool) -> None:
         self.release = release
         self.features = features
         self.stored = stored
-        self._release_number = _minor(release)
         # The gate came with 1.36.
-        self.list_attributes = LIST_ATTRIBUTES in features and self._release_number >= 36
+        self.list_attributes = LIST_ATTRIBUTES in features and release.at_least(36)
         self._functions: dict[str, Function | None] = {}
         self._macros: dict[MacroKey, Expander] | None = None
         value_type = types.DYN if self.list_attributes else types.ANY
@@ -77,31 +61,33 @@ class Environment:
             "capacity": map_of(types.STRING, map_of(types.STRING, types.QUANTITY)),
         }
         gated = CONSUMABLE_CAPACITY in features
-        if (stored or gated) and self._release_number >= 34:
+        if (stored or gated) and release.at_least(34):
             self._fields["allowMultipleAllocations"] = types.BOOL
 
     @staticmethod
     def for_release(
-        release: str = DEFAULT_RELEASE, features: Iterable[str] | None = None, stored: bool = False
+        release: Release | str = UNTOLD, features: Iterable[str] | None = None, stored: bool = False
     ) -> Environment:
-        """The environment of a release such as "1.36". The same arguments give the same object.
+        """The environment of a release, or of its text such as "1.36". The same arguments give the same object.
 
         ``features`` are the feature gates that are on, None for the release's defaults. Raises
         ValueError for something that is not a release.
         """
-        number = _minor(release)
-        gates = default_features(release) if features is None else frozenset(features)
-        key = (number, gates & {CONSUMABLE_CAPACITY, LIST_ATTRIBUTES}, stored)
+        known = parse_release(release) if isinstance(release, str) else release
+        if known.major != 1:
+            raise ValueError(f"not a Kubernetes release that is known: {known}")
+        gates = default_features(known) if features is None else frozenset(features)
+        key = (known.minor, gates & {CONSUMABLE_CAPACITY, LIST_ATTRIBUTES}, stored)
         found = _CACHE.get(key)
         if found is None:
-            found = _CACHE[key] = Environment(f"1.{number}", key[1], stored)
+            found = _CACHE[key] = Environment(Release(1, known.minor), key[1], stored)
         return found
 
     # --- what the checker and the evaluators ask --------------------------------------------------
 
     def converts_lists(self) -> bool:
         """Whether the scheduler of this release accepts devices with list attributes."""
-        return self.list_attributes or self._release_number >= 37
+        return self.list_attributes or self.release.at_least(37)
 
     def function(self, name: str) -> Function | None:
         """A function reduced to the overloads usable here, or None."""
@@ -129,9 +115,9 @@ class Environment:
 
     def _is_usable(self, overload: Overload) -> bool:
         if self.stored or overload.feature is not None:
-            known = _minor(overload.stored_since) <= self._release_number
+            known = parse_release(overload.stored_since) <= self.release
             return known and (self.stored or overload.feature in self.features)
-        return _minor(overload.since) <= self._release_number
+        return parse_release(overload.since) <= self.release
 
     def overloads(self, function: str) -> Sequence[Overload] | None:
         """The usable overloads of a function, or None if there is no such function."""
@@ -183,7 +169,7 @@ class Environment:
         if self._macros is None:
             from kubectl_dra.cel.macros import macros_for
 
-            self._macros = macros_for(self._release_number, self.stored)
+            self._macros = macros_for(self.release.minor, self.stored)
         return self._macros
 
 

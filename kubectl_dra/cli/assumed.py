@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
 
-from kubectl_dra.api.versions import Release, default_features
+from kubectl_dra.api.versions import UNTOLD, Release, default_features
 from kubectl_dra.cli.release import NEWEST_EXPLAINED, OLDEST_EXPLAINED, named_gates, named_release, with_gates
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.explain.scene.prepare import Settings
 from kubectl_dra.explain.scene.proved_gates import proved
-
-UNTOLD: Final = Release(1, 36)
-"""Assumed where neither the user nor the snapshot says it."""
 
 
 def assumed(snapshot: Snapshot, release: str = "", gates: Sequence[str] = ()) -> Settings:

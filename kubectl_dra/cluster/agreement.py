@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from kubectl_dra.api.claims import Request
-from kubectl_dra.api.versions import Release
+from kubectl_dra.api.versions import UNTOLD
 from kubectl_dra.cel import CompileError, Environment, compile_expression
 from kubectl_dra.cluster.snapshot import Snapshot
-
-_ASSUMED = Release(1, 36)
 
 
 def disagreements(before: Snapshot, after: Snapshot) -> list[str]:
@@ -19,8 +17,8 @@ def disagreements(before: Snapshot, after: Snapshot) -> list[str]:
     """
     from kubectl_dra.cel.columns import DeviceTable
 
-    release = before.release or _ASSUMED
-    environment = Environment.for_release(f"1.{min(max(release.minor, 34), 37)}", stored=True)
+    release = before.release or UNTOLD
+    environment = Environment.for_release(release, stored=True)
     tables = [
         DeviceTable([device for entry in snapshot.slices for device in entry.devices]) for snapshot in (before, after)
     ]

@@ -353,4 +353,4 @@ def compile_selector(expression: str, target: Target) -> Program | CompileError:
     ):
         message = f"longer than {MAX_EXPRESSION_BYTES} bytes"
         return CompileError((Issue(message),), message)
-    return compiled(Environment.for_release(str(target.release), target.features), expression)
+    return compiled(Environment.for_release(target.release, target.features), expression)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from kubectl_dra.api.versions import NEWEST_MODELLED, OLDEST_MODELLED, Release, default_features
+from kubectl_dra.api.versions import NEWEST_MODELLED, OLDEST_MODELLED, TARGET, Release, default_features
 from kubectl_dra.cli.notes import tell_defects, tell_notes
 from kubectl_dra.cli.options import Connection
 from kubectl_dra.cli.release import named_release, with_gates
@@ -139,7 +139,7 @@ def _release(asked: Asked, config: Config, snapshot: Snapshot | None) -> Release
     if snapshot is not None and snapshot.release is not None:
         known = min(max(snapshot.release.minor, OLDEST_MODELLED.minor), NEWEST_MODELLED.minor)
         return Release(1, known)
-    return NEWEST_MODELLED
+    return TARGET
 
 
 def _snapshot(asked: Asked, connection: Connection) -> Snapshot | None:

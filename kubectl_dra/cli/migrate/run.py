@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
-from kubectl_dra.api.versions import NEWEST_MODELLED, Release, versions_of
+from kubectl_dra.api.versions import NEWEST_MODELLED, TARGET, Release, versions_of
 from kubectl_dra.cli.migrate.files import output_names, output_texts, write_all, write_below
 from kubectl_dra.cli.notes import tell_defects, tell_notes
 from kubectl_dra.cli.release import named_release
@@ -278,7 +278,7 @@ def _settings(asked: MigrateQuestion) -> MigrationSettings:
 
 def _release(text: str) -> Release:
     if not text:
-        return NEWEST_MODELLED
+        return TARGET
     release = named_release(text, OLDEST, NEWEST_MODELLED, "migrate writes for", "--kubernetes-version")
     return Release(release.major, release.minor)
 

@@ -39,7 +39,7 @@ def _read(question: Question, snapshot: Snapshot, settings: Settings) -> Iterato
         for request in claim.requests:
             for spec in request.alternatives():
                 expressions.update(spec.selectors)
-    environment = Environment.for_release(str(settings.release), features=settings.gates, stored=True)
+    environment = Environment.for_release(settings.release, features=settings.gates, stored=True)
     for expression in sorted(text for text in expressions if text):
         try:
             columns = compile_expression(environment, expression).columns

@@ -143,7 +143,7 @@ def make_cycle(snapshot: Snapshot, settings: Settings, notes: list[str]) -> Cycl
         index=SliceIndex(slices),
         classes=snapshot.classes,
         state=allocated_state(snapshot.claims.values(), features),
-        selectors=Selectors(Environment.for_release(str(settings.release), features=settings.gates, stored=True)),
+        selectors=Selectors(Environment.for_release(settings.release, features=settings.gates, stored=True)),
         features=features,
         quirks=Quirks.of_release(settings.release.minor, settings.patch),
     )

@@ -8,6 +8,7 @@ from typing import Final
 from kubectl_dra.api.versions import (
     GROUP,
     LIFECYCLES,
+    NEWEST_MODELLED,
     Release,
     default_version,
     gate_default,
@@ -290,19 +291,18 @@ class FunctionTooNew(Rule):
 
 def _compiles_from(expression: str, context: Context) -> str | None:
     """The first release or gate with which the expression compiles; None if none does."""
-    from kubectl_dra.cel.environment import CONSUMABLE_CAPACITY, LATEST_RELEASE, LIST_ATTRIBUTES, Environment
+    from kubectl_dra.cel.environment import CONSUMABLE_CAPACITY, LIST_ATTRIBUTES, Environment
     from kubectl_dra.cel.errors import CompileError
     from kubectl_dra.cel.program import compile_expression
 
-    latest = int(LATEST_RELEASE.partition(".")[2])
     tries = [
-        (f"1.{context.release.minor}", context.features | {gate}, f"the gate {gate}")
+        (context.release, context.features | {gate}, f"the gate {gate}")
         for gate in (CONSUMABLE_CAPACITY, LIST_ATTRIBUTES)
         if gate not in context.features
     ]
     tries += [
-        (f"1.{minor}", context.features, f"Kubernetes 1.{minor}")
-        for minor in range(context.release.minor + 1, latest + 1)
+        (Release(1, minor), context.features, f"Kubernetes 1.{minor}")
+        for minor in range(context.release.minor + 1, NEWEST_MODELLED.minor + 1)
     ]
     for release, features, told in tries:
         try:

@@ -9,7 +9,7 @@ from typing import Any, Final
 from kubectl_dra.api.conversion import VERSIONS, reshaped
 from kubectl_dra.api.defaults import defaulted, without_disabled
 from kubectl_dra.api.fields import KINDS
-from kubectl_dra.api.versions import GROUP, Release, default_features, lifecycle
+from kubectl_dra.api.versions import GROUP, UNTOLD, Release, default_features, lifecycle
 from kubectl_dra.lint.server import structure
 from kubectl_dra.lint.server.claims import check_claim, check_template
 from kubectl_dra.lint.server.classes import check_class
@@ -22,8 +22,6 @@ from kubectl_dra.lint.server.slices import check_slice, slice_warnings
 from kubectl_dra.lint.server.strict import decoding, duplicates
 from kubectl_dra.lint.server.taint_rules import check_taint_rule
 from kubectl_dra.lint.server.workloads import CHECKS as WORKLOADS
-
-DEFAULT_RELEASE: Final = Release(1, 36)
 
 _Check = Callable[[Mapping[str, Any], Context], Violations]
 _DRA: Final[Mapping[str, _Check]] = {
@@ -59,7 +57,7 @@ def is_known(raw: Any) -> bool:
 def check(
     raw: Mapping[str, Any],
     *,
-    release: Release = DEFAULT_RELEASE,
+    release: Release = UNTOLD,
     features: Iterable[str] | None = None,
     namespaces: Mapping[str, Mapping[str, str]] | None = None,
     duplicate_fields: Iterable[Path] = (),
@@ -111,7 +109,7 @@ def _validation(
 
     gates = default_features(release) if features is None else frozenset(features)
     namespace = (raw.get("metadata") or {}).get("namespace") or "default"
-    environment = Environment.for_release(str(release), gates)
+    environment = Environment.for_release(release, gates)
     context = Context(release, gates, environment, namespaces.get(namespace))
     kind = raw["kind"]
     if group != GROUP or kind not in KINDS:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from kubectl_dra.api.versions import NEWEST_MODELLED
+from kubectl_dra.api.versions import TARGET
 from kubectl_dra.migrate.rollout.model import Rollout
 from kubectl_dra.migrate.rollout.policy import WARNED
 from kubectl_dra.migrate.rollout.survey import LABEL, REFUSED, Use
@@ -193,7 +193,7 @@ def _namespaces(plan: Rollout) -> Iterator[str]:
     yield ""
     # The newest release is what migrate writes for without being asked; a cluster may be older.
     release = plan.survey.release
-    flag = f" --kubernetes-version {release}" if release and release != str(NEWEST_MODELLED) else ""
+    flag = f" --kubernetes-version {release}" if release and release != str(TARGET) else ""
     for command, what in (
         (f"migrate DIR{flag}", "the plan, with what is refused and why"),
         ("migrate DIR --live", "where each pod would land, and on how many nodes"),
