@@ -21,6 +21,7 @@ class OwnerReference(Wire, frozen=True):
     name: str = ""
     uid: str = ""
     controller: bool = False
+    api_version: str = ""
 
 
 class ObjectMeta(Wire, frozen=True):

@@ -79,10 +79,11 @@ class EphemeralVolumeSource(Wire, frozen=True):
 
 
 class DiskSource(Wire, frozen=True):
-    """A disk that two pods on one node cannot share: GCE PD, AWS EBS, iSCSI or Ceph RBD."""
+    """A disk of one of the volume types of before CSI: GCE PD, AWS EBS, Azure, Cinder, Portworx, iSCSI or Ceph RBD."""
 
     pd_name: str = ""
     volume_id: str = field(default="", name="volumeID")
+    disk_uri: str = field(default="", name="diskURI")
     read_only: bool = False
     iqn: str = ""
     lun: int = 0
@@ -100,6 +101,12 @@ class CSIVolumeSource(Wire, frozen=True):
     read_only: bool = False
 
 
+class ImageSource(Wire, frozen=True):
+    """``image`` of a pod's volume: an image whose files are mounted."""
+
+    reference: str = ""
+
+
 class PodVolume(Wire, frozen=True):
     """One entry of a pod's ``spec.volumes``, as far as it decides where the pod can run."""
 
@@ -109,8 +116,12 @@ class PodVolume(Wire, frozen=True):
     csi: CSIVolumeSource | None = None
     gce_persistent_disk: DiskSource | None = None
     aws_elastic_block_store: DiskSource | None = None
+    azure_disk: DiskSource | None = None
+    cinder: DiskSource | None = None
+    portworx_volume: DiskSource | None = None
     iscsi: DiskSource | None = None
     rbd: DiskSource | None = None
+    image: ImageSource | None = None
 
 
 class VolumeNodeAffinity(Wire, frozen=True):
@@ -131,6 +142,9 @@ class PersistentVolumeSpec(Wire, frozen=True):
     csi: CSIVolumeSource | None = None
     gce_persistent_disk: DiskSource | None = None
     aws_elastic_block_store: DiskSource | None = None
+    azure_disk: DiskSource | None = None
+    cinder: DiskSource | None = None
+    portworx_volume: DiskSource | None = None
     volume_attributes_class_name: str | None = None
 
 

@@ -1,0 +1,185 @@
+"""NodeVolumeLimits: a node attaches only so many volumes of a CSI driver."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Final, NamedTuple
+
+from kubectl_dra.api.pods import Pod
+from kubectl_dra.api.volumes import CSIDriver, CSINode, PersistentVolumeClaim, VolumeAttachment
+from kubectl_dra.scheduling.csi_migration import counts_as_csi, handle, type_of_provisioner, type_of_source
+from kubectl_dra.scheduling.framework import ClusterState, NodeState, Plugin
+from kubectl_dra.scheduling.pod_claims import (
+    ClaimOfAnotherPod,
+    class_of_claim,
+    owned_by,
+    persistent_volume,
+    storage_class,
+    volume_claims,
+)
+from kubectl_dra.scheduling.reasons import PluginName, Reason, Rejection
+
+_NOT_MADE: Final = "\0"
+"""Begins the handle of a volume that is still to be made; no driver's handle begins so."""
+
+
+class Attached(NamedTuple):
+    """A volume as the limit counts it: pods that use the same one count once."""
+
+    driver: str
+    handle: str
+
+
+@dataclass(frozen=True, slots=True)
+class VolumeLimitReached(Reason):
+    """With the pod the node would have more volumes of the driver than it can attach."""
+
+    driver: str
+    limit: int
+    attached: int
+    wanted: int
+
+    @property
+    def words(self) -> str:
+        return "node(s) exceed max volume count"
+
+
+@dataclass(frozen=True, slots=True)
+class DriverNotOnNode(Reason):
+    """The node does not have a CSI driver that is needed there before pods (gate VolumeLimitScaling)."""
+
+    driver: str
+
+    @property
+    def words(self) -> str:
+        return f"{self.driver} CSI driver is not installed on the node"
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimUnknown(Reason):
+    """A claim of the pod is not there."""
+
+    namespace: str
+    claim: str
+
+    @property
+    def words(self) -> str:
+        return f'looking up PVC {self.namespace}/{self.claim}: persistentvolumeclaim "{self.claim}" not found'
+
+
+class NodeVolumeLimits(Plugin):
+    """The plugin for one pod."""
+
+    name = PluginName.NODE_VOLUME_LIMITS
+
+    def __init__(self, pod: Pod, state: ClusterState) -> None:
+        super().__init__(pod, state)
+        self.skipped = not any(
+            volume.persistent_volume_claim or volume.ephemeral or type_of_source(volume) for volume in pod.spec.volumes
+        )
+
+    def filter(self, node: NodeState) -> Rejection | None:
+        csi_node: CSINode | None = self.state.others("CSINode").get(("", node.name))
+        missing = next((entry for entry in volume_claims(self.pod, self.state) if entry.claim is None), None)
+        if missing is not None:
+            return Rejection(self.name, (ClaimUnknown(self.pod.metadata.namespace, missing.name),))
+        wanted = self._volumes(self.pod, csi_node)
+        if isinstance(wanted, ClaimOfAnotherPod):
+            return Rejection(self.name, (wanted,), error=True)
+        for driver in sorted({entry.driver for entry in wanted}):
+            if self._missing_on(driver, csi_node):
+                return Rejection(self.name, (DriverNotOnNode(driver),), resolvable=True)
+        limits = _limits(csi_node)
+        if not wanted or not limits:
+            return None
+        attached: set[Attached] = set()
+        for other in node.pods:
+            theirs = self._volumes(other, csi_node)
+            if isinstance(theirs, ClaimOfAnotherPod):
+                return Rejection(self.name, (theirs,), error=True)
+            attached |= theirs
+        new = Counter(entry.driver for entry in wanted - attached)
+        # A volume that is attached and used by no pod (any more) takes a place too.
+        there = Counter(entry.driver for entry in attached | self._attachments.get(node.name, set()))
+        for driver, count in sorted(new.items()):
+            limit = limits.get(driver)
+            if limit is not None and there[driver] + count > limit:
+                reason = VolumeLimitReached(driver, limit, there[driver], count)
+                return Rejection(self.name, (reason,), resolvable=True)
+        return None
+
+    def _volumes(self, pod: Pod, node: CSINode | None) -> set[Attached] | ClaimOfAnotherPod:
+        """The volumes of CSI drivers that the pod has attached on a node; claims that are not there do not count."""
+        out: set[Attached] = set()
+        for entry in volume_claims(pod, self.state):
+            if entry.claim is None:
+                continue
+            if entry.ephemeral and not owned_by(entry.claim, pod):
+                return ClaimOfAnotherPod(pod.metadata.namespace, entry.name, pod.metadata.name)
+            found = self._of_claim(entry.claim, node)
+            if found is not None and found.driver and found.handle:
+                out.add(found)
+        for volume in pod.spec.volumes:
+            migrated = type_of_source(volume)
+            if migrated is not None and counts_as_csi(migrated[0], node, self.state.release):
+                out.add(Attached(migrated[0].driver, handle(*migrated, None)))
+        return out
+
+    def _of_claim(self, claim: PersistentVolumeClaim, node: CSINode | None) -> Attached | None:
+        volume = persistent_volume(self.state, claim.spec.volume_name) if claim.spec.volume_name else None
+        if volume is None:
+            return self._to_be_made(claim, node)
+        if volume.spec.csi is not None:
+            return Attached(volume.spec.csi.driver, volume.spec.csi.volume_handle)
+        migrated = type_of_source(volume.spec)
+        if migrated is None or not counts_as_csi(migrated[0], node, self.state.release):
+            return None
+        return Attached(migrated[0].driver, handle(*migrated, volume))
+
+    def _to_be_made(self, claim: PersistentVolumeClaim, node: CSINode | None) -> Attached | None:
+        """The volume that the claim's class would make."""
+        kind = storage_class(self.state, class_of_claim(claim))
+        if kind is None:
+            return None
+        own = f"{_NOT_MADE}{claim.metadata.key}"
+        migrated = type_of_provisioner(kind.provisioner)
+        if migrated is None:
+            return Attached(kind.provisioner, own)
+        return Attached(migrated.driver, own) if counts_as_csi(migrated, node, self.state.release) else None
+
+    def _missing_on(self, driver: str, node: CSINode | None) -> bool:
+        """Whether the driver is needed on a node before pods that use it, and the node does not have it."""
+        if "VolumeLimitScaling" not in self.state.gates:
+            return False
+        installed: CSIDriver | None = self.state.others("CSIDriver").get(("", driver))
+        if installed is None:
+            return False
+        if self.state.release.at_least(36) and not installed.spec.prevent_pod_scheduling_if_missing:
+            return False
+        return node is None or all(entry.name != driver for entry in node.spec.drivers)
+
+    @cached_property
+    def _attachments(self) -> Mapping[str, set[Attached]]:
+        """The volumes that are attached, by node."""
+        out: dict[str, set[Attached]] = {}
+        entries: Mapping[tuple[str, str], VolumeAttachment] = self.state.others("VolumeAttachment")
+        for entry in entries.values():
+            volume = persistent_volume(self.state, entry.spec.source.persistent_volume_name)
+            if entry.spec.attacher and volume is not None and volume.spec.csi is not None:
+                own = Attached(entry.spec.attacher, volume.spec.csi.volume_handle)
+                out.setdefault(entry.spec.node_name, set()).add(own)
+        return out
+
+
+def _limits(node: CSINode | None) -> dict[str, int]:
+    """How many volumes the node attaches, by driver."""
+    if node is None:
+        return {}
+    return {
+        entry.name: entry.allocatable.count
+        for entry in node.spec.drivers
+        if entry.allocatable is not None and entry.allocatable.count is not None
+    }

@@ -1,0 +1,110 @@
+"""The PersistentVolumeClaims of a pod: by name, or made for a generic ephemeral volume."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from kubectl_dra.api.pods import Pod
+from kubectl_dra.api.volumes import PersistentVolume, PersistentVolumeClaim, PodVolume, StorageClass
+from kubectl_dra.scheduling.framework import ClusterState
+from kubectl_dra.scheduling.reasons import Reason
+
+_CLASS_ANNOTATION: Final = "volume.beta.kubernetes.io/storage-class"
+_BIND_COMPLETED: Final = "pv.kubernetes.io/bind-completed"
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectNotFound(Reason):
+    """The pod needs an object that is not there. ``resource`` is its kind as the scheduler writes it."""
+
+    resource: str
+    name: str
+
+    @property
+    def words(self) -> str:
+        return f'{self.resource} "{self.name}" not found'
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimOfAnotherPod(Reason):
+    """A claim has the name that an ephemeral volume's claim would have, and the pod does not own it."""
+
+    namespace: str
+    claim: str
+    pod: str
+
+    @property
+    def words(self) -> str:
+        claim, pod = f"{self.namespace}/{self.claim}", f"{self.namespace}/{self.pod}"
+        return f"PVC {claim} was not created for pod {pod} (pod is not owner)"
+
+
+@dataclass(frozen=True, slots=True)
+class VolumeClaim:
+    """One volume of a pod that uses a claim. ``claim`` None: there is no claim of that name."""
+
+    volume: str
+    name: str
+    ephemeral: bool
+    claim: PersistentVolumeClaim | None
+
+
+def claim_name(pod: Pod, volume: PodVolume) -> str | None:
+    """The name of the claim that the volume uses; None where it uses none."""
+    if volume.persistent_volume_claim is not None:
+        return volume.persistent_volume_claim.claim_name
+    return f"{pod.metadata.name}-{volume.name}" if volume.ephemeral is not None else None
+
+
+def volume_claims(pod: Pod, state: ClusterState) -> Iterator[VolumeClaim]:
+    """The volumes of the pod that use a claim, in the pod's order."""
+    known = state.others("PersistentVolumeClaim")
+    for volume in pod.spec.volumes:
+        name = claim_name(pod, volume)
+        if name is not None:
+            ephemeral = volume.persistent_volume_claim is None
+            yield VolumeClaim(volume.name, name, ephemeral, known.get((pod.metadata.namespace, name)))
+
+
+def owned_by(claim: PersistentVolumeClaim, pod: Pod) -> bool:
+    """Whether the claim was made for an ephemeral volume of the pod: the pod is its controller."""
+    controller = claim.metadata.controller()
+    return controller is not None and controller.uid == pod.metadata.uid
+
+
+def class_of_claim(claim: PersistentVolumeClaim) -> str:
+    """The name of the claim's storage class; empty where it has none. The annotation of old goes before the field."""
+    annotated = claim.metadata.annotations.get(_CLASS_ANNOTATION)
+    return annotated if annotated is not None else claim.spec.storage_class_name or ""
+
+
+def class_of_volume(volume: PersistentVolume) -> str:
+    """The name of the volume's storage class; empty where it has none."""
+    annotated = volume.metadata.annotations.get(_CLASS_ANNOTATION)
+    return annotated if annotated is not None else volume.spec.storage_class_name
+
+
+def storage_class(state: ClusterState, name: str) -> StorageClass | None:
+    """The storage class of that name."""
+    found: StorageClass | None = state.others("StorageClass").get(("", name))
+    return found
+
+
+def persistent_volume(state: ClusterState, name: str) -> PersistentVolume | None:
+    """The volume of that name."""
+    found: PersistentVolume | None = state.others("PersistentVolume").get(("", name))
+    return found
+
+
+def waits_for_consumer(claim: PersistentVolumeClaim, state: ClusterState) -> bool:
+    """Whether the claim is bound only when a pod that uses it has a node."""
+    name = class_of_claim(claim)
+    found = storage_class(state, name) if name else None
+    return found is not None and found.volume_binding_mode == "WaitForFirstConsumer"
+
+
+def fully_bound(claim: PersistentVolumeClaim) -> bool:
+    """Whether the claim has its volume and the controller has finished binding it."""
+    return bool(claim.spec.volume_name) and _BIND_COMPLETED in claim.metadata.annotations

@@ -1,0 +1,333 @@
+"""VolumeBinding: a pod's claims have volumes that the node can use, or can get such volumes there."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Final
+
+from kubectl_dra.api.labels import InvalidNodeSelector
+from kubectl_dra.api.pods import Pod
+from kubectl_dra.api.volumes import (
+    CSIDriver,
+    CSINode,
+    CSIStorageCapacity,
+    PersistentVolume,
+    PersistentVolumeClaim,
+    StorageClass,
+)
+from kubectl_dra.scheduling.csi_migration import migrated_affinity, served_by_driver, type_of_source
+from kubectl_dra.scheduling.framework import ClusterState, NodeState, Plugin
+from kubectl_dra.scheduling.pod_claims import (
+    ClaimOfAnotherPod,
+    ObjectNotFound,
+    VolumeClaim,
+    class_of_claim,
+    class_of_volume,
+    fully_bound,
+    owned_by,
+    persistent_volume,
+    storage_class,
+    volume_claims,
+    waits_for_consumer,
+)
+from kubectl_dra.scheduling.reasons import PluginName, Reason, Rejection
+from kubectl_dra.scheduling.volume_matching import allows, best_match, in_nanos, stored, usable_with
+
+_SELECTED_NODE: Final = "volume.kubernetes.io/selected-node"
+_NO_PROVISIONER: Final = "kubernetes.io/no-provisioner"
+_GIGA: Final = 1_000_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class EphemeralClaimNotMade(Reason):
+    """The controller has not yet made the claim of an ephemeral volume."""
+
+    claim: str
+
+    @property
+    def words(self) -> str:
+        return f'waiting for ephemeral volume controller to create the persistentvolumeclaim "{self.claim}"'
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimLost(Reason):
+    """The volume of a claim is gone for good."""
+
+    claim: str
+    volume: str
+
+    @property
+    def words(self) -> str:
+        return f'persistentvolumeclaim "{self.claim}" bound to non-existent persistentvolume "{self.volume}"'
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimEnding(Reason):
+    """A claim is being deleted."""
+
+    claim: str
+
+    @property
+    def words(self) -> str:
+        return f'persistentvolumeclaim "{self.claim}" is being deleted'
+
+
+@dataclass(frozen=True, slots=True)
+class UnboundImmediateClaims(Reason):
+    """Claims that do not wait for a pod have no volume yet."""
+
+    claims: tuple[str, ...]
+
+    @property
+    def words(self) -> str:
+        return "pod has unbound immediate PersistentVolumeClaims"
+
+
+@dataclass(frozen=True, slots=True)
+class VolumeElsewhere(Reason):
+    """The volume of a claim cannot be used on the node."""
+
+    claim: str
+    volume: str
+
+    @property
+    def words(self) -> str:
+        return "node(s) didn't match PersistentVolume's node affinity"
+
+
+@dataclass(frozen=True, slots=True)
+class NoVolumeToBind(Reason):
+    """There is no volume for these claims that the node can use, and none can be made for it."""
+
+    claims: tuple[str, ...]
+
+    @property
+    def words(self) -> str:
+        return "node(s) didn't find available persistent volumes to bind"
+
+
+@dataclass(frozen=True, slots=True)
+class NotEnoughStorage(Reason):
+    """The driver says that it has no room for a claim's volume that the node could use."""
+
+    claim: str
+    storage_class: str
+
+    @property
+    def words(self) -> str:
+        return "node(s) did not have enough free storage"
+
+
+@dataclass(frozen=True, slots=True)
+class VolumeMissing(Reason):
+    """A claim is bound to a volume that is not there."""
+
+    claim: str
+    volume: str
+
+    @property
+    def words(self) -> str:
+        return "node(s) unavailable due to one or more pvc(s) bound to non-existent pv(s)"
+
+
+@dataclass(frozen=True, slots=True)
+class StorageClassNotFound(Reason):
+    """The storage class that was to make a volume is gone."""
+
+    storage_class: str
+
+    @property
+    def words(self) -> str:
+        return f'failed to find storage class "{self.storage_class}"'
+
+
+@dataclass(frozen=True, slots=True)
+class Provisioned:
+    """A volume that would be made: for which claim, and what the driver says that it has left there."""
+
+    claim: PersistentVolumeClaim
+    capacity: CSIStorageCapacity | None
+
+
+@dataclass(slots=True)
+class Placement:
+    """What binding the pod's claims on a node comes to: volumes that are there and volumes to be made, or reasons."""
+
+    matched: list[tuple[PersistentVolumeClaim, PersistentVolume]] = field(default_factory=list)
+    provisioned: list[Provisioned] = field(default_factory=list)
+    reasons: list[Reason] = field(default_factory=list)
+    error: bool = False
+
+
+class VolumeBinding(Plugin):
+    """The plugin for one pod."""
+
+    name = PluginName.VOLUME_BINDING
+
+    def __init__(self, pod: Pod, state: ClusterState) -> None:
+        super().__init__(pod, state)
+        entries = list(volume_claims(pod, state))
+        self.skipped = not entries
+        self._bound: list[PersistentVolumeClaim] = []
+        self._delayed: list[PersistentVolumeClaim] = []
+        reason = next(filter(None, (self._unusable(entry) for entry in entries)), None) or self._sort(entries)
+        if reason is not None:
+            self.rejection = Rejection(self.name, (reason,))
+
+    def filter(self, node: NodeState) -> Rejection | None:
+        placement = self.placement(node)
+        return Rejection(self.name, tuple(placement.reasons), error=placement.error) if placement.reasons else None
+
+    def placement(self, node: NodeState) -> Placement:
+        """Which volumes the pod's claims would get on the node."""
+        out = Placement()
+        bound = self._check_bound(node)
+        delayed: list[Reason] = []
+        if self._delayed:
+            delayed = self._bind_delayed(node, out)
+        if out.error:
+            out.reasons = delayed
+            return out
+        # The scheduler's order: volumes elsewhere, nothing to bind, no room, volumes that are missing.
+        missing = [entry for entry in bound if isinstance(entry, VolumeMissing)]
+        out.reasons = [*(entry for entry in bound if not isinstance(entry, VolumeMissing)), *delayed, *missing]
+        return out
+
+    def _unusable(self, entry: VolumeClaim) -> Reason | None:
+        claim = entry.claim
+        if claim is None:
+            if entry.ephemeral:
+                return EphemeralClaimNotMade(entry.name)
+            return ObjectNotFound("persistentvolumeclaim", entry.name)
+        if claim.status.phase == "Lost":
+            return ClaimLost(entry.name, claim.spec.volume_name)
+        if claim.metadata.deletion_timestamp:
+            return ClaimEnding(entry.name)
+        if entry.ephemeral and not owned_by(claim, self.pod):
+            return ClaimOfAnotherPod(self.pod.metadata.namespace, entry.name, self.pod.metadata.name)
+        return None
+
+    def _sort(self, entries: Sequence[VolumeClaim]) -> Reason | None:
+        """Sorts claims into bound ones and those that wait for the pod; a reason where others are left."""
+        unbound = []
+        for entry in entries:
+            claim = entry.claim
+            assert claim is not None
+            if fully_bound(claim):
+                self._bound.append(claim)
+            elif not claim.spec.volume_name and waits_for_consumer(claim, self.state):
+                self._delayed.append(claim)
+            else:
+                unbound.append(entry.name)
+        return UnboundImmediateClaims(tuple(unbound)) if unbound else None
+
+    def _check_bound(self, node: NodeState) -> list[Reason]:
+        """The first bound claim whose volume is missing or elsewhere."""
+        for claim in self._bound:
+            name = claim.spec.volume_name
+            volume = persistent_volume(self.state, name)
+            if volume is None:
+                return [VolumeMissing(claim.metadata.name, name)]
+            if not self._usable(volume, node):
+                return [VolumeElsewhere(claim.metadata.name, name)]
+        return []
+
+    def _usable(self, volume: PersistentVolume, node: NodeState) -> bool:
+        migrated = type_of_source(volume.spec)
+        if migrated is not None:
+            csi_node: CSINode | None = self.state.others("CSINode").get(("", node.name))
+            if served_by_driver(migrated[0], csi_node):
+                return allows(migrated_affinity(migrated[0], volume), node.node.labels)
+        return usable_with(volume, node.node.labels)
+
+    def _bind_delayed(self, node: NodeState, out: Placement) -> list[Reason]:
+        to_match, to_make = [], []
+        for claim in self._delayed:
+            selected = claim.metadata.annotations.get(_SELECTED_NODE)
+            if selected is None:
+                to_match.append(claim)
+            elif selected == node.name:
+                to_make.append(claim)
+            else:
+                return [NoVolumeToBind((claim.metadata.name,))]
+        taken: set[str] = set()
+        for claim in sorted(to_match, key=lambda entry: stored(entry.spec.resources.requests)):
+            volume = best_match(claim, self._volumes.get(class_of_claim(claim), ()), node.node.labels, taken)
+            if volume is None:
+                to_make.append(claim)
+            else:
+                taken.add(volume.metadata.name)
+                out.matched.append((claim, volume))
+        return self._make(to_make, node, out)
+
+    def _make(self, claims: Sequence[PersistentVolumeClaim], node: NodeState, out: Placement) -> list[Reason]:
+        """Reasons why a volume cannot be made for the claims on the node; ends at the first."""
+        for claim in claims:
+            name = class_of_claim(claim)
+            kind = storage_class(self.state, name)
+            if kind is None:
+                out.error = True
+                return [StorageClassNotFound(name)]
+            if kind.provisioner in ("", _NO_PROVISIONER) or not _allowed(kind, node):
+                return [NoVolumeToBind((claim.metadata.name,))]
+            if not self._tracks_capacity(kind.provisioner) or "storage" not in claim.spec.resources.requests:
+                out.provisioned.append(Provisioned(claim, None))
+                continue
+            room = self._room(claim, kind, node)
+            if room is None:
+                return [NotEnoughStorage(claim.metadata.name, name)]
+            out.provisioned.append(Provisioned(claim, room))
+        return []
+
+    def _tracks_capacity(self, provisioner: str) -> bool:
+        driver: CSIDriver | None = self.state.others("CSIDriver").get(("", provisioner))
+        return driver is not None and driver.spec.storage_capacity
+
+    def _room(self, claim: PersistentVolumeClaim, kind: StorageClass, node: NodeState) -> CSIStorageCapacity | None:
+        """What the driver reports as room enough for the claim's volume."""
+        wanted = -(-stored(claim.spec.resources.requests) // _GIGA)
+        for entry in self._capacities:
+            limit = entry.maximum_volume_size if entry.maximum_volume_size is not None else entry.capacity
+            if (
+                entry.storage_class_name == kind.metadata.name
+                and limit is not None
+                and -(-in_nanos(limit) // _GIGA) >= wanted
+                and _reaches(entry, node)
+            ):
+                return entry
+        return None
+
+    @cached_property
+    def _capacities(self) -> Sequence[CSIStorageCapacity]:
+        return list(self.state.others("CSIStorageCapacity").values())
+
+    @cached_property
+    def _volumes(self) -> dict[str, list[PersistentVolume]]:
+        """Volumes by class, of the classes of claims that wait."""
+        out: dict[str, list[PersistentVolume]] = {class_of_claim(claim): [] for claim in self._delayed}
+        for volume in self.state.others("PersistentVolume").values():
+            name = class_of_volume(volume)
+            if name in out:
+                out[name].append(volume)
+        return out
+
+
+def _allowed(kind: StorageClass, node: NodeState) -> bool:
+    """Whether the class makes volumes for the node's place (``allowedTopologies``: one term must hold, all of it)."""
+    labels = node.node.labels
+    terms = kind.allowed_topologies
+    return not terms or any(
+        term.requirements and all(labels.get(entry.key) in entry.values for entry in term.requirements)
+        for term in terms
+    )
+
+
+def _reaches(entry: CSIStorageCapacity, node: NodeState) -> bool:
+    if entry.node_topology is None:
+        return False
+    try:
+        return entry.node_topology.matches(node.node.labels)
+    except InvalidNodeSelector:
+        return False

@@ -1,0 +1,140 @@
+"""VolumeZone: zone and region labels of a pod's volumes hold on the node too."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from kubectl_dra.api.pods import Pod
+from kubectl_dra.api.volumes import PersistentVolume, PersistentVolumeClaim
+from kubectl_dra.scheduling.framework import ClusterState, NodeState, Plugin
+from kubectl_dra.scheduling.pod_claims import ObjectNotFound, class_of_claim, persistent_volume, storage_class
+from kubectl_dra.scheduling.reasons import PluginName, Reason, Rejection
+
+_TODAY: Final = {
+    "failure-domain.beta.kubernetes.io/zone": "topology.kubernetes.io/zone",
+    "failure-domain.beta.kubernetes.io/region": "topology.kubernetes.io/region",
+    "topology.kubernetes.io/zone": "topology.kubernetes.io/zone",
+    "topology.kubernetes.io/region": "topology.kubernetes.io/region",
+}
+"""Labels of zones and regions, in the scheduler's order, to the ones of today."""
+
+_SEVERAL: Final = "__"
+
+
+@dataclass(frozen=True, slots=True)
+class WrongZone(Reason):
+    """The volume is in other zones or regions than the node."""
+
+    volume: str
+    label: str
+    values: tuple[str, ...]
+
+    @property
+    def words(self) -> str:
+        return "node(s) had no available volume zone"
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimWithoutName(Reason):
+    """A volume of the pod names no claim."""
+
+    @property
+    def words(self) -> str:
+        return "PersistentVolumeClaim had no name"
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimWithoutClass(Reason):
+    """A claim has neither a volume nor a storage class."""
+
+    claim: str
+
+    @property
+    def words(self) -> str:
+        return "PersistentVolumeClaim had no pv name and storageClass name"
+
+
+@dataclass(frozen=True, slots=True)
+class VolumeWithoutName(Reason):
+    """A claim that does not wait for a pod has no volume yet."""
+
+    claim: str
+
+    @property
+    def words(self) -> str:
+        return "PersistentVolume had no name"
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    volume: str
+    label: str
+    values: frozenset[str]
+
+
+class VolumeZone(Plugin):
+    """The plugin for one pod. Claims of ephemeral volumes are not looked at."""
+
+    name = PluginName.VOLUME_ZONE
+
+    def __init__(self, pod: Pod, state: ClusterState) -> None:
+        super().__init__(pod, state)
+        self._places: list[_Place] = []
+        for volume in pod.spec.volumes:
+            if volume.persistent_volume_claim is None:
+                continue
+            reason = self._read(volume.persistent_volume_claim.claim_name)
+            if reason is not None:
+                self.rejection = Rejection(self.name, (reason,))
+                return
+        self.skipped = not self._places
+
+    def filter(self, node: NodeState) -> Rejection | None:
+        labels = node.node.labels
+        if not any(label in labels for label in _TODAY):
+            return None
+        for place in self._places:
+            value = labels.get(place.label, labels.get(_TODAY[place.label]))
+            if value not in place.values:
+                reason = WrongZone(place.volume, place.label, tuple(sorted(place.values)))
+                return Rejection(self.name, (reason,))
+        return None
+
+    def _read(self, name: str) -> Reason | None:
+        """Notes where the claim's volume is; a reason where the pod is refused as a whole."""
+        if not name:
+            return ClaimWithoutName()
+        claim: PersistentVolumeClaim | None = self.state.others("PersistentVolumeClaim").get(
+            (self.pod.metadata.namespace, name)
+        )
+        if claim is None:
+            return ObjectNotFound("persistentvolumeclaim", name)
+        if not claim.spec.volume_name:
+            return self._unbound(claim)
+        volume = persistent_volume(self.state, claim.spec.volume_name)
+        if volume is None:
+            return ObjectNotFound("persistentvolume", claim.spec.volume_name)
+        self._places.extend(_places(volume))
+        return None
+
+    def _unbound(self, claim: PersistentVolumeClaim) -> Reason | None:
+        name = class_of_claim(claim)
+        if not name:
+            return ClaimWithoutClass(claim.metadata.name)
+        kind = storage_class(self.state, name)
+        if kind is None:
+            return ObjectNotFound("storageclass.storage.k8s.io", name)
+        return None if kind.volume_binding_mode == "WaitForFirstConsumer" else VolumeWithoutName(claim.metadata.name)
+
+
+def _places(volume: PersistentVolume) -> Iterator[_Place]:
+    """Zones and regions by label; a value with an empty part is ignored."""
+    for label in _TODAY:
+        written = volume.metadata.labels.get(label)
+        if written is None:
+            continue
+        values = [entry.strip() for entry in written.split(_SEVERAL)]
+        if all(values):
+            yield _Place(volume.metadata.name, label, frozenset(values))
