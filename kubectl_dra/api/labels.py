@@ -49,9 +49,10 @@ class LabelSelector(Wire, frozen=True):
         Raises:
             InvalidNodeSelector: an operator or value that the scheduler cannot parse.
         """
-        return all(labels.get(key) == value for key, value in self.match_labels.items()) and all(
-            requirement_matches(entry, labels) for entry in self.match_expressions
-        )
+        for key, value in self.match_labels.items():
+            if labels.get(key) != value:
+                return False
+        return not self.match_expressions or all(requirement_matches(entry, labels) for entry in self.match_expressions)
 
     @property
     def empty(self) -> bool:

@@ -1,0 +1,127 @@
+"""Terms of pod affinity and anti-affinity as the scheduler matches them: namespaces and labels of other pods."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from kubectl_dra.api.affinity import Affinity, PodAffinityTerm
+from kubectl_dra.api.labels import InvalidNodeSelector, LabelSelector
+from kubectl_dra.api.nodes import Node
+from kubectl_dra.api.pods import Pod
+from kubectl_dra.scheduling.framework import ClusterState
+
+Pair = tuple[str, str]
+"""A topology key and a value of it: one domain."""
+
+_NO_AFFINITY: Final = Affinity()
+_RESOLVED_FOR_GOOD_SINCE: Final = 37
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """One term of the pod that is to be scheduled: which pods it means, and the node label whose domains count.
+
+    ``namespaces`` None is every namespace. ``weight`` is 0 for a required term.
+    """
+
+    key: str
+    selector: LabelSelector | None
+    namespaces: frozenset[str] | None
+    weight: int = 0
+
+    def means(self, pod: Pod) -> bool:
+        """Whether the pod is one of those that the term is about."""
+        meta = pod.metadata
+        if self.selector is None or (self.namespaces is not None and meta.namespace not in self.namespaces):
+            return False
+        return self.selector.matches(meta.labels)
+
+    def pair(self, node: Node) -> Pair | None:
+        """The node's domain; None where it is in none."""
+        return pair_of(self.key, node)
+
+
+def required_affinity(pod: Pod, state: ClusterState) -> list[Term]:
+    """The terms that the node of the pod must meet."""
+    return [_resolved(entry, pod, state) for entry in _affinity(pod).pod_affinity.required]
+
+
+def required_anti_affinity(pod: Pod, state: ClusterState) -> list[Term]:
+    """The terms that the node of the pod must not meet."""
+    return [_resolved(entry, pod, state) for entry in _affinity(pod).pod_anti_affinity.required]
+
+
+def preferred(pod: Pod, state: ClusterState) -> list[Term]:
+    """The terms that a node of the pod should meet, with their weights; those that it should not have negative ones."""
+    affinity = _affinity(pod)
+    return [
+        *(replace(_resolved(entry.term, pod, state), weight=entry.weight) for entry in affinity.pod_affinity.preferred),
+        *(
+            replace(_resolved(entry.term, pod, state), weight=-entry.weight)
+            for entry in affinity.pod_anti_affinity.preferred
+        ),
+    ]
+
+
+def means_all(terms: Sequence[Term], pod: Pod) -> bool:
+    """Whether there are terms, and all are about the pod."""
+    return bool(terms) and all(term.means(pod) for term in terms)
+
+
+def is_about(term: PodAffinityTerm, owner: Pod, pod: Pod, labels: Mapping[str, str]) -> bool:
+    """Whether a term of a pod that is there is about the pod, whose namespace has these labels."""
+    selector, chosen = term.label_selector, term.namespace_selector
+    namespace = pod.metadata.namespace
+    if selector is None:
+        return False
+    if chosen is None:
+        within = namespace in term.namespaces if term.namespaces else namespace == owner.metadata.namespace
+    else:
+        within = namespace in term.namespaces or chosen.matches(labels)
+    return within and selector.matches(pod.metadata.labels)
+
+
+def pair_of(key: str, node: Node) -> Pair | None:
+    """The node's domain of a topology key; None where it is in none."""
+    value = node.metadata.labels.get(key)
+    return None if value is None else (key, value)
+
+
+def pairs_of(terms: Iterable[Term], node: Node) -> list[Pair]:
+    """The node's domains of the terms, for each one that it is in."""
+    return [pair for term in terms if (pair := term.pair(node)) is not None]
+
+
+def namespace_labels(pod: Pod, state: ClusterState) -> Mapping[str, str]:
+    """The labels of the pod's namespace."""
+    found = state.namespaces.get(pod.metadata.namespace)
+    return found.labels if found is not None else {}
+
+
+def _affinity(pod: Pod) -> Affinity:
+    return pod.spec.affinity or _NO_AFFINITY
+
+
+def _resolved(entry: PodAffinityTerm, pod: Pod, state: ClusterState) -> Term:
+    """The term with its namespace selector resolved to the namespaces that it matches.
+
+    Before 1.37 the scheduler asks a resolved selector once more, of no labels at all: one that only excludes labels
+    then means every namespace.
+    """
+    named, chosen = entry.namespaces, entry.namespace_selector
+    if chosen is None:
+        return Term(entry.topology_key, entry.label_selector, frozenset(named or (pod.metadata.namespace,)))
+    again = not state.release.at_least(_RESOLVED_FOR_GOOD_SINCE)
+    if chosen.empty or (again and _holds_without_labels(chosen)):
+        return Term(entry.topology_key, entry.label_selector, None)
+    found = (name for name, meta in state.namespaces.items() if chosen.matches(meta.labels))
+    return Term(entry.topology_key, entry.label_selector, frozenset((*named, *found)))
+
+
+def _holds_without_labels(selector: LabelSelector) -> bool:
+    try:
+        return selector.matches({})
+    except InvalidNodeSelector:
+        return False

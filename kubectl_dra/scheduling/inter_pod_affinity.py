@@ -1,0 +1,149 @@
+"""InterPodAffinity: required pod affinity and anti-affinity, the pod's own and that of pods that are there."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+
+from kubectl_dra.api.nodes import Node
+from kubectl_dra.api.pods import Pod
+from kubectl_dra.scheduling.affinity_terms import (
+    Pair,
+    is_about,
+    means_all,
+    namespace_labels,
+    pair_of,
+    pairs_of,
+    required_affinity,
+    required_anti_affinity,
+)
+from kubectl_dra.scheduling.framework import ClusterState, NodeState, Plugin
+from kubectl_dra.scheduling.reasons import PluginName, Reason, Rejection
+
+
+@dataclass(frozen=True, slots=True)
+class AffinityNotMet(Reason):
+    """No pod that the pod must be near is in the node's domain; ``value`` None: the node is in no domain."""
+
+    key: str
+    value: str | None
+
+    @property
+    def words(self) -> str:
+        return "node(s) didn't match pod affinity rules"
+
+
+@dataclass(frozen=True, slots=True)
+class AntiAffinityBroken(Reason):
+    """A pod that the pod must not be near is in the node's domain."""
+
+    key: str
+    value: str
+
+    @property
+    def words(self) -> str:
+        return "node(s) didn't match pod anti-affinity rules"
+
+
+@dataclass(frozen=True, slots=True)
+class ExistingAntiAffinityBroken(Reason):
+    """A pod in the node's domain must not be near this pod."""
+
+    key: str
+    value: str
+
+    @property
+    def words(self) -> str:
+        return "node(s) didn't satisfy existing pods anti-affinity rules"
+
+
+class InterPodAffinity(Plugin):
+    """The plugin for one pod. Pods are counted by domain once; a node is then judged by its labels alone."""
+
+    name = PluginName.INTER_POD_AFFINITY
+
+    def __init__(self, pod: Pod, state: ClusterState) -> None:
+        super().__init__(pod, state)
+        self._affinity = required_affinity(pod, state)
+        self._anti_affinity = required_anti_affinity(pod, state)
+        self._labels = namespace_labels(pod, state)
+        self._near: Counter[Pair] = Counter()
+        self._far: Counter[Pair] = Counter()
+        self._refusing: Counter[Pair] = Counter()
+        for node in state.nodes_with_required_anti_affinity:
+            _count(self._refusing, self._refused_by(node.pods_with_required_anti_affinity, node.node))
+        if self._affinity or self._anti_affinity:
+            for node in state.nodes.values():
+                _count(self._near, self._wanted(node.pods, node.node) if self._affinity else ())
+                _count(self._far, self._unwanted(node.pods, node.node))
+        self.skipped = not self._refusing and not self._affinity and not self._anti_affinity
+
+    def filter(self, node: NodeState) -> Rejection | None:
+        near = self._change(node, self._wanted)
+        unmet = self._unmet(node.node, near)
+        if unmet is not None:
+            return Rejection(self.name, (unmet,))
+        far = self._change(node, self._unwanted)
+        for term in self._anti_affinity:
+            pair = term.pair(node.node)
+            if pair is not None and self._far[pair] + far[pair] > 0:
+                return Rejection(self.name, (AntiAffinityBroken(*pair),), resolvable=True)
+        refusing = self._change(node, self._refused_by)
+        if self._refusing or refusing:
+            for pair in node.node.labels.items():
+                if self._refusing[pair] + refusing[pair] > 0:
+                    return Rejection(self.name, (ExistingAntiAffinityBroken(*pair),), resolvable=True)
+        return None
+
+    def _unmet(self, node: Node, change: Counter[Pair]) -> AffinityNotMet | None:
+        """The first affinity term that does not hold.
+
+        Where no pod at all is what the pod wants to be near, and it is such a pod itself, it may be the first.
+        """
+        pairs = [(term, term.pair(node)) for term in self._affinity]
+        nowhere = next((term for term, pair in pairs if pair is None), None)
+        if nowhere is not None:
+            return AffinityNotMet(nowhere.key, None)
+        near = self._near
+        alone = next((pair for _, pair in pairs if pair is not None and near[pair] + change[pair] <= 0), None)
+        if alone is None:
+            return None
+        anywhere = any(near[pair] + change[pair] for pair in (*change, *near))
+        return None if not anywhere and means_all(self._affinity, self.pod) else AffinityNotMet(*alone)
+
+    def _change(self, node: NodeState, pairs: Callable[[Iterable[Pod], Node], Iterator[Pair]]) -> Counter[Pair]:
+        """How counts differ where pods are supposed to be on the node or gone."""
+        out: Counter[Pair] = Counter()
+        if node.added or node.removed:
+            _count(out, pairs(node.added, node.node))
+            _count(out, pairs(node.removed, node.node), -1)
+        return out
+
+    def _wanted(self, pods: Iterable[Pod], node: Node) -> Iterator[Pair]:
+        """The domains of pods that all affinity terms are about."""
+        for other in pods:
+            if means_all(self._affinity, other):
+                yield from pairs_of(self._affinity, node)
+
+    def _unwanted(self, pods: Iterable[Pod], node: Node) -> Iterator[Pair]:
+        """The domains of pods that an anti-affinity term is about, for each such term."""
+        for term in self._anti_affinity:
+            for other in pods:
+                if term.means(other) and (pair := term.pair(node)) is not None:
+                    yield pair
+
+    def _refused_by(self, pods: Iterable[Pod], node: Node) -> Iterator[Pair]:
+        """The domains of pods whose anti-affinity is about this pod, for each such term."""
+        for other in pods:
+            if other.spec.affinity is not None:
+                for term in other.spec.affinity.pod_anti_affinity.required:
+                    if is_about(term, other, self.pod, self._labels):
+                        pair = pair_of(term.topology_key, node)
+                        if pair is not None:
+                            yield pair
+
+
+def _count(into: Counter[Pair], pairs: Iterable[Pair], each: int = 1) -> None:
+    for pair in pairs:
+        into[pair] += each
