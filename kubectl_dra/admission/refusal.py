@@ -12,6 +12,7 @@ class AdmissionPlugin(Enum):
 
     LIMIT_RANGER = "LimitRanger"
     SERVICE_ACCOUNT = "ServiceAccount"
+    POD_SECURITY = "PodSecurity"
     PRIORITY = "Priority"
     RUNTIME_CLASS = "RuntimeClass"
     RESOURCE_QUOTA = "ResourceQuota"

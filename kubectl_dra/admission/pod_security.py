@@ -1,0 +1,393 @@
+"""Pod Security: what a namespace that is labelled ``pod-security.kubernetes.io/enforce`` forbids its pods.
+
+The checks of ``k8s.io/pod-security-admission`` on a pod as written: its security settings decide nothing but this, so
+they are read from the manifest here and kept nowhere else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple
+
+from kubectl_dra.admission.refusal import AdmissionPlugin, Concerned, Refusal
+
+ENFORCE: Final = "pod-security.kubernetes.io/enforce"
+ENFORCE_VERSION: Final = "pod-security.kubernetes.io/enforce-version"
+LATEST: Final = (1, 999)
+
+_CAPABILITIES: Final = frozenset(
+    (
+        *("AUDIT_WRITE", "CHOWN", "DAC_OVERRIDE", "FOWNER", "FSETID", "KILL", "MKNOD", "NET_BIND_SERVICE"),
+        *("SETFCAP", "SETGID", "SETPCAP", "SETUID", "SYS_CHROOT"),
+    )
+)
+_SYSCTLS: Final = (
+    *((0, name) for name in ("kernel.shm_rmid_forced", "net.ipv4.ip_local_port_range", "net.ipv4.tcp_syncookies")),
+    *((0, name) for name in ("net.ipv4.ping_group_range", "net.ipv4.ip_unprivileged_port_start")),
+    (27, "net.ipv4.ip_local_reserved_ports"),
+    *((29, f"net.ipv4.tcp_{name}") for name in ("keepalive_time", "fin_timeout", "keepalive_intvl")),
+    (29, "net.ipv4.tcp_keepalive_probes"),
+    *((32, f"net.ipv4.tcp_{name}") for name in ("rmem", "wmem")),
+)
+"""Sysctls that are safe, with the minor version of the policy that first allows them."""
+_SELINUX: Final = ("", "container_t", "container_init_t", "container_kvm_t")
+_VOLUMES: Final = (
+    *("configMap", "csi", "downwardAPI", "emptyDir", "ephemeral", "image", "persistentVolumeClaim"),
+    *("projected", "secret"),
+)
+_PROFILES: Final = ("RuntimeDefault", "Localhost")
+_APPARMOR: Final = "container.apparmor.security.beta.kubernetes.io/"
+_ANNOTATED: Final = {"runtime": "RuntimeDefault", "localhost": "Localhost", "unconfined": "Unconfined"}
+
+Raw = Mapping[str, Any]
+
+
+class Breach(NamedTuple):
+    """One rule of the policy that a pod breaks: the server's name of it, and who breaks it with what."""
+
+    rule: str
+    detail: str
+
+
+class PodSecurityLevel(NamedTuple):
+    """What a namespace enforces: ``baseline`` or ``restricted``, and the version of that policy."""
+
+    level: str
+    version: tuple[int, int]
+
+    def __str__(self) -> str:
+        return f"{self.level}:{'latest' if self.version == LATEST else 'v{}.{}'.format(*self.version)}"
+
+
+@dataclass(frozen=True, slots=True)
+class PodSecurityBroken(Refusal):
+    """The pod breaks the policy that its namespace enforces."""
+
+    policy: PodSecurityLevel
+    breaches: tuple[Breach, ...]
+
+    @property
+    def plugin(self) -> AdmissionPlugin:
+        """PodSecurity."""
+        return AdmissionPlugin.POD_SECURITY
+
+    @property
+    def words(self) -> str:
+        """The text of the plugin."""
+        told = ", ".join(f"{breach.rule} ({breach.detail})" for breach in self.breaches)
+        return f'violates PodSecurity "{self.policy}": {told}'
+
+
+def enforced(labels: Mapping[str, str]) -> PodSecurityLevel | None:
+    """What the labels of a namespace enforce; None for nothing, or ``privileged``. A wrong label means restricted."""
+    level = labels.get(ENFORCE, "privileged")
+    if level == "privileged":
+        return None
+    known = level in ("baseline", "restricted")
+    major, _, minor = labels.get(ENFORCE_VERSION, "latest").removeprefix("v").partition(".")
+    version = (int(major), int(minor)) if major.isdigit() and minor.isdigit() else LATEST
+    return PodSecurityLevel(level if known else "restricted", version if known else LATEST)
+
+
+def refusal(pod: Raw, namespace: str, labels: Mapping[str, str]) -> Refusal | None:
+    """Why a pod as written is refused in a namespace with these labels; None where it is not."""
+    policy = enforced(labels)
+    if policy is None:
+        return None
+    breaches = tuple(_breaches(pod, policy))
+    return PodSecurityBroken(Concerned("Namespace", namespace), policy, breaches) if breaches else None
+
+
+def _breaches(pod: Raw, policy: PodSecurityLevel) -> Iterator[Breach]:
+    spec, minor = pod.get("spec") or {}, policy.version[1]
+    restricted = policy.level == "restricted"
+    overridden = {_capabilities, _host_paths, _seccomp, _proc_mount} if restricted else set[Check]()
+    for check in _BASELINE:
+        if check not in overridden:
+            yield from _told(check(pod, spec, minor))
+    for check in _RESTRICTED if restricted else ():
+        yield from _told(check(pod, spec, minor))
+
+
+def _told(found: Breach | None) -> Iterable[Breach]:
+    return () if found is None else (found,)
+
+
+def _containers(spec: Raw) -> Iterator[Raw]:
+    for field in ("initContainers", "containers", "ephemeralContainers"):
+        yield from (each or {} for each in spec.get(field) or ())
+
+
+def _security(owner: Raw) -> Raw:
+    return owner.get("securityContext") or {}
+
+
+def _quoted(items: Iterable[str]) -> str:
+    return ", ".join(f'"{item}"' for item in items)
+
+
+def _named(names: Sequence[str], what: str = "container") -> str:
+    return f"{what}{'' if len(names) == 1 else 's'} {_quoted(names)}"
+
+
+def _use(names: Sequence[str]) -> str:
+    return "uses" if len(names) == 1 else "use"
+
+
+def _names(spec: Raw, bad: Callable[[Raw], bool]) -> list[str]:
+    return [str(each.get("name") or "") for each in _containers(spec) if bad(each)]
+
+
+def _setters(spec: Raw, bad: Callable[[Raw], bool]) -> str:
+    """The pod and the containers whose security settings are bad, as the server lists them."""
+    names = _names(spec, lambda each: bad(_security(each)))
+    return " and ".join(["pod"] * bad(_security(spec)) + ([_named(names)] if names else []))
+
+
+def _own_users(spec: Raw, minor: int) -> bool:
+    """A pod in a user namespace of its own may be root in it (KEP-127)."""
+    return minor >= 35 and spec.get("hostUsers") is False
+
+
+def _windows(spec: Raw, minor: int) -> bool:
+    return minor >= 25 and (spec.get("os") or {}).get("name") == "windows"
+
+
+def _apparmor(pod: Raw, spec: Raw, minor: int) -> Breach | None:
+    annotations: Mapping[str, str] = (pod.get("metadata") or {}).get("annotations") or {}
+    kinds: set[str] = set()
+
+    def bad(kind: str | None) -> bool:
+        wrong = kind is not None and kind not in _PROFILES
+        kinds.update([kind] if wrong and kind is not None else [])
+        return wrong
+
+    def of_container(container: Raw) -> str | None:
+        # The server writes the old annotation into the field before the policy looks at it.
+        written = _apparmor_of(_security(container))
+        old = annotations.get(f"{_APPARMOR}{container.get('name')}")
+        return written if written is not None or not old else _ANNOTATED.get(old.partition("/")[0], old)
+
+    names = _names(spec, lambda each: bad(of_container(each)))
+    setters = ["pod"] * bad(_apparmor_of(_security(spec))) + ([_named(names)] if names else [])
+    wrong = sorted(
+        f'{key}="{value}"'
+        for key, value in annotations.items()
+        if key.startswith(_APPARMOR) and value and value != "runtime/default" and not value.startswith("localhost/")
+    )
+    if wrong:
+        setters.append(f"annotation{'s' if len(wrong) > 1 else ''}")
+    if not setters:
+        return None
+    found = [*sorted(kinds), *wrong]
+    rule = f"forbidden AppArmor profile{'s' if len(found) > 1 else ''}"
+    return Breach(rule, f"{' and '.join(setters)} must not set AppArmor profile type to {_quoted(found)}")
+
+
+def _apparmor_of(security: Raw) -> str | None:
+    profile = security.get("appArmorProfile")
+    return None if profile is None else profile.get("type") or ""
+
+
+def _added(container: Raw) -> list[str]:
+    return list((_security(container).get("capabilities") or {}).get("add") or ())
+
+
+def _capabilities(pod: Raw, spec: Raw, minor: int) -> Breach | None:
+    names = _names(spec, lambda each: bool(set(_added(each)) - _CAPABILITIES))
+    if not names:
+        return None
+    more = sorted({name for each in _containers(spec) for name in _added(each)} - _CAPABILITIES)
+    detail = f"{_named(names)} must not include {_quoted(more)} in securityContext.capabilities.add"
+    return Breach("non-default capabilities", detail)
+
+
+def _host_namespaces(pod: Raw, spec: Raw, minor: int) -> Breach | None:
+    used = [f"{name}=true" for name in ("hostNetwork", "hostPID", "hostIPC") if spec.get(name)]
+    return Breach("host namespaces", ", ".join(used)) if used else None
+
+
+def _host_paths(pod: Raw, spec: Raw, minor: int) -> Breach | None:
+    names = [each["name"] for each in spec.get("volumes") or () if each.get("hostPath") is not None]
+    return Breach("hostPath volumes", _named(names, "volume")) if names else None
+
+
+def _host_ports(pod: Raw, spec: Raw, minor: int) -> Breach | None:
+    def taken(container: Raw) -> list[int]:
+        # In the host's network a port of the container is one of the host.
+        field = "containerPort" if spec.get("hostNetwork") else "hostPort"
+        return [port for each in container.get("ports") or () if (port := each.get("hostPort") or each.get(field))]
+
+    names = _names(spec, lambda each: bool(taken(each)))
+    if not names:
+        return None
+    ports = sorted({str(port) for each in _containers(spec) for port in taken(each)})
+    what = f"hostPort{'s' if len(ports) > 1 else ''} {', '.join(ports)}"
+    return Breach("hostPort", f"{_named(names)} {_use(names)} {what}")
+
+
+def _host_probes(pod: Raw, spec: Raw, minor: int) -> Breach | None:
+    if minor < 34:
+        return None
+
+    def hosts(container: Raw) -> set[str]:
+        life = container.get("lifecycle") or {}
+        probes = [container.get(f"{kind}Probe") for kind in ("liveness", "readiness", "startup")]
+        handlers = [*probes, life.get("postStart"), life.get("preStop")]
+        found = [((each or {}).get(kind) or {}).get("host") for each in handlers for kind in ("httpGet", "tcpSocket")]
+        return {host for host in found if host}
+
+    names = sorted(set(_names(spec, lambda each: bool(hosts(each)))))
+    if not names:
+        return None
+    used = sorted({host for each in _containers(spec) for host in hosts(each)})
+    what = f"probe or lifecycle host{'s' if len(used) > 1 else ''}"
+    return Breach("probe or lifecycle host", f"{_named(names)} {_use(names)} {what} {_quoted(used)}")
+
+
+def _privileged(pod: Raw, spec: Raw, minor: int) -> Breach | None:
+    names = _names(spec, lambda each: bool(_security(each).get("privileged")))
+    return Breach("privileged", f"{_named(names)} must not set securityContext.privileged=true") if names else None
+
+
+def _proc_mount(pod: Raw, spec: Raw, minor: int) -> Breach | None:
+    return None if _own_users(spec, minor) else _proc_mount_restricted(pod, spec, minor)
+
+
+def _proc_mount_restricted(pod: Raw, spec: Raw, minor: int) -> Breach | None:
+    def kind(container: Raw) -> str:
+        return _security(container).get("procMount") or "Default"
+
+    names = _names(spec, lambda each: kind(each) != "Default")
+    if not names:
+        return None
+    kinds = sorted({kind(each) for each in _containers(spec)} - {"Default"})
+    return Breach("procMount", f"{_named(names)} must not set securityContext.procMount to {_quoted(kinds)}")
+
+
+def _selinux(pod: Raw, spec: Raw, minor: int) -> Breach | None:
+    allowed = (*_SELINUX, "container_engine_t") if minor >= 31 else _SELINUX
+    seen: list[Raw] = []
+
+    def bad(security: Raw) -> bool:
+        options = security.get("seLinuxOptions") or {}
+        wrong = bool(options.get("user") or options.get("role") or (options.get("type") or "") not in allowed)
+        seen.extend([options] if wrong else [])
+        return wrong
+
+    setters = _setters(spec, bad)
+    if not setters:
+        return None
+    types = sorted({options.get("type") or "" for options in seen} - set(allowed))
+    told = [f"type{'s' if len(types) > 1 else ''} {_quoted(types)}"] if types else []
+    told += [f"{name} may not be set" for name in ("user", "role") if any(each.get(name) for each in seen)]
+    return Breach("seLinuxOptions", f"{setters} set forbidden securityContext.seLinuxOptions: {'; '.join(told)}")
+
+
+def _seccomp_of(security: Raw) -> str | None:
+    profile = security.get("seccompProfile")
+    return None if profile is None else profile.get("type") or ""
+
+
+def _seccomp(pod: Raw, spec: Raw, minor: int) -> Breach | None:
+    def bad(security: Raw) -> bool:
+        return _seccomp_of(security) not in (None, *_PROFILES)
+
+    setters = _setters(spec, bad)
+    if not setters:
+        return None
+    owners = [_security(spec), *(_security(each) for each in _containers(spec))]
+    kinds = sorted({_seccomp_of(each) or "" for each in owners if bad(each)})
+    detail = f"{setters} must not set securityContext.seccompProfile.type to {_quoted(kinds)}"
+    return Breach("seccompProfile", detail)
+
+
+def _sysctls(pod: Raw, spec: Raw, minor: int) -> Breach | None:
+    safe = {name for since, name in _SYSCTLS if minor >= since}
+    names = [each.get("name") or "" for each in _security(spec).get("sysctls") or ()]
+    bad = [name for name in names if name not in safe]
+    return Breach("forbidden sysctls", ", ".join(bad)) if bad else None
+
+
+def _host_process(pod: Raw, spec: Raw, minor: int) -> Breach | None:
+    setters = _setters(spec, lambda each: bool((each.get("windowsOptions") or {}).get("hostProcess")))
+    detail = f"{setters} must not set securityContext.windowsOptions.hostProcess=true"
+    return Breach("hostProcess", detail) if setters else None
+
+
+def _escalation(pod: Raw, spec: Raw, minor: int) -> Breach | None:
+    names = _names(spec, lambda each: _security(each).get("allowPrivilegeEscalation") is not False)
+    if not names or _windows(spec, minor):
+        return None
+    detail = f"{_named(names)} must set securityContext.allowPrivilegeEscalation=false"
+    return Breach("allowPrivilegeEscalation != false", detail)
+
+
+def _capabilities_restricted(pod: Raw, spec: Raw, minor: int) -> Breach | None:
+    if minor < 22 or _windows(spec, minor):
+        return None
+
+    def keeps(container: Raw) -> bool:
+        return "ALL" not in ((_security(container).get("capabilities") or {}).get("drop") or ())
+
+    told = []
+    if names := _names(spec, keeps):
+        told.append(f'{_named(names)} must set securityContext.capabilities.drop=["ALL"]')
+    if names := _names(spec, lambda each: bool(set(_added(each)) - {"NET_BIND_SERVICE"})):
+        more = sorted({name for each in _containers(spec) for name in _added(each)} - {"NET_BIND_SERVICE"})
+        told.append(f"{_named(names)} must not include {_quoted(more)} in securityContext.capabilities.add")
+    return Breach("unrestricted capabilities", "; ".join(told)) if told else None
+
+
+def _volumes(pod: Raw, spec: Raw, minor: int) -> Breach | None:
+    # A volume that names no kind becomes an emptyDir.
+    volumes = [each for each in spec.get("volumes") or () if set(each) - {"name"} and not set(each) & set(_VOLUMES)]
+    if not volumes:
+        return None
+    names = [each["name"] for each in volumes]
+    kinds = sorted({next(key for key in each if key != "name") for each in volumes})
+    what = f"restricted volume type{'s' if len(kinds) > 1 else ''}"
+    return Breach("restricted volume types", f"{_named(names, 'volume')} {_use(names)} {what} {_quoted(kinds)}")
+
+
+def _non_root(pod: Raw, spec: Raw, minor: int) -> Breach | None:
+    if _own_users(spec, minor):
+        return None
+    setters = _setters(spec, lambda each: each.get("runAsNonRoot") is False)
+    if setters:
+        return Breach("runAsNonRoot != true", f"{setters} must not set securityContext.runAsNonRoot=false")
+    names = _names(spec, lambda each: _security(each).get("runAsNonRoot") is None)
+    if not names or _security(spec).get("runAsNonRoot"):
+        return None
+    return Breach("runAsNonRoot != true", f"pod or {_named(names)} must set securityContext.runAsNonRoot=true")
+
+
+def _user(pod: Raw, spec: Raw, minor: int) -> Breach | None:
+    setters = _setters(spec, lambda each: each.get("runAsUser") == 0)
+    if not setters or minor < 23 or _own_users(spec, minor):
+        return None
+    return Breach("runAsUser=0", f"{setters} must not set runAsUser=0")
+
+
+def _seccomp_restricted(pod: Raw, spec: Raw, minor: int) -> Breach | None:
+    if _windows(spec, minor):
+        return None
+    wrong = _seccomp(pod, spec, minor)
+    names = _names(spec, lambda each: _seccomp_of(_security(each)) is None)
+    if wrong or not names or _seccomp_of(_security(spec)) is not None:
+        return wrong
+    detail = f'pod or {_named(names)} must set securityContext.seccompProfile.type to "RuntimeDefault" or "Localhost"'
+    return Breach("seccompProfile", detail)
+
+
+Check = Callable[[Raw, Raw, int], Breach | None]
+
+_BASELINE: Final[tuple[Check, ...]] = (
+    *(_apparmor, _capabilities, _host_namespaces, _host_paths, _host_ports, _host_probes, _privileged),
+    *(_proc_mount, _selinux, _seccomp, _sysctls, _host_process),
+)
+_RESTRICTED: Final[tuple[Check, ...]] = (
+    *(_escalation, _capabilities_restricted, _proc_mount_restricted, _volumes, _non_root, _user),
+    _seccomp_restricted,
+)
