@@ -164,10 +164,11 @@ def _apparmor(pod: Raw, spec: Raw, minor: int) -> Breach | None:
         return wrong
 
     def of_container(container: Raw) -> str | None:
-        # The server writes the old annotation into the field before the policy looks at it.
+        # The server writes the old annotation into the field before the policy looks at it, where it says more.
         written = _apparmor_of(_security(container))
-        old = annotations.get(f"{_APPARMOR}{container.get('name')}")
-        return written if written is not None or not old else _ANNOTATED.get(old.partition("/")[0], old)
+        old = annotations.get(f"{_APPARMOR}{container.get('name')}", "")
+        kind = _ANNOTATED.get(old.partition("/")[0])
+        return kind if written is None and kind != _apparmor_of(_security(spec)) else written
 
     names = _names(spec, lambda each: bad(of_container(each)))
     setters = ["pod"] * bad(_apparmor_of(_security(spec))) + ([_named(names)] if names else [])

@@ -212,6 +212,8 @@ def ports(world: World) -> None:
 
 
 def _web(world: World) -> None:
+    if any(pod["metadata"]["name"].startswith("web") for pod in world.bound):
+        return
     for number, node in enumerate(world.names()):
         if world.chance(0.5):
             labels = {"app": "web", "rev": world.rng.choice("12")}
