@@ -179,6 +179,8 @@ _GATES: Final[Mapping[str, str]] = {
     "PodLevelResources": ".--++++",
     "InPlacePodVerticalScaling": "--++LLL",
     "InPlacePodLevelResourcesVerticalScaling": "....-++",
+    "VolumeLimitScaling": "....--+",
+    "StorageCapacityScoring": "..----+",
 }
 
 

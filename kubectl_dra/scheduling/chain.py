@@ -13,14 +13,20 @@ from kubectl_dra.api.pods import Pod
 from kubectl_dra.api.versions import Release
 from kubectl_dra.scheduling.dynamic_resources import DynamicResources
 from kubectl_dra.scheduling.framework import ClusterState, NodeState, Plugin
+from kubectl_dra.scheduling.inter_pod_affinity import InterPodAffinity
 from kubectl_dra.scheduling.node_affinity import NodeAffinity
 from kubectl_dra.scheduling.node_declared_features import NodeDeclaredFeatures
 from kubectl_dra.scheduling.node_name import NodeName
 from kubectl_dra.scheduling.node_ports import NodePorts
 from kubectl_dra.scheduling.node_resources_fit import NodeResourcesFit
 from kubectl_dra.scheduling.node_unschedulable import NodeUnschedulable
+from kubectl_dra.scheduling.node_volume_limits import NodeVolumeLimits
+from kubectl_dra.scheduling.pod_topology_spread import PodTopologySpread
 from kubectl_dra.scheduling.reasons import PluginName, Reason, Rejection
 from kubectl_dra.scheduling.taint_toleration import TaintToleration
+from kubectl_dra.scheduling.volume_binding import VolumeBinding
+from kubectl_dra.scheduling.volume_restrictions import VolumeRestrictions
+from kubectl_dra.scheduling.volume_zone import VolumeZone
 
 _FIRST_WITH_NAME_FIRST = 37
 
@@ -60,6 +66,12 @@ def order(release: Release) -> tuple[type[Plugin], ...]:
         NodeAffinity,
         NodePorts,
         NodeResourcesFit,
+        VolumeRestrictions,
+        NodeVolumeLimits,
+        VolumeBinding,
+        VolumeZone,
+        PodTopologySpread,
+        InterPodAffinity,
         DynamicResources,
         NodeDeclaredFeatures,
     )

@@ -117,7 +117,7 @@ def test_disks_of_before_csi_count_for_their_driver(release: str, annotations: d
         ("1.35", ["VolumeLimitScaling"], False, True),
         ("1.36", ["VolumeLimitScaling"], False, False),
         ("1.36", ["VolumeLimitScaling"], True, True),
-        ("1.37", ["VolumeLimitScaling"], True, True),
+        ("1.37", [], True, True),
     ],
 )
 def test_a_driver_can_be_needed_before_its_pods(release: str, gates: list[str], prevents: bool, missing: bool) -> None:

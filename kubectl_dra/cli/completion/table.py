@@ -328,8 +328,10 @@ VALUES: Final[dict[str, tuple[tuple[str, str], ...]]] = {
         ("NodeDeclaredFeatures", ""),
         ("PodLevelResources", ""),
         ("ResourceHealthStatus", ""),
+        ("StorageCapacityScoring", ""),
         ("TaintTolerationComparisonOperators", ""),
         ("TopologyAwareWorkloadScheduling", ""),
+        ("VolumeLimitScaling", ""),
         ("WorkloadAwarePreemption", ""),
     ),
     "effect": (

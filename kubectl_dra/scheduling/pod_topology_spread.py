@@ -1,0 +1,134 @@
+"""PodTopologySpread: constraints with DoNotSchedule keep matching pods even over the domains of a node label."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from heapq import nsmallest
+
+from kubectl_dra.api.pods import Pod
+from kubectl_dra.scheduling.framework import ClusterState, NodeState, Plugin
+from kubectl_dra.scheduling.reasons import PluginName, Reason, Rejection
+from kubectl_dra.scheduling.spread_constraints import (
+    Constraint,
+    comparing,
+    constraints,
+    has_keys,
+    matching_pods,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class TooManyInDomain(Reason):
+    """With the pod the node's domain would have too many matching pods.
+
+    ``here`` are the matching pods of the domain, without the pod itself; ``least`` is what the emptiest domain has,
+    or 0 where there are fewer domains than ``min_domains``.
+    """
+
+    key: str
+    value: str
+    here: int
+    least: int
+    max_skew: int
+    domains: int
+    min_domains: int
+
+    @property
+    def words(self) -> str:
+        return "node(s) didn't match pod topology spread constraints"
+
+
+@dataclass(frozen=True, slots=True)
+class NoDomain(Reason):
+    """The node does not have the label over which the pods are spread."""
+
+    key: str
+
+    @property
+    def words(self) -> str:
+        return "node(s) didn't match pod topology spread constraints (missing required label)"
+
+
+@dataclass(slots=True)
+class _Domains:
+    """Matching pods by domain, and the two emptiest domains: the least of all but one domain is known at once."""
+
+    counts: dict[str, int]
+    emptiest: Sequence[tuple[int, str]] = ()
+
+    def settle(self) -> None:
+        self.emptiest = nsmallest(2, ((count, value) for value, count in self.counts.items()))
+
+    def least_beside(self, value: str) -> int | None:
+        """What the emptiest domain other than ``value`` has; None where there is no other."""
+        return next((count for count, other in self.emptiest if other != value), None)
+
+
+class PodTopologySpread(Plugin):
+    """The plugin for one pod."""
+
+    name = PluginName.POD_TOPOLOGY_SPREAD
+
+    def __init__(self, pod: Pod, state: ClusterState) -> None:
+        super().__init__(pod, state)
+        self._constraints = constraints(pod, "DoNotSchedule")
+        self.skipped = not self._constraints
+        self._comparing = comparing(state)
+        self._domains = [_Domains({}) for _ in self._constraints]
+        for node in state.nodes.values():
+            labels = node.node.labels
+            if not has_keys(labels, self._constraints):
+                continue
+            for entry, domains in zip(self._constraints, self._domains, strict=True):
+                if entry.counts(pod, node.node, comparing=self._comparing):
+                    found = matching_pods(node.pods, entry.selector, pod.metadata.namespace)
+                    value = labels[entry.key]
+                    domains.counts[value] = domains.counts.get(value, 0) + found
+        for domains in self._domains:
+            domains.settle()
+
+    def filter(self, node: NodeState) -> Rejection | None:
+        labels = node.node.labels
+        for entry, domains in zip(self._constraints, self._domains, strict=True):
+            value = labels.get(entry.key)
+            if value is None:
+                return Rejection(self.name, (NoDomain(entry.key),))
+            change = self._change(entry, node, labels)
+            here = domains.counts.get(value, 0) + change
+            least = self._least(entry, domains, value, here)
+            own = entry.selector.matches(self.pod.metadata.labels)
+            if here + own - least > entry.max_skew:
+                reason = TooManyInDomain(
+                    entry.key, value, here, least, entry.max_skew, len(domains.counts), entry.min_domains
+                )
+                return Rejection(self.name, (reason,), resolvable=True)
+        return None
+
+    def _least(self, entry: Constraint, domains: _Domains, value: str, here: int) -> int:
+        """What the emptiest domain has, where the domain ``value`` has ``here``."""
+        if len(domains.counts) < entry.min_domains:
+            return 0
+        beside = domains.least_beside(value)
+        if value not in domains.counts:
+            return beside or 0
+        return here if beside is None else min(here, beside)
+
+    def _change(self, entry: Constraint, node: NodeState, labels: Mapping[str, str]) -> int:
+        """How the count of the node's domain differs where pods are supposed to be there or gone.
+
+        The scheduler takes off a matching pod that was ending already, although it had not counted it.
+        """
+        if not node.added and not node.removed:
+            return 0
+        if not has_keys(labels, self._constraints):
+            return 0
+        if not entry.counts(self.pod, node.node, comparing=self._comparing):
+            return 0
+        return self._matching(entry, node.added) - self._matching(entry, node.removed)
+
+    def _matching(self, entry: Constraint, pods: Sequence[Pod]) -> int:
+        namespace = self.pod.metadata.namespace
+        return sum(
+            other.metadata.namespace == namespace and entry.selector.matches(other.metadata.labels) for other in pods
+        )

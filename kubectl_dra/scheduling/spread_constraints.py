@@ -1,0 +1,155 @@
+"""Topology spread constraints as the scheduler counts by them: selector, policies, defaults."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from kubectl_dra.api.affinity import TopologySpreadConstraint
+from kubectl_dra.api.labels import LabelSelector, Requirement, requirement_matches
+from kubectl_dra.api.meta import OwnerReference
+from kubectl_dra.api.nodes import Node
+from kubectl_dra.api.pods import Pod
+from kubectl_dra.api.policy import PodSelecting
+from kubectl_dra.api.wire import convert
+from kubectl_dra.scheduling.framework import ClusterState
+from kubectl_dra.scheduling.node_affinity import matches_node
+from kubectl_dra.scheduling.tolerations import COMPARISON, untolerated
+
+HOSTNAME: Final = "kubernetes.io/hostname"
+_DEFAULTS: Final = ((3, HOSTNAME), (5, "topology.kubernetes.io/zone"))
+"""maxSkew and key of the constraints that the scheduler gives pods without any; all are ScheduleAnyway."""
+
+
+@dataclass(frozen=True, slots=True)
+class Selector:
+    """Label requirements that must all hold. ``nothing``: it matches no pod, whatever its labels."""
+
+    equal: Mapping[str, str]
+    requirements: tuple[Requirement, ...] = ()
+    nothing: bool = False
+
+    @property
+    def empty(self) -> bool:
+        """Whether nothing is required; such a selector counts no pods, though every pod matches it."""
+        return not self.equal and not self.requirements and not self.nothing
+
+    def matches(self, labels: Mapping[str, str]) -> bool:
+        """Whether a pod with these labels is meant."""
+        return (
+            not self.nothing
+            and all(labels.get(key) == value for key, value in self.equal.items())
+            and all(requirement_matches(entry, labels) for entry in self.requirements)
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Constraint:
+    """One constraint of a pod. ``honors_affinity`` and ``honors_taints`` leave nodes out that the pod cannot be on."""
+
+    max_skew: int
+    key: str
+    selector: Selector
+    min_domains: int = 1
+    honors_affinity: bool = True
+    honors_taints: bool = False
+
+    def counts(self, pod: Pod, node: Node, *, comparing: bool) -> bool:
+        """Whether the node's pods and domain count for a pod with this constraint."""
+        if self.honors_affinity and not matches_node(pod, node):
+            return False
+        return not self.honors_taints or untolerated(node.taints, pod.spec.tolerations, comparing=comparing) is None
+
+
+def constraints(pod: Pod, when_unsatisfiable: str) -> list[Constraint]:
+    """The pod's own constraints of one kind: DoNotSchedule or ScheduleAnyway."""
+    return [
+        Constraint(
+            max_skew=entry.max_skew,
+            key=entry.topology_key,
+            selector=_selector(entry, pod.metadata.labels),
+            min_domains=entry.min_domains or 1,
+            honors_affinity=entry.node_affinity_policy == "Honor",
+            honors_taints=entry.node_taints_policy == "Honor",
+        )
+        for entry in pod.spec.topology_spread_constraints
+        if entry.when_unsatisfiable == when_unsatisfiable
+    ]
+
+
+def default_constraints(pod: Pod, state: ClusterState) -> list[Constraint]:
+    """What a pod without constraints prefers: pods of its Services and its controller spread over nodes and zones."""
+    selector = _default_selector(pod, state)
+    return [] if selector.empty else [Constraint(skew, key, selector) for skew, key in _DEFAULTS]
+
+
+def comparing(state: ClusterState) -> bool:
+    """Whether the cluster's tolerations can compare numbers."""
+    return COMPARISON in state.gates
+
+
+def has_keys(labels: Mapping[str, str], entries: Sequence[Constraint]) -> bool:
+    """Whether a node has the labels of all constraints; a node that lacks one is in no domain of any."""
+    return all(entry.key in labels for entry in entries)
+
+
+def matching_pods(pods: Sequence[Pod], selector: Selector, namespace: str) -> int:
+    """How many of the pods count: in the namespace, not ending, and meant by the selector."""
+    if selector.empty or selector.nothing:
+        return 0
+    return sum(
+        pod.metadata.namespace == namespace
+        and not pod.metadata.deletion_timestamp
+        and selector.matches(pod.metadata.labels)
+        for pod in pods
+    )
+
+
+def _selector(entry: TopologySpreadConstraint, labels: Mapping[str, str]) -> Selector:
+    """The constraint's selector with the pod's own values of ``matchLabelKeys``."""
+    written = entry.label_selector
+    if written is None:
+        return Selector({}, nothing=True)
+    own = tuple(Requirement(key, "In", (labels[key],)) for key in entry.match_label_keys if key in labels)
+    return Selector(written.match_labels, (*written.match_expressions, *own))
+
+
+def _default_selector(pod: Pod, state: ClusterState) -> Selector:
+    equal: dict[str, str] = {}
+    for service in _in_namespace(state, "Service", pod.metadata.namespace):
+        selector = service.spec.selector
+        if selector and all(pod.metadata.labels.get(key) == value for key, value in selector.items()):
+            equal.update(selector)
+    requirements: tuple[Requirement, ...] = ()
+    owner = pod.metadata.controller()
+    if owner is not None:
+        found = _controller(owner, pod.metadata.namespace, state)
+        if found is not None and owner.kind == "ReplicationController":
+            equal.update(found.spec.selector)
+        elif found is not None:
+            written = convert(found.spec.selector, LabelSelector)
+            requirements = (
+                *(Requirement(key, "In", (value,)) for key, value in written.match_labels.items()),
+                *written.match_expressions,
+            )
+    return Selector(equal, requirements)
+
+
+_CONTROLLERS: Final[Mapping[str, Callable[[str], bool]]] = {
+    "ReplicationController": lambda version: version in ("", "v1"),
+    "ReplicaSet": lambda version: version in ("", "apps/v1"),
+    "StatefulSet": lambda version: version in ("", "apps/v1"),
+}
+
+
+def _controller(owner: OwnerReference, namespace: str, state: ClusterState) -> PodSelecting | None:
+    known = _CONTROLLERS.get(owner.kind)
+    if known is None or not known(owner.api_version):
+        return None
+    found: PodSelecting | None = state.others(owner.kind).get((namespace, owner.name))
+    return found
+
+
+def _in_namespace(state: ClusterState, kind: str, namespace: str) -> Iterator[PodSelecting]:
+    return (entry for key, entry in state.others(kind).items() if key[0] == namespace)
