@@ -1,0 +1,91 @@
+"""Which node wins among those that pass all filters."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Final
+
+from kubectl_dra.api.pods import Pod
+from kubectl_dra.scheduling.framework import ClusterState, NodeState, ScorePlugin
+from kubectl_dra.scheduling.reasons import PluginName
+from kubectl_dra.scheduling.scores.dynamic_resources import DynamicResourcesScore
+from kubectl_dra.scheduling.scores.image_locality import ImageLocality
+from kubectl_dra.scheduling.scores.inter_pod_affinity import InterPodAffinityScore
+from kubectl_dra.scheduling.scores.node_affinity import NodeAffinityScore
+from kubectl_dra.scheduling.scores.node_resources import BalancedAllocation, LeastAllocated
+from kubectl_dra.scheduling.scores.pod_topology_spread import PodTopologySpreadScore
+from kubectl_dra.scheduling.scores.taint_toleration import TaintTolerationScore
+from kubectl_dra.scheduling.scores.volume_binding import VolumeBindingScore
+
+_PLUGINS: Final[tuple[type[ScorePlugin], ...]] = (
+    TaintTolerationScore,
+    NodeAffinityScore,
+    LeastAllocated,
+    VolumeBindingScore,
+    PodTopologySpreadScore,
+    InterPodAffinityScore,
+    BalancedAllocation,
+    ImageLocality,
+)
+_ALL_UP_TO: Final = 100
+"""With fewer nodes than this the scheduler looks at all of them; with more it stops when it has found enough."""
+
+NodeScores = Mapping[PluginName, int]
+"""A node's points by plugin, weights included; plugins that do not score the pod are absent."""
+
+
+@dataclass(frozen=True, slots=True)
+class BestNodes:
+    """The nodes that the scheduler takes one of, at random where there are several.
+
+    ``scores`` are those of all feasible nodes; empty where there was nothing to choose. ``sampled``: the cluster is so
+    large that the scheduler stops at some feasible nodes, which depends on where it stopped last: another node than
+    the best can win.
+    """
+
+    nodes: tuple[str, ...]
+    scores: Mapping[str, NodeScores] = field(default_factory=dict)
+    sampled: bool = False
+
+
+def best_nodes(
+    pod: Pod,
+    state: ClusterState,
+    feasible: Sequence[NodeState],
+    device_preference: Mapping[str, int] = MappingProxyType({}),
+    candidates: int | None = None,
+) -> BestNodes:
+    """The nodes with the highest score; a feasible node that was nominated for the pod comes before any score.
+
+    ``device_preference`` is ``dynamic_resources.preference`` of all claims together by node, ``candidates`` how many
+    nodes PreFilter left to look at (all, where it is None).
+    """
+    names = [node.name for node in feasible]
+    nominated = pod.status.nominated_node_name
+    if nominated in names:
+        return BestNodes((nominated,))
+    if len(names) <= 1:
+        return BestNodes(tuple(names))
+    plugins: list[ScorePlugin] = [kind(pod, state, feasible) for kind in _PLUGINS]
+    plugins.append(DynamicResourcesScore(pod, state, feasible, device_preference))
+    scores: dict[str, dict[PluginName, int]] = {name: {} for name in names}
+    for plugin in plugins:
+        if not plugin.skipped:
+            for name, score in plugin.scores().items():
+                scores[name][plugin.name] = score * plugin.weight
+    totals = {name: sum(points.values()) for name, points in scores.items()}
+    best = max(totals.values())
+    enough = _enough(len(state.nodes) if candidates is None else candidates)
+    return BestNodes(
+        tuple(name for name in names if totals[name] == best), scores, enough is not None and len(names) > enough
+    )
+
+
+def _enough(nodes: int) -> int | None:
+    """How many feasible nodes the scheduler looks for by default; None: all."""
+    if nodes < _ALL_UP_TO:
+        return None
+    percent = max(50 - nodes // 125, 5)
+    return max(nodes * percent // 100, _ALL_UP_TO)

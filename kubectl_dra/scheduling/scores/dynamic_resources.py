@@ -1,0 +1,46 @@
+"""DynamicResources: the earlier the subrequests stand that a node can fulfil (firstAvailable), the better."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final
+
+from kubectl_dra.api.claims import ResourceClaim
+from kubectl_dra.api.pods import Pod
+from kubectl_dra.scheduling.framework import ClusterState, NodeState, ScorePlugin
+from kubectl_dra.scheduling.reasons import PluginName
+from kubectl_dra.scheduling.scores.normalize import share_of_best
+
+_MOST_SUBREQUESTS: Final = 8
+_SCORED_SINCE: Final = 35
+
+
+class DynamicResourcesScore(ScorePlugin):
+    """The plugin for one pod. ``preference`` is ``preference`` of what each node would be allocated, by node."""
+
+    name = PluginName.DYNAMIC_RESOURCES
+    weight = 2
+
+    def __init__(
+        self, pod: Pod, state: ClusterState, nodes: Sequence[NodeState], preference: Mapping[str, int]
+    ) -> None:
+        super().__init__(pod, state, nodes)
+        self._preference = preference
+        self.skipped = not preference or not state.release.at_least(_SCORED_SINCE)
+
+    def scores(self) -> Mapping[str, int]:
+        return share_of_best({node.name: self._preference.get(node.name, 0) for node in self.nodes})
+
+
+def preference(claim: ResourceClaim, requests: Iterable[str]) -> int:
+    """How much an allocation is what the claim wants most: 8 for each first subrequest, 7 for each second …
+
+    ``requests`` are the requests of its results, ``request/subrequest`` where there are subrequests.
+    """
+    chosen = set(requests)
+    return sum(
+        _MOST_SUBREQUESTS - place
+        for request in claim.requests
+        for place, entry in enumerate(request.first_available)
+        if f"{request.name}/{entry.name}" in chosen
+    )

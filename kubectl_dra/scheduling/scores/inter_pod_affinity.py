@@ -1,0 +1,63 @@
+"""InterPodAffinity: preferred terms of the pod and of pods that are there, and what those require to be near."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+
+from kubectl_dra.api.affinity import PodAffinityTerm
+from kubectl_dra.api.pods import Pod
+from kubectl_dra.scheduling.affinity_terms import Pair, is_about, namespace_labels, pair_of, preferred
+from kubectl_dra.scheduling.framework import ClusterState, NodeState, ScorePlugin
+from kubectl_dra.scheduling.reasons import PluginName
+from kubectl_dra.scheduling.scores.normalize import MAX
+
+_REQUIRED_WEIGHT = 1
+"""hardPodAffinityWeight of the default profile."""
+
+
+class InterPodAffinityScore(ScorePlugin):
+    """The plugin for one pod."""
+
+    name = PluginName.INTER_POD_AFFINITY
+    weight = 2
+
+    def __init__(self, pod: Pod, state: ClusterState, nodes: Sequence[NodeState]) -> None:
+        super().__init__(pod, state, nodes)
+        self._preferred = preferred(pod, state)
+        self._labels = namespace_labels(pod, state)
+        self._weights: dict[Pair, int] = defaultdict(int)
+        for node in state.nodes.values() if self._preferred else state.nodes_with_affinity:
+            for other in node.pods if self._preferred else node.pods_with_affinity:
+                self._add(other, node)
+        self.skipped = not self._weights
+
+    def scores(self) -> Mapping[str, int]:
+        sums = {node.name: sum(self._weights.get(pair, 0) for pair in node.node.labels.items()) for node in self.nodes}
+        least, most = min(sums.values(), default=0), max(sums.values(), default=0)
+        if most == least:
+            return dict.fromkeys(sums, 0)
+        return {name: int(MAX * ((score - least) / (most - least))) for name, score in sums.items()}
+
+    def _add(self, other: Pod, node: NodeState) -> None:
+        for own in self._preferred:
+            if own.means(other):
+                self._weigh(own.key, node, own.weight)
+        affinity = other.spec.affinity
+        if affinity is None:
+            return
+        for term in affinity.pod_affinity.required:
+            self._weigh_theirs(term, other, node, _REQUIRED_WEIGHT)
+        for near in affinity.pod_affinity.preferred:
+            self._weigh_theirs(near.term, other, node, near.weight)
+        for far in affinity.pod_anti_affinity.preferred:
+            self._weigh_theirs(far.term, other, node, -far.weight)
+
+    def _weigh_theirs(self, term: PodAffinityTerm, other: Pod, node: NodeState, weight: int) -> None:
+        if is_about(term, other, self.pod, self._labels):
+            self._weigh(term.topology_key, node, weight)
+
+    def _weigh(self, key: str, node: NodeState, weight: int) -> None:
+        pair = pair_of(key, node.node)
+        if pair is not None:
+            self._weights[pair] += weight

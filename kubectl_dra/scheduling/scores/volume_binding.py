@@ -1,0 +1,62 @@
+"""VolumeBinding: the more storage is left where the volumes would be, the better (gate StorageCapacityScoring)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from kubectl_dra.api.pods import Pod
+from kubectl_dra.scheduling.framework import ClusterState, NodeState, ScorePlugin
+from kubectl_dra.scheduling.pod_claims import class_of_claim
+from kubectl_dra.scheduling.reasons import PluginName
+from kubectl_dra.scheduling.scores.normalize import MAX
+from kubectl_dra.scheduling.volume_binding import Placement, VolumeBinding
+from kubectl_dra.scheduling.volume_matching import in_nanos, stored
+
+_GATE: Final = "StorageCapacityScoring"
+_GIGA: Final = 1_000_000_000
+
+
+class VolumeBindingScore(ScorePlugin):
+    """The plugin for one pod."""
+
+    name = PluginName.VOLUME_BINDING
+
+    def __init__(self, pod: Pod, state: ClusterState, nodes: Sequence[NodeState]) -> None:
+        super().__init__(pod, state, nodes)
+        self._binding = VolumeBinding(pod, state)
+        self.skipped = _GATE not in state.gates or self._binding.skipped or self._binding.rejection is not None
+
+    def scores(self) -> Mapping[str, int]:
+        return {node.name: _score(self._binding.placement(node)) for node in self.nodes}
+
+
+def _score(placement: Placement) -> int:
+    """The mean over storage classes of what would be left, in hundredths."""
+    requested: dict[str, int] = {}
+    capacity: dict[str, int] = {}
+    if placement.matched:
+        for claim, volume in placement.matched:
+            name = volume.spec.storage_class_name
+            requested[name] = requested.get(name, 0) + _bytes(stored(claim.spec.resources.requests))
+            capacity[name] = capacity.get(name, 0) + _bytes(stored(volume.spec.capacity))
+    else:
+        for entry in placement.provisioned:
+            if entry.capacity is not None:
+                name = class_of_claim(entry.claim)
+                requested[name] = requested.get(name, 0) + _bytes(stored(entry.claim.spec.resources.requests))
+                # One pool serves all claims of a class.
+                capacity[name] = _bytes(in_nanos(entry.capacity.capacity))
+    if not requested:
+        return 0
+    left = [_left(requested[name], capacity[name]) for name in requested]
+    return math.floor(sum(left) / len(left) + 0.5)
+
+
+def _left(requested: int, capacity: int) -> int:
+    return 0 if not capacity or requested > capacity else MAX - requested * MAX // capacity
+
+
+def _bytes(nano: int) -> int:
+    return -(-nano // _GIGA)
