@@ -6,27 +6,33 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 RELEASE_VENV := build/release-venv
 DOCS_VENV := build/docs-venv
+QUICK  := not live and not browser and not packaging and not slow
 DEMO   := examples/explain/no-device-matches
 
-.PHONY: help demo test lint format typecheck schemas docs completions benchmark dist release clean
+.PHONY: help demo check test lint format typecheck schemas docs lock completions benchmark dist release clean
 
 help: ## Show the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
 
-$(VENV)/.installed: pyproject.toml
+PIP    := python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
+
+$(VENV)/.installed: pyproject.toml constraints.txt
 	@$(PYTHON) -c '$(RECENT)'
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e .
+	$(BIN)/$(PIP) -e .
 	@touch $@
 
 $(VENV)/.installed-dev: $(VENV)/.installed
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
+	$(BIN)/$(PIP) -e '.[dev]'
 	@touch $@
 
 demo: $(VENV)/.installed ## Explain a pending pod of examples/explain
 	@cd $(DEMO) && echo "$$ cd $(DEMO)" && echo "$$ $$(cat command)" && echo && \
 		{ $(CURDIR)/$(BIN)/python -m kubectl_dra $$(sed -e 's/^kubectl dra //' command); code=$$?; \
 		  echo; test $$code -eq 1 && echo "(exit code 1: the pod cannot be scheduled)"; }
+
+check: lint typecheck ## Under a minute: ruff, mypy, and the tests that need nothing but Python
+	$(BIN)/python -m pytest -n auto -m "$(QUICK)" $(PYTEST_ARGS)
 
 test: $(VENV)/.installed-dev ## Run all tests; builds the control plane for them first, once, where Go is there
 	@$(BIN)/python -m tests.controlplane.program >/dev/null || true
@@ -46,9 +52,9 @@ typecheck: $(VENV)/.installed-dev ## mypy --strict
 schemas: $(VENV)/.installed-dev ## Write the JSON Schemas of Kubernetes kinds from a real server
 	$(BIN)/python -m tests.controlplane.schemas
 
-$(DOCS_VENV)/.installed: pyproject.toml
+$(DOCS_VENV)/.installed: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(DOCS_VENV)
-	$(DOCS_VENV)/bin/python -m pip install --quiet --disable-pip-version-check '.[docs]'
+	$(DOCS_VENV)/bin/$(PIP) '.[docs]'
 	@touch $@
 
 docs: $(VENV)/.installed-dev $(DOCS_VENV)/.installed ## Write the generated pages under docs/, and the site into site/
@@ -65,6 +71,12 @@ docs: $(VENV)/.installed-dev $(DOCS_VENV)/.installed ## Write the generated page
 	$(BIN)/python -m tests.test_readme
 	$(DOCS_VENV)/bin/mkdocs build
 
+lock: ## Write constraints.txt: the newest versions of all that is installed here that go together
+	$(PYTHON) -m venv build/lock-venv
+	build/lock-venv/bin/python -m pip install --quiet --disable-pip-version-check uv
+	build/lock-venv/bin/uv pip compile --quiet --upgrade --universal --all-extras --python-version 3.11 --no-annotate \
+		--custom-compile-command "make lock" pyproject.toml --output-file constraints.txt
+
 completions: $(VENV)/.installed-dev ## Write completions/ and the table of flags from the commands
 	$(BIN)/python -m kubectl_dra.cli.completion.generate
 
@@ -74,9 +86,9 @@ benchmark: $(VENV)/.installed-dev ## Run the benchmark programs
 	$(BIN)/python -m tests.benchmarks.explain
 	$(BIN)/python -m tests.benchmarks.paged
 
-$(RELEASE_VENV)/.installed: pyproject.toml
+$(RELEASE_VENV)/.installed: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(RELEASE_VENV)
-	$(RELEASE_VENV)/bin/python -m pip install --quiet --disable-pip-version-check '.[release]'
+	$(RELEASE_VENV)/bin/$(PIP) '.[release]'
 	@touch $@
 
 dist: $(VENV)/.installed ## Build the wheel and the one-file program for this machine into dist/
@@ -88,4 +100,4 @@ release: $(RELEASE_VENV)/.installed ## Build and check everything that a release
 	$(RELEASE_VENV)/bin/python packaging/release.py $(RELEASE_ARGS)
 
 clean: ## Remove what the targets made
-	rm -rf $(VENV) dist build site .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) dist build site .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -1,4 +1,9 @@
+from __future__ import annotations
+
 import os
+from pathlib import Path
+
+import pytest
 
 from tests.browser import browser as browser
 from tests.browser import chromium as chromium
@@ -7,3 +12,71 @@ from tests.controlplane.fixtures import pytest_terminal_summary  # noqa: F401
 # Parallel test workers are told a width of their own; what a command prints into a pipe must not depend on it.
 os.environ.pop("COLUMNS", None)
 os.environ.pop("LINES", None)
+
+HERE = Path(__file__).parent
+LIVE, BROWSER, PACKAGING = "control_plane_program", "chromium", "offline"
+"""The fixtures that all tests of a kind use, directly or through others."""
+SLOW = (
+    "allocation/test_pruning.py",
+    "api/test_quantity.py",
+    "cel/test_codegen.py",
+    "cel/test_conformance.py",
+    "cel/test_cost.py",
+    "cli/test_bad_input.py",
+    "cli/test_devices.py::test_examples",
+    "cli/test_explain_more.py",
+    "cli/test_lint_bad_input.py",
+    "cli/test_migrate_terminal.py",
+    "cli/test_streams.py",
+    "cluster/test_anonymize.py",
+    "cluster/test_files.py",
+    "cluster/test_pages.py",
+    "cluster/test_quick.py",
+    "cluster/test_save.py",
+    "completion/",
+    "conformance/",
+    "docs/",
+    "examples/",
+    "explain/test_cases.py::test_case[kubernetes-131908",
+    "explain/test_cases.py::test_case[search-too-slow",
+    "explain/test_gates.py",
+    "explain/test_many_nodes.py",
+    "explain/test_outputs.py",
+    "explain/test_reads.py",
+    "explain/test_unmodelled.py",
+    "golden/",
+    "lint/server/test_recorded.py",
+    "lint/test_broken.py",
+    "lint/test_verify.py",
+    "lint/test_workers.py",
+    "migrate/test_affinity.py",
+    "migrate/test_labels_as_nodes_have_them.py",
+    "migrate/test_placement.py",
+    "migrate/test_plans.py",
+    "migrate/test_properties.py",
+    "migrate/test_real.py",
+    "migrate/test_vendors.py",
+    "migrate/test_versions.py",
+    "monitoring/",
+    "report/html/",
+    "report/test_explain_text.py",
+    "taint/test_deadline.py",
+    "test_readme.py",
+)
+"""Files, folders and tests that make check leaves out: they take seconds, start processes, or repeat a corpus."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Marks tests by what they need, so that a new one is marked without being told."""
+    assert all((HERE / each.partition("::")[0]).exists() for each in SLOW)
+    for item in items:
+        fixtures = getattr(item, "fixturenames", ())
+        folders = item.path.relative_to(HERE).parts
+        if LIVE in fixtures or "live" in folders or folders[0] == "controlplane":
+            item.add_marker("live")
+        if BROWSER in fixtures:
+            item.add_marker("browser")
+        if PACKAGING in fixtures or folders[0] in ("packaging", "ci"):
+            item.add_marker("packaging")
+        if item.nodeid.removeprefix("tests/").startswith(SLOW):
+            item.add_marker("slow")
