@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 import sys
+from dataclasses import fields
 from typing import Self
 
-from kubectl_dra.cli.options import Connection
+from kubectl_dra.cli.options import ConnectionFlags
 from kubectl_dra.cluster.kubeconfig import ConnectionOptions
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.errors import UsageError
@@ -18,7 +19,7 @@ _LONGEST = 365 * 24 * 3600.0
 
 
 def read_live(
-    connection: Connection, namespace: str, *, compact: bool = False, everything: bool = True, pod: str = ""
+    connection: ConnectionFlags, namespace: str, *, compact: bool = False, everything: bool = True, pod: str = ""
 ) -> tuple[Snapshot, str]:
     """Reads what ``explain`` needs, and the namespace that the flags and the context mean.
 
@@ -37,23 +38,11 @@ def read_live(
         return cluster.read_snapshot(progress=progress, compact=compact, about=about), cluster.namespace
 
 
-def connection_options(connection: Connection, namespace: str) -> ConnectionOptions:
+def connection_options(connection: ConnectionFlags, namespace: str) -> ConnectionOptions:
     """The connection flags as the cluster layer takes them."""
-    return ConnectionOptions(
-        kubeconfig=connection.kubeconfig,
-        context=connection.context,
-        cluster=connection.cluster,
-        user=connection.user,
-        namespace=namespace,
-        as_user=connection.as_user,
-        as_groups=connection.as_groups,
-        as_uid=connection.as_uid,
-        request_timeout=seconds(connection.request_timeout),
-        server=connection.server,
-        token=connection.token,
-        insecure_skip_tls_verify=connection.insecure_skip_tls_verify,
-        tls_server_name=connection.tls_server_name,
-    )
+    given = {each.name: getattr(connection, each.name) for each in fields(connection)}
+    given |= {"namespace": namespace, "request_timeout": seconds(connection.request_timeout)}
+    return ConnectionOptions(**given)
 
 
 def seconds(text: str) -> float:

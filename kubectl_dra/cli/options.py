@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cache
-from typing import Annotated, Any, ClassVar, Final
+from inspect import Parameter, Signature, signature
+from typing import Annotated, Any, ClassVar, Final, TypeVar, get_args, get_origin
 
 import typer
 import typer.main
@@ -14,7 +15,11 @@ from typer.core import TyperCommand
 
 from kubectl_dra.errors import UsageError
 
+F = TypeVar("F")
+
 REQUEST_TIMEOUT: Final = "1m"
+_WHERE: Final = ("kubeconfig", "context", "cluster", "user", "server", "as_user")
+"""The connection flags that a command to follow needs to reach the same cluster."""
 _TRUE: Final = ("1", "t", "T", "TRUE", "true", "True")
 _FALSE: Final = ("0", "f", "F", "FALSE", "false", "False")
 """What kubectl takes as the value of a flag that needs none."""
@@ -37,24 +42,35 @@ class Color(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Connection:
+class ConnectionFlags:
     """kubectl's connection flags, as given."""
 
-    kubeconfig: str = ""
-    context: str = ""
-    cluster: str = ""
-    user: str = ""
-    server: str = ""
-    token: str = ""
-    as_user: str = ""
-    as_groups: tuple[str, ...] = ()
-    as_uid: str = ""
-    insecure_skip_tls_verify: bool = False
-    tls_server_name: str = ""
-    request_timeout: str = REQUEST_TIMEOUT
+    kubeconfig: Annotated[str, typer.Option("--kubeconfig", metavar="PATH", help="Path to the kubeconfig file.")] = ""
+    context: Annotated[str, typer.Option("--context", metavar="NAME", help="Kubeconfig context to use.")] = ""
+    cluster: Annotated[str, typer.Option("--cluster", metavar="NAME", help="Kubeconfig cluster to use.")] = ""
+    user: Annotated[str, typer.Option("--user", metavar="NAME", help="Kubeconfig user to use.")] = ""
+    server: Annotated[str, typer.Option("--server", "-s", metavar="URL", help="Address of the API server.")] = ""
+    token: Annotated[str, typer.Option("--token", metavar="TOKEN", help="Bearer token for the API server.")] = ""
+    as_user: Annotated[str, typer.Option("--as", metavar="USER", help="User to impersonate.")] = ""
+    as_groups: Annotated[
+        tuple[str, ...], typer.Option("--as-group", metavar="GROUP", help="Group to impersonate; may be repeated.")
+    ] = ()
+    as_uid: Annotated[str, typer.Option("--as-uid", metavar="UID", help="UID to impersonate.")] = ""
+    insecure_skip_tls_verify: Annotated[
+        bool, typer.Option("--insecure-skip-tls-verify", help="Do not check the server's certificate.")
+    ] = False
+    tls_server_name: Annotated[
+        str, typer.Option("--tls-server-name", metavar="NAME", help="Name to expect in the server's certificate.")
+    ] = ""
+    request_timeout: Annotated[
+        str,
+        typer.Option(
+            "--request-timeout", metavar="DURATION", help="How long one request may take: 5s, 2m; 0 means no limit."
+        ),
+    ] = REQUEST_TIMEOUT
 
 
-def no_empty_path(paths: list[str] | None) -> list[str] | None:
+def no_empty_path(paths: Sequence[str] | None) -> Sequence[str] | None:
     """The paths as given. An empty one, which a shell variable that is not set leaves, would be the current directory.
 
     Raises:
@@ -66,7 +82,7 @@ def no_empty_path(paths: list[str] | None) -> list[str] | None:
 
 
 Snapshots = Annotated[
-    list[str] | None,
+    tuple[str, ...],
     typer.Option(
         "--snapshot",
         metavar="PATH",
@@ -87,7 +103,7 @@ ReleaseOption = Annotated[
     ),
 ]
 GatesOption = Annotated[
-    list[str] | None,
+    tuple[str, ...],
     typer.Option(
         "--feature-gates",
         metavar="GATE=true|false",
@@ -107,7 +123,7 @@ class ClusterCommand(TyperCommand):
     """How long one request may take where the user does not say."""
 
     def __init__(self, *arguments: Any, params: list[Any], **settings: Any) -> None:
-        super().__init__(*arguments, params=[*params, *_flags(self.request_timeout).params], **settings)
+        super().__init__(*arguments, params=[*params, *_connecting(self.request_timeout).params], **settings)
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Reads the arguments, in kubectl's forms too: -o=json, --live=true, -A=false."""
@@ -136,78 +152,97 @@ class ClusterCommand(TyperCommand):
 
     def invoke(self, ctx: Any) -> Any:
         """Makes one value of the connection flags and calls the command with the rest."""
-        flags = _flags(self.request_timeout)
+        flags = _connecting(self.request_timeout)
         ctx.obj = flags.callback(**{flag.name: ctx.params.pop(flag.name) for flag in flags.params})
         return super().invoke(ctx)
 
 
-def connection_of(context: typer.Context) -> Connection:
+def add(
+    app: typer.Typer,
+    name: str,
+    text: str,
+    flags: type[F],
+    run: Callable[[F, ConnectionFlags], int],
+    kind: type[ClusterCommand] = ClusterCommand,
+) -> None:
+    """Adds a command whose flags are the fields of the dataclass ``flags``; ``text`` is its help.
+
+    A field is annotated with its ``typer.Option`` or ``typer.Argument``, and is a tuple where it may be repeated.
+    ``run`` returns the exit code.
+    """
+
+    def command(context: typer.Context, **given: Any) -> None:
+        raise typer.Exit(run(_made(flags, given), connection_of(context)))
+
+    own = Parameter("context", Parameter.POSITIONAL_OR_KEYWORD, annotation=typer.Context)
+    _declare(command, [own, *_parameters(flags)])
+    app.command(name, help=text, cls=kind)(command)
+
+
+def _parameters(flags: type[object]) -> Iterator[Parameter]:
+    """The fields of a dataclass as parameters of a function, in the types that typer reads."""
+    for field in signature(flags, eval_str=True).parameters.values():
+        declared = field.replace(kind=Parameter.KEYWORD_ONLY)
+        kind, option = get_args(field.annotation)
+        if get_origin(kind) is tuple:
+            declared = declared.replace(annotation=Annotated[list[str] | None, option], default=None)
+        yield declared
+
+
+def _declare(function: Callable[..., Any], parameters: list[Parameter]) -> None:
+    """Makes typer see these parameters."""
+    function.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
+    function.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+
+
+def _made(flags: type[F], given: Mapping[str, Any]) -> F:
+    values = {name: tuple(value) if isinstance(value, list) else value for name, value in given.items()}
+    return flags(**{name: value for name, value in values.items() if value is not None})
+
+
+def connection_of(context: typer.Context) -> ConnectionFlags:
     """The connection flags that a ``ClusterCommand`` was called with."""
     connection = context.obj
-    assert isinstance(connection, Connection)
+    assert isinstance(connection, ConnectionFlags)
     return connection
 
 
-def cluster_flags(snapshots: Sequence[str], connection: Connection) -> str:
+def connection_given(given: Mapping[str, Sequence[str]]) -> ConnectionFlags:
+    """The connection flags of a command line that is still being typed: flag to its values, the last of which holds."""
+    values: dict[str, Any] = {}
+    for parameter in _connecting(REQUEST_TIMEOUT).params:
+        for flag in parameter.opts:
+            if flag in given:
+                values[parameter.name] = (
+                    True if parameter.is_flag else list(given[flag]) if parameter.multiple else given[flag][-1]
+                )
+    return _made(ConnectionFlags, values)
+
+
+def cluster_flags(snapshots: Sequence[str], connection: ConnectionFlags) -> str:
     """The flags that say which cluster, or whose snapshot, with a space before each: for a command that follows."""
     import shlex
 
     if snapshots:
         return "".join(f" --snapshot {shlex.quote(path)}" for path in snapshots)
-    given = {"kubeconfig": connection.kubeconfig, "context": connection.context, "cluster": connection.cluster}
-    given |= {"user": connection.user, "server": connection.server, "as": connection.as_user}
-    return "".join(f" --{flag} {shlex.quote(value)}" for flag, value in given.items() if value)
+    given = (
+        (flag, getattr(connection, flag.name)) for flag in _connecting(REQUEST_TIMEOUT).params if flag.name in _WHERE
+    )
+    return "".join(f" {flag.opts[0]} {shlex.quote(value)}" for flag, value in given if value)
 
 
 @cache
-def _flags(default_timeout: str) -> Any:
-    """The connection flags as a click command that returns the Connection."""
+def _connecting(default_timeout: str) -> Any:
+    """The connection flags as a click command that returns the ConnectionFlags."""
     app = typer.Typer(add_completion=False)
 
-    @app.command()
-    def connection(
-        kubeconfig: Annotated[
-            str, typer.Option("--kubeconfig", metavar="PATH", help="Path to the kubeconfig file.")
-        ] = "",
-        context: Annotated[str, typer.Option("--context", metavar="NAME", help="Kubeconfig context to use.")] = "",
-        cluster: Annotated[str, typer.Option("--cluster", metavar="NAME", help="Kubeconfig cluster to use.")] = "",
-        user: Annotated[str, typer.Option("--user", metavar="NAME", help="Kubeconfig user to use.")] = "",
-        server: Annotated[str, typer.Option("--server", "-s", metavar="URL", help="Address of the API server.")] = "",
-        token: Annotated[str, typer.Option("--token", metavar="TOKEN", help="Bearer token for the API server.")] = "",
-        as_user: Annotated[str, typer.Option("--as", metavar="USER", help="User to impersonate.")] = "",
-        as_group: Annotated[
-            list[str] | None,
-            typer.Option("--as-group", metavar="GROUP", help="Group to impersonate; may be repeated."),
-        ] = None,
-        as_uid: Annotated[str, typer.Option("--as-uid", metavar="UID", help="UID to impersonate.")] = "",
-        insecure_skip_tls_verify: Annotated[
-            bool, typer.Option("--insecure-skip-tls-verify", help="Do not check the server's certificate.")
-        ] = False,
-        tls_server_name: Annotated[
-            str, typer.Option("--tls-server-name", metavar="NAME", help="Name to expect in the server's certificate.")
-        ] = "",
-        request_timeout: Annotated[
-            str,
-            typer.Option(
-                "--request-timeout",
-                metavar="DURATION",
-                help="How long one request may take: 5s, 2m; 0 means no limit.",
-            ),
-        ] = default_timeout,
-    ) -> Connection:
-        return Connection(
-            kubeconfig=kubeconfig,
-            context=context,
-            cluster=cluster,
-            user=user,
-            server=server,
-            token=token,
-            as_user=as_user,
-            as_groups=tuple(as_group or ()),
-            as_uid=as_uid,
-            insecure_skip_tls_verify=insecure_skip_tls_verify,
-            tls_server_name=tls_server_name,
-            request_timeout=request_timeout,
-        )
+    def connection(**given: Any) -> ConnectionFlags:
+        return _made(ConnectionFlags, given)
 
+    declared = _parameters(ConnectionFlags)
+    _declare(
+        connection,
+        [each.replace(default=default_timeout) if each.name == "request_timeout" else each for each in declared],
+    )
+    app.command()(connection)
     return typer.main.get_command(app)

@@ -16,6 +16,8 @@ import jsonschema
 import pytest
 
 from kubectl_dra.cli.migrate import run as migrate_run
+from kubectl_dra.cli.migrate.flags import MigrateFlags
+from kubectl_dra.cli.options import ConnectionFlags
 from kubectl_dra.errors import InputError
 from kubectl_dra.manifests.inputs import Input
 from kubectl_dra.migrate.engine import MigrationJob, migrate
@@ -305,9 +307,9 @@ def test_defects_write_nothing(dra: Dra, monkeypatch: pytest.MonkeyPatch, capsys
         return migrate(inputs, job)._replace(defects=("x",))
 
     monkeypatch.setattr(migrate_run, "migrate", broken)
-    asked = migrate_run.MigrateQuestion(paths=("a.yaml",), write=True)
+    asked = MigrateFlags(paths=("a.yaml",), write=True)
     with pytest.raises(InputError):
-        migrate_run.run(asked)
+        migrate_run.run(asked, ConnectionFlags())
     assert Path("a.yaml").read_text() == OLD
 
 
@@ -329,7 +331,7 @@ def test_a_directory_that_cannot_be_read_leaves_something_open(dra: Dra, words: 
 def test_what_is_not_let_be_read_is_refused() -> None:
     """The same without the system's help, which does not refuse anything to root."""
     inputs = [Input("a.yaml", True, NEW.encode()), Input("closed", False, None, "cannot be read: Permission denied")]
-    job = MigrationJob(migrate_run._settings(migrate_run.MigrateQuestion()))
+    job = MigrationJob(migrate_run._settings(MigrateFlags()))
     for report in (migrate(inputs, job), reverse(inputs, job)):
         (item,) = report.items("refusal")
         assert (item.code, item.file, item.message) == ("MIG902", "closed", "cannot be read: Permission denied")

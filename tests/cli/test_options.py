@@ -14,39 +14,39 @@ from typer.testing import CliRunner
 
 from kubectl_dra.cli import options as opt
 from kubectl_dra.cli.main import app
-from kubectl_dra.cli.options import Connection
+from kubectl_dra.cli.options import ConnectionFlags
 from tests.cli.conftest import Ran
 
 Dra = Callable[..., Ran]
 
 FLAGS = {
-    "--kubeconfig=k": Connection(kubeconfig="k"),
-    "--context=c": Connection(context="c"),
-    "--cluster=c": Connection(cluster="c"),
-    "--user=u": Connection(user="u"),
-    "--server=s": Connection(server="s"),
-    "-s s": Connection(server="s"),
-    "-ss": Connection(server="s"),
-    "-s=s": Connection(server="s"),
-    "-s=s=t": Connection(server="s=t"),
-    "--server=s=t": Connection(server="s=t"),
-    "--token=t": Connection(token="t"),
-    "--as=a": Connection(as_user="a"),
-    "--as-group=g": Connection(as_groups=("g",)),
-    "--as-group=g --as-group=h": Connection(as_groups=("g", "h")),
-    "--as-uid=u": Connection(as_uid="u"),
-    "--insecure-skip-tls-verify": Connection(insecure_skip_tls_verify=True),
-    "--insecure-skip-tls-verify=true": Connection(insecure_skip_tls_verify=True),
-    "--insecure-skip-tls-verify=false": Connection(),
-    "--tls-server-name=n": Connection(tls_server_name="n"),
-    "--request-timeout=5s": Connection(request_timeout="5s"),
-    "": Connection(),
+    "--kubeconfig=k": ConnectionFlags(kubeconfig="k"),
+    "--context=c": ConnectionFlags(context="c"),
+    "--cluster=c": ConnectionFlags(cluster="c"),
+    "--user=u": ConnectionFlags(user="u"),
+    "--server=s": ConnectionFlags(server="s"),
+    "-s s": ConnectionFlags(server="s"),
+    "-ss": ConnectionFlags(server="s"),
+    "-s=s": ConnectionFlags(server="s"),
+    "-s=s=t": ConnectionFlags(server="s=t"),
+    "--server=s=t": ConnectionFlags(server="s=t"),
+    "--token=t": ConnectionFlags(token="t"),
+    "--as=a": ConnectionFlags(as_user="a"),
+    "--as-group=g": ConnectionFlags(as_groups=("g",)),
+    "--as-group=g --as-group=h": ConnectionFlags(as_groups=("g", "h")),
+    "--as-uid=u": ConnectionFlags(as_uid="u"),
+    "--insecure-skip-tls-verify": ConnectionFlags(insecure_skip_tls_verify=True),
+    "--insecure-skip-tls-verify=true": ConnectionFlags(insecure_skip_tls_verify=True),
+    "--insecure-skip-tls-verify=false": ConnectionFlags(),
+    "--tls-server-name=n": ConnectionFlags(tls_server_name="n"),
+    "--request-timeout=5s": ConnectionFlags(request_timeout="5s"),
+    "": ConnectionFlags(),
 }
 
 
-def received(words: list[str], kind: type[opt.ClusterCommand] = opt.ClusterCommand) -> Connection:
+def received(words: list[str], kind: type[opt.ClusterCommand] = opt.ClusterCommand) -> ConnectionFlags:
     """What a command of this kind finds; it has a flag of its own and an argument as well."""
-    found: list[Connection] = []
+    found: list[ConnectionFlags] = []
     own = typer.Typer(add_completion=False)
 
     @own.command(cls=kind)
@@ -68,9 +68,9 @@ def test_a_command_may_have_its_own_time_limit() -> None:
     class Quick(opt.ClusterCommand):
         request_timeout = "3s"
 
-    assert received([], Quick) == Connection(request_timeout="3s")
-    assert received(["--request-timeout=9s"], Quick) == Connection(request_timeout="9s")
-    assert received([]) == Connection(request_timeout="1m")
+    assert received([], Quick) == ConnectionFlags(request_timeout="3s")
+    assert received(["--request-timeout=9s"], Quick) == ConnectionFlags(request_timeout="9s")
+    assert received([]) == ConnectionFlags(request_timeout="1m")
 
 
 def test_every_command_but_completion_has_all_of_them() -> None:
@@ -80,7 +80,7 @@ def test_every_command_but_completion_has_all_of_them() -> None:
         if name == "completion":
             assert "kubeconfig" not in names
         else:
-            expected = [{"as_groups": "as_group"}.get(field.name, field.name) for field in fields(Connection)]
+            expected = [field.name for field in fields(ConnectionFlags)]
             assert names[-len(expected) :] == expected, name
 
 

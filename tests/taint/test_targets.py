@@ -2,7 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from kubectl_dra.cli.taint.session import Selection, resolve
+from kubectl_dra.cli.taint.flags import DeviceFlags
+from kubectl_dra.cli.taint.session import resolve
 from kubectl_dra.errors import DraError, InputError, UsageError
 from tests.taint.world import claim, device_class, gpu, node, pod, result, rule, slice_of, world
 
@@ -22,7 +23,7 @@ HERE = world(
 
 
 def names(*words: str, **selection: object) -> list[str]:
-    return [str(target.id) for target in resolve(HERE, words, Selection(**selection))]  # type: ignore[arg-type]
+    return [str(target.id) for target in resolve(HERE, words, DeviceFlags(**selection))]  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(

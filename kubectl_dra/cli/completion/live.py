@@ -222,26 +222,14 @@ def _read(asked: Wanted, kinds: Iterable[str]) -> Snapshot | None:
 
 def _from_cluster(asked: Wanted, kinds: tuple[str, ...]) -> Snapshot:
     from kubectl_dra.cli.live import connection_options
-    from kubectl_dra.cli.options import Connection
+    from kubectl_dra.cli.options import connection_given
     from kubectl_dra.cluster.builder import Place, SnapshotBuilder
     from kubectl_dra.cluster.live import Cluster
     from kubectl_dra.cluster.pages import whole
     from kubectl_dra.errors import DraError
 
-    connection = Connection(
-        kubeconfig=_given(asked, "--kubeconfig"),
-        context=_given(asked, "--context"),
-        cluster=_given(asked, "--cluster"),
-        user=_given(asked, "--user"),
-        server=_given(asked, "--server"),
-        token=_given(asked, "--token"),
-        as_user=_given(asked, "--as"),
-        as_groups=asked.given.get("--as-group", ()),
-        as_uid=_given(asked, "--as-uid"),
-        insecure_skip_tls_verify="--insecure-skip-tls-verify" in asked.given,
-        tls_server_name=_given(asked, "--tls-server-name"),
-        request_timeout=f"{max(int(timeout() * 1000), 1)}ms",
-    )
+    limit = f"{max(int(timeout() * 1000), 1)}ms"
+    connection = connection_given({**asked.given, "--request-timeout": (limit,)})
     cluster = Cluster(connection_options(connection, _given(asked, "--namespace")), sleep=lambda seconds: None)
     builder = SnapshotBuilder(cluster.namespace)
     builder.source(cluster.namespace)

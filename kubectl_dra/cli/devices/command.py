@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
-from typing import Annotated
-
 import typer
 
 from kubectl_dra.cli import options as opt
+from kubectl_dra.cli.devices.flags import DevicesFlags
 
 HELP = """List every device that drivers publish: where it is, which classes select it, and who holds it.
 
@@ -48,67 +46,12 @@ Exit codes:
 """
 
 
-class DevicesOutput(StrEnum):
-    """Output formats of the list."""
-
-    text = "text"
-    wide = "wide"
-    json = "json"
-    yaml = "yaml"
-    name = "name"
-    html = "html"
-
-
 def register(app: typer.Typer) -> None:
     """Adds the command."""
-    app.command("devices", help=HELP, cls=opt.ClusterCommand)(devices)
+    opt.add(app, "devices", HELP, DevicesFlags, _run)
 
 
-def devices(
-    context: typer.Context,
-    driver: Annotated[
-        list[str] | None, typer.Option("--driver", metavar="NAME", help="Only devices of this driver.")
-    ] = None,
-    node: Annotated[
-        list[str] | None, typer.Option("--node", metavar="NODE", help="Only devices that this node can use.")
-    ] = None,
-    pool: Annotated[
-        list[str] | None, typer.Option("--pool", metavar="[DRIVER/]POOL", help="Only devices of this pool.")
-    ] = None,
-    device_class: Annotated[
-        list[str] | None,
-        typer.Option("--class", metavar="NAME", help="Only devices that this DeviceClass selects."),
-    ] = None,
-    selector: Annotated[
-        str, typer.Option("--selector", metavar="CEL", help="Only devices for which this CEL expression is true.")
-    ] = "",
-    free: Annotated[
-        bool, typer.Option("--free", help="Only free devices: nobody holds them, nothing keeps them back.")
-    ] = False,
-    tainted: Annotated[bool, typer.Option("--tainted", help="Only devices with taints, held or not.")] = False,
-    snapshot: opt.Snapshots = None,
-    output: Annotated[
-        DevicesOutput,
-        typer.Option(
-            "--output", "-o", help="Output format; wide adds attributes, capacity and taints, html is a page."
-        ),
-    ] = DevicesOutput.text,
-    color: opt.ColorOption = opt.Color.auto,
-    kubernetes_version: opt.ReleaseOption = "",
-    feature_gates: opt.GatesOption = None,
-) -> None:
-    from kubectl_dra.cli.devices import run as devices_run
+def _run(flags: DevicesFlags, connection: opt.ConnectionFlags) -> int:
+    from kubectl_dra.cli.devices.run import run
 
-    asked = devices_run.Asked(
-        drivers=tuple(driver or ()),
-        nodes=tuple(node or ()),
-        pools=tuple(pool or ()),
-        classes=tuple(device_class or ()),
-        selector=selector,
-        free=free,
-        tainted=tainted,
-        snapshots=tuple(snapshot or ()),
-        release=kubernetes_version,
-        gates=tuple(feature_gates or ()),
-    )
-    raise typer.Exit(devices_run.run(asked, opt.connection_of(context), output.value, color.value))
+    return run(flags, connection)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass
 
 from kubectl_dra.cel import CompileError, Environment, Program, compile_expression
 from kubectl_dra.cli.assumed import assumed
+from kubectl_dra.cli.devices.flags import DevicesFlags
 from kubectl_dra.cli.live import Progress, connection_options
-from kubectl_dra.cli.options import Connection
+from kubectl_dra.cli.options import ConnectionFlags
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.errors import UsageError
 from kubectl_dra.explain.devices.inventory import take_inventory
@@ -20,29 +20,14 @@ KINDS = ("ResourceSlice", "DeviceClass", "ResourceClaim", "DeviceTaintRule", "No
 EXIT_NONE = 1
 
 
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """The command line of one ``devices``."""
-
-    drivers: tuple[str, ...] = ()
-    nodes: tuple[str, ...] = ()
-    pools: tuple[str, ...] = ()
-    classes: tuple[str, ...] = ()
-    selector: str = ""
-    free: bool = False
-    tainted: bool = False
-    snapshots: tuple[str, ...] = ()
-    release: str = ""
-    gates: tuple[str, ...] = ()
-
-
-def run(asked: Asked, connection: Connection, output: str, color: str) -> int:
+def run(asked: DevicesFlags, connection: ConnectionFlags) -> int:
     """Lists and prints; returns the exit code.
 
     Raises:
         DraError: wrong usage, a name that does not exist, input that cannot be read, a cluster that does not
             answer.
     """
+    output, color = asked.output.value, asked.color.value
     snapshot = _read(asked, connection)
     settings = assumed(snapshot, asked.release, asked.gates)
     notes: list[str] = []
@@ -83,7 +68,7 @@ def run(asked: Asked, connection: Connection, output: str, color: str) -> int:
     return 0 if inventory.rows else EXIT_NONE
 
 
-def _read(asked: Asked, connection: Connection) -> Snapshot:
+def _read(asked: DevicesFlags, connection: ConnectionFlags) -> Snapshot:
     if asked.snapshots:
         from kubectl_dra.cluster.files import read_snapshot
 

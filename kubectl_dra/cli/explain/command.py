@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
-from typing import Annotated
-
 import typer
 
 from kubectl_dra.cli import options as opt
+from kubectl_dra.cli.explain.flags import ExplainFlags
 
 HELP = """Say why a pod or a claim gets no devices, by doing locally what the scheduler does.
 
@@ -41,103 +39,12 @@ Exit codes:
 """
 
 
-class ExplainOutput(StrEnum):
-    """Output formats of a diagnosis."""
-
-    text = "text"
-    json = "json"
-    yaml = "yaml"
-    html = "html"
-
-
 def register(app: typer.Typer) -> None:
     """Adds the command."""
-    app.command("explain", help=HELP, cls=opt.ClusterCommand)(explain)
+    opt.add(app, "explain", HELP, ExplainFlags, _run)
 
 
-def explain(
-    context: typer.Context,
-    target: Annotated[
-        list[str] | None,
-        typer.Argument(
-            metavar="[pod/NAME | claim/NAME]", help="The pod or claim; pod NAME is as good.", show_default=False
-        ),
-    ] = None,
-    filename: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--filename",
-            "-f",
-            metavar="MANIFEST",
-            callback=opt.no_empty_path,
-            help="Explain what this manifest would get; - is standard input.",
-        ),
-    ] = None,
-    namespace: opt.Namespace = "",
-    snapshot: opt.Snapshots = None,
-    node: Annotated[str, typer.Option("--node", metavar="NODE", help="Look at this node only.")] = "",
-    request: Annotated[
-        str, typer.Option("--request", metavar="NAME", help="Show this request (or request/subrequest) only.")
-    ] = "",
-    devices: Annotated[
-        bool, typer.Option("--devices", help="List every device and the first reason that refuses it.")
-    ] = False,
-    trace: Annotated[
-        str,
-        typer.Option(
-            "--trace",
-            metavar="DEVICE",
-            help="Show every part of the selectors on one device ([driver/]pool/device).",
-        ),
-    ] = "",
-    what_if: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--what-if",
-            metavar="CHANGE",
-            help="Answer as if something were different; may be repeated. [REQUEST:]count=N, class=NAME, selector=CEL, "
-            "capacity=NAME=QUANTITY or toleration=KEY[=VALUE][:EFFECT]; constraints=none, free=NAMESPACE/CLAIM, "
-            "untaint=DEVICE.",
-        ),
-    ] = None,
-    everything: Annotated[
-        bool, typer.Option("--all", help="A table of every pending claim of the namespace, with its first cause.")
-    ] = False,
-    all_namespaces: Annotated[
-        bool, typer.Option("--all-namespaces", "-A", help="As --all, for all namespaces.")
-    ] = False,
-    watch: Annotated[
-        bool, typer.Option("--watch", "-w", help="Answer again whenever the answer changes; end when it is allocated.")
-    ] = False,
-    verify: Annotated[
-        bool,
-        typer.Option("--verify", help="Evaluate selectors with cel-python as well and report differences."),
-    ] = False,
-    output: Annotated[
-        ExplainOutput,
-        typer.Option("--output", "-o", help="Output format; html is one page with the fleet as a picture."),
-    ] = ExplainOutput.text,
-    color: opt.ColorOption = opt.Color.auto,
-    kubernetes_version: opt.ReleaseOption = "",
-    feature_gates: opt.GatesOption = None,
-) -> None:
-    from kubectl_dra.cli.explain import run as explain_run
+def _run(flags: ExplainFlags, connection: opt.ConnectionFlags) -> int:
+    from kubectl_dra.cli.explain.run import run
 
-    asked = explain_run.Asked(
-        target=tuple(target or ()),
-        manifests=tuple(filename or ()),
-        namespace=namespace,
-        snapshots=tuple(snapshot or ()),
-        node=node,
-        request=request,
-        with_devices=devices,
-        trace=trace,
-        verify=verify,
-        what_if=tuple(what_if or ()),
-        everything=everything or all_namespaces,
-        all_namespaces=all_namespaces,
-        watch=watch,
-        release=kubernetes_version,
-        gates=tuple(feature_gates or ()),
-    )
-    raise typer.Exit(explain_run.run(asked, opt.connection_of(context), output.value, color.value))
+    return run(flags, connection)

@@ -6,13 +6,14 @@ import shlex
 import sys
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from kubectl_dra.cli.assumed import assumed
+from kubectl_dra.cli.explain.flags import ExplainFlags
 from kubectl_dra.cli.live import Progress
-from kubectl_dra.cli.options import Connection, cluster_flags
+from kubectl_dra.cli.options import ConnectionFlags, cluster_flags
 from kubectl_dra.cluster.overlay import overlay
 from kubectl_dra.cluster.snapshot import ABSENT, Snapshot
 from kubectl_dra.errors import ClusterError, InputError, UndeterminedError, UsageError
@@ -59,33 +60,13 @@ class NotThere(InputError):
         self.subject = subject
 
 
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """The command line of one ``explain``."""
-
-    target: tuple[str, ...] = ()
-    manifests: tuple[str, ...] = ()
-    namespace: str = ""
-    snapshots: tuple[str, ...] = ()
-    node: str = ""
-    request: str = ""
-    with_devices: bool = False
-    trace: str = ""
-    verify: bool = False
-    what_if: tuple[str, ...] = ()
-    everything: bool = False
-    all_namespaces: bool = False
-    watch: bool = False
-    release: str = ""
-    gates: tuple[str, ...] = ()
-
-
-def run(asked: Asked, connection: Connection, output: str, color: str) -> int:
+def run(asked: ExplainFlags, connection: ConnectionFlags) -> int:
     """Explains and prints; returns the exit code.
 
     Raises:
         DraError: wrong usage, input that cannot be read, a cluster that does not answer.
     """
+    output, color = asked.output.value, asked.color.value
     changes = [parse(text) for text in asked.what_if]
     if asked.everything:
         return _run_all(asked, connection, output, color)
@@ -98,7 +79,7 @@ def run(asked: Asked, connection: Connection, output: str, color: str) -> int:
     return _code(diagnoses)
 
 
-def _answer(asked: Asked, connection: Connection, changes: Sequence[Supposition]) -> list[Diagnosis]:
+def _answer(asked: ExplainFlags, connection: ConnectionFlags, changes: Sequence[Supposition]) -> list[Diagnosis]:
     return [_diagnosed(one, asked, changes) for one in _posed(asked, connection, changes)]
 
 
@@ -110,7 +91,7 @@ class Posed(NamedTuple):
     settings: Settings
 
 
-def _posed(asked: Asked, connection: Connection, changes: Sequence[Supposition]) -> list[Posed]:
+def _posed(asked: ExplainFlags, connection: ConnectionFlags, changes: Sequence[Supposition]) -> list[Posed]:
     kind, name = _target(asked)
     snapshot, namespace, manifest = _read(asked, connection)
     questions = _questions(asked, kind, name, namespace, snapshot, manifest)
@@ -118,14 +99,14 @@ def _posed(asked: Asked, connection: Connection, changes: Sequence[Supposition])
     return [Posed(*suppose(question, snapshot, changes), settings) for question in questions]
 
 
-def _diagnosed(one: Posed, asked: Asked, changes: Sequence[Supposition]) -> Diagnosis:
+def _diagnosed(one: Posed, asked: ExplainFlags, changes: Sequence[Supposition]) -> Diagnosis:
     diagnosis = _diagnose(one.question, one.snapshot, one.settings, asked)
     supposed = tuple(f"supposed: {change}" for change in changes)
     how = tuple(to_make(one.question, changes))
     return replace(diagnosis, notes=(*supposed, *how, *diagnosis.notes))
 
 
-def _run_html(asked: Asked, connection: Connection, changes: Sequence[Supposition]) -> int:
+def _run_html(asked: ExplainFlags, connection: ConnectionFlags, changes: Sequence[Supposition]) -> int:
     """Writes one page: each answer with the devices of the cluster that it was given for."""
     if asked.watch:
         raise UsageError("--watch answers again and again; -o html is one page")
@@ -149,7 +130,9 @@ def _code(diagnoses: Sequence[Diagnosis]) -> int:
     return max((diagnosis.verdict.exit_code for diagnosis in diagnoses), default=0)
 
 
-def _run_watch(asked: Asked, connection: Connection, output: str, color: str, changes: Sequence[Supposition]) -> int:
+def _run_watch(
+    asked: ExplainFlags, connection: ConnectionFlags, output: str, color: str, changes: Sequence[Supposition]
+) -> int:
     """Prints whenever the answer changes, until everything asked about is allocated, or has ended without.
 
     A server that does not answer for a while is asked again.
@@ -197,7 +180,7 @@ def _passes(error: ClusterError) -> bool:
     return error.status != UNAUTHORIZED
 
 
-def _run_all(asked: Asked, connection: Connection, output: str, color: str) -> int:
+def _run_all(asked: ExplainFlags, connection: ConnectionFlags, output: str, color: str) -> int:
     if asked.target or asked.manifests:
         raise UsageError("--all and -A explain every pending claim; leave the pod, claim or manifest out")
     more = ((asked.request, "--request"), (asked.verify, "--verify"))
@@ -226,7 +209,7 @@ def _run_all(asked: Asked, connection: Connection, output: str, color: str) -> i
     return found.exit_code
 
 
-def _target(asked: Asked) -> tuple[str, str]:
+def _target(asked: ExplainFlags) -> tuple[str, str]:
     if not asked.target:
         if not asked.manifests:
             raise UsageError(
@@ -261,7 +244,7 @@ def _like_file(word: str) -> bool:
     return word.lower().endswith((".yaml", ".yml", ".json")) or Path(word).is_file()
 
 
-def _read(asked: Asked, connection: Connection) -> tuple[Snapshot, str, Snapshot | None]:
+def _read(asked: ExplainFlags, connection: ConnectionFlags) -> tuple[Snapshot, str, Snapshot | None]:
     """The snapshot, the namespace meant, and the objects of the manifest alone."""
     from kubectl_dra.cluster.files import read_snapshot
 
@@ -283,7 +266,7 @@ def _read(asked: Asked, connection: Connection) -> tuple[Snapshot, str, Snapshot
 
 
 def _questions(
-    asked: Asked, kind: str, name: str, namespace: str, snapshot: Snapshot, manifest: Snapshot | None
+    asked: ExplainFlags, kind: str, name: str, namespace: str, snapshot: Snapshot, manifest: Snapshot | None
 ) -> list[Question]:
     if kind:
         if kind == "pod":
@@ -348,7 +331,7 @@ def _of_other_kind(kind: str, namespace: str, name: str, snapshot: Snapshot) -> 
     return f"it is a ResourceClaimTemplate; {ask}"
 
 
-def _settings(asked: Asked, snapshot: Snapshot, connection: Connection) -> Settings:
+def _settings(asked: ExplainFlags, snapshot: Snapshot, connection: ConnectionFlags) -> Settings:
     where = _where(asked, connection)
     return replace(
         assumed(snapshot, asked.release, asked.gates),
@@ -360,7 +343,7 @@ def _settings(asked: Asked, snapshot: Snapshot, connection: Connection) -> Setti
     )
 
 
-def _invocation(asked: Asked) -> str:
+def _invocation(asked: ExplainFlags) -> str:
     """The command line without what only refines the output, to be repeated with other flags."""
     words = ["kubectl dra explain", "/".join(asked.target)]
     words += [f"-f {shlex.quote(path)}" for path in asked.manifests]
@@ -371,18 +354,18 @@ def _invocation(asked: Asked) -> str:
     return " ".join(word for word in words if word)
 
 
-def _of_everything(asked: Asked) -> str:
+def _of_everything(asked: ExplainFlags) -> str:
     """What --all was asked with and the question about one pod is to repeat, with a space before each."""
     words = [("--node", asked.node), ("--kubernetes-version", asked.release)]
     words += [("--feature-gates", gates) for gates in asked.gates]
     return "".join(f" {flag} {shlex.quote(value)}" for flag, value in words if value)
 
 
-def _where(asked: Asked, connection: Connection) -> str:
+def _where(asked: ExplainFlags, connection: ConnectionFlags) -> str:
     return cluster_flags(asked.snapshots, connection)
 
 
-def _diagnose(question: Question, snapshot: Snapshot, settings: Settings, asked: Asked) -> Diagnosis:
+def _diagnose(question: Question, snapshot: Snapshot, settings: Settings, asked: ExplainFlags) -> Diagnosis:
     diagnosis = diagnose(question, snapshot, settings)
     if asked.trace:
         from kubectl_dra.explain.selector_trace import trace

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from kubectl_dra.api.versions import NEWEST_MODELLED, OLDEST_MODELLED, TARGET, Release, default_features
+from kubectl_dra.cli.lint.flags import LintFlags
 from kubectl_dra.cli.notes import tell_defects, tell_notes
-from kubectl_dra.cli.options import Connection
+from kubectl_dra.cli.options import ConnectionFlags
 from kubectl_dra.cli.release import named_release, with_gates
 from kubectl_dra.errors import InputError, UsageError
 from kubectl_dra.lint.check_file import Job
@@ -33,37 +33,13 @@ EXIT_FINDINGS: Final = 1
 EXIT_ERROR: Final = 2
 
 
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """The command line of one ``lint``."""
-
-    paths: tuple[str, ...] = ()
-    kustomize: tuple[str, ...] = ()
-    select: tuple[str, ...] = ()
-    ignore: tuple[str, ...] = ()
-    fail_on: str = ""
-    fix: bool = False
-    unsafe_fixes: bool = False
-    diff: bool = False
-    snapshots: tuple[str, ...] = ()
-    live: bool = False
-    namespace: str = ""
-    config: str = ""
-    no_config: bool = False
-    allow_empty: bool = False
-    rules: bool = False
-    rule: str = ""
-    release: str = ""
-    gates: tuple[str, ...] = ()
-    verify: bool = False
-
-
-def run(asked: Asked, connection: Connection, output: str, color: str) -> int:
+def run(asked: LintFlags, connection: ConnectionFlags) -> int:
     """Checks and prints; returns the exit code.
 
     Raises:
         DraError: wrong usage, a path that does not exist, a cluster that does not answer.
     """
+    output, color = asked.output.value, asked.color.value
     if asked.rules or asked.rule:
         if output != "text":
             raise UsageError(f"--rules and --rule print text, not {output}")
@@ -97,14 +73,14 @@ def run(asked: Asked, connection: Connection, output: str, color: str) -> int:
 # --- what is asked for ---------------------------------------------------------------------------
 
 
-def _check_usage(asked: Asked) -> None:
+def _check_usage(asked: LintFlags) -> None:
     if asked.namespace and not (asked.live or asked.snapshots):
         raise UsageError("--namespace goes with --live or --snapshot: a manifest says its own namespace")
     if STDIN in asked.paths and STDIN in asked.snapshots:
         raise UsageError("standard input can be read once: give the manifests or the snapshot as a file")
 
 
-def _config(asked: Asked) -> Config:
+def _config(asked: LintFlags) -> Config:
     if asked.no_config:
         return Config()
     if asked.config:
@@ -113,7 +89,7 @@ def _config(asked: Asked) -> Config:
     return Config() if found is None else load(found)
 
 
-def _selection(asked: Asked, config: Config) -> Selection:
+def _selection(asked: LintFlags, config: Config) -> Selection:
     select = codes(asked.select, "--select") or codes(config.select, f"{config.source}: lint.select")
     ignore = (*codes(asked.ignore, "--ignore"), *codes(config.ignore, f"{config.source}: lint.ignore"))
     per_file = tuple(
@@ -122,14 +98,14 @@ def _selection(asked: Asked, config: Config) -> Selection:
     return Selection(select or ("DRA",), ignore, per_file)
 
 
-def _target(asked: Asked, config: Config, connection: Connection) -> Target:
+def _target(asked: LintFlags, config: Config, connection: ConnectionFlags) -> Target:
     snapshot = _snapshot(asked, connection)
     release = _release(asked, config, snapshot)
     configured = with_gates(default_features(release), config.gates, f"{config.source}: featureGates")
     return Target(release, with_gates(configured, asked.gates), snapshot)
 
 
-def _release(asked: Asked, config: Config, snapshot: Snapshot | None) -> Release:
+def _release(asked: LintFlags, config: Config, snapshot: Snapshot | None) -> Release:
     text, source = asked.release, "--kubernetes-version"
     if not text and config.release:
         text, source = config.release, f"{config.source}: kubernetesVersion"
@@ -142,7 +118,7 @@ def _release(asked: Asked, config: Config, snapshot: Snapshot | None) -> Release
     return TARGET
 
 
-def _snapshot(asked: Asked, connection: Connection) -> Snapshot | None:
+def _snapshot(asked: LintFlags, connection: ConnectionFlags) -> Snapshot | None:
     if asked.live and asked.snapshots:
         raise UsageError("--live and --snapshot exclude one another")
     if asked.live:
@@ -168,7 +144,7 @@ def _note(report: Report) -> None:
     tell_defects(report.defects)
 
 
-def _nothing(asked: Asked, inputs: Sequence[Input], report: Report, output: str, color: str) -> int:
+def _nothing(asked: LintFlags, inputs: Sequence[Input], report: Report, output: str, color: str) -> int:
     if asked.allow_empty:
         _print(report, output, color, inputs)
         return 0
@@ -212,7 +188,7 @@ def _print(report: Report, output: str, color: str, inputs: Sequence[Input]) -> 
 # --- fixes ---------------------------------------------------------------------------------------
 
 
-def _fix(asked: Asked, report: Report, inputs: Sequence[Input], job: Job) -> list[Fixed]:
+def _fix(asked: LintFlags, report: Report, inputs: Sequence[Input], job: Job) -> list[Fixed]:
     from kubectl_dra.lint.fixes import fix_text
     from kubectl_dra.manifests.inputs import read
     from kubectl_dra.manifests.source import decode
@@ -279,7 +255,7 @@ def _many(number: int, one: str, several: str) -> str:
 # --- rules ---------------------------------------------------------------------------------------
 
 
-def _about_rules(asked: Asked) -> int:
+def _about_rules(asked: LintFlags) -> int:
     from kubectl_dra.lint.reference import page, title
     from kubectl_dra.report.page_text import write_page
 

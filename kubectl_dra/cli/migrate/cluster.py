@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from kubectl_dra.api.versions import NEWEST_MODELLED, Release
 from kubectl_dra.cli.live import Progress, connection_options
-from kubectl_dra.cli.options import Connection
+from kubectl_dra.cli.options import ConnectionFlags
 from kubectl_dra.cluster.snapshot import KINDS, Snapshot
 from kubectl_dra.errors import InputError, UsageError
 from kubectl_dra.manifests.files import replace_bytes
@@ -46,7 +46,7 @@ class Where:
     snapshots: tuple[str, ...]
     namespace: str
     all_namespaces: bool
-    connection: Connection
+    connection: ConnectionFlags
 
     @property
     def given(self) -> bool:

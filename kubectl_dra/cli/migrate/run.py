@@ -4,25 +4,26 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from kubectl_dra.api.versions import NEWEST_MODELLED, TARGET, Release, versions_of
 from kubectl_dra.cli.migrate.files import output_names, output_texts, write_all, write_below
+from kubectl_dra.cli.migrate.flags import MigrateFlags
 from kubectl_dra.cli.notes import tell_defects, tell_notes
 from kubectl_dra.cli.release import named_release
 from kubectl_dra.errors import InputError, UsageError
 from kubectl_dra.manifests.files import unified_diff
 from kubectl_dra.manifests.inputs import STDIN, Input, find_inputs
 from kubectl_dra.migrate.engine import MigrationJob, migrate
-from kubectl_dra.migrate.model import MigrationSettings, Share, Strategy
+from kubectl_dra.migrate.model import MigrationSettings
 from kubectl_dra.migrate.result import MigratedFile, MigrationReport
 from kubectl_dra.names import nearest
 from kubectl_dra.report.paint import tell
 
 if TYPE_CHECKING:
     from kubectl_dra.cli.migrate.cluster import ClusterSeen
-    from kubectl_dra.cli.options import Connection
+    from kubectl_dra.cli.options import ConnectionFlags
 
 EXIT_OPEN: Final = 1
 EXIT_ERROR: Final = 2
@@ -32,42 +33,7 @@ PLAN: Final = "plan"
 """The first word that asks for the rollout plan; a directory of that name is ``./plan``."""
 
 
-@dataclass(frozen=True, slots=True)
-class MigrateQuestion:
-    """The command line of one ``migrate``."""
-
-    paths: tuple[str, ...] = ()
-    kustomize: tuple[str, ...] = ()
-    diff: bool = False
-    check: bool = False
-    write: bool = False
-    interactive: bool = False
-    output_dir: str = ""
-    claims_file: str = ""
-    strategy: Strategy = "claims"
-    share: Share = "template"
-    to: str = ""
-    unsafe: bool = False
-    vendors: tuple[str, ...] = ()
-    exclude: tuple[str, ...] = ()
-    release: str = ""
-    code: str = ""
-    output: str = "text"
-    color: str = "auto"
-    reverse: bool = False
-    live: bool = False
-    snapshots: tuple[str, ...] = ()
-    namespace: str = ""
-    all_namespaces: bool = False
-    connection: Connection | None = None
-
-    @property
-    def of_cluster(self) -> bool:
-        """Whether a flag about a cluster is given."""
-        return bool(self.live or self.snapshots or self.namespace or self.all_namespaces)
-
-
-def run(asked: MigrateQuestion) -> int:
+def run(asked: MigrateFlags, connection: ConnectionFlags) -> int:
     """Plans, shows and writes; returns the exit code.
 
     Raises:
@@ -76,11 +42,11 @@ def run(asked: MigrateQuestion) -> int:
     if asked.code:
         return _explain(asked.code)
     if asked.paths[:1] == (PLAN,):
-        return _rollout(replace(asked, paths=asked.paths[1:]))
+        return _rollout(replace(asked, paths=asked.paths[1:]), connection)
     if asked.of_cluster and not asked.paths and not asked.kustomize:
-        return _survey(asked)
+        return _survey(asked, connection)
     _check_usage(asked)
-    given, seen = asked.release, _looked(asked, whole=True)
+    given, seen = asked.release, _looked(asked, connection, whole=True)
     asked = _for_cluster(asked, seen)
     job = MigrationJob(_settings(asked), asked.unsafe, asked.claims_file)
     inputs = find_inputs(asked.paths, asked.kustomize, asked.exclude)
@@ -99,20 +65,18 @@ def run(asked: MigrateQuestion) -> int:
 # --- the cluster ---------------------------------------------------------------------------------
 
 
-def _looked(asked: MigrateQuestion, *, whole: bool = False) -> ClusterSeen | None:
+def _looked(asked: MigrateFlags, connection: ConnectionFlags, *, whole: bool = False) -> ClusterSeen | None:
     """What was read of the cluster; None where none is asked about."""
     if not asked.of_cluster:
         return None
     from kubectl_dra.cli.migrate import cluster as migrate_cluster
-    from kubectl_dra.cli.options import Connection
 
-    connection = asked.connection or Connection()
     where = migrate_cluster.Where(asked.live, asked.snapshots, asked.namespace, asked.all_namespaces, connection)
     migrate_cluster.check_usage(where)
     return migrate_cluster.look(where, whole=whole)
 
 
-def _for_cluster(asked: MigrateQuestion, seen: ClusterSeen | None) -> MigrateQuestion:
+def _for_cluster(asked: MigrateFlags, seen: ClusterSeen | None) -> MigrateFlags:
     """The command line with the cluster's release, unless another one is asked for."""
     if seen is None or asked.release:
         return asked
@@ -121,20 +85,20 @@ def _for_cluster(asked: MigrateQuestion, seen: ClusterSeen | None) -> MigrateQue
     return replace(asked, release=release_of(seen, OLDEST))
 
 
-def _survey(asked: MigrateQuestion) -> int:
+def _survey(asked: MigrateFlags, connection: ConnectionFlags) -> int:
     """What of the cluster still uses device plugins; with --check anything is exit code 1."""
     from kubectl_dra.cli.migrate import cluster as migrate_cluster
 
     if asked.reverse or asked.diff or asked.write or asked.interactive or asked.output_dir:
         raise UsageError("say which manifests: files, directories, - or -k DIR; --live alone only looks")
-    seen = _looked(asked)
+    seen = _looked(asked, connection)
     assert seen is not None
     found = migrate_cluster.survey(seen, _settings(_for_cluster(asked, seen)))
     migrate_cluster.show_survey(found, asked.output, asked.color)
     return EXIT_OPEN if asked.check and (found.uses or any(clash.same for clash in found.clashes)) else 0
 
 
-def _rollout(asked: MigrateQuestion) -> int:
+def _rollout(asked: MigrateFlags, connection: ConnectionFlags) -> int:
     """Writes the rollout plan for a cluster, or for what manifests say."""
     from kubectl_dra.cli.migrate import cluster as migrate_cluster
 
@@ -142,7 +106,7 @@ def _rollout(asked: MigrateQuestion) -> int:
         raise UsageError("plan writes files: say where with --output-dir DIR (a directory called plan is ./plan)")
     if asked.reverse or asked.diff or asked.write or asked.interactive or asked.check or asked.kustomize:
         raise UsageError("plan goes with --live, --snapshot, -A, -n, PATH and --output-dir only")
-    seen = _looked(asked)
+    seen = _looked(asked, connection)
     if seen is None and not asked.paths:
         raise UsageError("say for what: --live, --snapshot FILE, or the manifests")
     if seen is not None and asked.paths:
@@ -161,7 +125,7 @@ def _reversed(inputs: Sequence[Input], job: MigrationJob) -> MigrationReport:
     return reverse(inputs, job)
 
 
-def _act(asked: MigrateQuestion, inputs: Sequence[Input], report: MigrationReport) -> int:
+def _act(asked: MigrateFlags, inputs: Sequence[Input], report: MigrationReport) -> int:
     if asked.output == "yaml":
         sys.stdout.write(output_texts(inputs, report))
         sys.stdout.flush()
@@ -196,7 +160,7 @@ def _act(asked: MigrateQuestion, inputs: Sequence[Input], report: MigrationRepor
     return EXIT_OPEN if report.changed or report.open else 0
 
 
-def _print(asked: MigrateQuestion, report: MigrationReport, done: str) -> None:
+def _print(asked: MigrateFlags, report: MigrationReport, done: str) -> None:
     if asked.output == "json":
         from kubectl_dra.report.migrate_json import to_json
         from kubectl_dra.report.structured import write
@@ -229,7 +193,7 @@ def _files(number: int) -> str:
 # --- what is asked for ---------------------------------------------------------------------------
 
 
-def _check_usage(asked: MigrateQuestion) -> None:
+def _check_usage(asked: MigrateFlags) -> None:
     if STDIN in asked.paths and STDIN in asked.snapshots:
         raise UsageError("standard input can be read once: give the manifests or the snapshot as a file")
     if not asked.paths and not asked.kustomize:
@@ -256,14 +220,14 @@ def _check_usage(asked: MigrateQuestion) -> None:
         raise UsageError("--interactive needs a terminal; use --diff to review and --write to write")
 
 
-def _check_inputs(asked: MigrateQuestion, inputs: Sequence[Input]) -> None:
+def _check_inputs(asked: MigrateFlags, inputs: Sequence[Input]) -> None:
     if not inputs:
         raise InputError(f"{', '.join((*asked.paths, *asked.kustomize))}: no YAML or JSON file found")
     if (asked.write or asked.interactive) and any(found.data is not None for found in inputs):
         raise UsageError("--write changes files; for standard input and -k use -o yaml or --output-dir")
 
 
-def _settings(asked: MigrateQuestion) -> MigrationSettings:
+def _settings(asked: MigrateFlags) -> MigrationSettings:
     from kubectl_dra.migrate.vendors.catalogue import load
 
     release = _release(asked.release)
@@ -273,7 +237,7 @@ def _settings(asked: MigrateQuestion) -> MigrationSettings:
         raise UsageError(f"--to {version}: Kubernetes {release} does not have it; it has {', '.join(known)}")
     if asked.strategy == "extended-resource" and not release.at_least(36):
         raise UsageError(f"--strategy extended-resource: on by default since Kubernetes 1.36, not in {release}")
-    return MigrationSettings(load(asked.vendors), release, asked.strategy, asked.share, version)
+    return MigrationSettings(load(asked.vendors), release, asked.strategy.value, asked.share.value, version)
 
 
 def _release(text: str) -> Release:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
 import typer
 
 from kubectl_dra.cli import options as opt
+from kubectl_dra.cli.snapshot.flags import SnapshotFlags
 
 HELP = """Save what the other commands read of a cluster in one file, to be read with --snapshot.
 
@@ -41,54 +40,10 @@ Exit codes:
 
 def register(app: typer.Typer) -> None:
     """Adds the command."""
-    app.command("snapshot", help=HELP, cls=opt.ClusterCommand)(snapshot)
+    opt.add(app, "snapshot", HELP, SnapshotFlags, _run)
 
 
-def snapshot(
-    context: typer.Context,
-    output: Annotated[
-        str,
-        typer.Option(
-            "--output", "-o", metavar="FILE", help="Where to: a .json, .yaml or .yml file, or - for JSON on stdout."
-        ),
-    ] = "",
-    anonymize: Annotated[
-        bool, typer.Option("--anonymize", help="Replace names and other identities, consistently.")
-    ] = False,
-    seed: Annotated[
-        str,
-        typer.Option(
-            "--seed",
-            metavar="TEXT",
-            help="With --anonymize: give serial numbers and UUIDs the same replacements in each run. Default: random.",
-        ),
-    ] = "",
-    names: Annotated[
-        str,
-        typer.Option(
-            "--names",
-            metavar="FILE",
-            help="With --anonymize: also write a JSON file that says what each name was replaced by. Keep it private.",
-        ),
-    ] = "",
-    force: Annotated[bool, typer.Option("--force", help="Replace files that exist.")] = False,
-    snapshots: opt.Snapshots = None,
-    namespace: Annotated[
-        str,
-        typer.Option(
-            "--namespace", "-n", metavar="NS", help="Namespace to read where reading all namespaces is forbidden."
-        ),
-    ] = "",
-) -> None:
-    from kubectl_dra.cli.snapshot import run as snapshot_run
+def _run(flags: SnapshotFlags, connection: opt.ConnectionFlags) -> int:
+    from kubectl_dra.cli.snapshot.run import run
 
-    asked = snapshot_run.Asked(
-        output=output,
-        anonymize=anonymize,
-        seed=seed,
-        names=names,
-        force=force,
-        snapshots=tuple(snapshots or ()),
-        namespace=namespace,
-    )
-    raise typer.Exit(snapshot_run.run(asked, opt.connection_of(context)))
+    return run(flags, connection)

@@ -7,12 +7,12 @@ import secrets
 import sys
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TextIO
 
 from kubectl_dra.cli.live import Progress, connection_options
-from kubectl_dra.cli.options import Connection
+from kubectl_dra.cli.options import ConnectionFlags
+from kubectl_dra.cli.snapshot.flags import SnapshotFlags
 from kubectl_dra.cluster.anonymize import Anonymizer
 from kubectl_dra.cluster.builder import Place, SnapshotBuilder
 from kubectl_dra.cluster.live import Cluster
@@ -33,20 +33,7 @@ YAML = (".yaml", ".yml")
 Json = dict[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """The command line of one ``snapshot``."""
-
-    output: str = ""
-    anonymize: bool = False
-    seed: str = ""
-    names: str = ""
-    force: bool = False
-    snapshots: tuple[str, ...] = ()
-    namespace: str = ""
-
-
-def run(asked: Asked, connection: Connection) -> int:
+def run(asked: SnapshotFlags, connection: ConnectionFlags) -> int:
     """Writes the snapshot; returns the exit code.
 
     Raises:
@@ -73,7 +60,7 @@ def run(asked: Asked, connection: Connection) -> int:
     return 0
 
 
-def _check(asked: Asked) -> None:
+def _check(asked: SnapshotFlags) -> None:
     """Finds what is wrong before the cluster is asked."""
     if not asked.output:
         raise UsageError("say where to write: -o FILE.json, -o FILE.yaml, or -o - for standard output")
@@ -93,7 +80,7 @@ def _check(asked: Asked) -> None:
         check_target(Path(asked.names), force=asked.force)
 
 
-def _record(asked: Asked, connection: Connection) -> Recorder:
+def _record(asked: SnapshotFlags, connection: ConnectionFlags) -> Recorder:
     if asked.snapshots:
         return record_files(asked.snapshots)
     cluster = Cluster(connection_options(connection, asked.namespace))
@@ -113,7 +100,7 @@ def _compared(snapshot: Snapshot, items: Iterable[Json]) -> list[str]:
     return disagreements(snapshot, builder.build(expected=()))
 
 
-def _write(asked: Asked, items: list[Json], head: Json, names: dict[str, dict[str, str]]) -> None:
+def _write(asked: SnapshotFlags, items: list[Json], head: Json, names: dict[str, dict[str, str]]) -> None:
     if asked.names:
 
         def write_names(stream: TextIO) -> None:
@@ -129,7 +116,7 @@ def _write(asked: Asked, items: list[Json], head: Json, names: dict[str, dict[st
     write_file(path, lambda stream: write_list(items, head, stream, yaml=yaml), force=asked.force)
 
 
-def _tell(asked: Asked, items: list[Json], snapshot: Snapshot, warnings: list[str]) -> None:
+def _tell(asked: SnapshotFlags, items: list[Json], snapshot: Snapshot, warnings: list[str]) -> None:
     """Says on standard error what was written, and what was not."""
     for gap in snapshot.gaps:
         if gap.reason != ABSENT:

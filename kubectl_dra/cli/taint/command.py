@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
 from itertools import pairwise
-from typing import Annotated, Any
+from typing import Any
 
 import typer
 
 from kubectl_dra.cli import options as opt
+from kubectl_dra.cli.taint.flags import DryRun, TaintFlags
 from kubectl_dra.errors import UsageError
 from kubectl_dra.taint import times
 
@@ -56,23 +56,6 @@ Exit codes:
 """
 
 
-class DryRun(StrEnum):
-    """kubectl's values of --dry-run."""
-
-    none = "none"
-    client = "client"
-    server = "server"
-
-
-class TaintOutput(StrEnum):
-    """Output formats."""
-
-    text = "text"
-    json = "json"
-    yaml = "yaml"
-    name = "name"
-
-
 class OptionalWait(opt.ClusterCommand):
     """A command on a cluster whose --wait may stand without a value, as kubectl's --wait does."""
 
@@ -93,117 +76,12 @@ class OptionalWait(opt.ClusterCommand):
         return super().parse_args(ctx, [f"--wait={times.FOREVER}" if word == "--wait" else word for word in args])
 
 
-Nodes = Annotated[
-    list[str] | None,
-    typer.Option("--node", metavar="NODE", help="Devices that this node can use."),
-]
-Drivers = Annotated[list[str] | None, typer.Option("--driver", metavar="NAME", help="Devices of this driver.")]
-Pools = Annotated[list[str] | None, typer.Option("--pool", metavar="[DRIVER/]POOL", help="Devices of this pool.")]
-Classes = Annotated[
-    list[str] | None, typer.Option("--class", metavar="NAME", help="Devices that this DeviceClass selects.")
-]
-Selector = Annotated[
-    str, typer.Option("--selector", metavar="CEL", help="Devices for which this CEL expression is true.")
-]
-Hardware = Annotated[
-    list[str] | None, typer.Option("--uuid", metavar="ID", help="The device with this UUID or serial number.")
-]
-Claims = Annotated[
-    list[str] | None, typer.Option("--claim", metavar="[NS/]NAME", help="The devices that this ResourceClaim holds.")
-]
-Pods = Annotated[list[str] | None, typer.Option("--pod", metavar="[NS/]NAME", help="The devices that this pod holds.")]
-Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
-DryRunOption = Annotated[
-    DryRun,
-    typer.Option("--dry-run", help="client: only say what would be done; server: let the server check it as well."),
-]
-OutputOption = Annotated[TaintOutput, typer.Option("--output", "-o", help="Output format.")]
-FieldManager = Annotated[
-    str, typer.Option("--field-manager", metavar="NAME", help="Name under which the server records what is written.")
-]
-Wait = Annotated[
-    str,
-    typer.Option("--wait", metavar="[=TIMEOUT]", help="Wait, for ever or this long: 90s, 30m, 2h.", show_default=False),
-]
-
-
 def register(app: typer.Typer) -> None:
     """Adds the command."""
-    app.command("taint", help=HELP, cls=OptionalWait)(taint)
+    opt.add(app, "taint", HELP, TaintFlags, _run, OptionalWait)
 
 
-def taint(
-    context: typer.Context,
-    words: Annotated[
-        list[str] | None, typer.Argument(metavar="[DEVICE]... KEY[=VALUE]:EFFECT | KEY[:EFFECT]-", show_default=False)
-    ] = None,
-    list_taints: Annotated[bool, typer.Option("--list", help="List every taint of the cluster.")] = False,
-    node: Nodes = None,
-    driver: Drivers = None,
-    pool: Pools = None,
-    device_class: Classes = None,
-    selector: Selector = "",
-    uuid: Hardware = None,
-    claim: Claims = None,
-    pod: Pods = None,
-    reason: Annotated[str, typer.Option("--reason", metavar="TEXT", help="Why, recorded with the rule.")] = "",
-    ticket: Annotated[str, typer.Option("--ticket", metavar="ID", help="A ticket, recorded with the rule.")] = "",
-    expires: Annotated[
-        str,
-        typer.Option(
-            "--expires", metavar="DURATION", help="Until when it is meant: untaint --expired removes it after that."
-        ),
-    ] = "",
-    overwrite: Annotated[
-        bool, typer.Option("--overwrite", help="Replace a rule for the device and key that says something else.")
-    ] = False,
-    wait: Wait = "",
-    drain: Annotated[
-        bool, typer.Option("--drain", help="NoSchedule now, NoExecute after --grace or when the device is free.")
-    ] = False,
-    grace: Annotated[
-        str,
-        typer.Option(
-            "--grace", metavar="DURATION", help="With --drain: how long pods have to end by themselves. [default: 5m]"
-        ),
-    ] = "",
-    yes: Yes = False,
-    dry_run: DryRunOption = DryRun.none,
-    output: OutputOption = TaintOutput.text,
-    field_manager: FieldManager = "kubectl-dra",
-    color: opt.ColorOption = opt.Color.auto,
-    snapshot: opt.Snapshots = None,
-    namespace: opt.Namespace = "",
-) -> None:
-    from kubectl_dra.cli.taint import run as taint_run
-    from kubectl_dra.cli.taint.plan import Asked
-    from kubectl_dra.cli.taint.session import Selection
+def _run(flags: TaintFlags, connection: opt.ConnectionFlags) -> int:
+    from kubectl_dra.cli.taint.run import run
 
-    selection = Selection(
-        nodes=tuple(node or ()),
-        drivers=tuple(driver or ()),
-        pools=tuple(pool or ()),
-        classes=tuple(device_class or ()),
-        selector=selector,
-        hardware=tuple(uuid or ()),
-        claims=tuple(claim or ()),
-        pods=tuple(pod or ()),
-    )
-    asked = Asked(
-        words=tuple(words or ()),
-        selection=selection,
-        list_taints=list_taints,
-        reason=reason,
-        ticket=ticket,
-        expires=expires,
-        overwrite=overwrite,
-        wait=wait,
-        drain=drain,
-        grace=grace,
-        yes=yes,
-        dry_run=dry_run.value,
-        field_manager=field_manager,
-        snapshots=tuple(snapshot or ()),
-        namespace=namespace,
-    )
-    raise typer.Exit(taint_run.run(asked, opt.connection_of(context), output.value, color.value))
+    return run(flags, connection)

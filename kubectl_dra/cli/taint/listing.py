@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Sequence
 
-from kubectl_dra.cli.options import Connection
+from kubectl_dra.cli.options import ConnectionFlags
 from kubectl_dra.cli.taint import session
 from kubectl_dra.cluster.snapshot import ABSENT, Snapshot
 from kubectl_dra.report import taint_text as text
@@ -15,7 +15,7 @@ from kubectl_dra.taint.listing import list_taints
 KINDS = ("ResourceSlice", "DeviceTaintRule", "ResourceClaim", "Node")
 
 
-def run(connection: Connection, namespace: str, snapshots: Sequence[str], output: str, color: str) -> int:
+def run(connection: ConnectionFlags, namespace: str, snapshots: Sequence[str], output: str, color: str) -> int:
     """Lists and prints; returns the exit code.
 
     Raises:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 
 from kubectl_dra.cli.live import Progress
-from kubectl_dra.cli.options import Connection
+from kubectl_dra.cli.options import ConnectionFlags
 from kubectl_dra.cli.taint import session
-from kubectl_dra.cli.taint.session import Selection, World
+from kubectl_dra.cli.taint.flags import TaintFlags
+from kubectl_dra.cli.taint.session import World
 from kubectl_dra.cluster.writer import Writer
 from kubectl_dra.errors import InputError
 from kubectl_dra.explain.devices.device_state import taint_owner
@@ -24,27 +25,6 @@ from kubectl_dra.taint.typed_words import TaintSpec, Words
 from kubectl_dra.wording import amount, some
 
 DEFAULT_GRACE = "5m"
-
-
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """The command line of one ``taint``."""
-
-    words: tuple[str, ...] = ()
-    selection: Selection = field(default_factory=Selection)
-    list_taints: bool = False
-    reason: str = ""
-    ticket: str = ""
-    expires: str = ""
-    overwrite: bool = False
-    wait: str = ""
-    drain: bool = False
-    grace: str = ""
-    yes: bool = False
-    dry_run: str = "none"
-    field_manager: str = "kubectl-dra"
-    snapshots: tuple[str, ...] = ()
-    namespace: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +52,7 @@ class Plan:
     ``wishes`` are one rule for each of the ``targets`` and ``taints``, ``radius`` whom they hit together.
     """
 
-    asked: Asked
+    asked: TaintFlags
     at: datetime
     world: World
     targets: tuple[Target, ...]
@@ -99,7 +79,7 @@ class Plan:
         return Live(rules, serving, decisions, notes)
 
 
-def make_plan(asked: Asked, words: Words, connection: Connection) -> Plan:
+def make_plan(asked: TaintFlags, words: Words, connection: ConnectionFlags) -> Plan:
     """Reads the cluster, resolves the devices, and finds whom the taints would hit.
 
     Raises:
@@ -108,7 +88,7 @@ def make_plan(asked: Asked, words: Words, connection: Connection) -> Plan:
     at = times.now()
     world = session.read_world(connection, asked.namespace, asked.snapshots)
     try:
-        targets = session.resolve(world, words.devices, asked.selection)
+        targets = session.resolve(world, words.devices, asked)
     except InputError:
         # What is said not to exist may only not be visible.
         session.say_gaps(world)
@@ -123,7 +103,7 @@ def make_plan(asked: Asked, words: Words, connection: Connection) -> Plan:
     return Plan(asked, at, world, targets, words.taints, wishes, radius, warnings)
 
 
-def _wish(asked: Asked, target: Target, taint: TaintSpec, at: datetime) -> Wish:
+def _wish(asked: TaintFlags, target: Target, taint: TaintSpec, at: datetime) -> Wish:
     expires = times.stamp(times.later(at, times.seconds(asked.expires, "--expires"))) if asked.expires else ""
     grace = times.seconds(asked.grace or DEFAULT_GRACE, "--grace") if asked.drain else None
     return Wish(target.id, taint, asked.reason, asked.ticket, expires, target.hardware, grace)

@@ -8,8 +8,9 @@ from collections.abc import Iterator, Sequence, Set
 from dataclasses import replace
 
 from kubectl_dra.api.versions import Release
-from kubectl_dra.cli.options import Connection, cluster_flags
-from kubectl_dra.cli.taint.plan import DEFAULT_GRACE, Asked, Live, Plan, make_plan
+from kubectl_dra.cli.options import ConnectionFlags, cluster_flags
+from kubectl_dra.cli.taint.flags import TaintFlags
+from kubectl_dra.cli.taint.plan import DEFAULT_GRACE, Live, Plan, make_plan
 from kubectl_dra.cli.taint.session import EXIT_ERROR, EXIT_INTERRUPTED, EXIT_LEFT, confirmed, say
 from kubectl_dra.cli.taint.wait import let_end, wait
 from kubectl_dra.errors import ClusterError, UsageError
@@ -29,16 +30,17 @@ OFFLINE_VERSION = "v1"
 MANY_WARNINGS = 20
 
 
-def run(asked: Asked, connection: Connection, output: str, color: str) -> int:
+def run(asked: TaintFlags, connection: ConnectionFlags) -> int:
     """Taints and reports; returns the exit code.
 
     Raises:
         DraError: wrong usage, devices that do not exist, a cluster that does not take rules or does not answer.
     """
+    output, color = asked.output.value, asked.color.value
     started = time.monotonic()
     words = read_words(asked.words)
     if asked.list_taints:
-        if asked.words or asked.selection:
+        if asked.words or asked.select:
             raise UsageError("--list lists every taint; leave devices and taints out")
         from kubectl_dra.cli.taint import listing as taint_list
 
@@ -48,7 +50,7 @@ def run(asked: Asked, connection: Connection, output: str, color: str) -> int:
             raise UsageError("add and remove in two commands: they show different things before they write")
         from kubectl_dra.cli.untaint import run as untaint_run
 
-        return untaint_run.run(untaint_run.from_taint(asked), connection, output, color)
+        return untaint_run.run(untaint_run.from_taint(asked), connection)
     if not words.taints:
         hint = f'; "{words.devices[-1]}" has no effect and is taken for a device' if words.devices else ""
         raise UsageError(f"say which taint: KEY[=VALUE]:EFFECT such as maintenance:NoSchedule, or KEY- to remove{hint}")
@@ -57,7 +59,7 @@ def run(asked: Asked, connection: Connection, output: str, color: str) -> int:
     return _Tainting(make_plan(asked, words, connection), output, color, started, where).run()
 
 
-def _check(asked: Asked, taints: Sequence[TaintSpec]) -> None:
+def _check(asked: TaintFlags, taints: Sequence[TaintSpec]) -> None:
     if asked.drain and any(taint.effect != "NoExecute" for taint in taints):
         raise UsageError("--drain ends with NoExecute: write KEY[=VALUE]:NoExecute")
     if asked.wait and any(taint.effect == "None" for taint in taints):
@@ -122,11 +124,11 @@ class _Tainting:
 
     def _result(self, done: tuple[RuleDone, ...] = (), live: Live | None = None) -> Tainted:
         warnings = self._plan.warnings + (live.notes if live else ())
-        return Tainted(self._asked.dry_run, done, self._plan.radius, warnings)
+        return Tainted(self._asked.dry_run.value, done, self._plan.radius, warnings)
 
     def _agreed(self) -> bool:
         plan = self._plan
-        if self._asked.selection and len(plan.targets) > 1:
+        if self._asked.select and len(plan.targets) > 1:
             if self._output != "text":
                 text.write_targets(plan.targets, plan.taints, sys.stderr)
             return confirmed(f"Taint these {len(plan.targets):,} devices?", yes=self._asked.yes)

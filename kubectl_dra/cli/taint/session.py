@@ -11,7 +11,8 @@ from kubectl_dra.allocation.attempt import Cycle
 from kubectl_dra.cli.assumed import assumed
 from kubectl_dra.cli.devices.run import compiled_selector
 from kubectl_dra.cli.live import Progress, connection_options
-from kubectl_dra.cli.options import Connection
+from kubectl_dra.cli.options import ConnectionFlags
+from kubectl_dra.cli.taint.flags import DeviceFlags
 from kubectl_dra.cluster.live import Cluster
 from kubectl_dra.cluster.snapshot import ABSENT, Snapshot
 from kubectl_dra.errors import UsageError
@@ -39,24 +40,6 @@ _GATES: Final = frozenset(("DRADeviceTaints", "DRADeviceTaintRules"))
 
 
 @dataclass(frozen=True, slots=True)
-class Selection:
-    """Devices by what they are instead of by name; all parts that are set must hold."""
-
-    nodes: tuple[str, ...] = ()
-    drivers: tuple[str, ...] = ()
-    pools: tuple[str, ...] = ()
-    classes: tuple[str, ...] = ()
-    selector: str = ""
-    hardware: tuple[str, ...] = ()
-    claims: tuple[str, ...] = ()
-    pods: tuple[str, ...] = ()
-
-    def __bool__(self) -> bool:
-        listed = (self.nodes, self.drivers, self.pools, self.classes, self.hardware, self.claims, self.pods)
-        return any(listed) or bool(self.selector)
-
-
-@dataclass(frozen=True, slots=True)
 class World:
     """The cluster as it was read, and how it is understood. ``cluster`` and ``serving`` are None for a snapshot."""
 
@@ -71,7 +54,7 @@ class World:
 
 
 def read_world(
-    connection: Connection,
+    connection: ConnectionFlags,
     namespace: str,
     snapshots: Sequence[str],
     *,
@@ -108,25 +91,25 @@ def make_world(
     return World(snapshot, settings, cycle, inventory, devices, namespace, cluster, serving)
 
 
-def resolve(world: World, names: Sequence[str], selection: Selection) -> tuple[Target, ...]:
+def resolve(world: World, names: Sequence[str], selection: DeviceFlags) -> tuple[Target, ...]:
     """The devices meant, never none.
 
     Raises:
         UsageError: neither names nor a selection, or both; a selection without any device.
         InputError: a name that does not exist or is ambiguous.
     """
-    if names and selection:
+    if names and selection.select:
         raise UsageError("give devices by name or by flags, not both")
     if names:
         return world.devices.named(names)
-    if not selection:
+    if not selection.select:
         raise UsageError("say which device: DRIVER/POOL/DEVICE, NODE/DEVICE, or a flag such as --node or --uuid")
     targets = _selected(world, selection)
     refuse_nothing(targets)
     return targets
 
 
-def _selected(world: World, selection: Selection) -> tuple[Target, ...]:
+def _selected(world: World, selection: DeviceFlags) -> tuple[Target, ...]:
     wanted = Wanted(
         drivers=selection.drivers,
         nodes=selection.nodes,

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
 import typer
 
 from kubectl_dra.cli import options as opt
-from kubectl_dra.cli.taint import command as common
-from kubectl_dra.cli.taint.command import DryRun, OptionalWait, TaintOutput
+from kubectl_dra.cli.taint.command import OptionalWait
+from kubectl_dra.cli.untaint.flags import UntaintFlags
 
 HELP = """Remove the DeviceTaintRules that kubectl dra taint made for devices.
 
@@ -36,57 +34,10 @@ Exit codes:
 
 def register(app: typer.Typer) -> None:
     """Adds the command."""
-    app.command("untaint", help=HELP, cls=OptionalWait)(untaint)
+    opt.add(app, "untaint", HELP, UntaintFlags, _run, OptionalWait)
 
 
-def untaint(
-    context: typer.Context,
-    words: Annotated[
-        list[str] | None, typer.Argument(metavar="[DEVICE]... [KEY[:EFFECT]-]", show_default=False)
-    ] = None,
-    expired: Annotated[bool, typer.Option("--expired", help="Every rule of ours whose --expires is over.")] = False,
-    node: common.Nodes = None,
-    driver: common.Drivers = None,
-    pool: common.Pools = None,
-    device_class: common.Classes = None,
-    selector: common.Selector = "",
-    uuid: common.Hardware = None,
-    claim: common.Claims = None,
-    pod: common.Pods = None,
-    overwrite: Annotated[
-        bool, typer.Option("--overwrite", help="Also remove rules that others made for exactly these devices.")
-    ] = False,
-    wait: common.Wait = "",
-    yes: common.Yes = False,
-    dry_run: common.DryRunOption = DryRun.none,
-    output: common.OutputOption = TaintOutput.text,
-    field_manager: common.FieldManager = "kubectl-dra",
-    color: opt.ColorOption = opt.Color.auto,
-    snapshot: opt.Snapshots = None,
-    namespace: opt.Namespace = "",
-) -> None:
-    from kubectl_dra.cli.taint.session import Selection
-    from kubectl_dra.cli.untaint import run as untaint_run
+def _run(flags: UntaintFlags, connection: opt.ConnectionFlags) -> int:
+    from kubectl_dra.cli.untaint.run import run
 
-    asked = untaint_run.Asked(
-        words=tuple(words or ()),
-        selection=Selection(
-            nodes=tuple(node or ()),
-            drivers=tuple(driver or ()),
-            pools=tuple(pool or ()),
-            classes=tuple(device_class or ()),
-            selector=selector,
-            hardware=tuple(uuid or ()),
-            claims=tuple(claim or ()),
-            pods=tuple(pod or ()),
-        ),
-        expired=expired,
-        overwrite=overwrite,
-        wait=wait,
-        yes=yes,
-        dry_run=dry_run.value,
-        field_manager=field_manager,
-        snapshots=tuple(snapshot or ()),
-        namespace=namespace,
-    )
-    raise typer.Exit(untaint_run.run(asked, opt.connection_of(context), output.value, color.value))
+    return run(flags, connection)

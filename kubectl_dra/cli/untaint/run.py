@@ -5,14 +5,15 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from dataclasses import fields, replace
 
 from kubectl_dra.api.slices import DeviceID
 from kubectl_dra.api.taints import BLOCKING_EFFECTS, DeviceTaintRule
-from kubectl_dra.cli.options import Connection, cluster_flags
+from kubectl_dra.cli.options import ConnectionFlags, cluster_flags
 from kubectl_dra.cli.taint import session
-from kubectl_dra.cli.taint.session import EXIT_ERROR, EXIT_INTERRUPTED, EXIT_LEFT, Selection, World, confirmed, say
+from kubectl_dra.cli.taint.flags import DeviceFlags, TaintFlags
+from kubectl_dra.cli.taint.session import EXIT_ERROR, EXIT_INTERRUPTED, EXIT_LEFT, World, confirmed, say
+from kubectl_dra.cli.untaint.flags import UntaintFlags
 from kubectl_dra.cluster.client import Answered
 from kubectl_dra.cluster.snapshot import FORBIDDEN, UNREADABLE
 from kubectl_dra.cluster.writer import Writer
@@ -28,31 +29,12 @@ from kubectl_dra.taint.retrying import Patience, TimedOut
 from kubectl_dra.taint.typed_words import Removal, Words, read_words
 from kubectl_dra.taint.watched_objects import REFRESH_SECONDS, Lookout
 
-if TYPE_CHECKING:
-    from kubectl_dra.cli.taint import plan as taint_plan
-
 LOOK_SECONDS = 2.0
 _SEEN_KINDS = ("ResourceSlice", "ResourceClaim", "DeviceTaintRule", "Node")
 _DECISIVE = ("ResourceSlice", "DeviceTaintRule")
 
 
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """The command line of one ``untaint``."""
-
-    words: tuple[str, ...] = ()
-    selection: Selection = field(default_factory=Selection)
-    expired: bool = False
-    overwrite: bool = False
-    wait: str = ""
-    yes: bool = False
-    dry_run: str = "none"
-    field_manager: str = "kubectl-dra"
-    snapshots: tuple[str, ...] = ()
-    namespace: str = ""
-
-
-def from_taint(asked: taint_plan.Asked) -> Asked:
+def from_taint(asked: TaintFlags) -> UntaintFlags:
     """``taint DEVICE KEY-`` as ``untaint``.
 
     Raises:
@@ -66,36 +48,28 @@ def from_taint(asked: taint_plan.Asked) -> Asked:
     ):
         if given:
             raise UsageError(f"{flag} goes with a taint to add, not with one to remove")
-    return Asked(
-        words=asked.words,
-        selection=asked.selection,
-        overwrite=asked.overwrite,
-        wait=asked.wait,
-        yes=asked.yes,
-        dry_run=asked.dry_run,
-        field_manager=asked.field_manager,
-        snapshots=asked.snapshots,
-        namespace=asked.namespace,
-    )
+    own = {each.name for each in fields(UntaintFlags)}
+    return UntaintFlags(**{each.name: getattr(asked, each.name) for each in fields(asked) if each.name in own})
 
 
-def run(asked: Asked, connection: Connection, output: str, color: str) -> int:
+def run(asked: UntaintFlags, connection: ConnectionFlags) -> int:
     """Removes and reports; returns the exit code.
 
     Raises:
         DraError: wrong usage, devices that do not exist, a cluster that does not answer.
     """
+    output, color = asked.output.value, asked.color.value
     words = _checked(asked)
     where = cluster_flags(asked.snapshots, connection)
     started = time.monotonic()
     deadline = None if asked.wait in ("", times.FOREVER) else started + times.seconds(asked.wait, "--wait")
-    world = session.read_world(connection, asked.namespace, asked.snapshots, kinds=_kinds(asked.selection))
+    world = session.read_world(connection, asked.namespace, asked.snapshots, kinds=_kinds(asked))
     session.say_gaps(world)
     plan, ids = _plan(world, asked, words)
-    if asked.selection and len(plan.rules) > 1 and asked.dry_run == "none" and not _agreed(plan, yes=asked.yes):
+    if asked.select and len(plan.rules) > 1 and asked.dry_run == "none" and not _agreed(plan, yes=asked.yes):
         say("nothing was changed")
         return EXIT_LEFT
-    result = Untainted(asked.dry_run, (), plan.staying, expired_only=asked.expired)
+    result = Untainted(asked.dry_run.value, (), plan.staying, expired_only=asked.expired)
     removed: list[RuleRemoved] = []
     try:
         for entry in _removals(world, asked, plan, deadline):
@@ -125,12 +99,12 @@ def run(asked: Asked, connection: Connection, output: str, color: str) -> int:
     return result.exit_code
 
 
-def _checked(asked: Asked) -> Words:
+def _checked(asked: UntaintFlags) -> Words:
     """The words of the command line; raises UsageError for what does not go together."""
     words = read_words(asked.words)
     if words.taints:
         raise UsageError(f'"{words.taints[0]}" is a taint to add; to remove it write {words.taints[0].key}-')
-    if asked.expired and (asked.words or asked.selection):
+    if asked.expired and (asked.words or asked.select):
         raise UsageError("--expired is about every rule whose time is over; leave devices and keys out")
     if asked.snapshots and asked.dry_run != "client":
         raise UsageError("--snapshot goes with --dry-run=client only: nothing can be removed from saved objects")
@@ -139,12 +113,12 @@ def _checked(asked: Asked) -> Words:
     return words
 
 
-def _kinds(selection: Selection) -> list[str]:
+def _kinds(selection: DeviceFlags) -> list[str]:
     extra = [kind for kind, given in (("DeviceClass", selection.classes), ("Pod", selection.pods)) if given]
     return [*_SEEN_KINDS, *extra]
 
 
-def _plan(world: World, asked: Asked, words: Words) -> tuple[Removals, list[DeviceID]]:
+def _plan(world: World, asked: UntaintFlags, words: Words) -> tuple[Removals, list[DeviceID]]:
     """What to remove, and the devices that it is about, with rules or without."""
     rules = world.snapshot.taint_rules
     if world.cluster is not None:
@@ -154,7 +128,7 @@ def _plan(world: World, asked: Asked, words: Words) -> tuple[Removals, list[Devi
         over = tuple(expired(rules, times.now()))
         return Removals(over, ()), list(dict.fromkeys(device for device, _ in over))
     try:
-        targets = session.resolve(world, words.devices, asked.selection)
+        targets = session.resolve(world, words.devices, asked)
     except InputError as error:
         raise InputError(f"{error}{_meant_as_key(world, words.devices)}") from None
     plan = plan_removals(rules, targets, words.removals or (Removal(),), overwrite=asked.overwrite)
@@ -176,7 +150,7 @@ def _agreed(plan: Removals, *, yes: bool) -> bool:
     return confirmed(f"Remove these {len(plan.rules)} rules?", yes=yes)
 
 
-def _removals(world: World, asked: Asked, plan: Removals, deadline: float | None) -> Iterator[RuleRemoved]:
+def _removals(world: World, asked: UntaintFlags, plan: Removals, deadline: float | None) -> Iterator[RuleRemoved]:
     """Removes one rule after the other, or says that it would. Raises ClusterError."""
     if world.cluster is None or world.serving is None or asked.dry_run == "client":
         for device, rule in plan.rules:

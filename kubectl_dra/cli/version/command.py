@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
 import typer
 
 from kubectl_dra.cli import options as opt
+from kubectl_dra.cli.version.flags import VersionFlags
 
 HELP = """Print the versions of kubectl-dra, Python and the server, and what is modelled of each Kubernetes release.
 
@@ -39,15 +38,10 @@ class Quick(opt.ClusterCommand):
 
 def register(app: typer.Typer) -> None:
     """Adds the command."""
-    app.command("version", help=HELP, cls=Quick)(version)
+    opt.add(app, "version", HELP, VersionFlags, _run, Quick)
 
 
-def version(
-    context: typer.Context,
-    client: Annotated[bool, typer.Option("--client", help="Do not ask the server.")] = False,
-    output: opt.OutputOption = opt.Output.text,
-    color: opt.ColorOption = opt.Color.auto,
-) -> None:
-    from kubectl_dra.cli.version import run as version_run
+def _run(flags: VersionFlags, connection: opt.ConnectionFlags) -> int:
+    from kubectl_dra.cli.version.run import run
 
-    raise typer.Exit(version_run.run(opt.connection_of(context), output.value, color.value, ask=not client))
+    return run(flags, connection)

@@ -16,8 +16,9 @@ from kubectl_dra.api.versions import (
     gate_locked,
     known_gates,
 )
-from kubectl_dra.cli.options import Connection
+from kubectl_dra.cli.options import ConnectionFlags
 from kubectl_dra.cli.release import NEWEST_EXPLAINED, OLDEST_EXPLAINED
+from kubectl_dra.cli.version.flags import VersionFlags
 from kubectl_dra.errors import ClusterError
 
 SCHEMA_VERSION: Final = "1"
@@ -35,19 +36,19 @@ UNMODELLED: Final = frozenset(
 _STATES: Final = {"on": "on", "off": "off", "locked": "on*", "unknown": "-"}
 
 
-def run(connection: Connection, output: str, color: str, *, ask: bool) -> int:
+def run(asked: VersionFlags, connection: ConnectionFlags) -> int:
     """Prints; returns the exit code.
 
     Raises:
         UsageError: a malformed ``--request-timeout``.
     """
-    result = describe(_server(connection) if ask else None)
-    if output == "text":
-        _write_text(result, color)
+    result = describe(None if asked.client else _server(connection))
+    if asked.output == "text":
+        _write_text(result, asked.color)
     else:
         from kubectl_dra.report.structured import write
 
-        write(result, output, sys.stdout)
+        write(result, asked.output, sys.stdout)
     return 0
 
 
@@ -99,7 +100,7 @@ def _state(gate: str, release: Release) -> str:
     return "on" if default else "off"
 
 
-def _server(connection: Connection) -> dict[str, Any]:
+def _server(connection: ConnectionFlags) -> dict[str, Any]:
     """What the server says of itself, or why it does not."""
     from kubectl_dra.cli.live import connection_options
     from kubectl_dra.cluster.live import Cluster

@@ -1,0 +1,94 @@
+"""What can be typed after ``kubectl dra explain``."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Annotated
+
+import typer
+
+from kubectl_dra.cli import options as opt
+
+
+class ExplainOutput(StrEnum):
+    """Output formats of a diagnosis."""
+
+    text = "text"
+    json = "json"
+    yaml = "yaml"
+    html = "html"
+
+
+@dataclass(frozen=True, slots=True)
+class ExplainFlags:
+    """What is typed after ``explain``."""
+
+    target: Annotated[
+        tuple[str, ...],
+        typer.Argument(
+            metavar="[pod/NAME | claim/NAME]", help="The pod or claim; pod NAME is as good.", show_default=False
+        ),
+    ] = ()
+    manifests: Annotated[
+        tuple[str, ...],
+        typer.Option(
+            "--filename",
+            "-f",
+            metavar="MANIFEST",
+            callback=opt.no_empty_path,
+            help="Explain what this manifest would get; - is standard input.",
+        ),
+    ] = ()
+    namespace: opt.Namespace = ""
+    snapshots: opt.Snapshots = ()
+    node: Annotated[str, typer.Option("--node", metavar="NODE", help="Look at this node only.")] = ""
+    request: Annotated[
+        str, typer.Option("--request", metavar="NAME", help="Show this request (or request/subrequest) only.")
+    ] = ""
+    with_devices: Annotated[
+        bool, typer.Option("--devices", help="List every device and the first reason that refuses it.")
+    ] = False
+    trace: Annotated[
+        str,
+        typer.Option(
+            "--trace",
+            metavar="DEVICE",
+            help="Show every part of the selectors on one device ([driver/]pool/device).",
+        ),
+    ] = ""
+    what_if: Annotated[
+        tuple[str, ...],
+        typer.Option(
+            "--what-if",
+            metavar="CHANGE",
+            help="Answer as if something were different; may be repeated. [REQUEST:]count=N, class=NAME, selector=CEL, "
+            "capacity=NAME=QUANTITY or toleration=KEY[=VALUE][:EFFECT]; constraints=none, free=NAMESPACE/CLAIM, "
+            "untaint=DEVICE.",
+        ),
+    ] = ()
+    all_claims: Annotated[
+        bool, typer.Option("--all", help="A table of every pending claim of the namespace, with its first cause.")
+    ] = False
+    all_namespaces: Annotated[bool, typer.Option("--all-namespaces", "-A", help="As --all, for all namespaces.")] = (
+        False
+    )
+    watch: Annotated[
+        bool, typer.Option("--watch", "-w", help="Answer again whenever the answer changes; end when it is allocated.")
+    ] = False
+    verify: Annotated[
+        bool,
+        typer.Option("--verify", help="Evaluate selectors with cel-python as well and report differences."),
+    ] = False
+    output: Annotated[
+        ExplainOutput,
+        typer.Option("--output", "-o", help="Output format; html is one page with the fleet as a picture."),
+    ] = ExplainOutput.text
+    color: opt.ColorOption = opt.Color.auto
+    release: opt.ReleaseOption = ""
+    gates: opt.GatesOption = ()
+
+    @property
+    def everything(self) -> bool:
+        """Whether all pending claims are asked about, of one namespace or of all."""
+        return self.all_claims or self.all_namespaces

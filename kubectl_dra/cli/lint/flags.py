@@ -1,0 +1,100 @@
+"""What can be typed after ``kubectl dra lint``."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Annotated
+
+import typer
+
+from kubectl_dra.cli import options as opt
+
+
+class LintOutput(StrEnum):
+    """Formats of findings."""
+
+    text = "text"
+    json = "json"
+    sarif = "sarif"
+    github = "github"
+    junit = "junit"
+
+
+class FailOn(StrEnum):
+    """The mildest severity that makes the exit code 1."""
+
+    error = "error"
+    warning = "warning"
+    info = "info"
+
+
+@dataclass(frozen=True, slots=True)
+class LintFlags:
+    """What is typed after ``lint``."""
+
+    paths: Annotated[
+        tuple[str, ...],
+        typer.Argument(
+            metavar="[PATH]...",
+            help="Files, directories, or - for standard input.",
+            show_default=False,
+            callback=opt.no_empty_path,
+        ),
+    ] = ()
+    kustomize: Annotated[
+        tuple[str, ...],
+        typer.Option(
+            "--kustomize",
+            "-k",
+            metavar="DIR",
+            callback=opt.no_empty_path,
+            help="Check what kustomize builds from a directory.",
+        ),
+    ] = ()
+    select: Annotated[
+        tuple[str, ...],
+        typer.Option("--select", metavar="CODES", help="Only these rules: codes, their beginnings, or names."),
+    ] = ()
+    ignore: Annotated[tuple[str, ...], typer.Option("--ignore", metavar="CODES", help="Not these rules.")] = ()
+    fail_on: Annotated[
+        FailOn | None,
+        typer.Option("--fail-on", help="The mildest severity that makes the exit code 1. Default: warning."),
+    ] = None
+    fix: Annotated[bool, typer.Option("--fix", help="Repair what is safe to repair, in the files.")] = False
+    unsafe_fixes: Annotated[
+        bool,
+        typer.Option(
+            "--unsafe-fixes", help="Repair also what may change the meaning, in the files; with --diff, show it."
+        ),
+    ] = False
+    diff: Annotated[bool, typer.Option("--diff", help="Show what the fixes would change; write nothing.")] = False
+    snapshots: opt.Snapshots = ()
+    live: Annotated[bool, typer.Option("--live", help="Check against the classes and devices of the cluster.")] = False
+    namespace: Annotated[
+        str, typer.Option("--namespace", "-n", metavar="NS", help="With --live: the namespace of the cluster to read.")
+    ] = ""
+    verify: Annotated[
+        bool,
+        typer.Option("--verify", help="Evaluate selectors with cel-python as well and report differences."),
+    ] = False
+    config: Annotated[
+        str, typer.Option("--config", metavar="FILE", help="Configuration instead of the nearest .kubectl-dra.yaml.")
+    ] = ""
+    no_config: Annotated[bool, typer.Option("--no-config", help="Read no configuration.")] = False
+    allow_empty: Annotated[
+        bool, typer.Option("--allow-empty", help="Exit with 0 where there is no Kubernetes object to check.")
+    ] = False
+    rules: Annotated[bool, typer.Option("--rules", help="List all rules and exit.")] = False
+    rule: Annotated[str, typer.Option("--rule", metavar="CODE", help="Explain one rule and exit.")] = ""
+    output: Annotated[LintOutput, typer.Option("--output", "-o", help="Output format.")] = LintOutput.text
+    color: opt.ColorOption = opt.Color.auto
+    release: Annotated[
+        str,
+        typer.Option(
+            "--kubernetes-version",
+            metavar="VERSION",
+            help="Release to check for, 1.31 to 1.37. Default: the cluster's with --live or --snapshot, else 1.37.",
+        ),
+    ] = ""
+    gates: opt.GatesOption = ()

@@ -1,0 +1,49 @@
+"""What can be typed after ``kubectl dra snapshot``."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated
+
+import typer
+
+from kubectl_dra.cli import options as opt
+
+
+@dataclass(frozen=True, slots=True)
+class SnapshotFlags:
+    """What is typed after ``snapshot``."""
+
+    output: Annotated[
+        str,
+        typer.Option(
+            "--output", "-o", metavar="FILE", help="Where to: a .json, .yaml or .yml file, or - for JSON on stdout."
+        ),
+    ] = ""
+    anonymize: Annotated[
+        bool, typer.Option("--anonymize", help="Replace names and other identities, consistently.")
+    ] = False
+    seed: Annotated[
+        str,
+        typer.Option(
+            "--seed",
+            metavar="TEXT",
+            help="With --anonymize: give serial numbers and UUIDs the same replacements in each run. Default: random.",
+        ),
+    ] = ""
+    names: Annotated[
+        str,
+        typer.Option(
+            "--names",
+            metavar="FILE",
+            help="With --anonymize: also write a JSON file that says what each name was replaced by. Keep it private.",
+        ),
+    ] = ""
+    force: Annotated[bool, typer.Option("--force", help="Replace files that exist.")] = False
+    snapshots: opt.Snapshots = ()
+    namespace: Annotated[
+        str,
+        typer.Option(
+            "--namespace", "-n", metavar="NS", help="Namespace to read where reading all namespaces is forbidden."
+        ),
+    ] = ""

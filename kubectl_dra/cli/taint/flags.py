@@ -1,0 +1,123 @@
+"""What can be typed after ``kubectl dra taint``."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from enum import StrEnum
+from typing import Annotated
+
+import typer
+
+from kubectl_dra.cli import options as opt
+
+
+class DryRun(StrEnum):
+    """kubectl's values of --dry-run."""
+
+    none = "none"
+    client = "client"
+    server = "server"
+
+
+class TaintOutput(StrEnum):
+    """Output formats."""
+
+    text = "text"
+    json = "json"
+    yaml = "yaml"
+    name = "name"
+
+
+Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
+
+
+DryRunOption = Annotated[
+    DryRun,
+    typer.Option("--dry-run", help="client: only say what would be done; server: let the server check it as well."),
+]
+
+
+OutputOption = Annotated[TaintOutput, typer.Option("--output", "-o", help="Output format.")]
+
+
+FieldManager = Annotated[
+    str, typer.Option("--field-manager", metavar="NAME", help="Name under which the server records what is written.")
+]
+
+
+Wait = Annotated[
+    str,
+    typer.Option("--wait", metavar="[=TIMEOUT]", help="Wait, for ever or this long: 90s, 30m, 2h.", show_default=False),
+]
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceFlags:
+    """Devices by what they are instead of by name; all that are given must hold."""
+
+    nodes: Annotated[
+        tuple[str, ...], typer.Option("--node", metavar="NODE", help="Devices that this node can use.")
+    ] = ()
+    drivers: Annotated[tuple[str, ...], typer.Option("--driver", metavar="NAME", help="Devices of this driver.")] = ()
+    pools: Annotated[
+        tuple[str, ...], typer.Option("--pool", metavar="[DRIVER/]POOL", help="Devices of this pool.")
+    ] = ()
+    classes: Annotated[
+        tuple[str, ...], typer.Option("--class", metavar="NAME", help="Devices that this DeviceClass selects.")
+    ] = ()
+    selector: Annotated[
+        str, typer.Option("--selector", metavar="CEL", help="Devices for which this CEL expression is true.")
+    ] = ""
+    hardware: Annotated[
+        tuple[str, ...], typer.Option("--uuid", metavar="ID", help="The device with this UUID or serial number.")
+    ] = ()
+    claims: Annotated[
+        tuple[str, ...],
+        typer.Option("--claim", metavar="[NS/]NAME", help="The devices that this ResourceClaim holds."),
+    ] = ()
+    pods: Annotated[
+        tuple[str, ...], typer.Option("--pod", metavar="[NS/]NAME", help="The devices that this pod holds.")
+    ] = ()
+
+    @property
+    def select(self) -> bool:
+        """Whether any is given."""
+        return any(getattr(self, each.name) for each in fields(DeviceFlags))
+
+
+@dataclass(frozen=True, slots=True)
+class TaintFlags(DeviceFlags):
+    """What is typed after ``taint``."""
+
+    words: Annotated[
+        tuple[str, ...], typer.Argument(metavar="[DEVICE]... KEY[=VALUE]:EFFECT | KEY[:EFFECT]-", show_default=False)
+    ] = ()
+    list_taints: Annotated[bool, typer.Option("--list", help="List every taint of the cluster.")] = False
+    reason: Annotated[str, typer.Option("--reason", metavar="TEXT", help="Why, recorded with the rule.")] = ""
+    ticket: Annotated[str, typer.Option("--ticket", metavar="ID", help="A ticket, recorded with the rule.")] = ""
+    expires: Annotated[
+        str,
+        typer.Option(
+            "--expires", metavar="DURATION", help="Until when it is meant: untaint --expired removes it after that."
+        ),
+    ] = ""
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="Replace a rule for the device and key that says something else.")
+    ] = False
+    wait: Wait = ""
+    drain: Annotated[
+        bool, typer.Option("--drain", help="NoSchedule now, NoExecute after --grace or when the device is free.")
+    ] = False
+    grace: Annotated[
+        str,
+        typer.Option(
+            "--grace", metavar="DURATION", help="With --drain: how long pods have to end by themselves. [default: 5m]"
+        ),
+    ] = ""
+    yes: Yes = False
+    dry_run: DryRunOption = DryRun.none
+    output: OutputOption = TaintOutput.text
+    field_manager: FieldManager = "kubectl-dra"
+    color: opt.ColorOption = opt.Color.auto
+    snapshots: opt.Snapshots = ()
+    namespace: opt.Namespace = ""

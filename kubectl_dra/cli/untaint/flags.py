@@ -1,0 +1,30 @@
+"""What can be typed after ``kubectl dra untaint``."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated
+
+import typer
+
+from kubectl_dra.cli import options as opt
+from kubectl_dra.cli.taint import flags as common
+
+
+@dataclass(frozen=True, slots=True)
+class UntaintFlags(common.DeviceFlags):
+    """What is typed after ``untaint``."""
+
+    words: Annotated[tuple[str, ...], typer.Argument(metavar="[DEVICE]... [KEY[:EFFECT]-]", show_default=False)] = ()
+    expired: Annotated[bool, typer.Option("--expired", help="Every rule of ours whose --expires is over.")] = False
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="Also remove rules that others made for exactly these devices.")
+    ] = False
+    wait: common.Wait = ""
+    yes: common.Yes = False
+    dry_run: common.DryRunOption = common.DryRun.none
+    output: common.OutputOption = common.TaintOutput.text
+    field_manager: common.FieldManager = "kubectl-dra"
+    color: opt.ColorOption = opt.Color.auto
+    snapshots: opt.Snapshots = ()
+    namespace: opt.Namespace = ""

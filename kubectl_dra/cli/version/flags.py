@@ -1,0 +1,19 @@
+"""What can be typed after ``kubectl dra version``."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated
+
+import typer
+
+from kubectl_dra.cli import options as opt
+
+
+@dataclass(frozen=True, slots=True)
+class VersionFlags:
+    """What is typed after ``version``."""
+
+    client: Annotated[bool, typer.Option("--client", help="Do not ask the server.")] = False
+    output: opt.OutputOption = opt.Output.text
+    color: opt.ColorOption = opt.Color.auto
