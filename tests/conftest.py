@@ -19,7 +19,6 @@ LIVE, BROWSER, PACKAGING = "control_plane_program", "chromium", "offline"
 SLOW = (
     "allocation/test_pruning.py",
     "api/test_quantity.py",
-    "cel/test_codegen.py",
     "cel/test_conformance.py",
     "cel/test_cost.py",
     "cli/test_bad_input.py",
@@ -68,7 +67,6 @@ SLOW = (
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Marks tests by what they need, so that a new one is marked without being told."""
-    assert all((HERE / each.partition("::")[0]).exists() for each in SLOW)
     for item in items:
         fixtures = getattr(item, "fixturenames", ())
         folders = item.path.relative_to(HERE).parts
