@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Set
+from collections.abc import Mapping, Set
 from dataclasses import dataclass, fields, replace
+from typing import Final
+
+from kubectl_dra.api import known_defects
+from kubectl_dra.api.versions import Release
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,40 +49,24 @@ class Features:
 
 @dataclass(frozen=True, slots=True)
 class Quirks:
-    """Known defects of the allocator that change outcomes; True where the release has them.
-
-    Each is named after what it does; the comment gives the upstream change that ends it.
-    """
+    """Which of the defects of ``api.known_defects`` an allocator has, by their names there; all by default."""
 
     counters_leak: bool = True
-    """A refused or undone device stays charged, and one refused for its capacity stays in the constraints of its
-    claim (kubernetes/kubernetes#140431, fixed in 1.36.3)."""
     counters_keyed_by_pool_name: bool = True
-    """Drivers that use one pool name share counter tables (kubernetes/kubernetes#140435, fixed in 1.36.4)."""
     distinct_remembers_one: bool = True
-    """distinctAttribute remembers one value per request (kubernetes/kubernetes#140600)."""
     all_fails_on_any_pool: bool = True
-    """Mode All is fatal when any pool on the node is incomplete or invalid (kubernetes/kubernetes#141898)."""
     all_drops_exhausted: bool = True
-    """Mode All silently drops exhausted shareable devices (kubernetes/kubernetes#140769)."""
     claim_config_repeated: bool = True
-    """A claim's config entry is repeated for every request that it names (fixed in 1.37)."""
     counter_slices_everywhere: bool = True
-    """Slices with shared counters are seen on every node (fixed in 1.37)."""
     share_without_capacity_charges: bool = True
-    """A share without consumed capacity charges counters again (kubernetes/kubernetes#140437)."""
 
     @classmethod
-    def of_release(cls, minor: int, patch: int | None = None) -> Quirks:
-        """The defects of release 1.``minor``.``patch``; of a release newer than the facts, those still open.
+    def of_release(cls, release: Release, patch: int | None = None) -> Quirks:
+        """The defects of a release; of one newer than the facts, those still open.
 
         An unknown patch release is taken to be an early one.
         """
-        if minor >= 37:
-            return replace(cls.none(), all_fails_on_any_pool=True)
-        if minor == 36 and patch is not None:
-            return cls(counters_leak=patch < 3, counters_keyed_by_pool_name=patch < 4)
-        return cls()
+        return cls(**{name: defect.affects(release, patch) is not False for name, defect in _DEFECTS.items()})
 
     @classmethod
     def none(cls) -> Quirks:
@@ -88,3 +76,8 @@ class Quirks:
     def without(self, name: str) -> Quirks:
         """The same defects but one."""
         return replace(self, **{name: False})
+
+
+_DEFECTS: Final[Mapping[str, known_defects.Defect]] = {
+    entry.name: getattr(known_defects, entry.name.upper()) for entry in fields(Quirks)
+}

@@ -9,17 +9,16 @@ from typing import Final
 from kubectl_dra.allocation.attempt import Attempt
 from kubectl_dra.allocation.attempt import Verdict as Outcome
 from kubectl_dra.api.claims import ALL, MAX_RESULTS, ResourceClaim
+from kubectl_dra.api.known_defects import COUNTERS_LEAK, CRASH_ON_ALL, RULES_UNSEEN, SCORING_FAILS
 from kubectl_dra.explain.blocked import Located
 from kubectl_dra.explain.causes import claim as claim_causes
 from kubectl_dra.explain.causes import devices, release, request
 from kubectl_dra.explain.diagnosis import Cause, Evidence
 from kubectl_dra.explain.remedies.prove import WhatIf
 from kubectl_dra.explain.retry import MAX_CONFIGS
-from kubectl_dra.explain.scene.prepare import LAST_PATCH_WITHOUT_RULES, Case
+from kubectl_dra.explain.scene.prepare import Case
 from kubectl_dra.explain.scene.view import View
 from kubectl_dra.wording import join, some
-
-_LAST_PATCH_THAT_CRASHES = {35: 5, 36: 1}
 
 _DEFECTS: Final[Mapping[str, str]] = {
     "counters_leak": "a device that is tried first and refused, for its taint or a constraint, goes on to count "
@@ -34,8 +33,8 @@ _DEFECTS: Final[Mapping[str, str]] = {
 }
 """What each of ``Quirks`` means for those who wait for devices."""
 _WAYS_ROUND: Final[Mapping[str, str]] = {
-    "counters_leak": "Upgrade the scheduler to 1.36.3 or later. Until then let a selector leave out the devices that "
-    "are refused.",
+    "counters_leak": f"Upgrade the scheduler to {COUNTERS_LEAK.fixed_in(36)} or later. Until then let a selector "
+    "leave out the devices that are refused.",
 }
 
 
@@ -52,9 +51,9 @@ def way_round(name: str) -> str:
 def rules_unseen(case: Case) -> Iterator[Cause]:
     """The cause of a scheduler that watches DeviceTaintRules without understanding them."""
     settings, rules = case.settings, case.snapshot.taint_rules
-    if not rules or settings.release.minor != 36 or settings.patch is None:
+    if not rules or "DRADeviceTaintRules" not in settings.gates:
         return
-    if settings.patch > LAST_PATCH_WITHOUT_RULES or "DRADeviceTaintRules" not in settings.gates:
+    if not RULES_UNSEEN.affects(settings.release, settings.patch):
         return
     kind = release.RULES_UNSEEN
     names = some([rule.metadata.name for rule in rules])
@@ -73,8 +72,7 @@ def rules_unseen(case: Case) -> Iterator[Cause]:
 def crash(case: Case, funnels: Sequence[Located]) -> Iterator[Cause]:
     """The cause of a request for all devices that ends the scheduler: it meets a device with shared counters."""
     settings = case.settings
-    last = _LAST_PATCH_THAT_CRASHES.get(settings.release.minor)
-    if last is None or settings.patch is None or settings.patch > last:
+    if not CRASH_ON_ALL.affects(settings.release, settings.patch):
         return
     if not case.view.cycle.features.partitionable_devices:
         return
@@ -128,18 +126,17 @@ def mixed_up(view: View, proved: str) -> Cause | None:
 def unscored(case: Case, fitting: Collection[str]) -> str:
     """A note where the scheduler fails at comparing nodes: a pod with allocated and pending claims, several nodes.
 
-    See kubernetes/kubernetes#139016; releases up to those that also crash on mode All have it.
+    See ``known_defects.SCORING_FAILS``.
     """
     settings = case.settings
-    last = _LAST_PATCH_THAT_CRASHES.get(settings.release.minor)
-    if last is None or settings.patch is None or settings.patch > last:
+    if not SCORING_FAILS.affects(settings.release, settings.patch):
         return ""
     if len(fitting) < 2 or not case.allocated or not case.unallocated:
         return ""
     return (
         f"the pod may stay pending all the same: the scheduler of {settings.release}.{settings.patch} fails at scoring "
         "nodes for a pod of which some claims are allocated and others are not, where several nodes fit "
-        f"(kubernetes/kubernetes#139016, fixed in {settings.release}.{last + 1})"
+        f"({SCORING_FAILS.reference}, fixed in {SCORING_FAILS.fixed_in(settings.release.minor)})"
     )
 
 

@@ -37,7 +37,7 @@ def cycle_of(state: ClusterState) -> Cycle:
         state=allocated_state(snapshot.claims.values(), features),
         selectors=Selectors(Environment.for_release(str(release), features=state.gates, stored=True)),
         features=features,
-        quirks=Quirks.of_release(release.minor, state.patch),
+        quirks=Quirks.of_release(release, state.patch),
     )
 
 

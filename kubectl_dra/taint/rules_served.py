@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final, NamedTuple
 
+from kubectl_dra.api.known_defects import RULES_UNSEEN
 from kubectl_dra.api.versions import GROUP, Release, gate_default, versions_of
 from kubectl_dra.cluster.client import Answered, Client
 from kubectl_dra.cluster.live import Cluster
@@ -91,9 +92,10 @@ def undetermined(serving: Serving) -> str:
 
 def blind_scheduler(release: Release | None) -> str:
     """A warning where this release's scheduler does not stand rules; empty elsewhere."""
-    if release is None or release.minor != 36 or release.patch > 2:
+    if release is None or not RULES_UNSEEN.affects(release, release.patch):
         return ""
     return (
         f"kube-scheduler {release}.{release.patch} does not see DeviceTaintRules, and may crash at the next change of "
-        "a ResourceSlice while there is one (kubernetes/kubernetes#139651, fixed in 1.36.3); eviction works"
+        f"a ResourceSlice while there is one ({RULES_UNSEEN.reference}, "
+        f"fixed in {RULES_UNSEEN.fixed_in(release.minor)}); eviction works"
     )

@@ -11,6 +11,7 @@ from kubectl_dra.allocation.attempt import INVALID_POOLS, Attempt, Verdict
 from kubectl_dra.allocation.features import Features, Quirks
 from kubectl_dra.allocation.pools import SliceIndex, gather
 from kubectl_dra.api.nodes import Node
+from kubectl_dra.api.versions import Release
 from tests.allocation.builders import (
     allocate,
     claim,
@@ -340,8 +341,8 @@ def test_a_device_refused_for_its_capacity_stays_in_constraints_before_1363() ->
     slices = [slice_of(device("d1", a="x", multi=True, m=10), device("d2", a="y", multi=True, m=10))]
     every = request(allocationMode="All", selector='device.attributes["d"].a == "x"')
     claims = claim(request(), name="one"), claim(every, name="two", constraints=[{"distinctAttribute": "d/a"}])
-    assert picked(allocate(slices, *claims, quirks=Quirks.of_release(36, 3))) == ["d2", "d1"]
-    early = allocate(slices, *claims, quirks=Quirks.of_release(36, 2))
+    assert picked(allocate(slices, *claims, quirks=Quirks.of_release(Release(1, 36), 3))) == ["d2", "d1"]
+    early = allocate(slices, *claims, quirks=Quirks.of_release(Release(1, 36), 2))
     assert "cannot add device d/p/d1" in fatal(early)
 
 
@@ -472,7 +473,9 @@ def test_ve6_config_of_classes_and_claims() -> None:
     results = allocate(slices, wanted, class_config=[{"opaque": opaque}]).results
     assert [entry["source"] for entry in results[0].config] == ["FromClass", "FromClaim", "FromClaim"]
     assert results[0].config[0]["requests"] == ["r0/a", "r1"]
-    fixed = allocate(slices, wanted, class_config=[{"opaque": opaque}], quirks=Quirks.of_release(37)).results
+    fixed = allocate(
+        slices, wanted, class_config=[{"opaque": opaque}], quirks=Quirks.of_release(Release(1, 37))
+    ).results
     assert [("requests" in entry) for entry in fixed[0].config] == [False, False]
 
 

@@ -15,6 +15,7 @@ from kubectl_dra.allocation.selection import Selectors
 from kubectl_dra.allocation.state import allocated_state
 from kubectl_dra.allocation.taint_rules import apply_rules
 from kubectl_dra.api.claims import ResourceClaim
+from kubectl_dra.api.known_defects import RULES_UNSEEN
 from kubectl_dra.api.nodes import Node
 from kubectl_dra.api.slices import PoolID, ResourceSlice
 from kubectl_dra.api.versions import Release
@@ -38,9 +39,8 @@ NO_CONSUMER = "no pod uses this claim: devices are allocated only when a pod tha
 FIRST_SORTED_RELEASE = 36
 SORTING_GATES = "DRADeviceBindingConditions and DRAConsumableCapacity"
 """A scheduler with neither of these feature gates uses the allocator variant that does not sort pools."""
-LAST_PATCH_WITHOUT_RULES = 2
 LAST_MINOR_WITH_MIXED_SLICES = 34
-"""Schedulers of 1.36.0 to 1.36.2 do not see DeviceTaintRules (kubernetes/kubernetes#139651)."""
+"""Up to here a slice may hold devices and the counters that they share."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,19 +124,22 @@ def make_cycle(snapshot: Snapshot, settings: Settings, notes: list[str]) -> Cycl
     if settings.release.minor <= LAST_MINOR_WITH_MIXED_SLICES:
         slices = list(_counters_apart(slices))
     if snapshot.taint_rules:
-        blind = settings.release.minor == 36 and settings.patch is not None
-        if blind and settings.patch is not None and settings.patch <= LAST_PATCH_WITHOUT_RULES:
+        minor = settings.release.minor
+        unseen = RULES_UNSEEN.affects(settings.release, settings.patch)
+        seeing_none = "" if unseen is False else RULES_UNSEEN.patches(minor)
+        if unseen:
             notes.append(
-                f"{len(snapshot.taint_rules)} DeviceTaintRules exist: the scheduler of 1.36.0 to 1.36.2 does not see "
+                f"{len(snapshot.taint_rules)} DeviceTaintRules exist: the scheduler of {seeing_none} does not see "
                 "them (and may crash), so they are left out here"
             )
         else:
             if not features.taint_rules:
                 notes.append("DeviceTaintRules exist, so their feature gate (DRADeviceTaintRules) is taken to be on")
-            if settings.release.minor == 36 and settings.patch is None:
+            if unseen is None:
                 notes.append(
-                    "DeviceTaintRules are applied as from 1.36.3 on; 1.36.0 to 1.36.2 do not see them, and their "
-                    "scheduler may crash: if this is one of them, say so with --kubernetes-version 1.36.2"
+                    f"DeviceTaintRules are applied as from {RULES_UNSEEN.fixed_in(minor)} on; {seeing_none} do not "
+                    "see them, and their scheduler may crash: if this is one of them, say so with "
+                    f"--kubernetes-version {seeing_none.rpartition(' ')[2]}"
                 )
             slices = apply_rules(slices, snapshot.taint_rules)
     return Cycle(
@@ -145,7 +148,7 @@ def make_cycle(snapshot: Snapshot, settings: Settings, notes: list[str]) -> Cycl
         state=allocated_state(snapshot.claims.values(), features),
         selectors=Selectors(Environment.for_release(settings.release, features=settings.gates, stored=True)),
         features=features,
-        quirks=Quirks.of_release(settings.release.minor, settings.patch),
+        quirks=Quirks.of_release(settings.release, settings.patch),
     )
 
 

@@ -1,0 +1,72 @@
+"""Defects of Kubernetes releases that change what a scheduler does, each with its upstream number."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from kubectl_dra.api.versions import Release
+
+
+@dataclass(frozen=True, slots=True)
+class Defect:
+    """A defect and the releases that have it.
+
+    ``number`` is its pull request or issue in kubernetes/kubernetes, None where it ended with a larger change.
+    ``since`` and ``gone`` are the first minor releases with and without it; ``gone`` is None where it is still open.
+    ``fixed`` holds, per minor release between, the first patch release without it.
+    """
+
+    number: int | None = None
+    since: int = 0
+    gone: int | None = None
+    fixed: Mapping[int, int] = field(default_factory=dict)
+
+    def affects(self, release: Release, patch: int | None) -> bool | None:
+        """Whether a release has it; None where that depends on the patch release, which is not known."""
+        if release.minor < self.since or (self.gone is not None and release.minor >= self.gone):
+            return False
+        first = self.fixed.get(release.minor)
+        if first is None:
+            return True
+        return None if patch is None else patch < first
+
+    def fixed_in(self, minor: int) -> str:
+        """The first patch release of a minor release without it. Raises KeyError where there is none."""
+        return f"1.{minor}.{self.fixed[minor]}"
+
+    def patches(self, minor: int) -> str:
+        """The patch releases of a minor release that have it. Raises KeyError where all have it."""
+        last = self.fixed[minor] - 1
+        return f"1.{minor}.0 to 1.{minor}.{last}" if last > 1 else f"1.{minor}.0 and 1.{minor}.{last}"
+
+    @property
+    def reference(self) -> str:
+        """What it is called upstream; empty without a number."""
+        return f"kubernetes/kubernetes#{self.number}" if self.number else ""
+
+
+RULES_UNSEEN: Final = Defect(139651, since=36, gone=37, fixed={36: 3})
+"""The scheduler watches DeviceTaintRules in a version that it cannot read: it does not see them, and may crash."""
+CRASH_ON_ALL: Final = Defect(None, since=35, gone=37, fixed={35: 6, 36: 2})
+"""The scheduler crashes where a request for all devices meets a device that uses shared counters."""
+SCORING_FAILS: Final = Defect(139016, since=35, gone=37, fixed={35: 6, 36: 2})
+"""Scoring nodes fails for a pod of which some claims are allocated and others are not."""
+
+COUNTERS_LEAK: Final = Defect(140431, gone=37, fixed={36: 3})
+"""A refused or undone device stays charged, and one refused for its capacity stays in the constraints of its claim."""
+COUNTERS_KEYED_BY_POOL_NAME: Final = Defect(140435, gone=37, fixed={36: 4})
+"""Drivers that use one pool name share counter tables."""
+DISTINCT_REMEMBERS_ONE: Final = Defect(140600, gone=37)
+"""distinctAttribute remembers one value per request."""
+ALL_FAILS_ON_ANY_POOL: Final = Defect(141898)
+"""Mode All is fatal when any pool on the node is incomplete or invalid."""
+ALL_DROPS_EXHAUSTED: Final = Defect(140769, gone=37)
+"""Mode All silently drops exhausted shareable devices."""
+CLAIM_CONFIG_REPEATED: Final = Defect(gone=37)
+"""A claim's config entry is repeated for every request that it names."""
+COUNTER_SLICES_EVERYWHERE: Final = Defect(gone=37)
+"""Slices with shared counters are seen on every node."""
+SHARE_WITHOUT_CAPACITY_CHARGES: Final = Defect(140437, gone=37)
+"""A share without consumed capacity charges counters again."""

@@ -1,0 +1,43 @@
+from __future__ import annotations
+
+import pytest
+
+from kubectl_dra.allocation.features import Quirks
+from kubectl_dra.api.known_defects import ALL_FAILS_ON_ANY_POOL, CRASH_ON_ALL, RULES_UNSEEN
+from kubectl_dra.api.versions import Release
+
+
+@pytest.mark.parametrize(
+    ("minor", "patch", "affected"),
+    [(35, None, False), (36, 0, True), (36, 2, True), (36, 3, False), (36, None, None), (37, 0, False)],
+)
+def test_who_does_not_see_taint_rules(minor: int, patch: int | None, affected: bool | None) -> None:
+    assert RULES_UNSEEN.affects(Release(1, minor), patch) is affected
+
+
+def test_an_open_defect_has_no_end() -> None:
+    assert ALL_FAILS_ON_ANY_POOL.affects(Release(1, 45), 3)
+    with pytest.raises(KeyError):
+        ALL_FAILS_ON_ANY_POOL.fixed_in(37)
+
+
+def test_texts() -> None:
+    assert RULES_UNSEEN.patches(36) == "1.36.0 to 1.36.2"
+    assert CRASH_ON_ALL.patches(36) == "1.36.0 and 1.36.1"
+    assert RULES_UNSEEN.fixed_in(36) == "1.36.3"
+    assert RULES_UNSEEN.reference == "kubernetes/kubernetes#139651"
+
+
+@pytest.mark.parametrize(
+    ("release", "patch", "without"),
+    [
+        (Release(1, 35), 3, set()),
+        (Release(1, 36), None, set()),
+        (Release(1, 36), 3, {"counters_leak"}),
+        (Release(1, 36), 4, {"counters_leak", "counters_keyed_by_pool_name"}),
+        (Release(1, 37), 0, set(Quirks.__slots__) - {"all_fails_on_any_pool"}),
+    ],
+)
+def test_quirks_of_a_release(release: Release, patch: int | None, without: set[str]) -> None:
+    quirks = Quirks.of_release(release, patch)
+    assert {name for name in Quirks.__slots__ if not getattr(quirks, name)} == without
