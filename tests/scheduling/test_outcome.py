@@ -1,0 +1,186 @@
+"""One attempt as a whole: the chain, preemption, the queue, and the condition's message."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from kubectl_dra.api.pods import Pod
+from kubectl_dra.scheduling.framework import ClusterState
+from kubectl_dra.scheduling.outcome import Outcome, schedule
+from kubectl_dra.scheduling.queue import kept_out
+from tests.scheduling.small_clusters import JSON, node, pod, state
+
+ROOM = {"cpu": "4", "pods": "10"}
+
+
+def asking(cpu: str) -> list[JSON]:
+    return [{"name": "main", "resources": {"requests": {"cpu": cpu}}}]
+
+
+def outcome(objects: list[JSON], release: str = "1.36", **spec: Any) -> Outcome:
+    spec.setdefault("containers", asking("2"))
+    return schedule(Pod.from_json(pod("p", **spec)), state(objects, release))
+
+
+def test_the_first_filter_that_refuses_names_the_reason() -> None:
+    tainted = node("a", allocatable={"cpu": "1", "pods": "1"}, taints=[{"key": "k", "effect": "NoSchedule"}])
+    found = outcome([tainted, node("b", allocatable={"cpu": "1", "pods": "9"})])
+    assert found.message == (
+        "0/2 nodes are available: 1 Insufficient cpu, 1 node(s) had untolerated taint(s). no new claims to deallocate, "
+        "preemption: 0/2 nodes are available: 2 Preemption is not helpful for scheduling."
+    )
+
+
+def test_releases_from_1_37_on_do_not_speak_of_claims() -> None:
+    found = outcome([node("a", allocatable={"cpu": "1", "pods": "9"})], "1.37")
+    assert found.message == (
+        "0/1 nodes are available: 1 Insufficient cpu. "
+        "preemption: 0/1 nodes are available: 1 Preemption is not helpful for scheduling."
+    )
+
+
+def test_no_nodes() -> None:
+    assert outcome([]).message == "no nodes available to schedule pods"
+
+
+def test_counts_are_sorted_as_text() -> None:
+    objects = [node(f"n{i}", allocatable={"cpu": "1", "pods": "9"}) for i in range(10)]
+    objects += [node(f"m{i}", taints=[{"key": "k", "effect": "NoSchedule"}]) for i in range(2)]
+    message = outcome(objects).message
+    assert message.startswith("0/12 nodes are available: 10 Insufficient cpu, 2 node(s) had untolerated taint(s). ")
+
+
+def test_named_nodes_leave_the_others_unasked() -> None:
+    term = {"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["a"]}]}
+    affinity = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [term]}}}
+    small = {"cpu": "1", "pods": "9"}
+    found = outcome([node(name, allocatable=small) for name in ("a", "b", "c")], affinity=affinity)
+    assert found.message.startswith(
+        "0/3 nodes are available: 1 Insufficient cpu, 2 node(s) didn't satisfy plugin(s) [NodeAffinity]. "
+    )
+
+
+def test_a_missing_volume_claim_refuses_the_pod_before_devices_are_looked_at() -> None:
+    volumes = [{"name": "d", "persistentVolumeClaim": {"claimName": "data"}}]
+    found = outcome([node("a")], volumes=volumes)
+    assert found.message == '0/1 nodes are available: persistentvolumeclaim "data" not found. not found'
+
+
+def lower(name: str, on: str, cpu: str = "3", priority: int = 1, **spec: Any) -> JSON:
+    return pod(name, on, priority=priority, containers=asking(cpu), **spec)
+
+
+def best(found: Outcome) -> dict[str, list[str]]:
+    assert found.preemption is not None
+    return {entry.node: [victim.metadata.name for victim in entry.victims] for entry in found.preemption.best}
+
+
+def test_the_least_important_and_fewest_pods_are_evicted() -> None:
+    nodes = [node("a", allocatable=ROOM), node("b", allocatable=ROOM)]
+    held = [lower("x", "a", priority=5), lower("y", "b", priority=3)]
+    found = outcome([*nodes, *held], priority=10)
+    assert best(found) == {"b": ["y"]}
+    assert found.message == "0/2 nodes are available: 2 Insufficient cpu."
+    assert not found.fits
+
+
+def test_1_37_says_where_it_will_evict() -> None:
+    found = outcome([node("a", allocatable=ROOM), lower("x", "a")], "1.37", priority=10)
+    assert found.message == (
+        "0/1 nodes are available: 1 Insufficient cpu. "
+        "preemption: found a potential placement for pod on node a, preempting 1 victims"
+    )
+
+
+def test_pods_that_need_not_go_stay() -> None:
+    held = [lower("x", "a", "1"), lower("y", "a", "1", priority=2), lower("z", "a", "2")]
+    assert best(outcome([node("a", allocatable=ROOM), *held], priority=10)) == {"a": ["z"]}
+
+
+def test_a_budget_is_broken_only_where_nothing_else_helps() -> None:
+    budget = {
+        "kind": "PodDisruptionBudget",
+        "metadata": {"name": "b", "namespace": "default"},
+        "spec": {"selector": {"matchLabels": {"app": "kept"}}},
+        "status": {"disruptionsAllowed": 0},
+    }
+    nodes = [node("a", allocatable=ROOM), node("b", allocatable=ROOM)]
+    held = [lower("x", "a", labels={"app": "kept"}), lower("y", "b", priority=9)]
+    assert best(outcome([*nodes, *held, budget], priority=10)) == {"b": ["y"]}
+    found = outcome([nodes[0], held[0], budget], priority=10)
+    assert found.preemption is not None and found.preemption.best[0].violations == 1
+
+
+def test_equals_are_not_evicted() -> None:
+    found = outcome([node("a", allocatable=ROOM), lower("x", "a", priority=10)], priority=10)
+    assert "1 No preemption victims found for incoming pod." in found.message
+
+
+def test_a_pod_may_be_forbidden_to_evict() -> None:
+    found = outcome([node("a", allocatable=ROOM), lower("x", "a")], priority=10, preemptionPolicy="Never")
+    assert found.message.endswith("preemption: not eligible due to preemptionPolicy=Never.")
+
+
+def test_while_victims_end_nobody_else_is_evicted() -> None:
+    evicted = {"type": "DisruptionTarget", "status": "True", "reason": "PreemptionByScheduler"}
+    victim = lower("x", "a", ending=True, status={"conditions": [evicted]})
+    found = outcome(
+        [node("a", allocatable=ROOM), victim], priority=10, status={"nominatedNodeName": "a", "phase": "Pending"}
+    )
+    assert found.message.endswith("preemption: not eligible due to a terminating pod on the nominated node.")
+
+
+def test_room_that_others_are_promised_is_taken() -> None:
+    promised = pod("other", priority=10, containers=asking("3"), status={"nominatedNodeName": "a"})
+    assert not outcome([node("a", allocatable=ROOM), promised], priority=10).fits
+    assert outcome([node("a", allocatable=ROOM), promised], priority=11).fits
+
+
+def test_a_nominated_node_that_fits_is_taken() -> None:
+    nodes = [node("a", allocatable=ROOM), node("b", allocatable=ROOM)]
+    assert outcome(nodes, status={"nominatedNodeName": "b"}).feasible == ("b",)
+
+
+def group(minimum: int) -> JSON:
+    policy = {"schedulingPolicy": {"gang": {"minCount": minimum}}}
+    return {"kind": "PodGroup", "metadata": {"name": "g", "namespace": "default"}, "spec": policy}
+
+
+@pytest.mark.parametrize(
+    ("spec", "objects", "expected"),
+    [
+        ({}, [], ""),
+        ({"schedulingGates": [{"name": "g"}]}, [], "Scheduling is blocked due to non-empty scheduling gates"),
+        (
+            {"resourceClaims": [{"name": "c", "resourceClaimName": "none"}]},
+            [],
+            'could not find ResourceClaim "default/none"',
+        ),
+        (
+            {"resourceClaims": [{"name": "c", "resourceClaimTemplateName": "t"}]},
+            [],
+            'pod "default/p": ResourceClaim not created yet',
+        ),
+        (
+            {"schedulingGroup": {"podGroupName": "g"}},
+            [],
+            'waiting for pods\'s pod group "g" to appear in scheduling queue',
+        ),
+        (
+            {"schedulingGroup": {"podGroupName": "g"}},
+            [group(2)],
+            "waiting for minCount pods from a gang to appear in scheduling queue",
+        ),
+        (
+            {"schedulingGroup": {"podGroupName": "g"}},
+            [group(2), pod("q", schedulingGroup={"podGroupName": "g"})],
+            "",
+        ),
+    ],
+)
+def test_what_keeps_a_pod_out_of_the_queue(spec: JSON, objects: list[JSON], expected: str) -> None:
+    cluster: ClusterState = state(objects)
+    rejection = kept_out(Pod.from_json(pod("p", **spec)), cluster)
+    assert (rejection.reasons[0].words if rejection is not None else "") == expected
