@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from argparse import Namespace
 from pathlib import Path
 
 import pytest
 
-from tests.conformance import alloc, conversions, scheduled
+from tests.conformance import alloc, conversions, pods, scheduled
 
 DATA = Path(__file__).parent / "data"
 
@@ -30,3 +31,8 @@ def test_a_disagreement_is_seen() -> None:
 
 def test_conversions(capsys: pytest.CaptureFixture[str]) -> None:
     assert conversions.run([DATA / "conversions.jsonl.gz"], None) == 0, capsys.readouterr().out[-4000:]
+
+
+def test_whole_pods_as_the_scheduler_sees_them(capsys: pytest.CaptureFixture[str]) -> None:
+    assert pods.run([DATA / "pods.jsonl.gz"], Namespace(library=True)) == 0, capsys.readouterr().out[-4000:]
+    assert capsys.readouterr().out.endswith("agree 268 of 268\n")
