@@ -108,7 +108,9 @@ def test_a_term_that_cannot_be_read_leaves_the_others() -> None:
 
 def test_named_nodes_narrow_the_choice_where_every_term_names_some() -> None:
     cluster = state([node("a"), node("b"), node("c")])
-    assert asked(NodeAffinity, pod("p", affinity=affinity(named("a"), named("b"))), cluster).nodes == {"a", "b"}
+    assert asked(NodeAffinity, pod("p", affinity=affinity(named("a"), named("b"))), cluster).nodes == frozenset(
+        ("a", "b")
+    )
     labelled = {"matchExpressions": [{"key": "disk", "operator": "Exists"}]}
     assert asked(NodeAffinity, pod("p", affinity=affinity(named("a"), labelled)), cluster).nodes is None
 
