@@ -45,7 +45,7 @@ def recorded(classes: tuple[str, ...], seed: int, count: int) -> Iterator[Json]:
             name = classes[index % len(classes)]
             world = make(name, seed + index)
             recording = Recording(api, world)
-            line: Json = {"id": world.prefix, "class": name, "seed": seed + index, "release": release}
+            line: Json = {"id": world.prefix, "class": name, "seed": seed + index, "features": [], "release": release}
             try:
                 recording.make()
                 # What the scheduler watches reaches it within this; then the pod is the only news.

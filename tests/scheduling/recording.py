@@ -164,8 +164,9 @@ class Recording:
         if node := pod["spec"].get("nodeName"):
             return {"outcome": "scheduled", "node": node, "allocations": self._allocations(pod)}
         for condition in status.get("conditions") or ():
-            if condition["type"] == "PodScheduled" and condition.get("reason") == "Unschedulable":
-                found: Json = {"outcome": "unschedulable", "message": condition["message"]}
+            if condition["type"] == "PodScheduled" and condition.get("reason") in ("Unschedulable", "SchedulerError"):
+                told = {key: condition[key] for key in ("reason", "message")}
+                found: Json = {"outcome": "unschedulable", **told}
                 if nominated := status.get("nominatedNodeName"):
                     found |= {"nominated": nominated, "victims": self._victims()}
                 return found
