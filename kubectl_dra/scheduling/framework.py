@@ -19,7 +19,7 @@ from kubectl_dra.api.pods import Pod
 from kubectl_dra.api.versions import Release
 from kubectl_dra.cluster.snapshot import Key, Snapshot
 from kubectl_dra.scheduling.amounts import Amounts, Rules, amounts_of, pod_amounts
-from kubectl_dra.scheduling.reasons import PluginName, Rejection
+from kubectl_dra.scheduling.reasons import NotRead, PluginName, Reason, Rejection
 
 
 class NodeState:
@@ -138,6 +138,10 @@ class ClusterState:
     def unknown(self, kind: str, namespace: str = "") -> bool:
         """Whether objects of a kind may exist that were not read: what is missing may be there."""
         return self.snapshot.is_gap(kind, namespace)
+
+    def unless_unread(self, kind: str, reason: Reason, namespace: str = "") -> Reason:
+        """The reason, which follows from what was found of a kind; as unknown where not all of it was read."""
+        return NotRead(kind, reason) if self.unknown(kind, namespace) else reason
 
     @cached_property
     def nodes_with_affinity(self) -> Sequence[NodeState]:

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
+from kubectl_dra.api.affinity import PodAffinityTerm
 from kubectl_dra.api.nodes import Node
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.scheduling.affinity_terms import (
@@ -19,7 +20,7 @@ from kubectl_dra.scheduling.affinity_terms import (
     required_anti_affinity,
 )
 from kubectl_dra.scheduling.framework import ClusterState, NodeState, Plugin
-from kubectl_dra.scheduling.reasons import PluginName, Reason, Rejection
+from kubectl_dra.scheduling.reasons import NotRead, PluginName, Reason, Rejection
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +69,10 @@ class InterPodAffinity(Plugin):
         self._affinity = required_affinity(pod, state)
         self._anti_affinity = required_anti_affinity(pod, state)
         self._labels = namespace_labels(pod, state)
+        if state.unknown("Namespace") and (key := _key_by_namespace_labels(pod, state)):
+            # Which pods the term is about, or whether it is about this one, depends on labels that nobody read.
+            self.rejection = Rejection(self.name, (NotRead("Namespace", AntiAffinityBroken(key, "")),))
+            return
         self._near: Counter[Pair] = Counter()
         self._far: Counter[Pair] = Counter()
         self._refusing: Counter[Pair] = Counter()
@@ -147,3 +152,30 @@ class InterPodAffinity(Plugin):
 def _count(into: Counter[Pair], pairs: Iterable[Pair], each: int = 1) -> None:
     for pair in pairs:
         into[pair] += each
+
+
+def _key_by_namespace_labels(pod: Pod, state: ClusterState) -> str | None:
+    """The topology key of a required term that selects namespaces by labels and may decide about the pod."""
+    affinity = pod.spec.affinity
+    if affinity is not None:
+        for term in (*affinity.pod_affinity.required, *affinity.pod_anti_affinity.required):
+            if _by_namespace_labels(term):
+                return term.topology_key
+    if pod.metadata.namespace in state.namespaces:
+        return None
+    for term in _existing_anti_affinity(state):
+        selector = term.label_selector
+        if _by_namespace_labels(term) and selector is not None and selector.matches(pod.metadata.labels):
+            return term.topology_key
+    return None
+
+
+def _existing_anti_affinity(state: ClusterState) -> Iterator[PodAffinityTerm]:
+    for node in state.nodes_with_required_anti_affinity:
+        for other in node.pods_with_required_anti_affinity:
+            if other.spec.affinity is not None:
+                yield from other.spec.affinity.pod_anti_affinity.required
+
+
+def _by_namespace_labels(term: PodAffinityTerm) -> bool:
+    return term.namespace_selector is not None and not term.namespace_selector.empty

@@ -20,7 +20,7 @@ from kubectl_dra.scheduling.pod_claims import (
     storage_class,
     volume_claims,
 )
-from kubectl_dra.scheduling.reasons import PluginName, Reason, Rejection
+from kubectl_dra.scheduling.reasons import NotRead, PluginName, Reason, Rejection
 
 _NOT_MADE: Final = "\0"
 """Begins the handle of a volume that is still to be made; no driver's handle begins so."""
@@ -92,8 +92,13 @@ class NodeVolumeLimits(Plugin):
         for driver in sorted({entry.driver for entry in wanted}):
             if self._missing_on(driver, csi_node):
                 return Rejection(self.name, (DriverNotOnNode(driver),), resolvable=True)
+        if not wanted:
+            return None
+        if csi_node is None and self.state.unknown("CSINode"):
+            driver, count = Counter(entry.driver for entry in wanted).most_common(1)[0]
+            return Rejection(self.name, (NotRead("CSINode", VolumeLimitReached(driver, 0, 0, count)),))
         limits = _limits(csi_node)
-        if not wanted or not limits:
+        if not limits:
             return None
         attached: set[Attached] = set()
         for other in node.pods:
@@ -106,9 +111,13 @@ class NodeVolumeLimits(Plugin):
         there = Counter(entry.driver for entry in attached | self._attachments.get(node.name, set()))
         for driver, count in sorted(new.items()):
             limit = limits.get(driver)
-            if limit is not None and there[driver] + count > limit:
-                reason = VolumeLimitReached(driver, limit, there[driver], count)
+            if limit is None:
+                continue
+            reason = VolumeLimitReached(driver, limit, there[driver], count)
+            if there[driver] + count > limit:
                 return Rejection(self.name, (reason,), resolvable=True)
+            if self.state.unknown("VolumeAttachment"):
+                return Rejection(self.name, (NotRead("VolumeAttachment", reason),))
         return None
 
     def _volumes(self, pod: Pod, node: CSINode | None) -> set[Attached] | ClaimOfAnotherPod:

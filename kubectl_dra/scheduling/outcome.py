@@ -14,7 +14,7 @@ from kubectl_dra.scheduling.default_preemption import Preemption, preempt
 from kubectl_dra.scheduling.dynamic_resources import SearchNotEnded
 from kubectl_dra.scheduling.framework import ClusterState
 from kubectl_dra.scheduling.message import none_available
-from kubectl_dra.scheduling.reasons import Rejection
+from kubectl_dra.scheduling.reasons import NotRead, Rejection
 
 UNSCHEDULABLE: Final = "Unschedulable"
 SCHEDULER_ERROR: Final = "SchedulerError"
@@ -53,11 +53,11 @@ class Outcome:
 
     @property
     def undetermined(self) -> tuple[str, ...]:
-        """The nodes whose answer is unknown because the search for devices did not end."""
+        """The nodes whose answer is unknown: the search for devices did not end, or what decides was not read."""
         return tuple(
             name
             for name, rejection in self.rejected.items()
-            if any(isinstance(reason, SearchNotEnded) for reason in rejection.reasons)
+            if any(isinstance(reason, (SearchNotEnded, NotRead)) for reason in rejection.reasons)
         )
 
     @property

@@ -11,6 +11,7 @@ from kubectl_dra.api.volumes import PersistentVolume, PersistentVolumeClaim, Pod
 from kubectl_dra.scheduling.framework import ClusterState
 from kubectl_dra.scheduling.reasons import Reason
 
+CLAIM: Final = "PersistentVolumeClaim"
 _CLASS_ANNOTATION: Final = "volume.beta.kubernetes.io/storage-class"
 _BIND_COMPLETED: Final = "pv.kubernetes.io/bind-completed"
 
@@ -25,6 +26,11 @@ class ObjectNotFound(Reason):
     @property
     def words(self) -> str:
         return f'{self.resource} "{self.name}" not found'
+
+
+def claim_not_found(state: ClusterState, namespace: str, name: str) -> Reason:
+    """The reason for a claim that was not found."""
+    return state.unless_unread(CLAIM, ObjectNotFound("persistentvolumeclaim", name), namespace)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +66,7 @@ def claim_name(pod: Pod, volume: PodVolume) -> str | None:
 
 def volume_claims(pod: Pod, state: ClusterState) -> Iterator[VolumeClaim]:
     """The volumes of the pod that use a claim, in the pod's order."""
-    known = state.others("PersistentVolumeClaim")
+    known = state.others(CLAIM)
     for volume in pod.spec.volumes:
         name = claim_name(pod, volume)
         if name is not None:

@@ -41,6 +41,21 @@ class Reason:
 
 
 @dataclass(frozen=True, slots=True)
+class NotRead(Reason):
+    """Nobody knows: objects of this kind decide, and not all of them were read.
+
+    ``otherwise`` is the reason if what was found is all there is.
+    """
+
+    kind: str
+    otherwise: Reason
+
+    @property
+    def words(self) -> str:
+        return self.otherwise.words
+
+
+@dataclass(frozen=True, slots=True)
 class Rejection:
     """A plugin refuses a node (Filter), or the pod as a whole (PreFilter).
 

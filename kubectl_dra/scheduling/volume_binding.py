@@ -20,9 +20,10 @@ from kubectl_dra.api.volumes import (
 from kubectl_dra.scheduling.csi_migration import migrated_affinity, served_by_driver, type_of_source
 from kubectl_dra.scheduling.framework import ClusterState, NodeState, Plugin
 from kubectl_dra.scheduling.pod_claims import (
+    CLAIM,
     ClaimOfAnotherPod,
-    ObjectNotFound,
     VolumeClaim,
+    claim_not_found,
     class_of_claim,
     class_of_volume,
     fully_bound,
@@ -32,9 +33,10 @@ from kubectl_dra.scheduling.pod_claims import (
     volume_claims,
     waits_for_consumer,
 )
-from kubectl_dra.scheduling.reasons import PluginName, Reason, Rejection
+from kubectl_dra.scheduling.reasons import NotRead, PluginName, Reason, Rejection
 from kubectl_dra.scheduling.volume_matching import allows, best_match, in_nanos, stored, usable_with
 
+_VOLUME: Final = "PersistentVolume"
 _SELECTED_NODE: Final = "volume.kubernetes.io/selected-node"
 _NO_PROVISIONER: Final = "kubernetes.io/no-provisioner"
 _GIGA: Final = 1_000_000_000
@@ -191,16 +193,17 @@ class VolumeBinding(Plugin):
             out.reasons = delayed
             return out
         # The scheduler's order: volumes elsewhere, nothing to bind, no room, volumes that are missing.
-        missing = [entry for entry in bound if isinstance(entry, VolumeMissing)]
-        out.reasons = [*(entry for entry in bound if not isinstance(entry, VolumeMissing)), *delayed, *missing]
+        elsewhere = [entry for entry in bound if isinstance(entry, VolumeElsewhere)]
+        out.reasons = [*elsewhere, *delayed, *(entry for entry in bound if entry not in elsewhere)]
         return out
 
     def _unusable(self, entry: VolumeClaim) -> Reason | None:
         claim = entry.claim
         if claim is None:
             if entry.ephemeral:
-                return EphemeralClaimNotMade(entry.name)
-            return ObjectNotFound("persistentvolumeclaim", entry.name)
+                missing = EphemeralClaimNotMade(entry.name)
+                return self.state.unless_unread(CLAIM, missing, self.pod.metadata.namespace)
+            return claim_not_found(self.state, self.pod.metadata.namespace, entry.name)
         if claim.status.phase == "Lost":
             return ClaimLost(entry.name, claim.spec.volume_name)
         if claim.metadata.deletion_timestamp:
@@ -221,7 +224,17 @@ class VolumeBinding(Plugin):
                 self._delayed.append(claim)
             else:
                 unbound.append(entry.name)
-        return UnboundImmediateClaims(tuple(unbound)) if unbound else None
+        if not unbound:
+            return None
+        reason = UnboundImmediateClaims(tuple(unbound))
+        # A class that is not there makes claims immediate.
+        return reason if all(map(self._class_known, entries)) else self.state.unless_unread("StorageClass", reason)
+
+    def _class_known(self, entry: VolumeClaim) -> bool:
+        if entry.claim is None or fully_bound(entry.claim) or entry.claim.spec.volume_name:
+            return True
+        name = class_of_claim(entry.claim)
+        return not name or storage_class(self.state, name) is not None
 
     def _check_bound(self, node: NodeState) -> list[Reason]:
         """The first bound claim whose volume is missing or elsewhere."""
@@ -229,7 +242,7 @@ class VolumeBinding(Plugin):
             name = claim.spec.volume_name
             volume = persistent_volume(self.state, name)
             if volume is None:
-                return [VolumeMissing(claim.metadata.name, name)]
+                return [self.state.unless_unread(_VOLUME, VolumeMissing(claim.metadata.name, name))]
             if not self._usable(volume, node):
                 return [VolumeElsewhere(claim.metadata.name, name)]
         return []
@@ -271,19 +284,19 @@ class VolumeBinding(Plugin):
                 out.error = True
                 return [StorageClassNotFound(name)]
             if kind.provisioner in ("", _NO_PROVISIONER) or not _allowed(kind, node):
-                return [NoVolumeToBind((claim.metadata.name,))]
-            if not self._tracks_capacity(kind.provisioner) or "storage" not in claim.spec.resources.requests:
+                return [self.state.unless_unread(_VOLUME, NoVolumeToBind((claim.metadata.name,)))]
+            full = NotEnoughStorage(claim.metadata.name, name)
+            driver: CSIDriver | None = self.state.others("CSIDriver").get(("", kind.provisioner))
+            if driver is None and self.state.unknown("CSIDriver"):
+                return [NotRead("CSIDriver", full)]
+            if driver is None or not driver.spec.storage_capacity or "storage" not in claim.spec.resources.requests:
                 out.provisioned.append(Provisioned(claim, None))
                 continue
             room = self._room(claim, kind, node)
             if room is None:
-                return [NotEnoughStorage(claim.metadata.name, name)]
+                return [self.state.unless_unread("CSIStorageCapacity", full)]
             out.provisioned.append(Provisioned(claim, room))
         return []
-
-    def _tracks_capacity(self, provisioner: str) -> bool:
-        driver: CSIDriver | None = self.state.others("CSIDriver").get(("", provisioner))
-        return driver is not None and driver.spec.storage_capacity
 
     def _room(self, claim: PersistentVolumeClaim, kind: StorageClass, node: NodeState) -> CSIStorageCapacity | None:
         """What the driver reports as room enough for the claim's volume."""
@@ -307,7 +320,7 @@ class VolumeBinding(Plugin):
     def _volumes(self) -> dict[str, list[PersistentVolume]]:
         """Volumes by class, of the classes of claims that wait."""
         out: dict[str, list[PersistentVolume]] = {class_of_claim(claim): [] for claim in self._delayed}
-        for volume in self.state.others("PersistentVolume").values():
+        for volume in self.state.others(_VOLUME).values():
             name = class_of_volume(volume)
             if name in out:
                 out[name].append(volume)

@@ -9,7 +9,7 @@ from typing import Final
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.api.volumes import DiskSource, PersistentVolumeClaim, PodVolume
 from kubectl_dra.scheduling.framework import ClusterState, NodeState, Plugin
-from kubectl_dra.scheduling.pod_claims import ObjectNotFound
+from kubectl_dra.scheduling.pod_claims import claim_not_found
 from kubectl_dra.scheduling.reasons import PluginName, Reason, Rejection
 
 _ONE_POD: Final = "ReadWriteOncePod"
@@ -57,7 +57,7 @@ class VolumeRestrictions(Plugin):
             name = volume.persistent_volume_claim.claim_name
             claim: PersistentVolumeClaim | None = known.get((pod.metadata.namespace, name))
             if claim is None:
-                self.rejection = Rejection(self.name, (ObjectNotFound("persistentvolumeclaim", name),))
+                self.rejection = Rejection(self.name, (claim_not_found(state, pod.metadata.namespace, name),))
                 return
             if _ONE_POD in claim.spec.access_modes:
                 self._of_one_pod.add(name)

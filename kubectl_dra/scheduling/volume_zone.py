@@ -9,7 +9,13 @@ from typing import Final
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.api.volumes import PersistentVolume, PersistentVolumeClaim
 from kubectl_dra.scheduling.framework import ClusterState, NodeState, Plugin
-from kubectl_dra.scheduling.pod_claims import ObjectNotFound, class_of_claim, persistent_volume, storage_class
+from kubectl_dra.scheduling.pod_claims import (
+    ObjectNotFound,
+    claim_not_found,
+    class_of_claim,
+    persistent_volume,
+    storage_class,
+)
 from kubectl_dra.scheduling.reasons import PluginName, Reason, Rejection
 
 _TODAY: Final = {
@@ -110,12 +116,13 @@ class VolumeZone(Plugin):
             (self.pod.metadata.namespace, name)
         )
         if claim is None:
-            return ObjectNotFound("persistentvolumeclaim", name)
+            return claim_not_found(self.state, self.pod.metadata.namespace, name)
         if not claim.spec.volume_name:
             return self._unbound(claim)
         volume = persistent_volume(self.state, claim.spec.volume_name)
         if volume is None:
-            return ObjectNotFound("persistentvolume", claim.spec.volume_name)
+            missing = ObjectNotFound("persistentvolume", claim.spec.volume_name)
+            return self.state.unless_unread("PersistentVolume", missing)
         self._places.extend(_places(volume))
         return None
 
@@ -125,7 +132,8 @@ class VolumeZone(Plugin):
             return ClaimWithoutClass(claim.metadata.name)
         kind = storage_class(self.state, name)
         if kind is None:
-            return ObjectNotFound("storageclass.storage.k8s.io", name)
+            missing = ObjectNotFound("storageclass.storage.k8s.io", name)
+            return self.state.unless_unread("StorageClass", missing)
         return None if kind.volume_binding_mode == "WaitForFirstConsumer" else VolumeWithoutName(claim.metadata.name)
 
 

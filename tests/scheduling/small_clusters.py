@@ -11,7 +11,7 @@ from kubectl_dra.api.nodes import Node
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.api.versions import default_features, parse_release
 from kubectl_dra.cluster.kinds import SCHEDULING_KINDS
-from kubectl_dra.cluster.snapshot import Key, Snapshot
+from kubectl_dra.cluster.snapshot import FORBIDDEN, Gap, Key, Snapshot
 from kubectl_dra.scheduling.framework import ClusterState, Plugin
 from kubectl_dra.scheduling.reasons import Rejection
 
@@ -99,8 +99,10 @@ def using(*claims: str) -> JSON:
     return {"volumes": [{"name": f"v-{name}", "persistentVolumeClaim": {"claimName": name}} for name in claims]}
 
 
-def state(objects: Iterable[JSON], release: str = "1.36", gates: Iterable[str] = ()) -> ClusterState:
-    """The cluster of these objects; ``gates`` are on beside those of the release."""
+def state(
+    objects: Iterable[JSON], release: str = "1.36", gates: Iterable[str] = (), unread: Iterable[str] = ()
+) -> ClusterState:
+    """The cluster of these objects; ``gates`` are on beside those of the release, ``unread`` are forbidden kinds."""
     nodes, pods, others = {}, {}, defaultdict[str, dict[Key, Any]](dict)
     namespaces = {"default": ObjectMeta(name="default")}
     for raw in objects:
@@ -113,7 +115,8 @@ def state(objects: Iterable[JSON], release: str = "1.36", gates: Iterable[str] =
             namespaces[meta["name"]] = ObjectMeta.from_json(meta)
         else:
             others[kind][meta.get("namespace", ""), meta["name"]] = SCHEDULING_KINDS[kind].decode(raw)
-    snapshot = Snapshot(nodes=nodes, pods=pods, namespaces=namespaces, others=others)
+    gaps = tuple(Gap(kind, FORBIDDEN) for kind in unread)
+    snapshot = Snapshot(nodes=nodes, pods=pods, namespaces=namespaces, others=others, gaps=gaps)
     parsed = parse_release(release)
     return ClusterState(snapshot, parsed, default_features(parsed) | frozenset(gates))
 
