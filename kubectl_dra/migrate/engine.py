@@ -16,6 +16,7 @@ from kubectl_dra.manifests.source import Source
 from kubectl_dra.migrate import refusals
 from kubectl_dra.migrate.claims_file import claims_file
 from kubectl_dra.migrate.file import File
+from kubectl_dra.migrate.kustomize.layout import is_patch
 from kubectl_dra.migrate.making import code_of, settle
 from kubectl_dra.migrate.model import Migration, MigrationSettings, PlanSurroundings
 from kubectl_dra.migrate.prefilter import evidence, pointed, relevant
@@ -137,7 +138,7 @@ class _World:
         self._added: dict[ObjectKey, list[tuple[ObjectKey, str, Mapping[str, Any]]]] = {}
         self._added_by: dict[ObjectKey, list[ObjectKey]] = {}
 
-    def around(self, owner: Mapping[str, Any], file: str) -> PlanSurroundings:
+    def around(self, owner: Mapping[str, Any], file: str, patch: bool = False) -> PlanSurroundings:
         """What a migration may look at. Copies of the owner in other files, as overlays have them, take no names."""
         mine = object_key(owner)
         free = {
@@ -145,7 +146,7 @@ class _World:
             for key in self._added_by.get(mine, ())
             if all(by == mine and at != file for by, at, _ in self._added[key])
         }
-        return PlanSurroundings(self._objects, self._taken - free if free else self._taken)
+        return PlanSurroundings(self._objects, self._taken - free if free else self._taken, patch)
 
     def is_new(self, raw: Mapping[str, Any], owner: Mapping[str, Any], file: str) -> bool:
         """Whether an object has to be added.
@@ -197,7 +198,7 @@ class _Run:
             documents = parse(source)
         except FileError as error:
             return self._unreadable(source, error)
-        file = File(source, documents)
+        file = File(source, documents, found.data is None and is_patch(found.name))
         for document in file.strangers:
             start = document.position().offset
             following = [one.position().offset for one in documents if one.index > document.index]
@@ -285,7 +286,7 @@ class _Run:
         """What a migration wants of an object; None where that is nothing, or the migration fails."""
         raw, settings = found.object, self.job.settings
         try:
-            plan = migration.plan(raw, self.world.around(raw, file.name), settings)
+            plan = migration.plan(raw, self.world.around(raw, file.name, file.patch), settings)
             if plan.steps or plan.objects or plan.notes or plan.refusals:
                 return Want.of(file, found, plan, settings, self.job.unsafe)
         except Exception as error:

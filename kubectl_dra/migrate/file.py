@@ -8,8 +8,9 @@ from kubectl_dra.errors import InputError
 from kubectl_dra.manifests.changes import Path
 from kubectl_dra.manifests.documents import Document
 from kubectl_dra.manifests.edits import Edit
-from kubectl_dra.manifests.objects import ManifestObject, objects
+from kubectl_dra.manifests.objects import ManifestObject, is_object, objects
 from kubectl_dra.manifests.source import Source
+from kubectl_dra.migrate.kustomize.layout import DEFAULTS, NAMES
 from kubectl_dra.migrate.openshift import in_template
 from kubectl_dra.migrate.result import Remark
 
@@ -17,14 +18,16 @@ from kubectl_dra.migrate.result import Remark
 class File:
     """A file: ``original`` as read, ``source`` as it is now with its ``documents`` and ``objects``.
 
-    ``origins`` says of each document which of the original it is, None for those added. ``strangers`` are
-    documents that are no Kubernetes objects. ``rounds`` are the edits so far, each of what the one before it made.
+    ``origins`` says of each document which of the original it is, None for those added. ``strangers`` are documents
+    that are no Kubernetes objects. With ``patch`` kustomize lays its objects over others. ``rounds`` are the edits so
+    far, each of what the one before it made.
     """
 
-    def __init__(self, source: Source, documents: tuple[Document, ...]) -> None:
+    def __init__(self, source: Source, documents: tuple[Document, ...], patch: bool = False) -> None:
         self.name = source.name
         self.original = source
         self.before = documents
+        self.patch = patch
         self.items: list[Remark] = []
         self.rounds: tuple[tuple[Edit, ...], ...] = ()
         self._set(source, documents, tuple(range(len(documents))))
@@ -36,6 +39,10 @@ class File:
         self.numbers = {id(document): number for number, document in enumerate(documents)}
         for document in documents:
             try:
+                if self.name.endswith(NAMES) and not is_object(document.object):
+                    # kustomize takes its own file without apiVersion and kind.
+                    self.objects.append(ManifestObject({**DEFAULTS, **document.object}, document))
+                    continue
                 self.objects += list(objects((document,)))
                 self.objects += in_template(document)
             except InputError:

@@ -93,11 +93,13 @@ class MigrationSettings:
 class PlanSurroundings:
     """The other objects of the run: those that a reference of the object may mean, and names that are taken.
 
-    ``taken`` holds ``(kind, namespace, name)`` of all objects read and of those added so far.
+    ``taken`` holds ``(kind, namespace, name)`` of all objects read and of those added so far. With ``patch`` the object
+    is a strategic merge patch of a kustomization: it says only what differs from the object that it is laid over.
     """
 
     objects: Sequence[Mapping[str, Any]] = ()
     taken: AbstractSet[tuple[str, str, str]] = field(default_factory=frozenset)
+    patch: bool = False
 
 
 Plan = Callable[[Mapping[str, Any], PlanSurroundings, MigrationSettings], ObjectPlan]

@@ -14,6 +14,12 @@ NO_PLACE: Final = "MIG905"
 NAME_TAKEN: Final = "MIG906"
 REPEATED: Final = "MIG907"
 PATCH: Final = "MIG908"
+BUILD: Final = "MIG909"
+
+WAY_OUT_BUILD: Final = (
+    "change what is in the way in the overlay by hand, or give all that it reads to one run of migrate; compare what "
+    "kubectl kustomize builds before and after"
+)
 
 WAY_OUT_PATCH: Final = (
     "migrate what it patches, look at what kubectl dra migrate -k DIR --diff makes of both together, then write the "
@@ -104,5 +110,19 @@ ABOUT: Final = (
         "- op: replace\n  path: /spec/template/spec/containers/0/resources/limits/nvidia.com~1gpu\n  value: 4\n",
         "# target: {kind: ResourceClaimTemplate, name: train-gpu}\n"
         "- op: replace\n  path: /spec/spec/devices/requests/0/exactly/count\n  value: 4\n",
+    ),
+    About(
+        BUILD,
+        "kustomization",
+        "refusal",
+        "A kustomization would build something else",
+        "Every kustomization that is built from a changed file, wherever it is in the repository, is built before and "
+        "after. What it builds after has to be what migrate makes of what it builds before. Where anything else "
+        "would differ, where it cannot be built, or where it takes a base from elsewhere, none of the files that it "
+        "has in common with others is changed.",
+        "patches:\n- target: {kind: Deployment}\n  patch: |-\n    - op: replace\n"
+        "      path: /spec/template/spec/containers/0/resources/limits/nvidia.com~1gpu\n      value: 4\n",
+        "patches:\n- target: {kind: ResourceClaimTemplate}\n  patch: |-\n    - op: add\n"
+        "      path: /spec/spec/devices/requests/0/exactly/count\n      value: 4\n",
     ),
 )

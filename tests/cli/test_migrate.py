@@ -306,7 +306,7 @@ def test_defects_write_nothing(dra: Dra, monkeypatch: pytest.MonkeyPatch, capsys
     def broken(inputs: Any, job: Any) -> Any:
         return migrate(inputs, job)._replace(defects=("x",))
 
-    monkeypatch.setattr(migrate_run, "migrate", broken)
+    monkeypatch.setattr(migrate_run, "migrate_built", broken)
     asked = MigrateFlags(paths=("a.yaml",), write=True)
     with pytest.raises(InputError):
         migrate_run.run(asked, ConnectionFlags())

@@ -15,7 +15,8 @@ from kubectl_dra.cli.release import named_release
 from kubectl_dra.errors import InputError, UsageError
 from kubectl_dra.manifests.files import unified_diff
 from kubectl_dra.manifests.inputs import STDIN, Input, find_inputs
-from kubectl_dra.migrate.engine import MigrationJob, migrate
+from kubectl_dra.migrate.engine import MigrationJob
+from kubectl_dra.migrate.kustomize.run import migrate_built
 from kubectl_dra.migrate.model import MigrationSettings
 from kubectl_dra.migrate.result import MigratedFile, MigrationReport
 from kubectl_dra.names import nearest
@@ -51,7 +52,7 @@ def run(asked: MigrateFlags, connection: ConnectionFlags) -> int:
     job = MigrationJob(_settings(asked), asked.unsafe, asked.claims_file)
     inputs = find_inputs(asked.paths, asked.kustomize, asked.exclude)
     _check_inputs(asked, inputs)
-    report = _reversed(inputs, job) if asked.reverse else migrate(inputs, job)
+    report = _reversed(inputs, job) if asked.reverse else migrate_built(inputs, job)
     if seen is not None:
         from kubectl_dra.cli.migrate.cluster import comparisons
 

@@ -70,6 +70,40 @@ _CHANGES: Final = (
 
 _REFUSALS: Final = (
     About(
+        "MIG109",
+        "patch-without-request",
+        "safe",
+        "The patch asks device plugins for nothing any more",
+        "A strategic merge patch of a kustomization says only what differs. The claim is in what it patches; lists "
+        "that a patch would add, such as tolerations and resourceClaims of custom resources, would take the place of "
+        "the base's. Another number of devices becomes a patch of the claim template (MIG110).",
+        "containers:\n- name: main\n  resources:\n    limits:\n      nvidia.com/gpu: 4\n",
+        "containers:\n- name: main\n",
+    ),
+    About(
+        "MIG110",
+        "claim-patched",
+        "safe",
+        "The overlay patches the claim",
+        "The overlay wants another number of devices, or other ones, than its base. The patch has all requests of the "
+        "claim: kustomize knows no keys by which it could merge them. What the overlay builds is compared with what "
+        "migrate makes of its build from before.",
+        "kind: Deployment\nspec:\n  template:\n    spec:\n      containers:\n      - name: main\n"
+        "        resources: {limits: {nvidia.com/gpu: 4}}\n",
+        "kind: ResourceClaimTemplate\nmetadata: {name: train-gpu}\nspec:\n  spec:\n    devices:\n      requests:\n"
+        "      - name: gpu\n        exactly: {deviceClassName: gpu.nvidia.com, count: 4}\n",
+    ),
+    About(
+        "MIG139",
+        "names-followed",
+        "safe",
+        "kustomize follows the names of claims",
+        "namePrefix and nameSuffix give claim templates other names, and kustomize does not know where pods refer to "
+        "them: the pods would wait for a template that is not there. A configuration says so.",
+        "namePrefix: prod-\n",
+        "namePrefix: prod-\nconfigurations:\n- kubectl-dra-names.yaml\n",
+    ),
+    About(
         "MIG111",
         "unknown-resource",
         "refusal",

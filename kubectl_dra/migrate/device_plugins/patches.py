@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from kubectl_dra.manifests.changes import value_at
+from kubectl_dra.manifests.changes import Delete, Path, value_at
 from kubectl_dra.manifests.workloads import containers, key_of, pod_specs
 from kubectl_dra.migrate.device_plugins.asks import read_asks
+from kubectl_dra.migrate.device_plugins.emptied import tidied
+from kubectl_dra.migrate.model import MigrationSettings, ObjectPlan, PlanRefusal, Step
 from kubectl_dra.migrate.vendors.catalogue import VendorCatalogue
 
 _GROUPS: Final = ("apps", "batch")
@@ -32,3 +34,25 @@ def base_claims(raw: Mapping[str, Any], around: Iterable[Mapping[str, Any]], cat
         if any(spec.content.get("resourceClaims") or read_asks(spec, catalogue).asks for spec in pod_specs(other)):
             return True
     return False
+
+
+def plan_patch(raw: Mapping[str, Any], settings: MigrationSettings) -> ObjectPlan:
+    """Takes the requests of device plugins out of a patch, and nothing else.
+
+    What the patched object is to have instead is known from what kustomize builds: lists of a patch such as
+    tolerations would take the place of the base's.
+    """
+    refusals: list[PlanRefusal] = []
+    gone: list[Path] = []
+    names: list[str] = []
+    for spec in pod_specs(raw):
+        asks = read_asks(spec, settings.catalogue)
+        refusals += asks.refusals
+        moving = [ask for ask in asks.asks if ask.resource.vendor not in asks.held]
+        gone += [*(path for ask in moving for path in ask.keys), *asks.zeros]
+        names += [ask.resource.name for ask in moving]
+    if not gone:
+        return ObjectPlan(refusals=tuple(refusals))
+    reason = f"a patch asks for {', '.join(dict.fromkeys(names)) or 'no device'}; what it patches claims devices"
+    step = Step("MIG109", gone[0], reason, tidied(raw, (Delete(path) for path in gone)))
+    return ObjectPlan((step,), refusals=tuple(refusals))

@@ -26,7 +26,7 @@ from kubectl_dra.migrate.device_plugins.emptied import tidied
 from kubectl_dra.migrate.device_plugins.environment import environment
 from kubectl_dra.migrate.device_plugins.extended_resource import by_name, extended
 from kubectl_dra.migrate.device_plugins.pages import ABOUT
-from kubectl_dra.migrate.device_plugins.patches import base_claims, is_patch
+from kubectl_dra.migrate.device_plugins.patches import base_claims, is_patch, plan_patch
 from kubectl_dra.migrate.device_plugins.placement import PlacementPlan, placement
 from kubectl_dra.migrate.device_plugins.tolerations import missing
 from kubectl_dra.migrate.model import (
@@ -89,6 +89,8 @@ def plan(raw: Mapping[str, Any], surroundings: PlanSurroundings, settings: Migra
     """Plans the claims of one workload; see ``model.Plan``."""
     if settings.reverse or (key_of(raw) in CLAIMLESS and key_of(raw)[0] not in _IN_PART):
         return ObjectPlan()
+    if surroundings.patch:
+        return plan_patch(raw, settings)
     said = _Said([], [], [])
     steps: list[Step] = []
     pods: list[_Pod] = []

@@ -1,0 +1,47 @@
+"""Builds kustomizations in a copy of their files, in which some have other texts."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from kubectl_dra.errors import FileError
+from kubectl_dra.manifests.inputs import build
+from kubectl_dra.migrate.kustomize.layout import Kustomization, closure
+
+
+def can_build() -> bool:
+    """Whether kubectl or kustomize is on the PATH."""
+    return shutil.which("kubectl") is not None or shutil.which("kustomize") is not None
+
+
+class Workshop:
+    """A copy of the files of kustomizations below ``folder``, which the caller removes."""
+
+    def __init__(self, folder: str, kustomizations: Iterable[Kustomization]) -> None:
+        self._folder = folder
+        for one in kustomizations:
+            for part in closure(one):
+                for path in part.files:
+                    copy = self._copy(path)
+                    if not copy.exists():
+                        copy.parent.mkdir(parents=True, exist_ok=True)
+                        copy.write_bytes(Path(path).read_bytes())
+
+    def _copy(self, path: str) -> Path:
+        return Path(self._folder + path)
+
+    def put(self, files: Mapping[str, bytes]) -> None:
+        """Gives files (absolute paths) other contents."""
+        for path, data in files.items():
+            copy = self._copy(path)
+            if copy.parent.is_dir():
+                copy.write_bytes(data)
+
+    def built(self, one: Kustomization) -> bytes | str:
+        """What the kustomization builds, or why it does not."""
+        try:
+            return build(str(self._copy(one.directory)))
+        except FileError as error:
+            return error.problem.replace(self._folder, "")

@@ -1,0 +1,145 @@
+"""What overlays need beside a migrated base: counts as patches of the claim template, and names that are followed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final, NamedTuple
+
+from kubectl_dra.api.versions import GROUP
+from kubectl_dra.errors import InputError
+from kubectl_dra.manifests.changes import Append, EditRefused, Path, Set, changed
+from kubectl_dra.manifests.documents import Document, parse
+from kubectl_dra.manifests.edits import edited, edits_of, reread
+from kubectl_dra.manifests.objects import ManifestObject, ObjectKey, objects
+from kubectl_dra.manifests.source import Source
+from kubectl_dra.manifests.style import Style
+from kubectl_dra.manifests.workloads import key_of
+from kubectl_dra.migrate.kustomize.difference import FIELDS, BuildDifference
+from kubectl_dra.migrate.kustomize.layout import Kustomization
+from kubectl_dra.migrate.render import added_behind, documents_of
+
+CONFIGURATION: Final = "kubectl-dra-names.yaml"
+
+
+class Repaired(NamedTuple):
+    """A file (absolute path) with its new text; ``objects`` are those that were added, by the place of their patch."""
+
+    path: str
+    text: str
+    objects: tuple[tuple[Path, int, Mapping[str, Any]], ...] = ()
+
+
+def claim_patches(
+    one: Kustomization, found: Sequence[BuildDifference], texts: Mapping[str, Source]
+) -> Iterator[Repaired]:
+    """Patches of claims whose spec has to differ in an overlay, beside its patch of the workload.
+
+    ``texts`` are the changed files as they are now, by absolute path.
+    """
+    bases = [raw for source in texts.values() for raw in _claims(source)]
+    for path in sorted(one.patches & set(texts)):
+        source = texts[path]
+        mine = list(_objects(source))
+        new: dict[str, tuple[int, Mapping[str, Any]]] = {}
+        for difference in found:
+            at = next((index for index, each in enumerate(mine) if _is_of(each.object, difference.object)), None)
+            base = _base(difference.claim, bases)
+            if at is None or base is None or difference.found is None or difference.wanted is None:
+                continue
+            raw = {**base, "spec": difference.wanted}
+            new.setdefault(repr(raw["metadata"]), (at, raw))
+        if not new:
+            continue
+        document = mine[-1].document
+        try:
+            edit = added_behind(document, [raw for _, raw in new.values()])
+        except EditRefused:
+            continue
+        text = edited(source.text, [edit])
+        places = tuple((mine[at].path, mine[at].document.index, raw) for at, raw in new.values())
+        yield Repaired(path, text, places)
+
+
+def _claims(source: Source) -> Iterator[Mapping[str, Any]]:
+    """The identities of claims and templates in a file."""
+    for found in _objects(source):
+        metadata = found.object.get("metadata")
+        if found.kind in FIELDS.values() and isinstance(metadata, Mapping):
+            kept = {key: metadata[key] for key in ("name", "namespace") if key in metadata}
+            yield {"apiVersion": found.api_version, "kind": found.kind, "metadata": kept}
+
+
+def _objects(source: Source) -> Iterator[ManifestObject]:
+    try:
+        yield from objects(parse(source))
+    except InputError:
+        return
+
+
+def _is_of(patch: Mapping[str, Any], key: ObjectKey) -> bool:
+    """Whether a patch is of an object, whose name the kustomization may have made longer."""
+    metadata = patch.get("metadata")
+    name = str(metadata.get("name")) if isinstance(metadata, Mapping) else ""
+    return patch.get("kind") == key[0] and bool(name) and name in key[2]
+
+
+def _base(claim: ObjectKey | None, bases: Iterable[Mapping[str, Any]]) -> Mapping[str, Any] | None:
+    """What a claim of a build was called in its base; None where that is not certain."""
+    if claim is None:
+        return None
+    named = {str(raw["metadata"].get("name")): raw for raw in bases if raw["kind"] == claim[0]}
+    fitting = sorted((name for name in named if name in claim[2]), key=len)
+    return named[fitting[-1]] if fitting else None
+
+
+# --- names ---------------------------------------------------------------------------------------
+
+
+def followed_names(
+    one: Kustomization, found: Sequence[BuildDifference], built: Iterable[Mapping[str, Any]], before: str | None
+) -> Iterator[Repaired]:
+    """A configuration by which kustomize follows the new names of claims in pods, and the kustomization with it.
+
+    ``before`` is the configuration as it was written already in this run.
+
+    Raises:
+        EditRefused: the kustomization cannot be changed for certain.
+    """
+    kinds: dict[str, dict[str, set[tuple[str, str, str]]]] = {}
+    groups = {(str(raw.get("kind"))): key_of(raw)[0] for raw in built}
+    for difference in found:
+        if difference.claim is None or difference.found is not None or difference.wanted is None:
+            continue
+        field = next(field for field, kind in FIELDS.items() if kind == difference.claim[0])
+        path = "/".join(str(part) for part in difference.path if isinstance(part, str))
+        kind = difference.object[0]
+        kinds.setdefault(difference.claim[0], {}).setdefault(field, set()).add((f"{path}/{field}", kind, groups[kind]))
+    if not kinds or not one.renames or before is not None:
+        return
+    entries = [
+        {
+            "kind": claim,
+            "group": GROUP,
+            "fieldSpecs": [
+                {"path": path, **({"group": group} if group else {}), "kind": kind}
+                for paths in fields.values()
+                for path, kind, group in sorted(paths)
+            ],
+        }
+        for claim, fields in sorted(kinds.items())
+    ]
+    text = (
+        "# Where workloads refer to claims, so that kustomize writes the names there that it gives the claims.\n"
+        + documents_of([{"nameReference": entries}], Style())
+    )
+    yield Repaired(f"{one.directory}/{CONFIGURATION}", text)
+    yield Repaired(one.path, _configured(one.document))
+
+
+def _configured(document: Document) -> str:
+    raw = document.object
+    there = isinstance(raw.get("configurations"), list) and bool(raw["configurations"])
+    change = Append(("configurations",), CONFIGURATION) if there else Set(("configurations",), [CONFIGURATION])
+    text = edited(document.source.text, edits_of(document, [change]))
+    reread(document.source, text, [changed(raw, [change])])
+    return text
