@@ -280,7 +280,8 @@ def preemption(world: World) -> None:
     rng = world.rng
     for number, node in enumerate(world.names()):
         amount = rng.choice(("100m", "3", "3500m", "7"))
-        spec: Json = {"requests": {"cpu": amount}, "priorityClassName": "low", "terminationGracePeriodSeconds": 0}
+        # They have time to end, so a pod that preempts them is seen to wait.
+        spec: Json = {"requests": {"cpu": amount}, "priorityClassName": "low"}
         pod = world.running(f"low-{number}", node, labels={"app": "low"}, **spec)
         if world.chance(0.4):
             world.hold(pod, node, rng.randrange(1, 4))

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from tests.controlplane.client import Api, ApiError
+from tests.controlplane.cluster import wait
 from tests.controlplane.plane import ControlPlane
 from tests.scheduling.clusters import DRIVER, World
 
@@ -58,9 +59,16 @@ def held_still(pid: int) -> Iterator[None]:
     """Stops a process for the length of the block."""
     os.kill(pid, signal.SIGSTOP)
     try:
+        # A busy machine may let it run on for a moment.
+        wait(lambda: _state(pid) == "T" or None, "the scheduler to stand still")
         yield
     finally:
         os.kill(pid, signal.SIGCONT)
+
+
+def _state(pid: int) -> str:
+    """The state of a process as ps writes it: T is stopped."""
+    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
 
 
 class Recording:
