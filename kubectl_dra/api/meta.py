@@ -30,6 +30,7 @@ class ObjectMeta(Wire, frozen=True):
     name: str = ""
     namespace: str = ""
     uid: str = ""
+    resource_version: str = ""
     generate_name: str = ""
     creation_timestamp: str = ""
     deletion_timestamp: str = ""

@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any, Final, NamedTuple
 
-from msgspec import structs
+from msgspec import Struct, ValidationError, json, structs
 
-from kubectl_dra.api.claims import ResourceClaimTemplate
+from kubectl_dra.api.claims import ResourceClaim, ResourceClaimTemplate
 from kubectl_dra.api.classes import DeviceClass
 from kubectl_dra.api.conversion import VERSIONS, reshaped
 from kubectl_dra.api.decoding import Mismatch, mismatch, struct_mismatch
@@ -21,7 +21,7 @@ from kubectl_dra.api.taints import DeviceTaintRule
 from kubectl_dra.api.versions import GROUP, PLURALS, Release, parse_release
 from kubectl_dra.api.wire import Wire
 from kubectl_dra.cluster.kinds import SCHEDULING_KINDS
-from kubectl_dra.cluster.quick import QuickReader
+from kubectl_dra.cluster.reader import Reader
 from kubectl_dra.cluster.snapshot import (
     ABSENT,
     CORE_KINDS,
@@ -45,6 +45,24 @@ _NAMESPACED: Final = frozenset(
 MADE_BY: Final = "kubectl-dra/made-by"
 """Annotation of a pod that stands for those of a workload: the workload's kind and name."""
 _EVENT_ABOUT: Final = frozenset(("Pod", "ResourceClaim"))
+
+
+_TYPED: Final = frozenset(
+    (("ResourceSlice", f"{GROUP}/v1"), ("ResourceClaim", f"{GROUP}/v1"), ("Pod", "v1"), ("Node", "v1"))
+)
+"""What is read from text without a detour."""
+
+
+class NestedList(Exception):
+    """An item of a list is a list."""
+
+
+class _Head(Struct, frozen=True, rename="camel"):
+    api_version: str = ""
+    kind: str = ""
+
+
+_head: Final = json.Decoder(_Head)
 
 
 class Place(NamedTuple):
@@ -75,12 +93,12 @@ class SnapshotBuilder:
     def __init__(self, namespace: str = "default", *, workloads: bool = False, compact: bool = False) -> None:
         """``workloads``: a Deployment, Job and the like stands for a pod of each of its templates.
 
-        ``compact``: devices that are alike are shared (see ``Snapshot.individual``), and raw objects are changed.
+        ``compact``: devices that are alike are shared (see ``Snapshot.individual``).
         """
         self._namespace = namespace
         self._workloads = workloads
         self._objects: dict[str, dict[Any, Kept]] = {kind: {} for kind in (*KINDS, *SCHEDULING_KINDS)}
-        self._reader = QuickReader(compact=compact)
+        self._reader = Reader(compact=compact)
         # Kubelet version -> the first node that has it.
         self._kubelets: dict[str, str] = {}
         self._present: set[str] = set()
@@ -109,6 +127,33 @@ class SnapshotBuilder:
         if self._workloads and kind != "Pod":
             for pod in _pods_of(raw):
                 self._keep("Pod", pod, "v1", place)
+
+    def add_item(self, data: Any, place: Place, kind: str = "", api_version: str = "") -> None:
+        """Takes the JSON text of an object, as a list holds it: ``kind`` and ``api_version`` where it lacks them.
+
+        Raises:
+            NestedList: it is a list itself.
+            InputError: as ``add``; it is no object with apiVersion and kind.
+        """
+        try:
+            head = _head.decode(data)
+        except ValidationError:
+            head = _Head()
+            kind = ""
+        kind, api_version = head.kind or kind, head.api_version or api_version
+        if not kind or not api_version:
+            raise InputError(f"{place}: this item of the List has no apiVersion and kind")
+        if kind.endswith("List"):
+            raise NestedList
+        if (kind, api_version) in _TYPED:
+            found = self._reader.read(kind, data)
+            meta = found and found.metadata
+            if found and meta and meta.name and (meta.namespace or kind not in _NAMESPACED):
+                space = meta.namespace if kind in _NAMESPACED else ""
+                self._hold(kind, (space, meta.name), Kept(found.object, place, meta.uid, meta.resource_version))
+                return
+        raw = json.decode(data)
+        self.add({**raw, "apiVersion": api_version, "kind": kind}, place)
 
     def forget(self, kind: str) -> None:
         """Drops the objects of a kind, because they will be added anew."""
@@ -214,24 +259,26 @@ class SnapshotBuilder:
         found = self._typed(kind, raw, version, place)
         if isinstance(found, Mismatch):
             raise _mismatched(found, written, place)
-        kept = Kept(found, place, meta.get("uid"), meta.get("resourceVersion"))
-        key = (namespace, name)
+        self._hold(kind, (namespace, name), Kept(found, place, meta.get("uid"), meta.get("resourceVersion")))
+
+    def _hold(self, kind: str, key: tuple[str, str], kept: Kept) -> None:
+        """Keeps an object, or settles which of two with one name is kept. Raises InputError where they differ."""
+        objects, place = self._objects[kind], kept.place
         before = objects.get(key)
         if before is not None and not _newer(before, kept):
             if _newer(kept, before):
                 self._note_duplicate(kind, key, before.place, place)
             elif _essence(before.object) != _essence(kept.object):
-                title = f"{namespace}/{name}" if namespace else name
                 raise InputError(
-                    f"two different objects are called {kind} {title}: {before.place} and {place}; "
-                    "leave one of them out"
+                    f"two different objects are called {kind} {'/'.join(filter(None, key))}: {before.place} and "
+                    f"{place}; leave one of them out"
                 )
             return
         if before is not None:
             self._note_duplicate(kind, key, place, before.place)
         objects[key] = kept
-        if kind == "Node":
-            self._note_kubelet(name, raw)
+        if kind == "Node" and (version := kept.object.status.node_info.kubelet_version):
+            self._kubelets.setdefault(version, key[1])
 
     def _note_duplicate(self, kind: str, key: tuple[str, str], kept: Place, left: Place) -> None:
         title = "/".join(part for part in key if part)
@@ -246,12 +293,6 @@ class SnapshotBuilder:
     def _typed(self, kind: str, raw: dict[str, Any], version: str, place: Place) -> Any:
         """The object as the snapshot holds it, or a Mismatch. Raises InputError where it makes no sense."""
         try:
-            if kind == "ResourceSlice":
-                return self._reader.slice(raw, version)
-            if kind == "ResourceClaim":
-                return self._reader.claim(raw, version)
-            if kind == "Node":
-                return self._reader.node(raw)
             if kind in SCHEDULING_KINDS:
                 wrong = struct_mismatch(raw.get("metadata"), "ObjectMeta", path=("metadata",))
                 return wrong or SCHEDULING_KINDS[kind].decode(raw)
@@ -259,14 +300,13 @@ class SnapshotBuilder:
                 wrong = struct_mismatch(raw.get("metadata"), "ObjectMeta", path=("metadata",))
             else:
                 wrong = mismatch(raw, kind, version)
-            return wrong or _READ[kind](reshaped(raw) if kind in DRA_KINDS else raw)
+            if wrong is not None:
+                return wrong
+            today = reshaped(raw) if kind in DRA_KINDS else raw
+            found = self._reader.read(kind, json.encode(today)) if (kind, today["apiVersion"]) in _TYPED else None
+            return _READ[kind](today) if found is None else found.object
         except (AttributeError, KeyError, TypeError, ValueError) as error:
             raise InputError(f"{place}: {_title(raw)} cannot be understood: {error}") from error
-
-    def _note_kubelet(self, node: str, raw: Mapping[str, Any]) -> None:
-        version = ((raw.get("status") or EMPTY).get("nodeInfo") or EMPTY).get("kubeletVersion")
-        if isinstance(version, str) and version:
-            self._kubelets.setdefault(version, node)
 
     def _all(self, kind: str) -> Iterator[Any]:
         return (kept.object for kept in self._objects[kind].values())
@@ -338,7 +378,7 @@ def _essence(item: Any) -> Any:
     if isinstance(item, ResourceSlice):
         return replace(item.exact(), creation_timestamp="")
     if isinstance(item, ObjectMeta):
-        return structs.replace(item, uid="", creation_timestamp="")
+        return structs.replace(item, uid="", resource_version="", creation_timestamp="")
     if isinstance(item, Node | Event):
         return item
     if isinstance(item, Wire):
@@ -377,7 +417,10 @@ _READ: Final[Mapping[str, Callable[[Any], Any]]] = {
     "DeviceTaintRule": DeviceTaintRule.from_json,
     "Event": _event,
     "Namespace": _namespace,
+    "Node": Node.from_json,
     "Pod": Pod.from_json,
+    "ResourceClaim": ResourceClaim.from_json,
     "ResourceClaimTemplate": ResourceClaimTemplate.from_json,
     "ResourceQuota": ResourceQuota.from_json,
+    "ResourceSlice": ResourceSlice.from_json,
 }

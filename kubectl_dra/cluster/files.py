@@ -2,33 +2,31 @@
 
 from __future__ import annotations
 
-import json
-import re
-import sys
 from collections.abc import Iterable, Iterator, Sequence
+from io import BytesIO
 from pathlib import Path
 from typing import Any, Final
 
-from kubectl_dra.cluster.builder import Place, SnapshotBuilder
+from msgspec import DecodeError, Raw, field, json
+
+from kubectl_dra.cluster.builder import NestedList, Place, SnapshotBuilder
 from kubectl_dra.cluster.client import Progress
+from kubectl_dra.cluster.contents import STDIN, contents, unpacked
+from kubectl_dra.cluster.pages import Page
 from kubectl_dra.cluster.snapshot import KINDS, Snapshot
 from kubectl_dra.errors import InputError
 from kubectl_dra.manifests.documents import Document, NotAnObject, Skipped, TemplateError, each, parse
 from kubectl_dra.manifests.objects import is_object, objects
 from kubectl_dra.manifests.source import Source, decode
-from kubectl_dra.manifests.stream import LARGE, NotAList, list_items, yaml_list
+from kubectl_dra.manifests.stream import LARGE, NotAList, yaml_list
 
 SUFFIXES: Final = (".yaml", ".yml", ".json")
-STDIN: Final = "-"
-_GZIP: Final = b"\x1f\x8b\x08"
-LARGEST_UNPACKED: Final = 2 * 10**9
-"""Bytes that a packed input may unpack to: a few kilobytes can be made to unpack to terabytes."""
+_BOM: Final = b"\xef\xbb\xbf"
+_UTF16: Final = (b"\xff\xfe", b"\xfe\xff")
 STEP: Final = 500
 """Progress is told whenever so many objects were read."""
 SAID: Final = "kubectl-dra"
 """The field of a List in which ``kubectl dra snapshot`` says what it could not read."""
-_SAID_FIRST: Final = re.compile(rf'\s*\{{\s*(?:"(?:apiVersion|kind)"\s*:\s*"[^"]*"\s*,\s*)*"{SAID}"\s*:\s*')
-_SAID: Final = re.compile(rf'"{SAID}"\s*:')
 
 
 def read_snapshot(
@@ -65,50 +63,14 @@ def add_files(
     for path in paths:
         if path == STDIN:
             builder.source("standard input")
-            data = sys.stdin.buffer.read() if stdin is None else stdin
-            _add_source(builder, decode(_unpacked(data, "standard input"), "standard input"), progress)
+            data = contents(STDIN) if stdin is None else unpacked(BytesIO(stdin).read, "standard input")
+            _add_data(builder, data, "standard input", progress)
             continue
         builder.source(path)
         if Path(path).is_dir():
             _add_directory(builder, Path(path), progress)
         else:
-            _add_source(builder, read_source(path), progress)
-
-
-def read_source(path: str) -> Source:
-    """The text of a file, packed by gzip or not. Raises InputError, saying why it cannot be read."""
-    try:
-        return decode(_unpacked(Path(path).read_bytes(), path), path)
-    except FileNotFoundError:
-        raise InputError(f"{path}: there is no such file or directory") from None
-    except IsADirectoryError:
-        raise InputError(f"{path}: is a directory") from None
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read: {error.strerror or error}") from None
-    except ValueError:
-        raise InputError(f"{path!r}: not a file name") from None
-
-
-def _unpacked(data: bytes, name: str) -> bytes:
-    """What gzip packed, known by its first bytes; anything else as it is.
-
-    Raises:
-        InputError: it is damaged, or cut off, or unpacks to more than any snapshot has.
-    """
-    if not data.startswith(_GZIP):
-        return data
-    import gzip
-    import zlib
-    from io import BytesIO
-
-    try:
-        with gzip.GzipFile(fileobj=BytesIO(data)) as packed:
-            text = packed.read(LARGEST_UNPACKED + 1)
-    except (OSError, EOFError, zlib.error) as error:
-        raise InputError(f"{name}: cannot be unpacked by gzip, it is damaged or cut off: {error}") from None
-    if len(text) > LARGEST_UNPACKED:
-        raise InputError(f"{name}: unpacks to more than {LARGEST_UNPACKED // 10**9} GB, which no snapshot has")
-    return text
+            _add_data(builder, contents(path), path, progress)
 
 
 def manifest_files(directory: Path) -> Iterator[Path]:
@@ -136,11 +98,11 @@ def _add_directory(builder: SnapshotBuilder, directory: Path, progress: Progress
     found = False
     for file in manifest_files(directory):
         try:
-            source = read_source(str(file))
-            if _add_large(builder, source, progress):
+            data = contents(str(file))
+            if _add_large(builder, data, str(file), progress):
                 found = True
                 continue
-            documents = parse(source)
+            documents = parse(decode(data, str(file)))
         except (TemplateError, NotAnObject) as error:
             builder.note(f"left out: {error}")
             continue
@@ -156,9 +118,9 @@ def _add_directory(builder: SnapshotBuilder, directory: Path, progress: Progress
         raise InputError(f"{directory}: no Kubernetes object in any of its {', '.join(SUFFIXES)} files")
 
 
-def _add_source(builder: SnapshotBuilder, source: Source, progress: Progress | None) -> None:
-    if not _add_large(builder, source, progress):
-        _add(builder, _documents(source))
+def _add_data(builder: SnapshotBuilder, data: bytes, name: str, progress: Progress | None) -> None:
+    if not _add_large(builder, data, name, progress):
+        _add(builder, _documents(decode(data, name)))
 
 
 def _documents(source: Source) -> Iterator[Document]:
@@ -173,12 +135,16 @@ def _documents(source: Source) -> Iterator[Document]:
         raise NotAnObject("there is nothing in it", source.name)
 
 
-def _add_large(builder: SnapshotBuilder, source: Source, progress: Progress | None) -> bool:
+def _add_large(builder: SnapshotBuilder, data: bytes, name: str, progress: Progress | None) -> bool:
     """Takes a large List item by item; False if it is not that, and has to be read as a whole."""
-    if len(source.text) < LARGE:
+    if len(data) < LARGE:
         return False
-    json_text = source.text.lstrip()[:1] == "{"
-    return _add_json(builder, source, progress) if json_text else _add_yaml(builder, source, progress)
+    if data.startswith(_UTF16):
+        data = decode(data, name).text.encode()
+    data = data.removeprefix(_BOM)
+    if data[:256].lstrip()[:1] == b"{":
+        return _add_json(builder, data, name, progress)
+    return _add_yaml(builder, decode(data, name), progress)
 
 
 def _add_yaml(builder: SnapshotBuilder, source: Source, progress: Progress | None) -> bool:
@@ -191,16 +157,34 @@ def _add_yaml(builder: SnapshotBuilder, source: Source, progress: Progress | Non
         return False
 
 
-def _add_json(builder: SnapshotBuilder, source: Source, progress: Progress | None) -> bool:
-    first = _SAID_FIRST.match(source.text)
-    if first is None and _SAID.search(source.text):
-        return False
+def _add_json(builder: SnapshotBuilder, data: bytes, name: str, progress: Progress | None) -> bool:
     try:
-        if first is not None:
-            builder.said(json.JSONDecoder().raw_decode(source.text, first.end())[0], source.name)
-        return _add_items(builder, source, list_items(source), progress)
-    except (NotAList, json.JSONDecodeError):
+        found = _list.decode(data)
+    except DecodeError:
         return False
+    if not found.kind.endswith("List") or found.entries is None:
+        return False
+    if found.said is not None:
+        builder.said(json.decode(found.said), name)
+    # Items of a PodList and the like do not say what they are.
+    version = found.api_version if found.item_kind else ""
+    for index, item in enumerate(found.items):
+        try:
+            builder.add_item(item, Place(name, 1, index), found.item_kind, version)
+        except NestedList:
+            return False
+        if progress is not None and index % STEP == 0:
+            progress(f"{name}: {index} objects")
+    return True
+
+
+class _List(Page, frozen=True, rename="camel"):
+    """A List in a file, with what ``kubectl dra snapshot`` says beside the items."""
+
+    said: Raw | None = field(default=None, name=SAID)
+
+
+_list: Final = json.Decoder(_List)
 
 
 def _add_items(

@@ -12,10 +12,10 @@ from msgspec import Struct, ValidationError, convert, field
 
 from kubectl_dra.api.conversion import VERSIONS
 from kubectl_dra.api.versions import GROUP, PLURALS, Release, parse_release
-from kubectl_dra.cluster.builder import Place, SnapshotBuilder
+from kubectl_dra.cluster.builder import NestedList, Place, SnapshotBuilder
 from kubectl_dra.cluster.client import EXPIRED, Answered, Client, Progress, segment
 from kubectl_dra.cluster.kubeconfig import ConnectionOptions, connect
-from kubectl_dra.cluster.pages import Page, whole
+from kubectl_dra.cluster.pages import Page
 from kubectl_dra.cluster.side_by_side import side_by_side
 from kubectl_dra.cluster.snapshot import (
     DRA_KINDS,
@@ -200,7 +200,9 @@ class Cluster:
             if isinstance(part, Page):
                 for item in part.items:
                     try:
-                        builder.add(whole(item, part), place)
+                        builder.add_item(item, place, part.item_kind, part.api_version)
+                    except NestedList:
+                        said[kind].append(Gap(kind, UNREADABLE, detail="the server sent a list in a list"))
                     except InputError as error:
                         # The server is newer or odder than what is known here: the rest can still be read.
                         said[kind].append(Gap(kind, UNREADABLE, detail=str(error)))

@@ -21,6 +21,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final, TextIO
 
+import msgspec
+
 from kubectl_dra.cluster.builder import Place, SnapshotBuilder
 from kubectl_dra.cluster.files import SAID, add_files
 from kubectl_dra.cluster.snapshot import ABSENT, KINDS, Snapshot
@@ -90,6 +92,10 @@ class Recorder(SnapshotBuilder):
         place = Place(*place)
         super().add(raw, place)
         self._came[id(place)] = (raw, place)
+
+    def add_item(self, data: Any, place: Place, kind: str = "", api_version: str = "") -> None:
+        raw = msgspec.json.decode(data)
+        self.add({"apiVersion": api_version, "kind": kind, **raw}, place)
 
     def items(self) -> list[Json]:
         """The objects of the snapshot, reduced (see ``reduced``), by kind and in the order in which they came.

@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +11,7 @@ import pytest
 
 from kubectl_dra.api.slices import PoolID
 from kubectl_dra.api.versions import Release
-from kubectl_dra.cluster import files
+from kubectl_dra.cluster import contents
 from kubectl_dra.cluster.files import read_snapshot
 from kubectl_dra.cluster.snapshot import ABSENT, KINDS, UNSUPPORTED, Gap
 from kubectl_dra.errors import InputError
@@ -239,7 +241,7 @@ def test_large_lists_are_read_item_by_item(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"large.json:1 \(item 2\): ResourceSlice s: spec.devices must be a list"):
         read_snapshot([str(tmp_path)])
     large.write_bytes(_list(filler, filler, {"kind": "Pod"}))
-    with pytest.raises(InputError, match="item 2 of the List has no apiVersion and kind"):
+    with pytest.raises(InputError, match=r"\(item 2\): this item of the List has no apiVersion and kind"):
         read_snapshot([str(large)])
     large.write_bytes(_list(filler, filler, _slice())[:-3])
     with pytest.raises(InputError, match=r"large.json:1:[0-9]+: not valid JSON"):
@@ -283,7 +285,7 @@ def test_packed_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         path.write_bytes(broken)
         with pytest.raises(InputError, match=r"cluster.json.gz: cannot be unpacked by gzip"):
             read_snapshot([str(path)])
-    monkeypatch.setattr(files, "LARGEST_UNPACKED", 10_000)
+    monkeypatch.setattr(contents, "LARGEST_UNPACKED", 10_000)
     path.write_bytes(gzip.compress(b" " * 10_001))
     with pytest.raises(InputError, match="unpacks to more than"):
         read_snapshot([str(path)])
@@ -333,3 +335,37 @@ def test_paths_that_cannot_be_read(tmp_path: Path) -> None:
 def test_a_kind_that_is_a_field_of_the_wrong_type_everywhere() -> None:
     with pytest.raises(InputError, match="has no apiVersion and kind"):
         _read({"apiVersion": "v1", "kind": ["Pod"]})
+
+
+def test_inputs_without_an_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(InputError, match="/dev/zero: is a device, not a file"):
+        read_snapshot(["/dev/zero"])
+    monkeypatch.setattr(contents, "PIPE_SECONDS", 0.3)
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    with pytest.raises(InputError, match=r"pipe: nothing was written into this pipe for 0.3 s"):
+        read_snapshot([str(pipe)])
+    writer = threading.Thread(target=lambda: pipe.write_bytes(_list(_slice())))
+    writer.start()
+    assert len(read_snapshot([str(pipe)]).slices) == 1
+    writer.join()
+
+
+def test_blanks_that_are_packed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(contents, "_SUSPECT", 1 << 20)
+    path = tmp_path / "blanks.gz"
+    path.write_bytes(gzip.compress(b" " * (5 << 20)))
+    with pytest.raises(InputError, match="unpacks to more than 300 times its size"):
+        read_snapshot([str(path)])
+    # Several packed texts, one behind the other, are one text.
+    whole = _list(_slice())
+    path.write_bytes(gzip.compress(whole[:20]) + gzip.compress(whole[20:]))
+    assert len(read_snapshot([str(path)]).slices) == 1
+
+
+@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16"])
+def test_large_lists_of_other_encodings(tmp_path: Path, encoding: str) -> None:
+    filler = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "x"}, "data": {"a": "b" * 2_000_000}}
+    path = tmp_path / "large.json"
+    path.write_bytes(_list(filler, _slice()).decode().encode(encoding))
+    assert len(read_snapshot([str(path)]).slices) == 1

@@ -6,6 +6,8 @@ from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
 from typing import Final
 
+from msgspec import json
+
 from kubectl_dra.allocation.attempt import Cycle
 from kubectl_dra.allocation.constraints import attribute_of
 from kubectl_dra.allocation.pools import NodePools, Pool, scope_matches
@@ -15,7 +17,6 @@ from kubectl_dra.api.nodes import Node
 from kubectl_dra.api.quantity import Quantity
 from kubectl_dra.api.slices import Device, DeviceID, ResourceSlice
 from kubectl_dra.api.taints import blocking_taint
-from kubectl_dra.cluster.plain import dumped
 
 _NEVER_TAKEN: Final = 0
 """The kind of a device that every request passes over without an error."""
@@ -128,7 +129,7 @@ class Likeness:
             tuple([not taints or blocking_taint(taints, spec.tolerations) is None for spec in self._specs]),
             tuple([attribute_of(device, name) for name in self._compared]),
             device.allow_multiple_allocations,
-            (dumped(device.capacity) or id(device)) if features.consumable_capacity else None,
+            json.encode(device.capacity) if features.consumable_capacity else None,
             bool(device.binding_conditions),
         )
 

@@ -1,0 +1,125 @@
+"""The bytes of an input, packed by gzip or not: never more than a snapshot can have, never waited for without end."""
+
+from __future__ import annotations
+
+import os
+import stat
+import sys
+import time
+import zlib
+from collections.abc import Callable
+from pathlib import Path
+from select import select
+from typing import Any, Final
+
+from kubectl_dra.errors import InputError
+
+STDIN: Final = "-"
+LARGEST_UNPACKED: Final = 2 * 10**9
+"""Bytes of an input, and what a packed one may unpack to."""
+PIPE_SECONDS: Final = 60.0
+"""How long a named pipe may stay without a writer, or one that writes nothing."""
+_GZIP: Final = b"\x1f\x8b"
+_STEP: Final = 1 << 20
+_SUSPECT: Final = 64 << 20
+_RATIO: Final = 300
+"""Lists of equal objects pack to a fiftieth; blanks to a thousandth."""
+
+Read = Callable[[int], bytes]
+"""Gives so many bytes or fewer; none at the end."""
+
+
+def contents(path: str) -> bytes:
+    """What a file holds, ``-`` being standard input.
+
+    Raises:
+        InputError: it cannot be read, is no file, is damaged, or holds more than any snapshot.
+    """
+    if path == STDIN:
+        return unpacked(sys.stdin.buffer.read, "standard input")
+    try:
+        mode = Path(path).stat().st_mode
+        if stat.S_ISDIR(mode):
+            raise InputError(f"{path}: is a directory")
+        if stat.S_ISFIFO(mode):
+            return _of_pipe(path)
+        if not stat.S_ISREG(mode):
+            raise InputError(f"{path}: is a device, not a file; for standard input write {STDIN}")
+        with Path(path).open("rb") as stream:
+            return unpacked(stream.read, path)
+    except FileNotFoundError:
+        raise InputError(f"{path}: there is no such file or directory") from None
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read: {error.strerror or error}") from None
+    except ValueError:
+        raise InputError(f"{path!r}: not a file name") from None
+
+
+def unpacked(read: Read, name: str) -> bytes:
+    """All that ``read`` gives; what gzip packed, known by its first bytes, is unpacked.
+
+    Raises:
+        InputError: it is damaged, or cut off, or becomes more than any snapshot has.
+    """
+    counted = _Counted(read)
+    packed = counted.begin().startswith(_GZIP)
+    source: Any = counted
+    if packed:
+        import gzip
+
+        source = gzip.GzipFile(fileobj=counted)  # type: ignore[call-overload]
+    out: list[bytes] = []
+    size = 0
+    try:
+        while part := source.read(_STEP):
+            size += len(part)
+            if size > LARGEST_UNPACKED:
+                does = "unpacks to" if packed else "holds"
+                raise InputError(f"{name}: {does} more than {LARGEST_UNPACKED // 10**9} GB, which no snapshot has")
+            if size > _SUSPECT and size > _RATIO * counted.size:
+                raise InputError(f"{name}: unpacks to more than {_RATIO} times its size, which no snapshot does")
+            out.append(part)
+    except (OSError, EOFError, zlib.error) as error:
+        if not packed:
+            raise
+        raise InputError(f"{name}: cannot be unpacked by gzip, it is damaged or cut off: {error}") from None
+    return b"".join(out)
+
+
+class _Counted:
+    """A stream whose beginning can be looked at, and that knows how much was read of it."""
+
+    def __init__(self, read: Read) -> None:
+        self._read = read
+        self._first = b""
+        self.size = 0
+
+    def begin(self) -> bytes:
+        self._first = self._read(_STEP)
+        return self._first
+
+    def read(self, size: int) -> bytes:
+        found, self._first = (self._first[:size], self._first[size:]) if self._first else (self._read(size), b"")
+        self.size += len(found)
+        return found
+
+
+def _of_pipe(path: str) -> bytes:
+    """What is written into a named pipe, such as a shell makes for ``<(command)``. Raises OSError, InputError."""
+    handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+    try:
+        return unpacked(lambda size: _waited(handle, size, path), path)
+    finally:
+        os.close(handle)
+
+
+def _waited(handle: int, size: int, path: str) -> bytes:
+    end = time.monotonic() + PIPE_SECONDS
+    while True:
+        # Before the first writer a pipe looks as if it had ended.
+        if not select([handle], (), (), max(end - time.monotonic(), 0))[0]:
+            raise InputError(f"{path}: nothing was written into this pipe for {PIPE_SECONDS:g} s")
+        try:
+            return os.read(handle, size)
+        except BlockingIOError:
+            continue
