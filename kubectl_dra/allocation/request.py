@@ -113,8 +113,8 @@ def prepare_alternative(
         spec=spec,
         device_class=device_class,
         selectors=(
-            SelectorList(f"class {device_class.name}", device_class.selectors),
-            SelectorList(f"claim {claim.key}", spec.selectors),
+            SelectorList(f"class {device_class.name}", device_class.selectors, device_class.name),
+            SelectorList(f"claim {claim.key}", spec.selectors, claim=claim.key),
         ),
         result_name=request.result_name(spec),
     )
@@ -150,7 +150,7 @@ def check_size(claim: ResourceClaim, prepared: PreparedClaim) -> None:
             f"claim {claim.key}: number of requested devices {fewest} exceeds the claim limit of {MAX_RESULTS}",
             check="too-many-devices",
             subject=claim.key,
-            detail={"requested": fewest},
+            detail={"requested": fewest, "claim": claim.key},
         )
 
 
@@ -167,5 +167,5 @@ def check_constraints(claim: ResourceClaim, features: Features) -> None:
             f"claim {claim.key}, constraint #{index}: empty constraint (unsupported constraint type?)",
             check="constraint-kind",
             subject=claim.key,
-            detail={"constraint": index},
+            detail={"constraint": index, "claim": claim.key},
         )

@@ -97,10 +97,15 @@ class Selectors:
 
 @dataclass(frozen=True, slots=True)
 class SelectorList:
-    """The selectors of a class or of a claim's request, with the words errors use for them."""
+    """The selectors of a class or of a claim's request, with the words errors use for them.
+
+    ``device_class`` is the class that has them, or ``claim`` the claim.
+    """
 
     owner: str
     expressions: tuple[str | None, ...]
+    device_class: str = ""
+    claim: str = ""
 
     def first_false(self, selectors: Selectors, device: Device) -> int | None:
         """The index of the first selector that is false on the device, None where all hold.
@@ -126,7 +131,14 @@ class SelectorList:
                 f"{self.owner}: selector #{index}: CEL {kind} error: {verdict}",
                 check=f"cel-{kind}",
                 subject=self.owner,
-                detail={"selector": index, "expression": expression, "device": device, "error": verdict},
+                detail={
+                    "selector": index,
+                    "expression": expression,
+                    "device": device,
+                    "error": verdict,
+                    "class": self.device_class,
+                    "claim": self.claim,
+                },
             )
         return None
 

@@ -13,3 +13,5 @@ DEVICE_EVENTS: Final = (
     "NotTriggerScaleUp",
 )
 """Their reasons. The messages name claims, devices and nodes; those of other events may hold anything."""
+EVICTION_REASON: Final = "DeletionByDeviceTaintManager"
+"""The reason of the condition DisruptionTarget of a pod that the device taint controller ends."""

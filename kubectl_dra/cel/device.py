@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 from kubectl_dra.api.quantity import Quantity, QuantityError
 from kubectl_dra.api.semver import Semver, SemverError
-from kubectl_dra.cel.errors import EvaluationError
+from kubectl_dra.cel.errors import ErrorKind, EvaluationError
 from kubectl_dra.cel.values import INT_MAX, INT_MIN, DefaultMap, Value
 
 
@@ -56,7 +56,7 @@ def attribute_value(name: str, attribute: Mapping[str, Any], list_attributes: bo
     if value.__class__ is int and not INT_MIN <= value <= INT_MAX:
         value = None
     if value is None:
-        raise EvaluationError(f"attribute {name}: unsupported attribute value")
+        raise _unconvertible(name, "unsupported attribute value")
     return value
 
 
@@ -64,7 +64,11 @@ def _version(name: str, text: str) -> Semver:
     try:
         return Semver.parse(text)
     except SemverError as error:
-        raise EvaluationError(f"attribute {name}: parse semantic version: {error}") from None
+        raise _unconvertible(name, f"parse semantic version: {error}") from None
+
+
+def _unconvertible(name: str, why: str) -> EvaluationError:
+    return EvaluationError(f"attribute {name}: {why}", kind=ErrorKind.ATTRIBUTE, name=name, reason=why)
 
 
 def device_value(device: DeviceInput, list_attributes: bool = False) -> dict[str, Value]:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from kubectl_dra.cel.declarations import Function, Overload
-from kubectl_dra.cel.errors import EvaluationError
+from kubectl_dra.cel.errors import ErrorKind, EvaluationError
 from kubectl_dra.cel.types import CelType
 from kubectl_dra.cel.values import Uint, Value, is_list, type_name
 
@@ -61,7 +61,7 @@ def _first_entry_fits(mapping: dict[Value, Value], key: Guard, value: Guard) -> 
 
 def no_overload(function: str, values: Sequence[Value]) -> EvaluationError:
     shown = ", ".join([type_name(value) for value in values])
-    return EvaluationError(f"no such overload: {function}({shown})")
+    return EvaluationError(f"no such overload: {function}({shown})", kind=ErrorKind.NO_OVERLOAD)
 
 
 def dispatcher(function: Function, candidates: Sequence[Overload], count: int) -> Implementation:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import Enum
+from enum import Enum, auto
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -45,8 +45,22 @@ class CompileError(CelError):
         self.phase = phase
 
 
+class ErrorKind(Enum):
+    """What a run-time error is about, as far as a remedy depends on it; its text is Kubernetes'."""
+
+    OTHER = auto()
+    NO_KEY = auto()
+    NO_OVERLOAD = auto()
+    NOT_BOOL = auto()
+    COST = auto()
+    ATTRIBUTE = auto()
+
+
 class EvaluationError(CelError):
     """A run-time error.
+
+    ``kind`` says what it is about: for NO_KEY ``name`` is the key that is missing, for ATTRIBUTE the attribute that
+    cannot be converted, and ``reason`` why.
 
     ``offset`` is where Kubernetes would report it, ``start`` and ``end`` are the span of the
     sub-expression that failed; all are None until the evaluator knows them. A ``fatal`` error ends the
@@ -55,9 +69,20 @@ class EvaluationError(CelError):
 
     fatal = False
 
-    def __init__(self, message: str, offset: int | None = None) -> None:
+    def __init__(
+        self,
+        message: str,
+        offset: int | None = None,
+        *,
+        kind: ErrorKind = ErrorKind.OTHER,
+        name: str = "",
+        reason: str = "",
+    ) -> None:
         super().__init__(message)
         self.message = message
+        self.kind = kind
+        self.name = name
+        self.reason = reason
         self.offset = offset
         self.start: int | None = None
         self.end: int | None = None
@@ -69,7 +94,7 @@ class CostLimitExceeded(EvaluationError):
     fatal = True
 
     def __init__(self) -> None:
-        super().__init__("operation cancelled: actual cost limit exceeded")
+        super().__init__("operation cancelled: actual cost limit exceeded", kind=ErrorKind.COST)
 
 
 class InternalError(EvaluationError):
@@ -80,7 +105,7 @@ class InternalError(EvaluationError):
 
 def no_such_overload() -> EvaluationError:
     """The error of calling a function with values it has no overload for."""
-    return EvaluationError("no such overload")
+    return EvaluationError("no such overload", kind=ErrorKind.NO_OVERLOAD)
 
 
 def located(error: EvaluationError, node: Node) -> EvaluationError:

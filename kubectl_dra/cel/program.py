@@ -10,7 +10,7 @@ from kubectl_dra.cel import ast
 from kubectl_dra.cel.checker import Checked, check
 from kubectl_dra.cel.closures import InstantiationError, compile_closures
 from kubectl_dra.cel.device import DeviceInput, device_value
-from kubectl_dra.cel.errors import CompileError, EvaluationError, InternalError, Issue, Phase
+from kubectl_dra.cel.errors import CompileError, ErrorKind, EvaluationError, InternalError, Issue, Phase
 from kubectl_dra.cel.messages import compilation_failed, refused
 from kubectl_dra.cel.native import refusal
 from kubectl_dra.cel.parser import parse
@@ -344,4 +344,5 @@ def as_bool(value: Value) -> bool:
         reason = refusal(value.value, "bool").message if value.has_value else "optional.none() dereference"
     else:
         reason = refusal(value, "bool").message
-    raise EvaluationError(f"CEL result of type {type_name(value)} could not be converted to bool: {reason}")
+    text = f"CEL result of type {type_name(value)} could not be converted to bool: {reason}"
+    raise EvaluationError(text, kind=ErrorKind.NOT_BOOL)

@@ -1,11 +1,19 @@
-"""What a diagnosis is: an answer, its causes, the evidence, and what was not seen."""
+"""What a diagnosis is: a verdict, what was found, the evidence, what would help, and what was not seen.
+
+Everything here is a value. ``report/`` writes the sentences, and the answer is one of them.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from enum import Enum
+from dataclasses import dataclass
+from enum import Enum, auto
 from typing import NamedTuple
+
+from kubectl_dra.api.slices import DeviceID
+from kubectl_dra.explain.phrase import Words
+from kubectl_dra.explain.question.what_if_flag import Supposition
+from kubectl_dra.explain.remedies.prove import Change, Proof
 
 SCHEMA_VERSION = "1"
 
@@ -24,13 +32,52 @@ class Verdict(Enum):
         return {"not-allocatable": 1, "undetermined": 3}.get(self.value, 0)
 
 
-@dataclass(frozen=True, slots=True)
-class Evidence:
-    """One fact: the object it was read from, the field, and the value found there."""
+class Family(Enum):
+    """The groups in which causes are listed, in this order."""
 
-    object: str
-    field: str
-    value: str
+    POD = "The pod is never evaluated"
+    CLAIM = "The claim's state"
+    REQUEST = "Classes, requests and selectors"
+    POOLS = "ResourceSlices and pools"
+    DEVICES = "Devices that match but cannot be had"
+    EXTENDED = "Extended resources"
+    RELEASE = "Known defects of releases"
+    NODE = "Allocated, but the pod does not run"
+
+
+class Look(Enum):
+    """What to look at next. ``report/explain_next.py`` has the command of each."""
+
+    POD = auto()
+    POD_OF_SAME_CLAIM = auto()
+    PODS_ON_NODE = auto()
+    ALL_PODS = auto()
+    CLAIM = auto()
+    CLAIM_HOLDER = auto()
+    AS_WRITTEN = auto()
+    QUOTAS = auto()
+    CLASSES = auto()
+    RESOURCES_OF_CLASSES = auto()
+    SLICES = auto()
+    NODES = auto()
+    VERSION = auto()
+    TAINTS = auto()
+    TAINTED_DEVICES = auto()
+    DEVICES = auto()
+    SELECTORS = auto()
+    ONE_DEVICE = auto()
+    DEVICES_OF_CLASS = auto()
+    PERMISSION = auto()
+    SNAPSHOT = auto()
+
+
+class NextStep(NamedTuple):
+    """What to look at next, and the object: ``kind`` is its resource, ``name`` its name, or the device to trace."""
+
+    look: Look
+    name: str = ""
+    namespace: str = ""
+    kind: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +85,12 @@ class CauseKind:
     """An entry of the closed catalogue of causes.
 
     ``code`` never changes meaning. ``why`` explains it to somebody who has never met it, ``fix`` says what
-    helps in general, ``seen_as`` is what Kubernetes itself shows.
+    helps in general, ``seen_as`` is what Kubernetes itself shows. ``look`` is what to look at next.
+
+    ``passes``: the devices matter all the same, so what would happen next is worth saying. ``never_binds``: the
+    devices are there, but the pod will not be bound to them. ``ends_pod``: the pod never gets devices any more.
+    ``held``: somebody else has the devices. ``missing`` is the kind of an object that is said not to exist. ``state``
+    says what the pod is, where that it "cannot be scheduled" would be wrong.
     """
 
     code: str
@@ -46,26 +98,68 @@ class CauseKind:
     why: str
     fix: str
     seen_as: str
+    family: Family
+    look: Look = Look.DEVICES
+    passes: bool = False
+    never_binds: bool = False
+    ends_pod: bool = False
+    held: bool = False
+    missing: str = ""
+    state: str = ""
 
 
 @dataclass(frozen=True, slots=True)
-class Cause:
-    """A cause found: its kind, one sentence, facts, and the change that ends it here.
+class Evidence:
+    """One fact: the object it was read from, the field, and the value found there; ``is_cel``: it is an expression."""
 
-    ``proved`` says what the allocation gave when it was run again with the change; empty where it was not.
-    ``weight`` orders causes: how large the change is, in devices that somebody else has to give up. ``remedy``
-    makes the proved change in a WhatIf, so that several can be proved together.
+    object: Words
+    field: Words
+    value: Words
+    is_cel: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Remedy:
+    """What ends a cause here: the change in words, its proof where the allocation was run with it, and its cost.
+
+    ``cost`` counts devices that somebody else has to give up. ``offers`` are the changes that the words name, so that
+    they are not offered twice. ``not_alone``: it takes more than one change, and the ways out name them.
+    """
+
+    change: Words
+    proof: Proof | None = None
+    cost: int = 0
+    offers: tuple[Change, ...] = ()
+    not_alone: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """A cause found: its kind, one sentence, facts, and what ends it here (else what helps with its kind).
+
+    ``object`` is the name of an object that is missing, ``device`` one that shows the cause, ``device_class`` the
+    class in which it is.
     """
 
     kind: CauseKind
-    summary: str
+    summary: Words
     evidence: tuple[Evidence, ...] = ()
-    fix: str = ""
-    proved: str = ""
+    remedy: Remedy | None = None
     claim: str = ""
     request: str = ""
-    weight: int = 0
-    remedy: object = field(default=None, compare=False, repr=False)
+    object: str = ""
+    device: DeviceID | None = None
+    device_class: str = ""
+
+    @property
+    def proof(self) -> Proof | None:
+        """The proof of the remedy, where there is one."""
+        return self.remedy.proof if self.remedy else None
+
+    @property
+    def cost(self) -> int:
+        """What the remedy costs."""
+        return self.remedy.cost if self.remedy else 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,27 +198,29 @@ class Stage:
 
     ``name`` is a stable word (published, node, pool, class-selector, request-selector, capacity, counters,
     taint, held, ...), ``label`` what people read, ``expression`` the CEL text of a selector term.
-    ``details`` are short reasons with the number of devices, most frequent first.
+    ``details`` are short reasons with the number of devices, most frequent first. ``selector`` is the label without
+    the number of the term.
     """
 
     name: str
-    label: str
+    label: Words
     passed: int
     failed: int
     expression: str = ""
     observations: tuple[Observation, ...] = ()
     error: StageError | None = None
-    details: tuple[tuple[str, int], ...] = ()
+    details: tuple[tuple[Words, int], ...] = ()
+    selector: Words = ""
 
 
 @dataclass(frozen=True, slots=True)
 class DeviceLine:
     """One device and the first stage that refuses it; ``reason`` is empty for a usable one."""
 
-    device: str
+    device: DeviceID
     nodes: str
     stage: str
-    reason: str
+    reason: Words
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,24 +239,34 @@ class Funnel:
 
 @dataclass(frozen=True, slots=True)
 class ClaimReport:
-    """One claim of the pod: where it comes from, its state, and the funnels of its requests."""
+    """One claim of the pod: where it comes from, its state, and the funnels of its requests.
+
+    ``devices`` are those that it holds, each with the request.
+    """
 
     entry: str
     claim: str
     template: str
-    state: str
-    devices: tuple[str, ...] = ()
+    state: Words
+    devices: tuple[tuple[str, DeviceID], ...] = ()
     nodes: str = ""
     funnels: tuple[Funnel, ...] = ()
 
 
+OUTCOMES = ("allocated", "error", "rejected", "undetermined", "not-eligible")
+
+
 @dataclass(frozen=True, slots=True)
 class NodeGroup:
-    """Nodes with one and the same outcome. ``outcome`` is allocated, rejected, error or not-eligible."""
+    """Nodes with one and the same outcome, of ``OUTCOMES``, and reason.
+
+    ``nearness``: the larger, the nearer they are to success.
+    """
 
     outcome: str
-    reason: str
+    reason: Words
     nodes: tuple[str, ...]
+    nearness: int = 0
 
 
 class PlacedDevice(NamedTuple):
@@ -184,13 +290,12 @@ class Placement:
 class Way:
     """Changes with which the claims fit, as few as possible, and what the allocation gave with them.
 
-    ``changes`` are sentences without a full stop, ``what_if`` the same as values of ``--what-if``; it is empty
-    where they cannot be written as such.
+    ``what_if`` are the same as ``--what-if`` takes them; empty where they cannot be written as such.
     """
 
-    changes: tuple[str, ...]
-    proved: str
-    what_if: tuple[str, ...] = ()
+    changes: tuple[Words, ...]
+    proof: Proof
+    what_if: tuple[Supposition, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,25 +344,34 @@ class SecondOpinion:
 class Diagnosis:
     """The answer to one question, everything that supports it, and what was assumed or not seen.
 
-    ``supposed`` are changes that were not made: the answer is what would be with them.
+    ``fitting`` are the nodes where all claims fit, ``held`` the devices that the claims have, ``unclear`` why the
+    verdict is undetermined. ``supposed`` are changes that were not made: the answer is what would be with them.
     """
 
     kind: str
     namespace: str
     name: str
     verdict: Verdict
-    answer: str
-    causes: tuple[Cause, ...] = ()
+    node: str = ""
+    fitting: tuple[str, ...] = ()
+    held: tuple[DeviceID, ...] = ()
+    unclear: tuple[Words, ...] = ()
+    findings: tuple[Finding, ...] = ()
     claims: tuple[ClaimReport, ...] = ()
     nodes: tuple[NodeGroup, ...] = ()
     placements: tuple[Placement, ...] = ()
     scheduler: tuple[SchedulerWord, ...] = ()
-    notes: tuple[str, ...] = ()
+    notes: tuple[Words, ...] = ()
     release: str = ""
     release_source: str = ""
-    next_command: str = ""
+    next: NextStep | None = None
     traces: tuple[Trace, ...] = ()
     second_opinion: SecondOpinion | None = None
-    gates: tuple[str, ...] = field(default=())
+    gates: tuple[str, ...] = ()
     ways: tuple[Way, ...] = ()
-    supposed: tuple[str, ...] = ()
+    supposed: tuple[Supposition, ...] = ()
+
+    @property
+    def ended(self) -> bool:
+        """Whether the pod has ended, or is evicted: it never gets devices any more."""
+        return bool(self.findings) and self.findings[0].kind.ends_pod

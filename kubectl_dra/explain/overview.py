@@ -12,12 +12,14 @@ from kubectl_dra.allocation.features import Features
 from kubectl_dra.api.claims import ResourceClaim
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.cluster.snapshot import ABSENT, NOT_FOUND, Snapshot
-from kubectl_dra.explain.diagnosis import Diagnosis, Verdict
-from kubectl_dra.explain.of_extended import resources_of
+from kubectl_dra.explain.causes.registry import of_question
+from kubectl_dra.explain.diagnosis import Diagnosis
+from kubectl_dra.explain.phrase import Words, say
 from kubectl_dra.explain.pipeline import diagnose
 from kubectl_dra.explain.question.resolve import Question, about_claim, about_pod
+from kubectl_dra.explain.scene.assumptions import gap
+from kubectl_dra.explain.scene.extended_resources import resources_of
 from kubectl_dra.explain.scene.prepare import Settings
-from kubectl_dra.explain.words import gap
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,26 +41,13 @@ class Overview:
     namespace: str
     found: tuple[Alike, ...]
     elsewhere: int = 0
-    unseen: tuple[str, ...] = ()
+    unseen: tuple[Words, ...] = ()
     undetermined: bool = False
 
     @property
     def exit_code(self) -> int:
         """The largest of the diagnoses; 3 where what is pending could not be seen."""
         return max((alike.diagnosis.verdict.exit_code for alike in self.found), default=3 if self.undetermined else 0)
-
-    @property
-    def answer(self) -> str:
-        """The answer in one sentence."""
-        where = f" in namespace {self.namespace}" if self.namespace else ""
-        more = f"; {self.elsewhere:,} in other namespaces" if self.elsewhere else ""
-        if self.undetermined:
-            return f"Undetermined: whether a claim is pending{where} is unknown{more}."
-        if not self.found:
-            return f"No claim is pending{where}{more}."
-        total = sum(len(alike.names) for alike in self.found)
-        stuck = sum(len(alike.names) for alike in self.found if alike.diagnosis.verdict is Verdict.NOT_ALLOCATABLE)
-        return f"{total:,} waiting, {stuck:,} of them stuck{more}."
 
 
 def pending(
@@ -75,27 +64,27 @@ def pending(
         if namespace not in ("", entry.metadata.namespace):
             elsewhere += 1
             continue
-        question = about_pod(entry, snapshot, exists=True) if isinstance(entry, Pod) else about_claim(entry, snapshot)
-        groups.setdefault(_shape(question), []).append(question)
+        question = about_pod(entry, snapshot, exists=True) if isinstance(entry, Pod) else about_claim(entry)
+        groups.setdefault(_shape(question, snapshot), []).append(question)
     out: list[Alike] = []
     for number, questions in enumerate(groups.values(), 1):
         if progress is not None:
             progress(f"explaining {number} of {len(groups)}: {questions[0].kind} {questions[0].name}")
         names = tuple(f"{question.kind}/{question.name}" for question in questions)
-        out.append(Alike(diagnose(questions[0], snapshot, replace(settings, invocation="", with_ways=False)), names))
+        out.append(Alike(diagnose(questions[0], snapshot, replace(settings, with_ways=False)), names))
     unseen = tuple(_unseen(snapshot, namespace))
     return Overview(namespace, tuple(out), elsewhere, unseen, not out and _blind(snapshot, namespace))
 
 
-def _unseen(snapshot: Snapshot, namespace: str) -> Iterator[str]:
+def _unseen(snapshot: Snapshot, namespace: str) -> Iterator[Words]:
     """What could not be read of that which waits."""
     for kind in ("Pod", "ResourceClaim"):
         missing = snapshot.missing(kind, namespace)
         if missing is not None and (kind == "Pod" or missing.reason != ABSENT or not snapshot.pods):
-            yield f"not seen: {gap(missing)}"
+            yield say("not seen: {gap}", gap=gap(missing))
     names = snapshot.namespaces
     if namespace and names and namespace not in names and snapshot.missing("Namespace") is None:
-        yield f"namespace {namespace} is none of those that were read"
+        yield say("namespace {namespace} is none of those that were read", namespace=namespace)
 
 
 def _blind(snapshot: Snapshot, namespace: str) -> bool:
@@ -128,7 +117,7 @@ def _backed(snapshot: Snapshot, settings: Settings) -> frozenset[str]:
     return frozenset(name for name in names if not any(amount_of(node.allocatable.get(name)) for node in nodes))
 
 
-def _shape(question: Question) -> object:
+def _shape(question: Question, snapshot: Snapshot) -> object:
     """What makes the answer: the pod's placement and claims, without names that differ per pod."""
     pod = question.pod
     return (
@@ -136,8 +125,7 @@ def _shape(question: Question) -> object:
         question.namespace,
         None if pod is None else _placement(pod),
         tuple((state.entry, state.template, _content(state.claim)) for state in question.claims),
-        tuple(cause.kind.code for cause in question.causes),
-        tuple(cause.summary for state in question.claims for cause in state.causes),
+        tuple((finding.kind.code, finding.summary) for finding in of_question(question, snapshot)),
     )
 
 

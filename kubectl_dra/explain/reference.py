@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from kubectl_dra.explain.causes.catalogue import FAMILIES
+from kubectl_dra.explain.causes.registry import all_kinds, families
 from kubectl_dra.explain.diagnosis import CauseKind
 from kubectl_dra.pages import write
 
@@ -14,9 +14,8 @@ from kubectl_dra.pages import write
 def pages() -> Iterator[tuple[str, str]]:
     """(file name, text) of every page, the index first."""
     yield "README.md", _index()
-    for _, kinds in FAMILIES:
-        for kind in kinds:
-            yield f"{kind.code}.md", _page(kind)
+    for kind in all_kinds():
+        yield f"{kind.code}.md", _page(kind)
 
 
 def _index() -> str:
@@ -27,8 +26,8 @@ def _index() -> str:
         "meaning. These pages are generated (`make docs`).",
         "",
     ]
-    for title, kinds in FAMILIES:
-        lines += [f"## {title}", "", "| code | meaning |", "|---|---|"]
+    for family, kinds in families():
+        lines += [f"## {family.value}", "", "| code | meaning |", "|---|---|"]
         lines += [f"| [`{kind.code}`]({kind.code}.md) | {kind.title} |" for kind in kinds]
         lines.append("")
     return "\n".join(lines)

@@ -15,7 +15,7 @@ def verify(question: Question, snapshot: Snapshot, settings: Settings) -> Second
     """Compares both engines on all published devices, each distinct expression once."""
     from kubectl_dra.cel.second_opinion import compare
 
-    cycle = make_cycle(snapshot.exact(), settings, [])
+    cycle = make_cycle(snapshot.exact(), settings)
     devices = [device for entry in cycle.index.slices for device in entry.devices]
     expressions: dict[str, None] = {}
     for state in with_extended(question, snapshot, cycle).claims:

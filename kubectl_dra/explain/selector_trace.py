@@ -22,7 +22,7 @@ def trace(question: Question, snapshot: Snapshot, settings: Settings, wanted: st
         InputError: no device, or several, of that name.
     """
     snapshot = snapshot.exact()
-    cycle = make_cycle(snapshot, settings, [])
+    cycle = make_cycle(snapshot, settings)
     identity, device = device_named(snapshot, wanted)
     name = str(identity)
     out: list[Trace] = []

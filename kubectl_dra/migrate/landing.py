@@ -28,7 +28,7 @@ from kubectl_dra.migrate.result import Landing, LandingComparison, LostNodes, Mi
 from kubectl_dra.migrate.vendors.catalogue import is_extended
 
 if TYPE_CHECKING:
-    from kubectl_dra.explain.diagnosis import Diagnosis
+    from kubectl_dra.explain.phrase import Words
     from kubectl_dra.explain.scene.prepare import Settings as Assumed
 
 SHOWN: Final = 5
@@ -192,10 +192,10 @@ def _one(
         )
     can = tuple(placement.node for placement in empty.placements)
     reasons = {name: group.reason for group in empty.nodes for name in group.nodes}
-    lost: dict[str, list[str]] = {}
+    lost: dict[Words | None, list[str]] = {}
     for name in could:
         if name not in can:
-            lost.setdefault(reasons.get(name) or _reason(empty), []).append(name)
+            lost.setdefault(reasons.get(name), []).append(name)
     fits = now.verdict.value == "allocatable"
     return LandingComparison(
         pair.file,
@@ -205,20 +205,12 @@ def _one(
         could,
         can,
         tuple(Landing(each.node, tuple(device.device for device in each.devices)) for each in now.placements),
-        tuple(LostNodes(reason, tuple(names)) for reason, names in lost.items()),
+        tuple(LostNodes(empty if reason is None else reason, tuple(names)) for reason, names in lost.items()),
         tuple(name for name in can if name not in could),
         now.verdict.value,
-        "" if fits else _reason(now),
-        tuple(now.notes),
+        "" if fits else now,
+        now.notes,
     )
-
-
-def _reason(diagnosis: Diagnosis) -> str:
-    """Why it does not fit, without the pod and the verdict, which are said beside it."""
-    text = diagnosis.answer.removeprefix(f"Pod {diagnosis.namespace}/{diagnosis.name}")
-    for lead in (" cannot be scheduled: ", ": undetermined: "):
-        text = text.removeprefix(lead)
-    return text.strip()
 
 
 def _offered(node: Node, pod: Pod, resources: Mapping[str, int]) -> bool:

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from kubectl_dra.manifests.changes import Path
 from kubectl_dra.manifests.edits import Edit
 from kubectl_dra.manifests.files import Rewritten
 from kubectl_dra.migrate.model import MigrationSettings
+
+if TYPE_CHECKING:
+    from kubectl_dra.explain.diagnosis import Diagnosis
+    from kubectl_dra.explain.phrase import Words
 
 Sort = Literal["change", "object", "offer", "note", "refusal"]
 """change: something of an object that changes. object: one that is added. offer: a change that is not made
@@ -64,9 +68,9 @@ class Landing(NamedTuple):
 
 
 class LostNodes(NamedTuple):
-    """Nodes where the pod could run before and cannot after, all for one reason."""
+    """Nodes where the pod could run before and cannot after, all for one reason: of the nodes, or of the pod."""
 
-    reason: str
+    reason: Words | Diagnosis
     nodes: tuple[str, ...]
 
 
@@ -81,7 +85,7 @@ class LandingComparison(NamedTuple):
         landings: the nodes that fit as things are now, with the devices, in the scheduler's order of nodes.
         lost, gained: how ``after`` differs from ``before``.
         verdict: of explain: allocatable, not-allocatable or undetermined, as things are now.
-        answer: explain's sentence, where it is not allocatable.
+        answer: explain's diagnosis, where it is not allocatable; a text where it could not be asked.
         notes: what was assumed or not seen.
     """
 
@@ -95,8 +99,8 @@ class LandingComparison(NamedTuple):
     lost: tuple[LostNodes, ...]
     gained: tuple[str, ...]
     verdict: str
-    answer: str = ""
-    notes: tuple[str, ...] = ()
+    answer: Diagnosis | str = ""
+    notes: tuple[Words, ...] = ()
 
     @property
     def difference(self) -> int:

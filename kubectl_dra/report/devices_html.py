@@ -10,6 +10,7 @@ from kubectl_dra.report.html.funnel import narrowed_html
 from kubectl_dra.report.html.lines import fleet_of
 from kubectl_dra.report.html.markup import Markup, tag
 from kubectl_dra.report.html.page import notes_html, page
+from kubectl_dra.report.phrases import written
 
 
 def to_html(inventory: Inventory, settings: Settings) -> str:
@@ -24,5 +25,5 @@ def to_html(inventory: Inventory, settings: Settings) -> str:
         sentence = "No device matches." if inventory.narrowed[0][1] else "No device is published."
         parts.append(tag("section", tag("p", sentence, class_="answer")))
     source = f" ({settings.release_source})" if settings.release_source else ""
-    parts.append(notes_html([f"assumed: Kubernetes {settings.release}{source}", *inventory.notes]))
+    parts.append(notes_html([f"assumed: Kubernetes {settings.release}{source}", *map(written, inventory.notes)]))
     return page("Devices", parts)

@@ -9,6 +9,7 @@ from kubectl_dra.api.claims import ResourceClaim
 from kubectl_dra.api.taints import DeviceTaint
 from kubectl_dra.explain.devices.inventory import SCHEMA_VERSION, DeviceRow, Inventory
 from kubectl_dra.explain.scene.prepare import Settings
+from kubectl_dra.report.phrases import written
 
 
 def to_json(inventory: Inventory, settings: Settings) -> dict[str, Any]:
@@ -27,7 +28,7 @@ def to_json(inventory: Inventory, settings: Settings) -> dict[str, Any]:
             "states": inventory.states(),
         },
         "items": [_device(row) for row in inventory.rows],
-        "notes": list(inventory.notes),
+        "notes": [written(note) for note in inventory.notes],
     }
 
 

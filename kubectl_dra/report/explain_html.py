@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 
 from kubectl_dra.explain.devices.inventory import Inventory
 from kubectl_dra.explain.diagnosis import (
-    Cause,
     ClaimReport,
     Diagnosis,
+    Finding,
     NodeGroup,
     Placement,
     SecondOpinion,
@@ -19,12 +19,24 @@ from kubectl_dra.explain.diagnosis import (
 from kubectl_dra.explain.overview import Alike, Overview
 from kubectl_dra.report.assumed import assumed
 from kubectl_dra.report.devices_text import summary
+from kubectl_dra.report.explain_words import (
+    Invocation,
+    answer,
+    changes,
+    command,
+    fix,
+    node_groups,
+    notes,
+    overview_answer,
+    proof,
+)
 from kubectl_dra.report.html.fleet import fleet_html
 from kubectl_dra.report.html.funnel import funnel_html
 from kubectl_dra.report.html.lines import fleet_of
 from kubectl_dra.report.html.marks import funnels_of, marks_of
 from kubectl_dra.report.html.markup import Markup, code, join, tag
 from kubectl_dra.report.html.page import notes_html, page
+from kubectl_dra.report.phrases import written
 from kubectl_dra.wording import amount
 
 WORDS = {
@@ -33,37 +45,38 @@ WORDS = {
     Verdict.NOT_ALLOCATABLE: "does not fit",
     Verdict.UNDETERMINED: "undetermined",
 }
+_UNKNOWN = Invocation()
 MAX_FLEETS = 8
 MAX_NAMES = 200
 MAX_PLACEMENTS = 20
 
 
-def to_html(answers: Sequence[tuple[Diagnosis, Inventory | None]]) -> str:
+def to_html(answers: Sequence[tuple[Diagnosis, Inventory | None]], invocation: Invocation = _UNKNOWN) -> str:
     """The page: each diagnosis with the devices of its cluster, for the first ``MAX_FLEETS`` of them.
 
     The devices are marked by what the funnels say of them, so these are to have their devices.
     """
     if len(answers) == 1:
         diagnosis, inventory = answers[0]
-        return page(_title(diagnosis), [join(_sections(diagnosis, inventory, "d0", level=1), "\n")])
+        return page(_title(diagnosis), [join(_sections(diagnosis, inventory, "d0", 1, invocation), "\n")])
     parts = [tag("header", tag("h1", f"{amount(len(answers), 'question')} explained"))]
     parts.append(_contents([(diagnosis, _name(diagnosis)) for diagnosis, _ in answers]))
     for number, (diagnosis, inventory) in enumerate(answers):
         if number == MAX_FLEETS:
             note = f"Devices are drawn for the first {MAX_FLEETS} only; explain one of the others alone to see them."
             parts.append(tag("p", note, class_="quiet"))
-        parts.append(_article(diagnosis, inventory if number < MAX_FLEETS else None, f"d{number}"))
+        parts.append(_article(diagnosis, inventory if number < MAX_FLEETS else None, f"d{number}", invocation))
     return page(f"{amount(len(answers), 'question')} explained", parts)
 
 
-def overview_html(overview: Overview) -> str:
+def overview_html(overview: Overview, invocation: Invocation = _UNKNOWN) -> str:
     """The page of every pending claim, stuck ones first: a table, and each answer below it."""
     ranked = sorted(overview.found, key=lambda alike: (-alike.diagnosis.verdict.exit_code, -len(alike.names)))
-    unseen = [tag("p", note, class_="quiet") for note in overview.unseen]
-    parts = [tag("header", tag("h1", "Pending claims"), tag("p", overview.answer, class_="answer"), *unseen)]
+    unseen = [tag("p", written(note), class_="quiet") for note in overview.unseen]
+    parts = [tag("header", tag("h1", "Pending claims"), tag("p", overview_answer(overview), class_="answer"), *unseen)]
     if ranked:
         parts.append(_contents([(alike.diagnosis, _waiting(alike)) for alike in ranked]))
-    parts += [_article(alike.diagnosis, None, f"d{number}") for number, alike in enumerate(ranked)]
+    parts += [_article(alike.diagnosis, None, f"d{number}", invocation) for number, alike in enumerate(ranked)]
     return page("Pending claims", parts)
 
 
@@ -79,8 +92,8 @@ def _contents(listed: Sequence[tuple[Diagnosis, str]]) -> Markup:
             "tr",
             tag("th", tag("a", name, href=f"#d{number}"), scope="row"),
             tag("td", _badge(diagnosis)),
-            tag("td", diagnosis.causes[0].kind.code if diagnosis.causes else ""),
-            tag("td", diagnosis.causes[0].summary if diagnosis.causes else diagnosis.answer),
+            tag("td", diagnosis.findings[0].kind.code if diagnosis.findings else ""),
+            tag("td", written(diagnosis.findings[0].summary) if diagnosis.findings else answer(diagnosis)),
         )
         for number, (diagnosis, name) in enumerate(listed)
     ]
@@ -88,8 +101,8 @@ def _contents(listed: Sequence[tuple[Diagnosis, str]]) -> Markup:
     return tag("section", _scrolled(table, "Overview"))
 
 
-def _article(diagnosis: Diagnosis, inventory: Inventory | None, key: str) -> Markup:
-    return tag("article", join(_sections(diagnosis, inventory, key, level=2), "\n"), id=key)
+def _article(diagnosis: Diagnosis, inventory: Inventory | None, key: str, invocation: Invocation) -> Markup:
+    return tag("article", join(_sections(diagnosis, inventory, key, 2, invocation), "\n"), id=key)
 
 
 def _name(diagnosis: Diagnosis) -> str:
@@ -104,15 +117,17 @@ def _badge(diagnosis: Diagnosis) -> Markup:
     return tag("span", WORDS[diagnosis.verdict], class_="badge", data_v=diagnosis.verdict.value)
 
 
-def _sections(diagnosis: Diagnosis, inventory: Inventory | None, key: str, level: int) -> Iterator[Markup]:
+def _sections(
+    diagnosis: Diagnosis, inventory: Inventory | None, key: str, level: int, invocation: Invocation
+) -> Iterator[Markup]:
     heading, below = f"h{level}", f"h{level + 1}"
     yield tag(
         "header",
         tag(heading, _name(diagnosis), " ", _badge(diagnosis)),
-        tag("p", diagnosis.answer, class_="answer"),
+        tag("p", answer(diagnosis), class_="answer"),
     )
-    if diagnosis.causes:
-        causes = tag("ol", *(tag("li", _cause(cause, number)) for number, cause in enumerate(diagnosis.causes)))
+    if diagnosis.findings:
+        causes = tag("ol", *(tag("li", _finding(found, number)) for number, found in enumerate(diagnosis.findings)))
         yield tag("section", tag(below, "Why"), causes, class_="causes")
     if diagnosis.ways:
         proof = tag("p", "Each one is proved by running the allocation with it.")
@@ -125,7 +140,7 @@ def _sections(diagnosis: Diagnosis, inventory: Inventory | None, key: str, level
     elif diagnosis.claims:
         yield claims
     if diagnosis.nodes:
-        yield _nodes(diagnosis.nodes, below)
+        yield _nodes(node_groups(diagnosis), below)
     if diagnosis.placements and any(placement.devices for placement in diagnosis.placements):
         yield _placements(diagnosis.placements, below)
     for trace in diagnosis.traces:
@@ -143,12 +158,12 @@ def _sections(diagnosis: Diagnosis, inventory: Inventory | None, key: str, level
             for word in diagnosis.scheduler
         ]
         yield tag("section", tag(below, "Kubernetes says"), tag("ul", *said))
-    notes = [assumed(diagnosis), *diagnosis.notes]
+    noted = [assumed(diagnosis), *notes(diagnosis)]
     if inventory is not None and picture:
-        notes += [note for note in inventory.notes if note not in diagnosis.notes]
-    yield notes_html(notes, below)
-    if diagnosis.next_command:
-        yield tag("section", tag(below, "Next"), tag("pre", code(diagnosis.next_command), tabindex="0"))
+        noted += [written(note) for note in inventory.notes if note not in diagnosis.notes]
+    yield notes_html(noted, below)
+    if following := command(diagnosis.next, invocation):
+        yield tag("section", tag(below, "Next"), tag("pre", code(following), tabindex="0"))
 
 
 def _picture(diagnosis: Diagnosis, inventory: Inventory | None, key: str, heading: str) -> Markup | None:
@@ -159,7 +174,7 @@ def _picture(diagnosis: Diagnosis, inventory: Inventory | None, key: str, headin
     return tag("section", tag(heading, "Fleet"), fleet_html(fleet, key, summary(inventory), requests))
 
 
-def _cause(cause: Cause, number: int) -> Markup:
+def _finding(cause: Finding, number: int) -> Markup:
     where = [f"claim {cause.claim}"] if cause.claim else []
     where += [f'request "{cause.request}"'] if cause.request else []
     parts: list[Markup] = [tag("p", code(cause.kind.code), " ", tag("b", cause.kind.title))]
@@ -167,13 +182,17 @@ def _cause(cause: Cause, number: int) -> Markup:
         parts.append(tag("p", ", ".join(where), class_="quiet"))
     if number:
         # The answer is the first cause's summary.
-        parts.append(tag("p", cause.summary))
+        parts.append(tag("p", written(cause.summary)))
     if cause.evidence:
-        parts.append(tag("ul", *(_evidence(fact.object, fact.field, fact.value) for fact in cause.evidence)))
-    if cause.fix:
-        parts.append(tag("p", tag("b", "Fix: "), cause.fix, class_="fix"))
-    if cause.proved:
-        parts.append(tag("p", tag("b", "Proved: "), f"{cause.proved}.", class_="fix"))
+        parts.append(
+            tag(
+                "ul",
+                *(_evidence(written(fact.object), written(fact.field), written(fact.value)) for fact in cause.evidence),
+            )
+        )
+    parts.append(tag("p", tag("b", "Fix: "), fix(cause), class_="fix"))
+    if cause.proof:
+        parts.append(tag("p", tag("b", "Proved: "), f"{proof(cause.proof)}.", class_="fix"))
     more = [tag("p", cause.kind.why)]
     if cause.kind.seen_as:
         more.append(tag("p", tag("b", "Kubernetes shows: "), cause.kind.seen_as))
@@ -186,7 +205,7 @@ def _evidence(about: str, field: str, value: str) -> Markup:
 
 
 def _way(way: Way) -> Markup:
-    sentence = f"{', and '.join(way.changes)}: {way.proved}."
+    sentence = f"{', and '.join(changes(way))}: {proof(way.proof)}."
     if not way.what_if:
         return join([sentence])
     return join([sentence, " ", *(code(f"--what-if {change}") for change in way.what_if)])
@@ -195,9 +214,9 @@ def _way(way: Way) -> Markup:
 def _claim(claim: ClaimReport) -> Markup:
     origin = f", from template {claim.template}" if claim.template else ""
     name = claim.claim or f'entry "{claim.entry}"'
-    parts: list[Markup] = [tag("p", tag("b", name), f" ({claim.state}{origin})")]
+    parts: list[Markup] = [tag("p", tag("b", name), f" ({written(claim.state)}{origin})")]
     if claim.devices:
-        parts.append(tag("ul", *(tag("li", device) for device in claim.devices)))
+        parts.append(tag("ul", *(tag("li", f"{request}: {device}") for request, device in claim.devices)))
     if claim.nodes:
         parts.append(tag("p", f"usable on: {claim.nodes}"))
     parts += [funnel_html(funnel) for funnel in claim.funnels]
@@ -212,7 +231,7 @@ def _nodes(groups: Sequence[NodeGroup], heading: str) -> Markup:
             "tr",
             tag("td", _names(group.nodes)),
             tag("td", words.get(group.outcome, group.outcome)),
-            tag("td", group.reason),
+            tag("td", written(group.reason)),
         )
         for group in groups
     ]

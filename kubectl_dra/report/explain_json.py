@@ -3,59 +3,117 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import fields, is_dataclass
-from enum import Enum
+from dataclasses import fields, is_dataclass, replace
 from typing import Any
 
-from kubectl_dra.explain.diagnosis import SCHEMA_VERSION, CauseKind, Diagnosis, PlacedDevice
+from kubectl_dra.api.slices import DeviceID
+from kubectl_dra.explain.diagnosis import SCHEMA_VERSION, ClaimReport, Diagnosis, Finding, PlacedDevice, Way
 from kubectl_dra.explain.overview import Overview
+from kubectl_dra.explain.phrase import Joined, Phrase, Statement, Subject
+from kubectl_dra.report.explain_words import (
+    Invocation,
+    answer,
+    changes,
+    command,
+    fix,
+    node_groups,
+    notes,
+    overview_answer,
+    proof,
+    proved,
+)
+from kubectl_dra.report.phrases import written
+
+_UNKNOWN = Invocation()
 
 
-def to_json(diagnoses: Sequence[Diagnosis]) -> dict[str, Any]:
+def to_json(diagnoses: Sequence[Diagnosis], invocation: Invocation = _UNKNOWN) -> dict[str, Any]:
     """One Diagnosis, or a DiagnosisList where a manifest holds several subjects."""
-    items = [_diagnosis(diagnosis) for diagnosis in diagnoses]
+    items = [_diagnosis(diagnosis, invocation) for diagnosis in diagnoses]
     if len(items) == 1:
         return {"schemaVersion": SCHEMA_VERSION, "kind": "Diagnosis", **items[0]}
     return {"schemaVersion": SCHEMA_VERSION, "kind": "DiagnosisList", "items": items}
 
 
-def overview_json(overview: Overview) -> dict[str, Any]:
+def overview_json(overview: Overview, invocation: Invocation = _UNKNOWN) -> dict[str, Any]:
     """Every pending claim: a DiagnosisList, each item with the pods and claims that it stands for."""
-    items = [{**_diagnosis(alike.diagnosis), "standsFor": list(alike.names)} for alike in overview.found]
+    items = [{**_diagnosis(alike.diagnosis, invocation), "standsFor": list(alike.names)} for alike in overview.found]
     return {
         "schemaVersion": SCHEMA_VERSION,
         "kind": "DiagnosisList",
         "exitCode": overview.exit_code,
-        "answer": overview.answer,
-        "notes": list(overview.unseen),
+        "answer": overview_answer(overview),
+        "notes": [written(note) for note in overview.unseen],
         "items": items,
     }
 
 
-def _diagnosis(diagnosis: Diagnosis) -> dict[str, Any]:
+def _diagnosis(diagnosis: Diagnosis, invocation: Invocation) -> dict[str, Any]:
     out: dict[str, Any] = {
         "subject": {"kind": diagnosis.kind, "namespace": diagnosis.namespace, "name": diagnosis.name},
         "verdict": diagnosis.verdict.value,
         "exitCode": diagnosis.verdict.exit_code,
-        "answer": diagnosis.answer,
+        "answer": answer(diagnosis),
         "assumed": {
             "kubernetesVersion": diagnosis.release,
             "source": diagnosis.release_source,
             "featureGates": list(diagnosis.gates),
         },
+        "causes": [_finding(finding) for finding in diagnosis.findings],
+        "claims": [_claim(claim) for claim in diagnosis.claims],
+        "nodes": [_plain(group) for group in node_groups(diagnosis)],
+        "placements": _plain(diagnosis.placements),
+        "scheduler": _plain(diagnosis.scheduler),
+        "notes": notes(diagnosis),
     }
-    for name in ("causes", "claims", "nodes", "placements", "scheduler", "notes"):
-        out[name] = _plain(getattr(diagnosis, name))
     if diagnosis.supposed:
-        out["supposed"] = list(diagnosis.supposed)
+        out["supposed"] = [str(change) for change in diagnosis.supposed]
     if diagnosis.ways:
-        out["waysOut"] = _plain(diagnosis.ways)
+        out["waysOut"] = [_way(way) for way in diagnosis.ways]
     if diagnosis.traces:
         out["traces"] = _plain(diagnosis.traces)
     if diagnosis.second_opinion is not None:
         out["secondOpinion"] = _plain(diagnosis.second_opinion)
-    if diagnosis.next_command:
-        out["next"] = diagnosis.next_command
+    if following := command(diagnosis.next, invocation):
+        out["next"] = following
+    return out
+
+
+def _finding(finding: Finding) -> dict[str, Any]:
+    evidence = [
+        {"object": written(fact.object), "field": written(fact.field), "value": written(fact.value)}
+        for fact in finding.evidence
+    ]
+    out = {
+        "kind": {"code": finding.kind.code, "title": finding.kind.title},
+        "summary": written(finding.summary),
+        "evidence": evidence,
+        "fix": fix(finding),
+        "proved": proved(finding),
+        "claim": finding.claim,
+        "request": finding.request,
+    }
+    return {name: value for name, value in out.items() if value or name == "evidence"}
+
+
+def _claim(claim: ClaimReport) -> dict[str, Any]:
+    out = _plain(replace(claim, devices=()))
+    if not claim.devices:
+        return dict(out)
+    funnels = out.pop("funnels")
+    nodes = {"nodes": out.pop("nodes")} if "nodes" in out else {}
+    return {
+        **out,
+        "devices": [f"{request}: {device}" for request, device in claim.devices],
+        **nodes,
+        "funnels": funnels,
+    }
+
+
+def _way(way: Way) -> dict[str, Any]:
+    out: dict[str, Any] = {"changes": changes(way), "proved": proof(way.proof)}
+    if way.what_if:
+        out["whatIf"] = [str(change) for change in way.what_if]
     return out
 
 
@@ -67,10 +125,8 @@ _PAIRS = {
 
 
 def _plain(value: Any, name: str = "") -> Any:
-    if isinstance(value, CauseKind):
-        return {"code": value.code, "title": value.title}
-    if isinstance(value, Enum):
-        return value.value
+    if isinstance(value, Phrase | Statement | Joined | Subject | DeviceID):
+        return written(value)
     if is_dataclass(value) and not isinstance(value, type):
         return {
             _camel(entry.name): _plain(getattr(value, entry.name), entry.name)
@@ -80,7 +136,7 @@ def _plain(value: Any, name: str = "") -> Any:
     if isinstance(value, tuple):
         if name in _PAIRS:
             first, second = _PAIRS[name]
-            return [{first: one, second: two} for one, two in value]
+            return [{first: _plain(one), second: two} for one, two in value]
         if name == "devices" and value and isinstance(value[0], PlacedDevice):
             return [_placed(entry) for entry in value]
         return [_plain(entry) for entry in value]
@@ -96,7 +152,7 @@ def _placed(entry: PlacedDevice) -> dict[str, Any]:
 
 # Written even when empty: readers should not have to guess what is always there.
 _KEPT = frozenset(("evidence", "funnels", "stages", "steps", "value", "message", "differ"))
-_INTERNAL = frozenset(("weight", "remedy"))
+_INTERNAL = frozenset(("selector", "nearness"))
 
 
 def _camel(name: str) -> str:

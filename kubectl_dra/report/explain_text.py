@@ -8,11 +8,11 @@ from itertools import groupby
 from typing import TextIO
 
 from kubectl_dra.explain.diagnosis import (
-    Cause,
     ClaimReport,
     DeviceLine,
     Diagnosis,
     Evidence,
+    Finding,
     Funnel,
     NodeGroup,
     PlacedDevice,
@@ -21,10 +21,14 @@ from kubectl_dra.explain.diagnosis import (
     Trace,
     Verdict,
 )
+from kubectl_dra.explain.funnel.stages import SelectorFalse
+from kubectl_dra.explain.phrase import Words
 from kubectl_dra.report.assumed import assumed
 from kubectl_dra.report.cel_text import folded
+from kubectl_dra.report.explain_words import Invocation, answer, changes, command, fix, node_groups, notes, proof
 from kubectl_dra.report.observations import observation
 from kubectl_dra.report.paint import Painter, wrap
+from kubectl_dra.report.phrases import written
 
 MAX_PLACEMENTS = 3
 MAX_REASONS = 4
@@ -38,34 +42,39 @@ _STYLES = {
     Verdict.NOT_ALLOCATABLE: "bold red",
     Verdict.UNDETERMINED: "bold yellow",
 }
-_CEL_FIELDS = ("selector term",)
+_UNKNOWN = Invocation()
 _FALSE = {
     "class-selector": "a selector of the class is false",
     "request-selector": "a selector of the request is false",
 }
 
 
-def write_text(diagnoses: Sequence[Diagnosis], color: str = "auto", stream: TextIO | None = None) -> None:
+def write_text(
+    diagnoses: Sequence[Diagnosis],
+    color: str = "auto",
+    stream: TextIO | None = None,
+    invocation: Invocation = _UNKNOWN,
+) -> None:
     """Writes diagnoses, an empty line between two."""
     painter = Painter(stream, color)
     for index, diagnosis in enumerate(diagnoses):
         if index:
             painter.write("")
-        _diagnosis(painter, diagnosis)
+        _diagnosis(painter, diagnosis, invocation)
 
 
-def _diagnosis(out: Painter, diagnosis: Diagnosis) -> None:
-    out.paragraph(diagnosis.answer, style=_STYLES[diagnosis.verdict])
-    if diagnosis.causes:
+def _diagnosis(out: Painter, diagnosis: Diagnosis, invocation: Invocation) -> None:
+    out.paragraph(answer(diagnosis), style=_STYLES[diagnosis.verdict])
+    if diagnosis.findings:
         out.write("")
         out.write(("Why", "bold"))
-        for number, cause in enumerate(diagnosis.causes, 1):
-            _cause(out, number, cause)
+        for number, finding in enumerate(diagnosis.findings, 1):
+            _finding(out, number, finding)
     if diagnosis.ways:
         out.write("")
         out.write(("What would help", "bold"), " (each one proved by running the allocation with it)")
         for way in diagnosis.ways:
-            text = f"{', and '.join(way.changes)}: {way.proved}."
+            text = f"{', and '.join(changes(way))}: {proof(way.proof)}."
             out.paragraph(text, indent="    ", first="  - ", style="green")
     for claim in diagnosis.claims:
         _claim(out, claim)
@@ -75,7 +84,7 @@ def _diagnosis(out: Painter, diagnosis: Diagnosis) -> None:
         _second_opinion(out, diagnosis.second_opinion)
     _nodes(out, diagnosis)
     # What a cause quotes as its evidence is not said a second time.
-    quoted = {evidence.value for cause in diagnosis.causes for evidence in cause.evidence}
+    quoted = {evidence.value for finding in diagnosis.findings for evidence in finding.evidence}
     words = [word for word in diagnosis.scheduler if word.message not in quoted]
     if words:
         out.write("")
@@ -86,15 +95,15 @@ def _diagnosis(out: Painter, diagnosis: Diagnosis) -> None:
     out.write("")
     out.write(("Notes", "bold"))
     out.paragraph(assumed(diagnosis), indent="    ", first="  - ")
-    for note in diagnosis.notes:
+    for note in notes(diagnosis):
         shown = note if len(note) <= MAX_NOTE else f"{note[:MAX_NOTE]}… (all of it with -o json)"
         out.paragraph(shown, indent="    ", first="  - ")
-    if diagnosis.next_command:
+    if following := command(diagnosis.next, invocation):
         out.write("")
-        out.write(("Next: ", "bold"), diagnosis.next_command)
+        out.write(("Next: ", "bold"), following)
 
 
-def _cause(out: Painter, number: int, cause: Cause) -> None:
+def _finding(out: Painter, number: int, cause: Finding) -> None:
     where = ", ".join(
         part
         for part in (
@@ -107,25 +116,25 @@ def _cause(out: Painter, number: int, cause: Cause) -> None:
     if where:
         out.paragraph(where, indent="     ", style="dim")
     if number > 1:
-        out.paragraph(cause.summary, indent="     ")
+        out.paragraph(written(cause.summary), indent="     ")
     for evidence in cause.evidence:
         _evidence(out, evidence)
-    if cause.fix:
-        out.paragraph(f"Fix: {cause.fix}", indent="          ", first="     ", style="green")
-    if cause.proved:
-        out.paragraph(f"Proved: {cause.proved}.", indent="             ", first="     ", style="green")
+    out.paragraph(f"Fix: {fix(cause)}", indent="          ", first="     ", style="green")
+    if cause.proof:
+        out.paragraph(f"Proved: {proof(cause.proof)}.", indent="             ", first="     ", style="green")
 
 
 def _evidence(out: Painter, evidence: Evidence) -> None:
-    what = f"{evidence.object} · {evidence.field}:"
-    whole = f"{what} {evidence.value}"
-    if evidence.field not in _CEL_FIELDS and not evidence.field.endswith("cel.expression"):
+    what = f"{written(evidence.object)} · {written(evidence.field)}:"
+    value = written(evidence.value)
+    whole = f"{what} {value}"
+    if not evidence.is_cel:
         out.paragraph(whole, indent="       ", first="     ")
     elif "\n" not in whole and len(whole) + 5 <= out.width:
         out.write("     ", whole)
     else:
         out.paragraph(what, indent="       ", first="     ")
-        for line in folded(evidence.value, out.width - 7):
+        for line in folded(value, out.width - 7):
             out.write("       ", line)
 
 
@@ -133,9 +142,9 @@ def _claim(out: Painter, claim: ClaimReport) -> None:
     origin = f", from template {claim.template}" if claim.template else ""
     name = claim.claim or f'entry "{claim.entry}"'
     out.write("")
-    out.write((f"Claim {name}", "bold"), f" ({claim.state}{origin})")
-    for device in claim.devices:
-        out.paragraph(str(device), indent="    ", first="  ")
+    out.write((f"Claim {name}", "bold"), f" ({written(claim.state)}{origin})")
+    for request, device in claim.devices:
+        out.paragraph(f"{request}: {device}", indent="    ", first="  ")
     if claim.nodes:
         out.paragraph(f"usable on: {claim.nodes}", indent="    ", first="  ")
     for funnel in claim.funnels:
@@ -164,7 +173,8 @@ def _funnel(out: Painter, funnel: Funnel) -> None:
 def _device(out: Painter, line: DeviceLine) -> None:
     mark = ("✓", "green") if line.stage == "usable" else ("✗", "red")
     place = f"{line.device}  ({line.nodes})"
-    why = _FALSE[line.stage] if line.stage in _FALSE and line.reason == "false" else f"{line.stage}: {line.reason}"
+    false = line.stage in _FALSE and isinstance(line.reason, SelectorFalse)
+    why = _FALSE[line.stage] if false else f"{line.stage}: {written(line.reason)}"
     if not line.reason:
         out.write("      ", mark, f" {place}")
     elif out.limit is None or len(place) + len(why) + 10 <= out.limit:
@@ -189,7 +199,7 @@ def _folded(stages: Iterator[Stage]) -> Iterator[Stage]:
         last = kept[-1] if kept else None
         foldable = last is not None and not last.failed and not stage.failed and last.name == stage.name
         if last is not None and foldable and stage.name == "class-selector":
-            kept[-1] = replace(last, label=last.label.split(",")[0], expression="")
+            kept[-1] = replace(last, label=last.selector, expression="")
         else:
             kept.append(stage)
     yield from _without_long_runs(kept)
@@ -198,13 +208,13 @@ def _folded(stages: Iterator[Stage]) -> Iterator[Stage]:
 def _without_long_runs(stages: Sequence[Stage]) -> Iterator[Stage]:
     """Many terms of one selector in a row that lose no device become one line."""
 
-    def selector(stage: Stage) -> tuple[str, bool]:
-        return stage.label.split(", term ")[0], bool(stage.expression) and not stage.failed
+    def selector(stage: Stage) -> tuple[Words, bool]:
+        return stage.selector, bool(stage.expression) and not stage.failed
 
     for (label, lossless), group in groupby(stages, key=selector):
         run = list(group)
         if lossless and len(run) > MAX_TERMS:
-            yield replace(run[-1], label=f"{label}: {len(run):,} terms that refuse nothing", expression="")
+            yield replace(run[-1], label=f"{written(label)}: {len(run):,} terms that refuse nothing", expression="")
         else:
             yield from run
 
@@ -215,17 +225,18 @@ def _stage(out: Painter, stage: Stage, width: int) -> None:
     mark = ("✗ ", "red") if not stage.passed and stage.failed else "  "
     lost = f"  (-{stage.failed:,})" if stage.failed else ""
     indent = " " * (width + 6)
-    whole = f"  {stage.label}" + (f": {stage.expression}" if stage.expression else "") + lost
+    label = written(stage.label)
+    whole = f"  {label}" + (f": {stage.expression}" if stage.expression else "") + lost
     if "\n" not in whole and len(indent) + len(whole) <= out.width:
         out.write("    ", mark, (number, style), whole)
     else:
-        head = f"{stage.label}{':' if stage.expression else ''}{lost}"
+        head = f"{label}{':' if stage.expression else ''}{lost}"
         for row, text in enumerate(wrap(head, out.width - len(indent) - 2)):
             out.write(*(("    ", mark, (number, style)) if not row else (indent,)), f"  {text}")
         for text in folded(stage.expression, out.width - len(indent) - 4) if stage.expression else ():
             out.write(indent, "    ", text)
     for reason, count in stage.details[:MAX_REASONS]:
-        out.paragraph(f"{count:,} × {reason}", indent=indent + "      ", first=indent + "    ", style="dim")
+        out.paragraph(f"{count:,} × {written(reason)}", indent=indent + "      ", first=indent + "    ", style="dim")
     if len(stage.details) > MAX_REASONS:
         rest = sum(count for _, count in stage.details[MAX_REASONS:])
         out.write(indent, "    ", (f"{rest:,} × others", "dim"))
@@ -247,11 +258,12 @@ def _nodes(out: Painter, diagnosis: Diagnosis) -> None:
         return
     out.write("")
     out.write(("Nodes", "bold"))
-    fitting = [group for group in diagnosis.nodes if group.outcome == "allocated"]
+    groups = node_groups(diagnosis)
+    fitting = [group for group in groups if group.outcome == "allocated"]
     for group in fitting:
         _group(out, group)
     _placements(out, diagnosis)
-    for group in diagnosis.nodes:
+    for group in groups:
         if group not in fitting:
             _group(out, group)
 
@@ -281,7 +293,7 @@ def _group(out: Painter, group: NodeGroup) -> None:
     word = {"allocated": fits, "not-eligible": "not eligible", "error": "with an error"}.get(
         group.outcome, group.outcome
     )
-    out.paragraph(f"{count} {word} ({names}): {group.reason}", indent="      ", first="  ", style=style)
+    out.paragraph(f"{count} {word} ({names}): {written(group.reason)}", indent="      ", first="  ", style=style)
 
 
 def _trace(out: Painter, trace: Trace) -> None:

@@ -6,9 +6,13 @@ import sys
 from collections.abc import Sequence
 from typing import Any, Final, TextIO
 
+from kubectl_dra.explain.diagnosis import Diagnosis
+from kubectl_dra.explain.phrase import Words
 from kubectl_dra.migrate.landing import SHOWN, changed_total
 from kubectl_dra.migrate.result import LandingComparison
+from kubectl_dra.report.explain_words import reason
 from kubectl_dra.report.paint import Painter
+from kubectl_dra.report.phrases import written
 
 _NOW: Final = {"not-allocatable": "cannot be scheduled", "undetermined": "not certain"}
 
@@ -38,7 +42,7 @@ def _one(out: Painter, one: LandingComparison) -> None:
     else:
         out.write("    nodes: none before, ", ("none after", "yellow"))
     for lost in one.lost:
-        out.paragraph(f"no more on {_some(lost.nodes)}: {lost.reason}", indent="      ")
+        out.paragraph(f"no more on {_some(lost.nodes)}: {_said(lost.reason)}", indent="      ")
     if one.gained:
         out.paragraph(f"also on {_some(one.gained)}", indent="      ")
     if one.landings:
@@ -47,7 +51,12 @@ def _one(out: Painter, one: LandingComparison) -> None:
             f"now: {_many(len(one.landings), 'node')}; on {first.node}: {', '.join(first.devices)}", indent="    "
         )
     else:
-        out.paragraph(f"now: {_NOW.get(one.verdict, one.verdict)}: {one.answer}", indent="    ", style="yellow")
+        out.paragraph(f"now: {_NOW.get(one.verdict, one.verdict)}: {_said(one.answer)}", indent="    ", style="yellow")
+
+
+def _said(why: Words | Diagnosis) -> str:
+    """A reason; of a diagnosis its sentence, without the pod and the verdict, which are said beside it."""
+    return f"{reason(why)}." if isinstance(why, Diagnosis) else written(why)
 
 
 def _some(names: Sequence[str]) -> str:
@@ -71,11 +80,11 @@ def to_json(found: Sequence[LandingComparison]) -> list[dict[str, Any]]:
             "after": list(one.after),
             "difference": one.difference,
             "landings": [{"node": each.node, "devices": list(each.devices)} for each in one.landings],
-            "lost": [{"reason": lost.reason, "nodes": list(lost.nodes)} for lost in one.lost],
+            "lost": [{"reason": _said(lost.reason), "nodes": list(lost.nodes)} for lost in one.lost],
             "gained": list(one.gained),
             "verdict": one.verdict,
-            "answer": one.answer,
-            "notes": list(one.notes),
+            "answer": _said(one.answer),
+            "notes": [written(note) for note in one.notes],
         }
         for one in found
     ]

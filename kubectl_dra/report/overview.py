@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import TextIO
 
-from kubectl_dra.explain.diagnosis import Diagnosis, Verdict
+from kubectl_dra.explain.diagnosis import Verdict
 from kubectl_dra.explain.overview import Alike, Overview
+from kubectl_dra.report.explain_words import overview_answer, reason
 from kubectl_dra.report.paint import Painter
+from kubectl_dra.report.phrases import written
 from kubectl_dra.report.table import fitted
 
 HEADER = ("NAMESPACE", "WAITING", "VERDICT", "CAUSE", "REASON")
@@ -24,7 +26,7 @@ def write_overview(overview: Overview, color: str = "auto", stream: TextIO | Non
     """Writes the table, stuck ones first, then a summary and the next command, with ``flags`` repeated."""
     out = Painter(stream, color)
     if not overview.found:
-        out.paragraph(overview.answer)
+        out.paragraph(overview_answer(overview))
         _notes(out, overview)
         if overview.elsewhere:
             out.write("")
@@ -38,7 +40,7 @@ def write_overview(overview: Overview, color: str = "auto", stream: TextIO | Non
         for line in block:
             out.write(line)
     out.write("")
-    out.write(overview.answer.removesuffix("."))
+    out.write(overview_answer(overview).removesuffix("."))
     _notes(out, overview)
     if overview.unseen:
         out.write("")
@@ -52,16 +54,13 @@ def _notes(out: Painter, overview: Overview) -> None:
     out.write("")
     out.write(("Notes", "bold"))
     for note in overview.unseen:
-        out.paragraph(note, indent="    ", first="  - ")
+        out.paragraph(written(note), indent="    ", first="  - ")
 
 
 def _row(alike: Alike) -> tuple[str, ...]:
     diagnosis = alike.diagnosis
     more = f" and {len(alike.names) - 1:,} more" if len(alike.names) > 1 else ""
-    cause = diagnosis.causes[0].kind.code if diagnosis.causes else ""
-    reason = diagnosis.causes[0].summary if diagnosis.causes else _reason(diagnosis)
-    return diagnosis.namespace, alike.names[0] + more, _WORDS[diagnosis.verdict], cause or "-", reason
-
-
-def _reason(diagnosis: Diagnosis) -> str:
-    return diagnosis.answer.split(": ", 1)[-1].removeprefix("undetermined: ").rstrip(".")
+    first = diagnosis.findings[0] if diagnosis.findings else None
+    cause = first.kind.code if first else "-"
+    why = written(first.summary) if first else reason(diagnosis)
+    return diagnosis.namespace, alike.names[0] + more, _WORDS[diagnosis.verdict], cause, why

@@ -11,7 +11,7 @@ from kubectl_dra.cluster.client import Answered, Client
 from kubectl_dra.cluster.live import Cluster
 from kubectl_dra.cluster.writer import Conflict, Writer
 from kubectl_dra.errors import ClusterError
-from kubectl_dra.taint.rules import Decision, RuleStage, Wish, content, decide
+from kubectl_dra.taint.rules import Decision, Stage, Wish, content, decide
 
 KIND: Final = "DeviceTaintRule"
 CREATED: Final = "created"
@@ -32,7 +32,7 @@ class Written:
     rule: Mapping[str, Any]
 
 
-class RuleWriter:
+class Rules:
     """The rules of a cluster, in the version that it serves."""
 
     def __init__(self, cluster: Cluster, writer: Writer, version: str, *, overwrite: bool = False) -> None:
@@ -54,7 +54,7 @@ class RuleWriter:
         """What is to be done about a wish, as things are."""
         return decide(wish, self.get(wish.name), overwrite=self._overwrite)
 
-    def write(self, wish: Wish, stage: RuleStage, *, escalate: bool = False) -> Written:
+    def write(self, wish: Wish, stage: Stage, *, escalate: bool = False) -> Written:
         """Brings a rule to a stage, whatever others write at the same time.
 
         ``escalate``: the rule must be there already, made by an earlier step.
@@ -100,7 +100,7 @@ class RuleWriter:
             return Written(CHANGED if decision.version else CREATED, rule)
         raise Refused(f"DeviceTaintRule {wish.name} changes all the time; somebody else writes it too")
 
-    def create(self, wish: Wish, stage: RuleStage) -> str:
+    def create(self, wish: Wish, stage: Stage) -> str:
         """Makes a rule only where there is none, and returns its UID; empty where somebody else made one just now.
 
         Raises:
@@ -137,10 +137,10 @@ class RuleWriter:
         return path
 
 
-def _not_later(stage: RuleStage, now: RuleStage) -> RuleStage:
+def _not_later(stage: Stage, now: Stage) -> Stage:
     """The stage with the time of the rule that is under way to it: a second run does not put that off."""
     same = (now.effect, now.next_effect) == (stage.effect, stage.next_effect)
-    return RuleStage(stage.effect, stage.next_effect, now.next_at) if same and now.next_at else stage
+    return Stage(stage.effect, stage.next_effect, now.next_at) if same and now.next_at else stage
 
 
 def _is(raw: Mapping[str, Any], wanted: Mapping[str, Any]) -> bool:

@@ -146,7 +146,7 @@ def blast_radius(
 ) -> Radius:
     """Who is hit when the wishes come true."""
     notes = [*_not_seen(snapshot)]
-    cycle = make_cycle(snapshot, settings, [])
+    cycle = make_cycle(snapshot, settings)
     tolerations_kept = settings.release.minor >= FIRST_WITH_TOLERATIONS
     if not tolerations_kept and any(wish.taint.effect == "NoExecute" for wish in wishes):
         notes.append(

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from kubectl_dra.api.claims import ResourceClaim
+from kubectl_dra.api.events import EVICTION_REASON
 from kubectl_dra.api.meta import EMPTY
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.api.slices import DeviceID
 from kubectl_dra.api.taints import DeviceTaint
 from kubectl_dra.cluster.live import Cluster
-from kubectl_dra.explain.after import EVICTION_REASON
 from kubectl_dra.taint import times
 from kubectl_dra.taint.watched_objects import Lookout
 

@@ -21,8 +21,9 @@ from kubectl_dra.api.slices import Device, DeviceID, PoolID, ResourceSlice
 from kubectl_dra.api.taints import DeviceTaint
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.explain.attempts import SECONDS_PER_NODE, STEPS_PER_NODE, unavailable_nodes
+from kubectl_dra.explain.causes.registry import of_question
 from kubectl_dra.explain.question.resolve import Question, about_claim, about_pod
-from kubectl_dra.explain.scene.prepare import Case, Settings, prepare
+from kubectl_dra.explain.scene.prepare import Scene, Settings, prepare
 from kubectl_dra.taint import times
 from kubectl_dra.taint.rules import Wish
 
@@ -68,7 +69,7 @@ def lost_matches(
     for number, question in enumerate(questions):
         if progress is not None:
             progress(f"trying pending claims: {number + 1} of {len(questions)}")
-        shape = _shape(question)
+        shape = _shape(question, snapshot)
         if shape not in known:
             try:
                 known[shape] = trial.loses(question)
@@ -102,7 +103,7 @@ class _Trial:
         Raises:
             _TooLong: the time is over.
         """
-        if question.causes or any(state.causes or state.claim is None for state in question.claims):
+        if of_question(question, self._snapshot) or any(entry.claim is None for entry in question.claims):
             return False
         now = self._case(question, self._snapshot)
         if not now.unallocated and not (now.extended and now.extended.amounts):
@@ -117,11 +118,11 @@ class _Trial:
             self._after = with_taints(self._snapshot, self._wishes, times.now())
         return self._fit(self._case(question, self._after), near) is None
 
-    def _case(self, question: Question, snapshot: Snapshot) -> Case:
+    def _case(self, question: Question, snapshot: Snapshot) -> Scene:
         self._check_time()
-        return prepare(question, snapshot, self._settings, [])
+        return prepare(question, snapshot, self._settings)
 
-    def _nodes(self, case: Case, unavailable: Mapping[str, str]) -> tuple[list[Node], list[Node]]:
+    def _nodes(self, case: Scene, unavailable: Mapping[str, str]) -> tuple[list[Node], list[Node]]:
         """The nodes that see pools of the devices, and the others."""
         near: list[Node] = []
         far: list[Node] = []
@@ -140,7 +141,7 @@ class _Trial:
             for device in result.devices
         )
 
-    def _fit(self, case: Case, nodes: Sequence[Node]) -> Attempt | None:
+    def _fit(self, case: Scene, nodes: Sequence[Node]) -> Attempt | None:
         """The attempt on the first node that works; None where none does."""
         for number, node in enumerate(nodes):
             self._check_time()
@@ -153,7 +154,7 @@ class _Trial:
                 return attempt
         return None
 
-    def _prefetch(self, case: Case) -> None:
+    def _prefetch(self, case: Scene) -> None:
         """Evaluates the selectors of a question for all devices, before this is done one by one."""
         cycle = case.view.cycle
         devices = [item.device for item in case.view.published]
@@ -175,20 +176,21 @@ def _pending(snapshot: Snapshot) -> Iterator[Question]:
             yield about_pod(pod, snapshot, exists=True)
     for key, claim in snapshot.claims.items():
         if claim.allocation is None and key not in used and not claim.metadata.deletion_timestamp:
-            yield about_claim(claim, snapshot)
+            yield about_claim(claim)
 
 
-def _shape(question: Question) -> str:
+def _shape(question: Question, snapshot: Snapshot) -> str:
     """What decides whether a question fits, as one text: the many pods of a workload have the same."""
     claims = []
     names = [state.claim.metadata.name if state.claim else "" for state in question.claims]
     for state, name in zip(question.claims, names, strict=True):
         claim = replace(state.claim, metadata=ObjectMeta()) if state.claim else None
         # Which entries mean one and the same claim is part of it.
-        claims.append((state.entry, names.index(name), claim, state.causes))
+        claims.append((state.entry, names.index(name), claim, state.unresolved))
+    found = [(finding.kind.code, finding.summary) for finding in of_question(question, snapshot)]
     pod = question.pod
     spec = structs.replace(pod.spec, resource_claims=()) if pod else None
-    return repr((question.kind, question.namespace, spec, claims, question.causes))
+    return repr((question.kind, question.namespace, spec, claims, found))
 
 
 def _may_get(question: Question, devices: Sequence[Device], cycle: Cycle, cache: dict[str, bool]) -> bool:

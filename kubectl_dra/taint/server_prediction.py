@@ -12,11 +12,11 @@ from kubectl_dra.api.meta import EMPTY, ObjectMeta
 from kubectl_dra.api.taints import DeviceTaintRule
 from kubectl_dra.errors import ClusterError
 from kubectl_dra.taint import times
-from kubectl_dra.taint.apply import Refused, RuleWriter
+from kubectl_dra.taint.apply import Refused, Rules
 from kubectl_dra.taint.retrying import Patience, TimedOut
-from kubectl_dra.taint.rules import Decision, RuleStage, Wish, stage_of
+from kubectl_dra.taint.rules import Decision, Stage, Wish, stage_of
 
-ASKING: Final = RuleStage("None", "NoExecute")
+ASKING: Final = Stage("None", "NoExecute")
 ANSWER_SECONDS: Final = 20.0
 """The controller updates the status at most every ten seconds."""
 RECENT_SECONDS: Final = 20.0
@@ -65,7 +65,7 @@ def question_of(wish: Wish, decision: Decision) -> Wish | None:
 class Asking:
     """The rules that were made to be answered (name to UID), and the answers to them, by the rule's name."""
 
-    def __init__(self, rules: RuleWriter) -> None:
+    def __init__(self, rules: Rules) -> None:
         self._rules = rules
         self._made: dict[str, str] = {}
         self.answers: dict[str, ServerAnswer] = {}

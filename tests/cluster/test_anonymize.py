@@ -44,7 +44,7 @@ def summary(diagnosis: Diagnosis) -> Json:
     """What does not depend on names: the verdict, causes and every count."""
     return {
         "verdict": diagnosis.verdict,
-        "causes": [(cause.kind.code, bool(cause.fix), bool(cause.proved)) for cause in diagnosis.causes],
+        "causes": [(found.kind.code, bool(found.remedy), bool(found.proof)) for found in diagnosis.findings],
         "funnels": [
             [(stage.name, stage.passed, stage.failed, sorted(n for _, n in stage.details)) for stage in funnel.stages]
             for claim in diagnosis.claims
@@ -66,9 +66,7 @@ def ask(
     settings = assumed(release)
     if manifest is not None:
         return [diagnose(about_pod(pod, whole, exists=False), whole, settings) for pod in manifest.pods.values()]
-    question = (
-        about_pod(whole.pods[key], whole, exists=True) if kind == "pod" else about_claim(whole.claims[key], whole)
-    )
+    question = about_pod(whole.pods[key], whole, exists=True) if kind == "pod" else about_claim(whole.claims[key])
     return [diagnose(question, whole, settings)]
 
 

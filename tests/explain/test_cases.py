@@ -19,14 +19,14 @@ import yaml
 
 from kubectl_dra.cli.main import run as command
 from kubectl_dra.cluster.snapshot import KINDS
-from kubectl_dra.explain.causes.catalogue import ALL
+from kubectl_dra.explain.causes.registry import all_kinds
 
 FOLDER = Path(__file__).parent / "cases"
 SCHEMA = jsonschema.Draft202012Validator(
     json.loads((Path(__file__).parents[2] / "schemas" / "explain.json").read_text(encoding="utf-8"))
 )
 THREADS = FOLDER / "threads"
-CODES = {kind.code for kind in ALL}
+CODES = {kind.code for kind in all_kinds()}
 VERSIONS = {"resource.k8s.io/v1": ("ResourceSlice", "DeviceClass", "ResourceClaim", "ResourceClaimTemplate")}
 API_VERSION = {kind: version for version, kinds in VERSIONS.items() for kind in kinds}
 API_VERSION |= {"DeviceTaintRule": "resource.k8s.io/v1beta2"}

@@ -7,9 +7,19 @@ from typing import Any
 import pytest
 import yaml
 
-from kubectl_dra.api.nodes import Node
+from kubectl_dra.api.nodes import Node, NodeTaint
 from kubectl_dra.api.pods import Pod
-from kubectl_dra.explain.scene.node_eligibility import rejection, rejections, toleration_of, unmodelled
+from kubectl_dra.explain.remedies.way_in import toleration_for
+from kubectl_dra.explain.scene.node_eligibility import (
+    AffinityBroken,
+    AffinityDiffers,
+    Cordoned,
+    LabelDiffers,
+    Untolerated,
+    rejection,
+    rejections,
+    unmodelled,
+)
 
 JSON = dict[str, Any]
 
@@ -40,7 +50,7 @@ ZONE_B: JSON = {"matchExpressions": [{"key": "zone", "operator": "In", "values":
 
 
 def test_a_plain_pod_on_a_plain_node() -> None:
-    assert rejection(pod(), node()) == ""
+    assert rejection(pod(), node()) is None
 
 
 REQUIRED: JSON = {"requiredDuringSchedulingIgnoredDuringExecution": [{"topologyKey": "zone"}]}
@@ -62,57 +72,57 @@ REQUIRED: JSON = {"requiredDuringSchedulingIgnoredDuringExecution": [{"topologyK
     ],
 )
 def test_taints_and_tolerations(taint: str, toleration: JSON, tolerated: bool) -> None:
-    expected = "" if tolerated else f"untolerated node taint {taint}"
+    expected = None if tolerated else Untolerated(node(taint).taints[0])
     assert rejection(pod(tolerations=[toleration]), node(taint)) == expected
 
 
 def test_a_preference_not_to_schedule_does_not_reject() -> None:
-    assert rejection(pod(), node("k=v:PreferNoSchedule")) == ""
+    assert rejection(pod(), node("k=v:PreferNoSchedule")) is None
 
 
 @pytest.mark.parametrize("taint", ["k=v:NoSchedule", "k:NoExecute", "gpu=yes:NoSchedule"])
 def test_the_toleration_offered_for_a_taint_tolerates_it(taint: str) -> None:
-    offered = yaml.safe_load(toleration_of(rejection(pod(), node(taint))))
-    assert rejection(pod(tolerations=offered), node(taint)) == ""
+    offered = yaml.safe_load(toleration_for(node(taint).taints[0]))
+    assert rejection(pod(tolerations=offered), node(taint)) is None
 
 
 def test_cordoned() -> None:
     cordoned = node(unschedulable=True)
-    assert rejection(pod(), cordoned) == "node is cordoned (spec.unschedulable)"
+    assert rejection(pod(), cordoned) == Cordoned()
     tolerating = pod(tolerations=[{"key": "node.kubernetes.io/unschedulable", "operator": "Exists"}])
-    assert rejection(tolerating, cordoned) == ""
+    assert rejection(tolerating, cordoned) is None
 
 
 def test_node_selector() -> None:
     picky = pod(nodeSelector={"zone": "a"})
-    assert rejection(picky, node(labels={"zone": "a"})) == ""
-    assert rejection(picky, node(labels={"zone": "b"})) == "nodeSelector zone=a does not match"
-    assert rejection(picky, node()) == "nodeSelector zone=a does not match"
+    assert rejection(picky, node(labels={"zone": "a"})) is None
+    assert rejection(picky, node(labels={"zone": "b"})) == LabelDiffers("zone", "a")
+    assert rejection(picky, node()) == LabelDiffers("zone", "a")
 
 
 def test_required_affinity() -> None:
     in_b = node(labels={"zone": "b"})
-    assert rejection(pod(affinity=affinity(ZONE_A)), in_b) == "node affinity requires zone In (a)"
-    assert rejection(pod(affinity=affinity(ZONE_A, ZONE_B)), in_b) == "", "one term is enough"
-    assert rejection(pod(affinity=affinity(ZONE_A, preferred=True)), in_b) == "", "a preference rejects nothing"
+    assert rejection(pod(affinity=affinity(ZONE_A)), in_b) == AffinityDiffers("zone In (a)")
+    assert rejection(pod(affinity=affinity(ZONE_A, ZONE_B)), in_b) is None, "one term is enough"
+    assert rejection(pod(affinity=affinity(ZONE_A, preferred=True)), in_b) is None, "a preference rejects nothing"
 
 
 def test_affinity_to_a_node_by_name() -> None:
     field = {"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["n2"]}]}
-    assert rejection(pod(affinity=affinity(field)), node()) == "node affinity requires node n2"
+    assert rejection(pod(affinity=affinity(field)), node()) == AffinityDiffers("node n2")
 
 
 def test_affinity_that_cannot_be_parsed() -> None:
     broken = {"matchExpressions": [{"key": "zone", "operator": "Near", "values": ["a"]}]}
-    assert rejection(pod(affinity=affinity(broken)), node()).startswith("node affinity cannot be parsed: ")
+    assert isinstance(rejection(pod(affinity=affinity(broken)), node()), AffinityBroken)
 
 
 def test_all_reasons_in_the_schedulers_order() -> None:
     found = list(rejections(pod(nodeSelector={"zone": "a"}), node("k=v:NoSchedule", unschedulable=True)))
     assert found == [
-        "node is cordoned (spec.unschedulable)",
-        "untolerated node taint k=v:NoSchedule",
-        "nodeSelector zone=a does not match",
+        Cordoned(),
+        Untolerated(NodeTaint("k", "v", "NoSchedule")),
+        LabelDiffers("zone", "a"),
     ]
 
 

@@ -8,6 +8,7 @@ from kubectl_dra.allocation.features import Features
 from kubectl_dra.allocation.state import allocated_state
 from kubectl_dra.api.claims import ResourceClaim
 from kubectl_dra.explain.scene.holders import HolderIndex
+from kubectl_dra.report.phrases import written
 
 CLAIM = ResourceClaim.from_json(
     {
@@ -35,4 +36,4 @@ def test_a_pod_that_is_not_seen(complete: bool, said: str) -> None:
     holders = HolderIndex(allocated_state([CLAIM], Features.from_gates(frozenset())), {}, lambda _: complete)
     assert holders.stuck(CLAIM) is complete
     text = f"claim ml/old ({said}; the claim is being deleted since 2026-03-01T10:00:00Z)"
-    assert holders.describe_claim(CLAIM) == text
+    assert written(holders.describe_claim(CLAIM)) == text

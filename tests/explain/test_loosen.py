@@ -10,8 +10,10 @@ from kubectl_dra.allocation.selection import Selectors
 from kubectl_dra.api.claims import DeviceRequest
 from kubectl_dra.api.slices import Device
 from kubectl_dra.cel import Environment
+from kubectl_dra.explain.remedies.change import ReplaceTerm
+from kubectl_dra.explain.remedies.prove import Place
 from kubectl_dra.explain.remedies.satisfying_device import satisfying
-from kubectl_dra.explain.remedies.selector_values import loosened, with_term
+from kubectl_dra.explain.remedies.selector_values import loosened
 
 Attributes = dict[str, dict[str, Any]]
 SELECTORS = Selectors(Environment.for_release("1.36"))
@@ -59,6 +61,11 @@ TERMS = [
 ]
 
 
+def replaced(index: int, old: str, new: str, spec: DeviceRequest) -> DeviceRequest:
+    """The request with another term in a selector."""
+    return ReplaceTerm(Place(0, 0, 0, "r", False), SELECTORS, index, 0, old, new).edited(spec)
+
+
 def offers(expression: str, devices: list[Device] | None = None, term: int = 0) -> list[str]:
     return [offer.new for offer in loosened(SELECTORS, expression, term, DEVICES if devices is None else devices)]
 
@@ -72,7 +79,7 @@ def test_nearest_value(expression: str, nearest: str) -> None:
 def test_every_offer_is_a_selector_that_some_device_fulfils(expression: str, _nearest: str) -> None:
     for offer in loosened(SELECTORS, expression, 0, DEVICES):
         spec = DeviceRequest("r", "c", selectors=(expression,))
-        (text,) = with_term(SELECTORS, 0, offer.old_term, offer.term, spec).selectors
+        (text,) = replaced(0, offer.old_term, offer.new_term, spec).selectors
         assert text is not None
         verdicts = [SELECTORS.verdict(text, device) for device in DEVICES]
         assert True in verdicts
@@ -102,11 +109,11 @@ def test_a_term_of_several_is_replaced_alone() -> None:
     expression = f'{A}.index < 2 && {A}.model == "B200" && {A}.sick'
     (offer, *_) = loosened(SELECTORS, expression, 1, DEVICES)
     spec = DeviceRequest("r", "c", selectors=("true", expression))
-    changed = with_term(SELECTORS, 1, offer.old_term, offer.term, spec)
+    changed = replaced(1, offer.old_term, offer.new_term, spec)
     assert changed.selectors == ("true", f'{A}.index < 2 && {A}.model == "A100" && {A}.sick')
-    dropped = with_term(SELECTORS, 1, f"{A}.sick", "true", changed)
+    dropped = replaced(1, f"{A}.sick", "true", changed)
     assert dropped.selectors[1] == f'{A}.index < 2 && {A}.model == "A100" && true'
-    assert with_term(SELECTORS, 1, f"{A}.sick", "true", dropped) == dropped, "what is gone is not dropped twice"
+    assert replaced(1, f"{A}.sick", "true", dropped) == dropped, "what is gone is not dropped twice"
 
 
 def test_quotes_in_values_are_escaped() -> None:

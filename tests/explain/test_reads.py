@@ -51,7 +51,7 @@ def read(claim: dict[str, Any], *, compact: bool) -> tuple[Snapshot, Question]:
     items = [*fleet.objects(NODES), claim]
     text = json.dumps({"apiVersion": "v1", "kind": "List", "items": items})
     snapshot = read_snapshot(["-"], stdin=text.encode(), compact=compact)
-    return snapshot, about_claim(snapshot.claims["default", "asked"], snapshot)
+    return snapshot, about_claim(snapshot.claims["default", "asked"])
 
 
 CLAIMS = {

@@ -13,7 +13,7 @@ from kubectl_dra.manifests.inputs import Input
 from kubectl_dra.migrate.engine import MigrationJob, migrate
 from kubectl_dra.migrate.landing import compare
 from kubectl_dra.migrate.result import LandingComparison
-from kubectl_dra.report.migrate_equivalence import write_comparisons
+from kubectl_dra.report.migrate_equivalence import to_json, write_comparisons
 from tests.migrate.cluster import DRIVER, Json, device_class, dra, node, slice_of, snapshot
 from tests.migrate.runs import dump, settings
 from tests.migrate.test_reverse import PLAIN, labelled
@@ -80,7 +80,9 @@ def test_what_is_in_use_now_is_no_difference() -> None:
     claim["metadata"]["namespace"] = "ml"
     found = one(PLAIN, node("n", 2), slice_of("n", 2), claim)
     assert (found.before, found.after, found.landings) == (("n",), ("n",), ())
-    assert found.verdict == "not-allocatable" and "held" in found.answer and "Pod" not in found.answer
+    assert found.verdict == "not-allocatable"
+    answer = to_json([found])[0]["answer"]
+    assert "held" in answer and "Pod" not in answer
 
 
 def test_taints_count_on_both_sides() -> None:
@@ -95,7 +97,8 @@ def test_a_missing_class_is_the_reason() -> None:
     report = migrate([Input("f.yaml", True, PLAIN.encode())], MigrationJob(settings()))
     (found,) = compare(report, cluster, assumed(cluster), "ml")
     assert found.difference == -1
-    assert "gpu.nvidia.com" in found.lost[0].reason and "does not exist" in found.lost[0].reason
+    reason = to_json([found])[0]["lost"][0]["reason"]
+    assert "gpu.nvidia.com" in reason and "does not exist" in reason
 
 
 def test_only_what_changes_is_compared() -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from kubectl_dra.cel import ast
 from kubectl_dra.cel.closures.optionals import native
-from kubectl_dra.cel.errors import EvaluationError, located
+from kubectl_dra.cel.errors import ErrorKind, EvaluationError, located
 from kubectl_dra.cel.protobuf import FIELDS
 from kubectl_dra.cel.values import (
     OPTIONAL_NONE,
@@ -104,7 +104,7 @@ def step(value: Value, key: Value, presence: bool) -> tuple[Value, bool]:
         return _message_field(value, key)
     if presence:
         return None, False
-    raise EvaluationError(f"no such key: {key_text(key)}")
+    raise EvaluationError(f"no such key: {key_text(key)}", kind=ErrorKind.NO_KEY, name=key_text(key))
 
 
 def _message_field(message: Message, key: Value) -> tuple[Value, bool]:

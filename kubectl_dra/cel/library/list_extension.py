@@ -22,7 +22,7 @@ from kubectl_dra.cel.cost_model import (
     fixed,
 )
 from kubectl_dra.cel.declarations import Function
-from kubectl_dra.cel.errors import CostLimitExceeded, EvaluationError, no_such_overload
+from kubectl_dra.cel.errors import CostLimitExceeded, ErrorKind, EvaluationError, no_such_overload
 from kubectl_dra.cel.library.support import (
     COMPARABLE,
     actual_size,
@@ -69,7 +69,7 @@ def _slice(values: Sequence[Value], start: int, end: int) -> list[Value]:
 def _flatten(target: Value, *depths: Value) -> list[Value]:
     if not is_list(target) or any(depth.__class__ is not int for depth in depths):
         shown = ", ".join(map(type_name, depths))
-        raise EvaluationError(f"no such overload: {type_name(target)}.flatten({shown})")
+        raise EvaluationError(f"no such overload: {type_name(target)}.flatten({shown})", kind=ErrorKind.NO_OVERLOAD)
     depth = depths[0] if depths else 1
     if depth < 0:
         raise EvaluationError("level must be non-negative")

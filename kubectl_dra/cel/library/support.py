@@ -9,7 +9,7 @@ from typing import Any
 from kubectl_dra.cel import types
 from kubectl_dra.cel.cost_model import ONE, STRING_TRAVERSAL_FACTOR, CallEstimate, CostNode, Estimate, Estimator
 from kubectl_dra.cel.declarations import Function, Overload
-from kubectl_dra.cel.errors import EvaluationError, no_such_overload
+from kubectl_dra.cel.errors import ErrorKind, EvaluationError, no_such_overload
 from kubectl_dra.cel.types import CelType
 from kubectl_dra.cel.values import Duration, Timestamp, Uint, Value, equals, is_list
 
@@ -119,7 +119,9 @@ def not_supported(function: str, first: Value) -> EvaluationError:
     """The error of a function that values of the first value's type never support."""
     # Values with methods of their own are asked for one, and then the function is not named.
     named = first.__class__ not in (str, Timestamp, Duration)
-    return EvaluationError(f"no such overload: {function}") if named else no_such_overload()
+    if not named:
+        return no_such_overload()
+    return EvaluationError(f"no such overload: {function}", kind=ErrorKind.NO_OVERLOAD)
 
 
 def text_of(value: Value) -> str:

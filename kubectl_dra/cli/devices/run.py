@@ -13,6 +13,7 @@ from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.errors import UsageError
 from kubectl_dra.explain.devices.inventory import take_inventory
 from kubectl_dra.explain.devices.selection import Wanted
+from kubectl_dra.explain.scene.assumptions import rules_notes
 from kubectl_dra.explain.scene.prepare import make_cycle
 
 KINDS = ("ResourceSlice", "DeviceClass", "ResourceClaim", "DeviceTaintRule", "Node")
@@ -30,8 +31,7 @@ def run(asked: DevicesFlags, connection: ConnectionFlags) -> int:
     output, color = asked.output.value, asked.color.value
     snapshot = _read(asked, connection)
     settings = assumed(snapshot, asked.release, asked.gates)
-    notes: list[str] = []
-    cycle = make_cycle(snapshot, settings, notes)
+    cycle = make_cycle(snapshot, settings)
     wanted = Wanted(
         drivers=asked.drivers,
         nodes=asked.nodes,
@@ -41,7 +41,7 @@ def run(asked: DevicesFlags, connection: ConnectionFlags) -> int:
         free=asked.free,
         tainted=asked.tainted,
     )
-    inventory = take_inventory(snapshot, cycle, wanted, notes)
+    inventory = take_inventory(snapshot, cycle, wanted, rules_notes(snapshot, settings))
     if output in ("json", "yaml"):
         from kubectl_dra.report.devices_json import to_json, write_json
         from kubectl_dra.report.structured import write

@@ -7,6 +7,7 @@ from kubectl_dra.errors import InputError
 from kubectl_dra.explain.devices.inventory import Inventory, take_inventory
 from kubectl_dra.explain.devices.selection import Wanted
 from kubectl_dra.explain.question.resolve import Question
+from kubectl_dra.explain.scene.assumptions import rules_notes
 from kubectl_dra.explain.scene.attributes_read import complete
 from kubectl_dra.explain.scene.prepare import Settings, make_cycle
 
@@ -14,10 +15,9 @@ from kubectl_dra.explain.scene.prepare import Settings, make_cycle
 def fleet(question: Question, snapshot: Snapshot, settings: Settings) -> Inventory | None:
     """The devices of the cluster that a question is about, of one node with ``--node``; None if they were not read."""
     seen = complete(question, snapshot, settings)
-    notes: list[str] = []
-    cycle = make_cycle(seen, settings, notes)
+    cycle = make_cycle(seen, settings)
     wanted = Wanted(nodes=(settings.node,) if settings.node else ())
     try:
-        return take_inventory(seen, cycle, wanted, notes)
+        return take_inventory(seen, cycle, wanted, rules_notes(seen, settings))
     except InputError:
         return None

@@ -21,10 +21,10 @@ from kubectl_dra.explain.diagnosis import Diagnosis, Verdict
 from kubectl_dra.explain.overview import pending
 from kubectl_dra.explain.pipeline import diagnose
 from kubectl_dra.explain.question.resolve import Question, about_claim, about_pod
-from kubectl_dra.explain.question.what_if_flag import Supposition, parse, suppose, to_make
+from kubectl_dra.explain.question.what_if_flag import Supposition, parse, suppose
 from kubectl_dra.explain.scene.prepare import Settings
-from kubectl_dra.explain.words import has_ended
 from kubectl_dra.names import nearest
+from kubectl_dra.report.explain_words import Invocation
 from kubectl_dra.wording import some
 
 if TYPE_CHECKING:
@@ -75,12 +75,12 @@ def run(asked: ExplainFlags, connection: ConnectionFlags) -> int:
     if asked.watch:
         return _run_watch(asked, connection, output, color, changes)
     diagnoses = _answer(asked, connection, changes)
-    _print(diagnoses, output, color)
+    _print(diagnoses, output, color, _invocation(asked, connection))
     return _code(diagnoses)
 
 
 def _answer(asked: ExplainFlags, connection: ConnectionFlags, changes: Sequence[Supposition]) -> list[Diagnosis]:
-    return [_diagnosed(one, asked, changes) for one in _posed(asked, connection, changes)]
+    return [_diagnosed(one, asked) for one in _posed(asked, connection, changes)]
 
 
 class Posed(NamedTuple):
@@ -95,15 +95,21 @@ def _posed(asked: ExplainFlags, connection: ConnectionFlags, changes: Sequence[S
     kind, name = _target(asked)
     snapshot, namespace, manifest = _read(asked, connection)
     questions = _questions(asked, kind, name, namespace, snapshot, manifest)
-    settings = replace(_settings(asked, snapshot, connection), supposed=tuple(changes))
+    settings = replace(_settings(asked, snapshot), supposed=tuple(changes))
     return [Posed(*suppose(question, snapshot, changes), settings) for question in questions]
 
 
-def _diagnosed(one: Posed, asked: ExplainFlags, changes: Sequence[Supposition]) -> Diagnosis:
-    diagnosis = _diagnose(one.question, one.snapshot, one.settings, asked)
-    supposed = tuple(f"supposed: {change}" for change in changes)
-    how = tuple(to_make(one.question, changes))
-    return replace(diagnosis, notes=(*supposed, *how, *diagnosis.notes))
+def _diagnosed(one: Posed, asked: ExplainFlags) -> Diagnosis:
+    diagnosis = diagnose(one.question, one.snapshot, one.settings)
+    if asked.trace:
+        from kubectl_dra.explain.selector_trace import trace
+
+        diagnosis = replace(diagnosis, traces=trace(one.question, one.snapshot, one.settings, asked.trace))
+    if asked.verify:
+        from kubectl_dra.explain.second_opinion import verify
+
+        diagnosis = replace(diagnosis, second_opinion=verify(one.question, one.snapshot, one.settings))
+    return diagnosis
 
 
 def _run_html(asked: ExplainFlags, connection: ConnectionFlags, changes: Sequence[Supposition]) -> int:
@@ -118,11 +124,11 @@ def _run_html(asked: ExplainFlags, connection: ConnectionFlags, changes: Sequenc
     for number, one in enumerate(_posed(asked, connection, changes)):
         pictured = number < MAX_FLEETS
         posed = one._replace(settings=replace(one.settings, with_devices=pictured))
-        diagnosis = _diagnosed(posed, asked, changes)
+        diagnosis = _diagnosed(posed, asked)
         if pictured and id(one.snapshot) not in known:
             known[id(one.snapshot)] = fleet(one.question, one.snapshot, one.settings)
         answers.append((diagnosis, known.get(id(one.snapshot)) if pictured else None))
-    sys.stdout.write(to_html(answers))
+    sys.stdout.write(to_html(answers, _invocation(asked, connection)))
     return _code([diagnosis for diagnosis, _ in answers])
 
 
@@ -160,10 +166,10 @@ def _run_watch(
         if diagnoses != shown:
             if shown and output == "text":
                 sys.stdout.write("\n")
-            _print(diagnoses, output, color)
+            _print(diagnoses, output, color, _invocation(asked, connection))
             sys.stdout.flush()
             shown = diagnoses
-        if all(diagnosis.verdict is Verdict.ALLOCATED or has_ended(diagnosis.causes) for diagnosis in diagnoses):
+        if all(diagnosis.verdict is Verdict.ALLOCATED or diagnosis.ended for diagnosis in diagnoses):
             return _code(diagnoses)
         if not waiting:
             waiting = True
@@ -191,21 +197,22 @@ def _run_all(asked: ExplainFlags, connection: ConnectionFlags, output: str, colo
         raise UsageError("--devices with --all or -A needs -o json or yaml; as text, name one pod or claim")
     snapshot, namespace, _ = _read(asked, connection)
     with Progress() as progress:
-        settings = _settings(asked, snapshot, connection)
+        settings = _settings(asked, snapshot)
         found = pending(snapshot, "" if asked.all_namespaces else namespace, settings, progress)
+    invocation = _invocation(asked, connection)._replace(command="")
     if output == "text":
         from kubectl_dra.report.overview import write_overview
 
-        write_overview(found, color, flags=_of_everything(asked) + settings.where)
+        write_overview(found, color, flags=_of_everything(asked) + invocation.where)
     elif output == "html":
         from kubectl_dra.report.explain_html import overview_html
 
-        sys.stdout.write(overview_html(found))
+        sys.stdout.write(overview_html(found, invocation))
     else:
         from kubectl_dra.report.explain_json import overview_json
         from kubectl_dra.report.structured import write
 
-        write(overview_json(found), output, sys.stdout)
+        write(overview_json(found, invocation), output, sys.stdout)
     return found.exit_code
 
 
@@ -274,15 +281,15 @@ def _questions(
             exists = manifest is None or (namespace, name) not in manifest.pods
             return [about_pod(pod, snapshot, exists=exists)]
         claim = _find(snapshot.claims, namespace, name, "ResourceClaim", snapshot)
-        return [about_claim(claim, snapshot)]
+        return [about_claim(claim)]
     assert manifest is not None
     if manifest.pods:
         return [about_pod(pod, snapshot, exists=False) for pod in manifest.pods.values()]
     if manifest.claims:
-        return [about_claim(claim, snapshot) for claim in manifest.claims.values()]
+        return [about_claim(claim) for claim in manifest.claims.values()]
     if manifest.templates:
         return [
-            about_claim(template.claim(template.metadata.name, space), snapshot)
+            about_claim(template.claim(template.metadata.name, space))
             for (space, _), template in manifest.templates.items()
         ]
     raise InputError(
@@ -331,27 +338,25 @@ def _of_other_kind(kind: str, namespace: str, name: str, snapshot: Snapshot) -> 
     return f"it is a ResourceClaimTemplate; {ask}"
 
 
-def _settings(asked: ExplainFlags, snapshot: Snapshot, connection: ConnectionFlags) -> Settings:
-    where = _where(asked, connection)
+def _settings(asked: ExplainFlags, snapshot: Snapshot) -> Settings:
     return replace(
         assumed(snapshot, asked.release, asked.gates),
         node=asked.node,
         request=asked.request,
         with_devices=asked.with_devices,
-        invocation=_invocation(asked) + where,
-        where=where,
     )
 
 
-def _invocation(asked: ExplainFlags) -> str:
+def _invocation(asked: ExplainFlags, connection: ConnectionFlags) -> Invocation:
     """The command line without what only refines the output, to be repeated with other flags."""
+    where = cluster_flags(asked.snapshots, connection)
     words = ["kubectl dra explain", "/".join(asked.target)]
     words += [f"-f {shlex.quote(path)}" for path in asked.manifests]
     words += [f"-n {asked.namespace}"] if asked.namespace else []
     words += [f"--what-if {shlex.quote(change)}" for change in asked.what_if]
     words += [f"--kubernetes-version {asked.release}"] if asked.release else []
     words += [f"--feature-gates {gates}" for gates in asked.gates]
-    return " ".join(word for word in words if word)
+    return Invocation(" ".join(word for word in words if word) + where, where, bool(asked.snapshots))
 
 
 def _of_everything(asked: ExplainFlags) -> str:
@@ -361,30 +366,13 @@ def _of_everything(asked: ExplainFlags) -> str:
     return "".join(f" {flag} {shlex.quote(value)}" for flag, value in words if value)
 
 
-def _where(asked: ExplainFlags, connection: ConnectionFlags) -> str:
-    return cluster_flags(asked.snapshots, connection)
-
-
-def _diagnose(question: Question, snapshot: Snapshot, settings: Settings, asked: ExplainFlags) -> Diagnosis:
-    diagnosis = diagnose(question, snapshot, settings)
-    if asked.trace:
-        from kubectl_dra.explain.selector_trace import trace
-
-        diagnosis = replace(diagnosis, traces=trace(question, snapshot, settings, asked.trace))
-    if asked.verify:
-        from kubectl_dra.explain.second_opinion import verify
-
-        diagnosis = replace(diagnosis, second_opinion=verify(question, snapshot, settings))
-    return diagnosis
-
-
-def _print(diagnoses: Sequence[Diagnosis], output: str, color: str) -> None:
+def _print(diagnoses: Sequence[Diagnosis], output: str, color: str, invocation: Invocation) -> None:
     if output == "text":
         from kubectl_dra.report.explain_text import write_text
 
-        write_text(diagnoses, color)
+        write_text(diagnoses, color, invocation=invocation)
         return
     from kubectl_dra.report.explain_json import to_json
     from kubectl_dra.report.structured import write
 
-    write(to_json(diagnoses), output, sys.stdout)
+    write(to_json(diagnoses, invocation), output, sys.stdout)

@@ -15,7 +15,7 @@ from kubectl_dra.cluster.writer import Writer
 from kubectl_dra.errors import InputError
 from kubectl_dra.explain.devices.device_state import taint_owner
 from kubectl_dra.taint import times
-from kubectl_dra.taint.apply import RuleWriter
+from kubectl_dra.taint.apply import Rules
 from kubectl_dra.taint.blast_radius import Radius, blast_radius
 from kubectl_dra.taint.rules import Decision, Wish
 from kubectl_dra.taint.rules_served import Serving, blind_scheduler, undetermined
@@ -34,7 +34,7 @@ class Live:
     ``decisions`` is by the rule's name; ``notes`` say what the rules that are there keep of what was asked to change.
     """
 
-    rules: RuleWriter
+    rules: Rules
     serving: Serving
     decisions: Mapping[str, Decision]
     notes: tuple[str, ...]
@@ -61,11 +61,6 @@ class Plan:
     radius: Radius
     warnings: tuple[str, ...]
 
-    @property
-    def scheduler_is_blind(self) -> bool:
-        """Whether the cluster's scheduler does not see DeviceTaintRules, so that to write one may do harm."""
-        return bool(blind_scheduler(self.world.snapshot.release))
-
     def pairs(self) -> Iterator[tuple[Target, Wish]]:
         """Every wish with its device."""
         by_id = {target.id: target for target in self.targets}
@@ -78,7 +73,7 @@ class Plan:
         if cluster is None or serving is None:
             return None
         writer = Writer(cluster.client, self.asked.field_manager, dry_run=self.asked.dry_run == "server")
-        rules = RuleWriter(cluster, writer, serving.version, overwrite=self.asked.overwrite)
+        rules = Rules(cluster, writer, serving.version, overwrite=self.asked.overwrite)
         decisions = {wish.name: rules.decide(wish) for wish in self.wishes}
         notes = tuple(f"{wish.device}: {note}" for wish in self.wishes if (note := decisions[wish.name].note))
         return Live(rules, serving, decisions, notes)

@@ -85,7 +85,7 @@ def make_world(
     """Understands a snapshot as a cluster on which DeviceTaintRules work."""
     settings = assumed(snapshot)
     settings = replace(settings, gates=settings.gates | _GATES)
-    cycle = make_cycle(snapshot, settings, [])
+    cycle = make_cycle(snapshot, settings)
     inventory = take_inventory(snapshot, cycle, Wanted())
     devices = Devices(inventory.rows, snapshot)
     return World(snapshot, settings, cycle, inventory, devices, namespace, cluster, serving)

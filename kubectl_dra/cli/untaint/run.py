@@ -21,7 +21,7 @@ from kubectl_dra.errors import ClusterError, InputError, UsageError
 from kubectl_dra.explain.devices.device_state import FREE, HELD, SHARED, UNKNOWN, taint_owner
 from kubectl_dra.report import taint_text as text
 from kubectl_dra.taint import times
-from kubectl_dra.taint.apply import KIND, Refused, RuleWriter
+from kubectl_dra.taint.apply import KIND, Refused, Rules
 from kubectl_dra.taint.drain import slices_of
 from kubectl_dra.taint.removing import Removals, expired, plan_removals
 from kubectl_dra.taint.result import ABSENT, PLANNED, REFUSED, REMOVED, RuleRemoved, Untainted
@@ -157,13 +157,13 @@ def _removals(world: World, asked: UntaintFlags, plan: Removals, deadline: float
             yield RuleRemoved(device, rule.metadata.name, str(rule.taint), PLANNED)
         return
     writer = Writer(world.cluster.client, asked.field_manager, dry_run=asked.dry_run == "server")
-    rules = RuleWriter(world.cluster, writer, world.serving.version)
+    rules = Rules(world.cluster, writer, world.serving.version)
     for device, rule in plan.rules:
         with world.cluster.client.until(deadline):
             yield _remove(rules, device, rule)
 
 
-def _remove(rules: RuleWriter, device: DeviceID, rule: DeviceTaintRule) -> RuleRemoved:
+def _remove(rules: Rules, device: DeviceID, rule: DeviceTaintRule) -> RuleRemoved:
     name, taint = rule.metadata.name, str(rule.taint)
     try:
         return RuleRemoved(device, name, taint, REMOVED if rules.delete(rule.metadata) else ABSENT)

@@ -19,8 +19,8 @@ from kubectl_dra.cluster.snapshot import ABSENT, NOT_SERVED, Snapshot
 from kubectl_dra.errors import InputError
 from kubectl_dra.explain.devices.device_state import ANY_NODE, FREE, NOTHING, STATES, UNKNOWN, DeviceStates
 from kubectl_dra.explain.devices.selection import Wanted, check_names
+from kubectl_dra.explain.phrase import Phrase, Words, say
 from kubectl_dra.explain.scene.view import Published, View
-from kubectl_dra.wording import amount, are
 
 SCHEMA_VERSION: Final = "1"
 
@@ -55,7 +55,7 @@ class Inventory:
 
     rows: tuple[DeviceRow, ...]
     narrowed: tuple[tuple[str, int], ...]
-    notes: tuple[str, ...]
+    notes: tuple[Words, ...]
 
     def states(self) -> dict[str, int]:
         """The number of devices per state, only those that occur, in the order of ``STATES``."""
@@ -69,7 +69,7 @@ class Inventory:
         return len({name for names in lists.values() for name in names} - {ANY_NODE})
 
 
-def take_inventory(snapshot: Snapshot, cycle: Cycle, wanted: Wanted, notes: Iterable[str] = ()) -> Inventory:
+def take_inventory(snapshot: Snapshot, cycle: Cycle, wanted: Wanted, notes: Iterable[Words] = ()) -> Inventory:
     """Lists the devices of a snapshot; ``cycle`` is its scheduling cycle, ``notes`` what making it noted.
 
     Raises:
@@ -85,11 +85,11 @@ def take_inventory(snapshot: Snapshot, cycle: Cycle, wanted: Wanted, notes: Iter
 class _Listing:
     """The devices of one snapshot, on their way through what is wanted."""
 
-    def __init__(self, snapshot: Snapshot, cycle: Cycle, wanted: Wanted, notes: Iterable[str]) -> None:
+    def __init__(self, snapshot: Snapshot, cycle: Cycle, wanted: Wanted, notes: Iterable[Words]) -> None:
         self._snapshot = snapshot
         self._cycle = cycle
         self._wanted = wanted
-        self._notes = [*notes, *snapshot.notes, *_gap_notes(snapshot)]
+        self._notes: list[Words] = [*notes, *snapshot.notes, *_gap_notes(snapshot)]
         nodes = _nodes(snapshot, cycle)
         check_names(snapshot, [node.name for node in nodes], wanted)
         self._view = View(cycle, nodes, {})
@@ -127,9 +127,8 @@ class _Listing:
         rows = [self._row(item, names) for item, names in zip(items, classes, strict=True)]
         if wanted.free:
             if unsure := [row for row in rows if row.state == UNKNOWN]:
-                self._notes.append(
-                    f"whether {amount(len(unsure))} {are(len(unsure))} free is unknown: {unsure[0].reason}"
-                )
+                text = "whether {count:device} {count:is|are} free is unknown: {reason}"
+                self._notes.append(say(text, count=len(unsure), reason=unsure[0].reason))
             rows = [row for row in rows if row.state == FREE]
             narrowed.append(("free", len(rows)))
         if wanted.tainted:
@@ -166,10 +165,8 @@ class _Listing:
                     else:
                         old[pool] = old.get(pool, 0) + 1
         for pool, count in sorted(old.items()):
-            self._notes.append(
-                f"{amount(count)} in older slices of pool {pool} {are(count)} left out: "
-                f"generation {view.newest[pool]} is newer"
-            )
+            text = "{count:device} in older slices of pool {pool} {count:is|are} left out: generation {newest} is newer"
+            self._notes.append(say(text, count=count, pool=pool, newest=view.newest[pool]))
 
     def _is_on(self, item: Published, names: Sequence[str]) -> bool:
         place = self._states.place(item)
@@ -180,9 +177,8 @@ class _Listing:
         errors = [(i, v) for i, v in zip(items, verdicts, strict=True) if isinstance(v, EvaluationError)]
         if errors:
             item, error = errors[0]
-            self._notes.append(
-                f"--selector fails on {len(errors):,} devices, which are left out; on {item.id}, for instance: {error}"
-            )
+            text = "--selector fails on {count:,} devices, which are left out; on {device}, for instance: {error}"
+            self._notes.append(say(text, count=len(errors), device=item.id, error=str(error)))
         return [item for item, verdict in zip(items, verdicts, strict=True) if verdict is True]
 
     def _classes(self, items: Sequence[Published]) -> list[tuple[str, ...]]:
@@ -197,7 +193,8 @@ class _Listing:
             for expression in self._snapshot.classes[name].selectors:
                 program = self._cycle.selectors.program(expression) if expression is not None else None
                 if program is None or isinstance(program, CompileError):
-                    self._notes.append(f"DeviceClass {name} selects nothing: a selector of it does not compile")
+                    text = "DeviceClass {name} selects nothing: a selector of it does not compile"
+                    self._notes.append(say(text, name=name))
                     alive = [False] * len(items)
                     break
                 for index, verdict in enumerate(program.evaluate_devices(table)):
@@ -207,9 +204,8 @@ class _Listing:
                             errors.append((index, verdict))
             if errors:
                 index, error = errors[0]
-                self._notes.append(
-                    f"DeviceClass {name} fails on {len(errors):,} devices; on {items[index].id}, for instance: {error}"
-                )
+                text = "DeviceClass {name} fails on {count:,} devices; on {device}, for instance: {error}"
+                self._notes.append(say(text, name=name, count=len(errors), device=items[index].id, error=str(error)))
             for index, matches in enumerate(alive):
                 if matches:
                     matching[index].append(name)
@@ -244,15 +240,15 @@ class _Listing:
 _MATTERS: Final = ("ResourceSlice", "ResourceClaim", "DeviceClass", "DeviceTaintRule", "Node")
 
 
-def _gap_notes(snapshot: Snapshot) -> Iterator[str]:
+def _gap_notes(snapshot: Snapshot) -> Iterator[Phrase]:
     """What was not read and shows in the list."""
     for gap in snapshot.gaps:
         if gap.kind not in _MATTERS or (gap.kind == "DeviceTaintRule" and gap.reason in (ABSENT, NOT_SERVED)):
             continue
         if gap.reason == ABSENT:
-            yield f"no {gap.kind} in the snapshot"
+            yield say("no {kind} in the snapshot", kind=gap.kind)
         else:
-            yield f"not seen: {gap}"
+            yield say("not seen: {gap}", gap=str(gap))
 
 
 def _or(kind: str, names: Sequence[str]) -> str:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator
 
 from kubectl_dra.api.claims import ALL
 from kubectl_dra.explain.diagnosis import DeviceLine, Funnel, Observation, Stage
 from kubectl_dra.explain.funnel.observed_values import observations
 from kubectl_dra.explain.funnel.request_funnel import RequestFunnel
-from kubectl_dra.explain.funnel.stages import StageResult, stage_error
+from kubectl_dra.explain.funnel.stages import StageResult, counted, stage_error
+from kubectl_dra.explain.phrase import Words
 
 
 def report(funnel: RequestFunnel, *, with_devices: bool = False) -> Funnel:
@@ -30,13 +30,13 @@ def report(funnel: RequestFunnel, *, with_devices: bool = False) -> Funnel:
 def _stage(funnel: RequestFunnel, stage: StageResult) -> Stage:
     seen: tuple[Observation, ...] = ()
     error = None
-    details: tuple[tuple[str, int], ...] = ()
+    details: tuple[tuple[Words, int], ...] = ()
     if stage.expression and stage.failed:
         terms = funnel.view.cycle.selectors.terms(stage.program)
         seen = observations(terms[stage.term], [item.device for item in stage.failed]) if terms else ()
         error = stage_error(stage)
     elif stage.failed:
-        details = tuple(Counter(stage.reasons).most_common())
+        details = tuple(counted(stage.reasons))
     return Stage(
         name=stage.name,
         label=stage.label,
@@ -46,6 +46,7 @@ def _stage(funnel: RequestFunnel, stage: StageResult) -> Stage:
         observations=seen,
         error=error,
         details=details,
+        selector=stage.selector,
     )
 
 
@@ -54,7 +55,7 @@ def _devices(funnel: RequestFunnel) -> Iterator[DeviceLine]:
         position = funnel.stage_of(item)
         where = item.device.scope if item.slice.per_device_node_selection else item.slice.scope
         yield DeviceLine(
-            device=str(item.id),
+            device=item.id,
             nodes=where.node_name or str(where),
             stage="usable" if position is None else funnel.stages[position].name,
             reason=funnel.reason_of(item),

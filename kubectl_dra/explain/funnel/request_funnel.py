@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 
 from kubectl_dra.allocation.capacity import NOTHING, shortage
@@ -12,14 +11,20 @@ from kubectl_dra.api.classes import DeviceClass
 from kubectl_dra.api.taints import blocking_taint
 from kubectl_dra.explain.funnel.selector_terms import judge, term_texts
 from kubectl_dra.explain.funnel.stages import (
+    FeatureOff,
+    PoolObsolete,
+    SelectorFalse,
     Shortfall,
     StageResult,
+    counted,
     describe_counters,
+    describe_pool,
     describe_shortage,
     describe_taint,
     story,
     told_by_numbers,
 )
+from kubectl_dra.explain.phrase import Words, say
 from kubectl_dra.explain.scene.holders import HolderIndex
 from kubectl_dra.explain.scene.view import Published, View
 
@@ -28,6 +33,7 @@ _SELECTING = ("published", "node", "pool", "class-selector", "request-selector")
 _Shape = tuple[int | None, ...]
 BINDING = "DRADeviceBindingConditions"
 PARTITIONS = "DRAPartitionableDevices"
+_FALSE = SelectorFalse()
 
 
 class RequestFunnel:
@@ -50,7 +56,7 @@ class RequestFunnel:
         self._left: Sequence[Published] = view.published
         # By the identity of an item that fails: the position of the stage.
         self._failed_at: dict[int, int] = {}
-        self._reasons: dict[int, dict[int, str]] = {}
+        self._reasons: dict[int, dict[int, Words]] = {}
         self._shortfalls: dict[str, Shortfall | None] = {}
         self._shapes: dict[str, _Shape] = {}
         self._short_shapes: dict[_Shape, Shortfall | None] = {}
@@ -66,7 +72,7 @@ class RequestFunnel:
         for index, expression in enumerate(self.device_class.selectors):
             self._select(
                 "class-selector",
-                f"class {self.device_class.name}",
+                say("class {name}", name=self.device_class.name),
                 index,
                 expression or "",
                 len(self.device_class.selectors),
@@ -97,7 +103,7 @@ class RequestFunnel:
         self,
         name: str,
         label: str,
-        problem: Callable[[Published], str],
+        problem: Callable[[Published], Words],
         kinds_of: Callable[[Sequence[Published]], list[object]],
         *,
         quiet: bool = False,
@@ -143,7 +149,7 @@ class RequestFunnel:
     def _counting(items: Sequence[Published]) -> list[object]:
         return [id(item) if item.device.consumes_counters else None for item in items]
 
-    def _select(self, name: str, label: str, index: int, expression: str, total: int) -> None:
+    def _select(self, name: str, label: Words, index: int, expression: str, total: int) -> None:
         selectors = self.view.cycle.selectors
         texts = term_texts(selectors, expression)
         refusals = judge(selectors, expression, [item.device for item in self._left])
@@ -157,12 +163,13 @@ class RequestFunnel:
             offset = refusal.error.offset if refusal.error else None
             by_term.setdefault(refusal.term, []).append((item, message, offset))
         remaining = len(self._left)
-        number = f" {index + 1}" if total > 1 or name == "request-selector" else ""
+        numbered = total > 1 or name == "request-selector"
+        selector = say("{label} {number}", label=label, number=index + 1) if numbered else label
         for term, text in enumerate(texts):
-            place = f", term {term + 1}" if len(texts) > 1 else ""
-            stage = StageResult(name, f"{label}{number}{place}", expression=text, program=expression, term=term)
+            place = say("{selector}, term {term}", selector=selector, term=term + 1) if len(texts) > 1 else selector
+            stage = StageResult(name, place, selector, expression=text, program=expression, term=term)
             for item, message, offset in by_term.get(term, ()):
-                stage.fail(item, message or "false")
+                stage.fail(item, message or _FALSE)
                 if message:
                     stage.errors.append((item, message, offset))
             remaining -= len(stage.failed)
@@ -170,56 +177,50 @@ class RequestFunnel:
             stage.passed = remaining
         self._left = left
 
-    def _node_problem(self, item: Published) -> str:
-        if item.slice.name not in self.view.slice_nodes and item.slice.pool in self.view.obsolete:
+    def _node_problem(self, item: Published) -> Words:
+        view, slice_ = self.view, item.slice
+        if slice_.name not in view.slice_nodes and slice_.pool in view.obsolete:
             return ""
-        if not self.view.cycle.features.partitionable_devices and item.slice.per_device_node_selection is not None:
-            return f"its slice has perDeviceNodeSelection, and the feature {PARTITIONS} is off"
-        if item.slice.shared_counters:
-            return "its slice has both devices and sharedCounters, as only 1.34 reads them"
-        if item.slice.scope.node_name and item.slice.scope.node_name in self.view.ineligible:
-            return self.view.ineligible[item.slice.scope.node_name]
-        if item.slice.name not in self.view.slice_nodes:
-            scope = item.device.scope if item.slice.per_device_node_selection else item.slice.scope
-            if scope.node_name and scope.node_name not in self.view.node_by_name:
-                return f"node {scope.node_name} does not exist"
-            return f"published for {scope}, which matches no eligible node"
-        if item.slice.per_device_node_selection and not self.view.nodes_of(item):
-            return f"device is for {item.device.scope}, which matches no eligible node"
+        if not view.cycle.features.partitionable_devices and slice_.per_device_node_selection is not None:
+            return FeatureOff("its slice has perDeviceNodeSelection", PARTITIONS)
+        if slice_.shared_counters:
+            return say("its slice has both devices and sharedCounters, as only 1.34 reads them")
+        if slice_.scope.node_name and slice_.scope.node_name in view.ineligible:
+            return view.ineligible[slice_.scope.node_name]
+        if slice_.name not in view.slice_nodes:
+            scope = item.device.scope if slice_.per_device_node_selection else slice_.scope
+            if scope.node_name and scope.node_name not in view.node_by_name:
+                return say("node {name} does not exist", name=scope.node_name)
+            return say("published for {scope}, which matches no eligible node", scope=str(scope))
+        if slice_.per_device_node_selection and not view.nodes_of(item):
+            return say("device is for {scope}, which matches no eligible node", scope=str(item.device.scope))
         return ""
 
-    def _pool_problem(self, item: Published) -> str:
-        pool_id = item.slice.pool
-        pool = self.view.pool_seen.get(pool_id)
-        if pool is None:
-            return f"pool {pool_id} is obsolete here: a newer generation exists for other nodes"
-        if pool.incomplete:
-            return (
-                f"pool {pool_id} is incomplete: generation {pool.generation} has {pool.found} of {pool.expected} slices"
-            )
-        return f"pool {pool_id} is invalid: {pool.invalid}" if pool.invalid else ""
+    def _pool_problem(self, item: Published) -> Words:
+        pool = self.view.pool_seen.get(item.slice.pool)
+        return PoolObsolete(item.slice.pool) if pool is None else describe_pool(pool)
 
-    def _binding_problem(self, item: Published) -> str:
-        return f"has binding conditions, and the feature {BINDING} is off" if item.device.binding_conditions else ""
+    def _binding_problem(self, item: Published) -> Words:
+        return FeatureOff("has binding conditions", BINDING) if item.device.binding_conditions else ""
 
-    def _capacity_problem(self, item: Published) -> str:
+    def _capacity_problem(self, item: Published) -> Words:
         used = self.view.cycle.state.consumed.get(item.id, NOTHING)
         short = shortage(item.device, self.spec.capacity, used, NOTHING)
         return describe_shortage(short) if short else ""
 
-    def _taint_problem(self, item: Published) -> str:
+    def _taint_problem(self, item: Published) -> Words:
         taint = blocking_taint(item.device.taints, self.spec.tolerations)
-        return describe_taint(taint, self.spec) if taint else ""
+        return say("taint {taint}", taint=describe_taint(taint, self.spec)) if taint else ""
 
-    def _held_problem(self, item: Published) -> str:
+    def _held_problem(self, item: Published) -> Words:
         if item.id not in self.view.cycle.state.exclusive:
             return ""
         return self._holders.describe(item.id)
 
-    def _consumes_counters(self, item: Published) -> str:
-        return f"uses shared counters, and the feature {PARTITIONS} is off" if item.device.consumes_counters else ""
+    def _consumes_counters(self, item: Published) -> Words:
+        return FeatureOff("uses shared counters", PARTITIONS) if item.device.consumes_counters else ""
 
-    def _counter_problem(self, item: Published) -> str:
+    def _counter_problem(self, item: Published) -> Words:
         if not item.device.consumes_counters:
             return ""
         state = self.view.cycle.state
@@ -249,19 +250,19 @@ class RequestFunnel:
         """The position of the stage at which a device fails, None where it is usable."""
         return self._failed_at.get(id(item))
 
-    def reason_of(self, item: Published) -> str:
+    def reason_of(self, item: Published) -> Words:
         """Why a device fails, empty where it is usable."""
         position = self._failed_at.get(id(item))
         return "" if position is None else self._reasons_at(position)[id(item)]
 
-    def _reasons_at(self, position: int) -> dict[int, str]:
+    def _reasons_at(self, position: int) -> dict[int, Words]:
         known = self._reasons.get(position)
         if known is None:
             stage = self.stages[position]
             known = self._reasons[position] = dict(zip(map(id, stage.failed), stage.reasons, strict=True))
         return known
 
-    def lost_on(self, nodes: Iterable[str], position: int) -> tuple[tuple[Published, ...], tuple[str, ...], int]:
+    def lost_on(self, nodes: Iterable[str], position: int) -> tuple[tuple[Published, ...], tuple[Words, ...], int]:
         """The devices of nodes that fail at a stage, why, and how many are left after it.
 
         A device that several nodes see counts once.
@@ -294,11 +295,9 @@ class RequestFunnel:
     def _shortfall(self, node: str) -> Shortfall | None:
         shape = self._shape(node)
         if not shape:
-            obsolete = [str(pool) for pool, nodes in self.view.obsolete.items() if node in nodes]
-            if obsolete:
-                text = f"pool {', '.join(obsolete)} is obsolete here: a newer generation exists for other nodes"
-                return Shortfall(0, 0, text, self.name)
-            return Shortfall(0, 0, "no devices published for it", self.name)
+            obsolete = tuple(pool for pool, nodes in self.view.obsolete.items() if node in nodes)
+            text: Words = PoolObsolete(obsolete) if obsolete else say("no devices published for it")
+            return Shortfall(0, 0, text, self.name)
         if shape in self._short_shapes:
             return self._short_shapes[shape]
         short = self._short_shape(node, shape)
@@ -319,10 +318,10 @@ class RequestFunnel:
             remaining = left
         return None
 
-    def _first_reason(self, node: str, position: int) -> str:
+    def _first_reason(self, node: str, position: int) -> Words:
         """The most frequent reason why devices of a node fail at a stage."""
-        reasons = Counter(self.reason_of(item) for item in self.view.on_node(node) if self.stage_of(item) == position)
-        return reasons.most_common(1)[0][0] if reasons else ""
+        reasons = counted(self.reason_of(item) for item in self.view.on_node(node) if self.stage_of(item) == position)
+        return reasons[0][0] if reasons else ""
 
     def best_node(self) -> tuple[str, int]:
         """The node with most usable devices, the first of equal ones, and their number; empty where none has any."""

@@ -4,13 +4,25 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from kubectl_dra.allocation.capacity import CapacityShortage
 from kubectl_dra.allocation.counters import CounterShortage
 from kubectl_dra.allocation.request import Alternative
 from kubectl_dra.allocation.search import Candidate
+from kubectl_dra.api.slices import DeviceID
+from kubectl_dra.explain.phrase import Words, say
 
 _KINDS = ("counters", "capacity")
+
+
+class Refusal(NamedTuple):
+    """A device that a request lost to others of the same pod: what was checked, and what the device lacks then."""
+
+    check: str
+    request: str
+    device: DeviceID
+    lack: Words
 
 
 @dataclass(slots=True)
@@ -18,29 +30,29 @@ class Refusals:
     """An observer of one attempt that keeps the refusals which depend on devices picked before."""
 
     counts: Counter[str] = field(default_factory=Counter)
-    first: dict[str, tuple[str, str, object]] = field(default_factory=dict)
+    first: dict[str, Refusal] = field(default_factory=dict)
 
     def rejected(self, alternative: Alternative, candidate: Candidate, check: str, detail: object) -> None:
         """Takes one refusal of the search."""
         if check in _KINDS:
             self.counts[check] += 1
-            self.first.setdefault(check, (alternative.result_name, str(candidate.id), detail))
+            if check not in self.first:
+                self.first[check] = Refusal(check, alternative.result_name, candidate.id, _lack(detail))
 
-    def describe(self) -> tuple[str, str, str, str] | None:
-        """The most frequent kind with a request, a device and what it lacks; None where nothing was refused."""
+    def most_frequent(self) -> Refusal | None:
+        """The most frequent kind of refusal by its first example; None where nothing was refused."""
         if not self.counts:
             return None
-        kind = self.counts.most_common(1)[0][0]
-        request, device, detail = self.first[kind]
-        return kind, request, device, _lack(detail)
+        return self.first[self.counts.most_common(1)[0][0]]
 
 
-def _lack(detail: object) -> str:
+def _lack(detail: object) -> Words:
     if isinstance(detail, CounterShortage):
-        return (
-            f"counter {detail.counter} of set {detail.counter_set}: {detail.available} available, {detail.charged} "
-            f"taken by the pod's other devices, {detail.needed} more needed"
+        return say(
+            "counter {short.counter} of set {short.counter_set}: {short.available} available, {short.charged} taken "
+            "by the pod's other devices, {short.needed} more needed",
+            short=detail,
         )
     if isinstance(detail, CapacityShortage):
-        return f"{detail.capacity}: {detail.used} of {detail.value} used, {detail.amount} more needed"
+        return say("{short.capacity}: {short.used} of {short.value} used, {short.amount} more needed", short=detail)
     return ""

@@ -1,15 +1,20 @@
-"""A stage of a funnel while it is computed, and its words: what a node lacks, and why a device is refused."""
+"""A stage of a funnel while it is computed, what a node lacks there, and why a device is refused."""
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from kubectl_dra.allocation.capacity import CapacityShortage
 from kubectl_dra.allocation.counters import CounterShortage
+from kubectl_dra.allocation.pools import Pool
 from kubectl_dra.api.claims import DeviceRequest
+from kubectl_dra.api.slices import PoolID
 from kubectl_dra.api.taints import DeviceTaint
 from kubectl_dra.explain.diagnosis import Position, StageError
+from kubectl_dra.explain.phrase import Phrase, Statement, Words, say
 from kubectl_dra.explain.scene.view import Published
 
 SELECTORS = ("class-selector", "request-selector")
@@ -18,19 +23,23 @@ _TOLD_BY_NUMBERS = ("published", "node", "binding", "held")
 
 @dataclass(slots=True)
 class StageResult:
-    """A stage while the funnel is computed: who failed it, and why."""
+    """A stage while the funnel is computed: who failed it, and why.
+
+    ``selector`` is the label without the number of the term, ``term`` the term's number in the selector ``program``.
+    """
 
     name: str
-    label: str
+    label: Words
+    selector: Words = ""
     expression: str = ""
     program: str = ""
     term: int = 0
     passed: int = 0
     failed: list[Published] = field(default_factory=list)
-    reasons: list[str] = field(default_factory=list)
+    reasons: list[Words] = field(default_factory=list)
     errors: list[tuple[Published, str, int | None]] = field(default_factory=list)
 
-    def fail(self, item: Published, reason: str) -> None:
+    def fail(self, item: Published, reason: Words) -> None:
         self.failed.append(item)
         self.reasons.append(reason)
 
@@ -40,8 +49,56 @@ class Shortfall(NamedTuple):
 
     position: int
     left: int
-    text: str
+    text: Words
     request: str
+
+
+@dataclass(frozen=True)
+class SelectorFalse(Statement):
+    """A selector does not hold on the device."""
+
+    TEXT = "false"
+
+
+@dataclass(frozen=True)
+class FeatureOff(Statement):
+    """The device needs a feature gate that is off; ``what`` it uses."""
+
+    TEXT = "{what}, and the feature {gate} is off"
+    what: str
+    gate: str
+
+
+@dataclass(frozen=True)
+class PoolObsolete(Statement):
+    """The node's slices of the pool are of an older generation."""
+
+    TEXT = "pool {pool} is obsolete here: a newer generation exists for other nodes"
+    pool: PoolID | tuple[PoolID, ...]
+
+
+@dataclass(frozen=True)
+class CounterOverdrawn(Statement):
+    """Devices in use take more of a counter than there is."""
+
+    TEXT = "counter {counter} of set {counter_set} is overdrawn ({available}){held}"
+    counter: str
+    counter_set: str
+    available: object
+    held: Words
+
+
+def counted(reasons: Iterable[Words]) -> list[tuple[Words, int]]:
+    """Each reason and how often it is given, the most frequent first."""
+    # Devices of one kind share one reason, so that few have to be compared.
+    by_identity: dict[int, tuple[Words, int]] = {}
+    for reason in reasons:
+        _, times = by_identity.get(id(reason), (reason, 0))
+        by_identity[id(reason)] = (reason, times + 1)
+    counts: Counter[Words] = Counter()
+    for reason, times in by_identity.values():
+        counts[reason] += times
+    return counts.most_common()
 
 
 def stage_error(stage: StageResult) -> StageError | None:
@@ -60,52 +117,78 @@ def told_by_numbers(stage: StageResult) -> bool:
     return stage.name in _TOLD_BY_NUMBERS or (stage.name in SELECTORS and not stage.errors)
 
 
-def story(stage: StageResult, remaining: int, lost: int, needed: int, first: str) -> str:
-    left = remaining - lost
+def story(stage: StageResult, remaining: int, lost: int, needed: int, first: Words) -> Words:
+    """What a node lacks after a stage: ``remaining`` devices reached it, ``lost`` of them fail for ``first``."""
+    numbers = {"left": remaining - lost, "remaining": remaining, "lost": lost, "needed": needed}
+    words = {"label": stage.label, "first": first}
     if stage.name == "pool":
         return first
     if stage.name in SELECTORS:
-        if stage.errors and not left:
-            return f"{stage.label} fails on {lost} of {remaining} devices: {first}"
-        return f"{left} of {remaining} devices match {stage.label}" + (f", {needed} needed" if left else "")
+        if numbers["left"]:
+            return say("{left} of {remaining} devices match {label}, {needed} needed", **numbers, **words)
+        if stage.errors:
+            return say("{label} fails on {lost} of {remaining} devices: {first}", **numbers, **words)
+        return say("{left} of {remaining} devices match {label}", **numbers, **words)
     if stage.name == "held":
-        return f"{left} of {remaining} matching devices free, {needed} needed"
+        return say("{left} of {remaining} matching devices free, {needed} needed", **numbers)
     if stage.name == "taint":
-        return f"{left} of {remaining} matching devices untainted, {needed} needed ({first})"
+        text = "{left} of {remaining} matching devices untainted, {needed} needed ({first})"
+        return say(text, **numbers, first=first)
     if stage.name in ("capacity", "counters"):
-        return f"{left} of {remaining} matching devices {stage.label}, {needed} needed ({first})"
-    return f"{left} of {remaining} devices {stage.label}, {needed} needed"
+        return say("{left} of {remaining} matching devices {label}, {needed} needed ({first})", **numbers, **words)
+    return say("{left} of {remaining} devices {label}, {needed} needed", **numbers, label=stage.label)
 
 
-def describe_shortage(short: CapacityShortage) -> str:
-    """A capacity shortage in words."""
+def describe_shortage(short: CapacityShortage) -> Phrase:
+    """A capacity shortage."""
     if short.reason == "unknown":
-        return f"has no capacity {short.capacity}"
+        return say("has no capacity {name}", name=short.capacity)
     if short.reason == "policy":
-        return f"{short.capacity} {short.amount} violates its request policy"
-    asked = f"{short.amount} of {short.capacity}" + (
-        "" if short.requested is not None else " (all of it, not requested by name)"
+        return say("{short.capacity} {short.amount} violates its request policy", short=short)
+    return say(
+        "{short.amount} of {short.capacity}{whole} does not fit: {short.used} of {short.value} used",
+        short=short,
+        whole="" if short.requested is not None else " (all of it, not requested by name)",
     )
-    return f"{asked} does not fit: {short.used} of {short.value} used"
 
 
-def describe_taint(taint: DeviceTaint, spec: DeviceRequest) -> str:
-    """A blocking taint in words, with the nearest toleration that misses it."""
-    source = f" (DeviceTaintRule {taint.rule})" if taint.rule else ""
-    near = next(
-        (
-            f"; toleration for {entry.key} differs in {entry.mismatch(taint)}"
-            for entry in spec.tolerations
-            if entry.key == taint.key
-        ),
-        "",
-    )
-    return f"taint {taint}{source}{near}"
+def describe_taint(taint: DeviceTaint, spec: DeviceRequest) -> Phrase:
+    """A blocking taint, with the nearest toleration that misses it."""
+    near = next((entry for entry in spec.tolerations if entry.key == taint.key), None)
+    if near is None:
+        return with_rule(taint)
+    text = "{taint}; toleration for {key} differs in {part}"
+    return say(text, taint=with_rule(taint), key=near.key, part=near.mismatch(taint))
 
 
-def describe_counters(short: CounterShortage, holders: str) -> str:
-    """A counter shortage in words."""
-    held = f", used by {holders}" if holders else ""
+def with_rule(taint: DeviceTaint) -> Phrase:
+    """A taint, and the rule that sets it."""
+    if taint.rule:
+        return say("{taint} (DeviceTaintRule {rule})", taint=str(taint), rule=taint.rule)
+    return say("{taint}", taint=str(taint))
+
+
+def describe_counters(short: CounterShortage, holders: tuple[Phrase, ...]) -> Words:
+    """A counter shortage."""
+    held = say(", used by {holders:some}", holders=holders) if holders else ""
     if not short.needed:
-        return f"counter {short.counter} of set {short.counter_set} is overdrawn ({short.available}){held}"
-    return f"needs {short.needed} of counter {short.counter} in set {short.counter_set}, {short.available} left{held}"
+        return CounterOverdrawn(short.counter, short.counter_set, short.available, held)
+    text = "needs {short.needed} of counter {short.counter} in set {short.counter_set}, {short.available} left{held}"
+    return say(text, short=short, held=held)
+
+
+def describe_pool(pool: Pool) -> Words:
+    """What makes a pool unusable; nothing where it is usable."""
+    if pool.incomplete:
+        text = "pool {pool.id} is incomplete: generation {pool.generation} has {pool.found} of {pool.expected} slices"
+        return say(text, pool=PoolCounts(pool.id, pool.generation, pool.found, pool.expected))
+    return say("pool {pool} is invalid: {problem}", pool=pool.id, problem=pool.invalid) if pool.invalid else ""
+
+
+class PoolCounts(NamedTuple):
+    """The numbers of an incomplete pool."""
+
+    id: PoolID
+    generation: int
+    found: int
+    expected: int

@@ -12,6 +12,7 @@ from kubectl_dra.api.slices import DeviceID, ResourceSlice
 from kubectl_dra.api.taints import DeviceTaintRule, DeviceToleration
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.errors import InputError, UsageError
+from kubectl_dra.explain.phrase import Phrase, say
 from kubectl_dra.explain.question.device_name import device_named
 from kubectl_dra.explain.question.resolve import Question
 from kubectl_dra.names import nearest
@@ -73,12 +74,13 @@ def suppose(question: Question, snapshot: Snapshot, changes: Sequence[Suppositio
     return question, snapshot
 
 
-def to_make(question: Question, changes: Sequence[Supposition]) -> Iterator[str]:
+def to_make(question: Question, changes: Sequence[Supposition]) -> Iterator[Phrase]:
     """How changes to what is asked for become real, where that is not plain: claims and templates are immutable."""
     if not question.exists or not any(change.kind in (*_OF_REQUEST, "constraints") for change in changes):
         return
     what = "a new template" if any(state.template for state in question.claims) else "a new claim"
-    yield f"to make it real: write the change into {what} and name that in a new pod (specs that exist are immutable)"
+    text = "to make it real: write the change into {what} and name that in a new pod (specs that exist are immutable)"
+    yield say(text, what=what)
 
 
 def _reworded(question: Question, change: Supposition) -> Question:

@@ -10,14 +10,14 @@ from typing import Any
 from kubectl_dra.api.nodes import Node
 from kubectl_dra.api.slices import Device, NodeScope, PoolID, ResourceSlice
 from kubectl_dra.cel.columns import Column
-from kubectl_dra.explain.blocked import Located
 from kubectl_dra.explain.diagnosis import Way
+from kubectl_dra.explain.funnel.blocked import Located
 from kubectl_dra.explain.funnel.observed_values import value_of
-from kubectl_dra.explain.remedies.prove import Tries, WhatIf
+from kubectl_dra.explain.phrase import Phrase, Subject, say
+from kubectl_dra.explain.remedies.prove import Proof, Tries, World
 from kubectl_dra.explain.remedies.satisfying_device import satisfying
 from kubectl_dra.explain.remedies.selector_values import distinct
 from kubectl_dra.explain.scene.view import View
-from kubectl_dra.wording import amount
 
 MAX_KINDS = 8
 MAX_BASES = 1000
@@ -28,7 +28,7 @@ TRIES = 100
 POOL = "kubectl-dra-what-if"
 
 
-def devices_to_add(view: View, whatif: WhatIf, funnels: Sequence[Located]) -> Way | None:
+def devices_to_add(view: View, world: World, funnels: Sequence[Located]) -> Way | None:
     """The smallest number of equal devices on one node with which the claims fit; None where none was found."""
     tries = Tries(TRIES)
     short = [located for located in funnels if located.funnel.blocking_stage() is not None] or list(funnels)
@@ -39,10 +39,11 @@ def devices_to_add(view: View, whatif: WhatIf, funnels: Sequence[Located]) -> Wa
             if not tries.left:
                 return None
             tries.left -= 1
-            proof = whatif.with_slice(_slice(kind, node, added), node)
+            proof = world.proof_with_slice(_slice(kind, node, added), node)
             if proof is not None:
-                text = f"add {amount(count)} to node {node.name}: {_describe(view, kind, funnels)}"
-                return Way((text,), f"then it fits on {proof.node}")
+                text = "add {count:device} to node {node}: {device}"
+                change = say(text, count=count, node=node.name, device=_describe(view, kind, funnels))
+                return Way((change,), Proof(proof.node))
     return None
 
 
@@ -132,9 +133,9 @@ def _slice(kind: Device, node: Node, devices: Sequence[Device]) -> ResourceSlice
     )
 
 
-def _describe(view: View, device: Device, funnels: Sequence[Located]) -> str:
-    said = [f"{name} {value}" for name, value in _said(view, device, funnels).items()]
-    return ", ".join((f"driver {device.driver}", *said))
+def _describe(view: View, device: Device, funnels: Sequence[Located]) -> Phrase:
+    read = _said(view, device, funnels)
+    return say("{parts}", parts=[Subject(name, value) for name, value in (("driver", device.driver), *read.items())])
 
 
 def _said(view: View, device: Device, funnels: Sequence[Located]) -> Mapping[str, Any]:

@@ -1,9 +1,10 @@
-"""Which small change makes the allocation succeed, proved by running it again with the change."""
+"""Runs the allocation of one question again with something changed, to prove that the change helps."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from kubectl_dra.allocation.attempt import Attempt, Cycle, Verdict
 from kubectl_dra.allocation.features import Features, Quirks
@@ -13,28 +14,65 @@ from kubectl_dra.allocation.state import allocated_state
 from kubectl_dra.api.claims import EXACT_COUNT, Constraint, DeviceRequest, Request, ResourceClaim
 from kubectl_dra.api.nodes import Node
 from kubectl_dra.api.slices import DeviceID, ResourceSlice
-from kubectl_dra.api.taints import DeviceToleration
 from kubectl_dra.explain.funnel.search_refusals import Refusals
+from kubectl_dra.explain.phrase import Phrase, Statement, say
+from kubectl_dra.explain.question.what_if_flag import Supposition
 from kubectl_dra.explain.remedies.released_state import released
 
 MAX_NODES = 200
 STEPS = 200_000
+_THEN = say("then")
 
 
 @dataclass(frozen=True, slots=True)
 class Proof:
-    """A change under which the claims fit: the first node that then works, and the devices there."""
+    """A run of the allocation with a change: the first node that then works, and the devices there.
+
+    ``how`` says with which change, where that is not plain. ``others`` tells what was done about other requests
+    that fail by themselves: False where they were left aside, True where their changes were made as well.
+    """
 
     node: str
-    devices: tuple[str, ...]
-
-    def __str__(self) -> str:
-        shown = ", ".join(self.devices[:4]) + (f" and {len(self.devices) - 4} more" if len(self.devices) > 4 else "")
-        return f"then it fits on {self.node}: {shown}" if shown else f"then it fits on {self.node}"
+    devices: tuple[str, ...] = ()
+    how: Phrase = _THEN
+    others: bool | None = None
 
 
-Remedy = Callable[["WhatIf"], "WhatIf"]
-"""Makes a change in a question."""
+class Place(NamedTuple):
+    """One request or subrequest: indices of claim, request and alternative, and its name.
+
+    ``extended``: it is of the claim that the scheduler makes for extended resources, which nobody writes.
+    """
+
+    claim: int
+    request: int
+    alternative: int
+    name: str
+    extended: bool
+
+
+@dataclass(frozen=True)
+class Change(Statement):
+    """One change. Two that are ``about`` the same thing exclude each other; ``cost`` orders them."""
+
+    @property
+    def about(self) -> Hashable:
+        """What is changed."""
+        raise NotImplementedError
+
+    @property
+    def cost(self) -> int:
+        """The larger, the later it is tried."""
+        return 1
+
+    @property
+    def what_if(self) -> Supposition | None:
+        """The same as ``--what-if`` takes it, where it does."""
+        return None
+
+    def made_in(self, world: World) -> World:
+        """The world with the change."""
+        raise NotImplementedError
 
 
 class Tries:
@@ -44,164 +82,104 @@ class Tries:
         self.left = left
 
 
-class WhatIf:
-    """Runs the allocation of one question again, with something changed.
+@dataclass(frozen=True, slots=True)
+class World:
+    """A cluster and claims, as they are or as they would be.
 
-    ``nodes`` are those that are tried, ``other_nodes`` those where the pod may not run.
+    ``nodes`` are those that are tried, ``other_nodes`` those where the pod may not run, ``all_claims`` everything
+    that may hold devices. Each change gives a new world.
     """
 
-    def __init__(
-        self,
-        cycle: Cycle,
-        claims: Sequence[ResourceClaim],
-        nodes: Sequence[Node],
-        all_claims: Iterable[ResourceClaim],
-        other_nodes: Sequence[Node] = (),
-    ) -> None:
-        self._cycle = cycle
-        self._claims = tuple(claims)
-        self._nodes = tuple(nodes)
-        self._all_claims = tuple(all_claims)
-        self._other_nodes = tuple(other_nodes)
-        self.remedy: Remedy | None = None
-        """The last change that was proved, as a way to make it in another WhatIf."""
+    cycle: Cycle
+    claims: tuple[ResourceClaim, ...]
+    nodes: tuple[Node, ...]
+    all_claims: tuple[ResourceClaim, ...]
+    other_nodes: tuple[Node, ...] = ()
 
-    def request(self, claim: int, request: int, alternative: int) -> DeviceRequest:
-        """One request or subrequest as it is in this question."""
-        return self._claims[claim].requests[request].alternatives()[alternative]
+    def request(self, place: Place) -> DeviceRequest:
+        """One request or subrequest as it is here."""
+        return self.claims[place.claim].requests[place.request].alternatives()[place.alternative]
 
-    def changed(self, claims: Sequence[ResourceClaim]) -> WhatIf:
-        """The same cluster, asked about other claims."""
-        return WhatIf(self._cycle, claims, self._nodes, self._all_claims, self._other_nodes)
-
-    def setting_aside(self, requests: Container[tuple[int, int]]) -> WhatIf:
-        """The same question without the requests at these (claim, request) indices: they need nothing."""
-        claims: list[ResourceClaim] = []
-        for claim_index, claim in enumerate(self._claims):
-            entries = [
-                _needless(entry) if (claim_index, request_index) in requests else entry
-                for request_index, entry in enumerate(claim.requests)
-            ]
-            claims.append(replace(claim, requests=tuple(entries)))
-        return self.changed(claims)
-
-    def freeing(self, holders: Iterable[ResourceClaim]) -> WhatIf:
-        """The same question where other claims have given their devices back."""
-        freed = tuple(holders)
-        gone = {id(holder) for holder in freed}
-        kept = [claim for claim in self._all_claims if id(claim) not in gone]
-        cycle = replace(self._fresh(self._cycle), state=released(self._cycle.state, freed, self._cycle.features))
-        return WhatIf(cycle, self._claims, self._nodes, kept, self._other_nodes)
-
-    def without(self, claim: int, constraint: Constraint) -> WhatIf:
-        """The same question without a constraint of one claim."""
-        claims = list(self._claims)
-        kept = tuple(entry for entry in claims[claim].constraints if entry is not constraint)
-        claims[claim] = replace(claims[claim], constraints=kept)
-        return self.changed(claims)
-
-    def publishing(self, slices: Iterable[ResourceSlice], instead_of: Container[str] = ()) -> WhatIf:
-        """The same question where further slices are published, perhaps in place of some by name."""
-        kept = (entry for entry in self._cycle.index.slices if entry.name not in instead_of)
-        cycle = replace(self._fresh(self._cycle), index=SliceIndex((*kept, *slices)))
-        return WhatIf(cycle, self._claims, self._nodes, self._all_claims, self._other_nodes)
-
-    def with_slice(self, entry: ResourceSlice, node: Node) -> Proof | None:
-        """The proof that the claims fit on one node when a further slice is published for it."""
-        index = self._cycle.index
-        near = {id(other): other for seen in index.candidates(node.name) for other in index.by_pool[seen.pool]}
-        cycle = replace(self._fresh(self._cycle), index=SliceIndex((*near.values(), entry)))
-        return self._prove(cycle, self._claims, [node])
-
-    def allowing(self, names: Container[str]) -> WhatIf:
-        """The same question where the pod may run on further nodes."""
-        more = [node for node in self._other_nodes if node.name in names]
-        return self.also_on(more[:MAX_NODES])
-
-    def also_on(self, more: Iterable[Node]) -> WhatIf:
-        """The same question, tried on further nodes as well."""
-        known = {node.name for node in self._nodes}
-        nodes = (*self._nodes, *(node for node in more if node.name not in known))
-        return WhatIf(self._cycle, self._claims, nodes, self._all_claims, self._other_nodes)
-
-    def prove(self, remedies: Iterable[Remedy], tries: Tries) -> Proof | None:
-        """The proof that the claims fit with all these changes; none either where the tries do not suffice."""
-        world = self
-        for remedy in remedies:
-            world = remedy(world)
-        cycle = self._fresh(world._cycle)
-        for node in world._nodes:
-            if not tries.left:
-                return None
-            tries.left -= 1
-            attempt = cycle.attempt(node, world._claims, budget=Budget(max_steps=STEPS // 10))
+    def proof(self, nodes: Iterable[Node] | None = None) -> Proof | None:
+        """The first node on which the claims fit, with the devices."""
+        cycle = replace(self.cycle, available={})
+        for node in self.nodes if nodes is None else nodes:
+            attempt = cycle.attempt(node, self.claims, budget=Budget(max_steps=STEPS))
             if attempt.verdict is Verdict.ALLOCATED:
                 return Proof(node.name, tuple(device_names(attempt)))
         return None
 
-    def with_claims(self, claims: Sequence[ResourceClaim]) -> Proof | None:
-        """The proof that other claims fit in the same cluster."""
-        return self._prove(self._fresh(self._cycle), claims)
+    def proof_with(self, change: Change) -> Proof | None:
+        """The proof that the claims fit with a change."""
+        return change.made_in(self).proof()
 
-    def with_request(
-        self,
-        claim: int,
-        request: int,
-        alternative: int,
-        change: Callable[[DeviceRequest], DeviceRequest],
-        near: Sequence[Node] = (),
-    ) -> Proof | None:
-        """The proof that the claims fit when one request or subrequest is changed; ``near`` is tried as well."""
-        return self._prove_remedy(changing(claim, request, alternative, change, near))
+    def quick_proof(self, changes: Iterable[Change], tries: Tries) -> Proof | None:
+        """The proof that the claims fit with all these changes; none either where the tries do not suffice."""
+        world = self
+        for change in changes:
+            world = change.made_in(world)
+        cycle = replace(world.cycle, available={})
+        for node in world.nodes:
+            if not tries.left:
+                return None
+            tries.left -= 1
+            attempt = cycle.attempt(node, world.claims, budget=Budget(max_steps=STEPS // 10))
+            if attempt.verdict is Verdict.ALLOCATED:
+                return Proof(node.name)
+        return None
 
-    def with_selector(self, old: str, new: str) -> Proof | None:
-        """The proof that the claims fit when a selector, of a request or a class, reads otherwise."""
-        claims = []
-        for claim in self._claims:
-            for index, entry in enumerate(claim.requests):
-                for alternative in range(len(entry.alternatives())):
-                    claim = _changed(claim, index, alternative, lambda spec: _reworded(spec, old, new))
-            claims.append(claim)
-        classes = {
-            name: replace(entry, selectors=tuple(new if text == old else text for text in entry.selectors))
-            for name, entry in self._cycle.classes.items()
-        }
-        return self._prove(replace(self._fresh(self._cycle), classes=classes), claims)
+    def proof_with_slice(self, entry: ResourceSlice, node: Node) -> Proof | None:
+        """The proof that the claims fit on one node when a further slice is published for it."""
+        index = self.cycle.index
+        near = {id(other): other for seen in index.candidates(node.name) for other in index.by_pool[seen.pool]}
+        return replace(self, cycle=replace(self.cycle, index=SliceIndex((*near.values(), entry)))).proof([node])
 
-    def constraints(self) -> Iterator[tuple[int, Constraint]]:
-        """The constraints of all claims, each with the index of its claim."""
-        for index, claim in enumerate(self._claims):
-            for constraint in claim.constraints:
-                yield index, constraint
+    def proof_elsewhere(self, names: Container[str] | None = None) -> Proof | None:
+        """The proof that the claims fit on a node (of those named) where the pod may not run."""
+        nodes = [node for node in self.other_nodes if names is None or node.name in names]
+        return self.proof(nodes[:MAX_NODES])
 
-    def without_constraint(self, claim: int, constraint: Constraint) -> Proof | None:
-        """The proof that the claims fit when a constraint is dropped."""
-        return self._prove_remedy(lambda world: world.without(claim, constraint))
+    def refusals(self) -> Refusals:
+        """What the search refuses on the nodes because of devices that it picked before."""
+        seen = Refusals()
+        cycle = replace(self.cycle, available={})
+        for node in self.nodes:
+            cycle.attempt(node, self.claims, budget=Budget(max_steps=STEPS // 10), observer=seen)
+        return seen
 
-    def with_constraint(self, claim: int, old: Constraint, new: Constraint) -> Proof | None:
-        """The proof that the claims fit when a constraint is replaced."""
-        claims = list(self._claims)
-        changed = tuple(new if entry is old else entry for entry in claims[claim].constraints)
-        claims[claim] = replace(claims[claim], constraints=changed)
-        return self.with_claims(claims)
+    def asking(self, claims: Iterable[ResourceClaim]) -> World:
+        """The same cluster, asked about other claims."""
+        return replace(self, claims=tuple(claims))
 
-    def with_features(self, features: Features) -> Proof | None:
-        """The proof that the claims fit under an allocator with other features."""
-        state = allocated_state(self._all_claims, features)
-        return self._prove(replace(self._fresh(self._cycle), features=features, state=state), self._claims)
+    def _with_claim(self, index: int, claim: ResourceClaim) -> World:
+        return self.asking((*self.claims[:index], claim, *self.claims[index + 1 :]))
 
-    def without_request(self, claim: int, request: int) -> Proof | None:
-        """The proof that the claims fit when one whole request is left out."""
-        claims = list(self._claims)
-        old = claims[claim]
-        kept = tuple(entry for index, entry in enumerate(old.requests) if index != request)
-        claims[claim] = replace(old, requests=kept)
-        return self.with_claims(claims)
+    def editing(self, place: Place, edit: Callable[[DeviceRequest], DeviceRequest]) -> World:
+        """With one request or subrequest changed."""
+        claim = self.claims[place.claim]
+        return self._with_claim(place.claim, _edited(claim, place.request, place.alternative, edit))
 
-    def with_split(self, claim: int, request: int) -> Proof | None:
-        """The proof that the claims fit when one request is written as several of count 1."""
-        claims = list(self._claims)
-        old = claims[claim]
+    def setting_aside(self, requests: Container[tuple[int, int]]) -> World:
+        """Without the requests at these (claim, request) indices: they need nothing."""
+        return self.asking(
+            replace(
+                claim,
+                requests=tuple(
+                    _needless(entry) if (index, number) in requests else entry
+                    for number, entry in enumerate(claim.requests)
+                ),
+            )
+            for index, claim in enumerate(self.claims)
+        )
+
+    def without_request(self, claim: int, request: int) -> World:
+        """Without one whole request."""
+        old = self.claims[claim]
+        return self._with_claim(claim, replace(old, requests=(*old.requests[:request], *old.requests[request + 1 :])))
+
+    def splitting(self, claim: int, request: int) -> World | None:
+        """With one request written as several of count 1; None for a prioritized list."""
+        old = self.claims[claim]
         entry = old.requests[request]
         if entry.exactly is None:
             return None
@@ -213,67 +191,76 @@ class WhatIf:
             for kept in old.constraints
         )
         requests = (*old.requests[:request], *parts, *old.requests[request + 1 :])
-        claims[claim] = replace(old, requests=requests, constraints=constraints)
-        return self.with_claims(claims)
+        return self._with_claim(claim, replace(old, requests=requests, constraints=constraints))
 
-    def without_holders(self, holders: Iterable[ResourceClaim], near: Sequence[Node] = ()) -> Proof | None:
-        """The proof that the claims fit when other claims give their devices back; ``near`` is tried as well."""
-        given_up = tuple(holders)
-        return self._prove_remedy(lambda world: world.freeing(given_up).also_on(near))
+    def with_selector(self, old: str, new: str) -> World:
+        """With a selector, of a request or a class, that reads otherwise."""
 
-    def _prove_remedy(self, remedy: Remedy) -> Proof | None:
-        world = remedy(self)
-        proof = self._prove(self._fresh(world._cycle), world._claims, world._nodes)
-        if proof is not None:
-            self.remedy = remedy
-        return proof
+        def reworded(spec: DeviceRequest) -> DeviceRequest:
+            return replace(spec, selectors=tuple(new if text == old else text for text in spec.selectors))
 
-    def on_other_nodes(self, names: Container[str] | None = None) -> Proof | None:
-        """The proof that the claims fit on a node (of those named) where the pod may not run."""
-        nodes = [node for node in self._other_nodes if names is None or node.name in names]
-        return self._prove(self._fresh(self._cycle), self._claims, nodes[:MAX_NODES])
+        claims = []
+        for claim in self.claims:
+            for index, entry in enumerate(claim.requests):
+                for alternative in range(len(entry.alternatives())):
+                    claim = _edited(claim, index, alternative, reworded)
+            claims.append(claim)
+        classes = {
+            name: replace(entry, selectors=tuple(new if text == old else text for text in entry.selectors))
+            for name, entry in self.cycle.classes.items()
+        }
+        return replace(self, cycle=replace(self.cycle, classes=classes), claims=tuple(claims))
 
-    def with_quirks(self, quirks: Quirks) -> Proof | None:
-        """The proof that the claims fit under an allocator with other defects."""
-        return self._prove(replace(self._fresh(self._cycle), quirks=quirks), self._claims)
+    def constraints(self) -> Iterator[tuple[int, Constraint]]:
+        """The constraints of all claims, each with the index of its claim."""
+        for index, claim in enumerate(self.claims):
+            for constraint in claim.constraints:
+                yield index, constraint
 
-    def refusals(self) -> Refusals:
-        """What the search refuses on the nodes because of devices that it picked before."""
-        seen = Refusals()
-        cycle = self._fresh(self._cycle)
-        for node in self._nodes:
-            cycle.attempt(node, self._claims, budget=Budget(max_steps=STEPS // 10), observer=seen)
-        return seen
+    def without_constraint(self, claim: int, constraint: Constraint) -> World:
+        """Without a constraint of one claim."""
+        old = self.claims[claim]
+        return self._with_claim(
+            claim, replace(old, constraints=tuple(entry for entry in old.constraints if entry is not constraint))
+        )
 
-    def _prove(
-        self, cycle: Cycle, claims: Sequence[ResourceClaim], nodes: Sequence[Node] | None = None
-    ) -> Proof | None:
-        for node in self._nodes if nodes is None else nodes:
-            attempt = cycle.attempt(node, claims, budget=Budget(max_steps=STEPS))
-            if attempt.verdict is Verdict.ALLOCATED:
-                return Proof(node.name, tuple(device_names(attempt)))
-        return None
+    def with_constraint(self, claim: int, old: Constraint, new: Constraint) -> World:
+        """With a constraint replaced."""
+        changed = tuple(new if entry is old else entry for entry in self.claims[claim].constraints)
+        return self._with_claim(claim, replace(self.claims[claim], constraints=changed))
 
-    @staticmethod
-    def _fresh(cycle: Cycle) -> Cycle:
-        return replace(cycle, available={})
+    def freeing(self, holders: Iterable[ResourceClaim]) -> World:
+        """With other claims that have given their devices back."""
+        freed = tuple(holders)
+        gone = {id(holder) for holder in freed}
+        kept = tuple(claim for claim in self.all_claims if id(claim) not in gone)
+        state = released(self.cycle.state, freed, self.cycle.features)
+        return replace(self, cycle=replace(self.cycle, state=state), all_claims=kept)
 
+    def publishing(self, slices: Iterable[ResourceSlice], instead_of: Container[str] = ()) -> World:
+        """With further slices published, perhaps in place of some by name."""
+        kept = (entry for entry in self.cycle.index.slices if entry.name not in instead_of)
+        return replace(self, cycle=replace(self.cycle, index=SliceIndex((*kept, *slices))))
 
-def changing(
-    claim: int,
-    request: int,
-    alternative: int,
-    change: Callable[[DeviceRequest], DeviceRequest],
-    near: Sequence[Node] = (),
-) -> Remedy:
-    """The remedy that changes one request or subrequest; ``near`` are nodes where it should be tried."""
+    def with_features(self, features: Features) -> World:
+        """With an allocator of other features."""
+        state = allocated_state(self.all_claims, features)
+        return replace(self, cycle=replace(self.cycle, features=features, state=state))
 
-    def remedy(world: WhatIf) -> WhatIf:
-        claims = list(world._claims)
-        claims[claim] = _changed(claims[claim], request, alternative, change)
-        return world.changed(claims).also_on(near)
+    def with_quirks(self, quirks: Quirks) -> World:
+        """With an allocator of other defects."""
+        return replace(self, cycle=replace(self.cycle, quirks=quirks))
 
-    return remedy
+    def allowing(self, names: Container[str]) -> World:
+        """With a pod that may run on further nodes."""
+        return self.also_on([node for node in self.other_nodes if node.name in names][:MAX_NODES])
+
+    def also_on(self, more: Sequence[Node]) -> World:
+        """The same question, tried on further nodes as well."""
+        if not more:
+            return self
+        known = {node.name for node in self.nodes}
+        return replace(self, nodes=(*self.nodes, *(node for node in more if node.name not in known)))
 
 
 def device_names(attempt: Attempt) -> Iterator[str]:
@@ -283,17 +270,17 @@ def device_names(attempt: Attempt) -> Iterator[str]:
             yield str(DeviceID(device["driver"], device["pool"], device["device"]))
 
 
-def _changed(
-    claim: ResourceClaim, request: int, alternative: int, change: Callable[[DeviceRequest], DeviceRequest]
+def _edited(
+    claim: ResourceClaim, request: int, alternative: int, edit: Callable[[DeviceRequest], DeviceRequest]
 ) -> ResourceClaim:
     requests = list(claim.requests)
     old = requests[request]
     if old.first_available:
         subrequests = list(old.first_available)
-        subrequests[alternative] = change(subrequests[alternative])
+        subrequests[alternative] = edit(subrequests[alternative])
         requests[request] = replace(old, first_available=tuple(subrequests))
     elif old.exactly is not None:
-        requests[request] = replace(old, exactly=change(old.exactly))
+        requests[request] = replace(old, exactly=edit(old.exactly))
     return replace(claim, requests=tuple(requests))
 
 
@@ -301,12 +288,3 @@ def _needless(entry: Request) -> Request:
     """A request that is satisfied by nothing."""
     spec = entry.alternatives()[0]
     return replace(entry, exactly=replace(spec, allocation_mode=EXACT_COUNT, count=0), first_available=())
-
-
-def _reworded(spec: DeviceRequest, old: str, new: str) -> DeviceRequest:
-    return replace(spec, selectors=tuple(new if text == old else text for text in spec.selectors))
-
-
-def tolerating(spec: DeviceRequest, tolerations: Iterable[DeviceToleration]) -> DeviceRequest:
-    """The request with tolerations added."""
-    return replace(spec, tolerations=(*spec.tolerations, *tolerations))

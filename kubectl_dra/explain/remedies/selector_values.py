@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from itertools import islice
 from typing import Any, Final, NamedTuple
 
 from kubectl_dra.allocation.selection import Selectors
-from kubectl_dra.api.claims import DeviceRequest
 from kubectl_dra.api.quantity import Quantity, QuantityError
 from kubectl_dra.api.semver import Semver, SemverError
 from kubectl_dra.api.slices import Device
 from kubectl_dra.cel import CompileError, Program, ast, compile_expression
 from kubectl_dra.cel.columns import DeviceTable, columns_of
 from kubectl_dra.explain.funnel.observed_values import values_of
+from kubectl_dra.explain.remedies.change import ReplaceTerm
+from kubectl_dra.explain.remedies.prove import Place
+from kubectl_dra.explain.scene.view import Published, View
 from kubectl_dra.names import nearest
 
 MAX_VALUES = 8
@@ -40,12 +41,16 @@ class Offer(NamedTuple):
     old: str
     new: str
     old_term: str
-    term: str
+    new_term: str
     amount: bool
     carriers: Sequence[Device] = ()
 
-    def __str__(self) -> str:
-        return f"write {self.new} in place of {self.old}"
+
+class TermOffer(NamedTuple):
+    """The change that makes an offer in a request."""
+
+    change: ReplaceTerm
+    amount: bool
 
 
 class Slot(NamedTuple):
@@ -58,17 +63,18 @@ class Slot(NamedTuple):
     comparison: ast.Expression
 
 
-def with_term(selectors: Selectors, index: int, old: str, new: str, spec: DeviceRequest) -> DeviceRequest:
-    """The request where one selector has other text in place of a term; ``true`` drops it.
-
-    The term is found by its text, so that several of one selector can be replaced one after the other.
-    """
-    expression = spec.selectors[index] or ""
-    found = next((term for term in selectors.terms(expression) if term.expression == old), None)
-    if found is None:
-        return spec
-    changed = expression[: found.start] + new + expression[found.end :]
-    return replace(spec, selectors=(*spec.selectors[:index], changed, *spec.selectors[index + 1 :]))
+def loosened_term(
+    view: View, place: Place, index: int, expression: str, term: int, refused: Sequence[Published]
+) -> Iterator[TermOffer]:
+    """Changes of one term of a request's selector ``index`` with which it holds on some of the devices it refuses."""
+    selectors = view.cycle.selectors
+    for offer in loosened(selectors, expression, term, [item.device for item in refused]):
+        carriers = {id(device) for device in offer.carriers}
+        near = tuple(view.near(item for item in refused if id(item.device) in carriers))
+        change = ReplaceTerm(
+            place, selectors, index, term, offer.old_term, offer.new_term, offer.old, offer.new, near=near
+        )
+        yield TermOffer(change, offer.amount)
 
 
 def loosened(selectors: Selectors, expression: str, term: int, devices: Sequence[Device]) -> Iterator[Offer]:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from kubectl_dra.api.nodes import Node
 from kubectl_dra.explain.diagnosis import Evidence
-from kubectl_dra.wording import some
+from kubectl_dra.explain.phrase import Subject, say
 
 NVIDIA = "gpu.nvidia.com"
 _NVIDIA_DOMAIN = ".nvidia.com"
@@ -48,8 +48,10 @@ def part_off(wanted: str, nodes: Iterable[Node], drivers: Collection[str]) -> Pa
     ]
     if have:
         field = f"label {_NVIDIA_LABEL} or allocatable {_NVIDIA_PLUGIN}"
-        evidence.append(Evidence(f"nodes {some(have)}", field, f"they have GPUs, and no ResourceSlice of {NVIDIA}"))
+        evidence.append(
+            Evidence(say("nodes {have:some}", have=have), field, f"they have GPUs, and no ResourceSlice of {NVIDIA}")
+        )
     if _NVIDIA_DOMAINS in drivers:
         text = "its other part runs, so the driver is installed"
-        evidence.append(Evidence(f"driver {_NVIDIA_DOMAINS}", "publishes ResourceSlices", text))
+        evidence.append(Evidence(Subject("driver", _NVIDIA_DOMAINS), "publishes ResourceSlices", text))
     return PartOff(tuple(evidence), _NVIDIA_FIX) if evidence else None

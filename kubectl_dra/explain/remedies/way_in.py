@@ -1,53 +1,83 @@
-"""What would let a pod onto a node that rejects it, said so that it can be done."""
+"""What would let a pod onto a node that rejects it."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass, field
 
-from kubectl_dra.explain.scene.node_eligibility import CORDONED, UNTOLERATED, is_condition, toleration_of
-from kubectl_dra.wording import some
+from kubectl_dra.api.nodes import NodeTaint
+from kubectl_dra.explain.diagnosis import Remedy
+from kubectl_dra.explain.phrase import Phrase, Words, say
+from kubectl_dra.explain.remedies.prove import Change, Proof, World
+from kubectl_dra.explain.scene.node_eligibility import Cordoned, Untolerated
+from kubectl_dra.explain.scene.node_resources import ResourceShort, TooManyPods
 
-_INSUFFICIENT = re.compile(r"Insufficient (?P<name>\S+): needs \S+, (?P<left>\S+) of (?P<total>\S+) left")
-
-
-def way_in(reason: str, nodes: Sequence[str]) -> str:
-    """What to do, as a sentence without full stop: about the nodes that give this reason."""
-    names = some(nodes)
-    if is_condition(reason):
-        return f"get {names} ready again ({reason.removeprefix(UNTOLERATED).strip()})"
-    if reason.startswith(UNTOLERATED):
-        return f"let the pod tolerate the node taint{reason.removeprefix(UNTOLERATED)}"
-    if reason == CORDONED:
-        return f"uncordon {names}"
-    if reason.startswith(("Insufficient ", "Too many pods")):
-        return f"make room on {names} ({reason})"
-    return f"let the pod run on {names} ({reason})"
+_NOT_TEXT = frozenset(("true", "false", "yes", "no", "on", "off", "y", "n", "null"))
 
 
-def fix(reason: str, nodes: Sequence[str]) -> str:
-    """The same as a cause's fix; a toleration is written out."""
-    if reason.startswith(UNTOLERATED) and not is_condition(reason):
-        return f"Let the pod tolerate it: spec.tolerations: {toleration_of(reason)}"
-    if reason == CORDONED and len(nodes) == 1:
-        return f"When its maintenance is over: kubectl uncordon {nodes[0]}"
-    short = _INSUFFICIENT.match(reason)
-    if short is not None and not can_end(reason):
-        return f"Lower what the pod requests of {short['name']}, or add nodes that have it."
-    text = way_in(reason, nodes)
-    return f"{text[0].upper()}{text[1:]}."
+@dataclass(frozen=True)
+class LetIn(Change):
+    """Nodes that reject the pod for one reason take it."""
+
+    TEXT = "{what}"
+    reason: Words
+    nodes: tuple[str, ...] = field(compare=False)
+
+    @property
+    def about(self) -> Hashable:
+        return "nodes", self.reason
+
+    @property
+    def cost(self) -> int:
+        return 2
+
+    @property
+    def what(self) -> Phrase:
+        """What has to be done, without a full stop."""
+        reason = self.reason
+        text = "let the pod run on {nodes:some} ({reason})"
+        if isinstance(reason, Untolerated):
+            text = "let the pod tolerate the node taint {taint}"
+            if reason.is_condition:
+                text = "get {nodes:some} ready again ({taint})"
+            return say(text, nodes=self.nodes, taint=reason.taint)
+        if isinstance(reason, Cordoned):
+            text = "uncordon {nodes:some}"
+        elif isinstance(reason, ResourceShort | TooManyPods):
+            text = "make room on {nodes:some} ({reason})"
+        return say(text, nodes=self.nodes, reason=reason)
+
+    def made_in(self, world: World) -> World:
+        return world.allowing(self.nodes)
 
 
-def said(reason: str, nodes: Sequence[str]) -> str:
-    """The part that ``fix`` and ``way_in`` have in common."""
-    if reason.startswith(UNTOLERATED) and not is_condition(reason):
-        return toleration_of(reason)
-    return f"uncordon {nodes[0]}" if reason == CORDONED else way_in(reason, nodes)[1:]
-
-
-def can_end(reason: str) -> bool:
+def can_end(reason: Words) -> bool:
     """Whether the node could take the pod: not where the pod asks for more than the node has in all, or for
     something that it does not offer.
     """
-    short = _INSUFFICIENT.match(reason)
-    return short is None or (short["total"] != "0" and short["left"] != short["total"] and "/" not in short["name"])
+    return not isinstance(reason, ResourceShort) or reason.passes
+
+
+def remedy(reason: Words, nodes: Sequence[str], proof: Proof | None) -> Remedy | None:
+    """What ends the reason of these nodes, proved or not; None where that is not known to help."""
+    ends = can_end(reason)
+    if not nodes or (proof is None and ends):
+        return None
+    change = LetIn(reason, tuple(nodes))
+    words = say("{what:capital}.", what=change.what)
+    if isinstance(reason, Untolerated) and not reason.is_condition:
+        words = say("Let the pod tolerate it: spec.tolerations: {toleration}", toleration=toleration_for(reason.taint))
+    elif isinstance(reason, Cordoned) and len(nodes) == 1:
+        words = say("When its maintenance is over: kubectl uncordon {node}", node=nodes[0])
+    elif isinstance(reason, ResourceShort) and not ends:
+        words = say("Lower what the pod requests of {name}, or add nodes that have it.", name=reason.name)
+    return Remedy(words, proof, offers=(change,))
+
+
+def toleration_for(taint: NodeTaint) -> str:
+    """The pod toleration for a node taint, as YAML flow text."""
+    # What YAML would read as a boolean, a number or nothing is text all the same.
+    plain = taint.value[:1].isalpha() and taint.value.lower() not in _NOT_TEXT
+    text = taint.value if plain else f'"{taint.value}"'
+    operator = f"operator: Equal, value: {text}" if taint.value else "operator: Exists"
+    return f"[{{key: {taint.key}, {operator}, effect: {taint.effect}}}]"

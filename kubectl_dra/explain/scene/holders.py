@@ -9,10 +9,11 @@ from kubectl_dra.allocation.state import AllocatedState
 from kubectl_dra.api.claims import ResourceClaim
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.api.slices import DeviceID
+from kubectl_dra.explain.phrase import Joined, Phrase, say
 
 
 class HolderIndex:
-    """Holders of devices, in words.
+    """Holders of devices.
 
     ``pods`` may be incomplete: an unknown pod is named all the same. ``complete`` tells for a namespace whether all
     its pods are known: one that is not among them is gone then.
@@ -27,7 +28,7 @@ class HolderIndex:
         self._state = state
         self._pods = pods
         self._complete = complete
-        self._described: dict[int, str] = {}
+        self._described: dict[int, Phrase] = {}
 
     def claims(self, device: DeviceID) -> tuple[ResourceClaim, ...]:
         """The claims that hold a device."""
@@ -64,39 +65,47 @@ class HolderIndex:
         found = (self._pods.get((claim.metadata.namespace, entry.name)) for entry in claim.reserved_for)
         return [pod for pod in found if pod is not None]
 
-    def describe(self, device: DeviceID) -> str:
+    def describe(self, device: DeviceID) -> Joined:
         """Who holds a device."""
-        return " and ".join(self.describe_claim(claim) for claim in self.claims(device))
+        return Joined(tuple(self.describe_claim(claim) for claim in self.claims(device)), " and ")
 
-    def describe_claim(self, claim: ResourceClaim) -> str:
+    def describe_claim(self, claim: ResourceClaim) -> Phrase:
         """A claim and its consumers: pods with phase, other kinds by name, or nobody."""
         known = self._described.get(id(claim))
         if known is None:
             known = self._described[id(claim)] = self._describe(claim)
         return known
 
-    def _describe(self, claim: ResourceClaim) -> str:
+    def _describe(self, claim: ResourceClaim) -> Phrase:
         consumers = [self._consumer(claim, entry.resource, entry.name, entry.uid) for entry in claim.reserved_for]
         if not consumers:
-            return f"claim {claim.key} (allocated, but nobody consumes it)"
-        shown = ", ".join(consumers[:3]) + (f" and {len(consumers) - 3} more" if len(consumers) > 3 else "")
-        if claim.metadata.deletion_timestamp:
-            shown += f"; the claim is being deleted since {claim.metadata.deletion_timestamp}"
-        return f"claim {claim.key} ({shown})"
+            return say("claim {key} (allocated, but nobody consumes it)", key=claim.key)
+        if not claim.metadata.deletion_timestamp:
+            return say("claim {key} ({consumers:some 3})", key=claim.key, consumers=consumers)
+        return say(
+            "claim {key} ({consumers:some 3}; the claim is being deleted since {since})",
+            key=claim.key,
+            consumers=consumers,
+            since=claim.metadata.deletion_timestamp,
+        )
 
-    def _consumer(self, claim: ResourceClaim, resource: str, name: str, uid: str) -> str:
+    def _consumer(self, claim: ResourceClaim, resource: str, name: str, uid: str) -> Phrase:
         if resource != "pods":
-            return f"{resource} {name}, which is not a pod: nothing releases it by itself"
+            return say(
+                "{resource} {name}, which is not a pod: nothing releases it by itself", resource=resource, name=name
+            )
         pod = self._pods.get((claim.metadata.namespace, name))
+        if pod is None and self._gone(claim, name):
+            return say("pod {name}, which does not exist any more", name=name)
         if pod is None:
-            return f"pod {name}, which does not exist any more" if self._gone(claim, name) else f"pod {name}"
+            return say("pod {name}", name=name)
         if uid and pod.metadata.uid and pod.metadata.uid != uid:
-            return f"pod {name}, an earlier one of that name"
+            return say("pod {name}, an earlier one of that name", name=name)
         if pod.metadata.deletion_timestamp:
-            return f"pod {name}, Terminating since {pod.metadata.deletion_timestamp}"
-        return f"pod {name}, {pod.phase}" if pod.phase else f"pod {name}"
+            return say("pod {name}, Terminating since {since}", name=name, since=pod.metadata.deletion_timestamp)
+        return say("pod {name}, {phase}" if pod.phase else "pod {name}", name=name, phase=pod.phase)
 
-    def of_counter_set(self, pool: Pool, counter_set: str) -> str:
+    def of_counter_set(self, pool: Pool, counter_set: str) -> tuple[Phrase, ...]:
         """The allocated devices of a pool that draw on a counter set, with their claims."""
         drawing = {
             device.name
@@ -104,9 +113,8 @@ class HolderIndex:
             for device in entry.devices
             if any(consumption.counter_set == counter_set for consumption in device.consumes_counters)
         }
-        lines = [
-            f"{device.device} (claim {claims[0].key})"
+        return tuple(
+            say("{device} (claim {key})", device=device.device, key=claims[0].key)
             for device, claims in sorted(self._state.holders.items())
             if device[:2] == pool.id and device.device in drawing
-        ]
-        return ", ".join(lines[:4]) + (f" and {len(lines) - 4} more" if len(lines) > 4 else "")
+        )

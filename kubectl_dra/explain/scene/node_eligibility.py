@@ -8,22 +8,66 @@ nodes, node taints, nodeSelector and required node affinity; free cpu, memory an
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 from kubectl_dra.api.affinity import Affinity, Toleration
 from kubectl_dra.api.labels import InvalidNodeSelector
 from kubectl_dra.api.nodes import Node, NodeSelector, NodeTaint
 from kubectl_dra.api.pods import Pod
+from kubectl_dra.explain.phrase import Statement
 
-UNTOLERATED = "untolerated node taint"
-CORDONED = "node is cordoned (spec.unschedulable)"
-_NOT_TEXT = frozenset(("true", "false", "yes", "no", "on", "off", "y", "n", "null"))
 _BLOCKING = ("NoSchedule", "NoExecute")
 _UNSCHEDULABLE = NodeTaint("node.kubernetes.io/unschedulable", "", "NoSchedule")
 # The node controllers set and remove these; a pod that tolerates them ends up where it cannot run.
 _CONDITIONS = ("node.kubernetes.io/", "node.cloudprovider.kubernetes.io/")
 
 
-def rejections(pod: Pod, node: Node) -> Iterator[str]:
+@dataclass(frozen=True)
+class Cordoned(Statement):
+    """Somebody cordoned the node."""
+
+    TEXT = "node is cordoned (spec.unschedulable)"
+
+
+@dataclass(frozen=True)
+class Untolerated(Statement):
+    """The node has a taint that the pod does not tolerate."""
+
+    TEXT = "untolerated node taint {taint}"
+    taint: NodeTaint
+
+    @property
+    def is_condition(self) -> bool:
+        """Whether the taint stands for the state of the node, such as not-ready."""
+        return self.taint.key.startswith(_CONDITIONS)
+
+
+@dataclass(frozen=True)
+class LabelDiffers(Statement):
+    """The node has not the label that the pod's nodeSelector wants."""
+
+    TEXT = "nodeSelector {key}={value} does not match"
+    key: str
+    value: str
+
+
+@dataclass(frozen=True)
+class AffinityDiffers(Statement):
+    """The pod's required node affinity does not match."""
+
+    TEXT = "node affinity requires {affinity}"
+    affinity: str
+
+
+@dataclass(frozen=True)
+class AffinityBroken(Statement):
+    """The pod's required node affinity cannot be parsed."""
+
+    TEXT = "node affinity cannot be parsed: {problem}"
+    problem: str
+
+
+def rejections(pod: Pod, node: Node) -> Iterator[Statement]:
     """Why the pod cannot run on the node whatever devices it has, in the scheduler's order.
 
     What has one end is one reason: a cordon with the taint that goes with it, one node condition's taints.
@@ -32,43 +76,29 @@ def rejections(pod: Pod, node: Node) -> Iterator[str]:
     told: set[str] = set()
     if node.unschedulable and not _tolerated(_UNSCHEDULABLE, tolerations):
         told.add(_UNSCHEDULABLE.key)
-        yield CORDONED
+        yield Cordoned()
     for taint in node.taints:
         if taint.effect not in _BLOCKING or taint.key in told or _tolerated(taint, tolerations):
             continue
-        if taint.key.startswith(_CONDITIONS):
+        reason = Untolerated(taint)
+        if reason.is_condition:
             told.add(taint.key)
-        yield f"{UNTOLERATED} {taint}"
+        yield reason
     for key, value in pod.spec.node_selector.items():
         if node.labels.get(key) != value:
-            yield f"nodeSelector {key}={value} does not match"
+            yield LabelDiffers(key, value)
     affinity = pod.spec.affinity.node_affinity.required if pod.spec.affinity else None
     if affinity is not None:
         try:
             if not affinity.matches(node):
-                yield f"node affinity requires {affinity}"
+                yield AffinityDiffers(str(affinity))
         except InvalidNodeSelector as error:
-            yield f"node affinity cannot be parsed: {error}"
+            yield AffinityBroken(str(error))
 
 
-def rejection(pod: Pod, node: Node) -> str:
-    """The first reason of ``rejections``; empty where nothing speaks against the node."""
-    return next(rejections(pod, node), "")
-
-
-def is_condition(reason: str) -> bool:
-    """Whether a reason is a taint that stands for the state of the node, such as not-ready."""
-    return reason.removeprefix(UNTOLERATED).strip().startswith(_CONDITIONS)
-
-
-def toleration_of(reason: str) -> str:
-    """The pod toleration, as YAML flow text, for a reason that names an untolerated taint."""
-    key_value, _, effect = reason.removeprefix(UNTOLERATED).strip().rpartition(":")
-    key, equal, value = key_value.partition("=")
-    # What YAML would read as a boolean, a number or nothing is text all the same.
-    text = value if value[:1].isalpha() and value.lower() not in _NOT_TEXT else f'"{value}"'
-    operator = f"operator: Equal, value: {text}" if equal else "operator: Exists"
-    return f"[{{key: {key}, {operator}, effect: {effect}}}]"
+def rejection(pod: Pod, node: Node) -> Statement | None:
+    """The first reason of ``rejections``; None where nothing speaks against the node."""
+    return next(rejections(pod, node), None)
 
 
 def unmodelled(pod: Pod) -> tuple[str, ...]:

@@ -3,13 +3,43 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
 
 from kubectl_dra.api.nodes import Node
 from kubectl_dra.api.pods import Container, Pod
 from kubectl_dra.api.quantity import Quantity, QuantityError
+from kubectl_dra.explain.phrase import Phrase, Statement, say
 
 ZERO = Quantity.parse("0")
 Amounts = dict[str, Quantity]
+
+
+@dataclass(frozen=True)
+class TooManyPods(Statement):
+    """The node runs as many pods as it takes."""
+
+    TEXT = "Too many pods"
+
+
+@dataclass(frozen=True)
+class ResourceShort(Statement):
+    """The node has less left of a resource than the pod requests."""
+
+    TEXT = "Insufficient {name}: {numbers}"
+    name: str
+    needed: Quantity
+    left: Quantity
+    total: Quantity
+
+    @property
+    def numbers(self) -> Phrase:
+        """What is needed and what is left."""
+        return say("needs {needed}, {left} of {total} left", needed=self.needed, left=self.left, total=self.total)
+
+    @property
+    def passes(self) -> bool:
+        """Whether room can be made: pods take some of it, and it is nothing that the node does not offer."""
+        return bool(self.total) and self.left != self.total and "/" not in self.name
 
 
 class NodeUsage:
@@ -28,18 +58,18 @@ class NodeUsage:
                 used[name] = used.get(name, ZERO) + amount
             self._pods[pod.node_name] = self._pods.get(pod.node_name, 0) + 1
 
-    def shortage(self, pod: Pod, node: Node, delegated: Collection[str] = ()) -> str:
-        """The first resource of which the node has too little left for the pod; empty where all suffice.
+    def shortage(self, pod: Pod, node: Node, delegated: Collection[str] = ()) -> Statement | None:
+        """The first resource of which the node has too little left for the pod; None where all suffice.
 
         ``delegated`` resources are served by devices on this node and do not count. A node without
         ``status.allocatable`` is taken to have enough.
         """
         if not node.allocatable:
-            return ""
+            return None
         used = self._used.get(node.name, {})
         limit = _quantity(node.allocatable.get("pods"))
         if limit is not None and Quantity.of(self._pods.get(node.name, 0) + 1) > limit:
-            return "Too many pods"
+            return TooManyPods()
         if self._asked is None or self._asked[0] is not pod:
             self._asked = (pod, sorted(requests_of(pod).items()))
         for name, amount in self._asked[1]:
@@ -48,8 +78,8 @@ class NodeUsage:
             total = _quantity(node.allocatable.get(name)) or ZERO
             left = total - used.get(name, ZERO)
             if amount > left:
-                return f"Insufficient {name}: needs {amount}, {left} of {total} left"
-        return ""
+                return ResourceShort(name, amount, left, total)
+        return None
 
 
 def requests_of(pod: Pod) -> Amounts:

@@ -12,6 +12,7 @@ from kubectl_dra.api.claims import ResourceClaim
 from kubectl_dra.api.labels import InvalidNodeSelector
 from kubectl_dra.api.nodes import Node
 from kubectl_dra.api.slices import Device, DeviceID, PoolID, ResourceSlice
+from kubectl_dra.explain.phrase import Words
 
 MAX_NEAR = 20
 
@@ -36,7 +37,7 @@ class Published(NamedTuple):
 class View:
     """Indexes for one question. ``ineligible`` maps a node's name to why the pod cannot run there."""
 
-    def __init__(self, cycle: Cycle, nodes: Sequence[Node], ineligible: Mapping[str, str]) -> None:
+    def __init__(self, cycle: Cycle, nodes: Sequence[Node], ineligible: Mapping[str, Words]) -> None:
         self.cycle = cycle
         self.nodes = tuple(nodes)
         self.ineligible = ineligible

@@ -267,7 +267,7 @@ class PublishedDevices:
         gates = frozenset(default_features(settings.release))
         gates |= proved(snapshot.slices, gates)
         # Without slices there is nothing to be judged, and nothing to be made for it.
-        self._cycle = make_cycle(snapshot.exact(), Assumed(settings.release, gates), []) if snapshot.slices else None
+        self._cycle = make_cycle(snapshot.exact(), Assumed(settings.release, gates)) if snapshot.slices else None
         self._view = View(self._cycle, list(snapshot.nodes.values()), {}) if self._cycle else None
 
     def on(self, node: str, driver: str) -> tuple[str, ...]:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from kubectl_dra.explain.diagnosis import Funnel, Stage, StageError
 from kubectl_dra.report.html.markup import Markup, code, join, tag
 from kubectl_dra.report.observations import observation
+from kubectl_dra.report.phrases import written
 
 MAX_REASONS = 8
 
@@ -48,7 +49,7 @@ def _head(*words: str) -> Markup:
 
 
 def _row(stage: Stage, most: int) -> Markup:
-    parts: list[str] = [stage.label]
+    parts: list[str] = [written(stage.label)]
     if stage.expression:
         parts += [Markup("<br>"), code(stage.expression)]
     remarks = list(_remarks(stage))
@@ -74,7 +75,7 @@ def _numbers(left: int, lost: int, most: int, words: Markup) -> Markup:
 
 def _remarks(stage: Stage) -> Iterator[str]:
     for reason, count in stage.details[:MAX_REASONS]:
-        yield f"{count:,} × {reason}"
+        yield f"{count:,} × {written(reason)}"
     if len(stage.details) > MAX_REASONS:
         yield f"{sum(count for _, count in stage.details[MAX_REASONS:]):,} × others"
     if stage.error is not None:

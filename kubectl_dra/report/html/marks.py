@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from kubectl_dra.explain.diagnosis import Diagnosis, Funnel
+from kubectl_dra.explain.funnel.stages import SelectorFalse
+from kubectl_dra.explain.phrase import Words
 from kubectl_dra.report.html.cells import FITS, GOT, KEPT, PASSED_OVER, Mark
+from kubectl_dra.report.phrases import written
 
 USABLE = "usable"
 # These stages say what a device is; the others, whether it can be had.
@@ -30,9 +33,9 @@ def marks_of(diagnosis: Diagnosis) -> dict[str, Mark]:
     sentences: dict[str, tuple[str, ...]] = {}
     got = _got(diagnosis)
     for number, funnel in enumerate(funnels_of(diagnosis)):
-        said: dict[tuple[str, str], tuple[str]] = {}
+        said: dict[tuple[str, Words], tuple[str]] = {}
         for line in funnel.devices:
-            name = line.device
+            name = str(line.device)
             kind = _kind(line.stage)
             if kind != PASSED_OVER:
                 requests[name] = (*requests.get(name, ()), number)
@@ -52,9 +55,8 @@ def _got(diagnosis: Diagnosis) -> Mapping[str, str]:
     """The devices that claims have, and those that they would get on a node that works."""
     out: dict[str, str] = {}
     for claim in diagnosis.claims:
-        for listed in claim.devices:
-            request, _, device = listed.partition(": ")
-            out[device] = f"held by claim {claim.claim or claim.entry} for request {request}"
+        for request, device in claim.devices:
+            out[str(device)] = f"held by claim {claim.claim or claim.entry} for request {request}"
     for placement in diagnosis.placements:
         for placed in placement.devices:
             taken = ", ".join(f"{part} of {name}" for name, part in placed.consumed_capacity.items())
@@ -69,9 +71,9 @@ def _kind(stage: str) -> str:
     return PASSED_OVER if stage in _SELECTING else KEPT
 
 
-def _sentence(funnel: Funnel, stage: str, reason: str) -> str:
+def _sentence(funnel: Funnel, stage: str, reason: Words) -> str:
     if stage == USABLE:
         return f"request {funnel.request}: it would do"
     what = _SELECTING.get(stage, f"asked for, but cannot be had ({stage})")
-    more = f": {reason}" if reason and reason != "false" else ""
+    more = f": {written(reason)}" if reason and not isinstance(reason, SelectorFalse) else ""
     return f"request {funnel.request}: {what}{more}"

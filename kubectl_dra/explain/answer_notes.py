@@ -1,0 +1,126 @@
+"""What an answer says beside its causes: what may still go wrong, and what was not tried."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from kubectl_dra.allocation.extended import amount_of
+from kubectl_dra.api.known_defects import SCORING_FAILS
+from kubectl_dra.explain.causes import claim_and_device_plugin, no_consumer, pool_name_shared
+from kubectl_dra.explain.diagnosis import Finding, Way
+from kubectl_dra.explain.phrase import Phrase, Words, say
+from kubectl_dra.explain.question.last_word import last_word
+from kubectl_dra.explain.question.what_if_flag import to_make
+from kubectl_dra.explain.remedies.prove import MAX_NODES
+from kubectl_dra.explain.scene.assumptions import NO_CONSUMER, notes_of
+from kubectl_dra.explain.trial import Trial
+
+MAX_NOTED_NODES = 5
+
+
+def answer_notes(
+    trial: Trial, findings: Sequence[Finding], unclear: Sequence[Words], ways: Sequence[Way]
+) -> tuple[Words, ...]:
+    """All notes, each once."""
+    supposed = trial.scene.settings.supposed
+    kinds = {finding.kind for finding in findings}
+    assumed = [
+        note for note in notes_of(trial.scene) if note is not NO_CONSUMER or no_consumer.NOBODY_CONSUMES not in kinds
+    ]
+    return tuple(
+        dict.fromkeys(
+            (
+                *(say("supposed: {change}", change=str(change)) for change in supposed),
+                *to_make(trial.question, supposed),
+                *unclear,
+                *assumed,
+                *_about_causes(trial, findings),
+                *_cut(trial, findings, ways),
+            )
+        )
+    )
+
+
+def _about_causes(trial: Trial, findings: Sequence[Finding]) -> Iterator[Phrase]:
+    pod, view = trial.question.pod, trial.view
+    if pod is not None and pod.priority > 0 and any(finding.kind.held for finding in findings):
+        text = "the pod's priority ({priority}) does not help: no pod is evicted to free a device"
+        yield say(text, priority=pod.priority)
+    if view.cycle.quirks.counters_keyed_by_pool_name:
+        for name, drivers in pool_name_shared.shared_pool_names(view).items():
+            yield say(
+                "not determined: drivers {drivers} use one pool name ({name}), and the scheduler of this release mixes "
+                "up their shared counters; the node that it looks at first decides",
+                drivers=drivers,
+                name=name,
+            )
+    yield from _handed_out_twice(trial)
+    for name in trial.fitting:
+        if view.node_by_name[name].ready is False:
+            text = "node {name} is not ready: its slices may be left over, and its devices not be prepared"
+            yield say(text, name=name)
+    yield from _not_looked_at(trial, findings)
+    yield from _not_scored(trial)
+    never = claim_and_device_plugin.never_bound(trial)
+    if never and not any(finding.kind is claim_and_device_plugin.MIXED for finding in findings):
+        text = "on {nodes:some} the pod would fit, but never bind: {why}"
+        yield say(text, nodes=sorted(never), why=claim_and_device_plugin.MIXED.why)
+
+
+def _handed_out_twice(trial: Trial) -> Iterator[Phrase]:
+    """Nodes whose devices a device plugin and a driver both offer, as far as the names tell."""
+    for name in sorted(trial.fitting)[:MAX_NOTED_NODES]:
+        drivers = sorted({item.id.driver for item in trial.view.on_node(name)})
+        for resource, value in trial.view.node_by_name[name].allocatable.items():
+            domain, slash, _ = resource.partition("/")
+            for driver in drivers:
+                if slash and driver.endswith(domain) and amount_of(value):
+                    yield say(
+                        "{node} offers {resource} by a device plugin and devices of {driver} by DRA: the same device "
+                        "may be handed out twice",
+                        node=name,
+                        resource=resource,
+                        driver=driver,
+                    )
+
+
+def _not_looked_at(trial: Trial, findings: Sequence[Finding]) -> Iterator[Phrase]:
+    """No scheduler has left a word on a pod that fits: normal for a moment, else it does not run."""
+    pod = trial.question.pod
+    if pod is None or not trial.fitting or findings or not trial.question.exists or pod.node_name or pod.finished:
+        return
+    word = last_word(pod, trial.scene.snapshot)
+    if pod.condition("PodScheduled") is None and (word is None or not word.message):
+        yield say(
+            "no scheduler has reported on the pod yet (no condition PodScheduled): if that stays so, see whether "
+            "{name} runs",
+            name=pod.scheduler_name,
+        )
+
+
+def _not_scored(trial: Trial) -> Iterator[Phrase]:
+    """The scheduler fails at comparing nodes: a pod with allocated and pending claims, several nodes."""
+    settings = trial.scene.settings
+    if len(trial.fitting) < 2 or not trial.scene.allocated or not trial.claims:
+        return
+    if not SCORING_FAILS.affects(settings.release, settings.patch):
+        return
+    yield say(
+        "the pod may stay pending all the same: the scheduler of {release}.{patch} fails at scoring nodes for a pod of "
+        "which some claims are allocated and others are not, where several nodes fit ({reference}, "
+        "fixed in {fixed})",
+        release=settings.release,
+        patch=settings.patch,
+        reference=SCORING_FAILS.reference,
+        fixed=SCORING_FAILS.fixed_in(settings.release.minor),
+    )
+
+
+def _cut(trial: Trial, findings: Sequence[Finding], ways: Sequence[Way]) -> Iterator[Phrase]:
+    """Changes were not tried on all nodes that differ."""
+    if not ways and not any(finding.proof for finding in findings):
+        return
+    nodes = len(trial.view.different_nodes())
+    if nodes > MAX_NODES:
+        text = "changes were tried on the {tried} nodes that come closest to what is asked for, of {nodes:,}"
+        yield say(text, tried=MAX_NODES, nodes=nodes)

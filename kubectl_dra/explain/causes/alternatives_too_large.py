@@ -1,0 +1,75 @@
+"""The alternatives that fit ask for more devices together than one allocation holds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from kubectl_dra.api.claims import MAX_RESULTS, ResourceClaim
+from kubectl_dra.explain.causes.registry import Finder, When
+from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look, Remedy
+from kubectl_dra.explain.phrase import Subject, say
+from kubectl_dra.explain.remedies.prove import Proof
+from kubectl_dra.explain.trial import Trial
+
+TOO_MANY_TOGETHER = CauseKind(
+    code="alternatives-too-large",
+    title="The alternatives that fit ask for more than 32 devices together",
+    why="An allocation of one claim holds at most 32 devices. Of prioritized lists the scheduler passes over what "
+    "would exceed that, so smaller alternatives are left, and those do not fit here.",
+    fix="Put the requests into claims of their own: each has its own 32 devices.",
+    seen_as="cannot allocate all claims",
+    family=Family.REQUEST,
+    look=Look.AS_WRITTEN,
+)
+
+
+def _too_large(trial: Trial) -> Iterator[Finding]:
+    claims = trial.claims
+    for index, claim in enumerate(claims):
+        largest = [max(spec.count for spec in entry.alternatives()) for entry in claim.requests if entry.alternatives()]
+        if not any(entry.first_available for entry in claim.requests) or sum(largest) <= MAX_RESULTS:
+            continue
+        parts = [_only(claim, number) for number in range(len(claim.requests))]
+        proof = trial.world.asking([*claims[:index], *parts, *claims[index + 1 :]]).proof()
+        if proof is None:
+            continue
+        asked = [
+            Evidence(
+                Subject("claim", claim.key),
+                say('request "{name}"', name=entry.name),
+                say(
+                    "{alternatives}",
+                    alternatives=[
+                        say("{name}: {count}", name=spec.name or entry.name, count=spec.count)
+                        for spec in entry.alternatives()
+                    ],
+                ),
+            )
+            for entry in claim.requests
+        ]
+        text = "claim {claim} fits only with alternatives of more than {most} devices in all"
+        how = Proof(proof.node, proof.devices, say("with a claim for each request"))
+        yield Finding(
+            TOO_MANY_TOGETHER,
+            say(text, claim=claim.key, most=MAX_RESULTS),
+            tuple(asked),
+            Remedy(TOO_MANY_TOGETHER.fix, how),
+            claim=claim.key,
+        )
+        return
+
+
+def _only(claim: ResourceClaim, number: int) -> ResourceClaim:
+    """A claim with one of the requests, and the constraints that are about that one alone."""
+    entry = claim.requests[number]
+    own = tuple(
+        constraint
+        for constraint in claim.constraints
+        if constraint.requests and all(name.split("/")[0] == entry.name for name in constraint.requests)
+    )
+    return replace(claim, requests=(entry,), constraints=own)
+
+
+KINDS = (TOO_MANY_TOGETHER,)
+FINDERS = (Finder(When.TOGETHER, _too_large, 30),)

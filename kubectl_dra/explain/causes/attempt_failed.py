@@ -1,0 +1,27 @@
+"""An error ended the attempt for all nodes. Which cause that is, the finders of errors say."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from kubectl_dra.explain.causes.registry import Finder, When, of_error
+from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Finding
+from kubectl_dra.explain.phrase import Subject
+from kubectl_dra.explain.trial import Trial
+
+
+def _error(trial: Trial) -> Iterator[Finding]:
+    failed = next((attempt for attempt in trial.attempts.values() if attempt.error is not None), None)
+    if failed is None or failed.error is None:
+        return
+    found = of_error(trial, failed.error, failed.node)
+    if trial.fitting:
+        text = "would fit, but an error on one node ends the attempt for all"
+        fact = Evidence(Subject("node", trial.fitting[0]), "allocation", text)
+        found = replace(found, evidence=(*found.evidence, fact))
+    yield found
+
+
+KINDS: tuple[CauseKind, ...] = ()
+FINDERS = (Finder(When.FAILS, _error, 10),)

@@ -1,0 +1,74 @@
+"""The pod was bound to a node without going through the scheduler."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from kubectl_dra.api.claims import ResourceClaim
+from kubectl_dra.api.pods import Pod
+from kubectl_dra.cluster.snapshot import Snapshot
+from kubectl_dra.explain.causes.registry import Finder, When
+from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look
+from kubectl_dra.explain.phrase import Subject, say
+from kubectl_dra.explain.question.consumers import reserved
+from kubectl_dra.explain.question.resolve import Question
+from kubectl_dra.explain.scene.node_eligibility import usable_on
+
+BOUND_BY_HAND = CauseKind(
+    code="bypassed-scheduler",
+    title="The pod was bound to a node past the scheduler",
+    why="With spec.nodeName set the scheduler never sees the pod, and nobody else allocates its claims.",
+    fix="Remove spec.nodeName and use a nodeSelector or node affinity.",
+    seen_as="FailedPrepareDynamicResources on the node",
+    family=Family.POD,
+    look=Look.POD,
+)
+
+
+def _bound(question: Question, snapshot: Snapshot, _: Sequence[Finding]) -> Iterator[Finding]:
+    pod = question.pod
+    if pod is None or not pod.node_name or pod.finished:
+        return
+    unallocated = [
+        entry.claim.key
+        for entry in question.claims
+        if entry.claim is not None and entry.claim.allocation is None and not entry.hypothetical
+    ]
+    scheduled = pod.condition("PodScheduled")
+    if unallocated and not (scheduled and scheduled.status == "True" and scheduled.reason):
+        text = "the pod was bound to node {node} past the scheduler, so nobody allocates {claims}"
+        yield Finding(
+            BOUND_BY_HAND,
+            say(text, node=pod.node_name, claims=unallocated),
+            (
+                Evidence(Subject("Pod", pod.key), "spec.nodeName", pod.node_name),
+                Evidence(Subject("ResourceClaim", unallocated[0]), "status.allocation", "not set"),
+            ),
+        )
+    yield from _misplaced(pod, question.existing_claims, snapshot)
+
+
+def _misplaced(pod: Pod, claims: Sequence[ResourceClaim], snapshot: Snapshot) -> Iterator[Finding]:
+    """The node is one on which the pod's allocated claim cannot be used."""
+    node = snapshot.nodes.get(pod.node_name)
+    if node is None or pod.phase not in ("", "Pending"):
+        return
+    for claim in claims:
+        selector = claim.allocation.node_selector if claim.allocation else None
+        if selector is None or reserved(pod, claim) or usable_on(selector, node):
+            continue
+        text = "the pod was bound to node {node} past the scheduler, but claim {claim} is allocated for {selector}"
+        yield Finding(
+            BOUND_BY_HAND,
+            say(text, node=node.name, claim=claim.key, selector=str(selector)),
+            (
+                Evidence(Subject("Pod", pod.key), "spec.nodeName", node.name),
+                Evidence(Subject("ResourceClaim", claim.key), "status.allocation.nodeSelector", str(selector)),
+            ),
+            claim=claim.key,
+        )
+        return
+
+
+KINDS = (BOUND_BY_HAND,)
+FINDERS = (Finder(When.QUESTION, _bound, 60),)

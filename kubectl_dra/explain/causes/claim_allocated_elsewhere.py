@@ -1,0 +1,99 @@
+"""A claim is allocated for nodes where the pod cannot run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from kubectl_dra.api.claims import ResourceClaim
+from kubectl_dra.explain.causes.registry import Finder, When
+from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look
+from kubectl_dra.explain.phrase import Subject, say
+from kubectl_dra.explain.scene.node_eligibility import usable_on
+from kubectl_dra.explain.trial import Trial
+
+MAX_NODES = 3
+
+ELSEWHERE = CauseKind(
+    code="claim-allocated-elsewhere",
+    title="The claim is allocated for nodes where the pod cannot run",
+    why="An allocation is bound to the nodes of its devices. While another pod consumes the claim it stays "
+    "there, and every further consumer has to run on the same nodes.",
+    fix="Let the pod run on that node, wait for the other consumer to end, or give each pod its own claim by a "
+    "template.",
+    seen_as="resourceclaim not available on the node … still not schedulable",
+    family=Family.CLAIM,
+    look=Look.POD,
+)
+ELSEWHERE_UNUSED = CauseKind(
+    code="claim-allocated-elsewhere-unused",
+    title="The claim is allocated for other nodes, but nobody else consumes it",
+    why="The scheduler deallocates such a claim by itself and tries again.",
+    fix="Wait for the next attempt; if it repeats, see what else keeps the pod off the claim's node.",
+    seen_as="deallocation of ResourceClaim completed",
+    family=Family.CLAIM,
+    look=Look.POD,
+)
+STUCK = CauseKind(
+    code="claim-stuck-elsewhere",
+    title="An unused allocation on other nodes is not given up, because another claim of the pod fails",
+    why="The scheduler gives up an unused allocation on the wrong nodes only when nothing else fails there. While "
+    "another claim of the pod cannot be allocated it reports that one alone, and never touches this one.",
+    fix="Free devices for the other claim, or delete this claim and make it again: both are then allocated together.",
+    seen_as="cannot allocate all claims",
+    family=Family.CLAIM,
+    look=Look.POD,
+)
+
+
+def _elsewhere(trial: Trial) -> Iterator[Finding]:
+    """The unallocated claims fit, or there are none."""
+    if trial.unavailable and (trial.fitting or not trial.claims):
+        yield from _of_claims(trial)
+
+
+def _stuck(trial: Trial) -> Iterator[Finding]:
+    """No node suits the allocated claims, and another claim of the pod fails as well."""
+    if not trial.unavailable or len(trial.unavailable) < len(trial.view.nodes):
+        return
+    for found in _of_claims(trial):
+        yield replace(found, kind=STUCK) if found.kind is ELSEWHERE_UNUSED else found
+
+
+def _of_claims(trial: Trial) -> Iterator[Finding]:
+    for claim in trial.scene.allocated:
+        if claim.key in trial.unavailable.values():
+            yield _finding(trial, claim)
+
+
+def _finding(trial: Trial, claim: ResourceClaim) -> Finding:
+    asking = trial.question.pod
+    others = [
+        entry for entry in claim.reserved_for if asking is None or not entry.uid or entry.uid != asking.metadata.uid
+    ]
+    selector = claim.allocation.node_selector if claim.allocation else None
+    barred = [
+        Evidence(Subject("node", node.name), "rejects the pod", trial.view.ineligible[node.name])
+        for node in trial.scene.barred_nodes
+        if selector is not None and usable_on(selector, node)
+    ]
+    own = Subject("ResourceClaim", claim.key)
+    consumers = [Subject(entry.resource, entry.name) for entry in claim.reserved_for]
+    return Finding(
+        ELSEWHERE if others else ELSEWHERE_UNUSED,
+        say(
+            "claim {claim} is allocated for {selector}, where the pod cannot run",
+            claim=claim.key,
+            selector=str(selector),
+        ),
+        (
+            Evidence(own, "status.allocation.nodeSelector", str(selector)),
+            Evidence(own, "status.reservedFor", say("{consumers: else nobody}", consumers=consumers)),
+            *barred[:MAX_NODES],
+        ),
+        claim=claim.key,
+    )
+
+
+KINDS = (ELSEWHERE, ELSEWHERE_UNUSED, STUCK)
+FINDERS = (Finder(When.FAILS, _elsewhere, 40), Finder(When.BESIDE_REQUESTS, _stuck))

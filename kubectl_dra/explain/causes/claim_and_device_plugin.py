@@ -1,0 +1,63 @@
+"""A pod with a claim and an extended resource fits only where a device plugin serves the resource."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from kubectl_dra.explain.causes.registry import Finder, When
+from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look
+from kubectl_dra.explain.phrase import Subject, say
+from kubectl_dra.explain.trial import Trial
+
+MAX_NODES = 6
+
+MIXED = CauseKind(
+    code="claim-and-device-plugin",
+    title="A pod with a claim and an extended resource lands on a device plugin node",
+    why="With a normal claim and an extended resource that a class backs, a node that serves the resource by device "
+    "plugin passes the filter and then always fails to bind (defect of 1.36).",
+    fix="Keep such a pod off device plugin nodes, or use claims for both.",
+    seen_as="SchedulerError: nil or empty request mappings",
+    family=Family.EXTENDED,
+    look=Look.RESOURCES_OF_CLASSES,
+    never_binds=True,
+)
+
+
+def never_bound(trial: Trial) -> set[str]:
+    """Nodes that pass the filter and then fail to bind: a claim, and extended resources served by a device plugin.
+
+    Such a pod gets an empty claim for its extended resources there, which the scheduler refuses to record.
+    """
+    pod = trial.question.pod
+    if trial.scene.extended is None or pod is None or not pod.claims:
+        return set()
+    return {name for name in trial.fitting if not trial.scene.delegated(trial.view.node_by_name[name])}
+
+
+def _mixed(trial: Trial) -> Iterator[Finding]:
+    never, extended = never_bound(trial), trial.scene.extended
+    if not never or extended is None or not set(trial.fitting) - set(trial.unavailable) <= never:
+        return
+    resources = sorted(extended.amounts)
+    text = (
+        "the pod uses claims and {resources}, and fits only on nodes that serve {resources} by device plugin: "
+        "{nodes:some}"
+    )
+    yield Finding(
+        MIXED,
+        say(text, resources=resources, nodes=sorted(never)),
+        tuple(
+            Evidence(
+                Subject("node", name),
+                say("status.allocatable {resource}", resource=resource),
+                str(trial.view.node_by_name[name].allocatable.get(resource)),
+            )
+            for name in sorted(never)[:MAX_NODES]
+            for resource in resources
+        ),
+    )
+
+
+KINDS = (MIXED,)
+FINDERS = (Finder(When.FITS, _mixed, 30),)

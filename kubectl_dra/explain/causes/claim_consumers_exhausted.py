@@ -1,0 +1,43 @@
+"""A claim of the pod has no room for another consumer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from kubectl_dra.cluster.snapshot import Snapshot
+from kubectl_dra.explain.causes.registry import Finder, When
+from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look
+from kubectl_dra.explain.phrase import Subject, say
+from kubectl_dra.explain.question.consumers import reserved
+from kubectl_dra.explain.question.resolve import Question
+
+MAX_CONSUMERS = 256
+"""Entries of ``status.reservedFor`` (``ResourceClaimReservedForMaxSize``)."""
+
+TOO_MANY_CONSUMERS = CauseKind(
+    code="claim-consumers-exhausted",
+    title="The claim has 256 consumers already",
+    why="A claim lists its consumers in status.reservedFor, which holds at most 256 entries.",
+    fix="Use more claims.",
+    seen_as="status.reservedFor: Too many: 257: must have at most 256 items",
+    family=Family.CLAIM,
+    look=Look.POD,
+)
+
+
+def _full(question: Question, _: Snapshot, __: Sequence[Finding]) -> Iterator[Finding]:
+    pod = question.pod
+    if pod is None or pod.node_name or pod.finished:
+        return
+    for claim in question.existing_claims:
+        count = len(claim.reserved_for)
+        if count >= MAX_CONSUMERS and not reserved(pod, claim):
+            text = "claim {claim} has {count} consumers, and no claim can have more"
+            facts = Evidence(
+                Subject("ResourceClaim", claim.key), "status.reservedFor", say("{count} entries", count=count)
+            )
+            yield Finding(TOO_MANY_CONSUMERS, say(text, claim=claim.key, count=count), (facts,), claim=claim.key)
+
+
+KINDS = (TOO_MANY_CONSUMERS,)
+FINDERS = (Finder(When.QUESTION, _full, 40),)

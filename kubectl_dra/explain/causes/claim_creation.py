@@ -1,0 +1,237 @@
+"""A claim that a template makes is not there: it waits for its controller, or the API server refuses it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from kubectl_dra.allocation.extended import IMPLICIT_PREFIX
+from kubectl_dra.api.claims import ALL, MAX_RESULTS, ResourceClaim
+from kubectl_dra.api.classes import DeviceClass
+from kubectl_dra.api.pods import Pod
+from kubectl_dra.api.quantity import Quantity, QuantityError
+from kubectl_dra.cluster.snapshot import Event, Snapshot
+from kubectl_dra.explain.causes import pod_group
+from kubectl_dra.explain.causes.registry import Finder, When
+from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look, Remedy
+from kubectl_dra.explain.phrase import Subject, Words, say
+from kubectl_dra.explain.question.resolve import ClaimEntry, Question, Unresolved
+
+CREATION_FAILED = "FailedResourceClaimCreation"
+ADMIN_LABEL = "resource.kubernetes.io/admin-access"
+OLD_ADMIN_LABEL = "resource.k8s.io/admin-access"
+"""What Kubernetes 1.33 called the label; later releases ignore this one."""
+CLAIM_COUNT = "count/resourceclaims.resource.k8s.io"
+CLASS_DEVICES = ".deviceclass.resource.k8s.io/devices"
+_ZERO = Quantity.parse("0")
+
+NOT_CREATED = CauseKind(
+    code="claim-not-created",
+    title="The claim has not been created from its template yet",
+    why="The resource claim controller makes one ResourceClaim per pod and template entry and records its name "
+    "in the pod's status. Until then the scheduler leaves the pod out of its queue and writes no event.",
+    fix="Look for a FailedResourceClaimCreation event on the pod, and check that kube-controller-manager runs.",
+    seen_as="nothing: no event and no condition",
+    family=Family.POD,
+    look=Look.POD,
+    passes=True,
+)
+CREATION_DENIED = CauseKind(
+    code="claim-creation-denied",
+    title="The API server refuses to create the claim",
+    why="The controller could not create the claim from its template: a quota, an admission policy or a "
+    "missing namespace label stands against it.",
+    fix="Do what the message says: raise the quota, label the namespace, or change the template.",
+    seen_as="FailedResourceClaimCreation with the API server's reason",
+    family=Family.POD,
+    look=Look.POD,
+    passes=True,
+)
+QUOTA = CauseKind(
+    code="claim-quota-exceeded",
+    title="A ResourceQuota leaves no room for the claim",
+    why="A quota can bound the number of claims (count/resourceclaims.resource.k8s.io) and the devices of a class "
+    "(CLASS.deviceclass.resource.k8s.io/devices). It counts what is asked for: All counts as 32 devices, and of a "
+    "prioritized list the largest amount of each class. A claim above it is refused when it is created.",
+    fix="Raise the quota, or delete claims that are not needed.",
+    seen_as="FailedResourceClaimCreation: … exceeded quota: …",
+    family=Family.POD,
+    look=Look.QUOTAS,
+    passes=True,
+)
+ADMIN_NAMESPACE = CauseKind(
+    code="admin-access-not-allowed",
+    title="The namespace does not allow admin access",
+    why="A claim with adminAccess: true may be created only in a namespace with the label "
+    "resource.kubernetes.io/admin-access=true. The older label resource.k8s.io/admin-access does not count any more.",
+    fix="An administrator has to label the namespace; otherwise leave adminAccess out.",
+    seen_as="FailedResourceClaimCreation: … admin access to devices requires the … label",
+    family=Family.POD,
+    look=Look.POD,
+    passes=True,
+)
+
+
+def _refused(question: Question, snapshot: Snapshot, _: Sequence[Finding]) -> Iterator[Finding]:
+    """What stands against creating the claims, as far as the snapshot tells, unless an event says so already."""
+    pod = question.pod
+    claims = [entry.claim for entry in question.claims if entry.claim is not None and entry.hypothetical]
+    if pod is None:
+        own = question.claims[0].claim
+        claims = [own] if own and (own.metadata.namespace, own.metadata.name) not in snapshot.claims else []
+    elif pod.node_name or pod.finished:
+        return
+    event = None if pod is None else creation_failed(pod, snapshot)
+    told = _said_by(event) if event and any(map(_waits, question.claims)) else None
+    for claim in claims:
+        if any(spec.admin_access for request in claim.requests for spec in request.alternatives()):
+            yield from (found for found in _admin(claim, snapshot) if found.kind is not told)
+    if claims:
+        yield from (found for found in _quotas(claims, snapshot) if found.kind is not told)
+
+
+def _waits(entry: ClaimEntry) -> bool:
+    return entry.unresolved is Unresolved.NOT_CREATED
+
+
+def _not_created(question: Question, snapshot: Snapshot, found: Sequence[Finding]) -> Iterator[Finding]:
+    pod = question.pod
+    for entry in question.claims if pod is not None else ():
+        if not _waits(entry) or pod is None:
+            continue
+        event = creation_failed(pod, snapshot)
+        if event is not None:
+            yield _denied(pod, entry.entry, event)
+        elif pod.pod_group:
+            yield pod_group.claim_unknown(pod, entry.entry, snapshot)
+        elif not any(other.kind in (QUOTA, ADMIN_NAMESPACE) for other in found):
+            # That a claim is refused says also that it is not there.
+            yield _waiting(pod, entry)
+
+
+def _waiting(pod: Pod, entry: ClaimEntry) -> Finding:
+    return Finding(
+        NOT_CREATED,
+        say(
+            'the claim for entry "{entry}" has not been created from template {template} yet',
+            entry=entry.entry,
+            template=entry.template,
+        ),
+        (
+            Evidence(
+                Subject("Pod", pod.key), "status.resourceClaimStatuses", say("no entry {entry}", entry=entry.entry)
+            ),
+        ),
+        Remedy(
+            say(
+                "Look for FailedResourceClaimCreation: kubectl get events -n {namespace} --field-selector "
+                "involvedObject.name={name}. If there is none, check that kube-controller-manager runs.",
+                namespace=pod.metadata.namespace,
+                name=pod.metadata.name,
+            )
+        ),
+    )
+
+
+def creation_failed(pod: Pod, snapshot: Snapshot) -> Event | None:
+    """The event that says why a claim of the pod was not created."""
+    events = snapshot.events_about("Pod", pod.metadata.namespace, pod.metadata.name)
+    return next((event for event in events if event.reason == CREATION_FAILED), None)
+
+
+def _said_by(event: Event) -> CauseKind:
+    """What the API server's words in the event mean."""
+    if "exceeded quota" in event.message:
+        return QUOTA
+    return ADMIN_NAMESPACE if "admin access" in event.message else CREATION_DENIED
+
+
+def _denied(pod: Pod, entry: str, event: Event) -> Finding:
+    why = event.message.rpartition("is forbidden: ")[2]
+    return Finding(
+        _said_by(event),
+        say('the claim for entry "{entry}" cannot be created: {why}', entry=entry, why=why),
+        (Evidence(Subject("Event on Pod", pod.key), event.reason, event.message),),
+    )
+
+
+def _admin(claim: ResourceClaim, snapshot: Snapshot) -> Iterator[Finding]:
+    namespace = snapshot.namespaces.get(claim.metadata.namespace)
+    if namespace is None or namespace.labels.get(ADMIN_LABEL) == "true":
+        return
+    has: Words = namespace.labels.get(ADMIN_LABEL, "not set")
+    if OLD_ADMIN_LABEL in namespace.labels:
+        has = say("{has} ({old} is, which only 1.33 looks at)", has=has, old=OLD_ADMIN_LABEL)
+    names = {"claim": claim.key, "namespace": namespace.name, "label": ADMIN_LABEL}
+    yield Finding(
+        ADMIN_NAMESPACE,
+        say("claim {claim} asks for admin access, which namespace {namespace} does not allow", **names),
+        (Evidence(Subject("Namespace", namespace.name), say("label {label}", **names), has),),
+        Remedy(say("An administrator may allow it: kubectl label namespace {namespace} {label}=true", **names)),
+        claim=claim.key,
+    )
+
+
+def _quotas(claims: Sequence[ResourceClaim], snapshot: Snapshot) -> Iterator[Finding]:
+    namespace = claims[0].metadata.namespace
+    wanted = needs(claims, snapshot.classes)
+    for quota in snapshot.quotas:
+        if quota.metadata.namespace != namespace:
+            continue
+        for key, hard in quota.hard.items():
+            need = wanted.get(key)
+            if not need:
+                continue
+            used = _amount(quota.used.get(key, "0"))
+            if used + Quantity.of(need) <= _amount(hard):
+                continue
+            numbers = {"quota": quota.metadata.key, "hard": hard, "key": key, "used": used, "need": need}
+            yield Finding(
+                QUOTA,
+                say("ResourceQuota {quota} allows {hard} of {key}: {used} used, {need} more needed", **numbers),
+                (
+                    Evidence(
+                        Subject("ResourceQuota", quota.metadata.key),
+                        say("status.used {key}", **numbers),
+                        say("{used} of {hard}", **numbers),
+                    ),
+                    Evidence(say("claims {keys}", keys=[claim.key for claim in claims]), "count as", str(need)),
+                ),
+            )
+
+
+def needs(claims: Sequence[ResourceClaim], classes: Mapping[str, DeviceClass]) -> dict[str, int]:
+    """What the claims count as, by quota key. All counts as 32 devices, a list as its largest amount per class.
+
+    Devices of a class with an extended resource name count as that resource too (KEP-5004).
+    """
+    out = {CLAIM_COUNT: len(claims)}
+    for claim in claims:
+        for entry in claim.requests:
+            largest: dict[str, int] = {}
+            for spec in entry.alternatives():
+                amount = MAX_RESULTS if spec.allocation_mode == ALL else spec.count
+                largest[spec.device_class] = max(amount, largest.get(spec.device_class, 0))
+            for name, amount in largest.items():
+                for key in _keys(name, classes):
+                    out[key] = out.get(key, 0) + amount
+    return out
+
+
+def _keys(name: str, classes: Mapping[str, DeviceClass]) -> Iterator[str]:
+    """The quota keys under which devices of a class count."""
+    yield f"{name}{CLASS_DEVICES}"
+    extended = classes[name].extended_resource_name if name in classes else ""
+    if extended:
+        yield f"requests.{IMPLICIT_PREFIX}{name}"
+        yield f"requests.{extended}"
+
+
+def _amount(text: str) -> Quantity:
+    try:
+        return Quantity.parse(text)
+    except QuantityError:
+        return _ZERO
+
+
+KINDS = (NOT_CREATED, CREATION_DENIED, QUOTA, ADMIN_NAMESPACE)
+FINDERS = (Finder(When.QUESTION, _refused, 50), Finder(When.QUESTION, _not_created, 85))

@@ -1,0 +1,156 @@
+"""What an entry of the pod names does not exist, or it names nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from kubectl_dra.api.pods import Pod
+from kubectl_dra.cluster.snapshot import Snapshot
+from kubectl_dra.explain.causes.registry import Finder, When
+from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look, Remedy
+from kubectl_dra.explain.phrase import Joined, Phrase, Subject, Words, say
+from kubectl_dra.explain.question.resolve import ClaimEntry, Question, Unresolved
+from kubectl_dra.names import nearest
+
+CLAIM_MISSING = CauseKind(
+    code="claim-missing",
+    title="The ResourceClaim does not exist",
+    why="A pod that names a claim waits outside the scheduler's queue until the claim exists in its namespace.",
+    fix="Create the claim in the pod's namespace, or correct resourceClaimName in a new pod.",
+    seen_as="nothing; the scheduler's log says: could not find resource claim",
+    family=Family.POD,
+    look=Look.POD,
+    missing="ResourceClaim",
+)
+TEMPLATE_MISSING = CauseKind(
+    code="template-missing",
+    title="The ResourceClaimTemplate does not exist",
+    why="A pod refers to a template in its own namespace; without it no claim can be created.",
+    fix="Create the template in the pod's namespace, or correct resourceClaimTemplateName in a new pod.",
+    seen_as='FailedResourceClaimCreation: resource claim template "…": not found',
+    family=Family.POD,
+    look=Look.POD,
+    missing="ResourceClaimTemplate",
+)
+ENTRY_WITHOUT_SOURCE = CauseKind(
+    code="claim-entry-without-source",
+    title="The pod's claim entry names neither a claim nor a template",
+    why="Neither resourceClaimName nor resourceClaimTemplateName is set, often because an old webhook or client "
+    "dropped a field that it does not know.",
+    fix="Set one of the two names; check mutating webhooks that match pods.",
+    seen_as="nothing; the scheduler's log says: none of the supported fields are set",
+    family=Family.POD,
+    look=Look.POD,
+)
+
+
+def _missing(question: Question, snapshot: Snapshot, _: Sequence[Finding]) -> Iterator[Finding]:
+    pod = question.pod
+    for entry in question.claims if pod is not None else ():
+        if pod is None:
+            return
+        if entry.unresolved is Unresolved.CLAIM_MISSING:
+            yield _claim(pod, entry, snapshot, exists=question.exists)
+        elif entry.unresolved is Unresolved.TEMPLATE_MISSING:
+            yield _template(pod, entry, snapshot, exists=question.exists)
+        elif entry.unresolved is Unresolved.MADE_CLAIM_GONE:
+            named = say("{entry}: {claim}", entry=entry.entry, claim=entry.name)
+            yield Finding(
+                CLAIM_MISSING,
+                say(
+                    "ResourceClaim {namespace}/{claim}, made for this pod, does not exist any more",
+                    namespace=question.namespace,
+                    claim=entry.name,
+                ),
+                (Evidence(Subject("Pod", pod.key), "status.resourceClaimStatuses", named),),
+                Remedy("Delete the pod so that its owner makes a new one."),
+                object=entry.name,
+            )
+        elif entry.unresolved is Unresolved.NO_SOURCE:
+            yield Finding(
+                ENTRY_WITHOUT_SOURCE,
+                say('entry "{entry}" of spec.resourceClaims names neither a claim nor a template', entry=entry.entry),
+                (
+                    Evidence(
+                        Subject("Pod", pod.key),
+                        say("spec.resourceClaims[{entry}]", entry=entry.entry),
+                        "no resourceClaimName, no resourceClaimTemplateName",
+                    ),
+                ),
+            )
+
+
+def _claim(pod: Pod, entry: ClaimEntry, snapshot: Snapshot, *, exists: bool) -> Finding:
+    namespace, name = pod.metadata.namespace, entry.name
+    near = nearest(name, [other for space, other in snapshot.claims if space == namespace])
+    elsewhere = sorted(space for space, other in snapshot.claims if other == name)
+    names = {"namespace": namespace, "name": name, "near": near, "elsewhere": elsewhere, "where": _where(exists)}
+    hint: Words = ""
+    change = say("Create ResourceClaim {name} in namespace {namespace}, or name an existing one in a new pod.", **names)
+    if near:
+        change = say(
+            "Write resourceClaimName: {first} in {where}. Or: create ResourceClaim {name} in namespace {namespace}.",
+            first=near[0],
+            **names,
+        )
+    if (namespace, name) in snapshot.templates:
+        hint = say("; {name} is a ResourceClaimTemplate: use resourceClaimTemplateName", **names)
+        change = say("Write resourceClaimTemplateName: {name} instead of resourceClaimName in a new pod.", **names)
+    elif near:
+        hint = say("; nearest: {near}", **names)
+    elif elsewhere:
+        hint = say("; one of that name is in namespace {elsewhere}", **names)
+    return Finding(
+        CLAIM_MISSING,
+        say("ResourceClaim {namespace}/{name} does not exist{hint}", hint=hint, **names),
+        (_named(pod, entry, "resourceClaimName", name),),
+        Remedy(change),
+        object=name,
+    )
+
+
+def _template(pod: Pod, entry: ClaimEntry, snapshot: Snapshot, *, exists: bool) -> Finding:
+    namespace, name = pod.metadata.namespace, entry.template
+    here = sorted(other for space, other in snapshot.templates if space == namespace)
+    near = nearest(name, [other for space, other in snapshot.templates if space == namespace])
+    elsewhere = sorted(space for space, other in snapshot.templates if other == name)
+    names = {"namespace": namespace, "name": name, "near": near, "elsewhere": elsewhere, "where": _where(exists)}
+    hint: list[Phrase] = []
+    change = say("Create ResourceClaimTemplate {name} in namespace {namespace}; the claim follows by itself.", **names)
+    if near:
+        change = say(
+            "Write resourceClaimTemplateName: {first} in {where}. Or: create ResourceClaimTemplate {name} in namespace "
+            "{namespace}; the claim follows by itself.",
+            first=near[0],
+            **names,
+        )
+    if (namespace, name) in snapshot.claims:
+        hint = [say("; {name} is a ResourceClaim: use resourceClaimName", **names)]
+        change = say("Write resourceClaimName: {name} instead of resourceClaimTemplateName in a new pod.", **names)
+    else:
+        if near:
+            hint.append(say("; nearest: {near}", **names))
+        elif here:
+            hint.append(say("; templates here: {here:some}", here=here))
+        if elsewhere:
+            hint.append(say("; one of that name is in namespace {elsewhere}", **names))
+    return Finding(
+        TEMPLATE_MISSING,
+        say("ResourceClaimTemplate {namespace}/{name} does not exist{hint}", hint=Joined(tuple(hint), ""), **names),
+        (_named(pod, entry, "resourceClaimTemplateName", name),),
+        Remedy(change),
+        object=name,
+    )
+
+
+def _where(exists: bool) -> str:
+    return "a new pod" if exists else "the manifest"
+
+
+def _named(pod: Pod, entry: ClaimEntry, field: str, name: str) -> Evidence:
+    path = say("spec.resourceClaims[{entry}].{field}", entry=entry.entry, field=field)
+    return Evidence(Subject("Pod", pod.key), path, name)
+
+
+KINDS = (CLAIM_MISSING, TEMPLATE_MISSING, ENTRY_WITHOUT_SOURCE)
+FINDERS = (Finder(When.QUESTION, _missing, 80),)

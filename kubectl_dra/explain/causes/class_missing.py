@@ -1,0 +1,61 @@
+"""A request names a DeviceClass that does not exist."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from kubectl_dra.api.claims import ResourceClaim
+from kubectl_dra.explain.causes.registry import Finder, When
+from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look, Remedy
+from kubectl_dra.explain.phrase import Subject, say
+from kubectl_dra.explain.remedies.vendor_part_off import part_off
+from kubectl_dra.explain.trial import Trial
+from kubectl_dra.names import nearest
+
+CLASS_MISSING = CauseKind(
+    code="class-missing",
+    title="The DeviceClass does not exist",
+    why="A request names the DeviceClass it draws from. Drivers install their classes; without it no node is "
+    "looked at.",
+    fix="Install the driver that brings the class, or correct deviceClassName in a new claim.",
+    seen_as="request …: device class … does not exist",
+    family=Family.REQUEST,
+    look=Look.CLASSES,
+)
+
+
+def _missing(trial: Trial) -> Iterator[Finding]:
+    if trial.scene.snapshot.missing("DeviceClass"):
+        return
+    for claim in trial.claims:
+        for entry in claim.requests:
+            for spec in entry.alternatives():
+                if spec.device_class and spec.device_class not in trial.view.cycle.classes:
+                    yield _finding(trial, claim, entry.result_name(spec), spec.device_class)
+
+
+def _finding(trial: Trial, claim: ResourceClaim, name: str, wanted: str) -> Finding:
+    known = list(trial.view.cycle.classes)
+    near = nearest(wanted, known)
+    hint = (
+        say("; nearest: {near}", near=near)
+        if near
+        else say("; classes here: {known:some 6 else none}", known=sorted(known))
+    )
+    field = say('request "{name}" deviceClassName', name=name)
+    evidence: tuple[Evidence, ...] = (Evidence(Subject("claim", claim.key), field, wanted),)
+    remedy = None
+    if near:
+        text = "Name an existing class ({near}) in a new claim, or install the driver that brings {wanted}."
+        remedy = Remedy(say(text, near=near, wanted=wanted))
+    else:
+        off = part_off(wanted, trial.scene.snapshot.nodes.values(), trial.view.drivers())
+        if off is not None:
+            evidence = (*evidence, *off.evidence)
+            remedy = Remedy(say("{fix} The chart brings the class.", fix=off.fix))
+    summary = say("DeviceClass {wanted} does not exist{hint}", wanted=wanted, hint=hint)
+    return Finding(CLASS_MISSING, summary, evidence, remedy, claim=claim.key, request=name)
+
+
+KINDS = (CLASS_MISSING,)
+FINDERS = (Finder(When.SCENE, _missing, 50),)

@@ -1,0 +1,77 @@
+"""Partitions in use leave too little of the counters that devices share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from kubectl_dra.explain.causes import device_needs_feature, pool_name_shared
+from kubectl_dra.explain.causes.registry import Finder, When
+from kubectl_dra.explain.diagnosis import CauseKind, Family, Finding, Remedy
+from kubectl_dra.explain.funnel.blocked import MAX_TRIES, Blocked
+from kubectl_dra.explain.funnel.request_funnel import PARTITIONS
+from kubectl_dra.explain.funnel.stages import CounterOverdrawn
+from kubectl_dra.explain.phrase import say
+from kubectl_dra.explain.remedies.candidates import freeing
+
+COUNTERS = CauseKind(
+    code="counters-exhausted",
+    title="Partitions that are in use leave too little of the shared counters",
+    why="Partitions of one device draw on shared counters. A partition can be allocated only while its counters "
+    "are left, so a partition in use can block the whole device and others of its partitions.",
+    fix="Free a partition of the same device, or ask for a smaller one.",
+    seen_as="cannot allocate all claims",
+    family=Family.DEVICES,
+    held=True,
+)
+OVERDRAWN = CauseKind(
+    code="counters-overdrawn",
+    title="A shared counter is overdrawn",
+    why="The devices in use take more of a counter than the driver publishes now, for instance because a set became "
+    "smaller. Until that ends no other device of the pool that uses counters can be allocated.",
+    fix="Free the devices that overdraw the counter; report it to the driver's maintainers.",
+    seen_as="cannot allocate all claims",
+    family=Family.DEVICES,
+)
+
+
+def _counters(blocked: Blocked) -> Iterator[Finding]:
+    if not blocked.view.cycle.features.partitionable_devices:
+        yield device_needs_feature.finding(blocked, PARTITIONS, partitionable_devices=True)
+        return
+    mixed = pool_name_shared.finding(blocked.view, blocked.world)
+    if mixed is not None:
+        yield mixed
+        return
+    overdrawn = all(isinstance(reason, CounterOverdrawn) for reason in blocked.reasons)
+    count = len(blocked.lost)
+    text = "{count:device} for {where} {count:is|are} blocked by partitions in use: {first}"
+    if count > 1 and not overdrawn:
+        text = "{count:device} for {where} {count:is|are} blocked by partitions in use: the first {first}"
+    yield Finding(
+        OVERDRAWN if overdrawn else COUNTERS,
+        say(text, count=count, where=blocked.where, first=blocked.reasons[0]),
+        blocked.by_device("consumesCounters"),
+        _remedy(blocked),
+    )
+
+
+def _remedy(blocked: Blocked) -> Remedy | None:
+    """One claim that has to give its partition back."""
+    pools = {item.slice.pool for item in blocked.lost}
+    users = {
+        id(claim): claim
+        for device, claims in blocked.view.cycle.state.holders.items()
+        for claim in claims
+        if device[:2] in pools
+    }
+    for claim in list(users.values())[:MAX_TRIES]:
+        free = freeing(claim, blocked.view, blocked.scene.holders)
+        proof = blocked.world.proof_with(free)
+        if proof is not None:
+            words = say("It is enough that {holder} gives its partition back.", holder=free.holder)
+            return Remedy(words, proof, offers=(free,))
+    return None
+
+
+KINDS = (COUNTERS, OVERDRAWN)
+FINDERS = (Finder(When.STAGE, _counters, of="counters"),)

@@ -1,0 +1,149 @@
+"""The matching devices are held by other claims."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from kubectl_dra.api.claims import ALL, ResourceClaim
+from kubectl_dra.explain.causes.all_not_possible import ALL_INCOMPLETE
+from kubectl_dra.explain.causes.registry import Finder, When
+from kubectl_dra.explain.causes.too_few_on_one_node import TOO_FEW
+from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Remedy
+from kubectl_dra.explain.funnel.blocked import MAX_EVIDENCE, MAX_TRIES, Blocked, in_all
+from kubectl_dra.explain.phrase import Joined, Phrase, Words, say
+from kubectl_dra.explain.remedies.candidates import freeing
+from kubectl_dra.explain.remedies.change import Free, LowerCount
+
+ALL_HELD = CauseKind(
+    code="devices-held",
+    title="The matching devices are held by other claims",
+    why="A device that is allocated is free again when its claim is deallocated: when the last consuming pod has "
+    "ended. Priority does not help; no pod is evicted to free a device.",
+    fix="Wait for a holder to end, remove one, or add devices.",
+    seen_as="cannot allocate all claims",
+    family=Family.DEVICES,
+    held=True,
+)
+ORPHANED = CauseKind(
+    code="allocation-orphaned",
+    title="Devices are held by a claim that nobody consumes",
+    why="The claim is allocated but reserved for no pod. Nothing frees its devices until a pod uses the claim or "
+    "it is deleted.",
+    fix="Delete the claim if it is not needed.",
+    seen_as="cannot allocate all claims",
+    family=Family.DEVICES,
+)
+HOLDER_STUCK = CauseKind(
+    code="holder-stuck",
+    title="Devices are held for a consumer that will not release them",
+    why="A pod in Terminating keeps its devices until it is gone; a consumer that is not a pod is never cleaned up.",
+    fix="Find out why the pod does not end (its node may be gone), or remove the reservation.",
+    seen_as="cannot allocate all claims",
+    family=Family.DEVICES,
+)
+HELD_WHOLE = CauseKind(
+    code="shareable-device-held-whole",
+    title="A device that can be shared is held as a whole",
+    why="An allocation made before the device could be shared has no share ID and holds all of it, whatever "
+    "capacity is left on paper.",
+    fix="Let the claim that holds it end; a new allocation of the device is a share.",
+    seen_as="cannot allocate all claims",
+    family=Family.DEVICES,
+    held=True,
+)
+
+
+def _held(blocked: Blocked) -> Iterator[Finding]:
+    holders = blocked.scene.holders
+    held: dict[str, list[Phrase]] = {}
+    claims: dict[str, ResourceClaim] = {}
+    for item in blocked.lost:
+        for claim in holders.claims(item.id):
+            device = say("{pool}/{device}", pool=item.id.pool, device=item.id.device)
+            held.setdefault(claim.key, []).append(device)
+            claims[claim.key] = claim
+    ranked = sorted(claims.values(), key=lambda claim: (holders.rank(claim), len(held[claim.key])))
+    kind, remedy = _free(blocked, ranked, _kind(blocked))
+    if blocked.left and kind is not ALL_INCOMPLETE and (lower := blocked.lower_count(blocked.most_on_one_node)):
+        remedy = _or_fewer(kind, remedy, lower[0])
+    evidence = [
+        Evidence(holders.describe_claim(claim), "holds", say("{devices:some}", devices=held[claim.key]))
+        for claim in ranked[:MAX_EVIDENCE]
+    ]
+    yield Finding(kind, _summary(blocked), (*evidence, *in_all(len(held), "claims hold devices")), remedy)
+
+
+def _kind(blocked: Blocked) -> CauseKind:
+    if blocked.spec.allocation_mode == ALL:
+        return ALL_INCOMPLETE
+    if blocked.left >= blocked.spec.count:
+        return TOO_FEW
+    return HELD_WHOLE if all(item.device.allow_multiple_allocations for item in blocked.lost) else ALL_HELD
+
+
+def _summary(blocked: Blocked) -> Phrase:
+    if blocked.left:
+        return say(
+            "{left:,} of {tested:,} matching devices {left:is|are} free, at most {best} on one node; {where} needs "
+            "{needed}",
+            left=blocked.left,
+            tested=blocked.tested,
+            best=blocked.most_on_one_node,
+            where=blocked.where,
+            needed=blocked.located.needed,
+        )
+    if blocked.tested == 1:
+        return say("the only device that matches {where} is held by another claim", where=blocked.where)
+    every = "both" if blocked.tested == 2 else say("all {count:,}", count=blocked.tested)
+    return say("{every} devices that match {where} are held by other claims", every=every, where=blocked.where)
+
+
+def _free(blocked: Blocked, claims: Sequence[ResourceClaim], kind: CauseKind) -> tuple[CauseKind, Remedy | None]:
+    """Which holder has to give up its devices, proved: the first of the ranked claims that suffices, else all."""
+    holders = blocked.scene.holders
+    for claim in claims[:MAX_TRIES]:
+        free = freeing(claim, blocked.view, holders)
+        proof = blocked.world.proof_with(free)
+        if proof is None:
+            continue
+        if not claim.reserved_for:
+            command = "Delete the claim that nobody uses: kubectl delete resourceclaim -n {namespace} {name}"
+            words = say(command, namespace=claim.metadata.namespace, name=claim.metadata.name)
+            return ORPHANED, Remedy(words, proof, 0, (free,))
+        if holders.stuck(claim):
+            words = say("{fix} Here: {holder}.", fix=HOLDER_STUCK.fix, holder=free.holder)
+            return HOLDER_STUCK, Remedy(words, proof, free.devices, (free,))
+        words = say(
+            "It is enough that {holder} gives its devices back{rank}.", holder=free.holder, rank=_rank(blocked, claim)
+        )
+        return kind, Remedy(words, proof, free.devices, (free,))
+    if not claims:
+        return kind, None
+    free = Free(tuple(claims), tuple(claim.key for claim in claims))
+    proof = blocked.world.proof_with(free)
+    if proof is None:
+        return kind, None
+    all_of_them = "Several of these claims have to give their devices back; one alone is not enough."
+    return kind, Remedy(all_of_them, proof, free.devices, (free,))
+
+
+def _or_fewer(kind: CauseKind, remedy: Remedy | None, fewer: LowerCount) -> Remedy:
+    if remedy is None:
+        return Remedy(say("{fix} Or: {fewer}.", fix=kind.fix, fewer=fewer.what))
+    words = say("{fix} Or: {fewer}.", fix=remedy.change, fewer=fewer.what)
+    return Remedy(words, remedy.proof, remedy.cost, (*remedy.offers, fewer))
+
+
+def _rank(blocked: Blocked, claim: ResourceClaim) -> Words:
+    """Priority and age of the pods that hold a claim: whom to ask is for people to decide."""
+    said = []
+    for pod in blocked.scene.holders.pods_of(claim)[:2]:
+        since = pod.metadata.creation_timestamp
+        if pod.priority or since:
+            text = "priority {priority}, since {since}" if since else "priority {priority}"
+            said.append(say(text, priority=pod.priority, since=since))
+    return say(" ({said})", said=Joined(tuple(said))) if said else ""
+
+
+KINDS = (ALL_HELD, ORPHANED, HOLDER_STUCK, HELD_WHOLE)
+FINDERS = (Finder(When.STAGE, _held, of="held"),)

@@ -1,0 +1,120 @@
+"""The matching devices are tainted, and the request does not tolerate it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+
+from kubectl_dra.api.claims import ALL
+from kubectl_dra.api.taints import DeviceTaint, blocking_taint
+from kubectl_dra.explain.causes.all_not_possible import ALL_INCOMPLETE
+from kubectl_dra.explain.causes.registry import Finder, When
+from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Remedy
+from kubectl_dra.explain.funnel.blocked import MAX_EVIDENCE, Blocked, in_all
+from kubectl_dra.explain.funnel.stages import describe_taint
+from kubectl_dra.explain.phrase import Phrase, Subject, Words, say
+from kubectl_dra.explain.remedies.change import Tolerate
+
+TAINTED = CauseKind(
+    code="devices-tainted",
+    title="The matching devices are tainted",
+    why="A device with a NoSchedule or NoExecute taint is allocated only to requests that tolerate it. Drivers "
+    "taint unhealthy devices, administrators take devices out of service by DeviceTaintRules.",
+    fix="Repair the device or end the maintenance; tolerate the taint only if the pod may use such a device.",
+    seen_as="cannot allocate all claims",
+    family=Family.DEVICES,
+)
+TOLERATION = CauseKind(
+    code="toleration-does-not-match",
+    title="The request's toleration misses the taint",
+    why="A toleration covers a taint when effect, key and, with operator Equal, the value are the same. An empty "
+    "effect covers every effect, an empty key with operator Exists every key.",
+    fix="Correct the part of the toleration that differs, in a new claim.",
+    seen_as="cannot allocate all claims",
+    family=Family.DEVICES,
+)
+
+
+def _tainted(blocked: Blocked) -> Iterator[Finding]:
+    kind = ALL_INCOMPLETE if blocked.spec.allocation_mode == ALL else TAINTED
+    lost = [(item, taint) for item in blocked.lost if (taint := _blocking(blocked, item.device.taints))]
+    found: dict[str, list[DeviceTaint]] = {}
+    for _, taint in lost:
+        found.setdefault(str(taint), []).append(taint)
+    missed = _missed(blocked)
+    if missed and kind is TAINTED:
+        kind = TOLERATION
+    count = len(blocked.lost)
+    summary = say(
+        "{count:device} that {count:matches|match} {where} {count:is|are} tainted: {listed}{rest}",
+        count=count,
+        where=blocked.where,
+        listed=[
+            say("{taint} on {count}", taint=text, count=len(taints))
+            for text, taints in sorted(found.items(), key=lambda entry: -len(entry[1]))
+        ],
+        rest=say("; {left} untainted, {needed} needed", left=blocked.left, needed=blocked.located.needed)
+        if blocked.left
+        else "",
+    )
+    evidence = [
+        Evidence(
+            Subject("device", item.id),
+            "taint",
+            say("{taint}{since}", taint=describe_taint(taint, blocked.spec), since=_since(item.device.taints)),
+        )
+        for item, taint in lost[:MAX_EVIDENCE]
+    ]
+    remedy = _remedy(blocked, kind, tuple(taints[0] for taints in found.values()), missed)
+    yield Finding(kind, summary, (*evidence, *in_all(count, "devices tainted")), remedy)
+
+
+def _remedy(blocked: Blocked, kind: CauseKind, taints: tuple[DeviceTaint, ...], missed: tuple[Phrase, ...]) -> Remedy:
+    rules = sorted({item.rule for item in _blocking_all(blocked) if item.rule})
+    tolerate = Tolerate(blocked.located.place, taints)
+    offers = (tolerate, *(Tolerate(blocked.located.place, (taint,)) for taint in taints)) if rules else (tolerate,)
+    if kind is TOLERATION:
+        text = "Correct the toleration in a new claim: {missed}."
+        if rules:
+            text += " Or end the maintenance (DeviceTaintRule {rules})."
+        proof = blocked.world.proof_with(tolerate)
+        return Remedy(say(text, missed=missed, rules=rules), proof, offers=(tolerate,))
+    if rules:
+        text = "End the maintenance (DeviceTaintRule {rules}), or let the request tolerate the taint."
+        return Remedy(say(text, rules=rules), blocked.world.proof_with(tolerate), offers=offers)
+    # A taint that the driver set says that the device is unfit: tolerating it is no way out to offer.
+    return Remedy(
+        "The driver set the taint: repair or reset the device, then the driver takes the taint away (some do so only "
+        "when they are restarted)."
+    )
+
+
+def _blocking(blocked: Blocked, taints: Collection[DeviceTaint]) -> DeviceTaint | None:
+    return blocking_taint(tuple(taints), blocked.spec.tolerations)
+
+
+def _blocking_all(blocked: Blocked) -> list[DeviceTaint]:
+    found = (_blocking(blocked, item.device.taints) for item in blocked.lost)
+    return [taint for taint in found if taint is not None]
+
+
+def _missed(blocked: Blocked) -> tuple[Phrase, ...]:
+    """What differs in tolerations that name the taints of all lost devices; empty where one has none near it."""
+    texts: dict[Phrase, None] = {}
+    for item in blocked.lost:
+        taint = _blocking(blocked, item.device.taints)
+        near = [entry for entry in blocked.spec.tolerations if taint is not None and entry.key in ("", taint.key)]
+        if taint is None or not near:
+            return ()
+        part = near[0].mismatch(taint)
+        wanted = {"effect": taint.effect, "value": taint.value or '""'}.get(part or "", "Exists or Equal")
+        texts[say("{part} has to be {wanted} for key {key}", part=part, wanted=wanted, key=taint.key)] = None
+    return tuple(texts)
+
+
+def _since(taints: Collection[DeviceTaint]) -> Words:
+    times = sorted(taint.time_added for taint in taints if taint.time_added)
+    return say(", since {time}", time=times[0]) if times else ""
+
+
+KINDS = (TAINTED, TOLERATION)
+FINDERS = (Finder(When.STAGE, _tainted, of="taint"),)

@@ -1,0 +1,93 @@
+"""No driver publishes such devices."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from kubectl_dra.explain.causes.registry import Finder, When
+from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look, Remedy
+from kubectl_dra.explain.funnel.blocked import Blocked
+from kubectl_dra.explain.phrase import Subject, say
+from kubectl_dra.explain.remedies.vendor_part_off import DRIVER_TERM, part_off
+from kubectl_dra.explain.scene.view import View
+
+NO_SLICES = CauseKind(
+    code="driver-publishes-nothing",
+    title="No driver publishes such devices",
+    why="Devices exist for the scheduler only through ResourceSlices, which the driver's kubelet plugin "
+    "publishes. Without slices a class has nothing to select from.",
+    fix="Install or repair the driver: look at its DaemonSet, its pods on the nodes, and its node selector.",
+    seen_as="cannot allocate all claims",
+    family=Family.POOLS,
+    look=Look.SLICES,
+)
+
+
+def _published(blocked: Blocked) -> Iterator[Finding]:
+    drivers = blocked.view.drivers()
+    if drivers:
+        listed = [say("{name} ({count:device})", name=name, count=count) for name, count in sorted(drivers.items())]
+        summary = say("no eligible node sees any device for {where}", where=blocked.where)
+        yield Finding(NO_SLICES, summary, (Evidence("ResourceSlices", "drivers", say("{listed}", listed=listed)),))
+        return
+    named = DRIVER_TERM.search(" ".join(text or "" for text in blocked.funnel.device_class.selectors))
+    off = part_off(named["driver"] if named else blocked.spec.device_class, blocked.view.nodes, drivers)
+    evidence = (Evidence("ResourceSlices", "number of devices", "0"), *empty_slices(blocked.view))
+    yield Finding(
+        NO_SLICES,
+        "no driver publishes any device in this cluster",
+        (*evidence, *(off.evidence if off else ())),
+        Remedy(off.fix) if off else None,
+    )
+
+
+def of_class(blocked: Blocked) -> Finding | None:
+    """The driver that the request's class wants publishes nothing; None where it does."""
+    device_class = blocked.funnel.device_class
+    drivers = blocked.view.drivers()
+    for expression in device_class.selectors:
+        wanted = DRIVER_TERM.search(expression or "")
+        if wanted is None or wanted["driver"] in drivers:
+            continue
+        driver = wanted["driver"]
+        off = part_off(driver, blocked.view.nodes, drivers)
+        text = "driver {driver} publishes no devices (class {name} wants it; drivers here: {drivers: else none})"
+        selector = say("{text:flat}", text=expression or "")
+        return Finding(
+            NO_SLICES,
+            say(text, driver=driver, name=device_class.name, drivers=sorted(drivers)),
+            (
+                Evidence(Subject("DeviceClass", device_class.name), "spec.selectors", selector),
+                Evidence("ResourceSlices", say("with spec.driver {driver}", driver=driver), "0"),
+                *empty_slices(blocked.view, driver),
+                *_device_plugins(blocked.view, driver),
+                *(off.evidence if off else ()),
+            ),
+            Remedy(off.fix) if off else None,
+        )
+    return None
+
+
+def empty_slices(view: View, driver: str = "") -> Iterator[Evidence]:
+    """Slices (of one driver) that publish nothing: the driver runs there, and finds no device."""
+    for entry in view.cycle.index.slices:
+        if not entry.devices and not entry.shared_counters and driver in ("", entry.driver):
+            where = say("none, for {scope}", scope=str(entry.scope))
+            yield Evidence(Subject("ResourceSlice", entry.name), "spec.devices", where)
+
+
+def _device_plugins(view: View, driver: str) -> Iterator[Evidence]:
+    """Extended resources of the driver's vendor that nodes offer by a device plugin."""
+    nodes: dict[str, list[str]] = {}
+    for node in view.nodes:
+        for resource in node.allocatable:
+            domain = resource.partition("/")[0]
+            if "/" in resource and driver.endswith(domain):
+                nodes.setdefault(resource, []).append(node.name)
+    for resource, names in nodes.items():
+        value = say("{resource}: served by a device plugin, not by DRA", resource=resource)
+        yield Evidence(say("nodes {names:some}", names=names), "status.allocatable", value)
+
+
+KINDS = (NO_SLICES,)
+FINDERS = (Finder(When.STAGE, _published, of="published"),)

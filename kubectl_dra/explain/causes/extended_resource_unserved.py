@@ -1,0 +1,110 @@
+"""Nothing serves an extended resource of the pod: neither a device plugin nor a class that may."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from kubectl_dra.allocation.extended import amount_of, class_by_resource, eligible_name
+from kubectl_dra.explain.causes.registry import Finder, When
+from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look
+from kubectl_dra.explain.phrase import Subject, say
+from kubectl_dra.explain.scene.extended_resources import resources_of
+from kubectl_dra.explain.trial import Trial
+
+UNBACKED = CauseKind(
+    code="extended-resource-unknown",
+    title="Nothing offers the extended resource",
+    why="No node lists the resource in status.allocatable (no device plugin), and no DeviceClass names it in "
+    "spec.extendedResourceName.",
+    fix="Install the device plugin, or set extendedResourceName on the DeviceClass that shall serve it.",
+    seen_as="Insufficient <resource>",
+    family=Family.EXTENDED,
+    look=Look.RESOURCES_OF_CLASSES,
+)
+GATE_OFF = CauseKind(
+    code="extended-resource-gate-off",
+    title="A DeviceClass offers the extended resource, but the feature is off",
+    why="Serving extended resources by DRA needs the feature gate DRAExtendedResource (on by default from 1.36) in "
+    "all components.",
+    fix="Turn DRAExtendedResource on, or write a ResourceClaim.",
+    seen_as="Insufficient <resource>",
+    family=Family.EXTENDED,
+    look=Look.RESOURCES_OF_CLASSES,
+)
+NOT_ELIGIBLE = CauseKind(
+    code="extended-resource-name-not-eligible",
+    title="The name is none that devices can serve",
+    why="Devices serve an extended resource only if its name has a domain that is not one of kubernetes.io and does "
+    "not start with requests. — whatever a DeviceClass says.",
+    fix="Give the DeviceClass an extendedResourceName with a domain of your own, and use that in the pod; or use a "
+    "claim.",
+    seen_as="Insufficient <resource>",
+    family=Family.EXTENDED,
+    look=Look.RESOURCES_OF_CLASSES,
+)
+
+
+def _unserved(trial: Trial) -> Iterator[Finding]:
+    """Extended resources of the pod that no node's device plugin offers and no class serves."""
+    pod, scene = trial.question.pod, trial.scene
+    nodes = scene.snapshot.nodes.values()
+    if pod is None or pod.node_name or pod.finished or not any(node.allocatable for node in nodes):
+        return
+    if scene.snapshot.missing("DeviceClass"):
+        return
+    classes = trial.view.cycle.classes
+    backed = class_by_resource(classes)
+    for resource in resources_of(pod):
+        if any(amount_of(node.allocatable.get(resource)) for node in nodes):
+            continue
+        device_class = backed.get(resource)
+        field = say("status.allocatable {resource}", resource=resource)
+        nowhere = Evidence(say("{count:node}", count=len(nodes)), field, "none")
+        if device_class is None:
+            names = sorted((entry.name, entry.extended_resource_name or "not set") for entry in classes.values())
+            listed = [say("{name} ({resource})", name=name, resource=own) for name, own in names]
+            have = say("{listed:some else no DeviceClass}", listed=listed)
+            yield Finding(
+                UNBACKED,
+                say("no node offers {resource} by a device plugin, and no DeviceClass names it", resource=resource),
+                (nowhere, Evidence("DeviceClasses", "spec.extendedResourceName", have)),
+            )
+        elif not trial.view.cycle.features.extended_resources:
+            yield Finding(
+                GATE_OFF,
+                say(
+                    "DeviceClass {name} offers {resource}, but DRAExtendedResource is off",
+                    name=device_class.name,
+                    resource=resource,
+                ),
+                (
+                    nowhere,
+                    Evidence(
+                        Subject("Kubernetes", str(scene.settings.release)), "feature gate DRAExtendedResource", "off"
+                    ),
+                ),
+            )
+
+
+def _not_eligible(trial: Trial) -> Iterator[Finding]:
+    """Resources that a class offers under a name which devices cannot serve, and no node offers."""
+    pod = trial.question.pod
+    if pod is None or pod.node_name or pod.finished:
+        return
+    asked = {name for container in pod.containers for name, value in container.requests.items() if amount_of(value)}
+    for device_class in sorted(trial.view.cycle.classes.values(), key=lambda entry: entry.name):
+        resource = device_class.extended_resource_name
+        if resource not in asked or eligible_name(resource):
+            continue
+        if any(amount_of(node.allocatable.get(resource)) for node in trial.scene.snapshot.nodes.values()):
+            continue
+        text = "DeviceClass {name} offers {resource}, but devices cannot serve a resource of that name"
+        yield Finding(
+            NOT_ELIGIBLE,
+            say(text, name=device_class.name, resource=resource),
+            (Evidence(Subject("DeviceClass", device_class.name), "spec.extendedResourceName", resource),),
+        )
+
+
+KINDS = (UNBACKED, GATE_OFF, NOT_ELIGIBLE)
+FINDERS = (Finder(When.SCENE, _unserved, 10), Finder(When.SCENE, _not_eligible, 30))

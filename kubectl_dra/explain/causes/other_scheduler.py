@@ -1,0 +1,50 @@
+"""The pod names another scheduler, which has left no trace on it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from kubectl_dra.cluster.snapshot import Snapshot
+from kubectl_dra.explain.causes.registry import Finder, When
+from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look, Remedy
+from kubectl_dra.explain.phrase import Subject, say
+from kubectl_dra.explain.question.consumers import DEFAULT_SCHEDULER
+from kubectl_dra.explain.question.resolve import Question
+
+OTHER_SCHEDULER = CauseKind(
+    code="other-scheduler",
+    title="The pod asks for another scheduler",
+    why="The pod names in spec.schedulerName a scheduler other than the default one. If it does not run, or does not "
+    "support claims, nothing happens.",
+    fix="Correct spec.schedulerName, or look at that scheduler; results here assume the default allocator.",
+    seen_as="nothing from the default scheduler",
+    family=Family.POD,
+    look=Look.POD,
+    passes=True,
+)
+
+
+def _ignored(question: Question, snapshot: Snapshot, found: Sequence[Finding]) -> Iterator[Finding]:
+    pod = question.pod
+    if pod is None or found or not question.exists or pod.node_name or pod.finished:
+        return
+    name = pod.scheduler_name
+    if name == DEFAULT_SCHEDULER or pod.condition("PodScheduled") is not None:
+        return
+    events = snapshot.events_about("Pod", pod.metadata.namespace, pod.metadata.name)
+    if any(event.reason == "FailedScheduling" for event in events):
+        return
+    text = "Check that {name} runs and supports ResourceClaims, or name {default} in a new pod."
+    yield Finding(
+        OTHER_SCHEDULER,
+        say("the pod asks for scheduler {name}, and no scheduler has looked at it yet", name=name),
+        (
+            Evidence(Subject("Pod", pod.key), "spec.schedulerName", name),
+            Evidence(Subject("Pod", pod.key), "status.conditions", "no PodScheduled"),
+        ),
+        Remedy(say(text, name=name, default=DEFAULT_SCHEDULER)),
+    )
+
+
+KINDS = (OTHER_SCHEDULER,)
+FINDERS = (Finder(When.QUESTION, _ignored, 90),)

@@ -1,0 +1,126 @@
+"""The pod has ended, or is evicted because of a device taint: it never gets devices any more."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from kubectl_dra.api.claims import DeviceResult, ResourceClaim
+from kubectl_dra.api.events import EVICTION_REASON
+from kubectl_dra.api.pods import Pod
+from kubectl_dra.api.taints import DeviceTaint
+from kubectl_dra.cluster.snapshot import Snapshot
+from kubectl_dra.explain.causes.registry import Finder, When
+from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look, Remedy
+from kubectl_dra.explain.funnel.stages import with_rule
+from kubectl_dra.explain.phrase import Phrase, Subject, Words, say
+from kubectl_dra.explain.question.resolve import Question
+
+EVICTED = CauseKind(
+    code="evicted-by-taint",
+    title="The pod is evicted because a device of it is tainted",
+    why="A NoExecute taint ends pods that use the device. Only tolerations in the allocation protect, as they were "
+    "when it was made, and only those with effect NoExecute: one without an effect lets a pod start on the device, "
+    "but not stay.",
+    fix="Repair the device or end the maintenance; for a pod that may stay, tolerate the taint with effect: NoExecute.",
+    seen_as="condition DisruptionTarget, reason DeletionByDeviceTaintManager; event DeviceTaintManagerEviction",
+    family=Family.NODE,
+    look=Look.TAINTED_DEVICES,
+    ends_pod=True,
+)
+FINISHED = CauseKind(
+    code="pod-finished",
+    title="The pod has ended",
+    why="A pod in phase Succeeded or Failed is not scheduled again.",
+    fix="Create a new pod.",
+    seen_as="phase Succeeded or Failed",
+    family=Family.POD,
+    look=Look.POD,
+    ends_pod=True,
+)
+
+
+def _ended(question: Question, snapshot: Snapshot, _: Sequence[Finding]) -> Iterator[Finding]:
+    pod = question.pod
+    if pod is None:
+        return
+    condition = pod.condition("DisruptionTarget")
+    if condition is not None and condition.status == "True" and condition.reason == EVICTION_REASON:
+        yield _evicted(pod, condition.message or condition.reason, question.existing_claims, snapshot)
+    elif pod.finished:
+        facts = (Evidence(Subject("Pod", pod.key), "status.phase", pod.phase),)
+        yield Finding(FINISHED, say("{pod} has ended ({phase})", pod="the pod", phase=pod.phase), facts)
+
+
+def _evicted(pod: Pod, said: str, claims: Sequence[ResourceClaim], snapshot: Snapshot) -> Finding:
+    change: Words = EVICTED.fix
+    evidence = [Evidence(Subject("Pod", pod.key), "condition DisruptionTarget", said)]
+    first: Words = ""
+    for claim in claims:
+        for result in claim.allocation.results if claim.allocation else ():
+            for taint in _no_execute(result, snapshot):
+                shown = with_rule(taint) if taint.rule else say("{taint} (set by the driver)", taint=str(taint))
+                evidence.append(Evidence(Subject("device", result.device), "taint", shown))
+                first = first or say(": device {device} has taint {taint}", device=result.device, taint=shown)
+                fact, better = _tolerations(claim, result, taint)
+                evidence.append(fact)
+                if taint.rule and change is EVICTED.fix and better is None:
+                    better = say(
+                        "End the maintenance (kubectl delete devicetaintrule {rule}). Until then a new pod gets other "
+                        "devices; one that may stay has to tolerate the taint with effect: NoExecute.",
+                        rule=taint.rule,
+                    )
+                change = better or change
+    verb = "was" if pod.finished else "is"
+    summary = say("{pod} {verb} evicted because of a device taint{first}", pod="the pod", verb=verb, first=first)
+    return Finding(EVICTED, summary, tuple(evidence), Remedy(change))
+
+
+def _tolerations(claim: ResourceClaim, result: DeviceResult, taint: DeviceTaint) -> tuple[Evidence, Phrase | None]:
+    """Which tolerations of the allocation cover the taint, and what to do where they do not protect."""
+    covering = [entry for entry in result.tolerations if entry.tolerates(taint)]
+    shown: Words = say(
+        "{tolerations: else none}",
+        tolerations=[
+            say("{key} effect {effect}", key=entry.key or "*", effect=entry.effect or "not set") for entry in covering
+        ],
+    )
+    better = None
+    if not covering and (late := _tolerated_in_spec(claim, result, taint)):
+        shown = say("none, though request {request} tolerates it: the scheduler did not copy that", request=late)
+        better = say(
+            "Make a new claim and pod: only tolerations in the allocation protect. If the new allocation lacks them "
+            "too, upgrade the scheduler."
+        )
+    if covering and not any(entry.effect == "NoExecute" for entry in covering):
+        better = say("Write effect: NoExecute into the toleration: without an effect it does not protect.")
+    field = say("tolerations of {device} that cover it", device=result.device)
+    return Evidence(Subject("ResourceClaim", claim.key), field, shown), better
+
+
+def _tolerated_in_spec(claim: ResourceClaim, result: DeviceResult, taint: DeviceTaint) -> str:
+    """The name of the result's request where that tolerates the taint for good, though the allocation does not."""
+    for entry in claim.requests:
+        for spec in entry.alternatives():
+            if entry.result_name(spec) == result.request and any(
+                toleration.effect == "NoExecute" and toleration.tolerates(taint) for toleration in spec.tolerations
+            ):
+                return result.request
+    return ""
+
+
+def _no_execute(result: DeviceResult, snapshot: Snapshot) -> Iterator[DeviceTaint]:
+    """NoExecute taints of a device: from its pool's newest generation, and from DeviceTaintRules."""
+    driver, pool, name = result.device
+    slices = [entry for entry in snapshot.slices if entry.pool == (driver, pool)]
+    newest = max((entry.generation for entry in slices), default=0)
+    for entry in slices:
+        for device in entry.devices if entry.generation == newest else ():
+            if device.name == name:
+                yield from (taint for taint in device.taints if taint.effect == "NoExecute")
+    for rule in snapshot.taint_rules:
+        if rule.taint.effect == "NoExecute" and rule.selects(driver, pool, name):
+            yield rule.taint
+
+
+KINDS = (EVICTED, FINISHED)
+FINDERS = (Finder(When.QUESTION, _ended, 10),)

@@ -1,0 +1,59 @@
+"""Two drivers use one pool name, and the scheduler mixes up their counters."""
+
+from __future__ import annotations
+
+from kubectl_dra.api.known_defects import COUNTERS_KEYED_BY_POOL_NAME
+from kubectl_dra.explain.causes.registry import Finder
+from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Remedy
+from kubectl_dra.explain.phrase import say
+from kubectl_dra.explain.remedies.prove import World
+from kubectl_dra.explain.scene.view import View
+
+_DEFECT = "counters_keyed_by_pool_name"
+
+POOL_NAME_SHARED = CauseKind(
+    code="pool-name-shared",
+    title="Two drivers use one pool name, and their counters are mixed up",
+    why=f"Before {COUNTERS_KEYED_BY_POOL_NAME.fixed_in(36)} the scheduler keeps shared counters by the name of the"
+    " pool, without the driver. If two drivers"
+    " with counters use one name, the devices of one are counted against the sets of the other; which, depends on"
+    " the node that is looked at first.",
+    fix=f"Upgrade the scheduler to {COUNTERS_KEYED_BY_POOL_NAME.fixed_in(36)} or later, or let one driver name its "
+    "pools otherwise.",
+    seen_as="cannot allocate all claims, now and then",
+    family=Family.RELEASE,
+)
+
+
+def shared_pool_names(view: View) -> dict[str, list[str]]:
+    """Pool names that several drivers with shared counters use, with the drivers."""
+    drivers: dict[str, set[str]] = {}
+    for pool in view.pool_seen.values():
+        if pool.counter_sets:
+            drivers.setdefault(pool.id.name, set()).add(pool.id.driver)
+    return {name: sorted(users) for name, users in drivers.items() if len(users) > 1}
+
+
+def finding(view: View, world: World) -> Finding | None:
+    """The cause where the claims fit without the defect; None where it does not decide."""
+    quirks, shared = view.cycle.quirks, shared_pool_names(view)
+    if not quirks.counters_keyed_by_pool_name or not shared:
+        return None
+    proof = world.with_quirks(quirks.without(_DEFECT)).proof()
+    if proof is None:
+        return None
+    name, drivers = next(iter(shared.items()))
+    text = "drivers {drivers} both use the pool name {name}, and the scheduler mixes up their shared counters"
+    return Finding(
+        POOL_NAME_SHARED,
+        say(text, drivers=drivers, name=name),
+        tuple(
+            Evidence(say("pool {driver}/{name}", driver=driver, name=name), "sharedCounters", "in use")
+            for driver in drivers
+        ),
+        Remedy(POOL_NAME_SHARED.fix, proof),
+    )
+
+
+KINDS = (POOL_NAME_SHARED,)
+FINDERS: tuple[Finder, ...] = ()

@@ -1,0 +1,86 @@
+"""The devices are in a pool that the scheduler does not use."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from kubectl_dra.allocation.pools import Pool
+from kubectl_dra.explain.causes.registry import Finder, When
+from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look
+from kubectl_dra.explain.funnel.blocked import MAX_EVIDENCE, Blocked
+from kubectl_dra.explain.phrase import Subject, say
+
+INCOMPLETE = CauseKind(
+    code="pool-incomplete",
+    title="A pool is incomplete",
+    why="A pool is used only when as many slices of its newest generation exist as each of them announces. It is "
+    "so for a moment while a driver updates; for longer it is a driver that died half-way, or left-over slices.",
+    fix="Wait; if it stays, restart the driver on that node, and delete left-over slices of a dead driver.",
+    seen_as="cannot allocate all claims; with allocationMode All: … is currently being updated",
+    family=Family.POOLS,
+    look=Look.SLICES,
+)
+OBSOLETE = CauseKind(
+    code="pool-obsolete-for-node",
+    title="A pool's newest generation does not cover the node",
+    why="A newer generation exists only for other nodes, so this node's older slices are ignored.",
+    fix="Wait for the driver to publish again; restart it if it does not.",
+    seen_as="cannot allocate all claims",
+    family=Family.POOLS,
+    look=Look.SLICES,
+)
+INVALID = CauseKind(
+    code="pool-invalid",
+    title="A pool is invalid",
+    why="A pool with a duplicate device name, a duplicate counter set, or a device that consumes an unknown "
+    "counter offers no devices.",
+    fix="Report it to the driver's maintainers; restarting the driver may help.",
+    seen_as="invalid resource pools were encountered",
+    family=Family.POOLS,
+    look=Look.SLICES,
+)
+
+
+def _pool(blocked: Blocked) -> Iterator[Finding]:
+    seen = sorted({item.slice.pool for item in blocked.lost})
+    known = [found for pool_id in seen if (found := blocked.view.pool_seen.get(pool_id))]
+    text = "{found} exist, spec.pool.resourceSliceCount says {expected}"
+    evidence = [
+        Evidence(
+            Subject("pool", entry.id),
+            say("slices of generation {generation}", generation=entry.generation),
+            say(text, found=entry.found, expected=entry.expected),
+        )
+        for entry in known
+        if entry.incomplete
+    ]
+    evidence += [Evidence(Subject("pool", entry.id), "problem", entry.invalid) for entry in known if entry.invalid]
+    evidence.extend(line for entry in known if (line := _disagreement(entry)))
+    kind = INVALID if known else OBSOLETE
+    if any(entry.incomplete for entry in known):
+        kind = INCOMPLETE
+    yield Finding(
+        kind,
+        say(
+            "{lost:device} on {nodes:some else no node} cannot be used for {where}: {reason}",
+            lost=len(blocked.lost),
+            nodes=blocked.nodes,
+            where=blocked.where,
+            reason=blocked.reason,
+        ),
+        tuple(evidence[:MAX_EVIDENCE]),
+    )
+
+
+def _disagreement(pool: Pool) -> Evidence | None:
+    """What the slices of a pool announce, where they do not announce the same number of slices."""
+    counts = {entry.name: entry.slice_count for entry in (*pool.slices, *pool.other_slices)}
+    if len(set(counts.values())) < 2:
+        return None
+    said = [say("{name}: {count}", name=name, count=count) for name, count in sorted(counts.items())]
+    field = "slices disagree on spec.pool.resourceSliceCount"
+    return Evidence(Subject("pool", pool.id), field, say("{said}", said=said))
+
+
+KINDS = (INCOMPLETE, OBSOLETE, INVALID)
+FINDERS = (Finder(When.STAGE, _pool, of="pool"),)

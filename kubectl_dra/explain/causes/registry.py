@@ -1,0 +1,127 @@
+"""All causes and their finders, from the modules of this folder.
+
+A module that finds causes has ``KINDS``, its entries of the catalogue, and ``FINDERS``. ``When`` says at which point
+of an answer a finder is asked, ``rank`` in which order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from enum import Enum, auto
+from functools import cache
+from importlib import import_module
+from pkgutil import iter_modules
+
+from kubectl_dra.allocation.errors import AllocationError
+from kubectl_dra.cluster.snapshot import Snapshot
+from kubectl_dra.explain import causes as folder
+from kubectl_dra.explain.diagnosis import CauseKind, Family, Finding
+from kubectl_dra.explain.funnel.blocked import Blocked
+from kubectl_dra.explain.question.resolve import Question
+from kubectl_dra.explain.trial import Trial
+
+
+class When(Enum):
+    """At which point a finder is asked, and with what.
+
+    ``QUESTION``: of the pod and its claims alone, with (question, snapshot, what was found so far). All others get a
+    ``Trial``, but for STAGE and ERROR. Of those marked with one star the first that finds something has the answer.
+    """
+
+    QUESTION = auto()
+    SCENE = auto()
+    """Before any device counts."""
+    CRASH = auto()
+    """* What ends the scheduler itself, where nothing else was found."""
+    FAILS = auto()
+    """* No node has the devices."""
+    ERROR = auto()
+    """An error ended the attempt: (trial, error, node), for the errors with a check of ``of``; ``of`` empty: any."""
+    REQUESTS = auto()
+    """Before each request is looked at by itself."""
+    STAGE = auto()
+    """A request falls short at the stage ``of`` of its funnel: (Blocked), and exactly one finding."""
+    BESIDE_REQUESTS = auto()
+    """Besides what is wrong with the requests."""
+    TOGETHER = auto()
+    """* Every request fits alone, but not all together."""
+    FAILS_TOO = auto()
+    """Besides why no node has the devices."""
+    OPEN = auto()
+    """The search did not end."""
+    FITS = auto()
+    """* Some node has the devices, and still the pod waits."""
+    PLACED = auto()
+    """The devices are allocated."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finder:
+    """Finds causes: ``find`` is asked ``when``, in the order of ``rank``."""
+
+    when: When
+    find: Callable[..., Iterable[Finding]]
+    rank: int = 0
+    of: str = ""
+
+
+_FIRST = frozenset((When.CRASH, When.FAILS, When.TOGETHER, When.FITS))
+
+
+@cache
+def _modules() -> tuple[tuple[CauseKind, ...], tuple[Finder, ...]]:
+    kinds: list[CauseKind] = []
+    finders: list[Finder] = []
+    for module in iter_modules(folder.__path__, f"{folder.__name__}."):
+        if module.name != __name__:
+            loaded = import_module(module.name)
+            kinds.extend(loaded.KINDS)
+            finders.extend(loaded.FINDERS)
+    return tuple(sorted(kinds, key=lambda kind: kind.code)), tuple(sorted(finders, key=lambda finder: finder.rank))
+
+
+def all_kinds() -> tuple[CauseKind, ...]:
+    """The catalogue, by code."""
+    return _modules()[0]
+
+
+def families() -> list[tuple[Family, tuple[CauseKind, ...]]]:
+    """The catalogue by family."""
+    return [(family, tuple(kind for kind in all_kinds() if kind.family is family)) for family in Family]
+
+
+def of_question(question: Question, snapshot: Snapshot) -> list[Finding]:
+    """What stands in the way of the pod or its claims whatever devices there are."""
+    found: list[Finding] = []
+    for finder in _finders(When.QUESTION):
+        found.extend(finder.find(question, snapshot, tuple(found)))
+    return found
+
+
+def ask(when: When, trial: Trial) -> list[Finding]:
+    """What the finders of a point find."""
+    found: list[Finding] = []
+    for finder in _finders(when):
+        found.extend(finder.find(trial))
+        if found and when in _FIRST:
+            break
+    return found
+
+
+def of_stage(blocked: Blocked, stage: str = "") -> Finding:
+    """The cause of a request that falls short at a stage."""
+    wanted = stage or blocked.stage.name
+    (finding,) = next(finder for finder in _finders(When.STAGE) if finder.of == wanted).find(blocked)
+    return finding
+
+
+def of_error(trial: Trial, error: AllocationError, node: str) -> Finding:
+    """The cause behind an error that ended the attempt on a node."""
+    finders = [finder for finder in _finders(When.ERROR) if finder.of in (error.check, "")]
+    (finding,) = finders[0].find(trial, error, node)
+    return finding
+
+
+def _finders(when: When) -> list[Finder]:
+    return [finder for finder in _modules()[1] if finder.when is when]

@@ -1,0 +1,73 @@
+"""The scheduler refuses the claim as it is: too large, a feature that is off, or a form that it does not know."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from kubectl_dra.allocation.errors import AllocationError
+from kubectl_dra.explain.causes.registry import Finder, When
+from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look, Remedy
+from kubectl_dra.explain.phrase import say
+from kubectl_dra.explain.trial import Trial
+
+TOO_MANY_DEVICES = CauseKind(
+    code="too-many-devices",
+    title="The claim asks for more than 32 devices",
+    why="An allocation holds at most 32 devices; the scheduler refuses larger claims on every node.",
+    fix="Split the request into several claims.",
+    seen_as="SchedulerError: number of requested devices … exceeds the claim limit of 32",
+    family=Family.REQUEST,
+    look=Look.AS_WRITTEN,
+)
+FEATURE_OFF = CauseKind(
+    code="feature-disabled",
+    title="The claim uses a feature that is off",
+    why="The scheduler refuses a claim that needs a feature gate which is off.",
+    fix="Turn the feature gate on, or do without the field.",
+    seen_as="SchedulerError: … but the … feature is disabled",
+    family=Family.REQUEST,
+    look=Look.VERSION,
+)
+UNSUPPORTED = CauseKind(
+    code="unsupported-request",
+    title="The request has a form that this scheduler does not know",
+    why="An allocation mode, request or constraint of a newer API version is an error for an older scheduler.",
+    fix="Use fields that the cluster's release knows.",
+    seen_as="SchedulerError: unsupported count mode, unknown request type, empty constraint",
+    family=Family.REQUEST,
+    look=Look.AS_WRITTEN,
+)
+
+
+def plain(kind: CauseKind, error: AllocationError) -> Finding:
+    """A cause that the scheduler's own words explain."""
+    request, claim = error.detail.get("request"), error.detail.get("claim")
+    return Finding(
+        kind,
+        error.message,
+        (Evidence(error.subject, "scheduler", error.message),),
+        request=str(request or ""),
+        object=str(claim or ""),
+    )
+
+
+def _too_many(_: Trial, error: AllocationError, __: str) -> Iterator[Finding]:
+    yield plain(TOO_MANY_DEVICES, error)
+
+
+def _feature_off(_: Trial, error: AllocationError, __: str) -> Iterator[Finding]:
+    found = plain(FEATURE_OFF, error)
+    text = "Turn the feature gate {gate} on in kube-apiserver and kube-scheduler, or do without the field."
+    yield Finding(found.kind, found.summary, found.evidence, Remedy(say(text, gate=error.detail.get("gate"))))
+
+
+def _unsupported(_: Trial, error: AllocationError, __: str) -> Iterator[Finding]:
+    yield plain(UNSUPPORTED, error)
+
+
+KINDS = (TOO_MANY_DEVICES, FEATURE_OFF, UNSUPPORTED)
+FINDERS = (
+    Finder(When.ERROR, _too_many, of="too-many-devices"),
+    Finder(When.ERROR, _feature_off, of="feature-disabled"),
+    Finder(When.ERROR, _unsupported, rank=99),
+)

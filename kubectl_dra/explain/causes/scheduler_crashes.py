@@ -1,0 +1,58 @@
+"""A request for all devices ends the scheduler of this release: it meets a device with shared counters."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from kubectl_dra.api.claims import ALL
+from kubectl_dra.api.known_defects import CRASH_ON_ALL
+from kubectl_dra.explain.causes.registry import Finder, When
+from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding
+from kubectl_dra.explain.phrase import Subject, say
+from kubectl_dra.explain.trial import Trial
+
+PANIC = CauseKind(
+    code="scheduler-crashes",
+    title="The scheduler of this release crashes on this request",
+    why=f"Schedulers of {CRASH_ON_ALL.patches(35)} and of {CRASH_ON_ALL.patches(36)} crash when a request for all "
+    "devices meets a device that uses shared counters. No pod is placed until the request is gone.",
+    fix=f"Upgrade to {CRASH_ON_ALL.fixed_in(35)}, {CRASH_ON_ALL.fixed_in(36)} or later; until then ask for a count "
+    "instead of All.",
+    seen_as="kube-scheduler in CrashLoopBackOff",
+    family=Family.RELEASE,
+)
+
+
+def _crash(trial: Trial) -> Iterator[Finding]:
+    settings = trial.scene.settings
+    crashes = CRASH_ON_ALL.affects(settings.release, settings.patch)
+    if not crashes or not trial.view.cycle.features.partitionable_devices:
+        return
+    for located in trial.funnels:
+        funnel = located.funnel
+        device = next((item for item in funnel.usable if item.device.consumes_counters), None)
+        if funnel.spec.allocation_mode != ALL or device is None:
+            continue
+        release = say("{release}.{patch}", release=settings.release, patch=settings.patch)
+        text = (
+            "{where} asks for all devices, and the scheduler of {release} crashes when one of them uses shared "
+            "counters, as {device} does"
+        )
+        counter_set = device.device.consumes_counters[0].counter_set
+        field = say("{where} allocationMode", where=located.where)
+        yield Finding(
+            PANIC,
+            say(text, where=located.where, release=release, device=device.id),
+            (
+                Evidence("kube-scheduler", "release", release),
+                Evidence(Subject("claim", located.claim.key), field, ALL),
+                Evidence(Subject("device", device.id), "consumesCounters", counter_set),
+            ),
+            claim=located.claim.key,
+            request=funnel.name,
+        )
+        return
+
+
+KINDS = (PANIC,)
+FINDERS = (Finder(When.CRASH, _crash),)

@@ -1,0 +1,238 @@
+"""A selector fails with an error on a device, or a device has an attribute that no selector can read."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from kubectl_dra.allocation.errors import AllocationError
+from kubectl_dra.api.slices import Device
+from kubectl_dra.cel import CelError, EvaluationError
+from kubectl_dra.cel.columns import Column
+from kubectl_dra.cel.errors import ErrorKind
+from kubectl_dra.explain.causes.registry import Finder, When
+from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look, Remedy
+from kubectl_dra.explain.funnel.observed_values import value_of
+from kubectl_dra.explain.phrase import Subject, Words, say
+from kubectl_dra.explain.remedies.prove import World
+from kubectl_dra.explain.scene.view import View
+from kubectl_dra.explain.trial import Trial
+from kubectl_dra.names import nearest
+
+_READ = r"""device\.(?:attributes|capacity)\[(?:"[^"]*"|'[^']*'|device\.driver)\]\.%s\b"""
+_EXCERPT = 60
+_FIXES = {
+    ErrorKind.NO_OVERLOAD: "Compare each value with one of its own type.",
+    ErrorKind.NOT_BOOL: "End the expression in a comparison: its result has to be true or false.",
+    ErrorKind.COST: "Make the expression cheaper: fewer or shorter lists and texts to go through.",
+}
+_OTHERWISE = "Correct the expression where it fails; --trace shows the value of each part on that device."
+
+SELECTOR_ERROR = CauseKind(
+    code="selector-error",
+    title="A selector fails with an error on a device",
+    why="A CEL run-time error on any device that the scheduler looks at ends the attempt for the whole pod, on "
+    "all nodes. Reading an attribute that a device lacks is the usual reason.",
+    fix="Guard the attribute (has(…), .?name.orValue(…), or a driver test before it).",
+    seen_as="SchedulerError: … selector #…: CEL runtime error: no such key: …",
+    family=Family.REQUEST,
+    look=Look.ONE_DEVICE,
+)
+UNCONVERTIBLE = CauseKind(
+    code="attribute-unconvertible",
+    title="A device publishes an attribute that selectors cannot read",
+    why="All attributes of a device are converted before any selector runs. A version that is no semantic "
+    "version, or a list while the feature is off, fails every selector on that device.",
+    fix="Report it to the driver's maintainers. A narrower selector does not help: the conversion comes first.",
+    seen_as="SchedulerError: … CEL runtime error: attribute …",
+    family=Family.REQUEST,
+    look=Look.SLICES,
+)
+
+
+def _runtime(trial: Trial, error: AllocationError, node: str) -> Iterator[Finding]:
+    view = trial.view
+    expression = str(error.detail.get("expression") or "")
+    device, problem = error.detail.get("device"), error.detail.get("error")
+    if not isinstance(problem, EvaluationError) or not isinstance(device, Device):
+        return
+    # Equal devices of several nodes may be one object.
+    published = next((item for item in (*view.on_node(node), *view.published) if item.device is device), None)
+    name = str(published.id) if published else ""
+    about = say("device {device} on node {node}", device=name, node=node)
+    evidence = [expression_of(error), Evidence(about, "CEL run-time error", str(problem))]
+    if published is not None and node in view.node_by_name and not published.on(view.node_by_name[node]):
+        text = "{scope}; selectors run before a device's own node is looked at"
+        evidence.append(Evidence(Subject("device", name), "is for", say(text, scope=str(device.scope))))
+    if share := _share(view, expression):
+        evidence.append(Evidence("devices", "on which it fails", share))
+    if problem.offset is not None:
+        where = say("offset {offset}", offset=problem.offset)
+        evidence.append(Evidence("expression", where, excerpt(expression, problem.offset)))
+    summary: Words = say(
+        "selector {number} of {subject} fails on device {device} of node {node}: {problem}",
+        number=number_of(error),
+        subject=error.subject,
+        device=name,
+        node=node,
+        problem=str(problem),
+    )
+    kind, remedy = SELECTOR_ERROR, Remedy(_FIXES.get(problem.kind, _OTHERWISE))
+    if problem.kind is ErrorKind.ATTRIBUTE:
+        kind, remedy = UNCONVERTIBLE, Remedy(UNCONVERTIBLE.fix)
+        summary = say(
+            'device {device} of node {node} publishes {attribute} "{value}", which no selector can read: {why}',
+            device=name,
+            node=node,
+            attribute=problem.name,
+            value=next((str(value) for value in (device.attributes.get(problem.name) or {}).values()), ""),
+            why=problem.reason,
+        )
+    elif problem.kind is ErrorKind.NO_KEY:
+        missing = _missing(view, expression, problem.name)
+        if missing is None:
+            remedy = _guard(expression, problem.name, trial.world)
+        else:
+            own = say("devices of {drivers:some}", drivers=missing.drivers)
+            remedy = _other_name(missing, expression, problem.name, trial.world)
+            have = say("{names:some 8 else nothing to read}", names=missing.names)
+            evidence.append(Evidence(own, say("that have {key}", key=problem.name), "none"))
+            evidence.append(Evidence(own, "have", have))
+            summary = say("{summary}, as on all {own}", summary=summary, own=own)
+    elif problem.kind is ErrorKind.NO_OVERLOAD:
+        evidence.extend(_types(view, expression, device, name))
+    yield Finding(
+        kind,
+        summary,
+        tuple(evidence),
+        remedy,
+        device=published.id if published else None,
+        device_class=class_of(error),
+    )
+
+
+class _Missing(NamedTuple):
+    """A name that no device has where the expression looks: the drivers of those devices, and what they have."""
+
+    drivers: Sequence[str]
+    names: Sequence[str]
+
+
+def _columns(view: View, expression: str) -> set[Column]:
+    """What the expression reads."""
+    return {column for term in view.cycle.selectors.terms(expression) for column in term.columns or ()}
+
+
+def _missing(view: View, expression: str, key: str) -> _Missing | None:
+    """What there is instead of a key that no device has; None where some have it, or the place is not known."""
+    reading = [column for column in _columns(view, expression) if column.id == key]
+    devices = [item.device for item in view.kinds]
+    if not reading or any(value_of(device, column) is not None for device in devices for column in reading):
+        return None
+    column = reading[0]
+    own = [device for device in devices if column.domain in (None, device.driver)]
+    if not own:
+        return None
+    names = sorted({name for device in own for name in _names(device, column)})
+    return _Missing(tuple(sorted({device.driver for device in own})), tuple(names))
+
+
+def _names(device: Device, column: Column) -> Iterator[str]:
+    """The names that a device has where the column is looked for."""
+    domain = device.driver if column.domain is None else column.domain
+    for name in device.capacity if column.kind == "capacity" else device.attributes:
+        of, slash, identifier = name.partition("/")
+        if not slash or of == domain:
+            yield identifier if slash else name
+
+
+def _other_name(missing: _Missing, expression: str, key: str, world: World) -> Remedy:
+    """The name that may be meant, proved where the claims fit with it."""
+    near = nearest(key, missing.names)
+    read = re.search(_READ % re.escape(key), expression)
+    if read is not None and read[0].endswith(key):
+        for name in near:
+            changed = expression.replace(read[0], read[0].removesuffix(key) + name)
+            proof = world.with_selector(expression, changed).proof()
+            if proof is not None:
+                text = "Write {name} in place of {key}: no device has {key}."
+                return Remedy(say(text, name=name, key=key), proof)
+    if near:
+        return Remedy(
+            say("No device has {key}; write {near} if that is meant, or guard it with has(…).", key=key, near=near)
+        )
+    return Remedy(
+        say("No device has {key}: read what they have, or upgrade the driver if it should publish {key}.", key=key)
+    )
+
+
+def _guard(expression: str, key: str, world: World) -> Remedy:
+    """A test for a key that some devices have, proved where the claims fit with it."""
+    read = re.search(_READ % re.escape(key), expression)
+    if read is None or not read[0].endswith(key):
+        text = (
+            "Guard it: has(….{key}) && …, or ….?{key}.orValue(…); or narrow so that only devices with {key} are read."
+        )
+        return Remedy(say(text, key=key))
+    guard = f"has({read[0]}) &&"
+    optional = f"{read[0].removesuffix(key).rstrip('.')}.?{key}.orValue(…)"
+    text = "Guard it: put {guard} before the term, or read it as {optional}."
+    proof = world.with_selector(expression, f"{guard} ({expression})").proof()
+    return Remedy(say(text, guard=guard, optional=optional), proof)
+
+
+def _types(view: View, expression: str, device: Device, name: str) -> Iterator[Evidence]:
+    """The types of what the expression reads of a device."""
+    for column in sorted(_columns(view, expression), key=str):
+        if column.id and (value := value_of(device, column)) is not None:
+            kind = "quantity" if column.kind == "capacity" else _type(device, column)
+            yield Evidence(Subject("device", name), column.id, say("{value}, of type {kind}", value=value, kind=kind))
+
+
+def _type(device: Device, column: Column) -> str:
+    domain = device.driver if column.domain is None else column.domain
+    raw = device.attributes.get(f"{domain}/{column.id}") or device.attributes.get(column.id or "") or {}
+    return next(iter(raw), "unknown")
+
+
+def _share(view: View, expression: str) -> Words:
+    """On how many devices of the same drivers the selector fails."""
+    failing = [
+        item for item in view.published if isinstance(view.cycle.selectors.verdict(expression, item.device), CelError)
+    ]
+    drivers = {item.id.driver for item in failing}
+    tested = sum(1 for item in view.published if item.id.driver in drivers)
+    text = "{failing} of {tested} of {drivers}"
+    return say(text, failing=len(failing), tested=tested, drivers=sorted(drivers)) if failing else ""
+
+
+def excerpt(expression: str, offset: int) -> str:
+    """The part of an expression around an offset, marked with a caret-like arrow before it."""
+    start = max(0, offset - _EXCERPT // 2)
+    end = min(len(expression), offset + _EXCERPT // 2)
+    before = ("…" if start else "") + expression[start:offset]
+    after = expression[offset:end] + ("…" if end < len(expression) else "")
+    return " ".join(f"{before}▸{after}".split())
+
+
+def expression_of(error: AllocationError) -> Evidence:
+    """The selector that an error is about."""
+    text = str(error.detail.get("expression") or "")
+    field = say("selectors[{index}].cel.expression", index=error.detail.get("selector"))
+    return Evidence(error.subject, field, text, is_cel=True)
+
+
+def number_of(error: AllocationError) -> str:
+    """The number of that selector, as people count."""
+    index = error.detail.get("selector")
+    return str(index + 1) if isinstance(index, int) else "?"
+
+
+def class_of(error: AllocationError) -> str:
+    """The class that has the selector, empty where a claim has it."""
+    return str(error.detail.get("class") or "")
+
+
+KINDS = (SELECTOR_ERROR, UNCONVERTIBLE)
+FINDERS = (Finder(When.ERROR, _runtime, of="cel-runtime"),)

@@ -1,0 +1,145 @@
+"""A selector, of the class or of the request, refuses the devices."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from kubectl_dra.explain.causes import driver_publishes_nothing
+from kubectl_dra.explain.causes.registry import Finder, When
+from kubectl_dra.explain.causes.too_few_on_one_node import TOO_FEW, counted_lower
+from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look, Remedy
+from kubectl_dra.explain.funnel.blocked import Blocked
+from kubectl_dra.explain.funnel.observed_values import observations
+from kubectl_dra.explain.funnel.stages import StageResult
+from kubectl_dra.explain.phrase import Joined, Phrase, Subject, Words, say
+from kubectl_dra.explain.remedies.change import ReplaceTerm, RequestChange, UseClass
+from kubectl_dra.explain.remedies.other_class import fitting_classes
+from kubectl_dra.explain.remedies.prove import Proof
+from kubectl_dra.explain.remedies.selector_values import MAX_TEXTS, loosened_term
+from kubectl_dra.explain.scene.view import View
+
+_DRIVER = re.compile(r"\bdevice\.driver\b")
+_MAX_NAMES = 2
+_MAX_VALUES = 4
+
+CLASS_MATCHES_NOTHING = CauseKind(
+    code="class-matches-nothing",
+    title="The class's selectors match no device here",
+    why="All selectors of the DeviceClass have to hold; the first false one refuses a device.",
+    fix="Compare the class's selectors with what the driver publishes; use another class.",
+    seen_as="cannot allocate all claims",
+    family=Family.REQUEST,
+    look=Look.SELECTORS,
+)
+SELECTOR_MATCHES_NOTHING = CauseKind(
+    code="selector-matches-nothing",
+    title="The request's selectors match too few devices",
+    why="All selectors of the request have to hold, and enough devices of one node have to fulfil them.",
+    fix="Relax the term that fails, or add nodes with such devices.",
+    seen_as="cannot allocate all claims",
+    family=Family.REQUEST,
+    look=Look.SELECTORS,
+)
+
+
+def _class_selector(blocked: Blocked) -> Iterator[Finding]:
+    name = blocked.funnel.device_class.name
+    found = driver_publishes_nothing.of_class(blocked)
+    subject = Subject("DeviceClass", name)
+    yield found or _selector(blocked, CLASS_MATCHES_NOTHING, subject, say("class {name}", name=name))
+
+
+def _request_selector(blocked: Blocked) -> Iterator[Finding]:
+    what = say("{label} of {where}", label=blocked.stage.label, where=blocked.where)
+    yield _selector(blocked, SELECTOR_MATCHES_NOTHING, Subject("claim", blocked.located.claim.key), what)
+
+
+def _selector(blocked: Blocked, kind: CauseKind, owner: Subject, what: Phrase) -> Finding:
+    stage = blocked.stage
+    evidence = (Evidence(owner, "selector term", stage.expression, is_cel=True),)
+    if blocked.left:
+        best = blocked.most_on_one_node
+        text = (
+            "{what} is true on {left} of {tested} devices, but {where} needs {needed} on one node and no node has more "
+            "than {best}"
+        )
+        summary = say(
+            text,
+            what=what,
+            left=blocked.left,
+            tested=blocked.tested,
+            where=blocked.where,
+            needed=blocked.located.needed,
+            best=best,
+        )
+        return Finding(TOO_FEW, summary, evidence, counted_lower(blocked, best))
+    have = _have_instead(blocked.view, stage)
+    summary = say(
+        "{what} is {fails} on {every}{nodes}: {expression}{have}",
+        what=what,
+        fails=say("false or an error ({error})", error=stage.errors[0][1]) if stage.errors else "false",
+        every="the only device" if blocked.tested == 1 else say("all {count:device}", count=blocked.tested),
+        nodes=say(" of {nodes:some}", nodes=blocked.nodes) if blocked.nodes and stage.passed else "",
+        expression=stage.expression,
+        have=say(" ({have})", have=have) if have else "",
+    )
+    return Finding(kind, summary, evidence, _remedy(blocked, have))
+
+
+def _remedy(blocked: Blocked, have: Words) -> Remedy | None:
+    """Another class, another value in place of one that the term asks for, or the request without the term."""
+    if blocked.stage.name != "request-selector":
+        return None
+    place = blocked.located.place
+    if _DRIVER.search(blocked.stage.expression):
+        text = "The selector asks for devices of another driver than the class: {what}."
+        for name in fitting_classes(blocked.view, blocked.spec):
+            if remedy := _proved(blocked, UseClass(place, name), text):
+                return remedy
+    stage = blocked.stage
+    index = blocked.spec.selectors.index(stage.program)
+    for offer in loosened_term(blocked.view, place, index, stage.program, stage.term, blocked.lost):
+        if remedy := _proved(blocked, offer.change, "Ask for what there is: {what}."):
+            return remedy
+    selectors = blocked.view.cycle.selectors
+    drop = ReplaceTerm(place, selectors, index, stage.term, selectors.terms(stage.program)[stage.term].expression)
+    proof = blocked.world.proof_with(drop)
+    if proof is None:
+        return None
+    text = "Ask for what there is ({have}), or drop the term." if have else "Relax or drop the term."
+    without = Proof(proof.node, proof.devices, say("without the term"))
+    return Remedy(say(text, have=have), without, offers=(drop,))
+
+
+def _proved(blocked: Blocked, change: RequestChange, text: str) -> Remedy | None:
+    proof = blocked.world.proof_with(change)
+    return Remedy(say(text, what=change.what), proof, offers=(change,)) if proof is not None else None
+
+
+def _have_instead(view: View, stage: StageResult) -> Words:
+    """What refused devices have where the term reads; nothing where that is not known."""
+    terms = view.cycle.selectors.terms(stage.program)
+    if not terms or not stage.failed:
+        return ""
+    parts: list[Phrase] = []
+    for seen in observations(terms[stage.term], [item.device for item in stage.failed])[:_MAX_NAMES]:
+        if len(seen.values) > MAX_TEXTS and seen.values[0][1] == 1:
+            text = "{name}: {count:,} different values, such as {first}"
+            parts.append(say(text, name=seen.name, count=len(seen.values), first=seen.values[0][0] or ""))
+            continue
+        values = [
+            say("{value} on {count}", value="absent" if value is None else value, count=count)
+            for value, count in seen.values[:_MAX_VALUES]
+        ]
+        more = len(seen.values) - _MAX_VALUES
+        text = "{name}: {values}, {more} other values" if more > 0 else "{name}: {values}"
+        parts.append(say(text, name=seen.name, values=values, more=more))
+    return Joined(tuple(parts)) if parts else ""
+
+
+KINDS = (CLASS_MATCHES_NOTHING, SELECTOR_MATCHES_NOTHING)
+FINDERS = (
+    Finder(When.STAGE, _class_selector, of="class-selector"),
+    Finder(When.STAGE, _request_selector, of="request-selector"),
+)

@@ -1,0 +1,47 @@
+"""The scheduler of this release watches DeviceTaintRules without understanding them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from kubectl_dra.api.known_defects import RULES_UNSEEN as UNSEEN
+from kubectl_dra.explain.causes.registry import Finder, When
+from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding
+from kubectl_dra.explain.phrase import say
+from kubectl_dra.explain.trial import Trial
+
+RULES_UNSEEN = CauseKind(
+    code="taint-rules-crash",
+    title="The scheduler of this release does not understand DeviceTaintRules",
+    why=f"Schedulers of {UNSEEN.patches(36)} with DRADeviceTaintRules on watch the rules in a version that they cannot "
+    "read: a rule has no effect, and a change of one can end the process. While the scheduler restarts no pod is "
+    "placed.",
+    fix=f"Upgrade to {UNSEEN.fixed_in(36)} or later. Until then delete the rules, and taint devices in the driver.",
+    seen_as="nothing, or kube-scheduler in CrashLoopBackOff",
+    family=Family.RELEASE,
+)
+
+
+def _unseen(trial: Trial) -> Iterator[Finding]:
+    settings, rules, pod = trial.scene.settings, trial.scene.snapshot.taint_rules, trial.question.pod
+    if pod is None or pod.node_name or pod.finished:
+        return
+    if not rules or "DRADeviceTaintRules" not in settings.gates:
+        return
+    if not UNSEEN.affects(settings.release, settings.patch):
+        return
+    names = say("{rules:some}", rules=[rule.metadata.name for rule in rules])
+    release = say("{release}.{patch}", release=settings.release, patch=settings.patch)
+    text = "the scheduler of {release} does not understand DeviceTaintRules ({names}) and may crash while one exists"
+    yield Finding(
+        RULES_UNSEEN,
+        say(text, release=release, names=names),
+        (
+            Evidence("kube-scheduler", "release", release),
+            Evidence(say("DeviceTaintRules {names}", names=names), "count", str(len(rules))),
+        ),
+    )
+
+
+KINDS = (RULES_UNSEEN,)
+FINDERS = (Finder(When.SCENE, _unseen, 40),)

@@ -1,0 +1,44 @@
+"""Every allocation that fits has more configurations than the API server takes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from kubectl_dra.explain.causes.registry import Finder, When
+from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look
+from kubectl_dra.explain.phrase import say
+from kubectl_dra.explain.trial import Trial
+
+MAX_CONFIGS = 64
+
+TOO_MANY_CONFIGS = CauseKind(
+    code="too-many-configs",
+    title="The allocation would hold more than 64 configurations",
+    why="An allocation copies the configuration of the classes and of the claim, 64 entries at most. Up to 1.36 an "
+    "entry of the claim that names several requests is copied once for each of them. The API server refuses a "
+    "larger allocation.",
+    fix="Use fewer entries in spec.devices.config, or leave requests out of those that are for all of them.",
+    seen_as="SchedulerError: add allocation and reservation to claim …: Too many",
+    family=Family.CLAIM,
+    look=Look.POD,
+    never_binds=True,
+)
+
+
+def _overfull(trial: Trial) -> Iterator[Finding]:
+    found = [trial.attempts[name] for name in trial.fitting if name not in trial.unavailable]
+    largest = [max((len(result.config) for result in attempt.results), default=0) for attempt in found]
+    if trial.question.pod is None or not largest or min(largest) <= MAX_CONFIGS:
+        return
+    most = min(largest)
+    text = "the claims fit, but the allocation would hold {most} configurations, and {limit} is the most"
+    about = say("allocation on node {node}", node=found[0].node)
+    yield Finding(
+        TOO_MANY_CONFIGS,
+        say(text, most=most, limit=MAX_CONFIGS),
+        (Evidence(about, "devices.config", say("{most} entries", most=most)),),
+    )
+
+
+KINDS = (TOO_MANY_CONFIGS,)
+FINDERS = (Finder(When.FITS, _overfull, 40),)

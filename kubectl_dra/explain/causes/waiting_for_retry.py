@@ -1,0 +1,142 @@
+"""The pod fits, and is not placed: what the scheduler said last, and whether it only has to try again."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Final
+
+from kubectl_dra.api.pods import Pod
+from kubectl_dra.explain.causes.registry import Finder, When
+from kubectl_dra.explain.causes.search_too_slow import SLOW
+from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look
+from kubectl_dra.explain.phrase import Phrase, Subject, say
+from kubectl_dra.explain.question.consumers import consumers
+from kubectl_dra.explain.question.last_word import last_word
+from kubectl_dra.explain.trial import Trial
+
+MAX_NEWER: Final = 3
+
+IN_FLIGHT = CauseKind(
+    code="claim-allocation-in-flight",
+    title="The claim is being allocated for another pod",
+    why="The scheduler has chosen devices for another pod that uses the same claim, and has not written them yet. "
+    "Until it has, nobody else can use the claim. Such a choice is in the scheduler's memory only.",
+    fix="Wait some seconds. If it stays, that other pod hangs while it is bound: explain it.",
+    seen_as="resource claim … is in the process of being allocated",
+    family=Family.CLAIM,
+    look=Look.POD_OF_SAME_CLAIM,
+)
+CHANGED = CauseKind(
+    code="claim-changed-meanwhile",
+    title="Somebody else changed the claim while the pod was bound",
+    why="Between the scheduler's decision and its write the claim was allocated, deallocated or deleted by somebody "
+    "else. The scheduler tries again by itself.",
+    fix="Wait for the next attempt. If it repeats, look for a second scheduler or controller that writes the same "
+    "claims.",
+    seen_as="SchedulerError: claim … got allocated elsewhere, deallocated elsewhere, or deleted in the meantime",
+    family=Family.CLAIM,
+    look=Look.POD,
+)
+RETRY = CauseKind(
+    code="waiting-for-retry",
+    title="The pod fits now, and waits for the next attempt",
+    why="The scheduler tries a pod again when something changes that may help: a claim is deallocated, a slice, class"
+    " or node is added or changed. The deletion of a slice or a class wakes nobody. Without such a change it "
+    "tries again after 5 minutes.",
+    fix="Wait up to 5 minutes, or wake it: any change to the pod (a label will do) makes the scheduler try again.",
+    seen_as="the last FailedScheduling event, which is out of date",
+    family=Family.POD,
+    look=Look.POD,
+)
+CHANGED_SINCE = CauseKind(
+    code="changed-since-last-attempt",
+    title="Something changed after the scheduler last looked",
+    why="The scheduler decides from its own copy of the cluster. What was published after its last word about the "
+    "pod, or moments before, it did not take into account.",
+    fix="Ask again in a few seconds.",
+    seen_as="the last FailedScheduling event, which is older than the change",
+    family=Family.POD,
+    look=Look.POD,
+)
+BINDING_DENIED = CauseKind(
+    code="scheduler-not-permitted",
+    title="The scheduler may not write the allocation",
+    why="The scheduler found devices, but the API server refuses what it writes. From 1.36 a scheduler needs the "
+    "verbs of its role on resourceclaims/binding as well; a scheduler of your own, with a role written earlier, "
+    "lacks them.",
+    fix="Grant the scheduler update and patch on resourceclaims/binding and resourceclaims/status.",
+    seen_as="SchedulerError: … changing status.allocation or status.reservedFor requires …",
+    family=Family.POD,
+    look=Look.POD,
+    never_binds=True,
+)
+
+# What kube-scheduler writes: its own words are all that tells.
+_ABOUT_DEVICES: Final = re.compile(
+    r"cannot allocate all claims|allocate devices|[Rr]esource ?[Cc]laim|device class|\bclaim\b"
+)
+_SAID: Final[tuple[tuple[re.Pattern[str], CauseKind], ...]] = (
+    (re.compile(r"is in the process of being allocated"), IN_FLIGHT),
+    (re.compile(r"got (?:deleted|(?:de)?allocated elsewhere) in the meantime"), CHANGED),
+    (re.compile(r"timed out trying to allocate devices"), SLOW),
+    (re.compile(r"changing status\.allocation or status\.reservedFor requires"), BINDING_DENIED),
+)
+
+
+def _waiting(trial: Trial) -> Iterator[Finding]:
+    """At most one cause. With a change that is only supposed, what passes by itself is none."""
+    pod, scene = trial.question.pod, trial.scene
+    if pod is None or not trial.question.exists or pod.node_name or pod.finished:
+        return
+    word = last_word(pod, scene.snapshot)
+    if word is None or not _ABOUT_DEVICES.search(word.message):
+        return
+    supposed = bool(scene.settings.supposed)
+    about = Subject("Event on Pod" if word.event else "Pod", pod.key)
+    said = Evidence(about, say("said at {time}", time=word.time) if word.time else "said", word.message)
+    for pattern, kind in _SAID:
+        if pattern.search(word.message) and (kind.never_binds or not supposed):
+            summary = say("the scheduler says: {message}", message=word.message)
+            yield Finding(kind, summary, (said, *_other_consumers(trial, pod)))
+            return
+    if supposed:
+        return
+    newer = _newer(trial, word.time)
+    if newer:
+        facts = tuple(Evidence(name, "metadata.creationTimestamp", at) for at, name in newer)
+        summary = say("{name} is newer than the scheduler's last attempt", name=newer[0][1])
+        yield Finding(CHANGED_SINCE, summary, (said, *facts))
+        return
+    unseen = Evidence("what changed since", "not seen", "a deletion, or an update: objects do not tell when")
+    text = "the scheduler's last attempt{when} failed, and it has not tried again"
+    when = say(" at {time}", time=word.time) if word.time else ""
+    yield Finding(RETRY, say(text, when=when), (said, unseen))
+
+
+def _other_consumers(trial: Trial, asking: Pod) -> Iterator[Evidence]:
+    """Other pods that use the claims which are to be allocated."""
+    for claim in trial.claims:
+        states: list[Phrase] = []
+        for pod in consumers(claim, trial.scene.snapshot):
+            if pod.key != asking.key:
+                where = say("on {node}", node=pod.node_name) if pod.node_name else pod.phase or "?"
+                states.append(say("{pod} ({where})", pod=pod.key, where=where))
+        if states:
+            shown = say("{states:some}", states=states)
+            yield Evidence(Subject("ResourceClaim", claim.key), "other pods that use it", shown)
+
+
+def _newer(trial: Trial, time: str) -> list[tuple[str, Subject]]:
+    """Objects made after the scheduler's last word, the newest first. Times are RFC 3339 in UTC, so text compares."""
+    if not time:
+        return []
+    made = [(entry.creation_timestamp, "ResourceSlice", entry.name) for entry in trial.view.cycle.index.slices]
+    classes = trial.view.cycle.classes.values()
+    made += [(entry.metadata.creation_timestamp, "DeviceClass", entry.name) for entry in classes]
+    found = sorted((entry for entry in made if entry[0] > time), reverse=True)
+    return [(at, Subject(kind, name)) for at, kind, name in found[:MAX_NEWER]]
+
+
+KINDS = (IN_FLIGHT, CHANGED, RETRY, CHANGED_SINCE, BINDING_DENIED)
+FINDERS = (Finder(When.FITS, _waiting, 60),)

@@ -1,0 +1,128 @@
+"""Why requests fail: each by itself, by the stage of its funnel, else all of them together."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from kubectl_dra.explain.causes.registry import When, ask, of_stage
+from kubectl_dra.explain.diagnosis import Evidence, Finding
+from kubectl_dra.explain.funnel.blocked import Blocked, Located, by_request
+from kubectl_dra.explain.funnel.selector_terms import judge
+from kubectl_dra.explain.phrase import Subject, say
+from kubectl_dra.explain.remedies.prove import World
+from kubectl_dra.explain.trial import Trial
+
+# Stages at which a node loses devices that are what was asked for; before them it has none of that kind.
+_CLOSE = ("binding", "capacity", "taint", "held", "counters")
+
+
+def causes(trial: Trial) -> list[Finding]:
+    """The causes of each request that fails by itself, else of the combination; proved ones first."""
+    groups = [
+        group
+        for group in by_request(trial.funnels)
+        if all(entry.funnel.blocking_stage() is not None for entry in group)
+    ]
+    if not groups:
+        return ask(When.TOGETHER, trial)
+    found = _of_several(trial, groups) if len(groups) > 1 else _of_request(trial, trial.world, groups[0])
+    # A selector that sets devices of other nodes apart comes after what is wrong with those that it admits.
+    return sorted(found, key=lambda finding: (_sets_apart(finding), finding.proof is None))
+
+
+def _sets_apart(finding: Finding) -> bool:
+    return finding.kind.code == "selector-matches-nothing"
+
+
+def _of_several(trial: Trial, groups: Sequence[Sequence[Located]]) -> list[Finding]:
+    """The causes of several requests: each proved with the unsolved others set aside, the last with all changes."""
+    found: list[Finding] = []
+    world = trial.world
+    unsolved = [(group[0].claim_index, group[0].request_index) for group in groups]
+    for group in groups:
+        place = (group[0].claim_index, group[0].request_index)
+        aside = [other for other in unsolved if other != place]
+        findings = _of_request(trial, world.setting_aside(aside), group)
+        remedy = findings[0].remedy
+        if remedy is not None and remedy.proof is not None and remedy.offers:
+            world = remedy.offers[0].made_in(world)
+            unsolved.remove(place)
+        found.extend(_proved_beside(finding, not aside) for finding in findings)
+    return found
+
+
+def _proved_beside(finding: Finding, others: bool) -> Finding:
+    """The finding with what was done about the other requests when it was proved."""
+    if finding.remedy is None or finding.remedy.proof is None:
+        return finding
+    return replace(finding, remedy=replace(finding.remedy, proof=replace(finding.remedy.proof, others=others)))
+
+
+def _of_request(trial: Trial, world: World, group: Sequence[Located]) -> list[Finding]:
+    """The causes of the alternative that gets furthest; of several, the one with the smallest change."""
+    reach = max(_reach(entry) for entry in group)
+    candidates = [_of_alternative(trial, world, entry, group) for entry in group if _reach(entry) == reach]
+    return min(candidates, key=lambda findings: (findings[0].proof is None, findings[0].cost))
+
+
+def _of_alternative(trial: Trial, world: World, furthest: Located, group: Sequence[Located]) -> list[Finding]:
+    """One cause per stage that blocks nodes close to success, then a selector term that alone stands apart."""
+    blocked = _blocked(trial, world, furthest)
+    close = [
+        entry
+        for entry in blocked
+        if entry.stage.name in _CLOSE or (entry.stage.name == "pool" and _matching_in_unusable_pools(entry))
+    ]
+    findings = [_finding(entry) for entry in close or blocked[:1]]
+    if close:
+        apart = [_finding(entry) for entry in blocked if entry.stage.name == "request-selector"]
+        findings.extend(finding for finding in apart[:1] if finding.proof is not None)
+    if len(group) > 1:
+        text = "none of the {count} alternatives fits; this one gets furthest (others: {others})"
+        others = [entry.funnel.name for entry in group if entry is not furthest]
+        fact = Evidence(
+            Subject("claim", furthest.claim.key), "firstAvailable", say(text, count=len(group), others=others)
+        )
+        findings = [replace(finding, evidence=(*finding.evidence, fact)) for finding in findings]
+    return findings
+
+
+def _finding(blocked: Blocked) -> Finding:
+    found = of_stage(blocked, "too-few" if blocked.left and not blocked.lost else "")
+    return replace(found, claim=blocked.located.claim.key, request=blocked.funnel.name)
+
+
+def _blocked(trial: Trial, world: World, located: Located) -> list[Blocked]:
+    """The nodes by the stage at which they fall short, the stage nearest to success first."""
+    funnel = located.funnel
+    nodes: dict[int, list[str]] = {}
+    for node in trial.view.nodes:
+        short = funnel.shortfall(node.name)
+        if short is not None:
+            nodes.setdefault(short.position, []).append(node.name)
+    if set(nodes) <= {0}:
+        last = funnel.blocking_stage() or funnel.stages[0]
+        return [Blocked(trial.scene, world, located, last, (), tuple(last.failed), tuple(last.reasons), last.passed)]
+    out: list[Blocked] = []
+    for position in sorted(nodes, reverse=True):
+        if position:
+            lost, reasons, left = funnel.lost_on(nodes[position], position)
+            stage = funnel.stages[position]
+            out.append(Blocked(trial.scene, world, located, stage, tuple(nodes[position]), lost, reasons, left))
+    return out
+
+
+def _matching_in_unusable_pools(blocked: Blocked) -> bool:
+    """Whether a device that the pool stage loses would fulfil the class's and the request's selectors."""
+    funnel, selectors = blocked.funnel, blocked.view.cycle.selectors
+    items = [item.device for item in blocked.lost]
+    for expression in (*funnel.device_class.selectors, *funnel.spec.selectors):
+        verdicts = judge(selectors, expression or "", items)
+        items = [device for device, verdict in zip(items, verdicts, strict=True) if verdict is None]
+    return bool(items)
+
+
+def _reach(located: Located) -> int:
+    stage = located.funnel.blocking_stage()
+    return len(located.funnel.stages) if stage is None else located.funnel.stages.index(stage)

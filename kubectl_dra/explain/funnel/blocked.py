@@ -1,0 +1,145 @@
+"""A request that falls short on some nodes at one stage, with the devices that it loses there."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from kubectl_dra.allocation.extended import CLAIM_NAME, MADE_FOR_EXTENDED
+from kubectl_dra.api.claims import ALL, DeviceRequest, ResourceClaim
+from kubectl_dra.explain.diagnosis import Evidence
+from kubectl_dra.explain.funnel.request_funnel import RequestFunnel
+from kubectl_dra.explain.funnel.stages import StageResult, counted
+from kubectl_dra.explain.phrase import Phrase, Words, say
+from kubectl_dra.explain.remedies.change import LowerCount
+from kubectl_dra.explain.remedies.prove import Place, Proof, World
+from kubectl_dra.explain.scene.prepare import Scene
+from kubectl_dra.explain.scene.view import Published, View
+
+MAX_TRIES = 12
+MAX_EVIDENCE = 6
+
+
+@dataclass(frozen=True, slots=True)
+class Located:
+    """A funnel with its place: indices of claim, request and alternative."""
+
+    claim_index: int
+    request_index: int
+    alternative: int
+    claim: ResourceClaim
+    funnel: RequestFunnel
+
+    @property
+    def where(self) -> Phrase:
+        """The request in words."""
+        return say('request "{name}"', name=self.funnel.name)
+
+    @property
+    def place(self) -> Place:
+        """The place as changes have it."""
+        extended = made_by_scheduler(self.claim)
+        return Place(self.claim_index, self.request_index, self.alternative, self.funnel.name, extended)
+
+    @property
+    def names(self) -> tuple[str, str]:
+        """The names of the request and of its subrequest, empty where there is none."""
+        main, _, sub = self.funnel.name.partition("/")
+        return main, sub
+
+    @property
+    def needed(self) -> str:
+        """How many devices the request needs."""
+        spec = self.funnel.spec
+        return "all" if spec.allocation_mode == ALL else str(spec.count)
+
+
+@dataclass(frozen=True, slots=True)
+class Blocked:
+    """A request that falls short on these nodes at one stage, with the devices that it loses there.
+
+    ``world`` proves what would help.
+    """
+
+    scene: Scene
+    world: World
+    located: Located
+    stage: StageResult
+    nodes: tuple[str, ...]
+    lost: tuple[Published, ...]
+    reasons: tuple[Words, ...]
+    left: int
+
+    @property
+    def view(self) -> View:
+        return self.scene.view
+
+    @property
+    def funnel(self) -> RequestFunnel:
+        return self.located.funnel
+
+    @property
+    def spec(self) -> DeviceRequest:
+        return self.located.funnel.spec
+
+    @property
+    def where(self) -> Phrase:
+        return self.located.where
+
+    @property
+    def tested(self) -> int:
+        """Devices of these nodes that reached the stage."""
+        return self.left + len(self.lost)
+
+    @property
+    def most_on_one_node(self) -> int:
+        """The most devices that any eligible node has left after the stage."""
+        position = self.funnel.stages.index(self.stage)
+        return max((self.funnel.left_on(node.name, position) for node in self.view.nodes), default=0)
+
+    @property
+    def reason(self) -> Words:
+        """The most frequent reason why devices are lost."""
+        return counted(self.reasons)[0][0]
+
+    def lower_count(self, best: int) -> tuple[LowerCount, Proof] | None:
+        """The largest count up to ``best`` with which the claims fit."""
+        if self.spec.allocation_mode == ALL:
+            return None
+        for count in range(best, max(0, best - MAX_TRIES), -1):
+            change = LowerCount(self.located.place, count)
+            proof = self.world.proof_with(change)
+            if proof is not None:
+                return change, proof
+        return None
+
+    def by_device(self, field: str) -> tuple[Evidence, ...]:
+        """The lost devices by their reasons: the first one of each with how many more there are."""
+        alike: dict[Words, list[Published]] = {}
+        for item, reason in zip(self.lost, self.reasons, strict=True):
+            alike.setdefault(reason, []).append(item)
+        lines = []
+        for reason, items in list(alike.items())[:MAX_EVIDENCE]:
+            text = "device {device}" if len(items) == 1 else "device {device} and {more:,} more"
+            lines.append(Evidence(say(text, device=items[0].id, more=len(items) - 1), field, reason))
+        if len(alike) > MAX_EVIDENCE:
+            lines.append(Evidence("in all", "devices are refused like this", str(len(self.lost))))
+        return tuple(lines)
+
+
+def made_by_scheduler(claim: ResourceClaim) -> bool:
+    """Whether the scheduler makes the claim for a pod's extended resources: nobody writes its requests."""
+    return claim.metadata.name == CLAIM_NAME or claim.metadata.annotations.get(MADE_FOR_EXTENDED) == "true"
+
+
+def in_all(count: int, what: str) -> tuple[Evidence, ...]:
+    """How many there are, where not all are shown."""
+    return (Evidence("in all", what, str(count)),) if count > MAX_EVIDENCE else ()
+
+
+def by_request(funnels: Sequence[Located]) -> list[list[Located]]:
+    """The funnels of each request together: one, or one for each alternative."""
+    groups: dict[tuple[int, int], list[Located]] = {}
+    for located in funnels:
+        groups.setdefault((located.claim_index, located.request_index), []).append(located)
+    return list(groups.values())

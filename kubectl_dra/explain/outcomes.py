@@ -1,0 +1,131 @@
+"""What came of the attempts, as an answer shows it: groups of nodes, placements, and the claims."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from kubectl_dra.allocation.attempt import Attempt
+from kubectl_dra.allocation.attempt import Verdict as Outcome
+from kubectl_dra.api.claims import ResourceClaim
+from kubectl_dra.api.pods import Pod
+from kubectl_dra.explain.diagnosis import ClaimReport, NodeGroup, PlacedDevice, Placement
+from kubectl_dra.explain.funnel.blocked import Located
+from kubectl_dra.explain.funnel.funnel_report import report
+from kubectl_dra.explain.funnel.stages import Shortfall
+from kubectl_dra.explain.phrase import Joined, Words, say
+from kubectl_dra.explain.question.consumers import reserved
+from kubectl_dra.explain.question.resolve import ClaimEntry
+from kubectl_dra.explain.scene.prepare import NOT_ASKED
+from kubectl_dra.explain.trial import Trial
+
+_NEAREST = 10_000
+
+
+def node_groups(trial: Trial, funnels: Sequence[Located]) -> list[NodeGroup]:
+    """Nodes by outcome and reason."""
+    groups: dict[tuple[str, Words], list[str]] = {}
+    nearness: dict[tuple[str, Words], int] = {}
+    for name, attempt in trial.attempts.items():
+        outcome, reason, near = _outcome(trial, name, attempt, funnels)
+        groups.setdefault((outcome, reason), []).append(name)
+        nearness[outcome, reason] = near
+    if not trial.attempts and trial.scene.allocated and not trial.claims:
+        usable = "all claims are usable here" if trial.question.kind == "pod" else "the claim is usable here"
+        for node in trial.view.nodes:
+            where = trial.unavailable.get(node.name)
+            key = ("rejected", _for_others(where)) if where else ("allocated", usable)
+            groups.setdefault(key, []).append(node.name)
+    for name, reason in trial.view.ineligible.items():
+        if reason is not NOT_ASKED:
+            groups.setdefault(("not-eligible", reason), []).append(name)
+    return [
+        NodeGroup(outcome, reason, tuple(names), nearness.get((outcome, reason), 0))
+        for (outcome, reason), names in groups.items()
+    ]
+
+
+def _for_others(claim: str) -> Words:
+    return say("claim {claim} is allocated for other nodes", claim=claim)
+
+
+def _outcome(trial: Trial, name: str, attempt: Attempt, funnels: Sequence[Located]) -> tuple[str, Words, int]:
+    """Outcome, reason, and how near to success the node is (larger is nearer)."""
+    if attempt.verdict is Outcome.ERROR:
+        return "error", attempt.message, 0
+    if attempt.verdict is Outcome.UNDETERMINED:
+        return "undetermined", "the search did not end in time", 0
+    if attempt.verdict is Outcome.ALLOCATED:
+        if name in trial.unavailable:
+            return "rejected", _for_others(trial.unavailable[name]), 0
+        return "allocated", "all claims fit", 0
+    shortfalls: dict[tuple[int, int], list[Shortfall | None]] = {}
+    for located in funnels:
+        key = (located.claim_index, located.request_index)
+        shortfalls.setdefault(key, []).append(located.funnel.shortfall(name))
+    furthest = [
+        max((entry for entry in entries if entry), key=lambda entry: (entry.position, entry.left))
+        for entries in shortfalls.values()
+        if all(entries)
+    ]
+    if not furthest:
+        return "rejected", "each request fits alone, all together do not", _NEAREST
+    near = min(entry.position * 100 + min(entry.left, 99) for entry in furthest)
+    parts = tuple(say("{request}: {text}", request=entry.request, text=entry.text) for entry in furthest)
+    return "rejected", Joined(parts), near
+
+
+def placements(trial: Trial) -> list[Placement]:
+    """What the claims would get, for every node that works."""
+    out: list[Placement] = []
+    for name in trial.fitting:
+        if name in trial.unavailable:
+            continue
+        claims = trial.scene.claims_on(trial.view.node_by_name[name])
+        devices = tuple(
+            PlacedDevice(
+                claim.key,
+                device["request"],
+                f"{device['driver']}/{device['pool']}/{device['device']}",
+                device.get("consumedCapacity", {}),
+            )
+            for claim, result in zip(claims, trial.attempts[name].results, strict=True)
+            for device in result.devices
+        )
+        out.append(Placement(name, devices))
+    return out
+
+
+def claim_report(trial: Trial, entry: ClaimEntry, funnels: Sequence[Located]) -> ClaimReport:
+    """One claim: its state and devices, or the funnels of its requests."""
+    claim = entry.claim
+    if claim is None:
+        return ClaimReport(entry.entry, "", entry.template, "missing")
+    if claim.allocation is not None:
+        return ClaimReport(
+            entry=entry.entry,
+            claim=claim.key,
+            template=entry.template,
+            state=_reservation(trial.question.pod, claim),
+            devices=tuple((result.request, result.device) for result in claim.allocation.results),
+            nodes=str(claim.allocation.node_selector or "all nodes"),
+        )
+    return ClaimReport(
+        entry=entry.entry,
+        claim=claim.key,
+        template=entry.template,
+        state="not created yet" if entry.hypothetical else "pending",
+        funnels=tuple(
+            report(located.funnel, with_devices=trial.scene.settings.with_devices)
+            for located in funnels
+            if located.claim is claim
+        ),
+    )
+
+
+def _reservation(asking: Pod | None, claim: ResourceClaim) -> Words:
+    """What is said of an allocated claim: whether it is reserved, and for whom if not for the pod asked about."""
+    if not claim.reserved_for:
+        return "allocated"
+    if asking is None or reserved(asking, claim):
+        return "allocated and reserved"
+    return say("allocated, reserved for {others:some}", others=[str(entry) for entry in claim.reserved_for])

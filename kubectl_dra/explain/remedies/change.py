@@ -1,0 +1,285 @@
+"""Changes that might make claims fit, as values: what to write, and how the world is with it."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass, field, replace
+
+from kubectl_dra.allocation.selection import Selectors
+from kubectl_dra.api.claims import EXACT_COUNT, Constraint, DeviceRequest, ResourceClaim
+from kubectl_dra.api.nodes import Node
+from kubectl_dra.api.quantity import Quantity
+from kubectl_dra.api.slices import PoolID, ResourceSlice
+from kubectl_dra.api.taints import DeviceTaint, DeviceToleration
+from kubectl_dra.explain.phrase import Phrase, Words, say
+from kubectl_dra.explain.question.what_if_flag import Supposition
+from kubectl_dra.explain.remedies.prove import Change, Place, World
+
+
+@dataclass(frozen=True)
+class RequestChange(Change):
+    """A change of one request. ``near`` are nodes where it is to be tried as well."""
+
+    TEXT = 'in request "{place.name}" {what}'
+    place: Place
+    near: tuple[Node, ...] = field(default=(), compare=False, kw_only=True)
+
+    @property
+    def what(self) -> Phrase:
+        """The change without its place."""
+        raise NotImplementedError
+
+    def edited(self, spec: DeviceRequest) -> DeviceRequest:
+        """The request with the change."""
+        raise NotImplementedError
+
+    def made_in(self, world: World) -> World:
+        return world.editing(self.place, self.edited).also_on(self.near)
+
+    def supposed(self, kind: str, value: object) -> Supposition | None:
+        """The change as a supposition; nobody can suppose another claim for extended resources."""
+        return None if self.place.extended else Supposition(self.place.name, kind, str(value))
+
+
+@dataclass(frozen=True)
+class LowerCount(RequestChange):
+    """Another number of devices; ``every``: the request asks for all."""
+
+    count: int
+    every: bool = False
+
+    @property
+    def about(self) -> Hashable:
+        return self.place, "count"
+
+    @property
+    def cost(self) -> int:
+        return 2
+
+    @property
+    def what(self) -> Phrase:
+        if self.every:
+            return say("ask for {count:device} instead of all", count=self.count)
+        what = "the limit of the extended resource" if self.place.extended else "count"
+        return say("lower {what} to {count}", what=what, count=self.count)
+
+    @property
+    def what_if(self) -> Supposition | None:
+        return self.supposed("count", self.count)
+
+    def edited(self, spec: DeviceRequest) -> DeviceRequest:
+        return replace(spec, allocation_mode=EXACT_COUNT, count=self.count)
+
+
+@dataclass(frozen=True)
+class UseClass(RequestChange):
+    """Another DeviceClass."""
+
+    device_class: str
+
+    @property
+    def about(self) -> Hashable:
+        return self.place, "class"
+
+    @property
+    def what(self) -> Phrase:
+        return say("use class {name}", name=self.device_class)
+
+    @property
+    def what_if(self) -> Supposition | None:
+        return self.supposed("class", self.device_class)
+
+    def edited(self, spec: DeviceRequest) -> DeviceRequest:
+        return replace(spec, device_class=self.device_class)
+
+
+@dataclass(frozen=True)
+class Tolerate(RequestChange):
+    """Tolerations for taints."""
+
+    taints: tuple[DeviceTaint, ...]
+
+    @property
+    def about(self) -> Hashable:
+        return self.place, tuple(map(str, self.taints))
+
+    @property
+    def cost(self) -> int:
+        return 2 if all(taint.rule for taint in self.taints) else 4
+
+    @property
+    def what(self) -> Phrase:
+        if self.cost == 2:
+            return say("tolerate {taints}", taints=self.taints)
+        text = "tolerate {taints} (the driver set this taint for a reason: find out first what it means)"
+        return say(text, taints=self.taints)
+
+    @property
+    def what_if(self) -> Supposition | None:
+        return self.supposed("toleration", self.taints[0]) if len(self.taints) == 1 else None
+
+    def edited(self, spec: DeviceRequest) -> DeviceRequest:
+        more = (DeviceToleration(key=one.key, value=one.value, effect=one.effect) for one in self.taints)
+        return replace(spec, tolerations=(*spec.tolerations, *more))
+
+
+@dataclass(frozen=True)
+class LessCapacity(RequestChange):
+    """A smaller amount of one capacity."""
+
+    name: str
+    amount: Quantity
+
+    @property
+    def about(self) -> Hashable:
+        return self.place, self.name
+
+    @property
+    def what(self) -> Phrase:
+        return say("ask for at most {amount} of {name}", amount=self.amount, name=self.name)
+
+    @property
+    def what_if(self) -> Supposition | None:
+        return self.supposed("capacity", f"{self.name}={self.amount}")
+
+    def edited(self, spec: DeviceRequest) -> DeviceRequest:
+        return replace(spec, capacity={**(spec.capacity or {}), self.name: self.amount})
+
+
+@dataclass(frozen=True)
+class ReplaceTerm(RequestChange):
+    """A term of a selector with one constant replaced; ``new_term`` is "true" where the term is dropped.
+
+    ``term`` is its number in the selector ``index``; ``old`` and ``new`` are the constant as it is written.
+    """
+
+    selectors: Selectors = field(compare=False, repr=False)
+    index: int
+    term: int
+    old_term: str
+    new_term: str = "true"
+    old: str = ""
+    new: str = ""
+
+    @property
+    def about(self) -> Hashable:
+        return self.place, "selector", self.index, self.term
+
+    @property
+    def cost(self) -> int:
+        return 0 if self.old else 1
+
+    @property
+    def what(self) -> Phrase:
+        if self.old:
+            return say("write {new} in place of {old}", new=self.new, old=self.old)
+        return say("drop {term:flat}", term=self.old_term)
+
+    @property
+    def what_if(self) -> Supposition | None:
+        # The whole selector has to be supposed, and with other changes of it: see ``combine``.
+        return self.supposed("selector", "")
+
+    def edited(self, spec: DeviceRequest) -> DeviceRequest:
+        """The term is found by its text, so that several of one selector can be replaced one after the other."""
+        expression = spec.selectors[self.index] or ""
+        found = next((term for term in self.selectors.terms(expression) if term.expression == self.old_term), None)
+        if found is None:
+            return spec
+        changed = expression[: found.start] + self.new_term + expression[found.end :]
+        return replace(spec, selectors=(*spec.selectors[: self.index], changed, *spec.selectors[self.index + 1 :]))
+
+
+@dataclass(frozen=True)
+class DropConstraint(Change):
+    """A constraint of a claim left out; ``only``: the claims have no other."""
+
+    TEXT = "drop the constraint {constraint} of claim {key}"
+    claim: int
+    key: str
+    constraint: Constraint
+    only: bool = field(default=False, compare=False)
+
+    @property
+    def about(self) -> Hashable:
+        return self.claim, self.constraint
+
+    @property
+    def what_if(self) -> Supposition | None:
+        return Supposition("", "constraints", "none") if self.only else None
+
+    def made_in(self, world: World) -> World:
+        return world.without_constraint(self.claim, self.constraint)
+
+
+@dataclass(frozen=True)
+class Free(Change):
+    """Claims that give their devices back; ``holders`` says who they are, ``rank`` whom to ask first."""
+
+    TEXT = "{what}"
+    claims: tuple[ResourceClaim, ...] = field(compare=False, repr=False)
+    keys: tuple[str, ...]
+    holder: Words = field(default="", compare=False)
+    rank: int = field(default=0, compare=False)
+    near: tuple[Node, ...] = field(default=(), compare=False)
+
+    @property
+    def what(self) -> Phrase:
+        """The change in words; a claim that nobody uses can be deleted."""
+        if self.claims[0].reserved_for:
+            return say("free the devices of {holder}", holder=self.holder)
+        return say("delete claim {keys}, which nobody uses", keys=self.keys)
+
+    @property
+    def devices(self) -> int:
+        """How many devices are given back."""
+        return sum(len(claim.allocation.results) for claim in self.claims if claim.allocation)
+
+    @property
+    def about(self) -> Hashable:
+        return "free", self.keys
+
+    @property
+    def cost(self) -> int:
+        return 2 + 2 * self.rank + self.devices
+
+    @property
+    def what_if(self) -> Supposition | None:
+        return Supposition("", "free", self.keys[0])
+
+    def made_in(self, world: World) -> World:
+        return world.freeing(self.claims).also_on(self.near)
+
+
+@dataclass(frozen=True)
+class CompletePool(Change):
+    """A pool whose missing slices come: only devices that are published already count."""
+
+    TEXT = "wait until pool {pool} is complete ({lacking:slice} {state})"
+    pool: PoolID
+    missing: int
+    whole: Sequence[ResourceSlice] = field(compare=False, repr=False)
+    near: Sequence[Node] = field(compare=False, repr=False)
+
+    @property
+    def lacking(self) -> int:
+        """How many slices are too few or too many."""
+        return abs(self.missing)
+
+    @property
+    def state(self) -> str:
+        """Which of both."""
+        return "missing" if self.missing > 0 else "too many"
+
+    @property
+    def about(self) -> Hashable:
+        return "pool", self.pool
+
+    def made_in(self, world: World) -> World:
+        return world.publishing(self.whole, frozenset(entry.name for entry in self.whole)).also_on(self.near)
+
+
+def selector_of(spec: DeviceRequest) -> str:
+    """All selectors of a request as one, as ``--what-if`` takes it; terms that were dropped are left out."""
+    texts = [" ".join(text.split()) for text in spec.selectors if text and text.strip() != "true"]
+    return (texts[0] if len(texts) == 1 else " && ".join(f"({text})" for text in texts)) or "none"

@@ -1,0 +1,148 @@
+"""What was assumed, left out of account or not seen, as far as it can matter for a question: notes of an answer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from kubectl_dra.allocation.extended import ExtendedRequests
+from kubectl_dra.api.known_defects import RULES_UNSEEN
+from kubectl_dra.api.slices import PoolID
+from kubectl_dra.cluster.builder import MADE_BY
+from kubectl_dra.cluster.snapshot import ABSENT, NOT_SERVED, Gap, Snapshot
+from kubectl_dra.explain.phrase import Phrase, Words, say
+from kubectl_dra.explain.question.consumers import DEFAULT_SCHEDULER, consumers
+from kubectl_dra.explain.scene.node_eligibility import unmodelled
+from kubectl_dra.explain.scene.prepare import Scene, Settings
+
+FIRST_SORTED_RELEASE = 36
+MAX_POOLS = 3
+# Kinds whose absence from a saved snapshot says nothing: most clusters or questions do without them.
+_OPTIONAL = frozenset(("ResourceClaimTemplate", "DeviceTaintRule", "Namespace", "ResourceQuota", "Event"))
+
+
+def notes_of(scene: Scene) -> Iterator[Words]:
+    """All notes about a scene."""
+    snapshot, settings = scene.snapshot, scene.settings
+    yield from _gaps(snapshot)
+    yield from rules_notes(snapshot, settings)
+    if not snapshot.nodes:
+        yield say("no Nodes were read: their names are taken from ResourceSlices, labels and taints are unknown")
+    if settings.proved_gates:
+        text = "{gates}: off by default in {release}, but stored ResourceSlices show that it is on"
+        yield say(text, gates=sorted(settings.proved_gates), release=settings.release)
+    if settings.release.minor < FIRST_SORTED_RELEASE:
+        yield say(
+            "schedulers of {release} try pools in random order: which of several suitable devices a pod gets is not "
+            "determined, and some rules of 1.36 differ (docs/versions.md)",
+            release=settings.release,
+        )
+    elif scene.view.cycle.features.variant == "stable":
+        # A scheduler with neither of these feature gates uses the allocator variant that does not sort pools.
+        yield say(
+            "without DRADeviceBindingConditions and DRAConsumableCapacity the scheduler tries pools in random order: "
+            "which of several suitable devices a pod gets is not determined"
+        )
+    yield from _older_slices(scene)
+    yield from _about_pod(scene)
+    if scene.extended is not None:
+        yield from extended_notes(scene.extended)
+
+
+def gap(missing: Gap) -> Phrase:
+    """What could not be read, and why."""
+    if missing.reason == ABSENT:
+        return say("no {kind} in the snapshot", kind=missing.kind)
+    where = say(" in namespace {name}", name=missing.namespace) if missing.namespace else ""
+    detail = say(": {text}", text=missing.detail) if missing.detail else ""
+    return say("{kind}{where}: {reason}{detail}", kind=missing.kind, where=where, reason=missing.reason, detail=detail)
+
+
+def _gaps(snapshot: Snapshot) -> Iterator[Words]:
+    for missing in snapshot.gaps:
+        if missing.reason == ABSENT and missing.kind in _OPTIONAL:
+            continue
+        if missing.reason == NOT_SERVED and missing.kind == "DeviceTaintRule":
+            continue
+        yield say("not seen: {gap}", gap=gap(missing))
+    yield from snapshot.notes
+
+
+def rules_notes(snapshot: Snapshot, settings: Settings) -> Iterator[Phrase]:
+    """How DeviceTaintRules are taken into account."""
+    if not snapshot.taint_rules:
+        return
+    unseen = RULES_UNSEEN.affects(settings.release, settings.patch)
+    minor = settings.release.minor
+    seeing_none = "" if unseen is False else RULES_UNSEEN.patches(minor)
+    if unseen:
+        yield say(
+            "{count} DeviceTaintRules exist: the scheduler of {releases} does not see them (and may crash), so they "
+            "are left out here",
+            count=len(snapshot.taint_rules),
+            releases=seeing_none,
+        )
+        return
+    if "DRADeviceTaintRules" not in settings.gates:
+        yield say("DeviceTaintRules exist, so their feature gate (DRADeviceTaintRules) is taken to be on")
+    if unseen is None:
+        yield say(
+            "DeviceTaintRules are applied as from {fixed} on; {releases} do not see them, and their scheduler may "
+            "crash: if this is one of them, say so with --kubernetes-version {last}",
+            fixed=RULES_UNSEEN.fixed_in(minor),
+            releases=seeing_none,
+            last=seeing_none.rpartition(" ")[2],
+        )
+
+
+def _older_slices(scene: Scene) -> Iterator[Phrase]:
+    slices = scene.view.cycle.index.slices
+    newest: dict[PoolID, int] = {}
+    for entry in slices:
+        newest[entry.pool] = max(entry.generation, newest.get(entry.pool, 0))
+    old: dict[PoolID, int] = {}
+    for entry in slices:
+        # A node goes by the newest generation that it sees itself.
+        if entry.generation < newest[entry.pool] and entry.name not in scene.view.slice_nodes:
+            old[entry.pool] = old.get(entry.pool, 0) + len(entry.devices)
+    for pool, devices in sorted(old.items())[:MAX_POOLS]:
+        yield say(
+            "{count:device} in older slices of pool {pool} {count:is|are} ignored: generation {newest} is its newest",
+            count=devices,
+            pool=pool,
+            newest=newest[pool],
+        )
+
+
+def _about_pod(scene: Scene) -> Iterator[Phrase]:
+    pod, snapshot = scene.question.pod, scene.snapshot
+    if pod is None:
+        claim = scene.question.claims[0].claim
+        if snapshot.pods and claim is not None and not consumers(claim, snapshot):
+            yield NO_CONSUMER
+        return
+    if not scene.usage.complete and not pod.node_name:
+        yield say("not all Pods were read: nodes may have less cpu and memory left than is assumed here")
+    if workload := pod.metadata.annotations.get(MADE_BY):
+        yield say("this is one of the pods that {workload} makes; the others are not looked at", workload=workload)
+    if rules := unmodelled(pod):
+        yield say("the pod's {rules} can rule out nodes as well; not modelled", rules=rules)
+    if pod.scheduler_name != DEFAULT_SCHEDULER:
+        text = "the pod asks for scheduler {name}; results are those of the default one"
+        yield say(text, name=pod.scheduler_name)
+
+
+NO_CONSUMER = say("no pod uses this claim: devices are allocated only when a pod that names it is scheduled")
+
+
+def extended_notes(extended: ExtendedRequests) -> Iterator[Phrase]:
+    """Which request of the scheduler's own claim stands for which container and resource."""
+    for resource in sorted(extended.amounts):
+        yield say(
+            "extended resource {resource} is served by DeviceClass {name} on nodes without a device plugin for it",
+            resource=resource,
+            name=extended.classes[resource].name,
+        )
+    claim = extended.claim(extended.amounts)
+    for entry in claim.requests if claim else ():
+        container = extended.pod.containers[int(entry.name.split("-")[1])]
+        yield say('request "{request}" is that of container {container}', request=entry.name, container=container.name)

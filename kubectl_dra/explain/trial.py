@@ -1,0 +1,138 @@
+"""A scene with what is tried in it, as far as it is asked for: funnels of requests, attempts on nodes, other worlds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import Enum, auto
+from functools import cached_property
+from heapq import nsmallest
+
+from kubectl_dra.allocation.attempt import Attempt
+from kubectl_dra.allocation.attempt import Verdict as Outcome
+from kubectl_dra.api.claims import MAX_RESULTS, ResourceClaim
+from kubectl_dra.api.nodes import Node
+from kubectl_dra.explain.attempts import run_attempts, unavailable_nodes
+from kubectl_dra.explain.funnel.blocked import Located
+from kubectl_dra.explain.funnel.request_funnel import RequestFunnel
+from kubectl_dra.explain.question.resolve import Question
+from kubectl_dra.explain.remedies.prove import MAX_NODES, World
+from kubectl_dra.explain.scene.node_eligibility import rejections
+from kubectl_dra.explain.scene.prepare import Scene
+from kubectl_dra.explain.scene.view import View
+
+
+class Outlook(Enum):
+    """What the attempts alone say: devices are there, some node has them, none has, or it is open."""
+
+    PLACED = auto()
+    FITS = auto()
+    FAILS = auto()
+    OPEN = auto()
+
+
+class Trial:
+    """Everything that finders of causes look at. Each part is made when it is asked for first, and never changes.
+
+    Nodes are tried only where devices count: see ``trying_nodes``.
+    """
+
+    def __init__(self, scene: Scene, funnels: tuple[Located, ...] | None = None, *, tries: bool = False) -> None:
+        self.scene = scene
+        self._known_funnels = funnels
+        self._tries = tries
+
+    def trying_nodes(self) -> Trial:
+        """The same scene, with attempts."""
+        return Trial(self.scene, self.funnels, tries=True)
+
+    @property
+    def question(self) -> Question:
+        return self.scene.question
+
+    @property
+    def view(self) -> View:
+        return self.scene.view
+
+    @property
+    def claims(self) -> list[ResourceClaim]:
+        """The claims that still need devices."""
+        return self.scene.unallocated
+
+    @cached_property
+    def funnels(self) -> tuple[Located, ...]:
+        """The funnel of every request and subrequest whose class exists."""
+        if self._known_funnels is not None:
+            return self._known_funnels
+        out: list[Located] = []
+        for claim_index, claim in enumerate(self.claims):
+            for request_index, entry in enumerate(claim.requests):
+                for alternative, spec in enumerate(entry.alternatives()):
+                    device_class = self.view.cycle.classes.get(spec.device_class)
+                    if device_class is not None:
+                        name = entry.result_name(spec)
+                        funnel = RequestFunnel(self.view, name, spec, device_class, self.scene.holders)
+                        out.append(Located(claim_index, request_index, alternative, claim, funnel))
+        return tuple(out)
+
+    @cached_property
+    def attempts(self) -> Mapping[str, Attempt]:
+        """The attempt on each eligible node."""
+        return run_attempts(self.scene) if self._tries and self.claims else {}
+
+    @cached_property
+    def unavailable(self) -> Mapping[str, str]:
+        """Nodes on which an allocated claim cannot be used, with the claim."""
+        return unavailable_nodes(self.scene)
+
+    @cached_property
+    def fitting(self) -> tuple[str, ...]:
+        """The nodes where the unallocated claims fit."""
+        return tuple(name for name, attempt in self.attempts.items() if attempt.verdict is Outcome.ALLOCATED)
+
+    @cached_property
+    def outlook(self) -> Outlook:
+        """What the attempts alone say."""
+        pod = self.question.pod
+        bound = pod is not None and pod.node_name
+        if not self.claims:
+            if self.question.kind == "claim" or bound:
+                return Outlook.PLACED
+            usable = any(node.name not in self.unavailable for node in self.view.nodes)
+            return Outlook.FITS if usable else Outlook.FAILS
+        outcomes = {attempt.verdict for attempt in self.attempts.values()}
+        if Outcome.ERROR in outcomes:
+            return Outlook.FAILS
+        if any(name not in self.unavailable for name in self.fitting):
+            return Outlook.FITS
+        return Outlook.OPEN if Outcome.UNDETERMINED in outcomes else Outlook.FAILS
+
+    @cached_property
+    def world(self) -> World:
+        """The cluster as it is, on the nodes that differ; of very many, on those that come closest."""
+        nodes = self.view.different_nodes()
+        if len(nodes) > MAX_NODES:
+            nodes = nsmallest(MAX_NODES, nodes, lambda node: sum(_distance(entry, node) for entry in self.funnels))
+        others = tuple(self.scene.snapshot.claims.values())
+        return World(self.view.cycle, tuple(self.claims), tuple(nodes), others, tuple(self.one_step_away))
+
+    @cached_property
+    def one_step_away(self) -> tuple[Node, ...]:
+        """Nodes that would take the pod if it were not for one reason."""
+        scene, pod = self.scene, self.question.pod
+        if pod is None:
+            return ()
+        near: list[Node] = []
+        for node in scene.barred_nodes:
+            reasons = [*rejections(pod, node), scene.usage.shortage(pod, node, scene.delegated(node))]
+            if len([reason for reason in reasons if reason]) == 1:
+                near.append(node)
+        return tuple(near)
+
+
+def _distance(located: Located, node: Node) -> int:
+    """How far a node is from what a request asks for: the stages that are left, then the devices that lack."""
+    short = located.funnel.shortfall(node.name)
+    if short is None:
+        return 0
+    left = len(located.funnel.stages) - short.position
+    return left * MAX_RESULTS + max(0, located.funnel.needed_on(node.name) - short.left)

@@ -1,0 +1,96 @@
+"""When an answer cannot be relied on: what decides and was not seen, is not modelled, or takes too long."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from kubectl_dra.allocation.attempt import Verdict as Outcome
+from kubectl_dra.cluster.snapshot import ABSENT, Snapshot
+from kubectl_dra.explain.causes.claim_creation import CREATION_FAILED
+from kubectl_dra.explain.diagnosis import Finding, Verdict
+from kubectl_dra.explain.phrase import Phrase, say
+from kubectl_dra.explain.question.resolve import Question
+from kubectl_dra.explain.scene.assumptions import gap
+from kubectl_dra.explain.trial import Trial
+
+
+def missing_objects(question: Question, snapshot: Snapshot, findings: Sequence[Finding]) -> Iterator[Phrase]:
+    """Objects that the pod names and that are missing only where their kind was not seen at all."""
+    events = snapshot.events_about("Pod", question.namespace, question.name)
+    # The controller's own words: it looked for them.
+    if any(event.reason == CREATION_FAILED and "not found" in event.message for event in events):
+        return
+    for finding in findings:
+        kind = finding.kind.missing
+        missing = snapshot.missing(kind, question.namespace) if kind else None
+        if missing is not None:
+            yield say(
+                "whether {kind} {namespace}/{name} exists is unknown ({gap})",
+                kind=kind,
+                namespace=question.namespace,
+                name=finding.object,
+                gap=gap(missing),
+            )
+
+
+def not_seen(trial: Trial, verdict: Verdict) -> Iterator[Phrase]:
+    """What decides about unallocated claims and was not seen: causes found without it mean nothing."""
+    snapshot = trial.scene.snapshot
+    if not trial.claims:
+        return
+    if slices := snapshot.missing("ResourceSlice"):
+        yield say("which devices exist is unknown ({gap})", gap=gap(slices))
+    if classes := snapshot.missing("DeviceClass"):
+        yield say("what the classes select is unknown ({gap})", gap=gap(classes))
+    claims = snapshot.missing("ResourceClaim")
+    if claims and claims.reason != ABSENT and verdict is Verdict.ALLOCATABLE:
+        yield say("claims that were not seen may hold these devices ({gap})", gap=gap(claims))
+    by_label = any(entry.scope.node_selector is not None for entry in trial.view.cycle.index.slices)
+    if not snapshot.nodes and by_label:
+        yield say("no Nodes were read, and some devices are bound to node labels")
+
+
+def not_decided(trial: Trial, verdict: Verdict) -> Iterator[Phrase]:
+    """What was seen and does not decide: searches that are too long, and fields that are not modelled."""
+    if trial.claims:
+        yield from _too_long(trial, verdict)
+        yield from _unmodelled(trial)
+
+
+def _too_long(trial: Trial, verdict: Verdict) -> Iterator[Phrase]:
+    fitting = [trial.attempts[name] for name in trial.fitting]
+    if verdict is Verdict.ALLOCATABLE and fitting and all(attempt.would_time_out for attempt in fitting):
+        text = "the claims fit, but the scheduler would probably time out before it finds out ({node})"
+        yield say(text, node=fitting[0].node)
+    if verdict is not Verdict.UNDETERMINED:
+        return
+    for attempt in trial.attempts.values():
+        if attempt.verdict is Outcome.UNDETERMINED:
+            yield say(
+                "the search on node {node} did not end in time; the scheduler, which gives up after 10 s per node, may "
+                "time out as well",
+                node=attempt.node,
+            )
+            return
+
+
+def _unmodelled(trial: Trial) -> Iterator[Phrase]:
+    fields: dict[str, str] = {}
+    for claim in trial.claims:
+        for name in claim.unmodelled:
+            fields.setdefault(f"spec.devices.{name}", f"claim {claim.key}")
+        for request in claim.requests:
+            for spec in request.alternatives():
+                for name in spec.unmodelled:
+                    fields.setdefault(f"requests[].{name}", f"claim {claim.key}")
+    for entry in trial.view.cycle.index.slices:
+        for name in entry.unmodelled:
+            fields.setdefault(f"spec.{name}", f"ResourceSlice {entry.name}")
+        for device in entry.devices:
+            for name in device.unmodelled:
+                fields.setdefault(f"spec.devices[].{name}", f"ResourceSlice {entry.name}")
+    for rule in trial.scene.snapshot.taint_rules:
+        for name in rule.unmodelled:
+            fields.setdefault(f"spec.{name}", f"DeviceTaintRule {rule.metadata.name}")
+    for field, where in sorted(fields.items()):
+        yield say("{where} uses {field}, which is not modelled", where=where, field=field)

@@ -1,0 +1,187 @@
+"""The sentences of a diagnosis: the answer, what to do about a cause, its proof, what to look at next."""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+from kubectl_dra.explain.diagnosis import OUTCOMES, Diagnosis, Finding, Look, NextStep, NodeGroup, Verdict, Way
+from kubectl_dra.explain.overview import Overview
+from kubectl_dra.explain.phrase import Phrase
+from kubectl_dra.explain.remedies.prove import Proof
+from kubectl_dra.report.phrases import written
+from kubectl_dra.wording import amount, some
+
+_TOGETHER: Final = "No change is enough by itself; several together are, see what would help."
+
+
+class Invocation(NamedTuple):
+    """How the question was asked, to be repeated in what to do next.
+
+    ``command`` is the command line up to what only refines the output, empty where the question was another one.
+    ``where`` are those of its flags, with a blank before each, that choose the cluster or (``saved``) the snapshot.
+    """
+
+    command: str = ""
+    where: str = ""
+    saved: bool = False
+
+
+def answer(diagnosis: Diagnosis) -> str:
+    """The answer in one sentence."""
+    lead, reason = _parts(diagnosis)
+    return f"{lead}: {reason}." if reason else f"{lead}."
+
+
+def reason(diagnosis: Diagnosis) -> str:
+    """Why it is so: the answer without what is said beside it, the subject and the verdict."""
+    lead, reason = _parts(diagnosis)
+    return (reason or lead).rstrip(".")
+
+
+def _parts(diagnosis: Diagnosis) -> tuple[str, str]:
+    subject = f"{'Pod' if diagnosis.kind == 'pod' else 'Claim'} {diagnosis.namespace}/{diagnosis.name}"
+    first = written(diagnosis.findings[0].summary) if diagnosis.findings else ""
+    if diagnosis.verdict is Verdict.UNDETERMINED:
+        why = written(diagnosis.unclear[0]) if diagnosis.unclear else "the search did not end in time"
+        return f"{subject}: undetermined", why
+    if diagnosis.verdict is Verdict.ALLOCATED:
+        where = f" on node {diagnosis.node}" if diagnosis.node else ""
+        held = some([str(device) for device in diagnosis.held]) or "no devices needed"
+        return f"{subject} is allocated{where}", held + (f"; but {first}" if first else "")
+    if diagnosis.verdict is Verdict.ALLOCATABLE:
+        return _allocatable(diagnosis, subject, first)
+    return _not_allocatable(diagnosis, subject, first)
+
+
+def _changed(diagnosis: Diagnosis) -> str:
+    count = len(diagnosis.supposed)
+    return f" with {'this change' if count == 1 else 'these changes'}" if count else ""
+
+
+def _allocatable(diagnosis: Diagnosis, subject: str, first: str) -> tuple[str, str]:
+    can, fits, fit = ("could", "would fit", "would fit") if diagnosis.supposed else ("can", "fits", "fit")
+    where = f"{amount(len(diagnosis.fitting), 'node')} ({some(diagnosis.fitting)})"
+    changed = _changed(diagnosis)
+    if diagnosis.kind == "claim":
+        unused = f", but it is pending: {first}" if first else ""
+        return f"{subject} {can} be allocated{changed}", f"it {fits} on {where}{unused}"
+    if not diagnosis.claims:
+        return f"{subject} uses no resource claims", "devices do not keep it pending"
+    still = f"; it still waits: {first}".removesuffix(".") if first else ""
+    claims = f"its claims {fit} on {where}" if diagnosis.fitting else "its claims are allocated already"
+    return f"{subject} {can} be scheduled{changed}", f"{claims}{still}"
+
+
+def _not_allocatable(diagnosis: Diagnosis, subject: str, first: str) -> tuple[str, str]:
+    found = diagnosis.findings
+    more = f" (and {amount(len(found) - 1, 'further cause')})" if len(found) > 1 else ""
+    if found and found[0].kind.ends_pod and isinstance(found[0].summary, Phrase):
+        return f"{written(found[0].summary.saying(pod=subject))}{more}", ""
+    either = " either" if diagnosis.supposed else ""
+    verb = f"cannot be {'scheduled' if diagnosis.kind == 'pod' else 'allocated'}{_changed(diagnosis)}{either}"
+    if found and found[0].kind.state:
+        verb = found[0].kind.state
+    return f"{subject} {verb}", f"{first or 'no reason found'}{more}"
+
+
+def fix(finding: Finding) -> str:
+    """What to do about a cause."""
+    remedy = finding.remedy
+    if remedy is None:
+        return finding.kind.fix
+    return f"{written(remedy.change)} {_TOGETHER}" if remedy.not_alone else written(remedy.change)
+
+
+def proved(finding: Finding) -> str:
+    """What the allocation gave with it; empty where it was not run."""
+    return proof(finding.proof) if finding.proof else ""
+
+
+def proof(found: Proof) -> str:
+    """A proof: on which node it then fits, and the devices."""
+    text = f"{written(found.how)} it fits on {found.node}"
+    if found.devices:
+        text += f": {some(found.devices)}"
+    if found.others is None:
+        return text
+    others = "with the fixes of the other requests made as well" if found.others else "other requests left aside"
+    return f"{text} ({others})"
+
+
+def changes(way: Way) -> list[str]:
+    """The changes of a way out."""
+    return [written(change) for change in way.changes]
+
+
+def node_groups(diagnosis: Diagnosis) -> list[NodeGroup]:
+    """The nodes: those that fit first, those where the pod may not run last."""
+    return sorted(
+        diagnosis.nodes,
+        key=lambda group: (
+            OUTCOMES.index(group.outcome),
+            -group.nearness,
+            -len(group.nodes),
+            written(group.reason),
+        ),
+    )
+
+
+def notes(diagnosis: Diagnosis) -> list[str]:
+    """The notes."""
+    return [written(note) for note in diagnosis.notes]
+
+
+def overview_answer(overview: Overview) -> str:
+    """The answer about everything that is pending, in one sentence."""
+    where = f" in namespace {overview.namespace}" if overview.namespace else ""
+    more = f"; {overview.elsewhere:,} in other namespaces" if overview.elsewhere else ""
+    if overview.undetermined:
+        return f"Undetermined: whether a claim is pending{where} is unknown{more}."
+    if not overview.found:
+        return f"No claim is pending{where}{more}."
+    total = sum(len(alike.names) for alike in overview.found)
+    stuck = sum(len(alike.names) for alike in overview.found if alike.diagnosis.verdict is Verdict.NOT_ALLOCATABLE)
+    return f"{total:,} waiting, {stuck:,} of them stuck{more}."
+
+
+_LISTINGS: Final = (Look.TAINTS, Look.TAINTED_DEVICES, Look.DEVICES_OF_CLASS)
+"""Commands of ours that read a snapshot as well."""
+_COMMANDS: Final = {
+    Look.POD: "kubectl describe pod -n {namespace} {name}",
+    Look.PODS_ON_NODE: "kubectl get pods -A --field-selector spec.nodeName={name}",
+    Look.ALL_PODS: "kubectl get pods -A -o wide",
+    Look.QUOTAS: "kubectl describe resourcequota -n {namespace}",
+    Look.CLASSES: "kubectl get deviceclasses",
+    Look.RESOURCES_OF_CLASSES: "kubectl get deviceclasses "
+    "-o custom-columns=NAME:.metadata.name,RESOURCE:.spec.extendedResourceName",
+    Look.SLICES: "kubectl get resourceslices",
+    Look.NODES: "kubectl get nodes -o custom-columns=NAME:.metadata.name,TAINTS:.spec.taints",
+    Look.VERSION: "kubectl dra version",
+    Look.TAINTS: "kubectl dra taint --list",
+    Look.TAINTED_DEVICES: "kubectl dra devices --tainted -o wide",
+    Look.PERMISSION: "kubectl auth can-i list {kind}.resource.k8s.io",
+    Look.SNAPSHOT: "kubectl dra snapshot -o cluster.yaml",
+}
+
+
+def command(step: NextStep | None, asked: Invocation) -> str:
+    """The command that shows what to look at next, asking the same cluster; empty where there is none."""
+    if step is None:
+        return ""
+    look, name = step.look, step.name
+    if look in (Look.DEVICES, Look.ONE_DEVICE, Look.DEVICES_OF_CLASS) and not asked.command:
+        return ""
+    if look is Look.DEVICES:
+        return f"{asked.command} --devices"
+    if look is Look.ONE_DEVICE:
+        return f"{asked.command} --trace {name}"
+    if look in (Look.POD_OF_SAME_CLAIM, Look.CLAIM_HOLDER):
+        kind = "pod" if look is Look.POD_OF_SAME_CLAIM else "claim"
+        return f"kubectl dra explain {kind}/{name} -n {step.namespace}{asked.where}"
+    if look is Look.DEVICES_OF_CLASS:
+        text = f"kubectl dra devices{f' --class {name}' if name else ''} -o wide"
+    elif look is Look.AS_WRITTEN:
+        text = f"kubectl get {step.kind}{f' -n {step.namespace}' if step.namespace else ''} {name} -o yaml"
+    else:
+        text = _COMMANDS[look].format(**step._asdict())
+    return text if asked.saved and look not in _LISTINGS else text + asked.where
