@@ -6,14 +6,14 @@
 from __future__ import annotations
 
 import argparse
-import contextlib
-import gzip
-import io
 import re
+from collections import Counter
 from importlib import import_module
 from pathlib import Path
-from typing import NamedTuple
 
+import yaml
+
+from tests.conformance import alloc
 from tests.docs import console
 
 ROOT = Path(__file__).parent.parent
@@ -22,57 +22,60 @@ DATA = ROOT / "tests" / "conformance" / "data"
 TABLE = re.compile(r"(<!-- conformance -->\n)(?P<text>.*?)(<!-- /conformance -->)", re.DOTALL)
 
 
-class Corpus(NamedTuple):
-    """Recorded answers: ``kind`` names the module of tests/conformance and the file."""
-
-    kind: str
-    what: str
-    by: str
-
-
-CORPORA = (
-    Corpus("cel", "selectors: accepted or not, result on each device, worst-case cost", "CEL compiler, 1.36.2"),
-    Corpus("alloc", "allocations: devices, order, capacity, config, node selector, errors", "allocator, 1.36.2"),
-    Corpus("scheduled", "`explain` end to end: where, on which devices, or why not", "scheduler, 1.36.2"),
-    Corpus("manifests", "manifests: accepted or not, the same fields and reasons", "API server, 1.36.2"),
-    Corpus("conversions", "conversion between API versions, with defaults", "API server, 1.36.2"),
-)
+KINDS = {
+    "cel": "selectors",
+    "alloc": "allocations, node by node",
+    "scheduled": "`explain` end to end",
+    "pods": "whole pods",
+    "manifests": "manifests",
+    "conversions": "conversion between API versions",
+}
+"""The corpora by the module of tests/conformance that compares them, and what they are about."""
 
 
-def recorded(corpus: Corpus) -> int:
-    """How many answers of Kubernetes there are."""
-    with gzip.open(DATA / f"{corpus.kind}.jsonl.gz", "rt") as lines:
-        return sum(1 for line in lines if line.strip())
+def file_of(kind: str) -> Path:
+    """The recorded answers."""
+    return DATA / f"{kind}.jsonl.gz"
 
 
-def agreement(corpus: Corpus) -> tuple[int, int]:
-    """(agreeing, compared) of a run now."""
-    options = argparse.Namespace(devices=DATA / "cel-devices.json", costs=False)
-    printed = io.StringIO()
-    with contextlib.redirect_stdout(printed):
-        import_module(f"tests.conformance.{corpus.kind}").run([DATA / f"{corpus.kind}.jsonl.gz"], options)
-    last = printed.getvalue().strip().rpartition("\n")[2]
-    found = re.fullmatch(r"agree (\d+) of (\d+)", last)
-    assert found is not None, last
-    return int(found[1]), int(found[2])
+def provenance() -> dict[str, dict[str, str]]:
+    """Where each file of recorded answers comes from."""
+    found: dict[str, dict[str, str]] = yaml.safe_load((DATA / "provenance.yaml").read_text())
+    return found
 
 
-def table(counts: dict[str, tuple[int, int]]) -> str:
-    """The table of README."""
-    lines = ["| compared | with Kubernetes' | recorded | agree |", "|---|---|---|---|"]
-    for corpus in CORPORA:
-        agree, compared = counts[corpus.kind]
-        share = "all" if agree == compared else f"{agree:,}"
-        lines.append(f"| {corpus.what} | {corpus.by} | {compared:,} | {share} |")
+def table() -> str:
+    """The table of README: how many answers there are of each kind, and how closely they are compared."""
+    origin = provenance()
+    lines = ["| Kubernetes' answers about | compared is | answers |", "|---|---|---|"]
+    for kind, what in KINDS.items():
+        compared = import_module(f"tests.conformance.{kind}").compared
+        counts = Counter(depth for case in alloc.lines(file_of(kind)) for depth in compared(case))
+        by = origin[file_of(kind).name]
+        for number, (depth, count) in enumerate(counts.most_common()):
+            about = "" if number else f"{what} ({by['of']}, {by['kubernetes']})"
+            lines.append(f"| {about} | {depth} | {count:,} |")
     return "\n".join(lines) + "\n"
+
+
+def disagreeing() -> list[str]:
+    """The corpora on which a run now does not agree entirely."""
+    options = argparse.Namespace(devices=DATA / "cel-devices.json", costs=False, library=True)
+    runs = ((kind, import_module(f"tests.conformance.{kind}").run) for kind in KINDS)
+    return [kind for kind, run in runs if run([file_of(kind)], options) != 0]
 
 
 def test_the_figures_are_of_everything_that_is_recorded() -> None:
     """That all agree is what tests/conformance, tests/cel and tests/lint/server assert of the same files."""
     found = TABLE.search(README.read_text(encoding="utf-8"))
     assert found is not None
-    counts = {corpus.kind: (recorded(corpus), recorded(corpus)) for corpus in CORPORA}
-    assert found["text"] == table(counts), "run: python -m tests.test_readme"
+    assert found["text"] == table(), "run: python -m tests.test_readme"
+
+
+def test_every_corpus_has_its_provenance() -> None:
+    files = {path.name for path in DATA.iterdir() if path.name != "provenance.yaml"}
+    assert provenance().keys() == files
+    assert all(entry.keys() == {"kubernetes", "of", "generator", "recorded"} for entry in provenance().values())
 
 
 def test_make_targets_of_the_readme_exist() -> None:
@@ -81,6 +84,7 @@ def test_make_targets_of_the_readme_exist() -> None:
 
 
 if __name__ == "__main__":
+    if wrong := disagreeing():
+        raise SystemExit(f"README says that all agree; these do not: {', '.join(wrong)}")
     text = console.rewritten(README.read_text(encoding="utf-8"))
-    figures = table({corpus.kind: agreement(corpus) for corpus in CORPORA})
-    README.write_text(TABLE.sub(lambda match: match[1] + figures + match[3], text), encoding="utf-8")
+    README.write_text(TABLE.sub(lambda match: match[1] + table() + match[3], text), encoding="utf-8")

@@ -77,6 +77,17 @@ def disagreement(attempt: Attempt, expected: dict[str, Any]) -> str:
     return "" if ours == theirs else f"expected {json.dumps(theirs)}, got {json.dumps(ours)}"
 
 
+def compared(case: dict[str, Any]) -> Iterator[str]:
+    """How closely each answer about a node is compared."""
+    for expected in case["expect"]["nodes"]:
+        if expected.get("error"):
+            yield "an error, of the node or of the whole pod (not its text)"
+        elif expected.get("results") is None:
+            yield "does not fit on the node"
+        else:
+            yield "devices in their order, consumed capacity, config and node selector"
+
+
 def run(files: list[Path], options: Any = None) -> int:
     """Prints every disagreement, last ``agree N of M``; 0 where all agree."""
     total = agree = 0

@@ -26,6 +26,8 @@ from kubectl_dra.cel.closures import comprehensions
 from kubectl_dra.cel.device import device_value
 
 DATA = Path(__file__).parent / "data"
+IN_RANDOM_ORDER = frozenset(("vis-1846",))
+"""Lines whose answer depends on the random order in which Go iterates over a map."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +134,9 @@ def compare(case: dict[str, Any], devices: Sequence[RecordedDevice], costs: bool
         # Too expensive expressions have no fast path to compare with.
         exact = results[index] if program.max_cost > MAX_EXPRESSION_COST else _exact(program, device, environment)
         for how, ours in (("", results[index]), (", exactly", exact)):
-            if not _agrees(ours, theirs) and not _agrees_in_some_order(program, device, environment, theirs):
+            if _agrees(ours, theirs):
+                continue
+            if case["id"] not in IN_RANDOM_ORDER or not _agrees_in_some_order(program, device, environment, theirs):
                 return differ(f"device {index}{how}: {_shown(ours)}", _shown(theirs))
         if costs:
             _exact(program, device, environment, metered=True)
@@ -175,6 +179,14 @@ def _agrees_in_some_order(program: Program, device: RecordedDevice, environment:
         return any(_agrees(_exact(program, device, environment), theirs) for _ in range(200))
     finally:
         comprehensions.items = in_order
+
+
+def compared(case: Mapping[str, Any]) -> Iterator[str]:
+    """How closely one answer is compared."""
+    if "compileError" in case["expect"]:
+        yield "does not compile (not the text of the error)"
+    else:
+        yield "compiles: type, worst-case cost, and true, false or an error on each device"
 
 
 def _compare_safely(case: dict[str, Any], devices: Sequence[RecordedDevice], costs: bool) -> Disagreement | None:

@@ -11,6 +11,7 @@ import json
 import sys
 import tempfile
 from collections import Counter
+from collections.abc import Iterator
 from contextlib import redirect_stdout
 from pathlib import Path
 from typing import Any
@@ -136,6 +137,20 @@ def diagnose(case: Case) -> tuple[int, Case]:
         with redirect_stdout(out):
             code = command(["explain", *target, *where])
     return code, json.loads(out.getvalue() or "{}")
+
+
+def compared(case: Case) -> Iterator[str]:
+    """How closely one answer is compared."""
+    expect = case["expect"]
+    if isinstance(case["pod"], dict):
+        # Refused by the API server: the scheduler said nothing.
+        return
+    if expect["outcome"] == "scheduled":
+        yield "the node is among those that fit, with the same devices"
+    elif expect["outcome"] == "unschedulable":
+        yield "the scheduler's message word for word, the nominated node and the victims"
+    else:
+        yield "not for the scheduler to place: it has a node, a gate or another scheduler"
 
 
 def run(files: list[Path], options: Any = None) -> int:

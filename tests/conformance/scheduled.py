@@ -6,6 +6,7 @@ import io
 import json
 import sys
 import tempfile
+from collections.abc import Iterator
 from contextlib import redirect_stdout
 from pathlib import Path
 from typing import Any
@@ -88,6 +89,19 @@ def disagreement(case: dict[str, Any], code: int, found: dict[str, Any]) -> str:
     if wanted and not codes & wanted:
         return f"cause {sorted(codes)}, scheduler: {expect['message']}"
     return ""
+
+
+def compared(case: dict[str, Any]) -> Iterator[str]:
+    """How closely one answer is compared."""
+    expect = case["expect"]
+    if expect.get("node"):
+        yield "the node is offered, with the same devices in their order"
+    elif not expect.get("reason"):
+        yield "can be scheduled (exit code 0)"
+    elif expected_class(expect):
+        yield "cannot, for a cause that fits the scheduler's message"
+    else:
+        yield "cannot, for some cause (exit code 1)"
 
 
 def run(files: list[Path], options: Any = None) -> int:
