@@ -24,6 +24,7 @@ from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.scheduling.framework import ClusterState
 from kubectl_dra.scheduling.outcome import Outcome, schedule
 from kubectl_dra.scheduling.queue import kept_out
+from kubectl_dra.scheduling.winner import winner
 from tests.conformance.alloc import lines
 
 Case = dict[str, Any]
@@ -64,6 +65,8 @@ def placed(outcome: Outcome, expect: Case) -> str:
     node = expect["node"]
     if node not in outcome.feasible:
         return f"scheduled on {node}, offered {list(outcome.feasible)}: {outcome.message}"
+    if node not in (best := winner(outcome)).nodes:
+        return f"scheduled on {node}, ours would win: {list(best.nodes)}, {best.scores}"
     devices = outcome.chain.devices
     attempt = devices.attempts.get(node) if devices is not None else None
     assert devices is not None

@@ -13,7 +13,7 @@ from typing import Any, Final
 from tests.controlplane.client import Api, ApiError
 from tests.controlplane.cluster import wait
 from tests.controlplane.plane import ControlPlane
-from tests.scheduling.clusters import DRIVER, World
+from tests.scheduling.world import DRIVER, World
 
 Json = dict[str, Any]
 
@@ -33,6 +33,8 @@ KINDS: Final = (
     ("v1", "LimitRange"),
     ("v1", "PersistentVolume"),
     ("v1", "PersistentVolumeClaim"),
+    ("storage.k8s.io/v1", "VolumeAttachment"),
+    ("v1", "Service"),
     ("v1", "Pod"),
     ("resource.k8s.io/v1", "ResourceClaim"),
     ("resource.k8s.io/v1", "ResourceClaimTemplate"),
@@ -242,6 +244,9 @@ class Recording:
         made = self.api.create(obj)
         if obj["kind"] != "Pod":
             self.made.append(obj)
+        if obj["kind"] == "PersistentVolume":
+            # As its controller does; binding follows where it is bound.
+            self.api.patch(obj, {"status": {"phase": "Available"}}, "status")
         return made
 
     def remove(self) -> None:

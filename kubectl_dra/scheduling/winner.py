@@ -1,0 +1,42 @@
+"""Which node an attempt ends on: the best of the nodes that take the pod."""
+
+from __future__ import annotations
+
+from kubectl_dra.scheduling.outcome import Outcome
+from kubectl_dra.scheduling.scores.best import BestNodes, best_nodes
+from kubectl_dra.scheduling.scores.dynamic_resources import preference
+
+
+def winner(outcome: Outcome) -> BestNodes:
+    """The best node, or those that tie; without nodes where none takes the pod.
+
+    Where the scheduler gives back a claim first, it is the node of the attempt after that.
+    """
+    if outcome.next is not None:
+        return winner(outcome.next)
+    chain = outcome.chain
+    feasible = [chain.state.nodes[name] for name in outcome.feasible]
+    candidates = None if chain.among is None else len(chain.among)
+    return best_nodes(outcome.pod, chain.state, feasible, _device_preference(outcome), candidates)
+
+
+def _device_preference(outcome: Outcome) -> dict[str, int]:
+    """How much the devices of each node are what the pod's claims want most, allocated claims included."""
+    devices = outcome.chain.devices
+    if devices is None:
+        return {}
+    allocated = sum(
+        preference(claim, (entry.request for entry in claim.allocation.results))
+        for claim in devices.claims
+        if claim.allocation is not None
+    )
+    out = {}
+    for name in outcome.feasible:
+        attempt = devices.attempts.get(name)
+        found = 0
+        if attempt is not None:
+            claims = devices.claims_on(outcome.chain.state.nodes[name].node)
+            for claim, result in zip(claims, attempt.results, strict=True):
+                found += preference(claim, (entry["request"] for entry in result.devices))
+        out[name] = allocated + found
+    return out
