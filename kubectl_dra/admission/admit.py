@@ -8,6 +8,7 @@ from msgspec import structs
 
 from kubectl_dra.admission import limit_ranges, priority, quotas, runtime_classes, service_accounts
 from kubectl_dra.admission.known import AdmissionObjects
+from kubectl_dra.admission.label_keys import with_label_keys
 from kubectl_dra.admission.refusal import Refusal
 from kubectl_dra.api.affinity import Toleration
 from kubectl_dra.api.pods import Pod
@@ -52,7 +53,7 @@ def admit(pod: Pod, known: AdmissionObjects) -> Admission:
     if isinstance(found, Refusal):
         return Admission(pod, (found,), unread)
     refusals = (*limit_ranges.refusals(found, known.limit_ranges), *quotas.refusals(found, known.quotas))
-    return Admission(found, refusals, unread)
+    return Admission(with_label_keys(found), refusals, unread)
 
 
 def _patient(pod: Pod) -> Pod:

@@ -210,8 +210,17 @@ class Recording:
                     self._bind(claim, volume["metadata"]["name"])
                     break
             else:
-                if SELECTED in (claim["metadata"].get("annotations") or {}):
+                if SELECTED in (claim["metadata"].get("annotations") or {}) and not self._selected_before(claim):
                     self._bind(claim, self._new_volume(claim))
+
+    def _selected_before(self, claim: Json) -> bool:
+        """Whether a claim had its node from the beginning; nobody makes its volume."""
+        return any(
+            each["kind"] == claim["kind"]
+            and each["metadata"]["name"] == claim["metadata"]["name"]
+            and SELECTED in each["metadata"].get("annotations", {})
+            for each in self.world.objects
+        )
 
     def _new_volume(self, claim: Json) -> str:
         name = f"{self.world.prefix}-made-{claim['metadata']['name']}"

@@ -1,0 +1,49 @@
+"""What the API server adds to pod affinity: the pod's own values of matchLabelKeys and mismatchLabelKeys (KEP-3633)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from msgspec import structs
+
+from kubectl_dra.api.affinity import PodAffinity, PodAffinityTerm
+from kubectl_dra.api.labels import Requirement
+from kubectl_dra.api.pods import Pod
+
+
+def with_label_keys(pod: Pod) -> Pod:
+    """The pod with the keys of its terms in their label selectors, as it is stored; the scheduler reads only these."""
+    affinity = pod.spec.affinity
+    if affinity is None:
+        return pod
+    labels = pod.metadata.labels
+    resolved = structs.replace(
+        affinity,
+        pod_affinity=_resolved(affinity.pod_affinity, labels),
+        pod_anti_affinity=_resolved(affinity.pod_anti_affinity, labels),
+    )
+    return structs.replace(pod, spec=structs.replace(pod.spec, affinity=resolved))
+
+
+def _resolved(affinity: PodAffinity, labels: Mapping[str, str]) -> PodAffinity:
+    return PodAffinity(
+        tuple(_term(entry, labels) for entry in affinity.required),
+        tuple(structs.replace(entry, term=_term(entry.term, labels)) for entry in affinity.preferred),
+    )
+
+
+def _term(term: PodAffinityTerm, labels: Mapping[str, str]) -> PodAffinityTerm:
+    selector = term.label_selector
+    added = tuple(_requirements(term, labels))
+    if selector is None or not added:
+        return term
+    expressions = (*selector.match_expressions, *added)
+    return structs.replace(term, label_selector=structs.replace(selector, match_expressions=expressions))
+
+
+def _requirements(term: PodAffinityTerm, labels: Mapping[str, str]) -> Iterator[Requirement]:
+    """The requirements for keys that the pod has as labels; the others are ignored."""
+    for operator, keys in (("In", term.match_label_keys), ("NotIn", term.mismatch_label_keys)):
+        for key in keys:
+            if key in labels:
+                yield Requirement(key, operator, (labels[key],))
