@@ -357,6 +357,7 @@ def make(name: str, seed: int) -> World:
     features = rng.sample(list(FEATURES)[1:], rng.randrange(2, 5)) if name == MIXED else [name]
     for feature in features:
         FEATURES[feature](world)
+    world.objects = more_features.drivers_together(world.objects)
     for number, node in enumerate(world.names()):
         for index in range(len(world.free[node])):
             if world.chance(0.35):

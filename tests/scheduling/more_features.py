@@ -186,6 +186,22 @@ def preferences(world: World) -> None:
         world.objects.append({"apiVersion": "v1", "kind": "Service", "metadata": metadata, "spec": selector})
 
 
+def drivers_together(objects: list[Json]) -> list[Json]:
+    """The objects with one CSINode for each node: that of several features has the drivers of all."""
+    out: list[Json] = []
+    nodes: dict[str, Json] = {}
+    for each in objects:
+        known = nodes.get(each["metadata"]["name"]) if each["kind"] == "CSINode" else None
+        if known is not None:
+            present = {entry["name"] for entry in known["spec"]["drivers"]}
+            known["spec"]["drivers"] += [entry for entry in each["spec"]["drivers"] if entry["name"] not in present]
+            continue
+        if each["kind"] == "CSINode":
+            nodes[each["metadata"]["name"]] = each
+        out.append(each)
+    return out
+
+
 def _near(world: World, app: str, weighted: bool) -> Json:
     key = world.rng.choice((ZONE, HOST, "rack"))
     term: Json = {"labelSelector": {"matchLabels": {"app": app}}, "topologyKey": key}
