@@ -141,7 +141,9 @@ def _check_text(given: Input, source: Source, job: Job, texts: Texts) -> FileRes
     return FileResult(given.name, kept, tuple(items), comments, manifests, notes, tuple(defects), left_out=left_out)
 
 
-_PLACEHOLDER: Final = re.compile(r"\$\{[A-Za-z_]\w*\}|(?<![A-Za-z0-9_])__[A-Z][A-Z0-9_]*__(?![A-Za-z0-9_])")
+_PLACEHOLDER: Final = re.compile(
+    r"\$(?:\{[A-Za-z_]\w*\}|[A-Z_][A-Z0-9_]*)|(?<![A-Za-z0-9_])__[A-Z][A-Z0-9_]*__(?![A-Za-z0-9_])"
+)
 
 
 def _placeholder(item: Item, found: Finding) -> str:

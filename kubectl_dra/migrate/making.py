@@ -164,7 +164,7 @@ def _check_list(document: Document, want: Want) -> None:
 
 
 def _check_keys(document: Document, want: Want) -> None:
-    """Refuses to change an object in which a key is there twice: somebody meant the one that does not count."""
+    """Refuses to change an object in which a key has two values: somebody meant the one that does not count."""
     pair = document.nodes(want.found.path)
     if not document.repeated or pair is None:
         return
@@ -174,10 +174,21 @@ def _check_keys(document: Document, want: Want) -> None:
         if node.id == "sequence":
             stack.extend(node.value)
         elif node.id == "mapping":
-            lines: dict[str, int] = {}
+            lines: dict[str, tuple[int, Any]] = {}
             for key, value in node.value:
                 line = key.start_mark.line + 1
                 if key.value != "<<" and key.value in lines:
-                    raise RepeatedKey(f'the key "{key.value}" is there twice, in line {lines[key.value]} and {line}')
-                lines[key.value] = line
+                    before = lines[key.value]
+                    if not _same_scalar(before[1], value):
+                        raise RepeatedKey(f'the key "{key.value}" is there twice, in line {before[0]} and {line}')
+                lines[key.value] = line, value
                 stack.append(value)
+
+
+def _same_scalar(one: Any, other: Any) -> bool:
+    """Whether two nodes are written as the same number or text."""
+    return bool(
+        one.id == other.id == "scalar"
+        and (one.tag, one.value) == (other.tag, other.value)
+        and bool(one.style) == bool(other.style)
+    )

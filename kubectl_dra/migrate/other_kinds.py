@@ -12,6 +12,7 @@ from kubectl_dra.manifests.workloads import SPECS, TEMPLATES, PodContainer, cont
 from kubectl_dra.migrate.claimless_kinds import CLAIMLESS, NEVER
 from kubectl_dra.migrate.device_plugins.asks import Ask, said
 from kubectl_dra.migrate.device_plugins.extended_resource import by_name, extended
+from kubectl_dra.migrate.embedded import EmbeddedAsk, embedded_asks
 from kubectl_dra.migrate.model import Migration, MigrationSettings, Note, ObjectPlan, PlanRefusal, PlanSurroundings
 from kubectl_dra.migrate.openshift import TEMPLATE
 from kubectl_dra.migrate.prefilter import named_in
@@ -25,6 +26,8 @@ _VM_LISTS: Final = ("gpus", "hostDevices")
 _OTHER_USES: Final = frozenset(
     ("apiVersion", "kind", "tolerations", "annotations", "labels", "nodeSelector", "affinity", "taints", "image")
 )
+_TEXTS: Final = ("ConfigMap", "Secret")
+_NODE_POOLS: Final = ("NodePool", "Provisioner")
 _PARTLY: Final = (
     ("helm.toolkit.fluxcd.io", "HelmRelease"),
     ("sparkoperator.k8s.io", "SparkApplication"),
@@ -45,9 +48,12 @@ class ResourceMention(NamedTuple):
 def plan(raw: Mapping[str, Any], surroundings: PlanSurroundings, settings: MigrationSettings) -> ObjectPlan:
     """Says of an object's device resources why they stay; see ``model.Plan``."""
     key = key_of(raw)
-    known = (key in TEMPLATES or key in SPECS) and key not in CLAIMLESS
-    if settings.reverse or known or key in QUOTAS or key[1] in NEVER or key == TEMPLATE:
+    if settings.reverse or key in QUOTAS or key == TEMPLATE:
         return ObjectPlan()
+    if key[1] in NEVER:
+        return ObjectPlan(notes=tuple(_beside(raw, settings.catalogue)))
+    if (key in TEMPLATES or key in SPECS) and key not in CLAIMLESS:
+        return ObjectPlan(refusals=tuple(_outside(raw, key, settings.catalogue)), notes=tuple(_in_texts(raw, settings)))
     if key[0] in _KUSTOMIZE:
         return ObjectPlan(refusals=tuple(_patches(raw, settings.catalogue)))
     claimless = CLAIMLESS.get(key)
@@ -67,8 +73,61 @@ def plan(raw: Mapping[str, Any], surroundings: PlanSurroundings, settings: Migra
             way_out = "Migrate the pods that it makes, or write its claims by hand if its fields keep them."
             out.append(PlanRefusal("MIG121", path, message, way_out))
     notes = tuple(_texts(raw, settings.catalogue)) if claimless is not None else ()
+    if claimless is None:
+        out += _of_texts(raw, key, settings.catalogue)
     named = extended(asks, {}, surroundings, settings)
     return ObjectPlan((), named.objects, (*notes, *named.notes), tuple(dict.fromkeys((*out, *named.refusals))))
+
+
+def _outside(raw: Mapping[str, Any], key: tuple[str, str], catalogue: VendorCatalogue) -> Iterator[PlanRefusal]:
+    """Requests of a known kind in another place than its pods: an older version of it, or a field that is not known."""
+    pods = [spec.path for spec in pod_specs(raw)]
+    holders = [container.path for spec in pod_specs(raw) for container in containers(spec)]
+    for mention in _mentions_of(raw, key, catalogue):
+        if not any(mention.path[: len(path)] == path for path in (*pods, *holders)):
+            version = raw.get("apiVersion")
+            message = f"{mention.name}: it is not in a pod of a {key[1]} of {version} as migrate knows them"
+            way_out = (
+                "Write the object in the newest version of its API and migrate again, or write its claims by hand."
+            )
+            yield PlanRefusal("MIG121", mention.path, message, way_out)
+
+
+def _of_texts(raw: Mapping[str, Any], key: tuple[str, str], catalogue: VendorCatalogue) -> Iterator[PlanRefusal]:
+    """Texts of an unknown kind that ask for devices: values of a chart, patches."""
+    for found in _embedded(raw, catalogue):
+        message = f"a text in a {key[1]} asks for {', '.join(found.names)}: texts are not changed"
+        way_out = "Change what the text is for so that its pods claim devices: values of the chart, or the patch."
+        yield PlanRefusal("MIG121", found.path, message, way_out)
+
+
+def _in_texts(raw: Mapping[str, Any], settings: MigrationSettings) -> Iterator[Note]:
+    for found in _embedded(raw, settings.catalogue):
+        yield Note("MIG123", found.path, f"a text asks for {', '.join(found.names)}: texts are not changed")
+
+
+def _beside(raw: Mapping[str, Any], catalogue: VendorCatalogue) -> Iterator[Note]:
+    """Texts of ConfigMaps and the like, and limits of node pools, which count no claims."""
+    if raw.get("kind") in _TEXTS:
+        for found in _embedded(raw, catalogue):
+            yield Note("MIG123", found.path, f"a text asks for {', '.join(found.names)}: texts are not changed")
+    elif raw.get("kind") in _NODE_POOLS:
+        limits = value_at(raw, ("spec", "limits"))
+        # Older provisioners have them one level down.
+        for path, found in (
+            (("spec", "limits"), limits),
+            (("spec", "limits", "resources"), value_at(limits, ("resources",))),
+        ):
+            for name in found if isinstance(found, Mapping) else ():
+                if is_extended(name) and catalogue.moves(name):
+                    message = f"the limit on {name} of a {raw['kind']} does not count devices that pods claim"
+                    yield Note("MIG140", (*path, name), message)
+
+
+def _embedded(raw: Mapping[str, Any], catalogue: VendorCatalogue) -> Iterator[EmbeddedAsk]:
+    for field, value in raw.items():
+        if field not in ("metadata", "status"):
+            yield from embedded_asks(value, catalogue, (field,))
 
 
 def _ask(path: Path, resource: Resource) -> Ask:

@@ -17,6 +17,8 @@ _NAMES: Final = re.compile(
 # As a JSON pointer writes it: the slash of the name is ~1.
 _POINTED: Final = re.compile(r"(?<=/)((?:[-a-z0-9]+\.)+[-a-z0-9]+)~1([A-Za-z0-9][-\w.]*)")
 _VERSION: Final = re.compile(r"/v\d+((alpha|beta)\d+)?\Z")
+_COMMENT: Final = re.compile(r"(?:^|\s)#(?!\{)|\{\{-?\s*/\*")
+_KEY: Final = re.compile(r"\s*(?:-\s+|-?\s*\{\s*)?key:\s*[\"']?")
 _API: Final = re.compile(r"resource\.k8s\.io/v1(?:alpha\d+|beta\d+)")
 
 
@@ -28,14 +30,26 @@ def relevant(text: str) -> bool:
 def evidence(text: str, catalogue: VendorCatalogue, version: str) -> list[tuple[int, str]]:
     """Where a text that cannot be read names resources of the catalogue or other API versions, and which."""
     known: dict[str, bool] = {}
-    out = [(found.start(), found[0]) for found in _API.finditer(text) if not found[0].endswith(f"/{version}")]
+    out = [
+        (found.start(), found[0])
+        for found in _API.finditer(text)
+        if not (found[0].endswith(f"/{version}") or _is_mention(text, found.start()))
+    ]
     for found in _NAMES.finditer(text):
         name = found[1]
+        if _is_mention(text, found.start()):
+            continue
         if name not in known:
             known[name] = _VERSION.search(name) is None and catalogue.moves(name)
         if known[name]:
             out.append((found.start(), name))
     return sorted((*out, *pointed(text, catalogue)))
+
+
+def _is_mention(text: str, at: int) -> bool:
+    """Whether what stands there is in a comment, or the key of a toleration or taint: neither asks for anything."""
+    lead = text[text.rfind("\n", 0, at) + 1 : at]
+    return _COMMENT.search(lead) is not None or _KEY.fullmatch(lead) is not None
 
 
 def pointed(text: str, catalogue: VendorCatalogue) -> list[tuple[int, str]]:
@@ -46,6 +60,10 @@ def pointed(text: str, catalogue: VendorCatalogue) -> list[tuple[int, str]]:
 
 def named_in(text: str, catalogue: VendorCatalogue) -> list[str]:
     """The resources of the catalogue that a text names, as they are or as a JSON pointer has them."""
-    names = [found[1] for found in _NAMES.finditer(text) if not _VERSION.search(found[1])]
+    names = [
+        found[1]
+        for found in _NAMES.finditer(text)
+        if not _VERSION.search(found[1]) and not _is_mention(text, found.start())
+    ]
     names = [name for name in dict.fromkeys(names) if catalogue.moves(name)]
     return list(dict.fromkeys((*names, *(name for _, name in pointed(text, catalogue)))))

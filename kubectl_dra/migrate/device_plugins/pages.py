@@ -94,6 +94,14 @@ _REFUSALS: Final = (
         "      - name: gpu\n        exactly: {deviceClassName: gpu.nvidia.com, count: 4}\n",
     ),
     About(
+        "MIG140",
+        "node-pool-limit",
+        "note",
+        "The limit of a node pool counts no claims",
+        "Karpenter's NodePool and the Provisioner before it limit what their nodes have in sum. Devices that pods "
+        "claim are none of these resources, so the limit does not hold any more for pods that are migrated.",
+    ),
+    About(
         "MIG139",
         "names-followed",
         "safe",
@@ -260,7 +268,8 @@ _NOTES: Final = (
         "manifest-in-text",
         "note",
         "A manifest inside a text is not looked into",
-        "Some kinds carry other objects as text, often with placeholders. Texts are never changed.",
+        "Some kinds carry other objects as text, often with placeholders: a ConfigMap with a pod template, a script "
+        "that makes pods. Texts are never changed.",
     ),
     About(
         "MIG130",
