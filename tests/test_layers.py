@@ -1,7 +1,7 @@
 """Imports point downward, and never in a circle.
 
-cli > report > migrate, taint > lint, explain > scheduling, admission > cluster > manifests > allocation > cel > api:
-what changes things asks explain what the scheduler would say of them.
+cli > report > migrate, taint > lint, explain > scheduling, admission > cluster > manifests > allocation, data > cel >
+api: what changes things asks explain what the scheduler would say of them.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ LEVELS = {
     "cluster": 5,
     "manifests": 4,
     "allocation": 3,
+    "data": 3,
     "cel": 2,
     "api": 1,
 }

@@ -13,7 +13,7 @@ from jsonschema import Draft202012Validator
 
 from kubectl_dra.api.versions import Release
 from kubectl_dra.cel.library.regex import compile_pattern
-from kubectl_dra.lint.drivers.catalogue import catalogue as drivers_known_to_lint
+from kubectl_dra.data.drivers import catalogue as drivers_known_to_lint
 from kubectl_dra.manifests.documents import read_documents
 from kubectl_dra.migrate.device_plugins.placement import placement
 from kubectl_dra.migrate.vendors.catalogue import is_extended, load
@@ -324,22 +324,27 @@ def test_classes_have_drivers_and_resources_have_classes() -> None:
             assert id in CATALOGUE
 
 
-def test_guards_agree_with_what_lint_knows_of_drivers() -> None:
-    """An attribute that one of the two takes for given is given by the other, too."""
-    known = drivers_known_to_lint()
-    compared = 0
-    for vendor in CATALOGUE.vendors.values():
-        for driver in vendor.drivers.values():
-            theirs = known.driver(driver.name)
-            if theirs is None or not driver.always:
-                continue
-            compared += 1
-            # Partitions have a profile, whole devices have none.
-            attributes = frozenset.union(*(kind.always for kind in theirs.kinds))
-            capacities = frozenset.union(*(kind.capacities for kind in theirs.kinds))
-            assert driver.always <= attributes, driver.name
-            assert driver.always_capacities <= capacities | {"memory"}, driver.name
-    assert compared >= 8
+@pytest.mark.parametrize(
+    ("driver", "device_class", "has", "lacks"),
+    [
+        ("gpu.intel.com", "gpu.intel.com", "pciAddress", "resource.kubernetes.io/pcieRoot"),
+        ("gpu.nvidia.com", "gpu.nvidia.com", "uuid", "profile"),
+        ("gpu.nvidia.com", "mig.nvidia.com", "profile", "uuid"),
+        ("gpu.nvidia.com", "vfio.gpu.nvidia.com", "deviceID", "architecture"),
+        ("gpu.nvidia.com", "", "productName", "architecture"),
+    ],
+)
+def test_what_devices_of_a_class_always_have(driver: str, device_class: str, has: str, lacks: str) -> None:
+    known = CATALOGUE.driver(driver, device_class)
+    assert known is not None
+    assert has in known.always and lacks not in known.always
+
+
+def test_drivers_are_described_once() -> None:
+    described = drivers_known_to_lint().names
+    for file in FILES:
+        for entry in yaml.safe_load(file.read_text()).get("drivers", ()):
+            assert entry["name"] not in described or not {"always", "always_capacities"} & entry.keys(), file
 
 
 class _Others:

@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterable
 from typing import NamedTuple
 
 from kubectl_dra.api.nodes import Node
+from kubectl_dra.data.drivers import catalogue
 from kubectl_dra.explain.diagnosis import Evidence
 from kubectl_dra.explain.phrase import Subject, say
 
@@ -14,8 +15,6 @@ NVIDIA = "gpu.nvidia.com"
 _NVIDIA_DOMAIN = ".nvidia.com"
 _NVIDIA_DOMAINS = "compute-domain.nvidia.com"
 """The other half of the same driver: it publishes channels, no GPUs."""
-_NVIDIA_LABEL = "nvidia.com/gpu.present"
-_NVIDIA_PLUGIN = "nvidia.com/gpu"
 _NVIDIA_FIX = (
     "The GPU part of NVIDIA's driver is off, or the driver is not installed. Helm values: resources.gpus.enabled=true, "
     "and gpuResourcesEnabledOverride=true where the chart asks for it. The device plugin must not run on those nodes."
@@ -41,13 +40,14 @@ def part_off(wanted: str, nodes: Iterable[Node], drivers: Collection[str]) -> Pa
     if not (wanted == NVIDIA or wanted.endswith(_NVIDIA_DOMAIN)) or NVIDIA in drivers or wanted in drivers:
         return None
     evidence: list[Evidence] = []
+    known = catalogue().driver(NVIDIA)
+    assert known is not None
+    label, resource = known.node_label, known.resources[0]
     have = [
-        node.name
-        for node in nodes
-        if node.labels.get(_NVIDIA_LABEL) == "true" or node.allocatable.get(_NVIDIA_PLUGIN, "0") != "0"
+        node.name for node in nodes if node.labels.get(label) == "true" or node.allocatable.get(resource, "0") != "0"
     ]
     if have:
-        field = f"label {_NVIDIA_LABEL} or allocatable {_NVIDIA_PLUGIN}"
+        field = f"label {label} or allocatable {resource}"
         evidence.append(
             Evidence(say("nodes {have:some}", have=have), field, f"they have GPUs, and no ResourceSlice of {NVIDIA}")
         )

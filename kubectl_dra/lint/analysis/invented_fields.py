@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from kubectl_dra.lint.drivers.catalogue import catalogue
+from kubectl_dra.data.drivers import catalogue
 
 _SELECTOR: Final = re.compile(r"([A-Za-z0-9.-]+)/([A-Za-z_]\w*)\s*=\s*(\S+)\Z")
 _NOT_NAME: Final = re.compile(r"[^a-z0-9]+")

@@ -6,10 +6,10 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
+from kubectl_dra.data.drivers import Driver, catalogue
 from kubectl_dra.lint.analysis.claim_requests import items
 from kubectl_dra.lint.analysis.selector_targets import drivers_of
 from kubectl_dra.lint.context import Context, Item
-from kubectl_dra.lint.drivers.catalogue import Driver, catalogue
 from kubectl_dra.manifests.changes import Path
 
 REFERENCES: Final = {"resourceClaimName": "ResourceClaim", "resourceClaimTemplateName": "ResourceClaimTemplate"}

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from kubectl_dra.cel.columns import Column
 from kubectl_dra.cel.errors import CompileError
+from kubectl_dra.data.drivers import Driver, Kind, catalogue
 from kubectl_dra.lint.analysis.possible_results import outcome
 from kubectl_dra.lint.context import Context, Selector, compile_selector, selector_texts
-from kubectl_dra.lint.drivers.catalogue import Driver, Kind, catalogue
 from kubectl_dra.manifests.changes import Path
 
 if TYPE_CHECKING:

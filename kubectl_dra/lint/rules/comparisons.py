@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from typing import Final
 
 from kubectl_dra.cel.columns import Column
+from kubectl_dra.data.drivers import Attribute, Driver, catalogue
 from kubectl_dra.lint.analysis.cel_terms import Comparison, Constant, comparisons, contradiction, demands
 from kubectl_dra.lint.analysis.selector_targets import SELECTOR_KINDS, Asked, asked, class_programs, read_text
 from kubectl_dra.lint.context import Context
-from kubectl_dra.lint.drivers.catalogue import Attribute, Driver, catalogue
 from kubectl_dra.lint.finding import Finding, Fix
 from kubectl_dra.lint.rule import Rule
 from kubectl_dra.manifests.changes import Splice

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
+from kubectl_dra.data.drivers import ConfigKind, Driver, catalogue
 from kubectl_dra.lint.analysis.selector_targets import SELECTOR_KINDS
 from kubectl_dra.lint.context import Context
-from kubectl_dra.lint.drivers.catalogue import ConfigKind, Driver, catalogue
 from kubectl_dra.lint.finding import Finding
 from kubectl_dra.lint.rule import Rule
 from kubectl_dra.manifests.changes import Path

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from typing import Final
 
+from kubectl_dra.data.drivers import catalogue
 from kubectl_dra.lint.analysis.claim_requests import items
 from kubectl_dra.lint.analysis.migrate_command import migrate
 from kubectl_dra.lint.analysis.pod_claims import drivers_of_claim, references, speaks_of_network
 from kubectl_dra.lint.context import Context
-from kubectl_dra.lint.drivers.catalogue import catalogue
 from kubectl_dra.lint.finding import Finding, Fix
 from kubectl_dra.lint.rule import Rule
 from kubectl_dra.manifests.changes import Delete, Path, Rename
@@ -39,8 +38,6 @@ spec:
     resources:
       %s
 """
-_MIG: Final = re.compile(r"nvidia\.com/mig-")
-_SHARED_RESOURCES: Final = ("nvidia.com/gpu.shared",)
 
 
 class PluginAndClaim(Rule):
@@ -264,8 +261,6 @@ def _quota_problem(key: str) -> tuple[str, str] | None:
 
 def _plugin_of(resource: str) -> str | None:
     """The driver whose devices a device plugin gives out under a resource name."""
-    if _MIG.match(resource) or resource in _SHARED_RESOURCES:
-        return "gpu.nvidia.com"
     driver = catalogue().of_resource(resource)
     return None if driver is None else driver.name
 

@@ -7,12 +7,12 @@ from typing import Final
 
 from kubectl_dra.cel import ast
 from kubectl_dra.cel.columns import Column
+from kubectl_dra.data.drivers import Driver, catalogue
 from kubectl_dra.lint.analysis.cel_fixes import split_domain
 from kubectl_dra.lint.analysis.cel_terms import comparisons
 from kubectl_dra.lint.analysis.claim_requests import alternatives, items
 from kubectl_dra.lint.analysis.selector_targets import SELECTOR_KINDS, Asked, asked, columns, selectors
 from kubectl_dra.lint.context import Context
-from kubectl_dra.lint.drivers.catalogue import Driver, catalogue
 from kubectl_dra.lint.finding import Finding, Fix
 from kubectl_dra.lint.rule import Rule
 from kubectl_dra.lint.rules.published_names import CLAIM, span_of

@@ -8,6 +8,7 @@ from typing import Any
 
 from kubectl_dra.cel import ast
 from kubectl_dra.cel.columns import Column
+from kubectl_dra.data.drivers import Kind, catalogue
 from kubectl_dra.lint.analysis.cel_fixes import STRINGS, spliced
 from kubectl_dra.lint.analysis.possible_results import Read, outcome
 from kubectl_dra.lint.analysis.selector_targets import (
@@ -21,7 +22,6 @@ from kubectl_dra.lint.analysis.selector_targets import (
     read_text,
 )
 from kubectl_dra.lint.context import Context
-from kubectl_dra.lint.drivers.catalogue import Kind, catalogue
 from kubectl_dra.lint.finding import Finding, Fix
 from kubectl_dra.lint.rule import Rule
 from kubectl_dra.manifests.changes import Path, Splice

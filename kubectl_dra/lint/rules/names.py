@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import lru_cache
 
+from kubectl_dra.data.drivers import catalogue
 from kubectl_dra.lint.analysis.claim_requests import CLAIM_KINDS, alternatives
 from kubectl_dra.lint.analysis.pod_claims import is_given, references
 from kubectl_dra.lint.context import Context
-from kubectl_dra.lint.drivers.catalogue import catalogue
 from kubectl_dra.lint.finding import Finding, Fix, Severity
 from kubectl_dra.lint.rule import Rule
 from kubectl_dra.lint.rules.pod_references import BY_CLAIM, BY_TEMPLATE, CLAIM, POD, TEMPLATE

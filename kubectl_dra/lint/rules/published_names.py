@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from kubectl_dra.cel import ast
 from kubectl_dra.cel.columns import Column
+from kubectl_dra.data.drivers import STANDARD, Driver, catalogue
 from kubectl_dra.lint.analysis.cel_fixes import spliced
 from kubectl_dra.lint.analysis.cel_terms import column_of
 from kubectl_dra.lint.analysis.selector_targets import SELECTOR_KINDS, asked, columns, drivers_of, selectors
 from kubectl_dra.lint.context import Context
-from kubectl_dra.lint.drivers.catalogue import STANDARD, Driver, catalogue
 from kubectl_dra.lint.finding import Finding, Fix, Severity
 from kubectl_dra.lint.rule import Rule
 from kubectl_dra.manifests.changes import Change, Path, Set, Splice

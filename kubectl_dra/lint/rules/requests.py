@@ -7,9 +7,9 @@ from typing import Any, Final
 
 from kubectl_dra.api.limits import MAX_RESULTS
 from kubectl_dra.cel.columns import Column
+from kubectl_dra.data.drivers import catalogue, name_in
 from kubectl_dra.lint.analysis.claim_requests import CLAIM_KINDS, Alternative, alternatives, items
 from kubectl_dra.lint.context import Context
-from kubectl_dra.lint.drivers.catalogue import catalogue, name_in
 from kubectl_dra.lint.finding import Finding, Fix
 from kubectl_dra.lint.rule import Rule
 from kubectl_dra.manifests.changes import Delete, Path, Set

@@ -22,7 +22,7 @@ from kubectl_dra.migrate.device_plugins.labels import Translation, translate
 from kubectl_dra.migrate.model import Safety
 from kubectl_dra.migrate.vendors.catalogue import VendorCatalogue
 from kubectl_dra.migrate.vendors.label_to_cel import Untranslatable, condition, joined
-from kubectl_dra.migrate.vendors.model import EMPTY, KnownDriver, Resource
+from kubectl_dra.migrate.vendors.model import EMPTY, Resource
 
 _SPLIT: Final = "Split the workload, or write the request by hand."
 
@@ -89,7 +89,6 @@ class _Reader:
         self._spec = spec
         self._resource = resource
         self._catalogue = catalogue
-        self._driver = catalogue.driver(resource.driver) or KnownDriver(resource.driver, frozenset(), frozenset())
         self._counts = _counts(spec)
         self._selectors: dict[str, None] = {}
         self._classes: dict[str, Path] = {}
@@ -108,7 +107,8 @@ class _Reader:
         if stated.condition is None:
             why = f"{stated.key} is not written as Kubernetes wants it: it needs an operator, and texts as values"
             return Translation(refusal=(why, "Correct it, and migrate again."))
-        return translate(stated.condition, labelled, self._resource, self._driver, self._counts)
+        driver = self._catalogue.compared(labelled.rule, self._resource)
+        return translate(stated.condition, labelled, self._resource, driver, self._counts)
 
     def all_of(self, stated: Stated) -> None:
         """A condition that must be true."""
@@ -183,7 +183,8 @@ class _Reader:
         try:
             if not isinstance(value, str):
                 raise Untranslatable("is no text")
-            made = condition(labelled.rule, self._driver, "In", (value,))
+            driver = self._catalogue.compared(labelled.rule, self._resource)
+            made = condition(labelled.rule, driver, "In", (value,))
         except Untranslatable as error:
             self._refusals.append((path, f"annotation {name} {error}", "Correct or remove it, and migrate again."))
             return

@@ -12,7 +12,7 @@ from kubectl_dra.migrate.device_plugins.affinity import TERMS
 from kubectl_dra.migrate.device_plugins.labels import Condition, translate
 from kubectl_dra.migrate.reverse.resources import Unnamed, with_suffix
 from kubectl_dra.migrate.vendors.catalogue import VendorCatalogue
-from kubectl_dra.migrate.vendors.model import KnownDriver, LabelRule, Resource
+from kubectl_dra.migrate.vendors.model import LabelRule, Resource
 
 _TEXT: Final = re.compile(r'"(?:[^"\\]|\\.)*"')
 _DOMAIN: Final = re.compile(r'device\.(?:attributes|capacity)\["[^"]*"\]')
@@ -56,7 +56,6 @@ def conditions(
 def _found(
     selector: str, resource: Resource, catalogue: VendorCatalogue, counts: Mapping[str, int | None], device_class: str
 ) -> Iterator[Condition]:
-    driver = catalogue.driver(resource.driver) or KnownDriver(resource.driver, frozenset(), frozenset())
     read = _values(selector)
     for rule in _rules(catalogue):
         if not rule.key or rule.action != "select" or not (rule.attribute or rule.capacity):
@@ -64,6 +63,7 @@ def _found(
         labelled = catalogue.label(rule.key, resource)
         if labelled is None or labelled.rule is not rule:
             continue
+        driver = catalogue.compared(rule, resource)
         for operator in _OPERATORS:
             for values in _candidates(rule, operator, read):
                 wanted = Condition(rule.key, operator, values)
@@ -77,13 +77,13 @@ def _with_suffix(
     selectors: tuple[str, ...], resource: Resource, catalogue: VendorCatalogue, device_class: str
 ) -> Iterator[Condition]:
     """Conditions on a label whose value had an ending that chose the class, and became the second selector."""
-    driver = catalogue.driver(resource.driver) or KnownDriver(resource.driver, frozenset(), frozenset())
     for rule in _rules(catalogue):
         for suffix in rule.suffixes if rule.key else ():
             ending = with_suffix(suffix, selectors[1]) if suffix.device_class == device_class else None
             labelled = catalogue.label(rule.key, resource) if ending else None
             if labelled is None or labelled.rule is not rule:
                 continue
+            driver = catalogue.compared(rule, resource)
             for values in _candidates(rule, "In", _values(selectors[0])):
                 wanted = Condition(rule.key, "In", tuple(f"{value}{ending}" for value in values))
                 made = translate(wanted, labelled, resource, driver, {})

@@ -8,6 +8,7 @@ from itertools import chain
 from typing import Any, Final, NamedTuple
 
 from kubectl_dra.api.quantity import Quantity
+from kubectl_dra.data.drivers import catalogue as drivers
 from kubectl_dra.migrate.vendors.model import (
     EMPTY,
     Flag,
@@ -108,10 +109,33 @@ class VendorCatalogue:
                 return vendor.classes[name]
         return None
 
-    def driver(self, name: str) -> KnownDriver | None:
-        """What is known of a driver; None if nothing is."""
+    def driver(self, name: str, device_class: str = "") -> KnownDriver | None:
+        """What is known of a driver, and what its devices always have where a class admits them.
+
+        A vendor's file that says what devices have is believed, else the driver's own file. None if nothing is known.
+        """
         found = [vendor.drivers[name] for vendor in self._that_mention(name) if name in vendor.drivers]
-        return max(found, key=lambda driver: len(driver.always), default=None)
+        said = max(found, key=lambda driver: len(driver.always), default=None)
+        if said is not None and (said.always or said.always_capacities):
+            return said
+        published = drivers().driver(name)
+        kinds = (published.kinds_of(device_class) or published.kinds) if published else ()
+        if not kinds:
+            return said
+        return (said or KnownDriver(name, frozenset(), frozenset()))._replace(
+            always=frozenset.intersection(*(kind.always for kind in kinds)),
+            always_capacities=frozenset.intersection(*(kind.capacities for kind in kinds)),
+        )
+
+    def compared(self, rule: LabelRule, resource: Resource) -> KnownDriver:
+        """What the devices always have that a label's rule is about, in the class that the rule makes of it.
+
+        A capacity is guarded where the devices of the resource's own class may lack it, so that the selector can be
+        tried on them, too.
+        """
+        own = rule.capacity or not rule.device_class
+        found = self.driver(resource.driver, resource.device_class if own else rule.device_class)
+        return found or KnownDriver(resource.driver, frozenset(), frozenset())
 
     def flag(self, where: str, name: str, vendors: Collection[str]) -> Flag | None:
         """What to do with an env variable, annotation, runtime class, scheduler or host path in pods of the vendors."""

@@ -107,7 +107,10 @@ class Flag(NamedTuple):
 
 
 class KnownDriver(NamedTuple):
-    """What devices of a driver always have, where its classes admit them; anything else is guarded in selectors."""
+    """What devices of a driver always have, where a class admits them; anything else is guarded in selectors.
+
+    Vendors' files say it of drivers that have no file in ``kubectl_dra/data/driver_files``.
+    """
 
     name: str
     always: frozenset[str]

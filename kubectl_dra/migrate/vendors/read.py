@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path as File
 from typing import Any, Final, Protocol
 
+from kubectl_dra import data
 from kubectl_dra.migrate.vendors.model import (
     EMPTY,
     Flag,
@@ -22,7 +23,7 @@ from kubectl_dra.migrate.vendors.model import (
     Vendor,
 )
 
-FOLDER: Final = File(__file__).with_name("data")
+FOLDER: Final = File(data.__file__).with_name("vendor_files")
 _DOMAINS: Final = re.compile(r"^domains:\s*\[([^\]]*)\]", re.MULTILINE)
 _EVERYONE: Final = re.compile(r"^everyone: true", re.MULTILINE)
 

@@ -28,7 +28,7 @@ _HEAD: Final = """\
 # Vendors
 
 What `kubectl dra migrate` knows of device plugins and DRA drivers. One file per vendor, under
-`kubectl_dra/migrate/vendors/data/`; this page is made of them (`make docs`).
+`kubectl_dra/data/vendor_files/`; this page is made of them (`make docs`).
 
 A resource is **migrated** (its quantity becomes the count of a request), migrated **with advice** that is printed,
 **asks** (only people know what is meant; the pod is left alone, and the report says how to go on), or is **left alone**

@@ -9,7 +9,7 @@ import pytest
 
 from kubectl_dra.api.quantity import Quantity
 from kubectl_dra.api.semver import Semver
-from kubectl_dra.lint.drivers.catalogue import Driver, catalogue
+from kubectl_dra.data.drivers import Driver, catalogue
 
 each_driver = pytest.mark.parametrize("driver", catalogue().drivers.values(), ids=lambda driver: driver.name)
 
@@ -71,8 +71,8 @@ def test_mig_profiles_fit_their_own_pattern() -> None:
 def test_files_are_named_by_their_driver() -> None:
     from importlib.resources import files
 
-    names = {entry.name for entry in files("kubectl_dra.lint.drivers").iterdir() if entry.name.endswith(".yaml")}
-    assert names == {f"{name}.yaml" for name in catalogue().drivers}
+    folder = files("kubectl_dra.data") / "driver_files"
+    assert {entry.name for entry in folder.iterdir()} == {f"{name}.yaml" for name in catalogue().drivers}
 
 
 def test_the_names_of_classes_alone_are_those_of_the_drivers() -> None:

@@ -81,8 +81,9 @@ class ConfigKind(NamedTuple):
 class Driver(NamedTuple):
     """A driver as its file describes it. ``configs`` is None where its parameters are not known.
 
-    ``resources`` are what its vendor's device plugin offers; those that are ``extended`` too are in the driver's own
-    class as extendedResourceName, as its newest release installs it.
+    ``resources`` are what its vendor's device plugin offers, ``resource_prefixes`` how others of them begin; those that
+    are ``extended`` too are in the driver's own class as extendedResourceName, as its newest release installs it.
+    ``node_label`` is "true" on nodes that have its devices, whoever serves them.
 
     Devices of a ``pod_level`` driver, such as network interfaces, reach the pod without a container that uses
     the claim; claims of a ``shareable`` one are made to be shared.
@@ -97,6 +98,8 @@ class Driver(NamedTuple):
     kinds: tuple[Kind, ...]
     classes: Mapping[str, tuple[str, ...]]
     resources: tuple[str, ...]
+    resource_prefixes: tuple[str, ...]
+    node_label: str
     extended: tuple[str, ...]
     configs: tuple[ConfigKind, ...] | None
     removed: Mapping[str, str]
@@ -114,6 +117,10 @@ class Driver(NamedTuple):
         """Whether the driver has, or had, the attribute or capacity."""
         name = name_in(self.name, column)
         return name in (self.capacities if column.kind == "capacity" else self.attributes)
+
+    def begins(self, resource: str) -> bool:
+        """Whether a resource's name begins like one of its vendor's device plugin."""
+        return resource.startswith(self.resource_prefixes) if self.resource_prefixes else False
 
     def kinds_of(self, device_class: str) -> tuple[Kind, ...]:
         """The kinds of device that one of the driver's own classes admits."""
@@ -149,7 +156,11 @@ class Catalogue:
 
     def of_resource(self, name: str) -> Driver | None:
         """The driver of the devices that a device plugin offers under a resource name."""
-        return next((driver for driver in self._that_mention(name) if name in driver.resources), None)
+        whole = next((driver for driver in self._that_mention(name) if name in driver.resources), None)
+        if whole is not None:
+            return whole
+        domain = name.partition("/")[0]
+        return next((driver for driver in self._that_mention(f"[{domain}/") if driver.begins(name)), None)
 
     def classes(self) -> tuple[str, ...]:
         """The names of all classes. Nothing else of the files is parsed for them."""
@@ -179,7 +190,7 @@ def _parsed(text: str) -> Any:
 @cache
 def catalogue() -> Catalogue:
     """The drivers of this package; each has a file of its name."""
-    files = sorted(File(__file__).parent.glob("*.yaml"))
+    files = sorted(File(__file__).with_name("driver_files").glob("*.yaml"))
     return Catalogue({file.stem: file.read_text(encoding="utf-8") for file in files})
 
 
@@ -198,6 +209,8 @@ def _driver(raw: Mapping[str, Any]) -> Driver:
         kinds=tuple(_kind(raw["driver"], below, attributes) for below in raw.get("kinds") or ()),
         classes={name: tuple(kinds) for name, kinds in (raw.get("classes") or {}).items()},
         resources=tuple(raw.get("resources") or ()),
+        resource_prefixes=tuple(raw.get("resource_prefixes") or ()),
+        node_label=raw.get("node_label") or "",
         extended=tuple(raw.get("extended") or ()),
         configs=None if configs is None else tuple(_config(entry) for entry in configs),
         removed=raw.get("removed") or {},
