@@ -6,13 +6,27 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
+from msgspec import structs
+
+from kubectl_dra.api.meta import OwnerReference
 from kubectl_dra.api.pods import Pod
-from kubectl_dra.api.volumes import PersistentVolume, PersistentVolumeClaim, PodVolume, StorageClass
+from kubectl_dra.api.volumes import (
+    EphemeralVolumeSource,
+    PersistentVolume,
+    PersistentVolumeClaim,
+    PersistentVolumeClaimStatus,
+    PodVolume,
+    StorageClass,
+)
 from kubectl_dra.scheduling.framework import ClusterState
 from kubectl_dra.scheduling.reasons import Reason
 
 CLAIM: Final = "PersistentVolumeClaim"
 _CLASS_ANNOTATION: Final = "volume.beta.kubernetes.io/storage-class"
+_DEFAULT_CLASS: Final = (
+    "storageclass.kubernetes.io/is-default-class",
+    "storageclass.beta.kubernetes.io/is-default-class",
+)
 _BIND_COMPLETED: Final = "pv.kubernetes.io/bind-completed"
 
 
@@ -49,12 +63,16 @@ class ClaimOfAnotherPod(Reason):
 
 @dataclass(frozen=True, slots=True)
 class VolumeClaim:
-    """One volume of a pod that uses a claim. ``claim`` None: there is no claim of that name."""
+    """One volume of a pod that uses a claim. ``claim`` None: there is no claim of that name.
+
+    ``assumed``: the pod is not stored yet, and the claim is the one that would be made for its ephemeral volume.
+    """
 
     volume: str
     name: str
     ephemeral: bool
     claim: PersistentVolumeClaim | None
+    assumed: bool = False
 
 
 def claim_name(pod: Pod, volume: PodVolume) -> str | None:
@@ -69,9 +87,14 @@ def volume_claims(pod: Pod, state: ClusterState) -> Iterator[VolumeClaim]:
     known = state.others(CLAIM)
     for volume in pod.spec.volumes:
         name = claim_name(pod, volume)
-        if name is not None:
-            ephemeral = volume.persistent_volume_claim is None
-            yield VolumeClaim(volume.name, name, ephemeral, known.get((pod.metadata.namespace, name)))
+        if name is None:
+            continue
+        ephemeral = volume.persistent_volume_claim is None
+        claim = known.get((pod.metadata.namespace, name))
+        assumed = claim is None and volume.ephemeral is not None and not pod.metadata.uid
+        if assumed and volume.ephemeral is not None:
+            claim = _to_be_made(pod, name, volume.ephemeral, state)
+        yield VolumeClaim(volume.name, name, ephemeral, claim, assumed)
 
 
 def owned_by(claim: PersistentVolumeClaim, pod: Pod) -> bool:
@@ -114,3 +137,26 @@ def waits_for_consumer(claim: PersistentVolumeClaim, state: ClusterState) -> boo
 def fully_bound(claim: PersistentVolumeClaim) -> bool:
     """Whether the claim has its volume and the controller has finished binding it."""
     return bool(claim.spec.volume_name) and _BIND_COMPLETED in claim.metadata.annotations
+
+
+def _to_be_made(pod: Pod, name: str, source: EphemeralVolumeSource, state: ClusterState) -> PersistentVolumeClaim:
+    """The claim that will be made for an ephemeral volume of a pod that is not stored yet."""
+    template = source.volume_claim_template
+    spec = template.spec
+    if spec.storage_class_name is None and (default := _default_class(state)):
+        spec = structs.replace(spec, storage_class_name=default)
+    owner = OwnerReference("Pod", pod.metadata.name, pod.metadata.uid, controller=True)
+    meta = structs.replace(template.metadata, name=name, namespace=pod.metadata.namespace, owners=(owner,))
+    return PersistentVolumeClaim(meta, spec, PersistentVolumeClaimStatus("Pending"))
+
+
+def _default_class(state: ClusterState) -> str:
+    """The class of claims that name none: the newest of those that are marked so."""
+    marked: list[StorageClass] = [
+        entry
+        for entry in state.others("StorageClass").values()
+        if any(entry.metadata.annotations.get(key) == "true" for key in _DEFAULT_CLASS)
+    ]
+    marked.sort(key=lambda entry: entry.metadata.name)
+    newest = max(marked, key=lambda entry: entry.metadata.creation_timestamp, default=None)
+    return newest.metadata.name if newest is not None else ""

@@ -227,6 +227,9 @@ class VolumeBinding(Plugin):
         if not unbound:
             return None
         reason = UnboundImmediateClaims(tuple(unbound))
+        if any(entry.assumed for entry in entries if entry.name in unbound):
+            # Its volume is made before the pod has a node, and nobody knows where.
+            return NotRead(_VOLUME, reason)
         # A class that is not there makes claims immediate.
         return reason if all(map(self._class_known, entries)) else self.state.unless_unread("StorageClass", reason)
 

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from kubectl_dra.api.pods import Pod
+from kubectl_dra.scheduling.reasons import NotRead
 from kubectl_dra.scheduling.volume_binding import VolumeBinding
 from tests.scheduling.small_clusters import (
     JSON,
@@ -96,6 +97,35 @@ def test_the_claim_of_an_ephemeral_volume_is_owned_by_the_pod() -> None:
     owners = [{"kind": "Pod", "name": "p", "uid": "uid-p", "controller": True}]
     own = claim("p-scratch", "pv", metadata={"ownerReferences": owners})
     assert on_nodes(own, volume("pv", zone="z1"), spec=EPHEMERAL) == {"b": ELSEWHERE}
+
+
+def unstored(**spec: Any) -> Pod:
+    """A pod with an ephemeral volume, as it is in a file."""
+    claim_spec = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}, **spec}
+    template = {"volumeClaimTemplate": {"spec": claim_spec}}
+    raw = pod("p", volumes=[{"name": "scratch", "ephemeral": template}])
+    del raw["metadata"]["uid"]
+    return Pod.from_json(raw)
+
+
+def test_the_claim_of_a_pod_that_is_not_stored_yet_is_assumed() -> None:
+    limited = storage_class("made", allowedTopologies=[{"matchLabelExpressions": [{"key": ZONE, "values": ["z2"]}]}])
+    cluster = state([*NODES, limited])
+    binding = VolumeBinding(unstored(storageClassName="made"), cluster)
+    assert binding.rejection is None
+    assert [binding.filter(entry) is None for entry in cluster.nodes.values()] == [False, True]
+
+
+def test_an_assumed_claim_has_the_default_class() -> None:
+    marked = {"metadata": {"name": "made", "annotations": {"storageclass.kubernetes.io/is-default-class": "true"}}}
+    cluster = state([*NODES, {**storage_class("made"), **marked}])
+    binding = VolumeBinding(unstored(), cluster)
+    assert binding.rejection is None and binding.filter(cluster.nodes["a"]) is None
+
+
+def test_nobody_knows_where_a_volume_is_made_at_once() -> None:
+    binding = VolumeBinding(unstored(storageClassName="now"), state([*NODES, storage_class("now", waits=False)]))
+    assert binding.rejection is not None and isinstance(binding.rejection.reasons[0], NotRead)
 
 
 def test_a_bound_volume_is_used_where_its_node_affinity_holds() -> None:
