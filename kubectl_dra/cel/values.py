@@ -175,7 +175,10 @@ def equals(left: Value, right: Value) -> bool:
     kind = left.__class__
     other = right.__class__
     if kind in _NUMBERS:
-        return other in _NUMBERS and left == right
+        if other not in _NUMBERS:
+            return False
+        # A double compares with an integer as two doubles do, so large integers lose their last digits.
+        return bool(float(left) == float(right) if float in (kind, other) else left == right)
     if kind is other and (kind is str or kind is bool or kind is bytes):
         return bool(left == right)
     if kind is str or kind is bool or kind is bytes:

@@ -224,6 +224,11 @@ def test_memory_bombs_are_stopped() -> None:
     [
         (1, 1.0, True),
         (1, Uint(1), True),
+        (2**53 + 1, 2.0**53, True),
+        (2.0**53, Uint(2**53 + 1), True),
+        (2**53 + 1, Uint(2**53), False),
+        (2**63 - 1, 2.0**63, True),
+        (2**62, 2.0**63, False),
         (True, 1, False),
         (False, 0, False),
         ("1", 1, False),
