@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from enum import Enum, auto
 from functools import cached_property
 from heapq import nsmallest
@@ -16,9 +17,11 @@ from kubectl_dra.explain.funnel.blocked import Located
 from kubectl_dra.explain.funnel.request_funnel import RequestFunnel
 from kubectl_dra.explain.question.resolve import Question
 from kubectl_dra.explain.remedies.prove import MAX_NODES, World
-from kubectl_dra.explain.scene.node_eligibility import rejections
 from kubectl_dra.explain.scene.prepare import Scene
 from kubectl_dra.explain.scene.view import View
+from kubectl_dra.scheduling.dynamic_resources import DynamicResources
+from kubectl_dra.scheduling.outcome import Outcome as ScheduleOutcome
+from kubectl_dra.scheduling.outcome import attempt
 
 
 class Outlook(Enum):
@@ -118,15 +121,21 @@ class Trial:
     @cached_property
     def one_step_away(self) -> tuple[Node, ...]:
         """Nodes that would take the pod if it were not for one reason."""
-        scene, pod = self.scene, self.question.pod
-        if pod is None:
+        filters = self.scene.filters
+        if filters is None:
             return ()
-        near: list[Node] = []
-        for node in scene.barred_nodes:
-            reasons = [*rejections(pod, node), scene.usage.shortage(pod, node, scene.delegated(node))]
-            if len([reason for reason in reasons if reason]) == 1:
-                near.append(node)
-        return tuple(near)
+        return tuple(node for node in self.scene.barred_nodes if filters.one_step_away(filters.nodes[node.name]))
+
+    @cached_property
+    def outcome(self) -> ScheduleOutcome | None:
+        """The scheduler's whole attempt with the pod; None where it makes none, or nodes were not tried."""
+        filters = self.scene.filters
+        if filters is None or not self._tries:
+            return None
+        chain = filters.chain
+        devices = DynamicResources(chain.pod, chain.state, replace(self.view.cycle, available={}))
+        devices.attempts.update(self.attempts)
+        return attempt(chain.joined(devices), filters.rejections)
 
 
 def _distance(located: Located, node: Node) -> int:

@@ -52,9 +52,21 @@ def not_seen(trial: Trial, verdict: Verdict) -> Iterator[Phrase]:
 
 def not_decided(trial: Trial, verdict: Verdict) -> Iterator[Phrase]:
     """What was seen and does not decide: searches that are too long, and fields that are not modelled."""
+    yield from _unread(trial, verdict)
     if trial.claims:
         yield from _too_long(trial, verdict)
         yield from _unmodelled(trial)
+
+
+def _unread(trial: Trial, verdict: Verdict) -> Iterator[Phrase]:
+    """Kinds that filters need to tell whether a node takes the pod, where no other node does."""
+    filters = trial.scene.filters
+    if filters is None or verdict is not Verdict.NOT_ALLOCATABLE:
+        return
+    for kind in sorted(filters.unread):
+        missing = filters.chain.state.snapshot.missing(kind)
+        text = "whether nodes take the pod is unknown ({gap})" if missing else "whether nodes take the pod is unknown"
+        yield say(text, gap=gap(missing)) if missing else say(text)
 
 
 def _too_long(trial: Trial, verdict: Verdict) -> Iterator[Phrase]:

@@ -55,6 +55,11 @@ class NoneInCommon(Reason):
         return f"node(s) didn't satisfy plugin(s) [{' '.join(self.plugins)}] simultaneously"
 
 
+def without_devices(release: Release) -> tuple[type[Plugin], ...]:
+    """The Filter plugins of a release but the one for devices."""
+    return tuple(kind for kind in order(release) if kind is not DynamicResources)
+
+
 def order(release: Release) -> tuple[type[Plugin], ...]:
     """The Filter plugins of a release in the order in which it runs them."""
     first: tuple[type[Plugin], ...] = (NodeUnschedulable, NodeName)
@@ -96,24 +101,38 @@ class Chain:
 
     def _prepare(self, kinds: Sequence[type[Plugin]]) -> None:
         for kind in kinds:
-            plugin = kind(self.pod, self.state)
-            self.prepared.append(plugin)
-            if plugin.rejection is not None:
-                self.rejection = plugin.rejection
-                if plugin.rejection.resolvable and not plugin.rejection.error:
-                    self.plugins.append(plugin)
-                    continue
+            if not self._add(kind(self.pod, self.state)):
                 return
-            if plugin.skipped:
-                continue
+
+    def _add(self, plugin: Plugin) -> bool:
+        """Adds a plugin whose PreFilter ran; whether that of the next one runs, too."""
+        self.prepared.append(plugin)
+        if plugin.rejection is not None:
+            self.rejection = plugin.rejection
+            if not plugin.rejection.resolvable or plugin.rejection.error:
+                return False
             self.plugins.append(plugin)
-            if plugin.nodes is None:
-                continue
-            self._narrowing.append(plugin.name)
-            self.among = plugin.nodes if self.among is None else self.among & plugin.nodes
-            if not self.among:
-                self.rejection = Rejection(plugin.name, (NoneInCommon(tuple(sorted(self._narrowing))),))
-                return
+            return True
+        if plugin.skipped:
+            return True
+        self.plugins.append(plugin)
+        if plugin.nodes is None:
+            return True
+        self._narrowing.append(plugin.name)
+        self.among = plugin.nodes if self.among is None else self.among & plugin.nodes
+        if not self.among:
+            self.rejection = Rejection(plugin.name, (NoneInCommon(tuple(sorted(self._narrowing))),))
+        return bool(self.among)
+
+    def joined(self, devices: DynamicResources) -> Chain:
+        """The chain with the plugin for devices, which it was made without."""
+        chain = Chain(self.pod, self.state, ())
+        names = list(PluginName)
+        before = [plugin for plugin in self.prepared if names.index(plugin.name) < names.index(devices.name)]
+        for plugin in (*before, devices, *self.prepared[len(before) :]):
+            if not chain._add(plugin):
+                break
+        return chain
 
     @property
     def devices(self) -> DynamicResources | None:
@@ -132,6 +151,10 @@ class Chain:
             if with_them is not None:
                 return with_them
         return self._filter(node)
+
+    def every(self, node: NodeState) -> list[Rejection]:
+        """What each plugin by itself says against the node."""
+        return [rejection for plugin in self.plugins if (rejection := plugin.filter(node)) is not None]
 
     def _filter(self, node: NodeState) -> Rejection | None:
         for plugin in self.plugins:

@@ -13,12 +13,11 @@ from kubectl_dra.allocation.pools import SliceIndex
 from kubectl_dra.allocation.selection import Selectors
 from kubectl_dra.allocation.state import allocated_state
 from kubectl_dra.allocation.taint_rules import apply_rules
+from kubectl_dra.api.known_defects import RULES_UNSEEN
 from kubectl_dra.api.slices import ResourceSlice
 from kubectl_dra.cel import Environment
 from kubectl_dra.scheduling.framework import ClusterState
 
-LAST_PATCH_WITHOUT_RULES: Final = 2
-"""Schedulers of 1.36.0 to 1.36.2 do not see DeviceTaintRules (kubernetes/kubernetes#139651)."""
 LAST_MINOR_WITH_MIXED_SLICES: Final = 34
 
 
@@ -29,7 +28,7 @@ def cycle_of(state: ClusterState) -> Cycle:
     slices: Sequence[ResourceSlice] = snapshot.slices
     if release.minor <= LAST_MINOR_WITH_MIXED_SLICES:
         slices = list(counters_apart(slices))
-    if snapshot.taint_rules and not blind_to_rules(state):
+    if snapshot.taint_rules and not RULES_UNSEEN.affects(release, state.patch):
         slices = apply_rules(slices, snapshot.taint_rules)
     return Cycle(
         index=SliceIndex(slices),
@@ -39,11 +38,6 @@ def cycle_of(state: ClusterState) -> Cycle:
         features=features,
         quirks=Quirks.of_release(release, state.patch),
     )
-
-
-def blind_to_rules(state: ClusterState) -> bool:
-    """Whether this scheduler is known not to see DeviceTaintRules."""
-    return state.release.minor == 36 and state.patch is not None and state.patch <= LAST_PATCH_WITHOUT_RULES
 
 
 def counters_apart(slices: Sequence[ResourceSlice]) -> Iterator[ResourceSlice]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from types import MappingProxyType
 from typing import Final
 
 from kubectl_dra.api.claims import ResourceClaim
@@ -20,6 +21,7 @@ UNSCHEDULABLE: Final = "Unschedulable"
 SCHEDULER_ERROR: Final = "SchedulerError"
 NO_NODES: Final = "no nodes available to schedule pods"
 _FIRST_TERSE = 37
+_NONE: Final[Mapping[str, Rejection]] = MappingProxyType({})
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,8 +113,8 @@ def schedule(pod: Pod, state: ClusterState) -> Outcome:
     return attempt(Chain(pod, state))
 
 
-def attempt(chain: Chain) -> Outcome:
-    """One attempt with these plugins."""
+def attempt(chain: Chain, known: Mapping[str, Rejection] = _NONE) -> Outcome:
+    """One attempt with these plugins. ``known``: why they refuse some of the nodes."""
     state = chain.state
     if chain.rejection is not None:
         rejected = dict.fromkeys(state.nodes, chain.rejection)
@@ -123,7 +125,7 @@ def attempt(chain: Chain) -> Outcome:
     feasible: list[str] = []
     rejected = {}
     for name, node in state.nodes.items():
-        rejection = chain.filter(node)
+        rejection = known.get(name) or chain.filter(node)
         if rejection is None:
             feasible.append(name)
             continue

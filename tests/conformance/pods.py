@@ -130,7 +130,7 @@ def diagnose(case: Case) -> tuple[int, Case]:
         asked = case["pod"]
         if isinstance(asked, str):
             namespace, _, name = asked.partition("/")
-            target = [name, "-n", namespace]
+            target = [f"pod/{name}", "-n", namespace]
         else:
             manifest = Path(folder, "pod.json")
             manifest.write_text(json.dumps(asked))

@@ -18,7 +18,6 @@ from kubectl_dra.explain.scene.node_eligibility import (
     Untolerated,
     rejection,
     rejections,
-    unmodelled,
 )
 
 JSON = dict[str, Any]
@@ -124,21 +123,3 @@ def test_all_reasons_in_the_schedulers_order() -> None:
         Untolerated(NodeTaint("k", "v", "NoSchedule")),
         LabelDiffers("zone", "a"),
     ]
-
-
-@pytest.mark.parametrize(
-    ("spec", "names"),
-    [
-        ({}, ()),
-        ({"affinity": {"podAffinity": REQUIRED}}, ("pod affinity",)),
-        ({"affinity": {"podAntiAffinity": REQUIRED}}, ("pod anti-affinity",)),
-        ({"topologySpreadConstraints": [{"maxSkew": 1}]}, ("topology spread",)),
-        ({"containers": [{"name": "c", "ports": [{"containerPort": 80}]}]}, ()),
-        ({"containers": [{"name": "c", "ports": [{"hostPort": 80}]}]}, ("host ports",)),
-        ({"volumes": [{"name": "v", "emptyDir": {}}]}, ()),
-        ({"volumes": [{"name": "v", "persistentVolumeClaim": {"claimName": "c"}}]}, ("volumes",)),
-        ({"volumes": [{"name": "v", "ephemeral": {}}]}, ("volumes",)),
-    ],
-)
-def test_rules_that_are_not_looked_at_are_named(spec: JSON, names: tuple[str, ...]) -> None:
-    assert unmodelled(pod(**spec)) == names

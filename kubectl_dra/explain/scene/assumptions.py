@@ -11,7 +11,6 @@ from kubectl_dra.cluster.builder import MADE_BY
 from kubectl_dra.cluster.snapshot import ABSENT, NOT_SERVED, Gap, Snapshot
 from kubectl_dra.explain.phrase import Phrase, Words, say
 from kubectl_dra.explain.question.consumers import DEFAULT_SCHEDULER, consumers
-from kubectl_dra.explain.scene.node_eligibility import unmodelled
 from kubectl_dra.explain.scene.prepare import Scene, Settings
 
 FIRST_SORTED_RELEASE = 36
@@ -124,8 +123,6 @@ def _about_pod(scene: Scene) -> Iterator[Phrase]:
         yield say("not all Pods were read: nodes may have less cpu and memory left than is assumed here")
     if workload := pod.metadata.annotations.get(MADE_BY):
         yield say("this is one of the pods that {workload} makes; the others are not looked at", workload=workload)
-    if rules := unmodelled(pod):
-        yield say("the pod's {rules} can rule out nodes as well; not modelled", rules=rules)
     if pod.scheduler_name != DEFAULT_SCHEDULER:
         text = "the pod asks for scheduler {name}; results are those of the default one"
         yield say(text, name=pod.scheduler_name)

@@ -1,8 +1,6 @@
-"""Which nodes may run a pod, as far as the pod's own placement rules and the nodes' taints tell.
+"""Which nodes a pod's own placement rules and the nodes' taints rule out, and how that is said.
 
-The scheduler never asks for devices on a node that another filter rejects. Modelled here, in its order: cordoned
-nodes, node taints, nodeSelector and required node affinity; free cpu, memory and extended resources are in
-``resources``. Ports, pod affinity, topology spread and volumes are not: ``unmodelled`` names them for a note.
+The scheduler never asks for devices on a node that another filter rejects: ``filters`` asks all of them.
 """
 
 from __future__ import annotations
@@ -10,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from kubectl_dra.api.affinity import Affinity, Toleration
+from kubectl_dra.api.affinity import Toleration
 from kubectl_dra.api.labels import InvalidNodeSelector
 from kubectl_dra.api.nodes import Node, NodeSelector, NodeTaint
 from kubectl_dra.api.pods import Pod
@@ -99,22 +97,6 @@ def rejections(pod: Pod, node: Node) -> Iterator[Statement]:
 def rejection(pod: Pod, node: Node) -> Statement | None:
     """The first reason of ``rejections``; None where nothing speaks against the node."""
     return next(rejections(pod, node), None)
-
-
-def unmodelled(pod: Pod) -> tuple[str, ...]:
-    """Placement rules of the pod that are not looked at here, and that the scheduler does look at."""
-    spec = pod.spec
-    affinity = spec.affinity or Affinity()
-    ports = any(port.host_port for entry in spec.containers for port in entry.ports)
-    volumes = any(entry.persistent_volume_claim or entry.ephemeral for entry in spec.volumes)
-    found = (
-        ("pod affinity", affinity.pod_affinity.required or affinity.pod_affinity.preferred),
-        ("pod anti-affinity", affinity.pod_anti_affinity.required or affinity.pod_anti_affinity.preferred),
-        ("topology spread", spec.topology_spread_constraints),
-        ("host ports", ports),
-        ("volumes", volumes),
-    )
-    return tuple(name for name, used in found if used)
 
 
 def usable_on(selector: NodeSelector, node: Node) -> bool:

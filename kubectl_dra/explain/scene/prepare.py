@@ -22,11 +22,11 @@ from kubectl_dra.api.versions import Release
 from kubectl_dra.cel import Environment
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.errors import InputError
-from kubectl_dra.explain.phrase import Words, say
+from kubectl_dra.explain.phrase import say
 from kubectl_dra.explain.question.resolve import ClaimEntry, Question
 from kubectl_dra.explain.question.what_if_flag import Supposition
+from kubectl_dra.explain.scene.filters import Filters, filters_of
 from kubectl_dra.explain.scene.holders import HolderIndex
-from kubectl_dra.explain.scene.node_eligibility import rejection
 from kubectl_dra.explain.scene.node_resources import NodeUsage
 from kubectl_dra.explain.scene.view import View
 from kubectl_dra.names import nearest
@@ -61,7 +61,10 @@ class Settings:
 
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """A question with the cluster. ``usage`` is what pods take of each node, ``extended`` what devices may serve."""
+    """A question with the cluster. ``usage`` is what pods take of each node, ``extended`` what devices may serve.
+
+    ``filters`` are what the scheduler's other filters say; None where no pod waits for a node.
+    """
 
     question: Question
     snapshot: Snapshot
@@ -69,6 +72,7 @@ class Scene:
     view: View
     holders: HolderIndex
     usage: NodeUsage
+    filters: Filters | None
     extended: ExtendedRequests | None
 
     @property
@@ -144,7 +148,8 @@ def prepare(question: Question, snapshot: Snapshot, settings: Settings) -> Scene
         (pod for pod in snapshot.pods.values() if pod is not question.pod),
         complete=snapshot.missing("Pod") is None,
     )
-    ineligible = _ineligible(question, nodes, usage, extended)
+    filters = filters_of(question, snapshot, nodes, settings.release, settings.gates, settings.patch)
+    ineligible = filters.reasons if filters else {}
     if settings.node:
         ineligible.update({name: NOT_ASKED for name in snapshot.nodes if name != settings.node})
     return Scene(
@@ -154,6 +159,7 @@ def prepare(question: Question, snapshot: Snapshot, settings: Settings) -> Scene
         view=View(cycle, [node for node in nodes if node.name not in ineligible], ineligible),
         holders=HolderIndex(cycle.state, snapshot.pods, partial(_all_pods, snapshot)),
         usage=usage,
+        filters=filters,
         extended=extended,
     )
 
@@ -161,21 +167,6 @@ def prepare(question: Question, snapshot: Snapshot, settings: Settings) -> Scene
 def _all_pods(snapshot: Snapshot, namespace: str) -> bool:
     """Whether all pods of a namespace are known: objects that people saved may be any part of a cluster."""
     return snapshot.release_source == "server" and snapshot.missing("Pod", namespace) is None
-
-
-def _ineligible(
-    question: Question, nodes: Sequence[Node], usage: NodeUsage, extended: ExtendedRequests | None
-) -> dict[str, Words]:
-    pod = question.pod
-    if pod is None or pod.node_name:
-        return {}
-    out: dict[str, Words] = {}
-    for node in nodes:
-        delegated = extended.delegated(node) if extended else ()
-        reason = rejection(pod, node) or usage.shortage(pod, node, delegated)
-        if reason:
-            out[node.name] = reason
-    return out
 
 
 def with_extended(question: Question, snapshot: Snapshot, cycle: Cycle) -> Question:

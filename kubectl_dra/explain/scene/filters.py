@@ -1,0 +1,112 @@
+"""What the scheduler's filters say of the nodes, whatever devices they have."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Final
+
+from msgspec import structs
+
+from kubectl_dra.api.nodes import Node
+from kubectl_dra.api.pods import ClaimStatus, Pod
+from kubectl_dra.api.versions import Release
+from kubectl_dra.cluster.snapshot import ABSENT, Gap, Snapshot
+from kubectl_dra.explain.phrase import Words
+from kubectl_dra.explain.question.resolve import Question
+from kubectl_dra.explain.scene.node_reasons import reason_of
+from kubectl_dra.scheduling.chain import Chain, without_devices
+from kubectl_dra.scheduling.framework import ClusterState, NodeState
+from kubectl_dra.scheduling.node_unschedulable import CORDON, Cordoned
+from kubectl_dra.scheduling.reasons import NotRead, Rejection
+from kubectl_dra.scheduling.taint_toleration import UntoleratedTaint
+from kubectl_dra.scheduling.tolerations import COMPARING, COMPARISON
+
+VOLUME_KINDS: Final = ("PersistentVolumeClaim", "PersistentVolume", "StorageClass", "CSINode", "CSIDriver")
+
+
+@dataclass(frozen=True)
+class Filters:
+    """The filters for one pod. ``rejections``: why each node is refused, for those that are."""
+
+    chain: Chain
+    rejections: Mapping[str, Rejection]
+
+    @property
+    def reasons(self) -> dict[str, Words]:
+        """The same in our words."""
+        return {name: reason_of(rejection) for name, rejection in self.rejections.items()}
+
+    @property
+    def unread(self) -> frozenset[str]:
+        """Kinds that decide about a node and were not read."""
+        reasons = (reason for rejection in self.rejections.values() for reason in rejection.reasons)
+        return frozenset(reason.kind for reason in reasons if isinstance(reason, NotRead))
+
+    def one_step_away(self, node: NodeState) -> bool:
+        """Whether exactly one thing keeps the pod from the node: a cordon with its own taint is one."""
+        if self.chain.rejection is not None or node.name not in self.rejections:
+            return False
+        found = self.chain.every(node)
+        if len(found) == 2 and isinstance(found[0].reasons[0], Cordoned):
+            taint = found[1].reasons[0]
+            return isinstance(taint, UntoleratedTaint) and taint.taint.key == CORDON.key
+        return len(found) == 1
+
+    @cached_property
+    def nodes(self) -> Mapping[str, NodeState]:
+        """The nodes with their pods."""
+        return self.chain.state.nodes
+
+
+def filters_of(
+    question: Question,
+    snapshot: Snapshot,
+    nodes: Sequence[Node],
+    release: Release,
+    gates: frozenset[str],
+    patch: int | None,
+) -> Filters | None:
+    """What the filters say; None where nothing is to be scheduled."""
+    pod = question.pod
+    if pod is None or pod.node_name:
+        return None
+    known = {node.name: node for node in nodes} | dict(snapshot.nodes)
+    asked, seen = _as_created(question, pod, replace(snapshot, nodes=known))
+    state = ClusterState(_with_gaps(asked, seen), release, gates | _proved(question, asked, snapshot), patch)
+    chain = Chain(asked, state, without_devices(release))
+    found = {name: chain.filter(node) for name, node in state.nodes.items()}
+    return Filters(chain, {name: rejection for name, rejection in found.items() if rejection is not None})
+
+
+def _as_created(question: Question, pod: Pod, snapshot: Snapshot) -> tuple[Pod, Snapshot]:
+    """The pod and the cluster after the claim controller made the claims that do not exist yet."""
+    made = {entry.entry: entry.claim for entry in question.claims if entry.hypothetical and entry.claim is not None}
+    if not made:
+        return pod, snapshot
+    statuses = [entry for entry in pod.status.resource_claim_statuses if entry.name not in made]
+    statuses += [ClaimStatus(name, claim.metadata.name) for name, claim in made.items()]
+    asked = structs.replace(pod, status=structs.replace(pod.status, resource_claim_statuses=tuple(statuses)))
+    claims = {(claim.metadata.namespace, claim.metadata.name): claim for claim in made.values()}
+    return asked, replace(snapshot, claims={**snapshot.claims, **claims})
+
+
+def _with_gaps(pod: Pod, snapshot: Snapshot) -> Snapshot:
+    """The snapshot, which knows nothing of volumes where it has no object of their kinds."""
+    if not pod.spec.volumes or any(snapshot.others.get(kind) for kind in VOLUME_KINDS):
+        return snapshot
+    missing = tuple(Gap(kind, ABSENT) for kind in VOLUME_KINDS if not snapshot.is_gap(kind))
+    return replace(snapshot, gaps=(*snapshot.gaps, *missing))
+
+
+def _proved(question: Question, pod: Pod, snapshot: Snapshot) -> frozenset[str]:
+    """Feature gates of the filters that stored pods show to be on: where one is off, the server refuses its values."""
+    if not _compares(pod):
+        return frozenset()
+    stored = question.exists or any(_compares(other) for other in snapshot.pods.values())
+    return frozenset((COMPARISON,)) if stored else frozenset()
+
+
+def _compares(pod: Pod) -> bool:
+    return any(entry.operator in COMPARING for entry in pod.spec.tolerations)

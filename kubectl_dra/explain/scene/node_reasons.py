@@ -1,0 +1,128 @@
+"""Why a filter of the scheduler refuses a node, in our words: its typed reasons as statements."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Final
+
+from kubectl_dra.api.quantity import Quantity
+from kubectl_dra.explain.phrase import Joined, Statement, Words, say
+from kubectl_dra.explain.scene.node_eligibility import AffinityDiffers, Cordoned, LabelDiffers, Untolerated
+from kubectl_dra.explain.scene.node_resources import ResourceShort, TooManyPods
+from kubectl_dra.scheduling import (
+    chain,
+    inter_pod_affinity,
+    node_affinity,
+    node_declared_features,
+    node_name,
+    node_ports,
+    node_resources_fit,
+    node_unschedulable,
+    node_volume_limits,
+    pod_claims,
+    pod_topology_spread,
+    taint_toleration,
+    volume_binding,
+    volume_restrictions,
+    volume_zone,
+)
+from kubectl_dra.scheduling.reasons import NotRead, Reason, Rejection
+
+_TEXTS: Final[Mapping[type[Reason], str]] = {
+    chain.NotAmongThose: "the pod names other nodes (matchFields), or a volume of it is elsewhere",
+    chain.NoneInCommon: "no node is among those that the pod and its volumes name",
+    node_name.OtherNodeNamed: "the pod names node {node_name}",
+    node_affinity.TermsConflict: "each term of the node affinity names several nodes at once",
+    node_declared_features.FeaturesNotDeclared: "the node does not declare {features}",
+    node_volume_limits.VolumeLimitReached: "{attached} of {limit} volumes of {driver} attached, {wanted} wanted",
+    node_volume_limits.DriverNotOnNode: "CSI driver {driver} is not on the node",
+    node_volume_limits.ClaimUnknown: "PersistentVolumeClaim {namespace}/{claim} does not exist",
+    pod_claims.ObjectNotFound: "{resource} {name} does not exist",
+    pod_claims.ClaimOfAnotherPod: "PersistentVolumeClaim {namespace}/{claim} belongs to another pod",
+    volume_binding.EphemeralClaimNotMade: "PersistentVolumeClaim {claim} of an ephemeral volume is not made yet",
+    volume_binding.ClaimLost: "PersistentVolumeClaim {claim} is bound to volume {volume}, which is gone",
+    volume_binding.ClaimEnding: "PersistentVolumeClaim {claim} is being deleted",
+    volume_binding.UnboundImmediateClaims: "PersistentVolumeClaims {claims} have no volume, and do not wait for a pod",
+    volume_binding.VolumeElsewhere: "volume {volume} of PersistentVolumeClaim {claim} cannot be used here",
+    volume_binding.NoVolumeToBind: "no volume for PersistentVolumeClaim {claims} can be used or made here",
+    volume_binding.NotEnoughStorage: "storage class {storage_class} has too little room here for {claim}",
+    volume_binding.VolumeMissing: "volume {volume} of PersistentVolumeClaim {claim} does not exist",
+    volume_binding.StorageClassNotFound: "StorageClass {storage_class} does not exist",
+    volume_restrictions.DiskConflict: "pod {holder} uses the disk of volume {volume}",
+    volume_restrictions.ClaimOfOnePodInUse: "another pod uses PersistentVolumeClaim {claims} (ReadWriteOncePod)",
+    volume_zone.WrongZone: "volume {volume} is in {label} {values}",
+    volume_zone.ClaimWithoutName: "a volume of the pod names no PersistentVolumeClaim",
+    volume_zone.ClaimWithoutClass: "PersistentVolumeClaim {claim} has neither volume nor storage class",
+    volume_zone.VolumeWithoutName: "PersistentVolumeClaim {claim} has no volume yet",
+    pod_topology_spread.NoDomain: "topology spread: the node has no label {key}",
+    inter_pod_affinity.AntiAffinityBroken: "pod anti-affinity: a pod that it excludes is in {key}={value}",
+    inter_pod_affinity.ExistingAntiAffinityBroken: "a pod in {key}={value} excludes this one (its anti-affinity)",
+}
+
+
+@dataclass(frozen=True)
+class Refused(Statement):
+    """A filter refuses the node, for a reason that has no statement of its own."""
+
+    TEXT = "{what}"
+    reason: Reason
+
+    @property
+    def what(self) -> Words:
+        """The reason in our words."""
+        reason = self.reason
+        values = {entry.name: getattr(reason, entry.name) for entry in fields(reason)}
+        if isinstance(reason, node_ports.PortsTaken):
+            taken = [say("{port} by {pod}", port=str(port), pod=pod) for port, pod in reason.taken]
+            return say("host port taken: {taken:some}", taken=taken)
+        if isinstance(reason, inter_pod_affinity.AffinityNotMet):
+            text = "pod affinity: no pod that it wants is in {key}={value}"
+            return say(text if reason.value is not None else "pod affinity: the node has no label {key}", **values)
+        if isinstance(reason, pod_topology_spread.TooManyInDomain):
+            text = "topology spread: {here} matching pods in {key}={value}, {least} in the emptiest, maxSkew {max_skew}"
+            return say(text, **values)
+        template = _TEXTS.get(type(reason))
+        return reason.words if template is None else say(template, **values)
+
+
+@dataclass(frozen=True)
+class Unread(Statement):
+    """What decides about the node was not read."""
+
+    TEXT = "unknown, no {kind} was read"
+    kind: str
+
+
+def reason_of(rejection: Rejection) -> Words:
+    """What to say of a node that a filter refuses."""
+    said = [statement for reason in rejection.reasons for statement in _statements(reason)]
+    return said[0] if len(said) == 1 else Joined(tuple(said))
+
+
+def _statements(reason: Reason) -> list[Words]:
+    if isinstance(reason, NotRead):
+        return [Unread(reason.kind)]
+    if isinstance(reason, node_unschedulable.Cordoned):
+        return [Cordoned()]
+    if isinstance(reason, taint_toleration.UntoleratedTaint):
+        return [Untolerated(reason.taint)]
+    if isinstance(reason, node_affinity.NodeDoesNotMatch):
+        # The first entry that does not hold stands for all of them.
+        for key, value in reason.selector[:1]:
+            return [LabelDiffers(key, value)]
+        return [AffinityDiffers(str(reason.affinity))]
+    if isinstance(reason, node_resources_fit.TooManyPods):
+        return [TooManyPods()]
+    if isinstance(reason, node_resources_fit.Insufficient):
+        name = reason.resource
+        numbers = (_quantity(name, value) for value in (reason.requested, reason.free, reason.capacity))
+        return [ResourceShort(name, *numbers)]
+    return [Refused(reason)]
+
+
+def _quantity(resource: str, amount: int) -> Quantity:
+    if resource == "cpu":
+        return Quantity(amount, -3)
+    binary = resource in ("memory", "ephemeral-storage") or resource.startswith("hugepages-")
+    return Quantity.of(amount, "BinarySI" if binary else "DecimalSI")
