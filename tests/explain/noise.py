@@ -1,0 +1,88 @@
+"""Runs the case files with noise in place of every text: ``python -m tests.explain.noise`` prints what came of each.
+
+Texts of causes, reasons, phrases, evidence, remedies and errors become noise, each another one. What Kubernetes wrote
+into events and conditions stays: there words are all that tells.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import tempfile
+from collections.abc import Callable
+from functools import wraps
+from pathlib import Path
+from typing import Any
+from zlib import crc32
+
+from kubectl_dra.explain import phrase
+
+TEXTS_OF_KINDS = ("title", "why", "fix", "seen_as", "state")
+
+
+def noise(text: object) -> Any:
+    """Another text for a text, the same one each time; anything else as it is."""
+    return f"{crc32(text.encode()):08x}" if isinstance(text, str) and text else text
+
+
+def garble(kind: type, *names: str) -> None:
+    """Makes instances of a class have noise in these fields, which are also its first positional arguments."""
+    made: Callable[..., None] = kind.__init__  # type: ignore[misc]
+
+    @wraps(made)
+    def garbled(self: object, *values: object, **named: object) -> None:
+        first = [noise(value) if index < len(names) else value for index, value in enumerate(values)]
+        made(self, *first, **{name: noise(value) if name in names else value for name, value in named.items()})
+
+    kind.__init__ = garbled  # type: ignore[misc]
+
+
+def garble_everything() -> None:
+    """Garbles all texts; before any module that has some is imported."""
+    garble(phrase.Phrase, "template")
+    made = phrase.Statement.__init_subclass__
+
+    def subclassed(cls: type[phrase.Statement], /, **named: object) -> None:
+        made(**named)
+        if "TEXT" in cls.__dict__:
+            cls.TEXT = noise(cls.TEXT)
+
+    phrase.Statement.__init_subclass__ = classmethod(subclassed)  # type: ignore[assignment]
+
+    from kubectl_dra.allocation.errors import AllocationError, NodeRejected
+    from kubectl_dra.api.labels import InvalidNodeSelector
+    from kubectl_dra.cel.errors import CompileError, EvaluationError, Issue
+    from kubectl_dra.explain import diagnosis
+
+    garble(AllocationError, "message")
+    garble(NodeRejected, "message")
+    garble(InvalidNodeSelector, "message")
+    garble(EvaluationError, "message")
+    garble(Issue, "message")
+    garble(CompileError, "issues", "text")
+    garble(diagnosis.Evidence, "object", "field", "value")
+    garble(diagnosis.Remedy, "change")
+
+    from kubectl_dra.explain.causes.registry import all_kinds
+
+    for kind in all_kinds():
+        for name in TEXTS_OF_KINDS:
+            object.__setattr__(kind, name, noise(getattr(kind, name)))
+
+
+def main() -> None:
+    garble_everything()
+    from tests.explain.test_cases import CASES, run_case
+
+    out = []
+    with tempfile.TemporaryDirectory() as folder:
+        for case in CASES:
+            code, output = run_case(case, Path(folder), "json")
+            found = json.loads(output)
+            codes = [cause["kind"]["code"] for cause in found["causes"]]
+            out.append([case.file, case.name, code, found["verdict"], codes, found["answer"]])
+    json.dump(out, sys.stdout)
+
+
+if __name__ == "__main__":
+    main()
