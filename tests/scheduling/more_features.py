@@ -15,7 +15,7 @@ def disks(world: World) -> None:
     rng = world.rng
     for number, node in enumerate(world.names()):
         if world.chance(0.6):
-            world.running(f"disk-{number}", node, volumes=[{"name": "disk", **_disk(world)}])
+            world.running(f"old-disk-{number}", node, volumes=[{"name": "disk", **_disk(world)}])
     world.spec.setdefault("volumes", []).append({"name": "disk", **_disk(world)})
     if world.chance(0.3):
         for node in rng.sample(world.names(), 2):
@@ -73,7 +73,8 @@ def volumes_to_match(world: World) -> None:
             more["volumeMode"] = "Block"
         claim = _claim(world, f"wait-{number}", rng.choice(("local", made["metadata"]["name"])), **more)
         claim["spec"]["resources"]["requests"]["storage"] = rng.choice(("1Gi", "5Gi", "9Gi"))
-        if world.chance(0.1):
+        # With a provisioner the scheduler would wait for the volume, which nobody makes.
+        if claim["spec"]["storageClassName"] == "local" and world.chance(0.2):
             claim["metadata"]["annotations"] = {"volume.kubernetes.io/selected-node": rng.choice(world.names())}
         claims.append(claim)
     for number in range(rng.randrange(2, 7)):
