@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
+from collections.abc import Sequence
 from dataclasses import fields
 from typing import Self
 
@@ -36,6 +37,14 @@ def read_live(
     about = None if everything else About(cluster.namespace, pod)
     with Progress() as progress:
         return cluster.read_snapshot(progress=progress, compact=compact, about=about), cluster.namespace
+
+
+def read_kinds(connection: ConnectionFlags, namespace: str, kinds: Sequence[str]) -> Snapshot:
+    """Reads further kinds of the live cluster, from all namespaces. Raises as ``read_live`` does."""
+    from kubectl_dra.cluster.live import Cluster
+
+    with Progress() as progress:
+        return Cluster(connection_options(connection, namespace)).read_snapshot(kinds, progress=progress)
 
 
 def connection_options(connection: ConnectionFlags, namespace: str) -> ConnectionOptions:

@@ -14,6 +14,7 @@ from kubectl_dra.api.conversion import VERSIONS
 from kubectl_dra.api.versions import GROUP, PLURALS, Release, parse_release
 from kubectl_dra.cluster.builder import NestedList, Place, SnapshotBuilder
 from kubectl_dra.cluster.client import EXPIRED, Answered, Client, Progress, segment
+from kubectl_dra.cluster.kinds import SCHEDULING_KINDS, SchedulingKind
 from kubectl_dra.cluster.kubeconfig import ConnectionOptions, connect
 from kubectl_dra.cluster.pages import Page
 from kubectl_dra.cluster.side_by_side import side_by_side
@@ -113,13 +114,27 @@ class Cluster:
         """The path of a kind's objects (all, of a namespace, or one); None where the kind is not served."""
         if kind in _CORE_PLURALS:
             root, plural = "/api/v1", _CORE_PLURALS[kind]
+        elif (known := SCHEDULING_KINDS.get(kind)) is not None:
+            root, plural = self._root(known), known.plural
         else:
             version = self.dra_versions().get(kind)
             if version is None:
                 return None
             root, plural = f"/apis/{GROUP}/{version}", PLURALS[kind]
-        scope = f"/namespaces/{segment(namespace)}" if namespace and kind in _NAMESPACED else ""
+        scoped = kind in _NAMESPACED or (kind in SCHEDULING_KINDS and SCHEDULING_KINDS[kind].namespaced)
+        scope = f"/namespaces/{segment(namespace)}" if namespace and scoped else ""
         return f"{root}{scope}/{plural}" + (f"/{segment(name)}" if name else "")
+
+    def _root(self, known: SchedulingKind) -> str:
+        """Where a kind is served: in the newest of its versions that the server has. Raises ClusterError."""
+        if not known.group:
+            return f"/api/{known.versions[0]}"
+        version = known.versions[0]
+        if len(known.versions) > 1:
+            listed = self.client.get(f"/apis/{known.group}").get("versions") or ()
+            served = {entry.get("version") for entry in listed}
+            version = next((entry for entry in known.versions if entry in served), version)
+        return f"/apis/{known.group}/{version}"
 
     def get(self, kind: str, name: str, namespace: str = "") -> dict[str, Any] | None:
         """One object as served, None where it does not exist or its kind is not served.

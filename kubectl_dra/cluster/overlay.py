@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from typing import Any
 
-from kubectl_dra.cluster.snapshot import ABSENT, Snapshot
+from kubectl_dra.cluster.snapshot import ABSENT, Key, Snapshot
 
 
 def overlay(base: Snapshot, manifest: Snapshot) -> Snapshot:
@@ -35,8 +37,21 @@ def overlay(base: Snapshot, manifest: Snapshot) -> Snapshot:
         pods={**base.pods, **manifest.pods},
         nodes={**base.nodes, **manifest.nodes},
         taint_rules=(*base.taint_rules, *manifest.taint_rules),
+        others=_merged(base.others, manifest.others),
         gaps=tuple(gap for gap in base.gaps if not (gap.reason == ABSENT and gap.kind in brought)),
         notes=(*base.notes, *manifest.notes),
         sources=(*base.sources, *manifest.sources),
         individual=base.individual | manifest.individual,
     )
+
+
+def with_kinds(base: Snapshot, more: Snapshot, kinds: Iterable[str]) -> Snapshot:
+    """A snapshot with the objects of further kinds that were read later: kinds without any are known to have none."""
+    read = {kind: more.others.get(kind, {}) for kind in kinds}
+    return replace(base, others=_merged(base.others, read), gaps=(*base.gaps, *more.gaps))
+
+
+def _merged(
+    base: Mapping[str, Mapping[Key, Any]], more: Mapping[str, Mapping[Key, Any]]
+) -> dict[str, Mapping[Key, Any]]:
+    return {kind: {**base.get(kind, {}), **more.get(kind, {})} for kind in {**base, **more}}

@@ -12,6 +12,7 @@ import pytest
 from kubectl_dra.api.versions import Release
 from kubectl_dra.cluster.kubeconfig import ConnectionOptions
 from kubectl_dra.cluster.live import Cluster, read_snapshot
+from kubectl_dra.cluster.overlay import with_kinds
 from kubectl_dra.cluster.snapshot import FORBIDDEN, NOT_FOUND, NOT_SERVED, UNREADABLE, Gap
 from kubectl_dra.errors import ClusterError
 from tests.cluster.server import GROUP, Answer, APIServer, Asked, forbidden, kubeconfig, paged, status
@@ -329,3 +330,22 @@ def test_impersonation_and_token(server: APIServer, tmp_path: Path) -> None:
         ("impersonate-user", "jane"),
     ]
     assert cluster.namespace == "mine"
+
+
+def test_further_kinds_are_read_where_they_are_served(server: APIServer, cluster: Cluster) -> None:
+    claim = {"metadata": {"name": "data", "namespace": "team"}, "spec": {"volumeName": "v"}}
+    server.routes["/api/v1/persistentvolumeclaims"] = _list("PersistentVolumeClaim", claim, version="v1")
+    server.routes["/apis/storage.k8s.io/v1/csinodes"] = []
+    server.routes["/apis/scheduling.k8s.io"] = {"versions": [{"version": "v1alpha2"}, {"version": "v1"}]}
+    group = {"metadata": {"name": "g", "namespace": "team"}}
+    groups = _list("PodGroup", group, version="scheduling.k8s.io/v1alpha2")
+    server.routes["/apis/scheduling.k8s.io/v1alpha2/podgroups"] = groups
+    server.routes["/apis/policy/v1/poddisruptionbudgets"] = forbidden("poddisruptionbudgets")
+    kinds = ("PersistentVolumeClaim", "CSINode", "PodGroup", "PodDisruptionBudget", "StorageClass")
+    base = cluster.read_snapshot()
+    snapshot = with_kinds(base, cluster.read_snapshot(kinds), kinds)
+    assert snapshot.others["PersistentVolumeClaim"]["team", "data"].spec.volume_name == "v"
+    assert list(snapshot.others["PodGroup"]) == [("team", "g")]
+    assert snapshot.others["CSINode"] == {} and not snapshot.is_gap("CSINode")
+    assert snapshot.gap_reason("PodDisruptionBudget").startswith(FORBIDDEN)
+    assert snapshot.is_gap("StorageClass")

@@ -5,16 +5,17 @@ from __future__ import annotations
 import shlex
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
+from kubectl_dra.api.pods import Pod
 from kubectl_dra.cli.assumed import assumed
 from kubectl_dra.cli.explain.flags import ExplainFlags
 from kubectl_dra.cli.live import Progress
 from kubectl_dra.cli.options import ConnectionFlags, cluster_flags
-from kubectl_dra.cluster.overlay import overlay
+from kubectl_dra.cluster.overlay import overlay, with_kinds
 from kubectl_dra.cluster.snapshot import ABSENT, Snapshot
 from kubectl_dra.errors import ClusterError, InputError, UndeterminedError, UsageError
 from kubectl_dra.explain.diagnosis import Diagnosis, Verdict
@@ -25,6 +26,7 @@ from kubectl_dra.explain.question.what_if_flag import Supposition, parse, suppos
 from kubectl_dra.explain.scene.prepare import Settings
 from kubectl_dra.names import nearest
 from kubectl_dra.report.explain_words import Invocation
+from kubectl_dra.scheduling.needs import kinds_needed
 from kubectl_dra.wording import some
 
 if TYPE_CHECKING:
@@ -95,6 +97,7 @@ def _posed(asked: ExplainFlags, connection: ConnectionFlags, changes: Sequence[S
     kind, name = _target(asked)
     snapshot, namespace, manifest = _read(asked, connection)
     questions = _questions(asked, kind, name, namespace, snapshot, manifest)
+    snapshot = _completed(snapshot, [one.pod for one in questions if one.pod is not None], asked, connection)
     settings = replace(_settings(asked, snapshot), supposed=tuple(changes))
     return [Posed(*suppose(question, snapshot, changes), settings) for question in questions]
 
@@ -197,6 +200,8 @@ def _run_all(asked: ExplainFlags, connection: ConnectionFlags, output: str, colo
         raise UsageError("--devices with --all or -A needs -o json or yaml; as text, name one pod or claim")
     snapshot, namespace, _ = _read(asked, connection)
     with Progress() as progress:
+        waiting = [pod for pod in snapshot.pods.values() if not pod.finished]
+        snapshot = _completed(snapshot, waiting, asked, connection)
         settings = _settings(asked, snapshot)
         found = pending(snapshot, "" if asked.all_namespaces else namespace, settings, progress)
     invocation = _invocation(asked, connection)._replace(command="")
@@ -270,6 +275,18 @@ def _read(asked: ExplainFlags, connection: ConnectionFlags) -> tuple[Snapshot, s
         return snapshot, namespace, None
     manifest = read_snapshot(list(asked.manifests), namespace=namespace, workloads=True)
     return overlay(snapshot, manifest), namespace, manifest
+
+
+def _completed(snapshot: Snapshot, pods: Iterable[Pod], asked: ExplainFlags, connection: ConnectionFlags) -> Snapshot:
+    """The live cluster with the further kinds that decide about these pods as long as they wait."""
+    if asked.snapshots:
+        return snapshot
+    kinds = tuple(dict.fromkeys(kind for pod in pods if not pod.node_name for kind in kinds_needed(pod)))
+    if not kinds:
+        return snapshot
+    from kubectl_dra.cli.live import read_kinds
+
+    return with_kinds(snapshot, read_kinds(connection, asked.namespace, kinds), kinds)
 
 
 def _questions(

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Final
 
 from msgspec import structs
 
@@ -18,12 +17,11 @@ from kubectl_dra.explain.question.resolve import Question
 from kubectl_dra.explain.scene.node_reasons import reason_of
 from kubectl_dra.scheduling.chain import Chain, without_devices
 from kubectl_dra.scheduling.framework import ClusterState, NodeState
+from kubectl_dra.scheduling.needs import VOLUME_KINDS, uses_volumes
 from kubectl_dra.scheduling.node_unschedulable import CORDON, Cordoned
 from kubectl_dra.scheduling.reasons import NotRead, Rejection
 from kubectl_dra.scheduling.taint_toleration import UntoleratedTaint
 from kubectl_dra.scheduling.tolerations import COMPARING, COMPARISON
-
-VOLUME_KINDS: Final = ("PersistentVolumeClaim", "PersistentVolume", "StorageClass", "CSINode", "CSIDriver")
 
 
 @dataclass(frozen=True)
@@ -93,8 +91,8 @@ def _as_created(question: Question, pod: Pod, snapshot: Snapshot) -> tuple[Pod, 
 
 
 def _with_gaps(pod: Pod, snapshot: Snapshot) -> Snapshot:
-    """The snapshot, which knows nothing of volumes where it has no object of their kinds."""
-    if not pod.spec.volumes or any(snapshot.others.get(kind) for kind in VOLUME_KINDS):
+    """The snapshot, which knows nothing of volumes where none of their kinds was read, and none is in the files."""
+    if not uses_volumes(pod) or any(kind in snapshot.others for kind in VOLUME_KINDS):
         return snapshot
     missing = tuple(Gap(kind, ABSENT) for kind in VOLUME_KINDS if not snapshot.is_gap(kind))
     return replace(snapshot, gaps=(*snapshot.gaps, *missing))
