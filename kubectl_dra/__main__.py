@@ -8,7 +8,8 @@ import sys
 
 def main() -> None:
     """Runs the command line and exits with its code; errors become one sentence on stderr."""
-    # One short run that keeps what it reads: collecting garbage only costs time (3x on large snapshots).
+    # One short run that keeps what it reads: collecting garbage only costs time (3x on large snapshots). What waits
+    # for hours enables it again.
     gc.disable()
     if sys.argv[1:2] == ["__complete"]:
         from kubectl_dra.cli.completion.answer import answer

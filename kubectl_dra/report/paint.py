@@ -19,7 +19,7 @@ _COUNTED = re.compile(r"(?<![\w.:/-])(\d+(?:,\d{3})*) (?=[A-Za-z])")
 
 
 class Painter:
-    """Writes styled text through rich, which decides on colours; lines are wrapped here, never cut.
+    """Writes text in rich's styles; lines are wrapped here, never cut.
 
     ``limit`` is the width of the terminal, or what COLUMNS says, and None in a pipe without COLUMNS: there prose is
     wrapped at ``width`` all the same, and what programs read line by line (tables, messages) is not.
@@ -53,13 +53,10 @@ class Painter:
     def _style(self, text: str, style: str) -> str:
         if not self._styled or not text:
             return text
-        from rich.console import Console
-        from rich.text import Text
+        from rich.color import ColorSystem
+        from rich.style import Style
 
-        console = Console(force_terminal=True, color_system="standard", no_color=False, width=100_000)
-        with console.capture() as capture:
-            console.print(Text(text, style=style), end="", soft_wrap=True)
-        return capture.get()
+        return Style.parse(style).render(text, color_system=ColorSystem.STANDARD)
 
 
 def wrap(text: str, width: int, first: int | None = None) -> list[str]:

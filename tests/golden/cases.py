@@ -129,4 +129,7 @@ def _settled(text: str) -> str:
 if __name__ == "__main__":
     for each in CASES:
         for width in WIDTHS:
-            path(each, width).write_text(shown(each, width)[1])
+            code, text = shown(each, width)
+            if code != each.code:
+                raise SystemExit(f"{each.name}: exit code {code}, not {each.code}; nothing is written of it\n{text}")
+            path(each, width).write_text(text)

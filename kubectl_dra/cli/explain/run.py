@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import shlex
 import sys
 import time
@@ -148,6 +149,8 @@ def _run_watch(
     """
     from kubectl_dra.report.paint import tell
 
+    # This may take hours, and each answer leaves garbage.
+    gc.enable()
     shown: list[Diagnosis] = []
     waiting, silent = False, ""
     while True:

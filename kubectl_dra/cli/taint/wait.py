@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -55,6 +56,8 @@ def let_end(world: World, rules: Rules, wishes: Sequence[Wish], result: Tainted)
 
 def _lookout(world: World, deadline: float | None = None) -> Lookout:
     assert world.cluster is not None
+    # This may take hours, and each look leaves garbage.
+    gc.enable()
     return Lookout(world.cluster, Patience(say, deadline, limit=world.cluster.client.until))
 
 

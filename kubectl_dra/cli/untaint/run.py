@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 import time
 from collections.abc import Iterator, Sequence
@@ -176,6 +177,8 @@ def _wait(world: World, ids: Sequence[DeviceID], deadline: float | None, result:
     assert world.cluster is not None
     patience = Patience(say, deadline, limit=world.cluster.client.until)
     told: tuple[str, ...] = ()
+    # This may take hours, and each look leaves garbage.
+    gc.enable()
     with Lookout(world.cluster, patience) as lookout:
         try:
             while left := patience.ask(lambda: _in_the_way(world, ids)):
