@@ -1,12 +1,12 @@
-"""Imports point downward, and never in a circle.
+"""Imports point downward, and never in a circle: what changes things asks explain what the scheduler would say of them.
 
-cli > report > migrate, taint > lint, explain > scheduling, admission > cluster > manifests > allocation, data > cel >
-api: what changes things asks explain what the scheduler would say of them.
+``docs/architecture.md`` shows the layers; ``python -m tests.test_layers`` writes them there.
 """
 
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Mapping, Set
 from pathlib import Path
 
@@ -29,6 +29,8 @@ LEVELS = {
 }
 BASE = {"errors": 0, "names": 0, "pages": 0, "wording": 0}
 ENTRY = 11
+PAGE = PACKAGE.parent / "docs" / "architecture.md"
+DRAWN = re.compile(r"(<!-- layers -->\n)(?P<text>.*?)(<!-- /layers -->)", re.DOTALL)
 KNOWN = [frozenset(("kubectl_dra.allocation.bounds", "kubectl_dra.allocation.merged"))]
 """Circles that are being taken apart."""
 
@@ -69,6 +71,30 @@ IMPORTED: Mapping[str, Set[str]] = {name_of(path): {*imports(path)} - {name_of(p
 
 def test_every_folder_is_in_a_layer() -> None:
     assert [module for module in IMPORTED if layer(module)[1] < 0] == [], "name its folder in LEVELS"
+
+
+def drawn() -> str:
+    """The layers as the architecture page has them."""
+    rows = (
+        sorted(each for each in LEVELS if LEVELS[each] == level) for level in sorted({*LEVELS.values()}, reverse=True)
+    )
+    return "```text\n" + "\n".join("  ".join(row) for row in rows) + "\n```\n"
+
+
+def test_the_page_shows_the_layers() -> None:
+    found = DRAWN.search(PAGE.read_text(encoding="utf-8"))
+    assert found is not None and found["text"] == drawn(), "run: python -m tests.test_layers"
+
+
+def test_the_page_tells_of_every_folder() -> None:
+    told = re.findall(r"^\| `(\w+)/` \|", PAGE.read_text(encoding="utf-8"), re.MULTILINE)
+    assert sorted(told) == sorted(LEVELS)
+
+
+def test_files_that_the_page_names_exist() -> None:
+    named = re.findall(r"`((?:\w+/)+(?:\w+\.(?:py|yaml))?)`", PAGE.read_text(encoding="utf-8"))
+    roots = (PACKAGE, PACKAGE.parent, PACKAGE / "explain", PACKAGE / "lint")
+    assert [name for name in named if not any((root / name).exists() for root in roots)] == []
 
 
 def test_imports_point_downward() -> None:
@@ -140,3 +166,7 @@ def test_the_test_sees_who_talks(tmp_path: Path) -> None:
     source = tmp_path / "bad.py"
     source.write_text("import sys\ndef f():\n    print(1)\n    sys.stderr.write('x')\n    sys.exit(1)\n")
     assert {place.partition(": ")[2] for place in talks(source)} == {"print", "sys.stderr", "sys.exit"}
+
+
+if __name__ == "__main__":
+    PAGE.write_text(DRAWN.sub(lambda match: match[1] + drawn() + match[3], PAGE.read_text(encoding="utf-8")))
