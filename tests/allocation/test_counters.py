@@ -1,0 +1,91 @@
+"""The ledger of shared counters."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from kubectl_dra.allocation.counters import CounterLedger, CounterShortage, available_counters
+from kubectl_dra.allocation.features import Features, Quirks
+from kubectl_dra.allocation.pools import Pool, SliceIndex, gather
+from kubectl_dra.allocation.state import AllocatedState, allocated_state
+from kubectl_dra.api.claims import ResourceClaim
+from kubectl_dra.api.nodes import Node
+from kubectl_dra.api.slices import Device, ResourceSlice
+from tests.allocation.builders import JSON, device, held, slice_of
+
+
+def pool_of(*devices: JSON, driver: str = "d", **counters: object) -> Pool:
+    slices: list[ResourceSlice] = [
+        slice_of(*devices, driver=driver, count=2, name="1"),
+        slice_of(driver=driver, counters={key.replace("_", "."): value for key, value in counters.items()}, count=2),
+    ]
+    (pool,) = gather(SliceIndex(slices), Node.named("n1"), Features(), Quirks()).pools
+    assert pool.usable, pool.invalid
+    return pool
+
+
+def state_of(*claims: ResourceClaim) -> AllocatedState:
+    return allocated_state(claims, Features())
+
+
+def devices_of(pool: Pool) -> Sequence[Device]:
+    return pool.slices[0].devices
+
+
+def amounts(short: CounterShortage | None) -> tuple[str, ...] | None:
+    if short is None:
+        return None
+    return short.counter_set, short.counter, str(short.available), str(short.charged), str(short.needed)
+
+
+def test_allocated_devices_leave_less_even_less_than_nothing() -> None:
+    pool = pool_of(device("a", consumes={"s.x": 3}), device("b", consumes={"s.x": 3}), s_x=4)
+    assert {name: str(left) for name, left in available_counters(pool, state_of(held("a")))["s"].items()} == {"x": "1"}
+    assert str(available_counters(pool, state_of(held("a", "b")))["s"]["x"]) == "-2"
+
+
+def test_a_device_is_charged_whole_or_not_at_all() -> None:
+    pool = pool_of(device("a", consumes={"s.x": 3, "s.y": 1}), device("b", consumes={"s.x": 1, "s.y": 2}), s_x=4, s_y=2)
+    a, b = devices_of(pool)
+    ledger = CounterLedger({}, state_of(), Quirks())
+    assert ledger.charge(pool, a) is None
+    assert amounts(ledger.charge(pool, b)) == ("s", "y", "2", "1", "2")
+    # Nothing of the refused device stays.
+    assert {name: str(amount) for name, amount in ledger.charged(ledger.key(pool), "s").items()} == {"x": "3", "y": "1"}
+    ledger.release(pool, a)
+    assert ledger.charges() == ()
+    assert ledger.charge(pool, b) is None
+
+
+def test_a_counter_that_is_overdrawn_blocks_devices_that_do_not_use_it() -> None:
+    devices = device("a", consumes={"s.x": 3}), device("b", consumes={"s.x": 3}), device("c", consumes={"t.z": 1})
+    pool = pool_of(*devices, s_x=4, t_z=5)
+    ledger = CounterLedger({}, state_of(held("a", "b")), Quirks())
+    assert amounts(ledger.charge(pool, devices_of(pool)[2])) == ("s", "x", "-2", "0", "0")
+
+
+def test_a_share_of_a_device_charges_it() -> None:
+    pool = pool_of(device("a", consumes={"s.x": 3}, m=10, multi=True), s_x=4)
+    shared = held("a", shareID="1", consumedCapacity={"m": "1"})
+    assert str(available_counters(pool, state_of(shared))["s"]["x"]) == "1"
+
+
+def test_drivers_with_one_pool_name_share_a_table_up_to_1363() -> None:
+    mine, theirs = (pool_of(device("a", consumes={"s.x": 3}), driver=driver, s_x=4) for driver in ("d", "e"))
+    mixed = CounterLedger({}, state_of(), Quirks())
+    assert mixed.charge(mine, devices_of(mine)[0]) is None
+    assert amounts(mixed.charge(theirs, devices_of(theirs)[0])) == ("s", "x", "4", "3", "3")
+    apart = CounterLedger({}, state_of(), Quirks(counters_keyed_by_pool_name=False))
+    assert apart.charge(mine, devices_of(mine)[0]) is None
+    assert apart.charge(theirs, devices_of(theirs)[0]) is None
+
+
+def test_a_copy_is_restored() -> None:
+    pool = pool_of(device("a", consumes={"s.x": 1}), s_x=4)
+    (one,) = devices_of(pool)
+    ledger = CounterLedger({}, state_of(), Quirks())
+    ledger.charge(pool, one)
+    before, kept = ledger.charges(), ledger.copy()
+    ledger.charge(pool, one)
+    ledger.restore(kept)
+    assert ledger.charges() == before
