@@ -6,12 +6,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from kubectl_dra.api.quantity import Quantity
+from kubectl_dra.api.decimals import wrapped
+from kubectl_dra.api.quantity import Format, Quantity
 from kubectl_dra.api.slices import Device
 
 Amounts = Mapping[str, Quantity]
 NOTHING: Amounts = {}
 ZERO = Quantity.parse("0")
+INT64_MAX = 2**63 - 1
+_OUT_OF_RANGE = "capacity request cannot be represented in the device's range arithmetic"
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,11 +34,11 @@ class CapacityShortage:
     value: Quantity | None = None
 
 
-def amount_taken(requested: Quantity | None, capacity: Mapping[str, Any]) -> Quantity:
+def amount_taken(requested: Quantity | None, capacity: Mapping[str, Any], format: Format = "BinarySI") -> Quantity:
     """The amount a request takes from one capacity, after defaults and rounding up.
 
     Not requested: the policy's default, else all of it. Requested: rounded up to the policy's range, step
-    or next valid value.
+    or next valid value; what a step makes of it wraps past the largest 64-bit integer and has the given format.
     """
     policy = capacity.get("requestPolicy") or {}
     if requested is None:
@@ -52,12 +55,51 @@ def amount_taken(requested: Quantity | None, capacity: Mapping[str, Any]) -> Qua
         if step == 0:
             return requested
         base = minimum.value()
-        steps = -(-(requested.value() - base) // step)
-        return Quantity.of(base + step * steps, "BinarySI")
+        return Quantity.of(wrapped(base + step * _steps(wrapped(requested.value() - base), step)), format)
     for value in policy.get("validValues") or ():
         if requested <= (listed := Quantity.parse(value)):
             return listed
     return requested
+
+
+def _steps(added: int, step: int) -> int:
+    """How many steps cover an amount; what wrapped below zero is divided as Go does, towards zero."""
+    steps, rest = divmod(abs(added), step)
+    return steps + (rest > 0) if added >= 0 else -steps + (rest > 0)
+
+
+def fault(device: Device, requested: Amounts | None) -> str:
+    """Why a scheduler gives up at a capacity of the device, from 1.37 on; empty where it goes on.
+
+    Such an amount is negative, or cannot be rounded to a step of the policy's range within 64 bits. A device that
+    lacks a requested capacity is only passed over.
+    """
+    wanted = requested or NOTHING
+    if any(name not in device.capacity for name in wanted):
+        return ""
+    for name, capacity in device.capacity.items():
+        asked = wanted.get(name)
+        why = "" if asked is None else _out_of_range(asked, capacity)
+        if not why and amount_taken(asked, capacity).sign() < 0:
+            why = "capacity value is negative"
+        if why:
+            return f'capacity "{name}": {why}'
+    return ""
+
+
+def _out_of_range(requested: Quantity, capacity: Mapping[str, Any]) -> str:
+    valid_range = (capacity.get("requestPolicy") or {}).get("validRange") or {}
+    if valid_range.get("min") is None or valid_range.get("step") is None:
+        return ""
+    minimum, step = Quantity.parse(valid_range["min"]), Quantity.parse(valid_range["step"]).value()
+    if requested < minimum or step == 0:
+        return ""
+    if requested > Quantity.of(INT64_MAX):
+        return f"{_OUT_OF_RANGE}: request {requested} exceeds MaxInt64"
+    base = minimum.value()
+    if base >= 0 and base + step * _steps(requested.value() - base, step) > INT64_MAX:
+        return f"{_OUT_OF_RANGE}: rounding request {requested} up to the next step passes MaxInt64"
+    return ""
 
 
 def violates_policy(amount: Quantity, capacity: Mapping[str, Any]) -> bool:
@@ -102,7 +144,19 @@ def shortage(device: Device, requested: Amounts | None, consumed: Amounts, held:
     return None
 
 
-def consumption(device: Device, requested: Amounts | None) -> dict[str, Quantity]:
-    """What a share of the device records as consumed capacity, for each of its capacities."""
+def consumption(device: Device, requested: Amounts | None, *, binary: bool = True) -> dict[str, Quantity]:
+    """What a share of the device records as consumed capacity, for each of its capacities.
+
+    ``binary``: amounts rounded to a step are binary quantities, as up to 1.36, not written as the step is.
+    """
     wanted = requested or NOTHING
-    return {name: amount_taken(wanted.get(name), capacity) for name, capacity in device.capacity.items()}
+    return {
+        name: amount_taken(wanted.get(name), capacity, "BinarySI" if binary else _format_of_step(capacity))
+        for name, capacity in device.capacity.items()
+    }
+
+
+def _format_of_step(capacity: Mapping[str, Any]) -> Format:
+    valid_range = (capacity.get("requestPolicy") or {}).get("validRange") or {}
+    step = valid_range.get("step")
+    return "BinarySI" if step is None else Quantity.parse(step).format

@@ -58,6 +58,7 @@ class Quirks:
     all_drops_exhausted: bool = True
     claim_config_repeated: bool = True
     counter_slices_everywhere: bool = True
+    capacity_wraps: bool = True
     share_without_capacity_charges: bool = True
 
     @classmethod

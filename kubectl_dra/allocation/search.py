@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import NamedTuple, Protocol
 
-from kubectl_dra.allocation.capacity import NOTHING, consumption, shortage
+from kubectl_dra.allocation.capacity import NOTHING, consumption, fault, shortage
 from kubectl_dra.allocation.constraints import ConstraintState, constraint_state
 from kubectl_dra.allocation.counters import CounterLedger
 from kubectl_dra.allocation.errors import AllocationError, SearchBudgetExceeded
@@ -115,6 +115,18 @@ class Context:
         return answer
 
     def _selects(self, alternative: Alternative, candidate: Candidate) -> bool:
+        if not self._admits(alternative, candidate):
+            return False
+        # The scheduler looks at the capacity next. What cannot be computed is fatal whatever else is taken.
+        if self.features.consumable_capacity and not self.quirks.capacity_wraps:
+            why = fault(candidate.device, alternative.spec.capacity)
+            if why:
+                owner = f"{alternative.selectors[1].owner}, request {alternative.spec.name}"
+                message = f"{owner}: checking capacity for device {candidate.id}: {why}"
+                raise AllocationError(message, check="capacity-fault", subject=str(candidate.id))
+        return True
+
+    def _admits(self, alternative: Alternative, candidate: Candidate) -> bool:
         device = candidate.device
         if device.binding_conditions and not self.features.binding_conditions:
             return False
@@ -306,7 +318,7 @@ class Search:
                 self._refund(candidate, charged)
                 return False
             if candidate.shareable:
-                consumed = consumption(device, chosen.spec.capacity)
+                consumed = consumption(device, chosen.spec.capacity, binary=context.quirks.capacity_wraps)
                 held = self._held_capacity.setdefault(candidate.id, {})
                 for name, amount in consumed.items():
                     held[name] = held[name] + amount if name in held else amount

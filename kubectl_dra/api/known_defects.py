@@ -68,5 +68,8 @@ CLAIM_CONFIG_REPEATED: Final = Defect(gone=37)
 """A claim's config entry is repeated for every request that it names."""
 COUNTER_SLICES_EVERYWHERE: Final = Defect(gone=37)
 """Slices with shared counters are seen on every node."""
+CAPACITY_WRAPS: Final = Defect(gone=37)
+"""Rounding a capacity request wraps past the largest 64-bit integer, a negative amount is taken as it is, and rounded
+amounts are binary quantities whatever the step is."""
 SHARE_WITHOUT_CAPACITY_CHARGES: Final = Defect(140437, gone=37)
 """A share without consumed capacity charges counters again."""

@@ -31,6 +31,7 @@ _DEFECTS: Final[Mapping[str, str]] = {
     "all_drops_exhausted": "a request for all devices leaves out shared devices that are full",
     "claim_config_repeated": "a configuration of the claim is repeated for every request that it names",
     "counter_slices_everywhere": "slices with shared counters of other nodes are looked at as well",
+    "capacity_wraps": "the arithmetic of a request policy's range wraps past the largest 64-bit integer",
     "share_without_capacity_charges": "a share that takes no capacity counts against the shared counters once more",
 }
 """What each of ``Quirks`` means for those who wait for devices."""
