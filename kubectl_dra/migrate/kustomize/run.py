@@ -120,15 +120,18 @@ def _unverified(group: _Group, notes: list[str]) -> None:
 
 def _verify(group: _Group, names: Mapping[str, str], job: MigrationJob) -> None:
     """Builds all of a group before and after; makes what overlays need, or says what is in the way."""
+    buildable = [one for one in group.kustomizations if not one.is_component]
+    for one in buildable:
+        remote = [word for part in closure(one) for word in part.remote]
+        if remote:
+            group.at, group.problem = one, f"it takes {remote[0]} from elsewhere, which is not fetched"
+            return
     with TemporaryDirectory(prefix="kubectl-dra-") as folder:
         shop = Workshop(os.path.realpath(folder), group.kustomizations)
-        buildable = [one for one in group.kustomizations if not one.is_component]
         before: dict[str, str] = {}
-        for one in buildable:
-            remote = [word for part in closure(one) for word in part.remote]
-            built = shop.built(one) if not remote else f"it takes {remote[0]} from elsewhere, which is not fetched"
+        for one, built in shop.all_built(buildable):
             if isinstance(built, str):
-                group.at, group.problem = one, built if remote else f"it cannot be built as it is: {built}"
+                group.at, group.problem = one, f"it cannot be built as it is: {built}"
                 return
             before[one.directory] = built.decode("utf-8", "replace")
         shop.put({path: text.encode(text.text) for path, text in group.texts.items()})
@@ -154,7 +157,7 @@ def _settled(
             return ""
         repaired = _repaired(group, one, found, after, names) if number + 1 < _ROUNDS else []
         if not repaired:
-            return _said(found[0])
+            return _said(next((each for each in found if _is_brought(each)), found[0]))
         shop.put({each.path: group.texts[each.path].encode(each.text) for each in repaired})
     return ""
 
@@ -239,11 +242,18 @@ def _put_back(group: _Group, files: dict[str, MigratedFile], names: Mapping[str,
         files[path] = MigratedFile(old.name, Rewritten(old.name, source.text, source.text, source), tuple(kept))
 
 
+def _is_brought(difference: BuildDifference) -> bool:
+    """Whether a pod lacks its claims altogether: a patch asked for devices, and what it patches did not."""
+    return difference.found is None and difference.path[-1:] == ("resourceClaims",)
+
+
 def _said(difference: BuildDifference) -> str:
     kind, namespace, name = difference.object
     who = f"{kind} {namespace}/{name}" if namespace else f"{kind} {name}"
     if difference.found is None and difference.claim is not None:
         return f"{who} would refer to {difference.claim[0]} {difference.claim[2]}, which it does not build"
+    if _is_brought(difference):
+        return f"{who} gets its devices from a patch, and nothing that it patches has a claim: put them into the base"
     where = f": {path_text(difference.path)}" if difference.path else ""
     return f"{who}{where} would be {_value(difference.found)} and not {_value(difference.wanted)}"
 
