@@ -8,12 +8,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Set
 
+from kubectl_dra.api.fields import fields
 from kubectl_dra.api.slices import ResourceSlice
 
-TAINTS = "DRADeviceTaints"
-PARTITIONS = "DRAPartitionableDevices"
-CAPACITY = "DRAConsumableCapacity"
-BINDING = "DRADeviceBindingConditions"
+
+def _gate(field: str) -> str:
+    """The first gate that a field of devices needs."""
+    return fields("Device")[field].gates[0]
+
+
+TAINTS = _gate("taints")
+PARTITIONS = _gate("consumesCounters")
+CAPACITY = _gate("allowMultipleAllocations")
+BINDING = _gate("bindingConditions")
 _KNOWN = (TAINTS, PARTITIONS, CAPACITY, BINDING)
 
 
