@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any, Final, NamedTuple
 
@@ -21,12 +22,14 @@ from kubectl_dra.api.taints import DeviceTaintRule
 from kubectl_dra.api.versions import GROUP, PLURALS, Release, parse_release
 from kubectl_dra.api.wire import Wire
 from kubectl_dra.cluster.kinds import SCHEDULING_KINDS
-from kubectl_dra.cluster.reader import Reader
+from kubectl_dra.cluster.pages import Page, page
+from kubectl_dra.cluster.reader import Found, Reader
 from kubectl_dra.cluster.snapshot import (
     ABSENT,
     CORE_KINDS,
     DRA_KINDS,
     KINDS,
+    UNREADABLE,
     UNSUPPORTED,
     Event,
     Gap,
@@ -128,6 +131,37 @@ class SnapshotBuilder:
             for pod in _pods_of(raw):
                 self._keep("Pod", pod, "v1", place)
 
+    def add_page(self, given: Page, kind: str, place: Place) -> list[Gap]:
+        """Takes the objects of a page of a kind; those that make no sense are gaps, because the rest can be read."""
+        if given.objects is not None:
+            with suppress(InputError):
+                made = map(self._reader.pod, given.objects)
+                if all(found is not None and self._add_found(kind, found, place) for found in made):
+                    return []
+            # Something is unusual: once more, object by object. What was taken already is the same.
+            again = page(given.data)
+            assert again is not None
+            given = again
+        gaps: list[Gap] = []
+        for item in given.items:
+            try:
+                self.add_item(item, place, given.item_kind, given.api_version)
+            except NestedList:
+                gaps.append(Gap(kind, UNREADABLE, detail=f"{place}: a list in a list"))
+            except InputError as error:
+                # The server is newer or odder than what is known here.
+                gaps.append(Gap(kind, UNREADABLE, detail=str(error)))
+        return gaps
+
+    def _add_found(self, kind: str, found: Found, place: Place) -> bool:
+        """Keeps what the reader made; False where its name or namespace has to be made up. Raises InputError."""
+        meta = found.metadata
+        if not meta.name or not (meta.namespace or kind not in _NAMESPACED):
+            return False
+        space = meta.namespace if kind in _NAMESPACED else ""
+        self._hold(kind, (space, meta.name), Kept(found.object, place, meta.uid, meta.resource_version))
+        return True
+
     def add_item(self, data: Any, place: Place, kind: str = "", api_version: str = "") -> None:
         """Takes the JSON text of an object, as a list holds it: ``kind`` and ``api_version`` where it lacks them.
 
@@ -147,10 +181,7 @@ class SnapshotBuilder:
             raise NestedList
         if (kind, api_version) in _TYPED:
             found = self._reader.read(kind, data)
-            meta = found and found.metadata
-            if found and meta and meta.name and (meta.namespace or kind not in _NAMESPACED):
-                space = meta.namespace if kind in _NAMESPACED else ""
-                self._hold(kind, (space, meta.name), Kept(found.object, place, meta.uid, meta.resource_version))
+            if found is not None and self._add_found(kind, found, place):
                 return
         raw = json.decode(data)
         self.add({**raw, "apiVersion": api_version, "kind": kind}, place)

@@ -143,9 +143,14 @@ class Client:
         return [whole(item, one) for one in self.pages(path, query, progress) for item in one.items]
 
     def pages(
-        self, path: str, query: Mapping[str, str] | None = None, progress: Progress | None = None
+        self,
+        path: str,
+        query: Mapping[str, str] | None = None,
+        progress: Progress | None = None,
+        *,
+        pods: bool = False,
     ) -> Iterator[Page]:
-        """The pages of a list.
+        """The pages of a list; of ``pods`` with objects in place of items where all are of the usual shape.
 
         The newest state is asked for. With ``resourceVersion=0`` servers ignore the limit and answer with all objects
         at once; and those of 1.34 and later answer from their cache anyway.
@@ -156,8 +161,8 @@ class Client:
         asked = {**(query or {}), "limit": str(PAGE)}
         count, tokens = 0, set[str]()
         while True:
-            found = self._page(self._get(path, asked), path)
-            count += len(found.items)
+            found = self._page(self._get(path, asked), path, pods=pods)
+            count += found.size
             if progress is not None:
                 left = found.metadata.remaining_item_count
                 total = f" of about {count + left}" if left is not None and left > 0 else ""
@@ -230,9 +235,9 @@ class Client:
             raise self._not_json(path)
         return answer
 
-    def _page(self, data: bytes, path: str) -> Page:
+    def _page(self, data: bytes, path: str, *, pods: bool) -> Page:
         try:
-            found = page(data)
+            found = page(data, pods=pods)
         except ValueError:
             raise self._not_json(path) from None
         if found is None:

@@ -46,7 +46,13 @@ def contents(path: str) -> bytes:
         if not stat.S_ISREG(mode):
             raise InputError(f"{path}: is a device, not a file; for standard input write {STDIN}")
         with Path(path).open("rb") as stream:
-            return unpacked(stream.read, path)
+            if stream.peek(2).startswith(_GZIP):
+                return unpacked(stream.read, path)
+            # At once, so that it does not stand in memory twice.
+            data = stream.read(LARGEST_UNPACKED + 1)
+        if len(data) > LARGEST_UNPACKED:
+            raise _too_large(path, "holds")
+        return data
     except FileNotFoundError:
         raise InputError(f"{path}: there is no such file or directory") from None
     except OSError as error:
@@ -74,8 +80,7 @@ def unpacked(read: Read, name: str) -> bytes:
         while part := source.read(_STEP):
             size += len(part)
             if size > LARGEST_UNPACKED:
-                does = "unpacks to" if packed else "holds"
-                raise InputError(f"{name}: {does} more than {LARGEST_UNPACKED // 10**9} GB, which no snapshot has")
+                raise _too_large(name, "unpacks to" if packed else "holds")
             if size > _SUSPECT and size > _RATIO * counted.size:
                 raise InputError(f"{name}: unpacks to more than {_RATIO} times its size, which no snapshot does")
             out.append(part)
@@ -84,6 +89,10 @@ def unpacked(read: Read, name: str) -> bytes:
             raise
         raise InputError(f"{name}: cannot be unpacked by gzip, it is damaged or cut off: {error}") from None
     return b"".join(out)
+
+
+def _too_large(name: str, does: str) -> InputError:
+    return InputError(f"{name}: {does} more than {LARGEST_UNPACKED // 10**9} GB, which no snapshot has")
 
 
 class _Counted:

@@ -12,7 +12,7 @@ from msgspec import Struct, ValidationError, convert, field
 
 from kubectl_dra.api.conversion import VERSIONS
 from kubectl_dra.api.versions import GROUP, PLURALS, Release, parse_release
-from kubectl_dra.cluster.builder import NestedList, Place, SnapshotBuilder
+from kubectl_dra.cluster.builder import Place, SnapshotBuilder
 from kubectl_dra.cluster.client import EXPIRED, Answered, Client, Progress, segment
 from kubectl_dra.cluster.kinds import SCHEDULING_KINDS, SchedulingKind
 from kubectl_dra.cluster.kubeconfig import ConnectionOptions, connect
@@ -28,7 +28,7 @@ from kubectl_dra.cluster.snapshot import (
     Gap,
     Snapshot,
 )
-from kubectl_dra.errors import ClusterError, InputError
+from kubectl_dra.errors import ClusterError
 
 T = TypeVar("T")
 
@@ -213,14 +213,7 @@ class Cluster:
         for index, part in side_by_side(jobs):
             kind = order[index - first] if index >= first else ""
             if isinstance(part, Page):
-                for item in part.items:
-                    try:
-                        builder.add_item(item, place, part.item_kind, part.api_version)
-                    except NestedList:
-                        said[kind].append(Gap(kind, UNREADABLE, detail="the server sent a list in a list"))
-                    except InputError as error:
-                        # The server is newer or odder than what is known here: the rest can still be read.
-                        said[kind].append(Gap(kind, UNREADABLE, detail=str(error)))
+                said[kind] += builder.add_page(part, kind, place)
             elif isinstance(part, Gap | str):
                 said[kind].append(part)
             elif isinstance(part, Release):
@@ -273,7 +266,7 @@ class Cluster:
         for last in (False, True):
             try:
                 for query in queries:
-                    yield from self.client.pages(path, query, progress)
+                    yield from self.client.pages(path, query, progress, pods=kind == "Pod")
                 return
             except Answered as error:
                 if error.status != EXPIRED or last:

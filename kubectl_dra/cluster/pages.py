@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any
 
 import msgspec
+
+from kubectl_dra.api.pods import Pod
 
 
 class ListMeta(msgspec.Struct, frozen=True, rename="camel"):
@@ -22,10 +25,19 @@ class Page(msgspec.Struct, frozen=True, rename="camel"):
     metadata: ListMeta = ListMeta()
     entries: list[msgspec.Raw] | None = msgspec.field(default=None, name="items")
 
+    # Decoded at once, where a kind was asked for and all items are of its usual shape; ``data`` is the text then.
+    objects: list[Any] | None = None
+    data: bytes = b""
+
     @property
     def items(self) -> list[msgspec.Raw]:
         """The objects, which may lack apiVersion and kind."""
         return self.entries or []
+
+    @property
+    def size(self) -> int:
+        """How many items there are."""
+        return len(self.items if self.objects is None else self.objects)
 
     @property
     def item_kind(self) -> str:
@@ -33,17 +45,29 @@ class Page(msgspec.Struct, frozen=True, rename="camel"):
         return self.kind.removesuffix("List")
 
 
+class _PodPage(msgspec.Struct, frozen=True, rename="camel"):
+    kind: str = ""
+    api_version: str = ""
+    metadata: ListMeta = ListMeta()
+    items: list[Pod] | None = None
+
+
 _decoder = msgspec.json.Decoder(Page)
+_pods = msgspec.json.Decoder(_PodPage)
 
 
-def page(data: bytes) -> Page | None:
-    """Reads a page; None if it is not a list of objects.
+def page(data: bytes, *, pods: bool = False) -> Page | None:
+    """Reads a page, of ``pods`` at once into objects; None if it is not a list of objects.
 
     Raises:
         ValueError: not a JSON object.
     """
     if data.lstrip()[:1] != b"{":
         raise ValueError
+    if pods:
+        with suppress(msgspec.ValidationError):
+            whole = _pods.decode(data)
+            return Page(whole.kind, whole.api_version, whole.metadata, None, whole.items or [], data)
     try:
         found = _decoder.decode(data)
     except msgspec.ValidationError:

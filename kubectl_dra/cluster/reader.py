@@ -13,6 +13,7 @@ from typing import Any, Final, NamedTuple, TypeVar
 
 import msgspec
 from msgspec import Raw, field, json, msgpack, structs
+from msgspec.structs import force_setattr as put
 
 from kubectl_dra.api.claims import Allocation, Consumer, DeviceResult, ResourceClaim, spec_fields
 from kubectl_dra.api.decoding import struct_mismatch
@@ -164,6 +165,13 @@ class Reader:
         except (ValueError, TypeError, KeyError, AttributeError, OverflowError):
             return None
 
+    def pod(self, raw: Pod) -> Found | None:
+        """A pod that is decoded already, without what nobody reads; None where it has to be looked at more closely."""
+        try:
+            return self._pod(raw)
+        except (ValueError, TypeError, OverflowError):
+            return None
+
     def _slice(self, raw: _Slice) -> Found:
         spec, meta = raw.spec, raw.metadata
         driver, texts = self._texts.first(spec.driver, spec.driver), self._texts
@@ -225,52 +233,32 @@ class Reader:
         return Found(node, node.metadata)
 
     def _pod(self, pod: Pod) -> Found:
-        """A pod without what nobody reads of it; what others have too is shared."""
-        shared, texts, spec, meta, status = self._pods, self._texts, pod.spec, pod.metadata, pod.status
-        volumes = tuple(volume for volume in spec.volumes if volume != PodVolume(volume.name))
-        parts = (
-            *(spec.containers, spec.init_containers, volumes, spec.tolerations, spec.affinity, spec.node_selector),
-            *(spec.topology_spread_constraints, spec.overhead, spec.resources, spec.resource_claims),
-        )
-        key = msgpack.encode(parts)
-        known = shared.get(key)
-        if known is None:
+        """A pod without what nobody reads of it; what others have too is shared.
+
+        The objects were decoded a moment ago, and nobody else knows them: they are changed in place.
+        """
+        texts, spec, meta, status = self._texts, pod.spec, pod.metadata, pod.status
+        node = spec.node_name
+        put(spec, "node_name", "")
+        put(spec, "volumes", tuple([volume for volume in spec.volumes if volume != PodVolume(volume.name)]))
+        key = msgpack.encode(spec)
+        shared = self._pods.get(key)
+        if shared is None:
             self._check(_requested(spec))
-            known = shared.first(key, parts)
-        containers, inits, volumes, tolerations, affinity, selector, spread, overhead, resources, claims = known
-        spec = structs.replace(
-            spec,
-            containers=containers,
-            init_containers=inits,
-            node_name=texts.first(spec.node_name, spec.node_name),
-            node_selector=selector,
-            affinity=affinity,
-            tolerations=tolerations,
-            topology_spread_constraints=spread,
-            volumes=volumes,
-            overhead=overhead,
-            resources=resources,
-            resource_claims=claims,
-        )
-        kept = {name: text for name, text in meta.annotations.items() if name.startswith(KEPT_ANNOTATIONS)}
-        meta = structs.replace(
-            meta,
-            namespace=texts.first(meta.namespace, meta.namespace),
-            labels=self._labels.first(tuple(meta.labels.items()), meta.labels),
-            annotations=kept or _NONE,
-            owners=self._owners.first(meta.owners, meta.owners),
-        )
-        conditions = status.conditions
-        if spec.node_name and not claims:
-            # Of a pod that runs, and has no claims, it explains nothing.
-            conditions = tuple(one for one in conditions if one.type not in _USUAL_CONDITIONS)
-        status = structs.replace(
-            status,
-            conditions=conditions,
-            container_statuses=_resized(status.container_statuses, containers),
-            init_container_statuses=_resized(status.init_container_statuses, inits),
-        )
-        return Found(Pod(meta, spec, status), meta)
+            shared = self._pods.first(key, spec)
+        put(pod, "spec", structs.replace(shared, node_name=texts.first(node, node)) if node else shared)
+        put(meta, "namespace", texts.first(meta.namespace, meta.namespace))
+        put(meta, "labels", self._labels.first(tuple(meta.labels.items()), meta.labels))
+        put(meta, "owners", self._owners.first(meta.owners, meta.owners))
+        if meta.annotations:
+            kept = {name: text for name, text in meta.annotations.items() if name.startswith(KEPT_ANNOTATIONS)}
+            put(meta, "annotations", kept or _NONE)
+        if node and not spec.resource_claims:
+            # Of a pod that runs, and has no claims, the usual ones explain nothing.
+            put(status, "conditions", tuple([one for one in status.conditions if one.type not in _USUAL_CONDITIONS]))
+        put(status, "container_statuses", _resized(status.container_statuses, spec.containers))
+        put(status, "init_container_statuses", _resized(status.init_container_statuses, spec.init_containers))
+        return Found(pod, meta)
 
     def _check(self, amounts: Iterable[Amount]) -> None:
         """Raises Unusual where one is no quantity."""

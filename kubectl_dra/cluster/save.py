@@ -25,7 +25,8 @@ import msgspec
 
 from kubectl_dra.cluster.builder import Place, SnapshotBuilder
 from kubectl_dra.cluster.files import SAID, add_files
-from kubectl_dra.cluster.snapshot import ABSENT, KINDS, Snapshot
+from kubectl_dra.cluster.pages import Page, page
+from kubectl_dra.cluster.snapshot import ABSENT, KINDS, Gap, Snapshot
 from kubectl_dra.errors import InputError
 
 SCHEMA_VERSION: Final = "1"
@@ -81,7 +82,7 @@ _OWN_ANNOTATIONS: Final = "resource.kubernetes.io/"
 
 
 class Recorder(SnapshotBuilder):
-    """A builder that also keeps the objects as they came. Ask for ``items`` before ``build``."""
+    """A builder that also keeps the objects for a file, reduced. Ask for ``items`` before ``build``."""
 
     def __init__(self, namespace: str = "default") -> None:
         super().__init__(namespace)
@@ -91,26 +92,26 @@ class Recorder(SnapshotBuilder):
     def add(self, raw: Json, place: Place) -> None:
         place = Place(*place)
         super().add(raw, place)
-        self._came[id(place)] = (raw, place)
+        try:
+            self._came[id(place)] = (reduced(raw), place)
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
+            raise InputError(f"{place}: this {raw.get('kind')} cannot be understood: {error}") from None
+
+    def add_page(self, given: Page, kind: str, place: Place) -> list[Gap]:
+        # The objects are wanted as they came.
+        raw = page(given.data) if given.objects is not None else None
+        return super().add_page(raw or given, kind, place)
 
     def add_item(self, data: Any, place: Place, kind: str = "", api_version: str = "") -> None:
         raw = msgspec.json.decode(data)
         self.add({"apiVersion": api_version, "kind": kind, **raw}, place)
 
     def items(self) -> list[Json]:
-        """The objects of the snapshot, reduced (see ``reduced``), by kind and in the order in which they came.
-
-        Raises:
-            InputError: an object that cannot be understood.
-        """
+        """The objects of the snapshot, reduced (see ``reduced``), by kind and in the order in which they came."""
         out: list[Json] = []
         for kind in KINDS:
             for (namespace, name), kept in self._objects[kind].items():
-                place = kept.place
-                try:
-                    item = reduced(self._came[id(place)][0])
-                except (AttributeError, KeyError, TypeError, ValueError) as error:
-                    raise InputError(f"{place}: {kind} {name} cannot be understood: {error}") from None
+                item = self._came[id(kept.place)][0]
                 item["metadata"] = {"name": name, **item["metadata"]}
                 if namespace:
                     item["metadata"]["namespace"] = namespace
@@ -229,12 +230,17 @@ def write_list(items: Sequence[Json], head: Mapping[str, Any], stream: TextIO, *
         whole = {"apiVersion": "v1", "kind": "List", SAID: head, "items": list(items)}
         dump(whole, stream, Dumper=Dumper, sort_keys=False, allow_unicode=True, width=120)
         return
-    encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
-    # In front, where a reader that goes through a large file item by item finds it.
-    stream.write(f'{{"apiVersion":"v1","kind":"List","{SAID}":{encode(head)},"items":[\n')
+    stream.write(f'{{"apiVersion":"v1","kind":"List","{SAID}":{_line(head)},"items":[\n')
     for index, item in enumerate(items):
-        stream.write((",\n" if index else "") + encode(item))
+        stream.write((",\n" if index else "") + _line(item))
     stream.write("\n]}\n")
+
+
+def _line(value: Any) -> str:
+    try:
+        return msgspec.json.encode(value).decode()
+    except (OverflowError, TypeError, UnicodeError):
+        return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
 def check_target(path: Path, *, force: bool) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -17,6 +16,7 @@ from kubectl_dra.lint.fixes import Replacement
 from kubectl_dra.lint.reference import page, title
 from kubectl_dra.lint.registry import BY_CODE
 from kubectl_dra.lint.result import Located, Report
+from kubectl_dra.report.structured import json_text
 
 _LEVELS: Final = {"error": "error", "warning": "warning", "info": "note"}
 _ROOT: Final = "%SRCROOT%"
@@ -29,8 +29,7 @@ NO_FIXES: Final[Fixes] = {}
 
 def write_sarif(report: Report, stream: TextIO, fixes: Fixes = NO_FIXES) -> None:
     """Writes one run. ``results`` is always there, also when it is empty."""
-    json.dump(to_sarif(report, fixes), stream, indent=2, ensure_ascii=False)
-    stream.write("\n")
+    stream.write(json_text(to_sarif(report, fixes)))
 
 
 def to_sarif(report: Report, fixes: Fixes = NO_FIXES) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Mapping
 from functools import partial
 from threading import Condition
@@ -37,6 +38,8 @@ class Lookout:
         self._refused: set[str] = set()
 
     def __enter__(self) -> Lookout:
+        # The entry point turned it off for short runs; this may take hours.
+        gc.enable()
         return self
 
     def __exit__(self, *_: object) -> None:

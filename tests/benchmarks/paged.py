@@ -1,4 +1,4 @@
-"""`kubectl dra explain` on a very large live cluster: `python -m tests.benchmarks.paged [--nodes 125000]`.
+"""`kubectl dra explain` on a very large live cluster: `python -m tests.benchmarks.paged [--nodes N] [--pods N]`.
 
 A process of its own serves the lists of the cluster of `tests.benchmarks.explain` in pages over HTTP, made while
 they are asked for; the command reads them through a kubeconfig. Printed are wall time, CPU time and the peak of
@@ -33,6 +33,7 @@ from tests.benchmarks.explain import (
     run,
     slice_of,
 )
+from tests.benchmarks.pods import ordinary_pods
 
 GROUP = "/apis/resource.k8s.io"
 PLURALS = {
@@ -67,7 +68,8 @@ def text_of(make: Callable[[int], JSON], node: int) -> str:
 class Lists:
     """All lists of a cluster, a page at a time."""
 
-    def __init__(self, nodes: int) -> None:
+    def __init__(self, nodes: int, pods: int = 0) -> None:
+        self._pods = range(pods)
         self._few = list(objects(0))
         self._nodes = nodes
         self._held = [node for node in range(nodes) if model(node)[0] == HELD_MODEL]
@@ -87,20 +89,25 @@ class Lists:
         return f'{head[:-1]},"items":[{",".join(texts)}]}}\n'.encode()
 
     def _of_nodes(self, kind: str) -> range | list[int]:
+        if kind == "Pod":
+            return self._pods
         if kind in ("Node", "ResourceSlice"):
             return range(self._nodes)
         return self._held if kind == "ResourceClaim" else []
 
     def _many(self, kind: str, start: int, end: int) -> Iterator[str]:
+        if kind == "Pod":
+            yield from ordinary_pods(self._pods[start : max(end, 0)], self._nodes)
+            return
         make = {"Node": node_of, "ResourceSlice": slice_of, "ResourceClaim": holder}.get(kind)
         for node in self._of_nodes(kind)[start : max(end, 0)] if make else ():
             assert make is not None
             yield text_of(make, node)
 
 
-def serve(nodes: int) -> None:
+def serve(nodes: int, pods: int) -> None:
     """Serves the cluster; prints the port."""
-    lists = Lists(nodes)
+    lists = Lists(nodes, pods)
     kinds = {f"{GROUP}/v1/{plural}": kind for kind, plural in PLURALS.items()}
     kinds |= {"/api/v1/nodes": "Node", "/api/v1/pods": "Pod", "/api/v1/namespaces": "Namespace"}
     kinds |= {"/api/v1/resourcequotas": "ResourceQuota", "/api/v1/events": "Event"}
@@ -150,18 +157,21 @@ def kubeconfig(directory: Path, port: int) -> Path:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--nodes", type=int, default=125_000)
+    parser.add_argument("--pods", type=int, default=500_000, help="ordinary pods of 6 KB")
     parser.add_argument("--serve", action="store_true", help="only serve, and print the port")
     parser.add_argument("--question", action="append", choices=list(QUESTIONS))
     options = parser.parse_args()
     if options.serve:
-        serve(options.nodes)
+        serve(options.nodes, options.pods)
         return
     command = [sys.executable, "-m", "tests.benchmarks.paged", "--serve", "--nodes", str(options.nodes)]
+    command += ["--pods", str(options.pods)]
     server = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     try:
         assert server.stdout is not None
         port = int(server.stdout.readline())
-        print(f"{options.nodes:,} nodes, {options.nodes * GPUS:,} devices, pages of 500 over HTTP\n")
+        devices = options.nodes * GPUS
+        print(f"{options.nodes:,} nodes, {devices:,} devices, {options.pods:,} pods, pages of 500 over HTTP\n")
         print(HEAD)
         with tempfile.TemporaryDirectory(prefix="kubectl-dra-") as directory:
             path = kubeconfig(Path(directory), port)

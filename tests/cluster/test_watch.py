@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import time
+import tracemalloc
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -144,3 +146,25 @@ def test_what_is_not_an_event(server: APIServer, tmp_path: Path) -> None:
     )
     script.run(lambda: len(script.since) == 3)
     assert script.told == [None, None, ("", ""), ("", ""), None]
+
+
+def test_a_day_of_events_leaves_nothing_behind(server: APIServer, tmp_path: Path) -> None:
+    batch = [stream(*(event("MODIFIED", str(n), f"pod-{n}") for n in range(500))) for _ in range(20)]
+    sizes: list[int] = []
+    told = [0]
+
+    def tell(key: Key | None) -> None:
+        told[0] += 1
+        if told[0] % 2_500 == 0:
+            gc.collect()
+            sizes.append(tracemalloc.get_traced_memory()[0])
+
+    script = Script(server, tmp_path, *batch)
+    script.watch = Watch(Cluster(ConnectionOptions(kubeconfig=server.kubeconfig(tmp_path))).client, PATH, tell)
+    tracemalloc.start()
+    try:
+        script.run(lambda: len(sizes) >= 4)
+    finally:
+        tracemalloc.stop()
+    # The test's own server remembers what it was asked.
+    assert sizes[-1] - sizes[1] < 300_000

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import secrets
 import sys
 from collections import Counter
@@ -27,6 +26,7 @@ from kubectl_dra.cluster.save import (
 from kubectl_dra.cluster.snapshot import ABSENT, KINDS, Snapshot
 from kubectl_dra.errors import UsageError
 from kubectl_dra.report.paint import tell
+from kubectl_dra.report.structured import json_text
 
 STDOUT = "-"
 YAML = (".yaml", ".yml")
@@ -104,8 +104,7 @@ def _write(asked: SnapshotFlags, items: list[Json], head: Json, names: dict[str,
     if asked.names:
 
         def write_names(stream: TextIO) -> None:
-            json.dump(names, stream, indent=2, ensure_ascii=False)
-            stream.write("\n")
+            stream.write(json_text(names))
 
         write_file(Path(asked.names), write_names, force=asked.force)
     if asked.output == STDOUT:
