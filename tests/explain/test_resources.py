@@ -11,7 +11,13 @@ from hypothesis import strategies as st
 from kubectl_dra.api.nodes import Node
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.api.quantity import Quantity
-from kubectl_dra.explain.scene.node_resources import NodeUsage, ResourceShort, TooManyPods, requests_of
+from kubectl_dra.api.versions import Release
+from kubectl_dra.cluster.snapshot import Snapshot
+from kubectl_dra.explain.phrase import Words
+from kubectl_dra.explain.scene.node_reasons import reason_of
+from kubectl_dra.explain.scene.node_resources import ResourceShort, TooManyPods, requests_of
+from kubectl_dra.scheduling.framework import ClusterState
+from kubectl_dra.scheduling.node_resources_fit import NodeResourcesFit
 
 JSON = dict[str, Any]
 
@@ -33,11 +39,21 @@ def pod(*containers: JSON, init: tuple[JSON, ...] = (), node: str = "", phase: s
 
 
 def node(**allocatable: str) -> Node:
-    return Node.from_json({"metadata": {"name": "n1"}, "status": {"allocatable": allocatable}})
+    return Node.from_json(
+        {"metadata": {"name": "n1"}, "status": {"allocatable": {"pods": "110", **allocatable} if allocatable else {}}}
+    )
 
 
 def short(name: str, needed: str, left: str, total: str) -> ResourceShort:
     return ResourceShort(name, Quantity.parse(needed), Quantity.parse(left), Quantity.parse(total))
+
+
+def shortage(others: list[Pod], asking: Pod, subject: Node) -> Words | None:
+    """Why the node does not take the pod beside other pods."""
+    pods = {("n", str(number)): other for number, other in enumerate(others)}
+    state = ClusterState(Snapshot(nodes={subject.name: subject}, pods=pods), Release(1, 36), frozenset())
+    rejection = NodeResourcesFit(asking, state).filter(state.nodes[subject.name])
+    return reason_of(rejection) if rejection else None
 
 
 def cpu(subject: Pod) -> str:
@@ -92,39 +108,38 @@ def test_the_peak_is_that_of_a_simulated_start(parts: list[tuple[bool, bool, int
 
 
 def test_enough_is_left_up_to_the_last_unit() -> None:
-    usage = NodeUsage([pod(container(cpu="3"), node="n1")], complete=True)
-    assert usage.shortage(pod(container(cpu="1")), node(cpu="4")) is None
-    assert usage.shortage(pod(container(cpu="1001m")), node(cpu="4")) == short("cpu", "1001m", "1", "4")
+    others = [pod(container(cpu="3"), node="n1")]
+    assert shortage(others, pod(container(cpu="1")), node(cpu="4")) is None
+    assert shortage(others, pod(container(cpu="1001m")), node(cpu="4")) == short("cpu", "1001m", "1", "4")
 
 
 @pytest.mark.parametrize("phase", ["Succeeded", "Failed"])
 def test_a_pod_that_has_ended_takes_nothing(phase: str) -> None:
-    usage = NodeUsage([pod(container(cpu="4"), node="n1", phase=phase)], complete=True)
-    assert usage.shortage(pod(container(cpu="4")), node(cpu="4")) is None
+    others = [pod(container(cpu="4"), node="n1", phase=phase)]
+    assert shortage(others, pod(container(cpu="4")), node(cpu="4")) is None
 
 
 def test_pods_of_other_nodes_and_pending_pods_take_nothing() -> None:
-    usage = NodeUsage([pod(container(cpu="4"), node="n2"), pod(container(cpu="4"))], complete=True)
-    assert usage.shortage(pod(container(cpu="4")), node(cpu="4")) is None
+    others = [pod(container(cpu="4"), node="n2"), pod(container(cpu="4"))]
+    assert shortage(others, pod(container(cpu="4")), node(cpu="4")) is None
 
 
 def test_the_number_of_pods_is_limited() -> None:
-    usage = NodeUsage([pod(node="n1"), pod(node="n1")], complete=True)
-    assert usage.shortage(pod(), node(pods="3")) is None
-    assert usage.shortage(pod(), node(pods="2")) == TooManyPods()
+    others = [pod(node="n1"), pod(node="n1")]
+    assert shortage(others, pod(), node(pods="3")) is None
+    assert shortage(others, pod(), node(pods="2")) == TooManyPods()
 
 
 def test_a_resource_that_the_node_does_not_offer() -> None:
     wanted = pod(container(more={"example.com/gpu": "1"}))
-    usage = NodeUsage([], complete=True)
+    others: list[Pod] = []
     expected = short("example.com/gpu", "1", "0", "0")
-    assert usage.shortage(wanted, node(cpu="4")) == expected
-    assert usage.shortage(wanted, node(cpu="4"), ["example.com/gpu"]) is None, "devices serve it here"
+    assert shortage(others, wanted, node(cpu="4")) == expected
 
 
 def test_zero_of_a_resource_needs_nothing() -> None:
-    assert NodeUsage([], complete=True).shortage(pod(container(more={"example.com/gpu": "0"})), node(cpu="1")) is None
+    assert shortage([], pod(container(more={"example.com/gpu": "0"})), node(cpu="1")) is None
 
 
 def test_a_node_that_does_not_report_what_it_has_is_taken_to_have_enough() -> None:
-    assert NodeUsage([], complete=True).shortage(pod(container(cpu="4")), node()) is None
+    assert shortage([], pod(container(cpu="4")), node()) is None

@@ -119,7 +119,7 @@ def _about_pod(scene: Scene) -> Iterator[Phrase]:
         if snapshot.pods and claim is not None and not consumers(claim, snapshot):
             yield NO_CONSUMER
         return
-    if not scene.usage.complete and not pod.node_name:
+    if snapshot.missing("Pod") is not None and not pod.node_name:
         yield say("not all Pods were read: nodes may have less cpu and memory left than is assumed here")
     if workload := pod.metadata.annotations.get(MADE_BY):
         yield say("this is one of the pods that {workload} makes; the others are not looked at", workload=workload)

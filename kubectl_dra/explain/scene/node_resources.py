@@ -1,11 +1,10 @@
-"""Does a node have enough cpu, memory and extended resources left: the scheduler's NodeResourcesFit."""
+"""What pods request of a node, and what it lacks then."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
-from kubectl_dra.api.nodes import Node
 from kubectl_dra.api.pods import Container, Pod
 from kubectl_dra.api.quantity import Quantity, QuantityError
 from kubectl_dra.explain.phrase import Phrase, Statement, say
@@ -40,46 +39,6 @@ class ResourceShort(Statement):
     def passes(self) -> bool:
         """Whether room can be made: pods take some of it, and it is nothing that the node does not offer."""
         return bool(self.total) and self.left != self.total and "/" not in self.name
-
-
-class NodeUsage:
-    """What the pods on each node request. ``complete`` says whether all pods of the cluster are known."""
-
-    def __init__(self, pods: Iterable[Pod], *, complete: bool) -> None:
-        self.complete = complete
-        self._used: dict[str, Amounts] = {}
-        self._pods: dict[str, int] = {}
-        self._asked: tuple[Pod, list[tuple[str, Quantity]]] | None = None
-        for pod in pods:
-            if not pod.node_name or pod.finished:
-                continue
-            used = self._used.setdefault(pod.node_name, {})
-            for name, amount in requests_of(pod).items():
-                used[name] = used.get(name, ZERO) + amount
-            self._pods[pod.node_name] = self._pods.get(pod.node_name, 0) + 1
-
-    def shortage(self, pod: Pod, node: Node, delegated: Collection[str] = ()) -> Statement | None:
-        """The first resource of which the node has too little left for the pod; None where all suffice.
-
-        ``delegated`` resources are served by devices on this node and do not count. A node without
-        ``status.allocatable`` is taken to have enough.
-        """
-        if not node.allocatable:
-            return None
-        used = self._used.get(node.name, {})
-        limit = _quantity(node.allocatable.get("pods"))
-        if limit is not None and Quantity.of(self._pods.get(node.name, 0) + 1) > limit:
-            return TooManyPods()
-        if self._asked is None or self._asked[0] is not pod:
-            self._asked = (pod, sorted(requests_of(pod).items()))
-        for name, amount in self._asked[1]:
-            if name in delegated or not amount:
-                continue
-            total = _quantity(node.allocatable.get(name)) or ZERO
-            left = total - used.get(name, ZERO)
-            if amount > left:
-                return ResourceShort(name, amount, left, total)
-        return None
 
 
 def requests_of(pod: Pod) -> Amounts:

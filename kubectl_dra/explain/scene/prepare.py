@@ -27,7 +27,6 @@ from kubectl_dra.explain.question.resolve import ClaimEntry, Question
 from kubectl_dra.explain.question.what_if_flag import Supposition
 from kubectl_dra.explain.scene.filters import Filters, filters_of
 from kubectl_dra.explain.scene.holders import HolderIndex
-from kubectl_dra.explain.scene.node_resources import NodeUsage
 from kubectl_dra.explain.scene.view import View
 from kubectl_dra.names import nearest
 
@@ -61,7 +60,7 @@ class Settings:
 
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """A question with the cluster. ``usage`` is what pods take of each node, ``extended`` what devices may serve.
+    """A question with the cluster. ``extended`` is what devices may serve of the pod's extended resources.
 
     ``filters`` are what the scheduler's other filters say; None where no pod waits for a node.
     """
@@ -71,7 +70,6 @@ class Scene:
     settings: Settings
     view: View
     holders: HolderIndex
-    usage: NodeUsage
     filters: Filters | None
     extended: ExtendedRequests | None
 
@@ -144,10 +142,6 @@ def prepare(question: Question, snapshot: Snapshot, settings: Settings) -> Scene
     cycle = make_cycle(snapshot, settings)
     nodes = _nodes(snapshot, cycle, settings)
     extended = _extended(question, cycle)
-    usage = NodeUsage(
-        (pod for pod in snapshot.pods.values() if pod is not question.pod),
-        complete=snapshot.missing("Pod") is None,
-    )
     filters = filters_of(question, snapshot, nodes, settings.release, settings.gates, settings.patch)
     ineligible = filters.reasons if filters else {}
     if settings.node:
@@ -158,7 +152,6 @@ def prepare(question: Question, snapshot: Snapshot, settings: Settings) -> Scene
         settings=settings,
         view=View(cycle, [node for node in nodes if node.name not in ineligible], ineligible),
         holders=HolderIndex(cycle.state, snapshot.pods, partial(_all_pods, snapshot)),
-        usage=usage,
         filters=filters,
         extended=extended,
     )
