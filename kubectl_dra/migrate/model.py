@@ -28,7 +28,7 @@ Share = Literal["template", "claim"]
 class Step:
     """One thing that changes in one object. ``changes`` go together, or not at all.
 
-    ``code`` is that of an ``About``. Paths lead from the object's root. ``reason`` is one sentence for people.
+    ``code`` is that of an ``ChangePage``. Paths lead from the object's root. ``reason`` is one sentence for people.
     """
 
     code: str
@@ -107,7 +107,7 @@ Plan = Callable[[Mapping[str, Any], PlanSurroundings, MigrationSettings], Object
 
 
 @dataclass(frozen=True, slots=True)
-class About:
+class ChangePage:
     """The page of one code: what changes and why, with an example as YAML before and after."""
 
     code: str
@@ -125,4 +125,4 @@ class Migration:
 
     name: str
     plan: Plan
-    about: tuple[About, ...]
+    about: tuple[ChangePage, ...]

@@ -10,7 +10,7 @@ from kubectl_dra.manifests.changes import Change, Path, Set, value_at
 from kubectl_dra.manifests.workloads import Key, key_of
 from kubectl_dra.migrate.device_plugins.asks import shown, within
 from kubectl_dra.migrate.model import (
-    About,
+    ChangePage,
     Migration,
     MigrationSettings,
     Note,
@@ -200,7 +200,7 @@ def _not_a_number(name: str, value: Any, path: Path) -> PlanRefusal:
 
 
 ABOUT: Final = (
-    About(
+    ChangePage(
         "MIG201",
         "quota-counts-claims",
         "safe",
@@ -212,14 +212,14 @@ ABOUT: Final = (
         'spec:\n  hard:\n    requests.nvidia.com/gpu: "8"\n'
         '    gpu.nvidia.com.deviceclass.resource.k8s.io/devices: "8"\n',
     ),
-    About(
+    ChangePage(
         "MIG202",
         "quota-key-counts-nothing",
         "note",
         "The old key counts nothing",
         "Quotas count extended resources by requests only, so no key for claims is made from this one.",
     ),
-    About(
+    ChangePage(
         "MIG203",
         "limit-range",
         "note",
@@ -227,14 +227,14 @@ ABOUT: Final = (
         "Defaults and limits of a LimitRange are for resources of containers. A pod that got its GPU by default gets "
         "none once it is written with claims, and no maximum holds for these; a quota or an admission policy can.",
     ),
-    About(
+    ChangePage(
         "MIG204",
         "old-quota-stays",
         "note",
         "The old key stays for a while",
         "Remove it when no pod of the namespace uses the device plugin any more.",
     ),
-    About(
+    ChangePage(
         "MIG205",
         "kueue-mapping",
         "note",
@@ -244,7 +244,7 @@ ABOUT: Final = (
         "coveredResources: [nvidia.com/gpu]\n",
         "resources:\n  deviceClassMappings:\n  - name: nvidia.com/gpu\n    deviceClassNames: [gpu.nvidia.com]\n",
     ),
-    About(
+    ChangePage(
         "MIG206",
         "volcano-queue",
         "safe",
@@ -253,7 +253,7 @@ ABOUT: Final = (
         "capability:\n  nvidia.com/gpu: 8\n",
         "capability:\n  nvidia.com/gpu: 8\n  deviceclass/gpu.nvidia.com: 8\n",
     ),
-    About(
+    ChangePage(
         "MIG207",
         "no-quota-for-it",
         "refusal",

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from kubectl_dra.migrate.model import About
+from kubectl_dra.migrate.model import ChangePage
 from kubectl_dra.migrate.registry import FAMILIES, about
 from kubectl_dra.pages import write
 
@@ -31,7 +31,7 @@ def pages() -> Iterator[tuple[str, str]]:
         yield f"{code}.md", page(one)
 
 
-def page(one: About) -> str:
+def page(one: ChangePage) -> str:
     """The page of a code, as Markdown."""
     text = f"# {one.code}: {one.title}\n\n`{one.name}`\n\n{_SAFETY[one.safety]}\n\n{one.why}\n"
     if one.before:

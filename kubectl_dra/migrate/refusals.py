@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from kubectl_dra.migrate.model import About
+from kubectl_dra.migrate.model import ChangePage
 
 TEMPLATE: Final = "MIG901"
 UNREADABLE: Final = "MIG902"
@@ -27,7 +27,7 @@ WAY_OUT_PATCH: Final = (
 )
 
 ABOUT: Final = (
-    About(
+    ChangePage(
         TEMPLATE,
         "template",
         "refusal",
@@ -37,7 +37,7 @@ ABOUT: Final = (
         "resources:\n  limits:\n    nvidia.com/gpu: {{ .Values.gpus }}\n",
         "helm template CHART | kubectl dra migrate - -o yaml\n",
     ),
-    About(
+    ChangePage(
         UNREADABLE,
         "unreadable",
         "refusal",
@@ -47,7 +47,7 @@ ABOUT: Final = (
         "document that cannot be read holds up those beside it: kubectl would stop at it, too. A file or directory "
         "that the system does not let migrate read is refused as well, because nobody knows what it asks for.",
     ),
-    About(
+    ChangePage(
         NOT_AN_OBJECT,
         "not-an-object",
         "refusal",
@@ -58,7 +58,7 @@ ABOUT: Final = (
         "resources:\n  limits:\n    nvidia.com/gpu: 1\n",
         "resources:\n  claims:\n  - name: gpu\n",
     ),
-    About(
+    ChangePage(
         NO_EDIT,
         "no-edit",
         "refusal",
@@ -70,7 +70,7 @@ ABOUT: Final = (
         "# also used where nothing changes\nx-default: *gpu\n",
         "containers:\n- name: a\n  resources:\n    limits: {nvidia.com/gpu: 1}\n",
     ),
-    About(
+    ChangePage(
         NO_PLACE,
         "no-place",
         "refusal",
@@ -80,7 +80,7 @@ ABOUT: Final = (
         '{"apiVersion": "v1", "kind": "Pod"}\n',
         '{"apiVersion": "v1", "kind": "List", "items": [{"apiVersion": "v1", "kind": "Pod"}]}\n',
     ),
-    About(
+    ChangePage(
         NAME_TAKEN,
         "name-taken",
         "refusal",
@@ -89,7 +89,7 @@ ABOUT: Final = (
         "object of that name is there already. Which of them is meant cannot be told. Rename a workload, or leave "
         "--claims-file out: then each object goes into the file of its workload.",
     ),
-    About(
+    ChangePage(
         REPEATED,
         "repeated-key",
         "refusal",
@@ -99,7 +99,7 @@ ABOUT: Final = (
         "resources:\n  requests: {cpu: 1}\nresources:\n  limits: {nvidia.com/gpu: 1}\n",
         "resources:\n  requests: {cpu: 1}\n  limits: {nvidia.com/gpu: 1}\n",
     ),
-    About(
+    ChangePage(
         PATCH,
         "patch",
         "refusal",
@@ -111,7 +111,7 @@ ABOUT: Final = (
         "# target: {kind: ResourceClaimTemplate, name: train-gpu}\n"
         "- op: replace\n  path: /spec/spec/devices/requests/0/exactly/count\n  value: 4\n",
     ),
-    About(
+    ChangePage(
         BUILD,
         "kustomization",
         "refusal",

@@ -8,7 +8,7 @@ from typing import Final
 
 from kubectl_dra.migrate import other_kinds, quotas
 from kubectl_dra.migrate.device_plugins import plan as device_plugins
-from kubectl_dra.migrate.model import About, Migration
+from kubectl_dra.migrate.model import ChangePage, Migration
 from kubectl_dra.migrate.refusals import ABOUT
 from kubectl_dra.migrate.reverse.pages import ABOUT as BACK
 from kubectl_dra.migrate.versions import plan as versions
@@ -30,7 +30,7 @@ def all_migrations() -> tuple[Migration, ...]:
 
 
 @cache
-def about() -> Mapping[str, About]:
+def about() -> Mapping[str, ChangePage]:
     """The page of each code, in the order of codes."""
     found = [*(page for migration in all_migrations() for page in migration.about), *BACK, *ABOUT]
     return {page.code: page for page in sorted(found, key=lambda page: page.code)}

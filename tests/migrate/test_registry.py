@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from kubectl_dra.migrate.model import About
+from kubectl_dra.migrate.model import ChangePage
 from kubectl_dra.migrate.reference import pages
 from kubectl_dra.migrate.registry import FAMILIES, about, all_migrations
 from kubectl_dra.pages import write
@@ -17,7 +17,7 @@ DOCS = Path(__file__).resolve().parents[2] / "docs" / "changes"
 
 
 @pytest.mark.parametrize("one", about().values(), ids=lambda one: str(one.code))
-def test_texts(one: About) -> None:
+def test_texts(one: ChangePage) -> None:
     assert re.fullmatch(r"MIG\d{3}", one.code) and one.code[:4] in FAMILIES
     assert re.fullmatch(r"[a-z]+(-[a-z0-9]+)*", one.name)
     assert one.safety in ("safe", "unsafe", "note", "refusal")

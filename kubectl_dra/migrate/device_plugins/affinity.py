@@ -25,7 +25,7 @@ class Stated(NamedTuple):
     condition: Condition | None
 
 
-class Term(NamedTuple):
+class StatedTerm(NamedTuple):
     """A term of the required node affinity: conditions that must all be true. ``fields`` are conditions on others."""
 
     path: Path
@@ -41,7 +41,7 @@ def node_selector(spec: Mapping[str, Any]) -> Iterator[Stated]:
         yield Stated(("nodeSelector", key), key, made)
 
 
-def required_terms(spec: Mapping[str, Any]) -> tuple[Term, ...]:
+def required_terms(spec: Mapping[str, Any]) -> tuple[StatedTerm, ...]:
     """The terms of the required node affinity, one of which must be true."""
     return tuple(_term((*TERMS, index), raw) for index, raw in enumerate(_list(value_at(spec, TERMS))))
 
@@ -53,14 +53,14 @@ def preferred(spec: Mapping[str, Any]) -> Iterator[Stated]:
             yield from _term((*PREFERRED, index, "preference"), raw.get("preference")).stated
 
 
-def _term(path: Path, raw: Any) -> Term:
+def _term(path: Path, raw: Any) -> StatedTerm:
     if not isinstance(raw, Mapping):
-        return Term(path, (), False)
+        return StatedTerm(path, (), False)
     stated = []
     for index, expression in enumerate(_list(raw.get("matchExpressions"))):
         if isinstance(expression, Mapping):
             stated.append(_expression((*path, "matchExpressions", index), expression))
-    return Term(path, tuple(stated), bool(raw.get("matchFields")))
+    return StatedTerm(path, tuple(stated), bool(raw.get("matchFields")))
 
 
 def _expression(path: Path, raw: Mapping[str, Any]) -> Stated:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Final
 
-from kubectl_dra.migrate.model import About
+from kubectl_dra.migrate.model import ChangePage
 
 _POD: Final = "containers:\n- name: trainer\n  resources:\n    limits:\n      %s\n"
 
 _CHANGES: Final = (
-    About(
+    ChangePage(
         "MIG101",
         "claim-for-devices",
         "safe",
@@ -23,7 +23,7 @@ _CHANGES: Final = (
         "containers:\n- name: trainer\n  resources:\n    claims:\n    - name: gpu\n      request: gpu\n"
         "resourceClaims:\n- name: gpu\n  resourceClaimTemplateName: trainer-gpu\n",
     ),
-    About(
+    ChangePage(
         "MIG102",
         "zero-devices",
         "safe",
@@ -33,7 +33,7 @@ _CHANGES: Final = (
         _POD % "nvidia.com/gpu: 0",
         "containers:\n- name: trainer\n",
     ),
-    About(
+    ChangePage(
         "MIG103",
         "claim-template",
         "safe",
@@ -46,7 +46,7 @@ _CHANGES: Final = (
         "    devices:\n      requests:\n      - name: gpu\n        exactly:\n"
         "          deviceClassName: gpu.nvidia.com\n          count: 2\n",
     ),
-    About(
+    ChangePage(
         "MIG104",
         "shared-claim",
         "unsafe",
@@ -54,7 +54,7 @@ _CHANGES: Final = (
         "With --share claim all pods of the workload use one ResourceClaim, and so the same devices on the same node. "
         "Up to 256 pods can use a claim. The claim stays when the workload goes.",
     ),
-    About(
+    ChangePage(
         "MIG105",
         "device-class-for-resource",
         "safe",
@@ -69,7 +69,7 @@ _CHANGES: Final = (
 )
 
 _REFUSALS: Final = (
-    About(
+    ChangePage(
         "MIG109",
         "patch-without-request",
         "safe",
@@ -80,7 +80,7 @@ _REFUSALS: Final = (
         "containers:\n- name: main\n  resources:\n    limits:\n      nvidia.com/gpu: 4\n",
         "containers:\n- name: main\n",
     ),
-    About(
+    ChangePage(
         "MIG110",
         "claim-patched",
         "safe",
@@ -93,7 +93,7 @@ _REFUSALS: Final = (
         "kind: ResourceClaimTemplate\nmetadata: {name: train-gpu}\nspec:\n  spec:\n    devices:\n      requests:\n"
         "      - name: gpu\n        exactly: {deviceClassName: gpu.nvidia.com, count: 4}\n",
     ),
-    About(
+    ChangePage(
         "MIG140",
         "node-pool-limit",
         "note",
@@ -101,7 +101,7 @@ _REFUSALS: Final = (
         "Karpenter's NodePool and the Provisioner before it limit what their nodes have in sum. Devices that pods "
         "claim are none of these resources, so the limit does not hold any more for pods that are migrated.",
     ),
-    About(
+    ChangePage(
         "MIG139",
         "names-followed",
         "safe",
@@ -111,7 +111,7 @@ _REFUSALS: Final = (
         "namePrefix: prod-\n",
         "namePrefix: prod-\nconfigurations:\n- kubectl-dra-names.yaml\n",
     ),
-    About(
+    ChangePage(
         "MIG111",
         "unknown-resource",
         "refusal",
@@ -121,7 +121,7 @@ _REFUSALS: Final = (
         "nothing is said of it any more.",
         _POD % "example.org/accelerator: 1",
     ),
-    About(
+    ChangePage(
         "MIG112",
         "needs-an-answer",
         "refusal",
@@ -130,7 +130,7 @@ _REFUSALS: Final = (
         "of another scheduler. The message says what to decide.",
         _POD % "nvidia.com/gpu.shared: 1",
     ),
-    About(
+    ChangePage(
         "MIG113",
         "no-device-for-it",
         "refusal",
@@ -139,7 +139,7 @@ _REFUSALS: Final = (
         "the plugin.",
         _POD % "rdma/hca: 1",
     ),
-    About(
+    ChangePage(
         "MIG114",
         "no-number-of-devices",
         "refusal",
@@ -148,7 +148,7 @@ _REFUSALS: Final = (
         "node has so many devices, so it counts something else, such as shares of one.",
         _POD % "nvidia.com/gpu: $GPUS",
     ),
-    About(
+    ChangePage(
         "MIG115",
         "request-and-limit",
         "refusal",
@@ -157,7 +157,7 @@ _REFUSALS: Final = (
         "pod as a whole. The API server refuses this pod as it is, so what is meant is not certain.",
         "containers:\n- name: trainer\n  resources:\n    requests:\n      nvidia.com/gpu: 1\n",
     ),
-    About(
+    ChangePage(
         "MIG116",
         "placement-not-translated",
         "refusal",
@@ -165,7 +165,7 @@ _REFUSALS: Final = (
         "Labels of nodes choose the device, and these cannot be translated. To remove the resource alone would give "
         "the pod other devices.",
     ),
-    About(
+    ChangePage(
         "MIG117",
         "no-name",
         "refusal",
@@ -174,7 +174,7 @@ _REFUSALS: Final = (
         "names.",
         "metadata:\n  name: $JOB\n",
     ),
-    About(
+    ChangePage(
         "MIG118",
         "vendor-in-part",
         "refusal",
@@ -182,7 +182,7 @@ _REFUSALS: Final = (
         "Devices of one vendor come from its device plugin or from its DRA driver, on each node from one of them. A "
         "pod that asks both would fit nowhere, so all its requests for the vendor move together or stay together.",
     ),
-    About(
+    ChangePage(
         "MIG119",
         "not-to-be-shared",
         "refusal",
@@ -190,7 +190,7 @@ _REFUSALS: Final = (
         "Pods that share a ResourceClaim run where its devices are, which is one node for most. A DaemonSet, a "
         "StatefulSet or a job over several nodes cannot.",
     ),
-    About(
+    ChangePage(
         "MIG120",
         "kind-without-claims",
         "refusal",
@@ -198,7 +198,7 @@ _REFUSALS: Final = (
         "The controller of this kind drops, refuses or does not know resource claims. The message says what can be "
         "done by hand.",
     ),
-    About(
+    ChangePage(
         "MIG121",
         "unknown-kind",
         "refusal",
@@ -206,7 +206,7 @@ _REFUSALS: Final = (
         "The object names a resource of a device plugin, but whether its fields become those of a pod is known to its "
         "controller only.",
     ),
-    About(
+    ChangePage(
         "MIG124",
         "claim-beside-resource",
         "refusal",
@@ -216,7 +216,7 @@ _REFUSALS: Final = (
         _POD % "nvidia.com/gpu: 1" + "    claims:\n    - name: gpu\n",
         "containers:\n- name: trainer\n  resources:\n    claims:\n    - name: gpu\n",
     ),
-    About(
+    ChangePage(
         "MIG125",
         "not-a-list",
         "refusal",
@@ -226,7 +226,7 @@ _REFUSALS: Final = (
         "resources:\n  claims: true\n  limits:\n    nvidia.com/gpu: 1\n",
         "resources:\n  limits:\n    nvidia.com/gpu: 1\n",
     ),
-    About(
+    ChangePage(
         "MIG122",
         "no-class-for-resource",
         "refusal",
@@ -237,7 +237,7 @@ _REFUSALS: Final = (
 )
 
 _NOTES: Final = (
-    About(
+    ChangePage(
         "MIG106",
         "class-has-the-name",
         "note",
@@ -245,7 +245,7 @@ _NOTES: Final = (
         "Its DeviceClass has extendedResourceName, so that unchanged workloads get devices from the driver on nodes "
         "without the device plugin.",
     ),
-    About(
+    ChangePage(
         "MIG107",
         "toleration-written-out",
         "note",
@@ -256,14 +256,14 @@ _NOTES: Final = (
         _POD % "nvidia.com/gpu: 1",
         "tolerations:\n- key: nvidia.com/gpu\n  operator: Exists\n  effect: NoSchedule\n",
     ),
-    About(
+    ChangePage(
         "MIG108",
         "pods-share-devices",
         "note",
         "All pods use the same devices",
         "With --share claim the replicas of a workload do not add devices: they share those of one claim, on its node.",
     ),
-    About(
+    ChangePage(
         "MIG123",
         "manifest-in-text",
         "note",
@@ -271,7 +271,7 @@ _NOTES: Final = (
         "Some kinds carry other objects as text, often with placeholders: a ConfigMap with a pod template, a script "
         "that makes pods. Texts are never changed.",
     ),
-    About(
+    ChangePage(
         "MIG130",
         "vendor-advice",
         "note",
@@ -279,14 +279,14 @@ _NOTES: Final = (
         "The claim asks for the same number of devices, and the driver differs from the device plugin in what the "
         "message says. Where that may change what a pod gets, the change is unsafe, and its reason says so.",
     ),
-    About(
+    ChangePage(
         "MIG131",
         "label-stays",
         "note",
         "A label is kept, or went with advice",
         "Labels that drive autoscaling, or say something that no attribute of a device says, stay on the pod.",
     ),
-    About(
+    ChangePage(
         "MIG132",
         "needs-newer-controller",
         "note",
@@ -294,7 +294,7 @@ _NOTES: Final = (
         "The CustomResourceDefinition of the kind keeps resourceClaimTemplateName and the request of a container from "
         "the named release on. Before that the API server drops the fields, and the pods start without devices.",
     ),
-    About(
+    ChangePage(
         "MIG133",
         "claims-and-plugins",
         "note",
@@ -302,7 +302,7 @@ _NOTES: Final = (
         "What of another vendor cannot be migrated stays. The scheduler places claims and extended resources without "
         "regard to each other: the GPU and the network adapter may be far apart.",
     ),
-    About(
+    ChangePage(
         "MIG134",
         "controller-needs-telling",
         "note",
@@ -312,7 +312,7 @@ _NOTES: Final = (
         _POD % "nvidia.com/gpu: 4",
         'rayStartParams:\n  num-gpus: "4"\n',
     ),
-    About(
+    ChangePage(
         "MIG135",
         "template-in-each-namespace",
         "note",
@@ -320,7 +320,7 @@ _NOTES: Final = (
         "An object for all namespaces makes pods in any of them, and a pod finds a ResourceClaimTemplate in its own "
         "namespace only.",
     ),
-    About(
+    ChangePage(
         "MIG136",
         "queue-must-map-classes",
         "note",
@@ -328,7 +328,7 @@ _NOTES: Final = (
         "Kueue counts claims by its deviceClassMappings, which name a resource of the ClusterQueue for each "
         "DeviceClass. Without, the workload is not admitted or not counted.",
     ),
-    About(
+    ChangePage(
         "MIG137",
         "generated-name",
         "note",
@@ -336,7 +336,7 @@ _NOTES: Final = (
         "An object with generateName is created again and again, and its ResourceClaimTemplate once: apply the "
         "template, create the object.",
     ),
-    About(
+    ChangePage(
         "MIG138",
         "needs-gate",
         "note",
@@ -346,7 +346,7 @@ _NOTES: Final = (
 )
 
 _BESIDE: Final = (
-    About(
+    ChangePage(
         "MIG401",
         "environment-variable",
         "note",
@@ -355,7 +355,7 @@ _BESIDE: Final = (
         "device plugin set them; by hand they go past the claim.",
         "env:\n- name: NVIDIA_VISIBLE_DEVICES\n  value: all\n",
     ),
-    About(
+    ChangePage(
         "MIG402",
         "runtime-class",
         "note",
@@ -364,14 +364,14 @@ _BESIDE: Final = (
         "stays.",
         "runtimeClassName: nvidia\n",
     ),
-    About(
+    ChangePage(
         "MIG403",
         "annotation",
         "note",
         "An annotation steers devices",
         "Annotations of device plugins and of their schedulers say nothing to a DRA driver.",
     ),
-    About(
+    ChangePage(
         "MIG404",
         "devices-past-the-claim",
         "note",
@@ -379,7 +379,7 @@ _BESIDE: Final = (
         "A privileged container, or one with device files or driver libraries of the host, sees devices that are not "
         "its own.",
     ),
-    About(
+    ChangePage(
         "MIG405",
         "scheduler-name",
         "note",

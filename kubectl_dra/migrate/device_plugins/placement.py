@@ -12,7 +12,7 @@ from kubectl_dra.manifests.changes import Change, Path
 from kubectl_dra.migrate.device_plugins.affinity import (
     TERMS,
     Stated,
-    Term,
+    StatedTerm,
     emptied,
     node_selector,
     preferred,
@@ -121,7 +121,7 @@ class _Reader:
             if found.leaves:
                 self._removed.append(stated.path)
 
-    def any_of(self, terms: Sequence[Term]) -> None:
+    def any_of(self, terms: Sequence[StatedTerm]) -> None:
         """Terms of which one must be true: one selector, or none of them is touched."""
         read = [[(stated, self._translated(stated)) for stated in term.stated] for term in terms]
         found = [(stated, made) for term in read for stated, made in term if made is not None]

@@ -12,7 +12,7 @@ from kubectl_dra.migrate.model import PlanRefusal, Share
 BY_HAND: Final = "Take the manifest from before out of version control, or write the resource and remove the claim."
 
 
-class ClaimEntry(NamedTuple):
+class MadeClaim(NamedTuple):
     """A claim of a pod: its place in the list, its object, and the requests of that."""
 
     place: int

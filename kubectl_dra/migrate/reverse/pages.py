@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from kubectl_dra.migrate.model import About
+from kubectl_dra.migrate.model import ChangePage
 
 RESTORED: Final = "MIG501"
 REMOVED: Final = "MIG502"
@@ -17,7 +17,7 @@ NO_TEMPLATE: Final = "MIG513"
 STILL_USED: Final = "MIG514"
 
 ABOUT: Final = (
-    About(
+    ChangePage(
         RESTORED,
         "claims-to-plugin",
         "safe",
@@ -27,7 +27,7 @@ ABOUT: Final = (
         "resources:\n  claims:\n  - name: gpu\n    request: gpu\n",
         "resources:\n  limits:\n    nvidia.com/gpu: 2\n",
     ),
-    About(
+    ChangePage(
         REMOVED,
         "claim-object-removed",
         "safe",
@@ -35,7 +35,7 @@ ABOUT: Final = (
         "No workload among the files refers to it any more. Running pods keep their claims: delete the object in the "
         "cluster only after the last of them is gone.",
     ),
-    About(
+    ChangePage(
         QUOTA,
         "quota-key-removed",
         "safe",
@@ -44,7 +44,7 @@ ABOUT: Final = (
         'hard:\n  requests.nvidia.com/gpu: "8"\n  gpu.nvidia.com.deviceclass.resource.k8s.io/devices: "8"\n',
         'hard:\n  requests.nvidia.com/gpu: "8"\n',
     ),
-    About(
+    ChangePage(
         TOLERATION,
         "toleration-may-go",
         "unsafe",
@@ -52,7 +52,7 @@ ABOUT: Final = (
         "migrate adds a toleration that an admission plugin may have added before. It looks like one written by hand, "
         "and without it a pod may not run where it ran; so it stays, unless `--unsafe` takes it away.",
     ),
-    About(
+    ChangePage(
         LOST,
         "not-restored",
         "note",
@@ -61,7 +61,7 @@ ABOUT: Final = (
         "must not have are not kept anywhere; a pod with the device plugin's resource does without them as well. "
         "Whether the resource also stood under requests is not kept either: a limit alone means the same.",
     ),
-    About(
+    ChangePage(
         NOT_OURS,
         "not-made-by-migrate",
         "refusal",
@@ -69,7 +69,7 @@ ABOUT: Final = (
         "Migrating the restored workload again gives another claim than the one that is there. It was written or "
         "changed by hand, and says something that a count of a resource cannot say.",
     ),
-    About(
+    ChangePage(
         NO_RESOURCE,
         "no-resource-for-claim",
         "refusal",
@@ -78,14 +78,14 @@ ABOUT: Final = (
         "cannot be traced back to one node label, or the claim is for all devices of a node and no label of the pod "
         "says how many these are.",
     ),
-    About(
+    ChangePage(
         NO_TEMPLATE,
         "claim-not-read",
         "refusal",
         "The claim or template is not among the files",
         "What the pod asked for is known from its claim only. Name the file that has it as well.",
     ),
-    About(
+    ChangePage(
         STILL_USED,
         "claim-object-stays",
         "note",

@@ -16,7 +16,7 @@ from kubectl_dra.manifests.workloads import key_of as workload_key
 from kubectl_dra.migrate import quotas
 from kubectl_dra.migrate.device_plugins import plan as device_plugins
 from kubectl_dra.migrate.model import MigrationSettings, Note, ObjectPlan, PlanRefusal, PlanSurroundings, Share, Step
-from kubectl_dra.migrate.reverse.model import ClaimEntry, Stop, items_of
+from kubectl_dra.migrate.reverse.model import MadeClaim, Stop, items_of
 from kubectl_dra.migrate.reverse.pages import LOST, NO_RESOURCE, NO_TEMPLATE, NOT_OURS, RESTORED, TOLERATION
 from kubectl_dra.migrate.reverse.quotas import plan_quota
 from kubectl_dra.migrate.reverse.requests import restored
@@ -104,7 +104,7 @@ def _entries(
     settings: MigrationSettings,
     choices: dict[tuple[ObjectKey, str], list[Named]],
     others: list[PlanRefusal],
-) -> Iterator[ClaimEntry]:
+) -> Iterator[MadeClaim]:
     """The claims that migrate can have made; ``choices`` get their resources, ``others`` why the rest stays."""
     for index, entry in enumerate(items_of(spec.content.get("resourceClaims"))):
         path: Path = (*spec.path, "resourceClaims", index)
@@ -121,7 +121,7 @@ def _entries(
 
 def _entry(
     raw: Mapping[str, Any], path: Path, entry: Any, world: Mapping[ObjectKey, Mapping[str, Any]]
-) -> ClaimEntry | None:
+) -> MadeClaim | None:
     for field, (kind, share) in _FIELDS.items():
         if not isinstance(entry, Mapping) or not isinstance(entry.get(field), str):
             continue
@@ -142,12 +142,12 @@ def _entry(
         if not requests or set(devices) != {"requests"} or len(requests) != len(devices["requests"]):
             message = f"{kind} {entry[field]} has constraints, alternatives or settings, and migrate writes none"
             raise Stop(NOT_OURS, path, message)
-        return ClaimEntry(int(path[-1]), str(entry.get("name")), key, share, requests)
+        return MadeClaim(int(path[-1]), str(entry.get("name")), key, share, requests)
     return None
 
 
 def _candidates(
-    entry: ClaimEntry, name: str, exactly: Mapping[str, Any], path: Path, settings: MigrationSettings
+    entry: MadeClaim, name: str, exactly: Mapping[str, Any], path: Path, settings: MigrationSettings
 ) -> list[Named]:
     try:
         return candidates(exactly, settings.catalogue)
@@ -156,7 +156,7 @@ def _candidates(
 
 
 def _tries(
-    entries: Sequence[tuple[WorkloadPodSpec, Sequence[ClaimEntry]]],
+    entries: Sequence[tuple[WorkloadPodSpec, Sequence[MadeClaim]]],
     choices: Mapping[tuple[ObjectKey, str], Sequence[Named]],
     settings: MigrationSettings,
 ) -> Iterator[tuple[list[Change], list[Resource]]]:
@@ -217,7 +217,7 @@ def _difference(
 
 def _planned(
     raw: Mapping[str, Any],
-    entries: Sequence[tuple[WorkloadPodSpec, Sequence[ClaimEntry]]],
+    entries: Sequence[tuple[WorkloadPodSpec, Sequence[MadeClaim]]],
     changes: Sequence[Change],
     resources: Sequence[Resource],
     made: Mapping[ObjectKey, Mapping[str, Any]],

@@ -14,7 +14,7 @@ from kubectl_dra.migrate.device_plugins.affinity import node_selector
 from kubectl_dra.migrate.device_plugins.placement import placement
 from kubectl_dra.migrate.model import MigrationSettings
 from kubectl_dra.migrate.reverse.labels import chosen, conditions
-from kubectl_dra.migrate.reverse.model import ClaimEntry, Stop, items_of
+from kubectl_dra.migrate.reverse.model import MadeClaim, Stop, items_of
 from kubectl_dra.migrate.reverse.pages import NO_RESOURCE
 from kubectl_dra.migrate.reverse.resources import Named, Unnamed
 from kubectl_dra.migrate.vendors.model import Resource
@@ -22,7 +22,7 @@ from kubectl_dra.migrate.vendors.model import Resource
 
 def restored(
     spec: WorkloadPodSpec,
-    entries: Sequence[ClaimEntry],
+    entries: Sequence[MadeClaim],
     named: Mapping[tuple[ObjectKey, str], Named],
     settings: MigrationSettings,
 ) -> Iterator[Change]:
@@ -84,7 +84,7 @@ def _check_label(
 def _of_container(
     spec: WorkloadPodSpec,
     container: PodContainer,
-    entries: Mapping[str, ClaimEntry],
+    entries: Mapping[str, MadeClaim],
     named: Mapping[tuple[ObjectKey, str], Named],
     settings: MigrationSettings,
 ) -> tuple[dict[str, int], list[Change]]:

@@ -11,7 +11,7 @@ from kubectl_dra.api.versions import GROUP, lifecycle, versions_of
 from kubectl_dra.manifests.changes import Path, Set, Unwrap, value_at
 from kubectl_dra.manifests.workloads import pod_specs
 from kubectl_dra.migrate.model import (
-    About,
+    ChangePage,
     Migration,
     MigrationSettings,
     Note,
@@ -133,7 +133,7 @@ MIGRATION: Final = Migration(
     "versions",
     plan,
     (
-        About(
+        ChangePage(
             VERSION,
             "api-version",
             "safe",
@@ -146,7 +146,7 @@ MIGRATION: Final = Migration(
             "apiVersion: resource.k8s.io/v1\nkind: ResourceClaim\nmetadata:\n  name: gpu\nspec:\n  devices:\n"
             "    requests:\n    - name: gpu\n      exactly:\n        deviceClassName: gpu.example.com # ours\n",
         ),
-        About(
+        ChangePage(
             SOURCE,
             "pod-claim-source",
             "safe",
@@ -157,7 +157,7 @@ MIGRATION: Final = Migration(
             "resourceClaims:\n- name: gpu\n  source:\n    resourceClaimTemplateName: gpu\n",
             "resourceClaims:\n- name: gpu\n  resourceClaimTemplateName: gpu\n",
         ),
-        About(
+        ChangePage(
             DROPPED,
             "dropped-field",
             "unsafe",
@@ -169,7 +169,7 @@ MIGRATION: Final = Migration(
             "  suitableNodes: {nodeSelectorTerms: [{}]}\n  selectors: []\n",
             "apiVersion: resource.k8s.io/v1\nkind: DeviceClass\nmetadata:\n  name: gpu\nspec:\n  selectors: []\n",
         ),
-        About(
+        ChangePage(
             classic.REWRITTEN,
             "classic",
             "unsafe",
@@ -182,7 +182,7 @@ MIGRATION: Final = Migration(
             "apiVersion: resource.k8s.io/v1\nkind: ResourceClaim\nmetadata:\n  name: gpu\nspec:\n  devices:\n"
             "    requests:\n    - name: gpu\n      exactly:\n        deviceClassName: gpu.example.com\n",
         ),
-        About(
+        ChangePage(
             FOREIGN,
             "wrong-version",
             "unsafe",
@@ -194,7 +194,7 @@ MIGRATION: Final = Migration(
             "apiVersion: resource.k8s.io/v1\nkind: ResourceClaim\nmetadata:\n  name: gpu\nspec:\n  devices:\n"
             "    requests:\n    - name: gpu\n      exactly: {deviceClassName: gpu.example.com}\n",
         ),
-        About(
+        ChangePage(
             classic.PARAMETERS,
             "classic-parameters",
             "refusal",
@@ -206,7 +206,7 @@ MIGRATION: Final = Migration(
             "spec:\n  devices:\n    requests:\n    - name: gpus\n      exactly:\n"
             "        deviceClassName: gpu.example.com\n        count: 2\n",
         ),
-        About(
+        ChangePage(
             classic.GONE,
             "kind-gone",
             "refusal",
@@ -214,7 +214,7 @@ MIGRATION: Final = Migration(
             "PodSchedulingContext, PodScheduling and the parameters of classic DRA are gone from the API; "
             "ResourceSlices of v1alpha2 are published anew by their driver.",
         ),
-        About(
+        ChangePage(
             classic.IMMEDIATE,
             "immediate-allocation",
             "note",
@@ -222,7 +222,7 @@ MIGRATION: Final = Migration(
             "A claim with allocationMode Immediate got its devices when it was created. Claims are now allocated when "
             "the first pod that uses them is scheduled.",
         ),
-        About(
+        ChangePage(
             UNCLEAR,
             "unclear",
             "refusal",
@@ -232,7 +232,7 @@ MIGRATION: Final = Migration(
             "requests:\n- name: gpu\n  deviceClassName: gpu.example.com\n  exactly: {count: 2}\n",
             "requests:\n- name: gpu\n  exactly: {deviceClassName: gpu.example.com, count: 2}\n",
         ),
-        About(
+        ChangePage(
             RULE,
             "taint-rule-selector",
             "refusal",
