@@ -24,6 +24,7 @@ from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.explain.diagnosis import Diagnosis
 from kubectl_dra.explain.pipeline import diagnose
 from kubectl_dra.explain.question.resolve import about_claim, about_pod
+from kubectl_dra.report.explain_words import fix
 from tests.examples.run import arguments, examples
 from tests.explain import test_cases as explain_cases
 
@@ -44,7 +45,7 @@ def summary(diagnosis: Diagnosis) -> Json:
     """What does not depend on names: the verdict, causes and every count."""
     return {
         "verdict": diagnosis.verdict,
-        "causes": [(found.kind.code, bool(found.remedy), bool(found.proof)) for found in diagnosis.findings],
+        "causes": [(found.kind.code, bool(fix(found)), bool(found.proof)) for found in diagnosis.findings],
         "funnels": [
             [(stage.name, stage.passed, stage.failed, sorted(n for _, n in stage.details)) for stage in funnel.stages]
             for claim in diagnosis.claims
