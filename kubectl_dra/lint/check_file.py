@@ -8,13 +8,13 @@ from typing import Any, Final, NamedTuple
 
 from kubectl_dra.api.versions import GROUP, LIFECYCLES
 from kubectl_dra.errors import FileError
-from kubectl_dra.lint.context import Context, Item, Place, Target
+from kubectl_dra.lint.context import AssumedCluster, Context, Item, ObjectPlace
 from kubectl_dra.lint.finding import Finding
 from kubectl_dra.lint.kept_documents import Texts
 from kubectl_dra.lint.locate import excerpt, excerpt_of_line, locate, path_text, plain, spanned
 from kubectl_dra.lint.patches import is_patch
 from kubectl_dra.lint.registry import RULES
-from kubectl_dra.lint.result import Located
+from kubectl_dra.lint.result import LocatedFinding
 from kubectl_dra.lint.rule import ANY_KIND, Rule
 from kubectl_dra.lint.rule_selection import Selection
 from kubectl_dra.lint.rules import files
@@ -39,7 +39,7 @@ _ASKED_FOR: Final = frozenset(kind for rule in RULES for kind in rule.kinds) - {
 class Job(NamedTuple):
     """What all files of a run have in common."""
 
-    target: Target
+    target: AssumedCluster
     selection: Selection
 
 
@@ -50,7 +50,7 @@ class FileResult(NamedTuple):
     """
 
     name: str
-    findings: tuple[Located, ...] = ()
+    findings: tuple[LocatedFinding, ...] = ()
     items: tuple[Item, ...] = ()
     comments: tuple[Suppression, ...] = ()
     manifests: int = 0
@@ -97,7 +97,7 @@ def _too_large(text: str) -> str:
 
 def _check_text(given: Input, source: Source, job: Job, texts: Texts) -> FileResult:
     items: list[Item] = []
-    findings: list[Located] = []
+    findings: list[LocatedFinding] = []
     defects: list[str] = []
     skipped: list[Skipped] = []
     scalars: list[tuple[int, int]] = []
@@ -155,9 +155,9 @@ def _placeholder(item: Item, found: Finding) -> str:
 
 def _about_skipped(
     given: Input, source: Source, skipped: Sequence[Skipped], others: int
-) -> tuple[list[Located], tuple[str, ...]]:
+) -> tuple[list[LocatedFinding], tuple[str, ...]]:
     """Findings for the documents that cannot be read, and one note for those that are templates or no manifests."""
-    findings: list[Located] = []
+    findings: list[LocatedFinding] = []
     templates = [one for one in skipped if isinstance(one.error, TemplateError)]
     notes: tuple[str, ...] = tuple(str(one.error) for one in templates[:1])
     if templates and others:
@@ -190,7 +190,7 @@ def items_of(document: Document) -> Iterator[Item]:
         if group != GROUP and (group, found.kind) not in _OTHER_KINDS and found.kind not in _ASKED_FOR:
             continue
         item = Item(
-            found.object, Place(document.name, document.index, found.path), complete=not is_patch(document.name)
+            found.object, ObjectPlace(document.name, document.index, found.path), complete=not is_patch(document.name)
         )
         yield item
         if group == GROUP or found.kind == "Pod":
@@ -207,7 +207,7 @@ def _pod(owner: Item, spec: WorkloadPodSpec) -> Item:
     place = owner.place
     # Some kinds have a pod spec under another name; there its fields are directly below the path.
     bare = path[-1] != "spec" or len(path) == 1
-    at = Place(place.file, place.document, (*place.path, *(path if bare else path[:-1])), bare)
+    at = ObjectPlace(place.file, place.document, (*place.path, *(path if bare else path[:-1])), bare)
     return Item(raw, at, owner, spec.complete and owner.complete)
 
 
@@ -245,12 +245,12 @@ def run_rules(rules: Iterable[Rule], context: Context, defects: list[str]) -> It
             defects.append(f"{place}: rule {rule.code} failed: {type(error).__name__}: {error}")
 
 
-def wanted(found: Located, selection: Selection) -> bool:
+def wanted(found: LocatedFinding, selection: Selection) -> bool:
     """Whether the rule of a finding is asked for in its file."""
     return selection.has(found.code) and selection.in_file(found.code, found.file)
 
 
-def _duplicates(document: Document) -> Iterator[Located]:
+def _duplicates(document: Document) -> Iterator[LocatedFinding]:
     from kubectl_dra.manifests.nodes import written_key
     from kubectl_dra.manifests.values import is_merge
 
@@ -279,7 +279,7 @@ def _duplicates(document: Document) -> Iterator[Located]:
             stack.append((value, (*path, name)))
 
 
-def comment_findings(name: str, comments: Iterable[Suppression], rule: type[Rule]) -> Iterator[Located]:
+def comment_findings(name: str, comments: Iterable[Suppression], rule: type[Rule]) -> Iterator[LocatedFinding]:
     """Findings about comments: those that are not understood, or that silence nothing."""
     for comment in comments:
         message = comment.problem or f"nothing to ignore here for {', '.join(comment.codes)}"

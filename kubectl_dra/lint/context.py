@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from functools import wraps
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
 from kubectl_dra.api.conversion import VERSIONS, ConversionError, reshaped
 from kubectl_dra.api.decoding import mismatch
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 _UNSET: Any = object()
 
 
-class Place(NamedTuple):
+class ObjectPlace(NamedTuple):
     """Where an item is written: the file, the document in it, the path inside the document.
 
     ``bare`` says that at the path is only the item's spec, as in kinds that call a pod spec something else.
@@ -49,7 +50,9 @@ class Item:
 
     __slots__ = ("_name", "_namespace", "_v1", "api_version", "complete", "kind", "owner", "place", "raw")
 
-    def __init__(self, raw: Mapping[str, Any], place: Place, owner: Item | None = None, complete: bool = True) -> None:
+    def __init__(
+        self, raw: Mapping[str, Any], place: ObjectPlace, owner: Item | None = None, complete: bool = True
+    ) -> None:
         self.raw: Final = raw
         self.place: Final = place
         self.owner: Final = owner
@@ -150,7 +153,7 @@ class Item:
             return None
 
 
-class World:
+class GivenObjects:
     """The items given together, by kind and name. Several objects may have one name: different environments."""
 
     def __init__(self, items: Iterable[Item] = ()) -> None:
@@ -213,7 +216,7 @@ class World:
         return {item.name: item for item in self.of_kind("Namespace")}
 
 
-class Target(NamedTuple):
+class AssumedCluster(NamedTuple):
     """The cluster that is assumed. ``snapshot`` is there with ``--snapshot`` or ``--live``."""
 
     release: Release
@@ -225,7 +228,7 @@ class Target(NamedTuple):
         return gate in self.features
 
 
-class Selector(NamedTuple):
+class WrittenSelector(NamedTuple):
     """A CEL selector of an item: where (in v1's shape), its text, and what compiling it gave."""
 
     path: Path
@@ -234,21 +237,21 @@ class Selector(NamedTuple):
     error: CompileError | None
 
 
+T = TypeVar("T")
 Compile = Callable[[str], "Program | CompileError"]
 
 
 class Context:
     """What ``Rule.check`` is given."""
 
-    __slots__ = ("_selectors", "_spec", "item", "memo", "target", "world")
+    __slots__ = ("_known", "_selectors", "_spec", "item", "target", "world")
 
-    def __init__(self, item: Item, target: Target, world: World | None = None) -> None:
+    def __init__(self, item: Item, target: AssumedCluster, world: GivenObjects | None = None) -> None:
         self.item: Final = item
         self.target: Final = target
-        self.world: Final = world or World()
-        # What rules of one family share about this item.
-        self.memo: Final[dict[str, Any]] = {}
-        self._selectors: tuple[Selector, ...] | None = None
+        self.world: Final = world or GivenObjects()
+        self._known: Final[dict[object, Any]] = {}
+        self._selectors: tuple[WrittenSelector, ...] | None = None
         self._spec: Mapping[str, Any] | None = None
 
     @property
@@ -292,7 +295,7 @@ class Context:
         return ("spec", "spec") if self.item.kind == "ResourceClaimTemplate" else ("spec",)
 
     @property
-    def selectors(self) -> tuple[Selector, ...]:
+    def selectors(self) -> tuple[WrittenSelector, ...]:
         """The CEL selectors of a claim, claim template, class or taint rule, compiled for the target.
 
         Those beyond ``_MOST_TEXT`` characters together are left out: the API server's own checks see all of them,
@@ -307,11 +310,28 @@ class Context:
                     break
                 result = compile_selector(expression, self.target)
                 if isinstance(result, Exception):
-                    found.append(Selector(path, expression, None, result))
+                    found.append(WrittenSelector(path, expression, None, result))
                 else:
-                    found.append(Selector(path, expression, result, None))
+                    found.append(WrittenSelector(path, expression, result, None))
             self._selectors = tuple(found)
         return self._selectors
+
+    def shared(self, find: Callable[[Context], T]) -> T:
+        """What a function finds out about this object, worked out once for all rules."""
+        if find not in self._known:
+            self._known[find] = find(self)
+        found: T = self._known[find]
+        return found
+
+
+def once(find: Callable[[Context], T]) -> Callable[[Context], T]:
+    """Makes a function look at each object once, however many rules ask."""
+
+    @wraps(find)
+    def known(context: Context) -> T:
+        return context.shared(find)
+
+    return known
 
 
 def selector_texts(raw: Mapping[str, Any], spec_path: Path) -> Iterator[tuple[Path, str]]:
@@ -341,7 +361,7 @@ def _expressions(value: Any, path: Path) -> Iterator[tuple[Path, str]]:
 _MOST_TEXT: Final = 20_000
 
 
-def compile_selector(expression: str, target: Target) -> Program | CompileError:
+def compile_selector(expression: str, target: AssumedCluster) -> Program | CompileError:
     """The program of a new selector in the target's environment, or why there is none; remembered."""
     from kubectl_dra.cel.environment import Environment
     from kubectl_dra.cel.errors import CompileError, Issue

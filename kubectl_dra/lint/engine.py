@@ -7,15 +7,15 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from kubectl_dra.lint.check_file import FileResult, Job, comment_findings, rules_for, run_rules, wanted
-from kubectl_dra.lint.context import Context, World
-from kubectl_dra.lint.result import Located, Report
+from kubectl_dra.lint.context import Context, GivenObjects
+from kubectl_dra.lint.result import LocatedFinding, Report
 from kubectl_dra.lint.rules import files
 from kubectl_dra.lint.suppress import apply
-from kubectl_dra.lint.workers import Asked, Workers
+from kubectl_dra.lint.workers import FileAsked, Workers
 from kubectl_dra.manifests.inputs import Input
 
 if TYPE_CHECKING:
-    from kubectl_dra.lint.verify import SecondOpinion
+    from kubectl_dra.lint.verify import SelectorOpinion
 
 MANY: Final = 64
 """Files from which on a second process pays."""
@@ -31,7 +31,7 @@ def lint(inputs: Sequence[Input], job: Job, processes: int | None = None, second
         results = workers.check()
         defects = [defect for result in results for defect in result.defects]
         later = workers.locate(_together(results, job, defects))
-    findings: list[Located] = []
+    findings: list[LocatedFinding] = []
     suppressed = 0
     for result in results:
         kept, silenced = _remaining(result, [*result.findings, *later.get(result.name, ())], job)
@@ -52,7 +52,7 @@ def lint(inputs: Sequence[Input], job: Job, processes: int | None = None, second
     )
 
 
-def _second_opinion(results: Sequence[FileResult], job: Job) -> SecondOpinion:
+def _second_opinion(results: Sequence[FileResult], job: Job) -> SelectorOpinion:
     from kubectl_dra.lint.verify import verify
 
     return verify((item for result in results for item in result.items), job.target)
@@ -66,20 +66,20 @@ def _processes(files: int) -> int:
     )
 
 
-def _together(results: Sequence[FileResult], job: Job, defects: list[str]) -> dict[str, list[Asked]]:
+def _together(results: Sequence[FileResult], job: Job, defects: list[str]) -> dict[str, list[FileAsked]]:
     """What the rules about several objects find, by file."""
-    world = World(item for result in results for item in result.items)
+    world = GivenObjects(item for result in results for item in result.items)
     numbers = {id(item): number for result in results for number, item in enumerate(result.items)}
-    out: dict[str, list[Asked]] = {}
+    out: dict[str, list[FileAsked]] = {}
     for item in world.items:
         rules = rules_for(item, job, "set")
         for found in run_rules(rules, Context(item, job.target, world), defects) if rules else ():
             about = found.item or item
-            out.setdefault(about.place.file, []).append(Asked(numbers[id(about)], found.at_home()))
+            out.setdefault(about.place.file, []).append(FileAsked(numbers[id(about)], found.at_home()))
     return out
 
 
-def _remaining(result: FileResult, found: list[Located], job: Job) -> tuple[list[Located], int]:
+def _remaining(result: FileResult, found: list[LocatedFinding], job: Job) -> tuple[list[LocatedFinding], int]:
     """The findings of a file that its comments do not silence, those about the comments, and how many they silence."""
     found = [one for one in found if wanted(one, job.selection)]
     if not result.comments:
@@ -93,7 +93,7 @@ def _remaining(result: FileResult, found: list[Located], job: Job) -> tuple[list
     return [*kept, *(one for one in about if wanted(one, job.selection))], silenced
 
 
-def _distinct(findings: Iterable[Located]) -> Iterator[Located]:
+def _distinct(findings: Iterable[LocatedFinding]) -> Iterator[LocatedFinding]:
     """Each finding once: an anchor that is used twice has its mistakes in one place."""
     seen: set[tuple[Any, ...]] = set()
     for found in findings:

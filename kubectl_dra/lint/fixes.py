@@ -7,7 +7,7 @@ from typing import Any, Final, NamedTuple
 
 from kubectl_dra.errors import InputError
 from kubectl_dra.lint.finding import Safety
-from kubectl_dra.lint.result import Located
+from kubectl_dra.lint.result import LocatedFinding
 from kubectl_dra.manifests.changes import Change, EditRefused, Path, Splice, changed
 from kubectl_dra.manifests.documents import Document, Skipped, each, parse
 from kubectl_dra.manifests.edits import Edit, edits_of, verified
@@ -17,7 +17,7 @@ from kubectl_dra.manifests.source import Source, SourcePosition, decode
 
 ROUNDS: Final = 10
 
-Check = Callable[[str, bytes], Sequence[Located]]
+Check = Callable[[str, bytes], Sequence[LocatedFinding]]
 """Lints the bytes of a file by its name."""
 
 
@@ -25,11 +25,11 @@ class Fixed(NamedTuple):
     """What became of one file. ``refused`` are fixes that were not made, with the reason."""
 
     text: Rewritten
-    made: tuple[Located, ...] = ()
-    refused: tuple[tuple[Located, str], ...] = ()
+    made: tuple[LocatedFinding, ...] = ()
+    refused: tuple[tuple[LocatedFinding, str], ...] = ()
 
 
-def fix_text(source: Source, found: Sequence[Located], allowed: Sequence[Safety], check: Check) -> Fixed:
+def fix_text(source: Source, found: Sequence[LocatedFinding], allowed: Sequence[Safety], check: Check) -> Fixed:
     """Makes the fixes of a file's findings, then those of what is found in the result, until there are none.
 
     A fix is made only if the text then reads exactly as intended, and its finding is gone.
@@ -60,18 +60,20 @@ def fix_text(source: Source, found: Sequence[Located], allowed: Sequence[Safety]
     return Fixed(Rewritten(source.name, source.text, text, source), tuple(made), tuple(refused.values()))
 
 
-def _key(found: Located) -> tuple[Any, ...]:
+def _key(found: LocatedFinding) -> tuple[Any, ...]:
     return found.code, found.document, found.path, found.message
 
 
 class _Plan(NamedTuple):
     """A finding and the edits that its fix is in the text."""
 
-    found: Located
+    found: LocatedFinding
     edits: Sequence[Edit]
 
 
-def _round(source: Source, waiting: Sequence[Located]) -> tuple[str, list[Located], list[tuple[Located, str]]]:
+def _round(
+    source: Source, waiting: Sequence[LocatedFinding]
+) -> tuple[str, list[LocatedFinding], list[tuple[LocatedFinding, str]]]:
     """As many fixes as go together: the text, the fixes made, those that cannot be made with the reason."""
     try:
         documents = parse(source)
@@ -92,12 +94,12 @@ _REFUSALS: Final = (EditRefused, KeyError, IndexError, TypeError, ValueError)
 
 
 def _planned(
-    documents: Sequence[Document], waiting: Sequence[Located]
-) -> tuple[list[_Plan], list[tuple[Located, str]]]:
+    documents: Sequence[Document], waiting: Sequence[LocatedFinding]
+) -> tuple[list[_Plan], list[tuple[LocatedFinding, str]]]:
     """Fixes that touch different places, and those that cannot be made. The next round has those left out."""
     by_index = {document.index: document for document in documents}
     plans: list[_Plan] = []
-    failed: list[tuple[Located, str]] = []
+    failed: list[tuple[LocatedFinding, str]] = []
     edits: list[Edit] = []
     spliced: set[tuple[int, Path]] = set()
     for found in waiting:
@@ -130,10 +132,10 @@ def _made(documents: Sequence[Document], plans: Sequence[_Plan]) -> str:
 
 def _one_by_one(
     documents: Sequence[Document], plans: Sequence[_Plan]
-) -> tuple[str, list[Located], list[tuple[Located, str]]]:
+) -> tuple[str, list[LocatedFinding], list[tuple[LocatedFinding, str]]]:
     text = documents[0].source.text
     done: list[_Plan] = []
-    failed: list[tuple[Located, str]] = []
+    failed: list[tuple[LocatedFinding, str]] = []
     for plan in plans:
         try:
             text = _made(documents, [*done, plan])
@@ -162,7 +164,7 @@ class Replacement(NamedTuple):
     text: str
 
 
-def replacements(findings: Sequence[Located], inputs: Sequence[Input]) -> dict[int, tuple[Replacement, ...]]:
+def replacements(findings: Sequence[LocatedFinding], inputs: Sequence[Input]) -> dict[int, tuple[Replacement, ...]]:
     """What the fix of each finding would change, by the finding's index; a fix that cannot be made is left out."""
     by_file: dict[str, list[int]] = {}
     for index, found in enumerate(findings):

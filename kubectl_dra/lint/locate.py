@@ -9,7 +9,7 @@ from typing import Final
 from kubectl_dra.lint.context import Item
 from kubectl_dra.lint.finding import Finding
 from kubectl_dra.lint.positions import enclosing_lines, position_of, written_path
-from kubectl_dra.lint.result import Located
+from kubectl_dra.lint.result import LocatedFinding
 from kubectl_dra.lint.rule import Rule
 from kubectl_dra.manifests.changes import Change, Path
 from kubectl_dra.manifests.documents import Document
@@ -19,7 +19,7 @@ _EXCERPT: Final = 400
 _LINE_END: Final = re.compile(r"[\r\n]")
 
 
-def locate(found: Finding, item: Item, document: Document, with_lines: bool) -> Located:
+def locate(found: Finding, item: Item, document: Document, with_lines: bool) -> LocatedFinding:
     """A finding in an item of a document, with its place. ``with_lines``: comments may silence it."""
     path = item.place.written(written_path(item.raw, found.path))
     at = position_of(document, path, found.cel, found.on_key)
@@ -32,7 +32,7 @@ def locate(found: Finding, item: Item, document: Document, with_lines: bool) -> 
         field = f"{path_text(item.place.path[len(owner.place.path) :])}.{found.field}"
     fix = found.fix
     changes = () if fix is None else _changes(fix.changes, item)
-    return Located(
+    return LocatedFinding(
         found.code,
         found.severity,
         document.name,
@@ -86,11 +86,11 @@ def path_text(path: Path) -> str:
     return "".join(out)
 
 
-def plain(rule: type[Rule], file: str, message: str, at: tuple[int, int] = (1, 1), line: str = "") -> Located:
+def plain(rule: type[Rule], file: str, message: str, at: tuple[int, int] = (1, 1), line: str = "") -> LocatedFinding:
     """A finding about a file, with a place that has no extent."""
-    return Located(rule.code, rule.severity, file, *at, *at, 0, 0, "", "", message, excerpt=line)
+    return LocatedFinding(rule.code, rule.severity, file, *at, *at, 0, 0, "", "", message, excerpt=line)
 
 
-def spanned(rule: type[Rule], file: str, message: str, at: SourcePosition, line: str) -> Located:
+def spanned(rule: type[Rule], file: str, message: str, at: SourcePosition, line: str) -> LocatedFinding:
     """A finding about a span of a file's text; ``line`` is the text of its line."""
-    return Located(rule.code, rule.severity, file, *at, "", "", message, excerpt=line, lines=(at.line,))
+    return LocatedFinding(rule.code, rule.severity, file, *at, "", "", message, excerpt=line, lines=(at.line,))

@@ -9,10 +9,10 @@ from kubectl_dra.lint.finding import Safety, Severity
 from kubectl_dra.manifests.changes import Change, Path
 
 if TYPE_CHECKING:
-    from kubectl_dra.lint.verify import SecondOpinion
+    from kubectl_dra.lint.verify import SelectorOpinion
 
 
-class Located(NamedTuple):
+class LocatedFinding(NamedTuple):
     """A finding with where it is.
 
     Lines and columns count from 1, in characters; the end is behind the last one; offsets count characters
@@ -60,7 +60,7 @@ class Report(NamedTuple):
     ``second_opinion`` is there if it was asked for.
     """
 
-    findings: tuple[Located, ...]
+    findings: tuple[LocatedFinding, ...]
     files: tuple[str, ...]
     objects: tuple[tuple[str, str], ...]
     manifests: int
@@ -69,7 +69,7 @@ class Report(NamedTuple):
     defects: tuple[str, ...]
     release: Release
     features: frozenset[str]
-    second_opinion: SecondOpinion | None = None
+    second_opinion: SelectorOpinion | None = None
     left_out: int = 0
 
     def counts(self) -> dict[str, int]:

@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 
 from kubectl_dra.lint.locate import excerpt
 from kubectl_dra.lint.registry import BY_CODE, RULES
-from kubectl_dra.lint.result import Located
+from kubectl_dra.lint.result import LocatedFinding
 from kubectl_dra.manifests.source import Source, SourcePosition
 
 _MARK: Final = "kubectl-dra:"
@@ -83,7 +83,7 @@ def _following(text: str) -> list[int]:
     return out
 
 
-def covers(suppression: Suppression, finding: Located) -> bool:
+def covers(suppression: Suppression, finding: LocatedFinding) -> bool:
     """Whether the comment silences the finding: its line, and its code or the rule's name or a family such as DRA3."""
     if suppression.covers not in finding.lines:
         return False
@@ -92,7 +92,9 @@ def covers(suppression: Suppression, finding: Located) -> bool:
     return any(finding.code.startswith(code) or name == code for code in suppression.codes)
 
 
-def apply(findings: Iterable[Located], comments: Sequence[Suppression]) -> tuple[list[Located], int, list[Suppression]]:
+def apply(
+    findings: Iterable[LocatedFinding], comments: Sequence[Suppression]
+) -> tuple[list[LocatedFinding], int, list[Suppression]]:
     """The findings that remain, how many are silenced, and the comments that silenced nothing."""
     usable = [comment for comment in comments if not comment.problem]
     if not usable:
@@ -100,7 +102,7 @@ def apply(findings: Iterable[Located], comments: Sequence[Suppression]) -> tuple
     by_line: dict[int, list[int]] = {}
     for index, comment in enumerate(usable):
         by_line.setdefault(comment.covers, []).append(index)
-    remaining: list[Located] = []
+    remaining: list[LocatedFinding] = []
     silenced = 0
     used: set[int] = set()
     for finding in findings:

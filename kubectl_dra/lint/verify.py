@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from kubectl_dra.lint.context import Item, Target, compile_selector, selector_texts
+from kubectl_dra.lint.context import AssumedCluster, Item, compile_selector, selector_texts
 
 if TYPE_CHECKING:
     from kubectl_dra.cel.device import DeviceInput
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 _SHOWN = 3
 
 
-class SecondOpinion(NamedTuple):
+class SelectorOpinion(NamedTuple):
     """How many evaluations agree; those that differ, in words; how many could not be compared, by reason."""
 
     expressions: int
@@ -39,7 +39,7 @@ class SecondOpinion(NamedTuple):
         return text
 
 
-def verify(items: Iterable[Item], target: Target) -> SecondOpinion:
+def verify(items: Iterable[Item], target: AssumedCluster) -> SelectorOpinion:
     """Compares both engines, each distinct expression once, on the devices given and those of the snapshot."""
     from kubectl_dra.cel.second_opinion import compare
 
@@ -67,10 +67,10 @@ def verify(items: Iterable[Item], target: Target) -> SecondOpinion:
             first = devices[one.devices[0]]
             where = f"{len(one.devices)} devices such as one of {first.driver}"
             differ.append(f"{' '.join(expression.split())} on {where}: here {one.ours}, cel-python {one.theirs}")
-    return SecondOpinion(compiled, len(devices), agree, tuple(differ), skipped, tuple(reasons.most_common()))
+    return SelectorOpinion(compiled, len(devices), agree, tuple(differ), skipped, tuple(reasons.most_common()))
 
 
-def _devices(items: Sequence[Item], target: Target) -> Iterable[DeviceInput]:
+def _devices(items: Sequence[Item], target: AssumedCluster) -> Iterable[DeviceInput]:
     from kubectl_dra.api.slices import Device
 
     for item in items:

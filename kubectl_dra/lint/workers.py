@@ -17,7 +17,7 @@ from kubectl_dra.lint.check_file import FileResult, Job, check_file
 from kubectl_dra.lint.finding import Finding
 from kubectl_dra.lint.kept_documents import Texts
 from kubectl_dra.lint.locate import locate, plain
-from kubectl_dra.lint.result import Located
+from kubectl_dra.lint.result import LocatedFinding
 from kubectl_dra.lint.rules import files
 from kubectl_dra.manifests.inputs import Input
 
@@ -25,7 +25,7 @@ _MOST_CHUNKS: Final = 1_000
 _NUMBER: Final = 4
 
 
-class Asked(NamedTuple):
+class FileAsked(NamedTuple):
     """A finding to be located: the number of its item among those of the file, and the finding."""
 
     item: int
@@ -48,11 +48,11 @@ class _Checker:
             for index in range(start, min(start + size, len(self._inputs))):
                 self.results[index] = check_file(self._inputs[index], self._job, self._texts)
 
-    def locate(self, asked: Mapping[int, Sequence[Asked]]) -> dict[int, list[Located]]:
+    def locate(self, asked: Mapping[int, Sequence[FileAsked]]) -> dict[int, list[LocatedFinding]]:
         """Where findings in the files of these numbers are."""
         return {index: self._located(index, found) for index, found in asked.items()}
 
-    def _located(self, index: int, asked: Sequence[Asked]) -> list[Located]:
+    def _located(self, index: int, asked: Sequence[FileAsked]) -> list[LocatedFinding]:
         result = self.results[index]
         needed = {result.items[one.item].place.document for one in asked}
         documents = self._texts.documents(self._inputs[index], result.digest, needed)
@@ -115,9 +115,9 @@ class Workers:
             self._owner.update(dict.fromkeys(theirs, number))
         return [results.get(index) or _lost(found) for index, found in enumerate(self._inputs)]
 
-    def locate(self, asked: Mapping[str, Sequence[Asked]]) -> dict[str, list[Located]]:
+    def locate(self, asked: Mapping[str, Sequence[FileAsked]]) -> dict[str, list[LocatedFinding]]:
         """Where findings are, by the name of their file."""
-        parts: list[dict[int, Sequence[Asked]]] = [{} for _ in range(len(self._forks) + 1)]
+        parts: list[dict[int, Sequence[FileAsked]]] = [{} for _ in range(len(self._forks) + 1)]
         names = {found.name: index for index, found in enumerate(self._inputs)}
         for name, findings in asked.items():
             parts[self._owner.get(names[name], -1)][names[name]] = findings

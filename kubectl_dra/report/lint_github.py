@@ -6,7 +6,7 @@ from typing import Final, TextIO
 
 from kubectl_dra.lint.finding import SEVERITIES
 from kubectl_dra.lint.registry import BY_CODE
-from kubectl_dra.lint.result import Located, Report
+from kubectl_dra.lint.result import LocatedFinding, Report
 from kubectl_dra.report.lint_text import summary
 
 _COMMANDS: Final = {"error": "error", "warning": "warning", "info": "notice"}
@@ -21,7 +21,7 @@ def write_github(report: Report, stream: TextIO) -> None:
     stream.write(f"{summary(report)}\n")
 
 
-def _command(finding: Located) -> str:
+def _command(finding: LocatedFinding) -> str:
     properties = {"file": finding.file, "line": str(finding.line), "endLine": str(finding.end_line)}
     # GitHub refuses columns for a range of several lines.
     if finding.line == finding.end_line:

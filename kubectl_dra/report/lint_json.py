@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from kubectl_dra.lint.reference import page_of
 from kubectl_dra.lint.registry import BY_CODE
-from kubectl_dra.lint.result import Located, Report
+from kubectl_dra.lint.result import LocatedFinding, Report
 
 SCHEMA_VERSION: Final = "1"
 
@@ -33,7 +33,7 @@ def to_json(report: Report) -> dict[str, Any]:
     }
 
 
-def _finding(finding: Located) -> dict[str, Any]:
+def _finding(finding: LocatedFinding) -> dict[str, Any]:
     rule = BY_CODE[finding.code]
     out: dict[str, Any] = {
         "code": finding.code,

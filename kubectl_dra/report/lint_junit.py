@@ -8,7 +8,7 @@ from typing import Final, TextIO
 from xml.sax.saxutils import escape, quoteattr
 
 from kubectl_dra.lint.registry import BY_CODE
-from kubectl_dra.lint.result import Located, Report
+from kubectl_dra.lint.result import LocatedFinding, Report
 
 # What XML 1.0 cannot hold in any form.
 _NOT_XML: Final = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -32,8 +32,8 @@ def write_junit(report: Report, stream: TextIO) -> None:
     stream.write("</testsuites>\n")
 
 
-def _cases(report: Report) -> dict[str, dict[str, list[Located]]]:
-    out: dict[str, dict[str, list[Located]]] = defaultdict(dict)
+def _cases(report: Report) -> dict[str, dict[str, list[LocatedFinding]]]:
+    out: dict[str, dict[str, list[LocatedFinding]]] = defaultdict(dict)
     for file, title in report.objects:
         out[file].setdefault(title, [])
     for finding in report.findings:
@@ -41,7 +41,7 @@ def _cases(report: Report) -> dict[str, dict[str, list[Located]]]:
     return out
 
 
-def _case(stream: TextIO, file: str, title: str, found: list[Located]) -> None:
+def _case(stream: TextIO, file: str, title: str, found: list[LocatedFinding]) -> None:
     # GitLab shows the file; Jenkins groups by the class name.
     stream.write(f"    <testcase classname={_attribute(file)} name={_attribute(title)} file={_attribute(file)}")
     if not found:
@@ -61,11 +61,11 @@ def _case(stream: TextIO, file: str, title: str, found: list[Located]) -> None:
     stream.write("    </testcase>\n")
 
 
-def _fails(finding: Located) -> bool:
+def _fails(finding: LocatedFinding) -> bool:
     return finding.severity != "info"
 
 
-def _line(finding: Located) -> str:
+def _line(finding: LocatedFinding) -> str:
     place = f"{finding.file}:{finding.line}:{finding.column}"
     name = BY_CODE[finding.code].name
     text = f"{place}: {finding.severity} {finding.code} {name}: {finding.field}: {finding.message}"

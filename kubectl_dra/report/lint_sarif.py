@@ -15,7 +15,7 @@ from kubectl_dra.lint.finding import SEVERITIES
 from kubectl_dra.lint.fixes import Replacement
 from kubectl_dra.lint.reference import page, title
 from kubectl_dra.lint.registry import BY_CODE
-from kubectl_dra.lint.result import Located, Report
+from kubectl_dra.lint.result import LocatedFinding, Report
 from kubectl_dra.report.structured import json_text
 
 _LEVELS: Final = {"error": "error", "warning": "warning", "info": "note"}
@@ -76,7 +76,7 @@ def to_sarif(report: Report, fixes: Fixes = NO_FIXES) -> dict[str, Any]:
     }
 
 
-def _kept(findings: Sequence[Located]) -> list[tuple[int, Located]]:
+def _kept(findings: Sequence[LocatedFinding]) -> list[tuple[int, LocatedFinding]]:
     """The findings for the log with their indices, in their order."""
     numbered = list(enumerate(findings))
     if len(numbered) <= MOST_RESULTS:
@@ -108,7 +108,7 @@ def _problem(severity: str) -> str:
     return "recommendation" if severity == "info" else severity
 
 
-def _result(finding: Located, indices: Mapping[str, int], seen: Counter[str]) -> dict[str, Any]:
+def _result(finding: LocatedFinding, indices: Mapping[str, int], seen: Counter[str]) -> dict[str, Any]:
     text = finding.message
     if finding.advice:
         text += f"\n{finding.advice}"
@@ -137,7 +137,7 @@ def _result(finding: Located, indices: Mapping[str, int], seen: Counter[str]) ->
     }
 
 
-def _fixes(finding: Located, changes: Sequence[Replacement]) -> dict[str, Any]:
+def _fixes(finding: LocatedFinding, changes: Sequence[Replacement]) -> dict[str, Any]:
     if not changes:
         return {}
     flag = "--fix" if finding.safety == "safe" else "--unsafe-fixes"
@@ -157,7 +157,7 @@ def _fixes(finding: Located, changes: Sequence[Replacement]) -> dict[str, Any]:
     return {"fixes": [{"description": {"text": f"{finding.advice} ({flag})"}, "artifactChanges": [change]}]}
 
 
-def _fingerprint(finding: Located, seen: Counter[str]) -> str:
+def _fingerprint(finding: LocatedFinding, seen: Counter[str]) -> str:
     """The same as long as the finding is, wherever lines move; numbered where two are alike."""
     parts = (finding.code, finding.object, finding.field, finding.excerpt.strip())
     digest = hashlib.sha256("\0".join(parts).encode("utf-8", "surrogatepass")).hexdigest()[:16]

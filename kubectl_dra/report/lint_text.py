@@ -9,7 +9,7 @@ from itertools import groupby
 from typing import Final, TextIO
 
 from kubectl_dra.lint.registry import BY_CODE
-from kubectl_dra.lint.result import Located, Report
+from kubectl_dra.lint.result import LocatedFinding, Report
 from kubectl_dra.report.paint import Painter
 
 _STYLES: Final = {"error": "red", "warning": "yellow", "info": "cyan"}
@@ -30,7 +30,7 @@ def write_text(report: Report, color: str = "auto", stream: TextIO | None = None
     out.paragraph(summary(report))
 
 
-def _finding(out: Painter, finding: Located, explain: bool) -> None:
+def _finding(out: Painter, finding: LocatedFinding, explain: bool) -> None:
     rule = BY_CODE[finding.code]
     place = f"  {finding.line}:{finding.column}"
     out.write(place, "  ", (finding.severity, _STYLES[finding.severity]), f" {finding.code} {rule.name}")
@@ -46,7 +46,7 @@ def _finding(out: Painter, finding: Located, explain: bool) -> None:
         out.paragraph(finding.advice + flag, indent="         ", first="    fix: ", style="green")
 
 
-def _source(out: Painter, finding: Located) -> None:
+def _source(out: Painter, finding: LocatedFinding) -> None:
     """The line, cut around the place if it is wide (… says so), and a caret under what is meant."""
     if not finding.excerpt.strip():
         return

@@ -11,7 +11,7 @@ from kubectl_dra.cluster.client import Answered, Client
 from kubectl_dra.cluster.live import Cluster
 from kubectl_dra.cluster.writer import Conflict, Writer
 from kubectl_dra.errors import ClusterError
-from kubectl_dra.taint.rules import Decision, Stage, Wish, content, decide
+from kubectl_dra.taint.rules import Decision, RuleStage, Wish, content, decide
 
 KIND: Final = "DeviceTaintRule"
 CREATED: Final = "created"
@@ -20,7 +20,7 @@ UNCHANGED: Final = "unchanged"
 _ROUNDS: Final = 8
 
 
-class Refused(Exception):
+class RuleRefused(Exception):
     """A rule that is there says something else; nothing was changed."""
 
 
@@ -32,7 +32,7 @@ class Written:
     rule: Mapping[str, Any]
 
 
-class Rules:
+class RuleWriter:
     """The rules of a cluster, in the version that it serves."""
 
     def __init__(self, cluster: Cluster, writer: Writer, version: str, *, overwrite: bool = False) -> None:
@@ -54,7 +54,7 @@ class Rules:
         """What is to be done about a wish, as things are."""
         return decide(wish, self.get(wish.name), overwrite=self._overwrite)
 
-    def write(self, wish: Wish, stage: Stage, *, escalate: bool = False) -> Written:
+    def write(self, wish: Wish, stage: RuleStage, *, escalate: bool = False) -> Written:
         """Brings a rule to a stage, whatever others write at the same time.
 
         ``escalate``: the rule must be there already, made by an earlier step.
@@ -67,14 +67,14 @@ class Rules:
         for _ in range(_ROUNDS):
             raw = self.get(wish.name)
             if raw is None and escalate:
-                raise Refused(
+                raise RuleRefused(
                     f"{wish.device}: DeviceTaintRule {wish.name} was deleted by somebody else; nothing is done"
                 )
             decision = decide(wish, raw, overwrite=self._overwrite and not escalate)
             if decision.stage is not None and not self._overwrite:
                 stage = _not_later(stage, decision.stage)
             if decision.action == "refuse":
-                raise Refused(f"{wish.device}: {decision.why}")
+                raise RuleRefused(f"{wish.device}: {decision.why}")
             if raw is not None and _is(raw, content(decision.wish, stage, self._version)):
                 return Written(unsure or UNCHANGED, raw)
             if decision.action == "keep":
@@ -89,7 +89,7 @@ class Rules:
             except Conflict as conflict:
                 if conflict.owners:
                     owners = ", ".join(conflict.owners)
-                    raise Refused(
+                    raise RuleRefused(
                         f"{wish.device}: fields of DeviceTaintRule {wish.name} belong to {owners}; --overwrite takes "
                         "them over"
                     ) from None
@@ -98,9 +98,9 @@ class Rules:
                     unsure = CHANGED if decision.version else CREATED
                 continue
             return Written(CHANGED if decision.version else CREATED, rule)
-        raise Refused(f"DeviceTaintRule {wish.name} changes all the time; somebody else writes it too")
+        raise RuleRefused(f"DeviceTaintRule {wish.name} changes all the time; somebody else writes it too")
 
-    def create(self, wish: Wish, stage: Stage) -> str:
+    def create(self, wish: Wish, stage: RuleStage) -> str:
         """Makes a rule only where there is none, and returns its UID; empty where somebody else made one just now.
 
         Raises:
@@ -123,7 +123,7 @@ class Rules:
         try:
             return self._writer.delete(self.path(rule.name), rule.uid)
         except Conflict:
-            raise Refused(f"DeviceTaintRule {rule.name} was made anew by somebody else; it stays") from None
+            raise RuleRefused(f"DeviceTaintRule {rule.name} was made anew by somebody else; it stays") from None
         except Answered as error:
             if error.status == 404:
                 return False
@@ -137,10 +137,10 @@ class Rules:
         return path
 
 
-def _not_later(stage: Stage, now: Stage) -> Stage:
+def _not_later(stage: RuleStage, now: RuleStage) -> RuleStage:
     """The stage with the time of the rule that is under way to it: a second run does not put that off."""
     same = (now.effect, now.next_effect) == (stage.effect, stage.next_effect)
-    return Stage(stage.effect, stage.next_effect, now.next_at) if same and now.next_at else stage
+    return RuleStage(stage.effect, stage.next_effect, now.next_at) if same and now.next_at else stage
 
 
 def _is(raw: Mapping[str, Any], wanted: Mapping[str, Any]) -> bool:

@@ -50,7 +50,7 @@ class Wish:
 
 
 @dataclass(frozen=True, slots=True)
-class Stage:
+class RuleStage:
     """A rule on its way: the effect now; ``next_effect`` comes at ``next_at`` (empty: as soon as it can)."""
 
     effect: str
@@ -64,7 +64,7 @@ def rule_name(device: DeviceID, key: str) -> str:
     return f"{device.device}-{digest}"
 
 
-def content(wish: Wish, stage: Stage, version: str) -> dict[str, Any]:
+def content(wish: Wish, stage: RuleStage, version: str) -> dict[str, Any]:
     """The rule to apply. Driver, pool and device are always named, so it never selects anything else."""
     if not all(wish.device):
         raise ValueError(f"a rule needs driver, pool and device: {wish.device}")
@@ -107,10 +107,10 @@ def only_device(rule: DeviceTaintRule) -> DeviceID | None:
     return DeviceID(driver, pool, device) if driver and pool and device else None
 
 
-def stage_of(rule: DeviceTaintRule) -> Stage:
+def stage_of(rule: DeviceTaintRule) -> RuleStage:
     """Where a rule stands."""
     notes = rule.metadata.annotations
-    return Stage(rule.taint.effect, notes.get(NEXT_EFFECT) or "", notes.get(NEXT_AT) or "")
+    return RuleStage(rule.taint.effect, notes.get(NEXT_EFFECT) or "", notes.get(NEXT_AT) or "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +124,7 @@ class Decision:
 
     action: str
     wish: Wish
-    stage: Stage | None = None
+    stage: RuleStage | None = None
     version: str = ""
     why: str = ""
     same_taint: bool = False
@@ -166,18 +166,18 @@ def decide(wish: Wish, raw: Mapping[str, Any] | None, *, overwrite: bool) -> Dec
         note = f"it expires at {known.expires} as before; --overwrite makes that {wish.expires}"
     unmarked = not is_ours(rule.metadata)
     recorded = (annotations.get(REASON, ""), annotations.get(TICKET, ""), annotations.get(EXPIRES, ""))
-    settled = stage == Stage(wish.taint.effect) and recorded == (known.reason, known.ticket, known.expires)
+    settled = stage == RuleStage(wish.taint.effect) and recorded == (known.reason, known.ticket, known.expires)
     same_taint = (rule.taint.key, rule.taint.value, rule.taint.effect) == wish.taint
     same_hardware = annotations.get(HARDWARE, "") == known.hardware
     if settled and same_hardware and not differences and not unmarked:
         return Decision("keep", known, stage, version, "it is there already", same_taint, note)
     if differences:
         # What it was on its way to is not what is wanted now.
-        stage = Stage(stage.effect)
+        stage = RuleStage(stage.effect)
     return Decision("change", known, stage, version, "", same_taint, note)
 
 
-def _differences(wish: Wish, rule: DeviceTaintRule, stage: Stage) -> list[str]:
+def _differences(wish: Wish, rule: DeviceTaintRule, stage: RuleStage) -> list[str]:
     """What the rule says that is not what is wished, in words."""
     out: list[str] = []
     annotations = rule.metadata.annotations

@@ -12,11 +12,11 @@ from kubectl_dra.api.meta import EMPTY, ObjectMeta
 from kubectl_dra.api.taints import DeviceTaintRule
 from kubectl_dra.errors import ClusterError
 from kubectl_dra.taint import times
-from kubectl_dra.taint.apply import Refused, Rules
+from kubectl_dra.taint.apply import RuleRefused, RuleWriter
 from kubectl_dra.taint.retrying import Patience, TimedOut
-from kubectl_dra.taint.rules import Decision, Stage, Wish, stage_of
+from kubectl_dra.taint.rules import Decision, RuleStage, Wish, stage_of
 
-ASKING: Final = Stage("None", "NoExecute")
+ASKING: Final = RuleStage("None", "NoExecute")
 ANSWER_SECONDS: Final = 20.0
 """The controller updates the status at most every ten seconds."""
 RECENT_SECONDS: Final = 20.0
@@ -65,7 +65,7 @@ def question_of(wish: Wish, decision: Decision) -> Wish | None:
 class Asking:
     """The rules that were made to be answered (name to UID), and the answers to them, by the rule's name."""
 
-    def __init__(self, rules: Rules) -> None:
+    def __init__(self, rules: RuleWriter) -> None:
         self._rules = rules
         self._made: dict[str, str] = {}
         self.answers: dict[str, ServerAnswer] = {}
@@ -93,14 +93,14 @@ class Asking:
                 answer = self._answer(wish, patience)
                 if answer is not None:
                     self.answers[wish.name] = answer
-        except (TimedOut, Refused, ClusterError):
-            with suppress(Refused, ClusterError):
+        except (TimedOut, RuleRefused, ClusterError):
+            with suppress(RuleRefused, ClusterError):
                 self.take_back()
             raise
         finally:
             for wish in wishes:
                 if wish.question:
-                    with suppress(Refused, ClusterError):
+                    with suppress(RuleRefused, ClusterError):
                         self._end(wish)
 
     def _make(self, wish: Wish, old: Mapping[str, Any] | None) -> None:
@@ -132,7 +132,7 @@ class Asking:
                 patience.pause(0.25)
                 continue
             if raw is None:
-                raise Refused(f"DeviceTaintRule {wish.name} of device {wish.device} was deleted by somebody else")
+                raise RuleRefused(f"DeviceTaintRule {wish.name} of device {wish.device} was deleted by somebody else")
             if not _asks(raw):
                 return None
             answer = server_answer(raw)

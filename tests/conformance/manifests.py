@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from kubectl_dra.lint.server import Verdict, check
+from kubectl_dra.lint.server import ServerVerdict, check
 from tests.conformance.alloc import lines
 
 NAMESPACES: Mapping[str, Mapping[str, str]] = {
@@ -24,7 +24,7 @@ NAMESPACES: Mapping[str, Mapping[str, str]] = {
 Pairs = frozenset[tuple[str, str]]
 
 
-def our_pairs(verdict: Verdict) -> Pairs:
+def our_pairs(verdict: ServerVerdict) -> Pairs:
     """The (field, reason) pairs we would answer: only validation errors have them."""
     if verdict.code != 422:
         return frozenset()
@@ -51,7 +51,7 @@ def run(files: list[Path], options: Any = None) -> int:
         for case in lines(path):
             expected = case["expect"]
             verdict = check(case["manifest"], namespaces=NAMESPACES)
-            ours = Verdict(False, 404) if verdict is None else verdict
+            ours = ServerVerdict(False, 404) if verdict is None else verdict
             total += 1
             agreed = ours.accepted == expected["accepted"]
             agree += agreed
@@ -66,7 +66,7 @@ def run(files: list[Path], options: Any = None) -> int:
     return 0 if agree == total and same == rejected else 1
 
 
-def _disagreement(case: Mapping[str, Any], ours: Verdict) -> str:
+def _disagreement(case: Mapping[str, Any], ours: ServerVerdict) -> str:
     expected = case["expect"]
     theirs, mine = recorded_pairs(expected), our_pairs(ours)
     manifest = case["manifest"]

@@ -11,11 +11,11 @@ import yaml
 
 from kubectl_dra.api.versions import NEWEST_MODELLED, default_features, parse_release
 from kubectl_dra.lint.check_file import Job
-from kubectl_dra.lint.context import Target
+from kubectl_dra.lint.context import AssumedCluster
 from kubectl_dra.lint.engine import lint
 from kubectl_dra.lint.finding import Safety
 from kubectl_dra.lint.fixes import fix_text
-from kubectl_dra.lint.result import Located
+from kubectl_dra.lint.result import LocatedFinding
 from kubectl_dra.lint.rule_selection import Selection
 from kubectl_dra.manifests.inputs import Input
 from kubectl_dra.manifests.source import decode
@@ -65,7 +65,7 @@ def job(case: Case) -> Job:
         from kubectl_dra.cluster.files import read_snapshot
 
         snapshot = read_snapshot(["-"], stdin=case.content["snapshot"].encode())
-    return Job(Target(release, frozenset(gates), snapshot), Selection())
+    return Job(AssumedCluster(release, frozenset(gates), snapshot), Selection())
 
 
 def inputs(case: Case, text: str) -> list[Input]:
@@ -73,7 +73,7 @@ def inputs(case: Case, text: str) -> list[Input]:
     return [Input(FILE, True, text.encode()), *more]
 
 
-def run(case: Case, text: str) -> list[Located]:
+def run(case: Case, text: str) -> list[LocatedFinding]:
     """The findings of the case's own rule in the text, with that of all files given."""
     report = lint(inputs(case, text), job(case), 1)
     assert not report.defects, report.defects
@@ -84,7 +84,7 @@ def fixed(case: Case) -> str:
     """The text after all fixes of the case's own rule."""
     allowed: tuple[Safety, ...] = ("safe", "unsafe")
 
-    def check(name: str, data: bytes) -> Sequence[Located]:
+    def check(name: str, data: bytes) -> Sequence[LocatedFinding]:
         return run(case, data.decode())
 
     return fix_text(decode(case.text, FILE), run(case, case.text), allowed, check).text.after

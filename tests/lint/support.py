@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from kubectl_dra.api.versions import Release, default_features
 from kubectl_dra.lint.check_file import Job
-from kubectl_dra.lint.context import Target
+from kubectl_dra.lint.context import AssumedCluster
 from kubectl_dra.lint.engine import lint
-from kubectl_dra.lint.result import Located, Report
+from kubectl_dra.lint.result import LocatedFinding, Report
 from kubectl_dra.lint.rule_selection import Selection
 from kubectl_dra.manifests.inputs import Input
 
@@ -26,7 +26,7 @@ spec:
 
 def job(select: str = "DRA1,DRA9", minor: int = 36) -> Job:
     release = Release(1, minor)
-    return Job(Target(release, default_features(release)), Selection(tuple(select.split(","))))
+    return Job(AssumedCluster(release, default_features(release)), Selection(tuple(select.split(","))))
 
 
 def report(text: str | bytes, select: str = "DRA1,DRA9", named: bool = True) -> Report:
@@ -34,7 +34,7 @@ def report(text: str | bytes, select: str = "DRA1,DRA9", named: bool = True) -> 
     return lint([Input("f.yaml", named, data)], job(select), 1)
 
 
-def findings(text: str | bytes, select: str = "DRA1,DRA9") -> tuple[Located, ...]:
+def findings(text: str | bytes, select: str = "DRA1,DRA9") -> tuple[LocatedFinding, ...]:
     found = report(text, select)
     assert not found.defects
     return found.findings

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kubectl_dra.lint.engine import lint
-from kubectl_dra.lint.verify import SecondOpinion
+from kubectl_dra.lint.verify import SelectorOpinion
 from kubectl_dra.manifests.inputs import Input
 from tests.lint.support import CLAIM, job
 
@@ -25,7 +25,7 @@ spec:
 """
 
 
-def opinion(expression: str, more: str = SLICE) -> SecondOpinion:
+def opinion(expression: str, more: str = SLICE) -> SelectorOpinion:
     text = f"{CLAIM}        selectors: [{{cel: {{expression: '{expression}'}}}}]\n{more}"
     found = lint([Input("f.yaml", True, text.encode())], job("DRA1"), 1, second=True).second_opinion
     assert found is not None

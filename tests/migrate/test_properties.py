@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from kubectl_dra.api.conversion import to_v1
 from kubectl_dra.api.versions import default_features
 from kubectl_dra.lint.check_file import Job
-from kubectl_dra.lint.context import Target
+from kubectl_dra.lint.context import AssumedCluster
 from kubectl_dra.lint.engine import lint
 from kubectl_dra.lint.rule_selection import Selection
 from kubectl_dra.manifests.comments import comments_of
@@ -237,6 +237,6 @@ def test_lint_finds_nothing_new(seed: int) -> None:
 
 def _errors(data: bytes) -> Counter[str]:
     """The codes of what lint finds wrong."""
-    job = Job(Target(NEWEST, default_features(NEWEST), None), Selection(("DRA",)))
+    job = Job(AssumedCluster(NEWEST, default_features(NEWEST), None), Selection(("DRA",)))
     report = lint([Input("f.yaml", True, data)], job, 1)
     return Counter(f"{found.code} {found.message}" for found in report.findings if found.severity == "error")

@@ -12,7 +12,7 @@ from xml.etree import ElementTree
 import jsonschema
 import pytest
 
-from kubectl_dra.lint.result import Located, Report
+from kubectl_dra.lint.result import LocatedFinding, Report
 from kubectl_dra.report.lint_github import write_github
 from kubectl_dra.report.lint_json import to_json
 from kubectl_dra.report.lint_junit import write_junit
@@ -149,7 +149,7 @@ def test_sarif_uri_below_the_working_directory_is_relative(tmp_path: Path, monke
 
 
 def odd(**changes: Any) -> Report:
-    found = Located("DRA101", "error", "a,b:%.yaml", 1, 2, 1, 3, 1, 2, "Pod a", "spec", "50%\nof: <it> \x00")
+    found = LocatedFinding("DRA101", "error", "a,b:%.yaml", 1, 2, 1, 3, 1, 2, "Pod a", "spec", "50%\nof: <it> \x00")
     base = report(CLAIM)
     return base._replace(
         findings=(found._replace(**changes),), objects=(("a,b:%.yaml", "Pod a"), ("a,b:%.yaml", "Pod b"))

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from kubectl_dra.allocation.attempt import Cycle
-from kubectl_dra.cli.taint.session import World
+from kubectl_dra.cli.taint.session import TaintWorld
 from kubectl_dra.taint.blast_radius import LATER, NOW, STAYS, UNKNOWN, Radius, blast_radius
 from kubectl_dra.taint.rules import Wish
 from kubectl_dra.taint.typed_words import TaintSpec
@@ -16,7 +16,7 @@ AT = datetime(2026, 11, 21, 10, 0, tzinfo=UTC)
 BASE = (node("n1"), device_class(), slice_of("n1", gpu("gpu-0"), gpu("gpu-1")))
 
 
-def radius_of(here: World, *names: str, effect: str = "NoExecute") -> Radius:
+def radius_of(here: TaintWorld, *names: str, effect: str = "NoExecute") -> Radius:
     targets = {target.id: target for target in here.devices.named(names)}
     wishes = [Wish(id, TaintSpec("k", "v", effect)) for id in targets]
     return blast_radius(wishes, targets, here.inventory.rows, here.snapshot, here.settings, AT)

@@ -8,22 +8,22 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kubectl_dra.api.slices import DeviceID
-from kubectl_dra.taint.rules import Stage, Wish, content, decide, rule_name
+from kubectl_dra.taint.rules import RuleStage, Wish, content, decide, rule_name
 from kubectl_dra.taint.typed_words import TaintSpec
 
 DEVICE = DeviceID("gpu.example.com", "n1", "gpu-0")
 WISH = Wish(DEVICE, TaintSpec("k", "v", "NoExecute"), "ecc", "OPS-1", "2026-11-21T10:00:00Z", "GPU-a")
-FINAL = Stage("NoExecute")
+FINAL = RuleStage("NoExecute")
 
 
-def stored(wish: Wish = WISH, stage: Stage = FINAL) -> dict[str, Any]:
+def stored(wish: Wish = WISH, stage: RuleStage = FINAL) -> dict[str, Any]:
     raw = content(wish, stage, "v1")
     raw["metadata"]["resourceVersion"] = "7"
     return raw
 
 
 def test_content_names_everything() -> None:
-    raw = content(WISH, Stage("NoSchedule", "NoExecute", "2026-11-21T11:00:00Z"), "v1beta2")
+    raw = content(WISH, RuleStage("NoSchedule", "NoExecute", "2026-11-21T11:00:00Z"), "v1beta2")
     assert raw["apiVersion"] == "resource.k8s.io/v1beta2"
     assert raw["spec"] == {
         "deviceSelector": {"driver": "gpu.example.com", "pool": "n1", "device": "gpu-0"},
@@ -60,15 +60,15 @@ def test_names_differ_when_device_or_key_do(one: tuple[str, ...], other: tuple[s
         (WISH, FINAL, "keep", ""),
         (replace(WISH, reason="", ticket="", expires="", hardware=""), FINAL, "keep", ""),
         (replace(WISH, expires="2027-01-01T00:00:00Z"), FINAL, "keep", ""),
-        (WISH, Stage("None", "NoExecute"), "change", ""),
-        (WISH, Stage("NoSchedule", "NoExecute", "x"), "change", ""),
-        (WISH, Stage("NoSchedule"), "refuse", "the effect NoSchedule"),
-        (WISH, Stage("None"), "refuse", "the effect None"),
+        (WISH, RuleStage("None", "NoExecute"), "change", ""),
+        (WISH, RuleStage("NoSchedule", "NoExecute", "x"), "change", ""),
+        (WISH, RuleStage("NoSchedule"), "refuse", "the effect NoSchedule"),
+        (WISH, RuleStage("None"), "refuse", "the effect None"),
         (replace(WISH, taint=TaintSpec("k", "w", "NoExecute")), FINAL, "refuse", "the taint k=v:NoExecute"),
         (replace(WISH, taint=TaintSpec("k", "v", "NoSchedule")), FINAL, "refuse", "the effect NoExecute"),
         (
             replace(WISH, taint=TaintSpec("k", "v", "NoSchedule")),
-            Stage("NoSchedule", "NoExecute", "x"),
+            RuleStage("NoSchedule", "NoExecute", "x"),
             "refuse",
             "the effect NoSchedule",
         ),
@@ -77,7 +77,7 @@ def test_names_differ_when_device_or_key_do(one: tuple[str, ...], other: tuple[s
         (replace(WISH, hardware="GPU-b"), FINAL, "refuse", "other hardware"),
     ],
 )
-def test_decisions(wish: Wish, stage: Stage, action: str, why: str) -> None:
+def test_decisions(wish: Wish, stage: RuleStage, action: str, why: str) -> None:
     raw = stored(stage=stage)
     decision = decide(wish, raw, overwrite=False)
     assert (decision.action, decision.stage, decision.version) == (action, stage, "7")
@@ -95,9 +95,9 @@ def test_decisions(wish: Wish, stage: Stage, action: str, why: str) -> None:
         ("", "2026-11-21T12:00:00Z", False, "2026-11-21T12:00:00Z", False),
     ],
 )
-@pytest.mark.parametrize("stage", [FINAL, Stage("NoSchedule", "NoExecute", "x")])
+@pytest.mark.parametrize("stage", [FINAL, RuleStage("NoSchedule", "NoExecute", "x")])
 def test_another_expiry_is_not_taken_silently(
-    recorded: str, asked: str, overwrite: bool, expires: str, noted: bool, stage: Stage
+    recorded: str, asked: str, overwrite: bool, expires: str, noted: bool, stage: RuleStage
 ) -> None:
     raw = stored(replace(WISH, expires=recorded), stage)
     decision = decide(replace(WISH, expires=asked), raw, overwrite=overwrite)
@@ -115,9 +115,9 @@ def test_nothing_there_is_made_and_what_is_recorded_is_kept() -> None:
 
 
 def test_what_was_under_way_is_not_gone_on_with_after_overwriting() -> None:
-    raw = stored(stage=Stage("NoSchedule", "NoExecute", "2026-11-21T11:00:00Z"))
+    raw = stored(stage=RuleStage("NoSchedule", "NoExecute", "2026-11-21T11:00:00Z"))
     wish = replace(WISH, taint=TaintSpec("k", "w", "NoExecute"))
-    assert decide(wish, raw, overwrite=True).stage == Stage("NoSchedule")
+    assert decide(wish, raw, overwrite=True).stage == RuleStage("NoSchedule")
 
 
 def test_foreign_rules_are_refused() -> None:

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from kubectl_dra.api.slices import DeviceID
-from kubectl_dra.taint.rules import Stage, Wish, content, decide
+from kubectl_dra.taint.rules import RuleStage, Wish, content, decide
 from kubectl_dra.taint.server_prediction import ASKING, ServerAnswer, question_of, server_answer
 from kubectl_dra.taint.typed_words import TaintSpec
 
@@ -32,16 +32,16 @@ WISH = Wish(DEVICE, TaintSpec("k", "v", "NoExecute"))
     [
         (None, "v", False, WISH.name),
         (ASKING, "v", False, WISH.name),
-        (Stage("NoSchedule"), "v", True, f"{WISH.name}-asked"),
-        (Stage("None"), "v", True, f"{WISH.name}-asked"),
-        (Stage("NoSchedule", "NoExecute", "x"), "v", False, f"{WISH.name}-asked"),
+        (RuleStage("NoSchedule"), "v", True, f"{WISH.name}-asked"),
+        (RuleStage("None"), "v", True, f"{WISH.name}-asked"),
+        (RuleStage("NoSchedule", "NoExecute", "x"), "v", False, f"{WISH.name}-asked"),
         # Who tolerated the other value may not tolerate this one.
-        (Stage("NoExecute"), "w", True, f"{WISH.name}-asked"),
-        (Stage("NoExecute"), "v", False, ""),
-        (Stage("NoSchedule"), "v", False, ""),
+        (RuleStage("NoExecute"), "w", True, f"{WISH.name}-asked"),
+        (RuleStage("NoExecute"), "v", False, ""),
+        (RuleStage("NoSchedule"), "v", False, ""),
     ],
 )
-def test_by_which_rule_the_server_is_asked(stage: Stage | None, value: str, overwrite: bool, name: str) -> None:
+def test_by_which_rule_the_server_is_asked(stage: RuleStage | None, value: str, overwrite: bool, name: str) -> None:
     there = None if stage is None else content(replace(WISH, taint=WISH.taint._replace(value=value)), stage, "v1")
     question = question_of(WISH, decide(WISH, there, overwrite=overwrite))
     assert (question.name if question else "") == name

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from kubectl_dra.api.versions import parse_release
-from kubectl_dra.cli.taint.session import World, make_world
+from kubectl_dra.cli.taint.session import TaintWorld, make_world
 from kubectl_dra.cluster.builder import Place, SnapshotBuilder
 from kubectl_dra.cluster.snapshot import KINDS
 
@@ -75,7 +75,7 @@ def rule(name: str, selector: Json | None, effect: str = "NoSchedule", key: str 
     }
 
 
-def world(*objects: Json, release: str = "1.37.1") -> World:
+def world(*objects: Json, release: str = "1.37.1") -> TaintWorld:
     builder = SnapshotBuilder("team")
     builder.server_release(parse_release(release))
     for kind in KINDS:

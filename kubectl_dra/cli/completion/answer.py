@@ -14,7 +14,7 @@ from collections.abc import Iterable, Sequence
 
 from kubectl_dra.cli.completion import kinds
 from kubectl_dra.cli.completion.table import COMMANDS, FLAGS, VALUES
-from kubectl_dra.cli.completion.words import COMMAND, FLAG, Wanted, wanted
+from kubectl_dra.cli.completion.words import COMMAND, FLAG, TypedWords, wanted
 
 # Bits of cobra's directive, which kubectl and our scripts read.
 FILES = 0
@@ -78,7 +78,7 @@ def complete(words: Sequence[str]) -> tuple[list[str], int]:
     return _of_cluster(asked)
 
 
-def _flags(asked: Wanted) -> list[str]:
+def _flags(asked: TypedWords) -> list[str]:
     flags = FLAGS.get(asked.command, {})
     if len(asked.typed) == 2 and asked.typed[1] != "-":
         return [asked.typed] if any(short == asked.typed for _, _, short, _ in flags.values()) else []
@@ -98,7 +98,7 @@ def _list(kind: str, typed: str) -> tuple[list[str], int]:
     return _starting(fresh, typed), NO_FILES | (NO_SPACE if kind == "gate" else 0)
 
 
-def _of_cluster(asked: Wanted) -> tuple[list[str], int]:
+def _of_cluster(asked: TypedWords) -> tuple[list[str], int]:
     if asked.kind == "change" and not any(asked.typed.startswith(part) for part in ("class=", "free=", "untaint=")):
         return _starting(_CHANGES, asked.typed), NO_FILES | NO_SPACE | KEEP_ORDER
     from kubectl_dra.cli.completion.live import candidates

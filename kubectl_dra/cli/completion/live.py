@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from kubectl_dra.cli.completion.table import VALUES
-from kubectl_dra.cli.completion.words import Wanted
+from kubectl_dra.cli.completion.words import TypedWords
 
 if TYPE_CHECKING:
     from kubectl_dra.cluster.snapshot import Snapshot
@@ -40,7 +40,7 @@ _READS: Final = {
 }
 
 
-def candidates(asked: Wanted) -> tuple[list[Named], bool]:
+def candidates(asked: TypedWords) -> tuple[list[Named], bool]:
     """Candidates with their meanings, best first, and whether a chosen one goes on (no space after it).
 
     Whatever fails (no cluster, no permission, no answer within the time-out) gives fewer candidates, never an error.
@@ -67,7 +67,7 @@ def candidates(asked: Wanted) -> tuple[list[Named], bool]:
 # --- candidates ------------------------------------------------------------------------------------
 
 
-def _names(kind: str, snapshot: Snapshot, asked: Wanted) -> Iterator[Named]:
+def _names(kind: str, snapshot: Snapshot, asked: TypedWords) -> Iterator[Named]:
     if kind == "namespace":
         yield from ((name, "") for name in sorted(snapshot.namespaces))
     elif kind == "node":
@@ -86,7 +86,7 @@ def _names(kind: str, snapshot: Snapshot, asked: Wanted) -> Iterator[Named]:
         yield from ((name, text) for _, name, text in sorted(listed, key=lambda one: one[0]))
 
 
-def _targets(asked: Wanted) -> tuple[list[Named], bool]:
+def _targets(asked: TypedWords) -> tuple[list[Named], bool]:
     """Pending pods and claims first, then the others that use claims; the kinds alone where nothing is known."""
     word, slash, _ = asked.typed.partition("/")
     kinds = [kind for kind, names in _TARGETS.items() if word.removesuffix("s") in names] if slash else ["pod", "claim"]
@@ -121,7 +121,7 @@ def _claims(snapshot: Snapshot, namespace: str) -> Iterator[tuple[bool, str, str
             yield pending, name, "pending" if pending else "allocated"
 
 
-def _requests(snapshot: Snapshot, asked: Wanted) -> Iterator[Named]:
+def _requests(snapshot: Snapshot, asked: TypedWords) -> Iterator[Named]:
     """The requests of the claims of the pod or claim on the command line; of all claims where it names none."""
     namespace = _namespace(asked, snapshot)
     kind, _, name = asked.arguments[0].partition("/") if asked.arguments else ("", "", "")
@@ -157,7 +157,7 @@ def _devices(snapshot: Snapshot, typed: str, start: str = "") -> tuple[list[Name
     return [(start + name, "") for name in matching], False
 
 
-def _tainting(asked: Wanted, kind: str) -> tuple[list[Named], bool]:
+def _tainting(asked: TypedWords, kind: str) -> tuple[list[Named], bool]:
     """Devices first; after one of them also taints."""
     has_device = any(":" not in word and "=" not in word and not word.endswith("-") for word in asked.arguments)
     if ":" in asked.typed or "=" in asked.typed:
@@ -168,7 +168,7 @@ def _tainting(asked: Wanted, kind: str) -> tuple[list[Named], bool]:
     return [*taints, *devices], more and not taints
 
 
-def _taint_words(asked: Wanted, kind: str) -> tuple[list[Named], bool]:
+def _taint_words(asked: TypedWords, kind: str) -> tuple[list[Named], bool]:
     """Taints as key:effect with the keys that are in use; for removal those of rules, with a hyphen."""
     key, colon, _ = asked.typed.rpartition(":")
     if colon and kind == "taint":
@@ -185,7 +185,7 @@ def _taint_words(asked: Wanted, kind: str) -> tuple[list[Named], bool]:
     return list(found.items()), False
 
 
-def _changes(asked: Wanted) -> tuple[list[Named], bool]:
+def _changes(asked: TypedWords) -> tuple[list[Named], bool]:
     """Values of ``--what-if``: classes, claims that hold something, devices."""
     change = asked.typed.partition("=")[0] + "="
     kind = {"class=": "class", "free=": "held", "untaint=": "device"}[change]
@@ -203,7 +203,7 @@ def _changes(asked: Wanted) -> tuple[list[Named], bool]:
 # --- where from --------------------------------------------------------------------------------------
 
 
-def _read(asked: Wanted, kinds: Iterable[str]) -> Snapshot | None:
+def _read(asked: TypedWords, kinds: Iterable[str]) -> Snapshot | None:
     """Objects of these kinds, from the snapshot on the command line or the cluster; None without them in time."""
     wanted = tuple(kinds)
     paths = asked.given.get("--snapshot")
@@ -220,7 +220,7 @@ def _read(asked: Wanted, kinds: Iterable[str]) -> Snapshot | None:
     return _in_time(lambda: _from_cluster(asked, wanted))
 
 
-def _from_cluster(asked: Wanted, kinds: tuple[str, ...]) -> Snapshot:
+def _from_cluster(asked: TypedWords, kinds: tuple[str, ...]) -> Snapshot:
     from kubectl_dra.cli.live import connection_options
     from kubectl_dra.cli.options import connection_given
     from kubectl_dra.cluster.builder import Place, SnapshotBuilder
@@ -255,7 +255,7 @@ def _from_cluster(asked: Wanted, kinds: tuple[str, ...]) -> Snapshot:
     return builder.build(expected=())
 
 
-def _namespace(asked: Wanted, snapshot: Snapshot) -> str:
+def _namespace(asked: TypedWords, snapshot: Snapshot) -> str:
     """The namespace meant: the flag's, else the connection's, which a live snapshot has as its source."""
     given = _given(asked, "--namespace")
     if given or "--snapshot" in asked.given:
@@ -263,7 +263,7 @@ def _namespace(asked: Wanted, snapshot: Snapshot) -> str:
     return snapshot.sources[0] if snapshot.sources else "default"
 
 
-def _named_in_kubeconfig(asked: Wanted, kind: str) -> list[Named]:
+def _named_in_kubeconfig(asked: TypedWords, kind: str) -> list[Named]:
     def names() -> list[Named]:
         from pathlib import Path
 
@@ -283,7 +283,7 @@ def _named_in_kubeconfig(asked: Wanted, kind: str) -> list[Named]:
     return _in_time(names) or []
 
 
-def _given(asked: Wanted, flag: str) -> str:
+def _given(asked: TypedWords, flag: str) -> str:
     return (asked.given.get(flag) or ("",))[-1]
 
 

@@ -12,7 +12,7 @@ COMMAND = "command"
 FLAG = "flag"
 
 
-class Wanted(NamedTuple):
+class TypedWords(NamedTuple):
     """What the last word can become.
 
     ``kind`` is ``command``, ``flag``, a kind of the table, or the words themselves; ``typed`` the part of it that
@@ -26,7 +26,7 @@ class Wanted(NamedTuple):
     arguments: tuple[str, ...]
 
 
-def wanted(words: Sequence[str]) -> Wanted:
+def wanted(words: Sequence[str]) -> TypedWords:
     """What the last of the words (after ``kubectl dra``) can become; it may be empty."""
     *before, current = words or [""]
     command, arguments = "", list[str]()
@@ -53,8 +53,8 @@ def wanted(words: Sequence[str]) -> Wanted:
             arguments.append(word)
     found = {name: tuple(values) for name, values in given.items()}
 
-    def answer(kind: str | tuple[str, ...], typed: str = current) -> Wanted:
-        return Wanted(kind, typed, command, found, tuple(arguments))
+    def answer(kind: str | tuple[str, ...], typed: str = current) -> TypedWords:
+        return TypedWords(kind, typed, command, found, tuple(arguments))
 
     if pending:
         return answer(FLAGS[command][pending][0])

@@ -15,11 +15,11 @@ from kubectl_dra.cli.release import named_release, with_gates
 from kubectl_dra.errors import InputError, UsageError
 from kubectl_dra.lint.check_file import Job
 from kubectl_dra.lint.config import Config, find, load
-from kubectl_dra.lint.context import Target
+from kubectl_dra.lint.context import AssumedCluster
 from kubectl_dra.lint.engine import lint
 from kubectl_dra.lint.finding import SEVERITIES, Safety
 from kubectl_dra.lint.registry import BY_CODE, RULES
-from kubectl_dra.lint.result import Located, Report
+from kubectl_dra.lint.result import LocatedFinding, Report
 from kubectl_dra.lint.rule_selection import Selection, codes
 from kubectl_dra.manifests.inputs import STDIN, Input, find_inputs
 from kubectl_dra.names import nearest
@@ -98,11 +98,11 @@ def _selection(asked: LintFlags, config: Config) -> Selection:
     return Selection(select or ("DRA",), ignore, per_file)
 
 
-def _target(asked: LintFlags, config: Config, connection: ConnectionFlags) -> Target:
+def _target(asked: LintFlags, config: Config, connection: ConnectionFlags) -> AssumedCluster:
     snapshot = _snapshot(asked, connection)
     release = _release(asked, config, snapshot)
     configured = with_gates(default_features(release), config.gates, f"{config.source}: featureGates")
-    return Target(release, with_gates(configured, asked.gates), snapshot)
+    return AssumedCluster(release, with_gates(configured, asked.gates), snapshot)
 
 
 def _release(asked: LintFlags, config: Config, snapshot: Snapshot | None) -> Release:
@@ -194,12 +194,12 @@ def _fix(asked: LintFlags, report: Report, inputs: Sequence[Input], job: Job) ->
     from kubectl_dra.manifests.source import decode
 
     allowed: tuple[Safety, ...] = ("safe", "unsafe") if asked.unsafe_fixes else ("safe",)
-    by_file: dict[str, list[Located]] = {}
+    by_file: dict[str, list[LocatedFinding]] = {}
     for finding in report.findings:
         if finding.changes and finding.safety in allowed:
             by_file.setdefault(finding.file, []).append(finding)
 
-    def check(name: str, data: bytes) -> Sequence[Located]:
+    def check(name: str, data: bytes) -> Sequence[LocatedFinding]:
         changed = [found._replace(data=data) if found.name == name else found for found in inputs]
         if not any(BY_CODE[finding.code].scope == "set" for finding in by_file[name]):
             changed = [found for found in changed if found.name == name]

@@ -10,12 +10,12 @@ from kubectl_dra.cli.live import Progress
 from kubectl_dra.cli.options import ConnectionFlags
 from kubectl_dra.cli.taint import session
 from kubectl_dra.cli.taint.flags import TaintFlags
-from kubectl_dra.cli.taint.session import World
+from kubectl_dra.cli.taint.session import TaintWorld
 from kubectl_dra.cluster.writer import Writer
 from kubectl_dra.errors import InputError
 from kubectl_dra.explain.devices.device_state import taint_owner
 from kubectl_dra.taint import times
-from kubectl_dra.taint.apply import Rules
+from kubectl_dra.taint.apply import RuleWriter
 from kubectl_dra.taint.blast_radius import Radius, blast_radius
 from kubectl_dra.taint.rules import Decision, Wish
 from kubectl_dra.taint.rules_served import Serving, blind_scheduler, undetermined
@@ -34,7 +34,7 @@ class Live:
     ``decisions`` is by the rule's name; ``notes`` say what the rules that are there keep of what was asked to change.
     """
 
-    rules: Rules
+    rules: RuleWriter
     serving: Serving
     decisions: Mapping[str, Decision]
     notes: tuple[str, ...]
@@ -54,12 +54,17 @@ class Plan:
 
     asked: TaintFlags
     at: datetime
-    world: World
+    world: TaintWorld
     targets: tuple[Target, ...]
     taints: tuple[TaintSpec, ...]
     wishes: tuple[Wish, ...]
     radius: Radius
     warnings: tuple[str, ...]
+
+    @property
+    def scheduler_is_blind(self) -> bool:
+        """Whether the cluster's scheduler does not see DeviceTaintRules, so that to write one may do harm."""
+        return bool(blind_scheduler(self.world.snapshot.release))
 
     def pairs(self) -> Iterator[tuple[Target, Wish]]:
         """Every wish with its device."""
@@ -73,7 +78,7 @@ class Plan:
         if cluster is None or serving is None:
             return None
         writer = Writer(cluster.client, self.asked.field_manager, dry_run=self.asked.dry_run == "server")
-        rules = Rules(cluster, writer, serving.version, overwrite=self.asked.overwrite)
+        rules = RuleWriter(cluster, writer, serving.version, overwrite=self.asked.overwrite)
         decisions = {wish.name: rules.decide(wish) for wish in self.wishes}
         notes = tuple(f"{wish.device}: {note}" for wish in self.wishes if (note := decisions[wish.name].note))
         return Live(rules, serving, decisions, notes)
@@ -109,7 +114,7 @@ def _wish(asked: TaintFlags, target: Target, taint: TaintSpec, at: datetime) -> 
     return Wish(target.id, taint, asked.reason, asked.ticket, expires, target.hardware, grace)
 
 
-def _warnings(world: World, targets: Sequence[Target], own: Set[str]) -> Iterator[str]:
+def _warnings(world: TaintWorld, targets: Sequence[Target], own: Set[str]) -> Iterator[str]:
     blind = blind_scheduler(world.snapshot.release)
     if blind:
         yield blind

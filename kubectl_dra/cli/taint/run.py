@@ -16,11 +16,11 @@ from kubectl_dra.cli.taint.wait import let_end, wait
 from kubectl_dra.errors import ClusterError, UsageError
 from kubectl_dra.report import taint_text as text
 from kubectl_dra.taint import times
-from kubectl_dra.taint.apply import CREATED, UNCHANGED, Refused
+from kubectl_dra.taint.apply import CREATED, UNCHANGED, RuleRefused
 from kubectl_dra.taint.drain import RuleGone
 from kubectl_dra.taint.result import PLANNED, REFUSED, RuleDone, Tainted
 from kubectl_dra.taint.retrying import Patience, TimedOut
-from kubectl_dra.taint.rules import Decision, Stage, Wish, content
+from kubectl_dra.taint.rules import Decision, RuleStage, Wish, content
 from kubectl_dra.taint.rules_served import FIRST_WITH_NONE, how_to_turn_on
 from kubectl_dra.taint.server_prediction import ANSWER_SECONDS, Asking, ServerAnswer, question_of
 from kubectl_dra.taint.typed_words import TaintSpec, read_words
@@ -133,7 +133,7 @@ class _Tainting:
                 text.write_targets(plan.targets, plan.taints, sys.stderr)
             return confirmed(f"Taint these {len(plan.targets):,} devices?", yes=self._asked.yes)
         blindly = plan.radius.unread and any(taint.effect == "NoExecute" for taint in plan.taints)
-        if blindly or any("kube-scheduler" in warning for warning in plan.warnings):
+        if blindly or plan.scheduler_is_blind:
             return confirmed("Taint all the same?", yes=self._asked.yes)
         return True
 
@@ -141,20 +141,20 @@ class _Tainting:
         serving = self._plan.world.serving
         version = serving.version if serving else OFFLINE_VERSION
         for target, wish in self._plan.pairs():
-            yield RuleDone(target, wish, PLANNED, content(wish, Stage(wish.taint.effect), version))
+            yield RuleDone(target, wish, PLANNED, content(wish, RuleStage(wish.taint.effect), version))
 
     def _without_writing(self, live: Live) -> int:
         """A dry run; or a refusal, and then no rule is written, not even those that could be."""
         done: list[RuleDone] = []
         for target, wish in self._plan.pairs():
             decision = live.decisions[wish.name]
-            final = content(decision.wish, Stage(wish.taint.effect), live.serving.version)
+            final = content(decision.wish, RuleStage(wish.taint.effect), live.serving.version)
             if decision.action == "refuse":
                 done.append(RuleDone(target, wish, REFUSED, final, decision.why))
             elif decision.action == "keep":
                 done.append(RuleDone(target, wish, UNCHANGED, final, decision.why))
             elif self._asked.dry_run == "server" and not live.refused:
-                written = live.rules.write(wish, Stage(wish.taint.effect))
+                written = live.rules.write(wish, RuleStage(wish.taint.effect))
                 done.append(RuleDone(target, wish, written.outcome, written.rule))
             else:
                 done.append(RuleDone(target, wish, PLANNED, final))
@@ -185,7 +185,7 @@ class _Tainting:
             elif self._asked.drain:
                 let_end(plan.world, live.rules, plan.wishes, result)
             return self._finish(result, told=True)
-        except (Refused, RuleGone) as stop:
+        except (RuleRefused, RuleGone) as stop:
             say(f"error: {stop}")
             return self._finish(replace(result, done=tuple(done), exit_code=EXIT_LEFT), told=True)
         except _Declined:
@@ -280,13 +280,13 @@ class _Tainting:
         return result.exit_code
 
 
-def _first_stage(wish: Wish, decision: Decision) -> Stage:
+def _first_stage(wish: Wish, decision: Decision) -> RuleStage:
     """What to write now: the effect itself, or with --drain NoSchedule with the time at which NoExecute comes."""
     if wish.grace is None or (decision.stage is not None and decision.stage.effect == "NoExecute"):
-        return Stage(wish.taint.effect)
+        return RuleStage(wish.taint.effect)
     started = decision.stage is not None and decision.stage.effect == "NoSchedule" and decision.stage.next_at
     due = decision.stage.next_at if started and decision.stage else times.stamp(times.later(times.now(), wish.grace))
-    return Stage("NoSchedule", wish.taint.effect, due)
+    return RuleStage("NoSchedule", wish.taint.effect, due)
 
 
 def _no_effect_none(release: Release | None) -> str:

@@ -40,7 +40,7 @@ _GATES: Final = frozenset(("DRADeviceTaints", "DRADeviceTaintRules"))
 
 
 @dataclass(frozen=True, slots=True)
-class World:
+class TaintWorld:
     """The cluster as it was read, and how it is understood. ``cluster`` and ``serving`` are None for a snapshot."""
 
     snapshot: Snapshot
@@ -60,7 +60,7 @@ def read_world(
     *,
     kinds: Sequence[str] = ALL_KINDS,
     rules: bool = True,
-) -> World:
+) -> TaintWorld:
     """Reads these kinds from the live cluster, or saved objects.
 
     ``rules``: the cluster must serve DeviceTaintRules and act on them.
@@ -81,17 +81,17 @@ def read_world(
 
 def make_world(
     snapshot: Snapshot, namespace: str, cluster: Cluster | None = None, serving: Serving | None = None
-) -> World:
+) -> TaintWorld:
     """Understands a snapshot as a cluster on which DeviceTaintRules work."""
     settings = assumed(snapshot)
     settings = replace(settings, gates=settings.gates | _GATES)
     cycle = make_cycle(snapshot, settings)
     inventory = take_inventory(snapshot, cycle, Wanted())
     devices = Devices(inventory.rows, snapshot)
-    return World(snapshot, settings, cycle, inventory, devices, namespace, cluster, serving)
+    return TaintWorld(snapshot, settings, cycle, inventory, devices, namespace, cluster, serving)
 
 
-def resolve(world: World, names: Sequence[str], selection: DeviceFlags) -> tuple[Target, ...]:
+def resolve(world: TaintWorld, names: Sequence[str], selection: DeviceFlags) -> tuple[Target, ...]:
     """The devices meant, never none.
 
     Raises:
@@ -109,7 +109,7 @@ def resolve(world: World, names: Sequence[str], selection: DeviceFlags) -> tuple
     return targets
 
 
-def _selected(world: World, selection: DeviceFlags) -> tuple[Target, ...]:
+def _selected(world: TaintWorld, selection: DeviceFlags) -> tuple[Target, ...]:
     wanted = Wanted(
         drivers=selection.drivers,
         nodes=selection.nodes,
@@ -133,7 +133,7 @@ def _selected(world: World, selection: DeviceFlags) -> tuple[Target, ...]:
     return tuple(target for target in first if all(target in other for other in others))
 
 
-def say_gaps(world: World) -> None:
+def say_gaps(world: TaintWorld) -> None:
     """What was asked for and could not be read, with the verb and resource that the server names."""
     for gap in world.snapshot.gaps:
         if gap.reason != ABSENT:

@@ -10,20 +10,26 @@ from dataclasses import replace
 
 from kubectl_dra.api.slices import DeviceID
 from kubectl_dra.api.taints import DeviceTaint
-from kubectl_dra.cli.taint.session import EXIT_LEFT, World, say
+from kubectl_dra.cli.taint.session import EXIT_LEFT, TaintWorld, say
 from kubectl_dra.taint import times
-from kubectl_dra.taint.apply import UNCHANGED, Rules
+from kubectl_dra.taint.apply import UNCHANGED, RuleWriter
 from kubectl_dra.taint.blast_radius import ENDED
 from kubectl_dra.taint.drain import Drain
 from kubectl_dra.taint.result import Tainted
 from kubectl_dra.taint.retrying import Patience, TimedOut
-from kubectl_dra.taint.rules import NEXT_AT, Stage, Wish
+from kubectl_dra.taint.rules import NEXT_AT, RuleStage, Wish
 from kubectl_dra.taint.shared_hardware import parts_of
 from kubectl_dra.taint.watched_objects import Lookout
 
 
 def wait(
-    world: World, rules: Rules, wishes: Sequence[Wish], result: Tainted, deadline: float | None, *, escalate: bool
+    world: TaintWorld,
+    rules: RuleWriter,
+    wishes: Sequence[Wish],
+    result: Tainted,
+    deadline: float | None,
+    *,
+    escalate: bool,
 ) -> Tainted:
     """Waits until the devices are free or it is ``deadline`` (of ``time.monotonic``; None waits for ever).
 
@@ -48,20 +54,20 @@ def wait(
     return ended if blockers else replace(ended, held_parts=drain.held_parts)
 
 
-def let_end(world: World, rules: Rules, wishes: Sequence[Wish], result: Tainted) -> None:
+def let_end(world: TaintWorld, rules: RuleWriter, wishes: Sequence[Wish], result: Tainted) -> None:
     """--drain without --wait: ends when the effect of every rule is NoExecute. Raises as ``wait``."""
     with _lookout(world) as lookout:
         _let_end(rules, wishes, _drain(world, wishes, result, lookout, "NoSchedule"))
 
 
-def _lookout(world: World, deadline: float | None = None) -> Lookout:
+def _lookout(world: TaintWorld, deadline: float | None = None) -> Lookout:
     assert world.cluster is not None
     # This may take hours, and each look leaves garbage.
     gc.enable()
     return Lookout(world.cluster, Patience(say, deadline, limit=world.cluster.client.until))
 
 
-def _drain(world: World, wishes: Sequence[Wish], result: Tainted, lookout: Lookout, effect: str) -> Drain:
+def _drain(world: TaintWorld, wishes: Sequence[Wish], result: Tainted, lookout: Lookout, effect: str) -> Drain:
     assert world.cluster is not None
     pods = [(pod.namespace, pod.name, uid) for uid, pod in result.radius.pods().items() if pod.fate != ENDED]
     parts = parts_of([wish.device for wish in wishes], world.inventory.rows)
@@ -69,7 +75,7 @@ def _drain(world: World, wishes: Sequence[Wish], result: Tainted, lookout: Looko
     return Drain(world.cluster, lookout, _taints(wishes, effect), pods, others)
 
 
-def _let_end(rules: Rules, wishes: Sequence[Wish], drain: Drain) -> None:
+def _let_end(rules: RuleWriter, wishes: Sequence[Wish], drain: Drain) -> None:
     """Turns NoSchedule into NoExecute, of each rule at its own time, or of all when the devices are free before.
 
     Raises:
@@ -91,7 +97,7 @@ def _let_end(rules: Rules, wishes: Sequence[Wish], drain: Drain) -> None:
                 raise TimedOut
         now = [wish for wish in wishes if due[wish.name] == at or (free and due[wish.name] > at)]
         for wish in now:
-            written = patience.ask(lambda wish=wish: rules.write(wish, Stage("NoExecute"), escalate=True))  # type: ignore[misc]
+            written = patience.ask(lambda wish=wish: rules.write(wish, RuleStage("NoExecute"), escalate=True))  # type: ignore[misc]
             if written.outcome != UNCHANGED:
                 say(f"{wish.device}: NoExecute")
         drain.taints(_taints(now))

@@ -13,7 +13,7 @@ from kubectl_dra.api.taints import BLOCKING_EFFECTS, DeviceTaintRule
 from kubectl_dra.cli.options import ConnectionFlags, cluster_flags
 from kubectl_dra.cli.taint import session
 from kubectl_dra.cli.taint.flags import DeviceFlags, TaintFlags
-from kubectl_dra.cli.taint.session import EXIT_ERROR, EXIT_INTERRUPTED, EXIT_LEFT, World, confirmed, say
+from kubectl_dra.cli.taint.session import EXIT_ERROR, EXIT_INTERRUPTED, EXIT_LEFT, TaintWorld, confirmed, say
 from kubectl_dra.cli.untaint.flags import UntaintFlags
 from kubectl_dra.cluster.client import Answered
 from kubectl_dra.cluster.snapshot import FORBIDDEN, UNREADABLE
@@ -22,7 +22,7 @@ from kubectl_dra.errors import ClusterError, InputError, UsageError
 from kubectl_dra.explain.devices.device_state import FREE, HELD, SHARED, UNKNOWN, taint_owner
 from kubectl_dra.report import taint_text as text
 from kubectl_dra.taint import times
-from kubectl_dra.taint.apply import KIND, Refused, Rules
+from kubectl_dra.taint.apply import KIND, RuleRefused, RuleWriter
 from kubectl_dra.taint.drain import slices_of
 from kubectl_dra.taint.removing import Removals, expired, plan_removals
 from kubectl_dra.taint.result import ABSENT, PLANNED, REFUSED, REMOVED, RuleRemoved, Untainted
@@ -119,7 +119,7 @@ def _kinds(selection: DeviceFlags) -> list[str]:
     return [*_SEEN_KINDS, *extra]
 
 
-def _plan(world: World, asked: UntaintFlags, words: Words) -> tuple[Removals, list[DeviceID]]:
+def _plan(world: TaintWorld, asked: UntaintFlags, words: Words) -> tuple[Removals, list[DeviceID]]:
     """What to remove, and the devices that it is about, with rules or without."""
     rules = world.snapshot.taint_rules
     if world.cluster is not None:
@@ -136,7 +136,7 @@ def _plan(world: World, asked: UntaintFlags, words: Words) -> tuple[Removals, li
     return plan, [target.id for target in targets]
 
 
-def _meant_as_key(world: World, names: Sequence[str]) -> str:
+def _meant_as_key(world: TaintWorld, names: Sequence[str]) -> str:
     """A hint where what was taken for a device may be the key of a taint, without its ``-``."""
     keys = {taint.key for row in world.inventory.rows for taint in row.taints}
     for index, name in enumerate(names):
@@ -151,28 +151,28 @@ def _agreed(plan: Removals, *, yes: bool) -> bool:
     return confirmed(f"Remove these {len(plan.rules)} rules?", yes=yes)
 
 
-def _removals(world: World, asked: UntaintFlags, plan: Removals, deadline: float | None) -> Iterator[RuleRemoved]:
+def _removals(world: TaintWorld, asked: UntaintFlags, plan: Removals, deadline: float | None) -> Iterator[RuleRemoved]:
     """Removes one rule after the other, or says that it would. Raises ClusterError."""
     if world.cluster is None or world.serving is None or asked.dry_run == "client":
         for device, rule in plan.rules:
             yield RuleRemoved(device, rule.metadata.name, str(rule.taint), PLANNED)
         return
     writer = Writer(world.cluster.client, asked.field_manager, dry_run=asked.dry_run == "server")
-    rules = Rules(world.cluster, writer, world.serving.version)
+    rules = RuleWriter(world.cluster, writer, world.serving.version)
     for device, rule in plan.rules:
         with world.cluster.client.until(deadline):
             yield _remove(rules, device, rule)
 
 
-def _remove(rules: Rules, device: DeviceID, rule: DeviceTaintRule) -> RuleRemoved:
+def _remove(rules: RuleWriter, device: DeviceID, rule: DeviceTaintRule) -> RuleRemoved:
     name, taint = rule.metadata.name, str(rule.taint)
     try:
         return RuleRemoved(device, name, taint, REMOVED if rules.delete(rule.metadata) else ABSENT)
-    except Refused as stop:
+    except RuleRefused as stop:
         return RuleRemoved(device, name, taint, REFUSED, str(stop))
 
 
-def _wait(world: World, ids: Sequence[DeviceID], deadline: float | None, result: Untainted) -> Untainted:
+def _wait(world: TaintWorld, ids: Sequence[DeviceID], deadline: float | None, result: Untainted) -> Untainted:
     """Waits until no taint keeps the devices back and their pools are usable, as ``devices`` and ``explain`` see it."""
     assert world.cluster is not None
     patience = Patience(say, deadline, limit=world.cluster.client.until)
@@ -199,7 +199,7 @@ def _wait(world: World, ids: Sequence[DeviceID], deadline: float | None, result:
     return replace(result, allocatable=True, exit_code=code)
 
 
-def _in_the_way(world: World, ids: Sequence[DeviceID]) -> tuple[str, ...]:
+def _in_the_way(world: TaintWorld, ids: Sequence[DeviceID]) -> tuple[str, ...]:
     assert world.cluster is not None
     snapshot = world.cluster.read_snapshot(_SEEN_KINDS)
     for gap in snapshot.gaps:

@@ -29,7 +29,7 @@ class Constant(NamedTuple):
     text: str
 
 
-class Comparison(NamedTuple):
+class ConstantComparison(NamedTuple):
     """A column compared with constants. ``operator`` is written as if the column stood on the left.
 
     ``constants`` are several only for ``in``. ``called`` says that the comparison is a method's, such as
@@ -45,14 +45,14 @@ class Comparison(NamedTuple):
 
 
 @lru_cache(1024)
-def comparisons(program: Program) -> tuple[Comparison, ...]:
+def comparisons(program: Program) -> tuple[ConstantComparison, ...]:
     """Every comparison of a column with constants, anywhere in the expression."""
     found = (_comparison(node, scope) for node, scope in _scoped(program.ast.expression))
     return tuple(one for one in found if one is not None)
 
 
 @lru_cache(1024)
-def demands(program: Program) -> tuple[Comparison, ...]:
+def demands(program: Program) -> tuple[ConstantComparison, ...]:
     """The comparisons that must all be true for the expression to be true."""
     found = (_comparison(node, scope) for node, scope in _conjuncts(program.ast.expression, {}))
     return tuple(one for one in found if one is not None)
@@ -82,7 +82,7 @@ def _scoped(root: ast.Expression) -> Iterator[tuple[ast.Expression, _Scope]]:
         pending.extend((child, below) for child in reversed(ast.children(node)))
 
 
-def _comparison(node: ast.Expression, scope: _Scope) -> Comparison | None:
+def _comparison(node: ast.Expression, scope: _Scope) -> ConstantComparison | None:
     if not isinstance(node, ast.Call):
         return None
     if node.function in _CALLS and node.target is not None and len(node.arguments) == 1:
@@ -103,13 +103,13 @@ def _comparison(node: ast.Expression, scope: _Scope) -> Comparison | None:
             return None
         constants = [constant(option) for option in options.elements]
         known = tuple(one for one in constants if one is not None)
-        return Comparison(column, "in", known, node) if known and len(known) == len(constants) else None
+        return ConstantComparison(column, "in", known, node) if known and len(known) == len(constants) else None
     return None
 
 
 def _compare_to(
     left: ast.Expression, operator: str, right: ast.Expression, node: ast.Expression, scope: _Scope
-) -> Comparison | None:
+) -> ConstantComparison | None:
     """``x.compareTo(c) >= 0`` is ``x >= c``."""
     zero = constant(right)
     if not isinstance(left, ast.Call) or left.function != "compareTo" or left.target is None or not left.arguments:
@@ -136,11 +136,11 @@ def _compared(
     scope: _Scope,
     called: bool = False,
     turned: bool = False,
-) -> Comparison | None:
+) -> ConstantComparison | None:
     column, value = column_of(subject, scope), constant(other)
     if column is None or value is None:
         return None
-    return Comparison(column, operator, (value,), node, called, turned)
+    return ConstantComparison(column, operator, (value,), node, called, turned)
 
 
 def column_of(node: ast.Expression, scope: _Scope) -> Column | None:
@@ -209,7 +209,7 @@ def _literal(value: Any) -> Constant | None:
     return Constant("string", value, value) if isinstance(value, str) else None
 
 
-def contradiction(first: Comparison, second: Comparison) -> bool:
+def contradiction(first: ConstantComparison, second: ConstantComparison) -> bool:
     """Whether two comparisons of one column can never both be true."""
     if first.column != second.column:
         return False
@@ -220,7 +220,7 @@ def contradiction(first: Comparison, second: Comparison) -> bool:
     return _empty_range(first, second) or _empty_range(second, first)
 
 
-def _allows(comparison: Comparison, value: Constant) -> bool:
+def _allows(comparison: ConstantComparison, value: Constant) -> bool:
     if comparison.operator == "in":
         return any(_same(value, one) for one in comparison.constants)
     limit = comparison.constants[0]
@@ -233,7 +233,7 @@ def _allows(comparison: Comparison, value: Constant) -> bool:
     return _holds(value.value, comparison.operator, limit.value)
 
 
-def _empty_range(low: Comparison, high: Comparison) -> bool:
+def _empty_range(low: ConstantComparison, high: ConstantComparison) -> bool:
     if low.operator not in (">", ">=") or high.operator not in ("<", "<="):
         return False
     least, most = low.constants[0], high.constants[0]

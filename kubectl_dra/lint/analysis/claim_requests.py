@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
-from kubectl_dra.lint.context import Context
+from kubectl_dra.lint.context import Context, once
 from kubectl_dra.manifests.changes import Path
 
 CLAIM_KINDS: Final = ("ResourceClaim", "ResourceClaimTemplate")
 
 
-class Alternative(NamedTuple):
+class RequestAlternative(NamedTuple):
     """The content of ``exactly`` or one subrequest. ``name`` is as constraints write it."""
 
     request: str
@@ -32,23 +32,21 @@ class Alternative(NamedTuple):
         return 1 if self.all_devices or not given else max(int(found or 1), 1)
 
 
-def alternatives(context: Context) -> tuple[Alternative, ...]:
+@once
+def alternatives(context: Context) -> tuple[RequestAlternative, ...]:
     """Every ``exactly`` and subrequest of a claim or template, in v1's shape."""
-    if "alternatives" not in context.memo:
-        context.memo["alternatives"] = tuple(_alternatives(context))
-    found: tuple[Alternative, ...] = context.memo["alternatives"]
-    return found
+    return tuple(_alternatives(context))
 
 
-def _alternatives(context: Context) -> Iterator[Alternative]:
+def _alternatives(context: Context) -> Iterator[RequestAlternative]:
     for index, request in enumerate(items(context.spec.get("devices"), "requests")):
         path = (*context.spec_path, "devices", "requests", index)
         name = str(request.get("name") or "")
         exactly = request.get("exactly")
         if isinstance(exactly, Mapping):
-            yield Alternative(name, name, (*path, "exactly"), exactly)
+            yield RequestAlternative(name, name, (*path, "exactly"), exactly)
         for position, sub in enumerate(items(request, "firstAvailable")):
-            yield Alternative(name, f"{name}/{sub.get('name') or ''}", (*path, "firstAvailable", position), sub)
+            yield RequestAlternative(name, f"{name}/{sub.get('name') or ''}", (*path, "firstAvailable", position), sub)
 
 
 def items(holder: Any, key: str) -> list[Mapping[str, Any]]:

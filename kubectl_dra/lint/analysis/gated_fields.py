@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from kubectl_dra.api.fields import Field, depends_on_gates, fields
-from kubectl_dra.lint.context import Context
+from kubectl_dra.lint.context import Context, once
 from kubectl_dra.manifests.changes import Path
 
 _SPECS: Final[Mapping[str, str]] = {
@@ -17,13 +17,11 @@ _SPECS: Final[Mapping[str, str]] = {
 }
 
 
+@once
 def gated_fields(context: Context) -> tuple[tuple[Field, Path], ...]:
-    """The fields of the object's spec, in v1's shape, that need a gate, with their paths; looked for once."""
-    found: tuple[tuple[Field, Path], ...] | None = context.memo.get("gated")
-    if found is None:
-        struct = _SPECS.get(context.item.kind)
-        found = context.memo["gated"] = tuple(_found(context.spec, struct, context.spec_path)) if struct else ()
-    return found
+    """The fields of the object's spec, in v1's shape, that need a gate, with their paths."""
+    struct = _SPECS.get(context.item.kind)
+    return tuple(_found(context.spec, struct, context.spec_path)) if struct else ()
 
 
 def _found(value: Any, struct: str, at: Path) -> Iterator[tuple[Field, Path]]:

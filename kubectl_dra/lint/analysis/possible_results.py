@@ -31,7 +31,7 @@ class Read(NamedTuple):
     node: ast.Expression
 
 
-class Outcome(NamedTuple):
+class PossibleResults(NamedTuple):
     """What a sub-expression can be: its possible values (None: any), and whether it can be an error."""
 
     values: tuple[Any, ...] | None = None
@@ -44,14 +44,14 @@ class Outcome(NamedTuple):
 
 
 class _Optional(NamedTuple):
-    inner: Outcome | None
+    inner: PossibleResults | None
 
 
-ANYTHING: Final = Outcome()
-FAILS: Final = Outcome((), True)
-DEVICE: Final = Outcome(place=Column("device", None, None))
-_TRUE: Final = Outcome((True,))
-_FALSE: Final = Outcome((False,))
+ANYTHING: Final = PossibleResults()
+FAILS: Final = PossibleResults((), True)
+DEVICE: Final = PossibleResults(place=Column("device", None, None))
+_TRUE: Final = PossibleResults((True,))
+_FALSE: Final = PossibleResults((False,))
 _ORDERED: Final[Mapping[str, Callable[..., Any]]] = {
     "_<_": lambda left, right: bool(left < right),
     "_<=_": lambda left, right: bool(left <= right),
@@ -66,10 +66,10 @@ _TEXT: Final[Mapping[str, Callable[..., Any]]] = {
     "upperAscii": lambda text: text.upper() if text.isascii() else None,
 }
 
-_Scope = dict[str, Outcome]
+_Scope = dict[str, PossibleResults]
 
 
-def outcome(expression: ast.Expression, shape: Shape) -> tuple[Outcome, tuple[Read, ...]]:
+def outcome(expression: ast.Expression, shape: Shape) -> tuple[PossibleResults, tuple[Read, ...]]:
     """What the expression can come to on a device of the shape, and the readings that fail on the way."""
     judge = _Judge(shape)
     return judge.run(expression, {"device": DEVICE}), tuple(judge.failed)
@@ -80,9 +80,9 @@ class _Judge:
         self.shape = shape
         self.failed: list[Read] = []
 
-    def run(self, node: ast.Expression, scope: _Scope) -> Outcome:
+    def run(self, node: ast.Expression, scope: _Scope) -> PossibleResults:
         if isinstance(node, ast.Literal):
-            return Outcome((node.value,))
+            return PossibleResults((node.value,))
         if isinstance(node, ast.Identifier):
             return scope.get(node.name, ANYTHING)
         if isinstance(node, ast.Select):
@@ -96,10 +96,10 @@ class _Judge:
         if isinstance(node, ast.ListLiteral) and all(
             part.values is not None and len(part.values) == 1 for part in parts
         ):
-            return Outcome(([part.values[0] for part in parts if part.values],), error)
-        return Outcome(None, error)
+            return PossibleResults(([part.values[0] for part in parts if part.values],), error)
+        return PossibleResults(None, error)
 
-    def _comprehension(self, node: ast.Comprehension, scope: _Scope) -> Outcome:
+    def _comprehension(self, node: ast.Comprehension, scope: _Scope) -> PossibleResults:
         if node.iter_var == "#unused":
             return self.run(node.result, {**scope, node.accu_var: self.run(node.accu_init, scope)})
         source = self.run(node.iter_range, scope)
@@ -107,19 +107,19 @@ class _Judge:
         if node.iter_var2:
             inner[node.iter_var2] = ANYTHING
         step = self.run(node.loop_step, inner)
-        return Outcome(None, source.error or step.error)
+        return PossibleResults(None, source.error or step.error)
 
-    def _step(self, node: ast.Expression, at: Outcome, key: str, test_only: bool = False) -> Outcome:
+    def _step(self, node: ast.Expression, at: PossibleResults, key: str, test_only: bool = False) -> PossibleResults:
         if at.values is not None and len(at.values) == 1 and isinstance(at.values[0], _Optional):
             inner = at.values[0].inner
-            return at if inner is None else Outcome((_Optional(self._step(node, inner, key)),))
+            return at if inner is None else PossibleResults((_Optional(self._step(node, inner, key)),))
         place = at.place
         if place is None:
-            return Outcome(None, at.error)
+            return PossibleResults(None, at.error)
         if place.kind == "device":
             return self._field(key, test_only)
         if place.domain is None:
-            return _TRUE if test_only else Outcome(place=Column(place.kind, key, None))
+            return _TRUE if test_only else PossibleResults(place=Column(place.kind, key, None))
         column = Column(place.kind, place.domain, key)
         values = self.shape.values(column)
         if test_only:
@@ -127,21 +127,21 @@ class _Judge:
         if values == ():
             self.failed.append(Read(column, node))
             return FAILS
-        return Outcome(values, place=column._replace(kind="value"))
+        return PossibleResults(values, place=column._replace(kind="value"))
 
-    def _field(self, key: str, test_only: bool) -> Outcome:
+    def _field(self, key: str, test_only: bool) -> PossibleResults:
         if test_only:
             return _TRUE
         if key == "driver":
             driver = self.shape.driver
-            return Outcome(None if driver is None else (driver,))
+            return PossibleResults(None if driver is None else (driver,))
         if key == "attributes":
-            return Outcome(place=Column("attribute", None, None))
+            return PossibleResults(place=Column("attribute", None, None))
         if key == "capacity":
-            return Outcome(place=Column("capacity", None, None))
+            return PossibleResults(place=Column("capacity", None, None))
         return ANYTHING
 
-    def _call(self, node: ast.Call, scope: _Scope) -> Outcome:
+    def _call(self, node: ast.Call, scope: _Scope) -> PossibleResults:
         function = node.function
         if function in ("_&&_", "_||_"):
             return self._logic(node.arguments, function == "_&&_", scope)
@@ -153,7 +153,7 @@ class _Judge:
         parts = [self.run(argument, scope) for argument in arguments]
         error = any(part.error for part in parts)
         if any(part.values == () for part in parts):
-            return Outcome((), True)
+            return PossibleResults((), True)
         if function == "@in":
             return self._membership(parts[0], parts[1], error)
         optional = parts[0].values[0] if parts and parts[0].values and len(parts[0].values) == 1 else None
@@ -161,7 +161,7 @@ class _Judge:
             return self._of_optional(function, optional, parts[1:], error)
         return self._computed(function, parts, error)
 
-    def _logic(self, operands: Iterable[ast.Expression], conjunction: bool, scope: _Scope) -> Outcome:
+    def _logic(self, operands: Iterable[ast.Expression], conjunction: bool, scope: _Scope) -> PossibleResults:
         # One operand that decides hides the errors of the others, wherever it stands.
         decides = not conjunction
         possible: set[object] = {not decides}
@@ -171,9 +171,9 @@ class _Judge:
             found = _states(self.run(operand, scope))
             possible = {_joined(left, right, decides) for left in possible for right in found}
         values = tuple(value for value in (True, False) if value in possible)
-        return Outcome(values, None in possible)
+        return PossibleResults(values, None in possible)
 
-    def _choice(self, arguments: tuple[ast.Expression, ...], scope: _Scope) -> Outcome:
+    def _choice(self, arguments: tuple[ast.Expression, ...], scope: _Scope) -> PossibleResults:
         condition = self.run(arguments[0], scope)
         states = _states(condition)
         branches = [
@@ -185,16 +185,16 @@ class _Judge:
         values: list[Any] = []
         for branch in branches:
             if branch.values is None:
-                return Outcome(None, error)
+                return PossibleResults(None, error)
             values.extend(branch.values)
-        return Outcome(tuple(values), error)
+        return PossibleResults(tuple(values), error)
 
-    def _lookup(self, node: ast.Call, scope: _Scope, optional: bool) -> Outcome:
+    def _lookup(self, node: ast.Call, scope: _Scope, optional: bool) -> PossibleResults:
         at = self.run(node.arguments[0], scope)
         key = self.run(node.arguments[1], scope)
         known = key.values[0] if key.values is not None and len(key.values) == 1 else None
         if not isinstance(known, str) or (at.place is None and not at.values):
-            return Outcome(place=_unknown_place(at.place), error=at.error)
+            return PossibleResults(place=_unknown_place(at.place), error=at.error)
         if not optional:
             return self._step(node, at, known)
         if at.values and isinstance(at.values[0], _Optional):
@@ -202,14 +202,16 @@ class _Judge:
             return at if inner is None else self._optional(node, inner, known)
         return self._optional(node, at, known)
 
-    def _optional(self, node: ast.Call, at: Outcome, key: str) -> Outcome:
+    def _optional(self, node: ast.Call, at: PossibleResults, key: str) -> PossibleResults:
         place = at.place
         if place is not None and place.kind != "device" and place.domain is not None:
             values = self.shape.values(Column(place.kind, place.domain, key))
-            return Outcome((_Optional(None if values == () else Outcome(values)),))
-        return Outcome((_Optional(self._step(node, at, key)),))
+            return PossibleResults((_Optional(None if values == () else PossibleResults(values)),))
+        return PossibleResults((_Optional(self._step(node, at, key)),))
 
-    def _of_optional(self, function: str, optional: _Optional, others: list[Outcome], error: bool) -> Outcome:
+    def _of_optional(
+        self, function: str, optional: _Optional, others: list[PossibleResults], error: bool
+    ) -> PossibleResults:
         inner = optional.inner
         if function == "hasValue":
             return _FALSE if inner is None else _TRUE
@@ -217,48 +219,50 @@ class _Judge:
             return others[0] if inner is None else inner
         if function == "value":
             return FAILS if inner is None else inner
-        return Outcome(None, error)
+        return PossibleResults(None, error)
 
-    def _membership(self, item: Outcome, container: Outcome, error: bool) -> Outcome:
+    def _membership(self, item: PossibleResults, container: PossibleResults, error: bool) -> PossibleResults:
         place = container.place
         if place is not None and place.kind in ("attribute", "capacity"):
             if item.values is None or len(item.values) != 1 or not isinstance(item.values[0], str):
-                return Outcome(None, error)
+                return PossibleResults(None, error)
             if place.domain is None:
                 return self._has_domain(item.values[0])
             return _FALSE if self.shape.values(Column(place.kind, place.domain, item.values[0])) == () else _TRUE
         if container.values is None or len(container.values) != 1 or not isinstance(container.values[0], list):
-            return Outcome(None, error)
+            return PossibleResults(None, error)
         if item.values is None:
-            return Outcome(None, error)
+            return PossibleResults(None, error)
         found = {any(_equal(value, one) for one in container.values[0]) for value in item.values}
-        return Outcome(tuple(found), error)
+        return PossibleResults(tuple(found), error)
 
-    def _has_domain(self, domain: str) -> Outcome:
+    def _has_domain(self, domain: str) -> PossibleResults:
         if self.shape.driver == domain:
             return _TRUE
         known = self.shape.values(Column("attribute", domain, None))
         return _FALSE if known == () else ANYTHING
 
-    def _computed(self, function: str, parts: list[Outcome], error: bool) -> Outcome:
+    def _computed(self, function: str, parts: list[PossibleResults], error: bool) -> PossibleResults:
         if any(part.values is None or len(part.values) > 64 for part in parts):
-            return Outcome(None, error)
+            return PossibleResults(None, error)
         if function == "!_" and parts:
-            return Outcome(tuple(not value for value in parts[0].values or () if isinstance(value, bool)), error)
+            return PossibleResults(
+                tuple(not value for value in parts[0].values or () if isinstance(value, bool)), error
+            )
         if len(parts) == 2 and function in ("_==_", "_!=_"):
             equal = {_equal(left, right) for left in parts[0].values or () for right in parts[1].values or ()}
-            return Outcome(tuple(value is (function == "_==_") for value in equal), error)
+            return PossibleResults(tuple(value is (function == "_==_") for value in equal), error)
         work = _ORDERED.get(function) or _TEXT.get(function)
         if work is None:
-            return Outcome(None, error)
+            return PossibleResults(None, error)
         try:
             if len(parts) == 2:
                 found = {work(left, right) for left in parts[0].values or () for right in parts[1].values or ()}
             else:
                 found = {work(value) for value in parts[0].values or ()}
         except (TypeError, AttributeError):
-            return Outcome(None, error)
-        return Outcome(None, error) if None in found else Outcome(tuple(found), error)
+            return PossibleResults(None, error)
+        return PossibleResults(None, error) if None in found else PossibleResults(tuple(found), error)
 
 
 def _unknown_place(place: Column | None) -> Column | None:
@@ -266,7 +270,7 @@ def _unknown_place(place: Column | None) -> Column | None:
     return None if place is None or place.domain is not None else Column("unknown", "", None)
 
 
-def _states(found: Outcome) -> set[object]:
+def _states(found: PossibleResults) -> set[object]:
     """True, False and None for an error: what a boolean operand can be."""
     states: set[object] = {None} if found.error else set()
     if found.values is None:

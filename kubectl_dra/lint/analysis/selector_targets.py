@@ -10,7 +10,7 @@ from kubectl_dra.cel.columns import Column
 from kubectl_dra.cel.errors import CompileError
 from kubectl_dra.data.drivers import Driver, Kind, catalogue
 from kubectl_dra.lint.analysis.possible_results import outcome
-from kubectl_dra.lint.context import Context, Selector, compile_selector, selector_texts
+from kubectl_dra.lint.context import Context, WrittenSelector, compile_selector, once, selector_texts
 from kubectl_dra.manifests.changes import Path
 
 if TYPE_CHECKING:
@@ -41,14 +41,14 @@ class Lacking(NamedTuple):
         return () if column == self.column else None
 
 
-class Asked(NamedTuple):
+class AskedSelector(NamedTuple):
     """A selector with what is known of the devices it is asked about.
 
     ``kinds`` are the kinds of known drivers that come so far; ``sure`` says that no others do. ``before`` are
     the selectors of the same list that were true then. ``device_class`` is empty for a class's own selectors.
     """
 
-    selector: Selector
+    selector: WrittenSelector
     program: Program
     device_class: str
     kinds: tuple[Kind, ...]
@@ -65,16 +65,13 @@ class Asked(NamedTuple):
         return all(outcome(program.ast.expression, shape)[0].can_be(True) for program in self.before)
 
 
-def asked(context: Context) -> tuple[Asked, ...]:
-    """The selectors of an object that compile; worked out once."""
-    known = context.memo.get("asked")
-    if known is None:
-        known = context.memo["asked"] = tuple(_asked(context))
-    found: tuple[Asked, ...] = known
-    return found
+@once
+def asked(context: Context) -> tuple[AskedSelector, ...]:
+    """The selectors of an object that compile."""
+    return tuple(_asked(context))
 
 
-def _asked(context: Context) -> Iterator[Asked]:
+def _asked(context: Context) -> Iterator[AskedSelector]:
     before: list[Program] = []
     last: Path = ()
     for selector in selectors(context):
@@ -93,11 +90,11 @@ def _asked(context: Context) -> Iterator[Asked]:
         )
         if name or context.item.kind == "DeviceClass":
             kinds, sure = _kinds(context, name, selector.program)
-            yield Asked(selector, selector.program, name, kinds, sure, tuple(before))
+            yield AskedSelector(selector, selector.program, name, kinds, sure, tuple(before))
         before.append(selector.program)
 
 
-def selectors(context: Context) -> Sequence[Selector]:
+def selectors(context: Context) -> Sequence[WrittenSelector]:
     """The selectors, also of objects that have a field of a wrong type somewhere else."""
     if context.item.v1 is not None or not context.item.is_dra:
         return context.selectors
@@ -105,7 +102,7 @@ def selectors(context: Context) -> Sequence[Selector]:
     for path, expression in selector_texts(context.raw, context.spec_path):
         result = compile_selector(expression, context.target)
         error = isinstance(result, CompileError)
-        found.append(Selector(path, expression, None if error else result, result if error else None))  # type: ignore[arg-type]
+        found.append(WrittenSelector(path, expression, None if error else result, result if error else None))  # type: ignore[arg-type]
     return found
 
 

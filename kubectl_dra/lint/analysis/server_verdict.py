@@ -5,23 +5,28 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from kubectl_dra.lint.context import Context, Item
+from kubectl_dra.lint.context import Context, Item, once
 from kubectl_dra.manifests.workloads import pod_templates
 
 if TYPE_CHECKING:
-    from kubectl_dra.lint.server.model import Verdict, Violation
+    from kubectl_dra.lint.server.model import ServerVerdict, Violation
 
 
-def verdict_of(context: Context) -> Verdict | None:
-    """The server's verdict on the item, computed once; None where the server is not asked.
+@once
+def verdict_of(context: Context) -> ServerVerdict | None:
+    """The server's verdict on the item; None where the server is not asked.
 
     It is asked about everything of resource.k8s.io, about pods and workloads with claims, and quotas that count
     them. A pod template is judged with its workload, or as a pod where the workload is of a custom kind.
     """
-    if "verdict" not in context.memo:
-        context.memo["verdict"] = _verdict(context)
-    found: Verdict | None = context.memo["verdict"]
-    return found
+    from kubectl_dra.lint.server import check, is_known
+
+    item = context.item
+    if item.owner is not None and is_known(item.owner.raw):
+        return None
+    if not item.is_dra and not is_about_claims(item.raw):
+        return None
+    return check(_named(item), release=context.release, features=context.features, namespaces={})
 
 
 _OF_THE_WHOLE: Final = frozenset(
@@ -52,17 +57,6 @@ def violations_of(context: Context) -> Iterator[Violation]:
     for found in () if verdict is None else verdict.violations:
         if context.item.complete or not _is_elsewhere(context.item, found):
             yield found
-
-
-def _verdict(context: Context) -> Verdict | None:
-    from kubectl_dra.lint.server import check, is_known
-
-    item = context.item
-    if item.owner is not None and is_known(item.owner.raw):
-        return None
-    if not item.is_dra and not is_about_claims(item.raw):
-        return None
-    return check(_named(item), release=context.release, features=context.features, namespaces={})
 
 
 def _named(item: Item) -> Mapping[str, Any]:

@@ -10,7 +10,7 @@ from kubectl_dra.cel.columns import Column
 from kubectl_dra.cel.errors import EvaluationError
 from kubectl_dra.lint.analysis.claim_requests import CLAIM_KINDS, alternatives
 from kubectl_dra.lint.analysis.pod_claims import references
-from kubectl_dra.lint.analysis.selector_targets import Asked, asked, class_programs, columns, read_text
+from kubectl_dra.lint.analysis.selector_targets import AskedSelector, asked, class_programs, columns, read_text
 from kubectl_dra.lint.context import Context
 from kubectl_dra.lint.finding import Finding, Fix
 from kubectl_dra.lint.rule import Rule
@@ -37,7 +37,7 @@ spec:
 _SELECTOR: Final = "        selectors:\n        - cel: {expression: '%s'}\n"
 
 
-class ClassMissing(Rule):
+class MissingClass(Rule):
     """A class that the cluster does not have."""
 
     code = "DRA421"
@@ -194,7 +194,7 @@ class _Known(NamedTuple):
     devices: tuple[Device, ...]
 
 
-def _devices(context: Context) -> Iterator[tuple[Asked, Sequence[Device]]]:
+def _devices(context: Context) -> Iterator[tuple[AskedSelector, Sequence[Device]]]:
     """The selectors of requests, each with the devices that its class and the selectors before it let through."""
     snapshot = context.snapshot
     if snapshot is None or snapshot.is_gap("ResourceSlice"):
@@ -265,4 +265,4 @@ def _value(device: Device, column: Column) -> Any:
     return None
 
 
-RULES = (MatchesNothing, AbsentOnSome, ClassMissing, ReferenceMissing)
+RULES = (MatchesNothing, AbsentOnSome, MissingClass, ReferenceMissing)

@@ -7,8 +7,8 @@ from typing import Final
 
 from kubectl_dra.cel.columns import Column
 from kubectl_dra.data.drivers import Attribute, Driver, catalogue
-from kubectl_dra.lint.analysis.cel_terms import Comparison, Constant, comparisons, contradiction, demands
-from kubectl_dra.lint.analysis.selector_targets import SELECTOR_KINDS, Asked, asked, class_programs, read_text
+from kubectl_dra.lint.analysis.cel_terms import Constant, ConstantComparison, comparisons, contradiction, demands
+from kubectl_dra.lint.analysis.selector_targets import SELECTOR_KINDS, AskedSelector, asked, class_programs, read_text
 from kubectl_dra.lint.context import Context
 from kubectl_dra.lint.finding import Finding, Fix
 from kubectl_dra.lint.rule import Rule
@@ -61,7 +61,9 @@ class NeverTrue(Rule):
                 if found is not None:
                     yield found
 
-    def _types(self, one: Asked, comparison: Comparison, driver: Driver, attribute: Attribute) -> Finding | None:
+    def _types(
+        self, one: AskedSelector, comparison: ConstantComparison, driver: Driver, attribute: Attribute
+    ) -> Finding | None:
         wrong = [value for value in comparison.constants if attribute.type and not _fits(attribute.type, value.type)]
         if not wrong or len(wrong) < len(comparison.constants):
             return None
@@ -85,7 +87,9 @@ class NeverTrue(Rule):
             cel=(comparison.node.start, comparison.node.end),
         )
 
-    def _values(self, one: Asked, comparison: Comparison, driver: Driver, attribute: Attribute) -> Finding | None:
+    def _values(
+        self, one: AskedSelector, comparison: ConstantComparison, driver: Driver, attribute: Attribute
+    ) -> Finding | None:
         wanted = [value.text for value in comparison.constants]
         name = comparison.column.id
         at = (comparison.node.start, comparison.node.end)
@@ -184,7 +188,7 @@ class Contradiction(Rule):
             of_class = class_programs(context, one.device_class) or () if one.device_class else ()
             earlier = [(demand, "the class's selector") for program in of_class for demand in demands(program)]
             earlier += [(demand, "another selector") for program in one.before for demand in demands(program)]
-            own: list[Comparison] = []
+            own: list[ConstantComparison] = []
             for demand in demands(one.program):
                 rivals = [*earlier, *((other, "another term") for other in own)]
                 clash = next(((other, whose) for other, whose in rivals if contradiction(other, demand)), None)
@@ -220,7 +224,7 @@ def _semver(text: str) -> str:
     return ".".join([*parts, "0", "0"][:3])
 
 
-def _typed(one: Asked, comparison: Comparison, attribute: Attribute, value: Constant) -> Fix | None:
+def _typed(one: AskedSelector, comparison: ConstantComparison, attribute: Attribute, value: Constant) -> Fix | None:
     """The constant in the attribute's type."""
     if len(comparison.constants) > 1 or comparison.operator not in ("==", "!="):
         if attribute.type == "version" and value.type == "string":
@@ -239,7 +243,9 @@ def _typed(one: Asked, comparison: Comparison, attribute: Attribute, value: Cons
     return _replaced(one, comparison, value.text, new, quoted=False)
 
 
-def _replaced(one: Asked, comparison: Comparison, old: str, new: str, quoted: bool = True) -> Fix | None:
+def _replaced(
+    one: AskedSelector, comparison: ConstantComparison, old: str, new: str, quoted: bool = True
+) -> Fix | None:
     """A fix that writes another constant where the old one stands in the comparison."""
     text = one.selector.expression
     start, end = comparison.node.start, comparison.node.end
@@ -271,7 +277,7 @@ def _core(text: str) -> str:
     return next((word for word in words if any(char.isdigit() for char in word)), text)
 
 
-def _told(demand: Comparison) -> str:
+def _told(demand: ConstantComparison) -> str:
     values = ", ".join(f'"{value.text}"' if value.type == "string" else value.text for value in demand.constants)
     shown = f"[{values}]" if demand.operator == "in" else values
     name = "driver" if demand.column.kind == "driver" else demand.column.id

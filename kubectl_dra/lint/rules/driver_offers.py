@@ -11,7 +11,7 @@ from kubectl_dra.data.drivers import Driver, catalogue
 from kubectl_dra.lint.analysis.cel_fixes import split_domain
 from kubectl_dra.lint.analysis.cel_terms import comparisons
 from kubectl_dra.lint.analysis.claim_requests import alternatives, items
-from kubectl_dra.lint.analysis.selector_targets import SELECTOR_KINDS, Asked, asked, columns, selectors
+from kubectl_dra.lint.analysis.selector_targets import SELECTOR_KINDS, AskedSelector, asked, columns, selectors
 from kubectl_dra.lint.context import Context
 from kubectl_dra.lint.finding import Finding, Fix
 from kubectl_dra.lint.rule import Rule
@@ -50,7 +50,7 @@ class NotOnClass(Rule):
                     continue
                 yield self._told(one, driver, column)
 
-    def _told(self, one: Asked, driver: Driver, column: Column) -> Finding:
+    def _told(self, one: AskedSelector, driver: Driver, column: Column) -> Finding:
         having = {kind.name for kind in driver.kinds if kind.publishes(column)}
         classes = [name for name, kinds in driver.classes.items() if having & set(kinds)]
         return self.finding(

@@ -13,7 +13,7 @@ from kubectl_dra.lint.analysis.cel_fixes import STRINGS, spliced
 from kubectl_dra.lint.analysis.possible_results import Read, outcome
 from kubectl_dra.lint.analysis.selector_targets import (
     SELECTOR_KINDS,
-    Asked,
+    AskedSelector,
     Lacking,
     OtherDriver,
     asked,
@@ -169,7 +169,7 @@ class BareAttribute(Rule):
             )
 
 
-def _unguarded(one: Asked) -> Iterator[tuple[Column, list[Read], str, bool]]:
+def _unguarded(one: AskedSelector) -> Iterator[tuple[Column, list[Read], str, bool]]:
     """Columns that some device may lack while the expression needs them, where they are read, and who lacks them.
 
     The last is whether the driver has devices that never have the column.
@@ -188,7 +188,7 @@ def _unguarded(one: Asked) -> Iterator[tuple[Column, list[Read], str, bool]]:
             yield column, reads, "and a device without it aborts the allocation", False
 
 
-def _lacking(one: Asked, column: Column) -> list[Kind] | None:
+def _lacking(one: AskedSelector, column: Column) -> list[Kind] | None:
     """The kinds of device that may lack the column; none if nothing is known; None if it is always there.
 
     Also None where the driver does not know the name at all: other rules say so.
@@ -220,13 +220,13 @@ def _who(kinds: list[Any], column: Column) -> str:
     return f"and devices of type {' and '.join(names)} of {title} do not have it"
 
 
-def _reads(one: Asked, shape: Any, column: Column) -> list[Read]:
+def _reads(one: AskedSelector, shape: Any, column: Column) -> list[Read]:
     """Where the expression reads the column without a guard, if that can make it an error on the shape."""
     found, failed = outcome(one.program.ast.expression, shape)
     return [read for read in failed if read.column == column] if found.error else []
 
 
-def _guard(one: Asked, reads: list[Read]) -> Fix | None:
+def _guard(one: AskedSelector, reads: list[Read]) -> Fix | None:
     """Puts ``has(…) &&`` before the operands that read it."""
     text = one.selector.expression
     spots: dict[tuple[int, int], str] = {}

@@ -226,7 +226,7 @@ spec:
             )
 
 
-class NodeName(Rule):
+class FixedNodeName(Rule):
     """A pod with nodeName and claims."""
 
     code = "DRA405"
@@ -309,6 +309,6 @@ RULES = (
     UnknownRequest,
     ClaimOrTemplate,
     SharedClaim,
-    NodeName,
+    FixedNodeName,
     SameClaimTwice,
 )

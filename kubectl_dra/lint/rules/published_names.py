@@ -11,7 +11,7 @@ from kubectl_dra.data.drivers import STANDARD, Driver, catalogue
 from kubectl_dra.lint.analysis.cel_fixes import spliced
 from kubectl_dra.lint.analysis.cel_terms import column_of
 from kubectl_dra.lint.analysis.selector_targets import SELECTOR_KINDS, asked, columns, drivers_of, selectors
-from kubectl_dra.lint.context import Context
+from kubectl_dra.lint.context import Context, once
 from kubectl_dra.lint.finding import Finding, Fix, Severity
 from kubectl_dra.lint.rule import Rule
 from kubectl_dra.manifests.changes import Change, Path, Set, Splice
@@ -48,12 +48,10 @@ class Mention(NamedTuple):
     program: Program | None = None
 
 
+@once
 def mentions(context: Context) -> tuple[Mention, ...]:
     """Every attribute and capacity that the selectors and constraints of an object name, each once per place."""
-    if "mentions" not in context.memo:
-        context.memo["mentions"] = tuple(_mentions(context))
-    found: tuple[Mention, ...] = context.memo["mentions"]
-    return found
+    return tuple(_mentions(context))
 
 
 def _mentions(context: Context) -> Iterator[Mention]:

@@ -8,7 +8,7 @@ from typing import Any, Final
 from kubectl_dra.api.limits import MAX_RESULTS
 from kubectl_dra.cel.columns import Column
 from kubectl_dra.data.drivers import catalogue, name_in
-from kubectl_dra.lint.analysis.claim_requests import CLAIM_KINDS, Alternative, alternatives, items
+from kubectl_dra.lint.analysis.claim_requests import CLAIM_KINDS, RequestAlternative, alternatives, items
 from kubectl_dra.lint.context import Context
 from kubectl_dra.lint.finding import Finding, Fix
 from kubectl_dra.lint.rule import Rule
@@ -67,7 +67,7 @@ class TooManyDevices(Rule):
     good = _CLAIM % (", count: 32", "")
 
     def check(self, context: Context) -> Iterator[Finding]:
-        by_request: dict[str, list[Alternative]] = {}
+        by_request: dict[str, list[RequestAlternative]] = {}
         for one in alternatives(context):
             by_request.setdefault(one.request, []).append(one)
         total = 0

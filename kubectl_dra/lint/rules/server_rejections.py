@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, ClassVar, Final
 
 from kubectl_dra.lint.analysis.server_verdict import verdict_of, violations_of
-from kubectl_dra.lint.context import Context
+from kubectl_dra.lint.context import Context, once
 from kubectl_dra.lint.finding import Finding, Fix
 from kubectl_dra.lint.positions import token_range
 from kubectl_dra.lint.rule import ANY_KIND, Rule
@@ -124,15 +124,14 @@ def _hinted(context: Context, found: Violation) -> Fix | None:
     return Fix(f"Write {hint[1]}", (Splice(found.path, *span, hint[1]),), "safe")
 
 
+@once
 def _by_code(context: Context) -> Mapping[str, list[Violation]]:
     """The server's violations by the code of the rule that stands for them."""
-    known: dict[str, list[Violation]] | None = context.memo.get("violations")
-    if known is None:
-        known = context.memo["violations"] = {}
-        for found in violations_of(context):
-            code = _BY_RULE.get(found.rule) or _BY_REASON.get(found.reason)
-            if code is not None:
-                known.setdefault(code, []).append(found)
+    known: dict[str, list[Violation]] = {}
+    for found in violations_of(context):
+        code = _BY_RULE.get(found.rule) or _BY_REASON.get(found.reason)
+        if code is not None:
+            known.setdefault(code, []).append(found)
     return known
 
 

@@ -10,12 +10,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from kubectl_dra.lint.server.model import Verdict, Violation, nearest
+    from kubectl_dra.lint.server.model import ServerVerdict, Violation, nearest
     from kubectl_dra.lint.server.verdict import check, is_known
 
-__all__ = ["Verdict", "Violation", "check", "is_known", "nearest"]
+__all__ = ["ServerVerdict", "Violation", "check", "is_known", "nearest"]
 
-_HOMES = {"Verdict": "model", "Violation": "model", "nearest": "model", "check": "verdict", "is_known": "verdict"}
+_HOMES = {"ServerVerdict": "model", "Violation": "model", "nearest": "model", "check": "verdict", "is_known": "verdict"}
 
 
 def __getattr__(name: str) -> Any:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from kubectl_dra.api.versions import Release
-from kubectl_dra.lint.server.context import Context
+from kubectl_dra.lint.server.context import ServerContext
 from kubectl_dra.lint.server.model import FORBIDDEN, Path, Violations, field_text, violation
 
 
@@ -17,7 +17,7 @@ def admin_label(release: Release) -> str | None:
     return "resource.k8s.io/admin-access" if release.at_least(33) else None
 
 
-def check_admin_access(spec: Mapping[str, Any], context: Context, prefix: Path = ()) -> Violations:
+def check_admin_access(spec: Mapping[str, Any], context: ServerContext, prefix: Path = ()) -> Violations:
     """The first request with admin access, where the namespace's labels do not allow it, or are not known.
 
     ``prefix`` leads to the claim's spec in a template; the server leaves it out of its text.

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from kubectl_dra.api.quantity import Quantity
-from kubectl_dra.lint.server.context import Context
+from kubectl_dra.lint.server.context import ServerContext
 from kubectl_dra.lint.server.model import (
     DUPLICATE,
     FORBIDDEN,
@@ -23,7 +23,7 @@ VALUES_MAX: Final = 10
 
 
 def check_capacity(
-    capacity: Mapping[str, Any] | None, at: Path, field: str, shared: bool, context: Context
+    capacity: Mapping[str, Any] | None, at: Path, field: str, shared: bool, context: ServerContext
 ) -> Violations:
     """One entry of ``capacity``; ``field`` is the text of ``at``, ``shared`` is allowMultipleAllocations."""
     policy = (capacity or {}).get("requestPolicy")
@@ -100,7 +100,7 @@ def _check_each(values: list[Quantity], capacity: Quantity, where: _Where) -> Vi
 
 
 def _check_range(
-    limits: Mapping[str, Any], default: Quantity, capacity: Quantity, where: _Where, context: Context
+    limits: Mapping[str, Any], default: Quantity, capacity: Quantity, where: _Where, context: ServerContext
 ) -> Violations:
     least, most, step = (_optional(limits.get(name)) for name in ("min", "max", "step"))
     if least is None:
@@ -130,7 +130,7 @@ def _check_step(
     default: Quantity,
     capacity: Quantity,
     where: _Where,
-    context: Context,
+    context: ServerContext,
 ) -> Violations:
     rule = "policy-range-step"
     if least.nanos + step.nanos > capacity.nanos:

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from kubectl_dra.lint.server.admin import check_admin_access
 from kubectl_dra.lint.server.configs import CONFIGS_MAX, check_config
-from kubectl_dra.lint.server.context import Context
+from kubectl_dra.lint.server.context import ServerContext
 from kubectl_dra.lint.server.metadata import check_generation, check_metadata, check_template_metadata
 from kubectl_dra.lint.server.model import (
     INVALID,
@@ -42,7 +42,7 @@ RequestNames = Mapping[str, frozenset[str]]
 """The requests of a claim, each with the names of its subrequests."""
 
 
-def check_claim(claim: Mapping[str, Any], context: Context) -> Violations:
+def check_claim(claim: Mapping[str, Any], context: ServerContext) -> Violations:
     """A ResourceClaim to be created; its status does not matter then."""
     spec = struct(claim, "spec")
     yield from check_admin_access(spec, context)
@@ -51,7 +51,7 @@ def check_claim(claim: Mapping[str, Any], context: Context) -> Violations:
     yield from _check_devices(struct(spec, "devices"), ("spec", "devices"), context)
 
 
-def check_template(template: Mapping[str, Any], context: Context) -> Violations:
+def check_template(template: Mapping[str, Any], context: ServerContext) -> Violations:
     """A ResourceClaimTemplate to be created."""
     spec = struct(template, "spec")
     claim_spec = struct(spec, "spec")
@@ -62,7 +62,7 @@ def check_template(template: Mapping[str, Any], context: Context) -> Violations:
     yield from _check_devices(struct(claim_spec, "devices"), ("spec", "spec", "devices"), context)
 
 
-def _check_devices(devices: Mapping[str, Any], at: Path, context: Context) -> Violations:
+def _check_devices(devices: Mapping[str, Any], at: Path, context: ServerContext) -> Violations:
     names = _request_names(devices)
 
     def request(raw: Mapping[str, Any] | None, at: Path) -> Violations:
@@ -93,7 +93,7 @@ def _request_names(devices: Mapping[str, Any]) -> RequestNames:
     }
 
 
-def _check_request(request: Mapping[str, Any], at: Path, context: Context) -> Violations:
+def _check_request(request: Mapping[str, Any], at: Path, context: ServerContext) -> Violations:
     yield from check_format(_name(request), (*at, "name"), "request-name-invalid", label_problems)
     exactly, alternatives = request.get("exactly"), request.get("firstAvailable")
     if exactly is not None and alternatives:
@@ -113,7 +113,7 @@ def _check_request(request: Mapping[str, Any], at: Path, context: Context) -> Vi
         yield missing(at, "request-kind-missing", "must have either exactly or firstAvailable")
 
 
-def _check_device_request(request: Mapping[str, Any], at: Path, context: Context) -> Violations:
+def _check_device_request(request: Mapping[str, Any], at: Path, context: ServerContext) -> Violations:
     """What ``exactly`` and a subrequest have in common."""
     class_rules = ("class-name-missing", "class-name-invalid")
     yield from check_required(
@@ -136,7 +136,9 @@ def _check_count(mode: str, count: int, at: Path) -> Violations:
         yield unsupported(mode, (*at, "allocationMode"), "allocation-mode-unknown", _MODES)
 
 
-def _check_constraint(constraint: Mapping[str, Any], at: Path, names: RequestNames, context: Context) -> Violations:
+def _check_constraint(
+    constraint: Mapping[str, Any], at: Path, names: RequestNames, context: ServerContext
+) -> Violations:
     yield from _check_references(constraint, at, "constraint", names)
     match, distinct = constraint.get("matchAttribute"), constraint.get("distinctAttribute")
     if match is not None:

@@ -6,14 +6,14 @@ from collections.abc import Mapping
 from typing import Any
 
 from kubectl_dra.lint.server.configs import CONFIGS_MAX, check_config
-from kubectl_dra.lint.server.context import Context
+from kubectl_dra.lint.server.context import ServerContext
 from kubectl_dra.lint.server.metadata import check_metadata
 from kubectl_dra.lint.server.model import INVALID, Violations, check_list, struct, violation
 from kubectl_dra.lint.server.names import label_key_problems, subdomain_problems
 from kubectl_dra.lint.server.selectors import check_selectors
 
 
-def check_class(device_class: Mapping[str, Any], context: Context) -> Violations:
+def check_class(device_class: Mapping[str, Any], context: ServerContext) -> Violations:
     """A DeviceClass to be created."""
     yield from check_metadata(device_class.get("metadata"), subdomain_problems, namespaced=False, check_prefix=False)
     spec = struct(device_class, "spec")

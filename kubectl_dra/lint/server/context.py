@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from kubectl_dra.cel import Environment
 
 
-class Context(NamedTuple):
+class ServerContext(NamedTuple):
     """The server an object is sent to, and the namespace it goes into.
 
     ``labels`` are that namespace's, None where they are not known.

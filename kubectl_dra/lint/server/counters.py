@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from kubectl_dra.lint.server.context import Context
+from kubectl_dra.lint.server.context import ServerContext
 from kubectl_dra.lint.server.model import TOO_MANY, Path, Violations, check_set, missing, text, violation
 from kubectl_dra.lint.server.names import check_format, check_required, label_problems
 
@@ -14,7 +14,7 @@ COUNTERS_MAX: Final = 32
 CONSUMPTIONS_MAX: Final = 2
 
 
-def check_counter_sets(sets: Any, at: Path, context: Context) -> Violations:
+def check_counter_sets(sets: Any, at: Path, context: ServerContext) -> Violations:
     """``sharedCounters`` of a slice."""
 
     def check(counter_set: Mapping[str, Any] | None, at: Path) -> Violations:
@@ -28,7 +28,7 @@ def check_counter_sets(sets: Any, at: Path, context: Context) -> Violations:
     yield from check_set(sets, at, limit, rules, check, lambda entry: text(entry, "name"))
 
 
-def check_consumptions(consumptions: Any, at: Path, context: Context) -> Violations:
+def check_consumptions(consumptions: Any, at: Path, context: ServerContext) -> Violations:
     """``consumesCounters`` of a device."""
 
     def check(consumption: Mapping[str, Any] | None, at: Path) -> Violations:

@@ -9,7 +9,7 @@ from kubectl_dra.api.limits import MAX_ATTRIBUTE_VALUE, MAX_DEVICE_ENTRIES, MAX_
 from kubectl_dra.api.quantity import Quantity
 from kubectl_dra.lint.server.capacities import check_capacity
 from kubectl_dra.lint.server.classes import is_native_resource
-from kubectl_dra.lint.server.context import Context
+from kubectl_dra.lint.server.context import ServerContext
 from kubectl_dra.lint.server.counters import check_consumptions
 from kubectl_dra.lint.server.model import (
     DUPLICATE,
@@ -45,7 +45,7 @@ _KEY_SHOWN: Final = MAX_DOMAIN + 1 + MAX_IDENTIFIER
 _NODE_FIELDS: Final = ("nodeName", "nodeSelector", "allNodes")
 
 
-def check_device(device: Mapping[str, Any], at: Path, per_device: bool, context: Context) -> Violations:
+def check_device(device: Mapping[str, Any], at: Path, per_device: bool, context: ServerContext) -> Violations:
     """One device; ``per_device`` is perDeviceNodeSelection of its slice."""
     yield from check_format(text(device, "name"), (*at, "name"), "device-name-invalid", label_problems)
     attributes, capacity = device.get("attributes") or {}, device.get("capacity") or {}
@@ -68,7 +68,9 @@ def check_device(device: Mapping[str, Any], at: Path, per_device: bool, context:
     yield from _check_mappings(device.get("nodeAllocatableResourceMappings"), capacity, at)
 
 
-def _check_sizes(attributes: Mapping[str, Any], capacity: Mapping[str, Any], at: Path, context: Context) -> Violations:
+def _check_sizes(
+    attributes: Mapping[str, Any], capacity: Mapping[str, Any], at: Path, context: ServerContext
+) -> Violations:
     keys = len(attributes) + len(capacity)
     if keys > MAX_DEVICE_ENTRIES:
         message = f"has {keys} attributes and capacities together, at most {MAX_DEVICE_ENTRIES} are allowed"
@@ -119,7 +121,7 @@ def _check_text(value: str, inside: Path, kind: str) -> Any:
         yield inside, found.reason, rule, found.message
 
 
-def _check_capacities(capacity: Mapping[str, Any], at: Path, shared: bool, context: Context) -> Violations:
+def _check_capacities(capacity: Mapping[str, Any], at: Path, shared: bool, context: ServerContext) -> Violations:
     for name, entry in capacity.items():
         yield from check_qualified(name, at, ("capacity-key", "capacity-key"), below=(Key(name),))
         path, field = key_at(at, name, _KEY_SHOWN)

@@ -44,7 +44,7 @@ class Violation:
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class ServerVerdict:
     """The API server's answer to creating an object.
 
     ``code`` is 201, or 400 for what cannot be decoded, 422 for what is invalid, 500 where the server

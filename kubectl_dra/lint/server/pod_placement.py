@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from kubectl_dra.lint.server.context import Context
+from kubectl_dra.lint.server.context import ServerContext
 from kubectl_dra.lint.server.label_selectors import check_label_selector
 from kubectl_dra.lint.server.model import (
     DUPLICATE,
@@ -41,7 +41,7 @@ _INT32: Final = 2_147_483_647
 _INT64: Final = 1 << 63
 
 
-def check_placement(spec: Mapping[str, Any], at: Path, context: Context, labels: Mapping[str, Any]) -> Violations:
+def check_placement(spec: Mapping[str, Any], at: Path, context: ServerContext, labels: Mapping[str, Any]) -> Violations:
     """All of a pod's spec that decides where and when it runs; ``labels`` are a pod's own, empty for a template."""
     for index, toleration in enumerate(spec.get("tolerations") or ()):
         yield from check_pod_toleration(toleration or {}, (*at, "tolerations", index), context)
@@ -57,7 +57,7 @@ def check_placement(spec: Mapping[str, Any], at: Path, context: Context, labels:
         yield violation((*at, "activeDeadlineSeconds"), INVALID, "pod-deadline", message)
 
 
-def check_pod_toleration(toleration: Mapping[str, Any], at: Path, context: Context) -> Violations:
+def check_pod_toleration(toleration: Mapping[str, Any], at: Path, context: ServerContext) -> Violations:
     """A pod's toleration."""
     key, operator, value, effect = (text(toleration, name) for name in ("key", "operator", "value", "effect"))
     if key:
@@ -82,7 +82,7 @@ def check_pod_toleration(toleration: Mapping[str, Any], at: Path, context: Conte
         yield unsupported(effect, (*at, "effect"), "pod-toleration-effect", _EFFECTS)
 
 
-def _check_comparison(operator: str, value: str, at: Path, context: Context) -> Violations:
+def _check_comparison(operator: str, value: str, at: Path, context: ServerContext) -> Violations:
     if not context.on(COMPARISONS):
         message = f"{operator!r} needs the feature gate {COMPARISONS}, which is off"
         yield violation((*at, "operator"), NOT_SUPPORTED, "pod-toleration-operator", message)

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from kubectl_dra.lint.server.container_ports import check_host_ports, check_ports
-from kubectl_dra.lint.server.context import Context
+from kubectl_dra.lint.server.context import ServerContext
 from kubectl_dra.lint.server.metadata import check_annotations, check_labels, check_metadata
 from kubectl_dra.lint.server.model import (
     DUPLICATE,
@@ -40,7 +40,7 @@ _CHOICES: Final = {
 }
 
 
-def check_pod(pod: Mapping[str, Any], context: Context) -> Violations:
+def check_pod(pod: Mapping[str, Any], context: ServerContext) -> Violations:
     """A Pod to be created."""
     yield from check_metadata(pod.get("metadata"), subdomain_problems, namespaced=True)
     meta = pod.get("metadata") or {}
@@ -62,7 +62,7 @@ def check_pod(pod: Mapping[str, Any], context: Context) -> Violations:
 
 
 def check_template(
-    template: Mapping[str, Any], at: Path, context: Context, extra_labels: Mapping[str, str] | None = None
+    template: Mapping[str, Any], at: Path, context: ServerContext, extra_labels: Mapping[str, str] | None = None
 ) -> Violations:
     """A pod template. The server reports its labels without ``metadata``; ``extra_labels`` it adds itself."""
     meta = template.get("metadata") or {}
@@ -79,7 +79,7 @@ def check_template(
 def check_pod_spec(
     spec: Mapping[str, Any],
     at: Path,
-    context: Context,
+    context: ServerContext,
     mirror: bool = False,
     labels: Mapping[str, Any] | None = None,
 ) -> Violations:

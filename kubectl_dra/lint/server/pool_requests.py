@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from kubectl_dra.api.limits import MAX_POOL
-from kubectl_dra.lint.server.context import Context
+from kubectl_dra.lint.server.context import ServerContext
 from kubectl_dra.lint.server.metadata import check_generation, check_metadata
 from kubectl_dra.lint.server.model import INVALID, Violations, missing, struct, text, violation
 from kubectl_dra.lint.server.names import check_format, check_length, subdomain_problems
@@ -14,7 +14,7 @@ from kubectl_dra.lint.server.names import check_format, check_length, subdomain_
 LIMIT_MAX: Final = 1000
 
 
-def check_pool_request(request: Mapping[str, Any], context: Context) -> Violations:
+def check_pool_request(request: Mapping[str, Any], context: ServerContext) -> Violations:
     """A ResourcePoolStatusRequest to be created; its status does not matter then."""
     yield from check_metadata(request.get("metadata"), subdomain_problems, namespaced=False)
     yield from check_generation(request.get("metadata"))

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from kubectl_dra.api.quantity import Quantity
-from kubectl_dra.lint.server.context import Context
+from kubectl_dra.lint.server.context import ServerContext
 from kubectl_dra.lint.server.metadata import check_generation, check_metadata
 from kubectl_dra.lint.server.model import INVALID, Key, Path, Violations, missing, struct, text, violation
 from kubectl_dra.lint.server.names import subdomain_problems
@@ -30,7 +30,7 @@ _EXCLUSIVE: Final = ({"BestEffort", "NotBestEffort"}, {"Terminating", "NotTermin
 _RULE: Final = "quota-scope"
 
 
-def check_quota(quota: Mapping[str, Any], context: Context) -> Violations:
+def check_quota(quota: Mapping[str, Any], context: ServerContext) -> Violations:
     """A ResourceQuota to be created."""
     yield from check_metadata(quota.get("metadata"), subdomain_problems, namespaced=True)
     yield from check_generation(quota.get("metadata"))

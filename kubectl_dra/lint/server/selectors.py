@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from kubectl_dra.api.limits import MAX_EXPRESSION_BYTES, MAX_EXPRESSION_COST, MAX_SELECTORS
-from kubectl_dra.lint.server.context import Context
+from kubectl_dra.lint.server.context import ServerContext
 from kubectl_dra.lint.server.model import (
     FORBIDDEN,
     INTERNAL_ERROR,
@@ -29,7 +29,7 @@ Problem = tuple[str, str, str, int | None]
 """Reason, rule, message, offset in code points."""
 
 
-def check_selectors(selectors: Any, at: Path, rule: str, context: Context) -> Violations:
+def check_selectors(selectors: Any, at: Path, rule: str, context: ServerContext) -> Violations:
     """A list of device selectors; ``rule`` is the name of its size limit."""
 
     def check(selector: Mapping[str, Any] | None, at: Path) -> Violations:
@@ -42,7 +42,7 @@ def check_selectors(selectors: Any, at: Path, rule: str, context: Context) -> Vi
     yield from check_list(selectors, at, MAX_SELECTORS, rule, check)
 
 
-def _check_expression(expression: str, at: Path, context: Context) -> Violations:
+def _check_expression(expression: str, at: Path, context: ServerContext) -> Violations:
     too_long = tuple(check_length(expression, at, MAX_EXPRESSION_BYTES, "cel-too-long"))
     if too_long:
         yield from too_long

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from kubectl_dra.lint.server.context import Context
+from kubectl_dra.lint.server.context import ServerContext
 from kubectl_dra.lint.server.counters import check_counter_sets
 from kubectl_dra.lint.server.devices import LIST_VALUES, check_device
 from kubectl_dra.lint.server.metadata import check_metadata
@@ -30,7 +30,7 @@ _SPEC: Final[Path] = ("spec",)
 _NODE_FIELDS: Final = ("nodeName", "nodeSelector", "allNodes", "perDeviceNodeSelection")
 
 
-def check_slice(resource_slice: Mapping[str, Any], context: Context) -> Violations:
+def check_slice(resource_slice: Mapping[str, Any], context: ServerContext) -> Violations:
     """A ResourceSlice to be created."""
     yield from check_metadata(resource_slice.get("metadata"), subdomain_problems, namespaced=False)
     spec = struct(resource_slice, "spec")
@@ -86,7 +86,7 @@ def _check_nodes(spec: Mapping[str, Any]) -> Violations:
         yield violation(_SPEC, INVALID, "slice-node-multiple", message)
 
 
-def _check_contents(spec: Mapping[str, Any], context: Context) -> Violations:
+def _check_contents(spec: Mapping[str, Any], context: ServerContext) -> Violations:
     devices, sets = spec.get("devices"), spec.get("sharedCounters")
     if devices is not None and sets is not None and context.release.at_least(35):
         message = "has devices and sharedCounters, which must be in different slices"
@@ -106,7 +106,7 @@ def _name(raw: Mapping[str, Any] | None) -> str:
     return text(raw, "name")
 
 
-def _is_costly(devices: Any, context: Context) -> bool:
+def _is_costly(devices: Any, context: ServerContext) -> bool:
     if not context.release.at_least(35):
         return False
     return any(

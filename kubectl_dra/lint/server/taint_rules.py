@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from kubectl_dra.lint.server.context import Context
+from kubectl_dra.lint.server.context import ServerContext
 from kubectl_dra.lint.server.metadata import check_metadata
 from kubectl_dra.lint.server.model import Path, Violations, struct
 from kubectl_dra.lint.server.names import check_driver, check_format, check_pool, label_problems, subdomain_problems
 from kubectl_dra.lint.server.taints import check_taint
 
 
-def check_taint_rule(rule: Mapping[str, Any], context: Context) -> Violations:
+def check_taint_rule(rule: Mapping[str, Any], context: ServerContext) -> Violations:
     """A DeviceTaintRule to be created; its status does not matter then."""
     yield from check_metadata(rule.get("metadata"), subdomain_problems, namespaced=False)
     spec = struct(rule, "spec")

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from kubectl_dra.api.versions import Release
-from kubectl_dra.lint.server.context import Context
+from kubectl_dra.lint.server.context import ServerContext
 from kubectl_dra.lint.server.model import INVALID, NOT_SUPPORTED, Path, Violations, missing, text, violation
 from kubectl_dra.lint.server.names import check_format, label_key_problems, label_value_problems
 
@@ -14,7 +14,7 @@ _EFFECTS: Final = ("NoExecute", "NoSchedule", "None")
 _OPERATORS: Final = ("Equal", "Exists")
 
 
-def check_taint(taint: Mapping[str, Any] | None, at: Path, context: Context, rule: str = "taint") -> Violations:
+def check_taint(taint: Mapping[str, Any] | None, at: Path, context: ServerContext, rule: str = "taint") -> Violations:
     """A device taint; ``rule`` is the beginning of its rules' names."""
     yield from check_format(text(taint, "key"), (*at, "key"), f"{rule}-key", label_key_problems)
     yield from check_format(text(taint, "value"), (*at, "value"), f"{rule}-value", label_value_problems)
@@ -25,7 +25,7 @@ def check_taint(taint: Mapping[str, Any] | None, at: Path, context: Context, rul
         yield from _check_effect(effect, (*at, "effect"), f"{rule}-effect", context.release)
 
 
-def check_toleration(toleration: Mapping[str, Any] | None, at: Path, context: Context) -> Violations:
+def check_toleration(toleration: Mapping[str, Any] | None, at: Path, context: ServerContext) -> Violations:
     """A toleration of a request, after defaults."""
     key, value, effect = (text(toleration, name) for name in ("key", "value", "effect"))
     if key:

@@ -13,8 +13,8 @@ from kubectl_dra.api.versions import GROUP, UNTOLD, Release, default_features, l
 from kubectl_dra.lint.server import structure
 from kubectl_dra.lint.server.claims import check_claim, check_template
 from kubectl_dra.lint.server.classes import check_class
-from kubectl_dra.lint.server.context import Context
-from kubectl_dra.lint.server.model import INTERNAL_ERROR, Path, Verdict, Violation, Violations
+from kubectl_dra.lint.server.context import ServerContext
+from kubectl_dra.lint.server.model import INTERNAL_ERROR, Path, ServerVerdict, Violation, Violations
 from kubectl_dra.lint.server.pods import check_pod
 from kubectl_dra.lint.server.pool_requests import check_pool_request
 from kubectl_dra.lint.server.quota import check_quota
@@ -23,7 +23,7 @@ from kubectl_dra.lint.server.strict import decoding, duplicates
 from kubectl_dra.lint.server.taint_rules import check_taint_rule
 from kubectl_dra.lint.server.workloads import CHECKS as WORKLOADS
 
-_Check = Callable[[Mapping[str, Any], Context], Violations]
+_Check = Callable[[Mapping[str, Any], ServerContext], Violations]
 _DRA: Final[Mapping[str, _Check]] = {
     "DeviceClass": check_class,
     "DeviceTaintRule": check_taint_rule,
@@ -61,7 +61,7 @@ def check(
     features: Iterable[str] | None = None,
     namespaces: Mapping[str, Mapping[str, str]] | None = None,
     duplicate_fields: Iterable[Path] = (),
-) -> Verdict | None:
+) -> ServerVerdict | None:
     """The answer to creating an object with strict field validation; None for kinds that ``is_known`` does not know.
 
     ``features`` are the gates that are on, None for the release's defaults. ``namespaces`` are the labels
@@ -76,13 +76,13 @@ def check(
     group, version = _group_version(raw)
     broken = (*duplicates(duplicate_fields), *_decoding(raw, group, version, release))
     if broken:
-        return Verdict(False, 400, broken, _deprecation(group, version, raw["kind"]))
+        return ServerVerdict(False, 400, broken, _deprecation(group, version, raw["kind"]))
     found, unsure, warnings = _validation(raw, group, version, release, features, namespaces or {})
     warnings = (*_deprecation(group, version, raw["kind"]), *warnings)
     if not found:
-        return Verdict(True, 201, (), warnings, unsure)
+        return ServerVerdict(True, 201, (), warnings, unsure)
     crashed = any(one.rule == "policy-range-step-zero" and one.reason == INTERNAL_ERROR for one in found)
-    return Verdict(False, 500 if crashed else 422, found, warnings, unsure)
+    return ServerVerdict(False, 500 if crashed else 422, found, warnings, unsure)
 
 
 def _group_version(raw: Mapping[str, Any]) -> tuple[str, str]:
@@ -110,7 +110,7 @@ def _validation(
     gates = default_features(release) if features is None else frozenset(features)
     namespace = (raw.get("metadata") or {}).get("namespace") or "default"
     environment = Environment.for_release(release, gates)
-    context = Context(release, gates, environment, namespaces.get(namespace))
+    context = ServerContext(release, gates, environment, namespaces.get(namespace))
     kind = raw["kind"]
     if group != GROUP or kind not in KINDS:
         return tuple(_OTHERS[group, version, kind](raw, context)), (), ()

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, Final
 
-from kubectl_dra.lint.server.context import Context
+from kubectl_dra.lint.server.context import ServerContext
 from kubectl_dra.lint.server.label_selectors import RULE, check_label_selector, is_empty, matches
 from kubectl_dra.lint.server.metadata import check_labels, check_metadata, name_of
 from kubectl_dra.lint.server.model import (
@@ -49,7 +49,7 @@ _NEGATIVE: Final = {
 }
 
 
-def check_replicated(workload: Mapping[str, Any], context: Context) -> Violations:
+def check_replicated(workload: Mapping[str, Any], context: ServerContext) -> Violations:
     """A Deployment, ReplicaSet, StatefulSet or DaemonSet to be created."""
     kind = workload["kind"]
     names = label_problems if kind == "StatefulSet" else subdomain_problems
@@ -99,7 +99,7 @@ def _check_always(pod: Mapping[str, Any], kind: str) -> Violations:
         yield violation(at, FORBIDDEN, "workload-deadline", f"cannot be set in a {kind}")
 
 
-def check_job(job: Mapping[str, Any], context: Context) -> Violations:
+def check_job(job: Mapping[str, Any], context: ServerContext) -> Violations:
     """A Job to be created, with the labels that the server adds to its template."""
     meta = job.get("metadata") or {}
     yield from check_metadata(meta, subdomain_problems, namespaced=True)
@@ -126,7 +126,7 @@ def check_job(job: Mapping[str, Any], context: Context) -> Violations:
         yield from _check_match(selector, {**extra, **_labels(template)}, _TEMPLATE)
 
 
-def check_cron_job(cron_job: Mapping[str, Any], context: Context) -> Violations:
+def check_cron_job(cron_job: Mapping[str, Any], context: ServerContext) -> Violations:
     """A CronJob to be created. Of its schedule only the number of fields is checked."""
     meta = cron_job.get("metadata") or {}
     yield from check_metadata(meta, subdomain_problems, namespaced=True)
@@ -159,7 +159,9 @@ def _check_schedule(schedule: str, at: Path) -> Violations:
         yield violation(at, INVALID, "cron-schedule", f"{schedule!r} must have five fields")
 
 
-def _check_job_spec(spec: Mapping[str, Any], at: Path, extra_labels: Mapping[str, str], context: Context) -> Violations:
+def _check_job_spec(
+    spec: Mapping[str, Any], at: Path, extra_labels: Mapping[str, str], context: ServerContext
+) -> Violations:
     yield from _check_negative(spec, at, "Job")
     template = struct(spec, "template")
     yield from _of_name(check_template(template, (*at, "template"), context, extra_labels), extra_labels)
@@ -213,7 +215,7 @@ def _check_negative(spec: Mapping[str, Any], at: Path, kind: str) -> Violations:
             yield violation((*at, name), INVALID, "workload-number", f"must not be negative, as {value} is")
 
 
-CHECKS: Final[Mapping[str, Callable[[Mapping[str, Any], Context], Violations]]] = {
+CHECKS: Final[Mapping[str, Callable[[Mapping[str, Any], ServerContext], Violations]]] = {
     "Deployment": check_replicated,
     "ReplicaSet": check_replicated,
     "StatefulSet": check_replicated,

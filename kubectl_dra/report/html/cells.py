@@ -50,7 +50,7 @@ class Cell(NamedTuple):
     mark: Mark | None
 
 
-class Look(NamedTuple):
+class CellLook(NamedTuple):
     """What makes devices look alike: all that the picture shows but their names and holders."""
 
     kind: str
@@ -78,10 +78,10 @@ def cell_of(row: DeviceRow, mark: Mark | None) -> Cell:
     )
 
 
-def look_of(row: DeviceRow, mark: Mark | None) -> Look:
+def look_of(row: DeviceRow, mark: Mark | None) -> CellLook:
     """How a device looks."""
     used = _used(row)
-    return Look(
+    return CellLook(
         kind=_kind(row),
         driver=row.id.driver,
         state=row.state,
@@ -95,7 +95,7 @@ def look_of(row: DeviceRow, mark: Mark | None) -> Look:
     )
 
 
-def cell_of_alike(look: Look, rows: Sequence[DeviceRow], marks: Sequence[Mark | None], nodes: int) -> Cell:
+def cell_of_alike(look: CellLook, rows: Sequence[DeviceRow], marks: Sequence[Mark | None], nodes: int) -> Cell:
     """The cell of devices that look alike on ``nodes`` equal nodes."""
     total = len(rows)
     facts = [("Devices", f"{total // nodes:,} on each of {nodes:,} nodes, {total:,} in all")] if nodes > 1 else []

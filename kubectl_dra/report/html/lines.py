@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 
 from kubectl_dra.explain.devices.device_state import STATES
 from kubectl_dra.explain.devices.inventory import DeviceRow
-from kubectl_dra.report.html.cells import MARKS, PASSED_OVER, Cell, Look, Mark, cell_of, cell_of_alike, look_of
+from kubectl_dra.report.html.cells import MARKS, PASSED_OVER, Cell, CellLook, Mark, cell_of, cell_of_alike, look_of
 
 MAX_SINGLE: Final = 2_000
 """Devices up to which each has a cell of its own."""
@@ -143,8 +143,8 @@ def _box(title: str, cells: Sequence[Cell]) -> Box:
 
 def _grouped(places: Sequence[_Place], marks: Mapping[str, Mark]) -> list[Line]:
     """Lines of places that look alike: best for the claims first, then the largest; the rest as one line."""
-    shared: dict[Look, Look] = {}
-    looks: dict[int, Look] = {}
+    shared: dict[CellLook, CellLook] = {}
+    looks: dict[int, CellLook] = {}
     for place in places:
         for row in place.rows:
             look = look_of(row, marks.get(str(row.id)))
@@ -172,7 +172,7 @@ def _grouped(places: Sequence[_Place], marks: Mapping[str, Mark]) -> list[Line]:
     return lines
 
 
-def _groups(places: Sequence[_Place], looks: Mapping[int, Look]) -> list[list[_Place]]:
+def _groups(places: Sequence[_Place], looks: Mapping[int, CellLook]) -> list[list[_Place]]:
     """The places, those together whose devices have the same looks."""
     groups: dict[object, list[_Place]] = {}
     for place in places:
@@ -182,10 +182,10 @@ def _groups(places: Sequence[_Place], looks: Mapping[int, Look]) -> list[list[_P
     return list(groups.values())
 
 
-def _coarse(looks: Mapping[int, Look]) -> dict[int, Look]:
+def _coarse(looks: Mapping[int, CellLook]) -> dict[int, CellLook]:
     """Looks that tell less: driver, classes, state and mark."""
-    plain: dict[Look, Look] = {}
-    same: dict[int, Look] = {}
+    plain: dict[CellLook, CellLook] = {}
+    same: dict[int, CellLook] = {}
     for look in looks.values():
         if id(look) not in same:
             less = look._replace(kind="", reason="", taints=(), twentieths=-1)
@@ -193,12 +193,12 @@ def _coarse(looks: Mapping[int, Look]) -> dict[int, Look]:
     return {key: same[id(look)] for key, look in looks.items()}
 
 
-def _rank(place: _Place, looks: Mapping[int, Look]) -> int:
+def _rank(place: _Place, looks: Mapping[int, CellLook]) -> int:
     """The position in ``MARKS`` of the best mark of a place's devices."""
     return min((MARKS.index(looks[id(row)].mark or PASSED_OVER) for row in place.rows), default=len(MARKS))
 
 
-def _alike(alike: Sequence[_Place], looks: Mapping[int, Look], marks: Mapping[str, Mark]) -> Line:
+def _alike(alike: Sequence[_Place], looks: Mapping[int, CellLook], marks: Mapping[str, Mark]) -> Line:
     rows = [row for place in alike for row in place.rows]
     node = _is_node(alike[0].title, alike[0].rows[0])
     names = [place.title for place in alike] if node else list(dict.fromkeys(n for row in rows for n in row.nodes))
@@ -213,7 +213,7 @@ def _alike(alike: Sequence[_Place], looks: Mapping[int, Look], marks: Mapping[st
     )
 
 
-def _rest(places: Sequence[_Place], looks: Mapping[int, Look], marks: Mapping[str, Mark]) -> Line:
+def _rest(places: Sequence[_Place], looks: Mapping[int, CellLook], marks: Mapping[str, Mark]) -> Line:
     """All places that found no room, as one line."""
     rows = [row for place in places for row in place.rows]
     titles = [place.title for place in places if _is_node(place.title, place.rows[0])]
@@ -229,9 +229,9 @@ def _rest(places: Sequence[_Place], looks: Mapping[int, Look], marks: Mapping[st
 
 
 def _cells_alike(
-    rows: Sequence[DeviceRow], looks: Mapping[int, Look], marks: Mapping[str, Mark], nodes: int
+    rows: Sequence[DeviceRow], looks: Mapping[int, CellLook], marks: Mapping[str, Mark], nodes: int
 ) -> Iterator[Cell]:
-    by_look: dict[Look, list[DeviceRow]] = {}
+    by_look: dict[CellLook, list[DeviceRow]] = {}
     for row in rows:
         by_look.setdefault(looks[id(row)], []).append(row)
     order = sorted(by_look, key=lambda look: (look.driver, look.kind, MARKS.index(look.mark or PASSED_OVER), look))

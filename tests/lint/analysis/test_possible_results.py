@@ -8,7 +8,7 @@ import pytest
 
 from kubectl_dra.cel import Environment, compile_expression
 from kubectl_dra.cel.columns import Column
-from kubectl_dra.lint.analysis.possible_results import Outcome, outcome
+from kubectl_dra.lint.analysis.possible_results import PossibleResults, outcome
 
 TRUE, FALSE, ERROR = True, False, None
 
@@ -24,7 +24,7 @@ class Known(NamedTuple):
         return {"kind": ("a",), "size": None}.get(column.id or "", ())
 
 
-def states(found: Outcome) -> set[object]:
+def states(found: PossibleResults) -> set[object]:
     values = {True, False} if found.values is None else {one for one in found.values if isinstance(one, bool)}
     return values | ({None} if found.error else set())
 

@@ -16,7 +16,7 @@ import yaml
 
 from kubectl_dra.api.versions import Release, default_features, parse_release
 from kubectl_dra.lint.check_file import Job
-from kubectl_dra.lint.context import Target
+from kubectl_dra.lint.context import AssumedCluster
 from kubectl_dra.lint.engine import lint
 from kubectl_dra.lint.registry import RULES
 from kubectl_dra.lint.rule_selection import Selection
@@ -209,7 +209,7 @@ def release(api_cluster: Cluster) -> Release:
 
 def said(raw: Json, release: Release) -> list[str]:
     """The complaints of lint that are about the server's rules."""
-    job = Job(Target(release, default_features(release) | GATES), SERVERS)
+    job = Job(AssumedCluster(release, default_features(release) | GATES), SERVERS)
     found = lint([Input("manifest.json", True, json.dumps(raw).encode())], job, 1)
     assert not found.defects
     return [f"{one.code} {one.field}: {one.message}" for one in found.findings if one.severity == "error"]

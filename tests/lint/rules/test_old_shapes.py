@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import yaml
 
-from kubectl_dra.lint.result import Located
+from kubectl_dra.lint.result import LocatedFinding
 from tests.lint.support import findings
 
 CLAIM = {"apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaim", "metadata": {"name": "gpus"}}
@@ -33,12 +33,12 @@ spec:
 """
 
 
-def only(text: str, code: str) -> Located:
+def only(text: str, code: str) -> LocatedFinding:
     (found,) = (one for one in findings(text, "DRA") if one.code == code)
     return found
 
 
-def written(advice: str, start: str) -> list[Located]:
+def written(advice: str, start: str) -> list[LocatedFinding]:
     """What lint says of a claim with the devices that the advice tells to write."""
     rest = advice.partition(start)[2]
     depth = [0]

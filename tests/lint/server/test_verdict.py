@@ -8,7 +8,7 @@ import pytest
 
 from kubectl_dra.api.conversion import from_v1
 from kubectl_dra.api.versions import Release, default_features
-from kubectl_dra.lint.server import Verdict, check, is_known, nearest
+from kubectl_dra.lint.server import ServerVerdict, check, is_known, nearest
 from kubectl_dra.lint.server.model import Key, field_text, key_at
 from tests.lint.server.support import BASES, edited
 
@@ -16,7 +16,7 @@ ADMIN = edited("claim", {"spec/devices/requests/0/exactly/adminAccess": True})
 LABEL = "resource.kubernetes.io/admin-access"
 
 
-def verdict_on(manifest: dict[str, Any], **known: Any) -> Verdict:
+def verdict_on(manifest: dict[str, Any], **known: Any) -> ServerVerdict:
     verdict = check(manifest, **known)
     assert verdict is not None
     return verdict

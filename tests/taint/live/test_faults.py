@@ -15,9 +15,9 @@ from kubectl_dra.api.slices import DeviceID
 from kubectl_dra.cluster.kubeconfig import ConnectionOptions
 from kubectl_dra.cluster.live import Cluster as LiveCluster
 from kubectl_dra.cluster.writer import Conflict, Writer
-from kubectl_dra.taint.apply import CREATED, UNCHANGED, Refused, Rules
+from kubectl_dra.taint.apply import CREATED, UNCHANGED, RuleRefused, RuleWriter
 from kubectl_dra.taint.retrying import Patience
-from kubectl_dra.taint.rules import Stage, Wish, content, rule_name
+from kubectl_dra.taint.rules import RuleStage, Wish, content, rule_name
 from kubectl_dra.taint.server_prediction import Asking
 from kubectl_dra.taint.typed_words import TaintSpec
 from tests.controlplane.cluster import Cluster, wait
@@ -30,10 +30,10 @@ from tests.taint.live.team import KEY, VERSION, Kubelet, Team, bind
 Json = dict[str, Any]
 
 
-def rules_of(team: Team, manager: str = "kubectl-dra", *, overwrite: bool = False) -> Rules:
+def rules_of(team: Team, manager: str = "kubectl-dra", *, overwrite: bool = False) -> RuleWriter:
     options = ConnectionOptions(kubeconfig=str(team.cluster.plane.kubeconfig), context="admin")
     cluster = LiveCluster(options)
-    return Rules(cluster, Writer(cluster.client, manager), "v1beta2", overwrite=overwrite)
+    return RuleWriter(cluster, Writer(cluster.client, manager), "v1beta2", overwrite=overwrite)
 
 
 def wish_for(team: Team, name: str = "gpu-0", value: str = "", effect: str = "NoSchedule") -> Wish:
@@ -77,7 +77,7 @@ def test_a_rule_that_somebody_else_made_or_changed(team: Team) -> None:
     with pytest.raises(Conflict) as conflict:
         Writer(LiveCluster(_options(team)).client).apply(
             rules.path(rule["metadata"]["name"]),
-            content(wish_for(team), Stage("NoSchedule"), "v1beta2"),
+            content(wish_for(team), RuleStage("NoSchedule"), "v1beta2"),
             version=current["metadata"]["resourceVersion"],
         )
     assert conflict.value.owners
@@ -119,8 +119,8 @@ def test_two_people_taint_at_once(team: Team) -> None:
             rules = rules_of(team)
             start.wait()
             try:
-                outcomes.append(rules.write(wish_for(team, value=value), Stage("NoSchedule")).outcome)
-            except Refused:
+                outcomes.append(rules.write(wish_for(team, value=value), RuleStage("NoSchedule")).outcome)
+            except RuleRefused:
                 outcomes.append("refused")
 
         threads = [threading.Thread(target=taint, args=(value,)) for value in ("a", "b")]
@@ -139,7 +139,7 @@ def test_two_people_wish_the_same_at_once(team: Team) -> None:
     def taint() -> None:
         rules = rules_of(team)
         start.wait()
-        outcomes.append(rules.write(wish_for(team, effect="NoExecute"), Stage("NoExecute")).outcome)
+        outcomes.append(rules.write(wish_for(team, effect="NoExecute"), RuleStage("NoExecute")).outcome)
 
     threads = [threading.Thread(target=taint) for _ in range(4)]
     for thread in threads:
@@ -173,7 +173,7 @@ def test_two_people_ask_the_server_at_once(team: Team) -> None:
     assert not team.rules()
     # A rule that somebody has taken further is left alone, whoever made it.
     asking[0].ask(wishes, Patience(lambda text: None, time.monotonic() + 20))
-    rules_of(team).write(wishes[0], Stage("NoExecute"))
+    rules_of(team).write(wishes[0], RuleStage("NoExecute"))
     again = Asking(rules_of(team))
     again.ask(wishes, Patience(lambda text: None, time.monotonic() + 20))
     asking[0].take_back()
@@ -264,7 +264,7 @@ def test_left_at_the_servers_answer(team: Team, kubelet: Kubelet, monkeypatch: p
         monkeypatch.setattr("kubectl_dra.taint.server_prediction.RECENT_SECONDS", 0.0)
     team_rules = rules_of(team)
     held = team.running("one")
-    left = team_rules.write(wish_for(team, held, effect="NoExecute"), Stage("None", "NoExecute")).rule
+    left = team_rules.write(wish_for(team, held, effect="NoExecute"), RuleStage("None", "NoExecute")).rule
     kubelet.start()
     report = team.json("taint", team.full(held), f"{KEY}:NoExecute", "--wait=60s")
     assert report["rules"][0]["server"]["pods"] == 1 and report["wait"]["free"] is True
