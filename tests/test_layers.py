@@ -166,9 +166,7 @@ def test_the_test_sees_who_talks(tmp_path: Path) -> None:
 
 
 SHARED = {
-    "About",
     "Candidate",
-    "ClaimEntry",
     "Constraint",
     "Context",
     "Cordoned",
@@ -180,7 +178,6 @@ SHARED = {
     "Placement",
     "Refusal",
     "Stage",
-    "Term",
     "TooManyPods",
     "Verdict",
 }
