@@ -16,6 +16,8 @@ class AdmissionPlugin(Enum):
     PRIORITY = "Priority"
     RUNTIME_CLASS = "RuntimeClass"
     RESOURCE_QUOTA = "ResourceQuota"
+    VALIDATION = "validation"
+    """No plugin: the server's own check of fields."""
 
 
 class Concerned(NamedTuple):
@@ -44,3 +46,21 @@ class Refusal:
     def words(self) -> str:
         """What the API server writes."""
         raise NotImplementedError
+
+
+@dataclass(frozen=True, slots=True)
+class FieldRefused(Refusal):
+    """A field of the pod that the API server finds invalid: its path as the server writes it, and what is wrong."""
+
+    field: str
+    message: str
+
+    @property
+    def plugin(self) -> AdmissionPlugin:
+        """The server's own check."""
+        return AdmissionPlugin.VALIDATION
+
+    @property
+    def words(self) -> str:
+        """The path and what is wrong there, in our words."""
+        return f"{self.field}: {self.message}"

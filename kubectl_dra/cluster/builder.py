@@ -94,7 +94,8 @@ class SnapshotBuilder:
     """Collects objects, then builds a Snapshot of them. Use once."""
 
     def __init__(self, namespace: str = "default", *, workloads: bool = False, compact: bool = False) -> None:
-        """``workloads``: a Deployment, Job and the like stands for a pod of each of its templates.
+        """``workloads``: the objects are manifests. A Deployment, Job and the like stands for a pod of each of its
+        templates, and pods are kept as written too.
 
         ``compact``: devices that are alike are shared (see ``Snapshot.individual``).
         """
@@ -109,6 +110,7 @@ class SnapshotBuilder:
         self._notes: list[str] = []
         self._sources: list[str] = []
         self._release: Release | None = None
+        self._written: dict[Key, Mapping[str, Any]] = {}
 
     def add(self, raw: dict[str, Any], place: Place) -> None:
         """Takes an object with apiVersion and kind; kinds that no snapshot holds are ignored.
@@ -179,7 +181,7 @@ class SnapshotBuilder:
             raise InputError(f"{place}: this item of the List has no apiVersion and kind")
         if kind.endswith("List"):
             raise NestedList
-        if (kind, api_version) in _TYPED:
+        if (kind, api_version) in _TYPED and not self._workloads:
             found = self._reader.read(kind, data)
             if found is not None and self._add_found(kind, found, place):
                 return
@@ -263,6 +265,7 @@ class SnapshotBuilder:
             release=release,
             release_source=release_source,
             sources=tuple(self._sources),
+            written=self._written,
             individual=frozenset(name for entry in slices if entry.individual for name in entry.individual.names),
         )
 
@@ -291,6 +294,8 @@ class SnapshotBuilder:
         if isinstance(found, Mismatch):
             raise _mismatched(found, written, place)
         self._hold(kind, (namespace, name), Kept(found, place, meta.get("uid"), meta.get("resourceVersion")))
+        if self._workloads and kind == "Pod":
+            self._written[namespace, name] = written
 
     def _hold(self, kind: str, key: tuple[str, str], kept: Kept) -> None:
         """Keeps an object, or settles which of two with one name is kept. Raises InputError where they differ."""

@@ -82,7 +82,8 @@ class Snapshot:
     ``release_source`` is "server"; otherwise it is only a hint, and ``release_source`` says from where.
     ``notes`` are sentences about what was ignored or chosen while reading. ``sources`` names the inputs.
     ``individual`` names the attributes whose values some slices keep beside their devices (``api.slices.Individual``);
-    empty unless the reader was asked to share devices. ``others`` holds the objects of
+    empty unless the reader was asked to share devices. ``written`` holds the pods of manifests as
+    they are written. ``others`` holds the objects of
     ``cluster.kinds.SCHEDULING_KINDS`` by kind, then by namespace (empty where there is none) and name.
     """
 
@@ -103,6 +104,7 @@ class Snapshot:
     release_source: str = ""
     sources: tuple[str, ...] = ()
     individual: frozenset[str] = frozenset()
+    written: Mapping[Key, Mapping[str, Any]] = field(default_factory=dict)
 
     def exact(self, only: Set[str] | None = None) -> Snapshot:
         """The snapshot with all attributes of every device in ``slices``, or of the individual ones ``only`` these."""

@@ -18,6 +18,7 @@ import pytest
 import yaml
 
 from kubectl_dra.cli.main import run as command
+from kubectl_dra.cluster.kinds import SCHEDULING_KINDS
 from kubectl_dra.cluster.snapshot import KINDS
 from kubectl_dra.explain.causes.registry import all_kinds
 
@@ -94,6 +95,8 @@ def run_case(case: Case, folder: Path, output: str) -> tuple[int, str]:
         for kind in KINDS
         if kind not in unseen
     ]
+    # Kinds that are read only where a pod needs them.
+    lists += [entry for entry in case.objects if entry["kind"] in SCHEDULING_KINDS]
     snapshot = folder / "cluster.yaml"
     snapshot.write_text("\n---\n".join(json.dumps(entry) for entry in lists))
     words = ["explain", "--snapshot", str(snapshot), "-o", output, *case.raw.get("flags", ())]

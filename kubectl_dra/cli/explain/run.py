@@ -22,6 +22,7 @@ from kubectl_dra.errors import ClusterError, InputError, UndeterminedError, Usag
 from kubectl_dra.explain.diagnosis import Diagnosis, Verdict
 from kubectl_dra.explain.overview import pending
 from kubectl_dra.explain.pipeline import diagnose
+from kubectl_dra.explain.question.new_pod import about_new_pod
 from kubectl_dra.explain.question.resolve import Question, about_claim, about_pod
 from kubectl_dra.explain.question.what_if_flag import Supposition, parse, suppose
 from kubectl_dra.explain.scene.prepare import Settings
@@ -304,7 +305,7 @@ def _questions(
         return [about_claim(claim)]
     assert manifest is not None
     if manifest.pods:
-        return [about_pod(pod, snapshot, exists=False) for pod in manifest.pods.values()]
+        return _about_new_pods(manifest, snapshot, _settings(asked, snapshot))
     if manifest.claims:
         return [about_claim(claim) for claim in manifest.claims.values()]
     if manifest.templates:
@@ -316,6 +317,22 @@ def _questions(
         f"{', '.join(asked.manifests)} holds no pod, workload, ResourceClaim or ResourceClaimTemplate: "
         "nothing to explain"
     )
+
+
+def _about_new_pods(manifest: Snapshot, snapshot: Snapshot, settings: Settings) -> list[Question]:
+    """The questions about pods to be created, with what the API server would say of their fields."""
+    from kubectl_dra.admission.refusal import Concerned, FieldRefused
+    from kubectl_dra.lint.server import check
+
+    found = []
+    for key, pod in manifest.pods.items():
+        written = manifest.written.get(key)
+        labels = {name: each.labels for name, each in snapshot.namespaces.items()}
+        verdict = written and check(written, release=settings.release, features=settings.gates, namespaces=labels)
+        concerned = Concerned("Pod", pod.metadata.name, pod.metadata.namespace)
+        invalid = [FieldRefused(concerned, one.field, one.message) for one in (verdict.violations if verdict else ())]
+        found.append(about_new_pod(pod, snapshot, written, invalid))
+    return found
 
 
 def _find(table: Mapping[tuple[str, str], T], namespace: str, name: str, kind: str, snapshot: Snapshot) -> T:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum, auto
 
+from kubectl_dra.admission.refusal import Refusal
 from kubectl_dra.api.claims import ResourceClaim
 from kubectl_dra.api.pods import Pod, PodClaim
 from kubectl_dra.cluster.snapshot import Snapshot
@@ -39,7 +40,11 @@ class ClaimEntry:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A pod or a claim to explain. ``exists``: it is in the cluster."""
+    """A pod or a claim to explain. ``exists``: it is in the cluster.
+
+    ``refusals`` are the reasons for which the API server would refuse a pod that does not exist yet, ``unread`` the
+    kinds of objects that it names and that were not read.
+    """
 
     kind: str
     namespace: str
@@ -47,6 +52,8 @@ class Question:
     pod: Pod | None
     claims: tuple[ClaimEntry, ...]
     exists: bool = True
+    refusals: tuple[Refusal, ...] = ()
+    unread: tuple[str, ...] = ()
 
     @property
     def existing_claims(self) -> list[ResourceClaim]:
