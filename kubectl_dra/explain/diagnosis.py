@@ -40,6 +40,7 @@ class Family(Enum):
     REQUEST = "Classes, requests and selectors"
     POOLS = "ResourceSlices and pools"
     DEVICES = "Devices that match but cannot be had"
+    NODE_FILTERS = "Nodes that the scheduler's filters refuse"
     EXTENDED = "Extended resources"
     RELEASE = "Known defects of releases"
     NODE = "Allocated, but the pod does not run"
@@ -345,7 +346,8 @@ class Diagnosis:
     """The answer to one question, everything that supports it, and what was assumed or not seen.
 
     ``fitting`` are the nodes where all claims fit, ``held`` the devices that the claims have, ``unclear`` why the
-    verdict is undetermined. ``supposed`` are changes that were not made: the answer is what would be with them.
+    verdict is undetermined. ``message`` is what the scheduler writes into the pod's condition by what is computed here;
+    empty where it writes nothing. ``supposed`` are changes that were not made: the answer is what would be with them.
     """
 
     kind: str
@@ -361,6 +363,7 @@ class Diagnosis:
     nodes: tuple[NodeGroup, ...] = ()
     placements: tuple[Placement, ...] = ()
     scheduler: tuple[SchedulerWord, ...] = ()
+    message: str = ""
     notes: tuple[Words, ...] = ()
     release: str = ""
     release_source: str = ""

@@ -71,6 +71,7 @@ def diagnose(question: Question, snapshot: Snapshot, settings: Settings) -> Diag
         nodes=() if stopped else tuple(node_groups(trial, funnels)),
         placements=tuple(placements(trial)),
         scheduler=tuple(_scheduler_words(question, snapshot)),
+        message=_message(trial, judged.verdict),
         notes=answer_notes(trial, shown, judged.unclear, found),
         release=str(settings.release),
         release_source=settings.release_source,
@@ -169,6 +170,12 @@ def _asked_for(trial: Trial) -> list[Located]:
         near = nearest(wanted, names) or names[:5]
         raise InputError(f'no request "{wanted}" in these claims; there are: {", ".join(near) or "none unallocated"}')
     return [located for located in trial.funnels if wanted in (located.funnel.name, located.names[0])]
+
+
+def _message(trial: Trial, verdict: Verdict) -> str:
+    """What the scheduler writes of a pod that it tries and cannot place."""
+    outcome = trial.outcome if verdict is Verdict.NOT_ALLOCATABLE else None
+    return outcome.message if outcome is not None else ""
 
 
 def _scheduler_words(question: Question, snapshot: Snapshot) -> Iterator[SchedulerWord]:

@@ -9,9 +9,12 @@ from kubectl_dra.cluster.snapshot import ABSENT, Snapshot
 from kubectl_dra.explain.causes.claim_creation import CREATION_FAILED
 from kubectl_dra.explain.diagnosis import Finding, Verdict
 from kubectl_dra.explain.phrase import Phrase, say
+from kubectl_dra.explain.question.consumers import DEFAULT_SCHEDULER
+from kubectl_dra.explain.question.last_word import last_word
 from kubectl_dra.explain.question.resolve import Question
 from kubectl_dra.explain.scene.assumptions import gap
 from kubectl_dra.explain.trial import Trial
+from kubectl_dra.scheduling.message import foreign
 
 
 def missing_objects(question: Question, snapshot: Snapshot, findings: Sequence[Finding]) -> Iterator[Phrase]:
@@ -53,6 +56,7 @@ def not_seen(trial: Trial, verdict: Verdict) -> Iterator[Phrase]:
 def not_decided(trial: Trial, verdict: Verdict) -> Iterator[Phrase]:
     """What was seen and does not decide: searches that are too long, and fields that are not modelled."""
     yield from _unread(trial, verdict)
+    yield from _said_by_others(trial, verdict)
     if trial.claims:
         yield from _too_long(trial, verdict)
         yield from _unmodelled(trial)
@@ -67,6 +71,18 @@ def _unread(trial: Trial, verdict: Verdict) -> Iterator[Phrase]:
         missing = filters.chain.state.snapshot.missing(kind)
         text = "whether nodes take the pod is unknown ({gap})" if missing else "whether nodes take the pod is unknown"
         yield say(text, gap=gap(missing)) if missing else say(text)
+
+
+def _said_by_others(trial: Trial, verdict: Verdict) -> Iterator[Phrase]:
+    """What the scheduler's last word counts and no filter known here says: it may still hold."""
+    pod, scene = trial.question.pod, trial.scene
+    if pod is None or verdict is not Verdict.ALLOCATABLE or not trial.question.exists or scene.settings.supposed:
+        return
+    if pod.scheduler_name != DEFAULT_SCHEDULER:
+        return
+    word = last_word(pod, scene.snapshot)
+    for text in foreign(word.message) if word is not None else ():
+        yield say('the scheduler counts "{text}", which no filter known here says', text=text)
 
 
 def _too_long(trial: Trial, verdict: Verdict) -> Iterator[Phrase]:

@@ -66,6 +66,8 @@ def _diagnosis(diagnosis: Diagnosis, invocation: Invocation) -> dict[str, Any]:
         "scheduler": _plain(diagnosis.scheduler),
         "notes": notes(diagnosis),
     }
+    if diagnosis.message:
+        out["schedulerMessage"] = diagnosis.message
     if diagnosis.supposed:
         out["supposed"] = [str(change) for change in diagnosis.supposed]
     if diagnosis.ways:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable
+from typing import Final
 
 from kubectl_dra.scheduling.reasons import Rejection
 
@@ -31,3 +33,23 @@ def counted(rejections: Iterable[Rejection]) -> list[tuple[str, int]]:
     """The scheduler's words with the number of nodes each stands for, sorted as it sorts them: as text."""
     counts = Counter(reason.words for rejection in rejections for reason in rejection.reasons)
     return sorted(counts.items(), key=lambda entry: f"{entry[1]} {entry[0]}".encode())
+
+
+def foreign(message: str) -> list[str]:
+    """What a condition's message counts that none of the filters known here says: of extenders and other plugins."""
+    _, available, rest = message.partition(" nodes are available: ")
+    if not available:
+        return []
+    told = _COUNTED.split(rest.partition(". ")[0].removesuffix("."))
+    return [text for text in told if _STARTS_WITH_COUNT.match(text) and not _KNOWN.search(text)]
+
+
+_COUNTED: Final = re.compile(r", (?=\d+ )")
+_STARTS_WITH_COUNT: Final = re.compile(r"\d+ ")
+_KNOWN: Final = re.compile(
+    r"^\d+ (?:Insufficient \S+$|Too many pods$|cannot allocate all claims$|invalid resource pools|"
+    r"resourceclaim not available|cannot schedule extended|claim |request |asks for |.*allocat|"
+    r"node\(s\) (?:were unschedulable|didn't match|had untolerated taint|didn't have free ports|didn't satisfy|"
+    r"had no available|did not have enough free storage|didn't find available|exceed max volume|unavailable due to|"
+    r"had volume node affinity)|Preemption is not helpful|No preemption victims|.*CSI driver|pod affinity terms)"
+)

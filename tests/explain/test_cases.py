@@ -86,13 +86,14 @@ CASES = [case for path in FILES for case in _cases(path)]
 def run_case(case: Case, folder: Path, output: str) -> tuple[int, str]:
     """The command on the case: exit code and output. What is not in ``unseen`` was listed completely."""
     unseen = case.raw.get("unseen", ())
+    further = {entry["kind"]: entry["apiVersion"] for entry in case.objects if entry["kind"] not in KINDS}
     lists = [
         {
-            "apiVersion": API_VERSION.get(kind, "v1"),
+            "apiVersion": further.get(kind) or API_VERSION.get(kind, "v1"),
             "kind": f"{kind}List",
             "items": [entry for entry in case.objects if entry["kind"] == kind],
         }
-        for kind in KINDS
+        for kind in (*KINDS, *further)
         if kind not in unseen
     ]
     # Kinds that are read only where a pod needs them.

@@ -1,0 +1,132 @@
+"""Filters that look at more than a node's labels, taints and resources refuse nodes: one cause for each filter."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+from kubectl_dra.explain.causes.registry import Finder, When
+from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look
+from kubectl_dra.explain.phrase import Words, say
+from kubectl_dra.explain.trial import Trial
+from kubectl_dra.scheduling.pod_claims import ObjectNotFound
+from kubectl_dra.scheduling.reasons import PluginName
+
+MAX_REASONS = 6
+
+PORTS = CauseKind(
+    code="host-port-taken",
+    title="A host port of the pod is taken",
+    why="Two pods on one node cannot have the same port of the node (same protocol and address). Ports of sidecars "
+    "count, and with hostNetwork every port.",
+    fix="Use another port or none, or spread the pods over more nodes.",
+    seen_as="node(s) didn't have free ports for the requested pod ports",
+    family=Family.NODE_FILTERS,
+    look=Look.ALL_PODS,
+)
+VOLUME_IN_USE = CauseKind(
+    code="volume-in-use",
+    title="A volume of the pod is used by another pod",
+    why="A claim with access mode ReadWriteOncePod serves one pod in the whole cluster, and some disks cannot be "
+    "shared by two pods on one node.",
+    fix="End the other pod, or use an access mode that can be shared.",
+    seen_as="node(s) unavailable due to PersistentVolumeClaim with ReadWriteOncePod access mode already in-use by "
+    "another pod; node(s) had no available disk",
+    family=Family.NODE_FILTERS,
+    look=Look.ALL_PODS,
+)
+VOLUME_LIMIT = CauseKind(
+    code="too-many-volumes-on-node",
+    title="The node has as many volumes as it can attach",
+    why="A CSI driver says for each node how many of its volumes can be attached at once.",
+    fix="Use other nodes, or end pods with volumes of the driver there.",
+    seen_as="node(s) exceed max volume count",
+    family=Family.NODE_FILTERS,
+    look=Look.NODES,
+)
+VOLUME_UNUSABLE = CauseKind(
+    code="volume-not-usable-here",
+    title="A volume of the pod cannot be used or made there",
+    why="A bound volume can be used on the nodes that it names; a claim that waits for its pod needs a volume, or room "
+    "for one, that the node can reach; a claim that does not wait must be bound before.",
+    fix="Look at the claim, its volume's nodeAffinity and its storage class, and use nodes that can reach the volume.",
+    seen_as="node(s) didn't match PersistentVolume's node affinity; didn't find available persistent volumes to bind; "
+    "pod has unbound immediate PersistentVolumeClaims; persistentvolumeclaim … not found",
+    family=Family.NODE_FILTERS,
+    look=Look.NODES,
+)
+VOLUME_ZONE = CauseKind(
+    code="volume-in-other-zone",
+    title="A volume of the pod is in another zone",
+    why="A volume with labels of zone or region can be used only on nodes with the same.",
+    fix="Use nodes of the volume's zone.",
+    seen_as="node(s) had no available volume zone",
+    family=Family.NODE_FILTERS,
+    look=Look.NODES,
+)
+SPREAD = CauseKind(
+    code="topology-spread-unsatisfied",
+    title="The pod would make its topology spread too uneven",
+    why="A topologySpreadConstraint with DoNotSchedule allows a domain at most maxSkew more matching pods than the "
+    "emptiest domain has. A node without the label is in no domain.",
+    fix="Make room in the emptiest domain, raise maxSkew, or use ScheduleAnyway.",
+    seen_as="node(s) didn't match pod topology spread constraints",
+    family=Family.NODE_FILTERS,
+    look=Look.ALL_PODS,
+)
+AFFINITY = CauseKind(
+    code="pod-affinity-unsatisfied",
+    title="Pod affinity or anti-affinity rules out the node",
+    why="Required pod affinity wants certain pods in the node's domain, anti-affinity excludes them; anti-affinity of "
+    "pods that run already counts as well.",
+    fix="Correct the rule or the labels, or use another topology domain.",
+    seen_as="node(s) didn't match pod affinity rules; didn't match pod anti-affinity rules; didn't satisfy existing "
+    "pods anti-affinity rules",
+    family=Family.NODE_FILTERS,
+    look=Look.ALL_PODS,
+)
+FEATURES = CauseKind(
+    code="node-feature-not-declared",
+    title="The node's kubelet does not declare a feature that the pod needs",
+    why="Nodes declare in status.declaredFeatures what their kubelet can; the scheduler leaves out nodes that do not "
+    "declare what the pod's spec needs.",
+    fix="Upgrade the node's kubelet and switch the feature on, or do without the field.",
+    seen_as="node(s) didn't match Pod's required features",
+    family=Family.NODE_FILTERS,
+    look=Look.NODES,
+)
+
+_OF_PLUGIN: Final[Mapping[PluginName, CauseKind]] = {
+    PluginName.NODE_PORTS: PORTS,
+    PluginName.VOLUME_RESTRICTIONS: VOLUME_IN_USE,
+    PluginName.NODE_VOLUME_LIMITS: VOLUME_LIMIT,
+    PluginName.VOLUME_BINDING: VOLUME_UNUSABLE,
+    PluginName.VOLUME_ZONE: VOLUME_ZONE,
+    PluginName.POD_TOPOLOGY_SPREAD: SPREAD,
+    PluginName.INTER_POD_AFFINITY: AFFINITY,
+    PluginName.NODE_DECLARED_FEATURES: FEATURES,
+}
+
+
+def _refused(trial: Trial) -> Iterator[Finding]:
+    filters = trial.scene.filters
+    if filters is None:
+        return
+    by_kind: dict[CauseKind, dict[Words, list[str]]] = {}
+    for name, rejection in filters.rejections.items():
+        kind = _OF_PLUGIN.get(rejection.plugin)
+        if any(isinstance(reason, ObjectNotFound) for reason in rejection.reasons):
+            kind = VOLUME_UNUSABLE
+        if kind is not None and name in trial.view.ineligible:
+            reason = trial.view.ineligible[name]
+            by_kind.setdefault(kind, {}).setdefault(reason, []).append(name)
+    for kind, reasons in by_kind.items():
+        ranked = sorted(reasons.items(), key=lambda entry: -len(entry[1]))
+        count = sum(len(names) for names in reasons.values())
+        summary = say("{count:node} refused: {first}", count=count, first=ranked[0][0])
+        facts = (Evidence(say("{names:some}", names=names), "rejects the pod", reason) for reason, names in ranked)
+        yield Finding(kind, summary, tuple(facts)[:MAX_REASONS])
+
+
+KINDS = (PORTS, VOLUME_IN_USE, VOLUME_LIMIT, VOLUME_UNUSABLE, VOLUME_ZONE, SPREAD, AFFINITY, FEATURES)
+FINDERS = (Finder(When.FAILS_TOO, _refused, 50),)
