@@ -18,12 +18,14 @@ from kubectl_dra.explain.funnel.blocked import Located
 from kubectl_dra.explain.next_step import next_step
 from kubectl_dra.explain.outcomes import claim_report, node_groups, placements
 from kubectl_dra.explain.phrase import Words
+from kubectl_dra.explain.question.consumers import DEFAULT_SCHEDULER
 from kubectl_dra.explain.question.resolve import Question
 from kubectl_dra.explain.scene.attributes_read import complete
 from kubectl_dra.explain.scene.prepare import NOT_ASKED, Settings, prepare
 from kubectl_dra.explain.trial import Outlook, Trial
 from kubectl_dra.explain.unclear import missing_objects, not_decided, not_seen
 from kubectl_dra.names import nearest
+from kubectl_dra.scheduling.queue import kept_out
 
 _VERDICTS = {
     Outlook.PLACED: Verdict.ALLOCATED,
@@ -174,8 +176,17 @@ def _asked_for(trial: Trial) -> list[Located]:
 
 def _message(trial: Trial, verdict: Verdict) -> str:
     """What the scheduler writes of a pod that it tries and cannot place."""
-    outcome = trial.outcome if verdict is Verdict.NOT_ALLOCATABLE else None
-    return outcome.message if outcome is not None else ""
+    filters, pod, outcome = trial.scene.filters, trial.question.pod, trial.outcome
+    if verdict is not Verdict.NOT_ALLOCATABLE or filters is None or pod is None:
+        return ""
+    if outcome is not None:
+        return outcome.message
+    # Where something else is the answer already, the scheduler tries the pod all the same if it is in its queue.
+    waits = trial.question.exists and not pod.finished and not pod.metadata.deletion_timestamp
+    if not waits or pod.scheduler_name != DEFAULT_SCHEDULER or kept_out(filters.chain.pod, filters.chain.state):
+        return ""
+    tried = trial.trying_nodes().outcome
+    return tried.message if tried is not None else ""
 
 
 def _scheduler_words(question: Question, snapshot: Snapshot) -> Iterator[SchedulerWord]:

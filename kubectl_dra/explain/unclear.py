@@ -39,7 +39,7 @@ def missing_objects(question: Question, snapshot: Snapshot, findings: Sequence[F
 def not_seen(trial: Trial, verdict: Verdict) -> Iterator[Phrase]:
     """What decides about unallocated claims and was not seen: causes found without it mean nothing."""
     snapshot = trial.scene.snapshot
-    if not trial.claims:
+    if not trial.claims or _refused_anyway(trial):
         return
     if slices := snapshot.missing("ResourceSlice"):
         yield say("which devices exist is unknown ({gap})", gap=gap(slices))
@@ -51,6 +51,13 @@ def not_seen(trial: Trial, verdict: Verdict) -> Iterator[Phrase]:
     by_label = any(entry.scope.node_selector is not None for entry in trial.view.cycle.index.slices)
     if not snapshot.nodes and by_label:
         yield say("no Nodes were read, and some devices are bound to node labels")
+
+
+def _refused_anyway(trial: Trial) -> bool:
+    """Whether the scheduler's other filters refuse every node that exists, so that devices do not matter."""
+    filters = trial.scene.filters
+    asked_all = not trial.scene.settings.node
+    return bool(filters and trial.scene.snapshot.nodes and asked_all and not trial.view.nodes and not filters.unread)
 
 
 def not_decided(trial: Trial, verdict: Verdict) -> Iterator[Phrase]:

@@ -105,17 +105,30 @@ def refused(outcome: Outcome, expect: Case) -> str:
 
 
 def of_command(case: Case) -> str:
-    """What ``explain`` says otherwise than the cluster; empty where nothing."""
+    """What ``explain`` says otherwise than the cluster; empty where nothing, or a difference that is listed."""
     code, found = diagnose(case)
     expect = case["expect"]
+    codes = {cause["kind"]["code"] for cause in found.get("causes", ())}
     if expect.get("refused") or expect["outcome"] not in ("scheduled", "preset"):
-        return "" if code == 1 else f"exit {code}: {found.get('answer')}; cluster: {_words(expect)}"
+        if code == 3 and not any(item["kind"] == "ResourceSlice" for item in case["snapshot"]["items"]):
+            return ""  # A list without slices does not say that there are none.
+        if code != 1:
+            return f"exit {code}: {found.get('answer')}; cluster: {_words(expect)}"
+        ours, theirs = found.get("schedulerMessage", ""), expect.get("message")
+        same = expect.get("outcome") != "unschedulable" or ours == theirs
+        return "" if same else f"message\n  ours:      {ours}\n  scheduler: {theirs}"
+    if expect["outcome"] == "preset":
+        # Bound, but nobody allocates its claims: the pod never starts, which is what people have to know.
+        bypassed = code == 1 and codes == {"bypassed-scheduler"}
+        return "" if code == 0 or bypassed else f"exit {code}: {found.get('answer')}"
     if code != 0:
         return f"exit {code}: {found.get('answer')}; {_words(expect)}"
-    if expect["outcome"] == "preset":
-        return ""
-    offered = [entry["node"] for entry in found["placements"]]
-    return "" if expect["node"] in offered else f"scheduled on {expect['node']}, offered {offered}"
+    offered = {entry["node"]: entry["devices"] for entry in found["placements"]}
+    if expect["node"] not in offered:
+        return f"scheduled on {expect['node']}, offered {list(offered)}"
+    theirs = sorted(device for devices in expect["allocations"].values() for device in devices)
+    ours = sorted(entry["device"] for entry in offered[expect["node"]])
+    return "" if not ours or ours == theirs else f"on {expect['node']}: scheduler {theirs}, ours {ours}"
 
 
 def _words(expect: Case) -> str:
@@ -167,7 +180,7 @@ def run(files: list[Path], options: Any = None) -> int:
                 continue
             problems = [] if isinstance(case["pod"], dict) else [of_library(case)]
             if not library:
-                problems.append(of_command(case) and f"explain: {of_command(case)}")
+                problems.append((said := of_command(case)) and f"explain: {said}")
             problems = [problem for problem in problems if problem]
             total[case["class"]] += 1
             agree[case["class"]] += not problems

@@ -36,3 +36,8 @@ def test_conversions(capsys: pytest.CaptureFixture[str]) -> None:
 def test_whole_pods_as_the_scheduler_sees_them(capsys: pytest.CaptureFixture[str]) -> None:
     assert pods.run([DATA / "pods.jsonl.gz"], Namespace(library=True)) == 0, capsys.readouterr().out[-4000:]
     assert capsys.readouterr().out.endswith("agree 268 of 268\n")
+
+
+def test_whole_pods_as_explain_answers(capsys: pytest.CaptureFixture[str]) -> None:
+    assert pods.run([DATA / "pods.jsonl.gz"], Namespace(library=False)) == 0, capsys.readouterr().out[-4000:]
+    assert capsys.readouterr().out.endswith("agree 277 of 277\n")

@@ -40,7 +40,7 @@ def _making_room(trial: Trial) -> Iterator[Finding]:
         return
     if isinstance(preemption.ineligible, VictimsEnding):
         node, victims = preemption.ineligible.node, preemption.ineligible.victims
-        summary = say("{count:pod} evicted for it still end on {node}", count=len(victims), node=node)
+        summary = say("{count:pod} evicted for it still {count:ends|end} on {node}", count=len(victims), node=node)
         facts = tuple(Evidence(Subject("Pod", victim), "metadata.deletionTimestamp", "set") for victim in victims)
         yield Finding(ENDING, summary, facts)
         return
