@@ -16,6 +16,7 @@ from kubectl_dra.cluster.builder import Place, SnapshotBuilder
 from kubectl_dra.cluster.overlay import overlay
 from kubectl_dra.cluster.snapshot import DRA_KINDS, Snapshot
 from kubectl_dra.errors import DraError, InputError
+from kubectl_dra.explain.diagnosis import Verdict
 from kubectl_dra.explain.pipeline import diagnose
 from kubectl_dra.explain.question.resolve import about_pod
 from kubectl_dra.explain.scene.node_eligibility import rejection
@@ -141,7 +142,7 @@ def _compared(
             found = known.get(alike)
             if found is None:
                 found = _one(pair, where, before, after, resources, world, free, settings)
-            if found.verdict == "allocatable":
+            if found.verdict is Verdict.ALLOCATABLE:
                 # Why another pod does not fit is said with the names of its own claims.
                 known[alike] = found
             yield found._replace(file=pair.file, object=title(pair.after), pod=where)
@@ -188,7 +189,7 @@ def _one(
         now = diagnose(about_pod(after, world, exists=False), world, settings)
     except DraError as error:
         return LandingComparison(
-            pair.file, title(pair.after), where, resources, could, (), (), (), (), "undetermined", str(error)
+            pair.file, title(pair.after), where, resources, could, (), (), (), (), Verdict.UNDETERMINED, error
         )
     can = tuple(placement.node for placement in empty.placements)
     reasons = {name: group.reason for group in empty.nodes for name in group.nodes}
@@ -196,7 +197,6 @@ def _one(
     for name in could:
         if name not in can:
             lost.setdefault(reasons.get(name), []).append(name)
-    fits = now.verdict.value == "allocatable"
     return LandingComparison(
         pair.file,
         title(pair.after),
@@ -207,8 +207,8 @@ def _one(
         tuple(Landing(each.node, tuple(device.device for device in each.devices)) for each in now.placements),
         tuple(LostNodes(empty if reason is None else reason, tuple(names)) for reason, names in lost.items()),
         tuple(name for name in can if name not in could),
-        now.verdict.value,
-        "" if fits else now,
+        now.verdict,
+        None if now.verdict is Verdict.ALLOCATABLE else now,
         now.notes,
     )
 

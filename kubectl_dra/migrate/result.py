@@ -11,7 +11,8 @@ from kubectl_dra.manifests.files import Rewritten
 from kubectl_dra.migrate.model import MigrationSettings
 
 if TYPE_CHECKING:
-    from kubectl_dra.explain.diagnosis import Diagnosis
+    from kubectl_dra.errors import DraError
+    from kubectl_dra.explain.diagnosis import Diagnosis, Verdict
     from kubectl_dra.explain.phrase import Words
 
 Sort = Literal["change", "object", "offer", "note", "refusal"]
@@ -85,7 +86,7 @@ class LandingComparison(NamedTuple):
         landings: the nodes that fit as things are now, with the devices, in the scheduler's order of nodes.
         lost, gained: how ``after`` differs from ``before``.
         verdict: of explain: allocatable, not-allocatable or undetermined, as things are now.
-        answer: explain's diagnosis, where it is not allocatable; a text where it could not be asked.
+        answer: explain's diagnosis, None where it is allocatable; the error where explain could not be asked.
         notes: what was assumed or not seen.
     """
 
@@ -98,8 +99,8 @@ class LandingComparison(NamedTuple):
     landings: tuple[Landing, ...]
     lost: tuple[LostNodes, ...]
     gained: tuple[str, ...]
-    verdict: str
-    answer: Diagnosis | str = ""
+    verdict: Verdict
+    answer: Diagnosis | DraError | None = None
     notes: tuple[Words, ...] = ()
 
     @property

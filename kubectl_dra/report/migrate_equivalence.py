@@ -6,7 +6,8 @@ import sys
 from collections.abc import Sequence
 from typing import Any, Final, TextIO
 
-from kubectl_dra.explain.diagnosis import Diagnosis
+from kubectl_dra.errors import DraError
+from kubectl_dra.explain.diagnosis import Diagnosis, Verdict
 from kubectl_dra.explain.phrase import Words
 from kubectl_dra.migrate.landing import SHOWN, changed_total
 from kubectl_dra.migrate.result import LandingComparison
@@ -14,7 +15,12 @@ from kubectl_dra.report.explain_words import reason
 from kubectl_dra.report.paint import Painter
 from kubectl_dra.report.phrases import written
 
-_NOW: Final = {"not-allocatable": "cannot be scheduled", "undetermined": "not certain"}
+_NOW: Final = {
+    Verdict.ALLOCATABLE: "allocatable",
+    Verdict.ALLOCATED: "allocated",
+    Verdict.NOT_ALLOCATABLE: "cannot be scheduled",
+    Verdict.UNDETERMINED: "not certain",
+}
 
 
 def write_comparisons(found: Sequence[LandingComparison], color: str = "auto", stream: TextIO | None = None) -> None:
@@ -51,11 +57,15 @@ def _one(out: Painter, one: LandingComparison) -> None:
             f"now: {_many(len(one.landings), 'node')}; on {first.node}: {', '.join(first.devices)}", indent="    "
         )
     else:
-        out.paragraph(f"now: {_NOW.get(one.verdict, one.verdict)}: {_said(one.answer)}", indent="    ", style="yellow")
+        out.paragraph(f"now: {_NOW[one.verdict]}: {_said(one.answer)}", indent="    ", style="yellow")
 
 
-def _said(why: Words | Diagnosis) -> str:
+def _said(why: Words | Diagnosis | DraError | None) -> str:
     """A reason; of a diagnosis its sentence, without the pod and the verdict, which are said beside it."""
+    if why is None:
+        return ""
+    if isinstance(why, DraError):
+        return str(why)
     return f"{reason(why)}." if isinstance(why, Diagnosis) else written(why)
 
 
@@ -82,7 +92,7 @@ def to_json(found: Sequence[LandingComparison]) -> list[dict[str, Any]]:
             "landings": [{"node": each.node, "devices": list(each.devices)} for each in one.landings],
             "lost": [{"reason": _said(lost.reason), "nodes": list(lost.nodes)} for lost in one.lost],
             "gained": list(one.gained),
-            "verdict": one.verdict,
+            "verdict": one.verdict.value,
             "answer": _said(one.answer),
             "notes": [written(note) for note in one.notes],
         }
