@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from msgspec import structs
 
 from kubectl_dra.allocation.extended import amount_of
-from kubectl_dra.api.nodes import Node
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.api.versions import GROUP
 from kubectl_dra.cluster.builder import Place, SnapshotBuilder
@@ -19,14 +18,17 @@ from kubectl_dra.errors import DraError, InputError
 from kubectl_dra.explain.diagnosis import Verdict
 from kubectl_dra.explain.pipeline import diagnose
 from kubectl_dra.explain.question.resolve import about_pod
-from kubectl_dra.explain.scene.node_eligibility import rejection
-from kubectl_dra.explain.scene.node_resources import requests_of
 from kubectl_dra.manifests.documents import NotAnObject, parse
 from kubectl_dra.manifests.objects import ManifestObject, objects, title
 from kubectl_dra.manifests.source import Source
 from kubectl_dra.manifests.workloads import WorkloadPodSpec, pod_specs
+from kubectl_dra.migrate.device_plugins.asks import extended_amounts
 from kubectl_dra.migrate.result import Landing, LandingComparison, LostNodes, MigrationReport
-from kubectl_dra.migrate.vendors.catalogue import is_extended
+from kubectl_dra.scheduling.chain import Chain
+from kubectl_dra.scheduling.framework import ClusterState, NodeState
+from kubectl_dra.scheduling.node_affinity import NodeAffinity
+from kubectl_dra.scheduling.node_unschedulable import NodeUnschedulable
+from kubectl_dra.scheduling.taint_toleration import TaintToleration
 
 if TYPE_CHECKING:
     from kubectl_dra.explain.phrase import Words
@@ -34,6 +36,8 @@ if TYPE_CHECKING:
 
 SHOWN: Final = 5
 """So many nodes are named before the rest is counted."""
+_RULES: Final = (NodeUnschedulable, TaintToleration, NodeAffinity)
+"""What of the scheduler decides by the pod's own rules, whatever else runs on the node."""
 
 
 def compare(
@@ -131,11 +135,8 @@ def _compared(
             before, after = _pod(pair.before, was, namespace), _pod(pair.after, now, namespace)
         except (AttributeError, KeyError, TypeError, ValueError):
             continue
-        resources = {
-            name: amount.value()
-            for name, amount in requests_of(before).items()
-            if is_extended(name) and name not in requests_of(after)
-        }
+        kept = extended_amounts(after)
+        resources = {name: amount for name, amount in extended_amounts(before).items() if name not in kept}
         if resources:
             where = "" if len(old) == 1 else ".".join(str(step) for step in was.path)
             alike = _decides(before, after, world)
@@ -183,7 +184,9 @@ def _one(
     free: Snapshot,
     settings: Assumed,
 ) -> LandingComparison:
-    could = tuple(node.name for node in world.nodes.values() if _offered(node, before, resources))
+    state = ClusterState(free, settings.release, settings.gates, settings.patch)
+    rules = Chain(before, state, _RULES)
+    could = tuple(name for name, node in state.nodes.items() if _offered(node, rules, resources))
     try:
         empty = diagnose(about_pod(after, free, exists=False), free, settings)
         now = diagnose(about_pod(after, world, exists=False), world, settings)
@@ -213,10 +216,10 @@ def _one(
     )
 
 
-def _offered(node: Node, pod: Pod, resources: Mapping[str, int]) -> bool:
+def _offered(node: NodeState, rules: Chain, resources: Mapping[str, int]) -> bool:
     """Whether a device plugin of the node offers as much, and the pod's own rules admit the node."""
-    enough = all(amount_of(node.allocatable.get(name)) >= amount for name, amount in resources.items())
-    return enough and not rejection(pod, node)
+    enough = all(amount_of(node.node.allocatable.get(name)) >= amount for name, amount in resources.items())
+    return enough and rules.filter(node) is None
 
 
 def changed_total(comparisons: Sequence[LandingComparison]) -> tuple[int, int, int]:

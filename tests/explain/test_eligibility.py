@@ -9,16 +9,17 @@ import yaml
 
 from kubectl_dra.api.nodes import Node, NodeTaint
 from kubectl_dra.api.pods import Pod
+from kubectl_dra.api.versions import Release
+from kubectl_dra.cluster.snapshot import Snapshot
+from kubectl_dra.explain.phrase import Words
 from kubectl_dra.explain.remedies.way_in import toleration_for
-from kubectl_dra.explain.scene.node_eligibility import (
-    AffinityBroken,
-    AffinityDiffers,
-    Cordoned,
-    LabelDiffers,
-    Untolerated,
-    rejection,
-    rejections,
-)
+from kubectl_dra.explain.scene.node_eligibility import AffinityDiffers, Cordoned, LabelDiffers, Untolerated
+from kubectl_dra.explain.scene.node_reasons import reason_of
+from kubectl_dra.scheduling.chain import Chain
+from kubectl_dra.scheduling.framework import ClusterState, Plugin
+from kubectl_dra.scheduling.node_affinity import NodeAffinity
+from kubectl_dra.scheduling.node_unschedulable import NodeUnschedulable
+from kubectl_dra.scheduling.taint_toleration import TaintToleration
 
 JSON = dict[str, Any]
 
@@ -35,6 +36,18 @@ def node(*taints: str, labels: JSON | None = None, unschedulable: bool = False) 
         parsed.append({"key": key, "value": value, "effect": effect})
     spec = {"taints": parsed, "unschedulable": unschedulable}
     return Node.from_json({"metadata": {"name": "n1", "labels": labels or {}}, "spec": spec})
+
+
+def rejections(pod: Pod, node: Node) -> list[Words]:
+    """What each of the scheduler's filters for placement rules says against the node, in our words."""
+    state = ClusterState(Snapshot(nodes={node.name: node}), Release(1, 36), frozenset())
+    kinds: tuple[type[Plugin], ...] = (NodeUnschedulable, TaintToleration, NodeAffinity)
+    return [reason_of(found) for found in Chain(pod, state, kinds).every(state.nodes[node.name])]
+
+
+def rejection(pod: Pod, node: Node) -> Words | None:
+    """What the first filter says."""
+    return next(iter(rejections(pod, node)), None)
 
 
 def affinity(*terms: JSON, preferred: bool = False) -> JSON:
@@ -113,11 +126,12 @@ def test_affinity_to_a_node_by_name() -> None:
 
 def test_affinity_that_cannot_be_parsed() -> None:
     broken = {"matchExpressions": [{"key": "zone", "operator": "Near", "values": ["a"]}]}
-    assert isinstance(rejection(pod(affinity=affinity(broken)), node()), AffinityBroken)
+    assert isinstance(rejection(pod(affinity=affinity(broken)), node()), AffinityDiffers)
+    assert rejection(pod(affinity=affinity(broken, ZONE_A)), node(labels={"zone": "a"})) is None
 
 
 def test_all_reasons_in_the_schedulers_order() -> None:
-    found = list(rejections(pod(nodeSelector={"zone": "a"}), node("k=v:NoSchedule", unschedulable=True)))
+    found = rejections(pod(nodeSelector={"zone": "a"}), node("k=v:NoSchedule", unschedulable=True))
     assert found == [
         Cordoned(),
         Untolerated(NodeTaint("k", "v", "NoSchedule")),

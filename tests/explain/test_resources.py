@@ -9,13 +9,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kubectl_dra.api.nodes import Node
+from kubectl_dra.api.pod_resources import pod_requests
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.api.quantity import Quantity
 from kubectl_dra.api.versions import Release
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.explain.phrase import Words
 from kubectl_dra.explain.scene.node_reasons import reason_of
-from kubectl_dra.explain.scene.node_resources import ResourceShort, TooManyPods, requests_of
+from kubectl_dra.explain.scene.node_resources import ResourceShort, TooManyPods
 from kubectl_dra.scheduling.framework import ClusterState
 from kubectl_dra.scheduling.node_resources_fit import NodeResourcesFit
 
@@ -57,7 +58,7 @@ def shortage(others: list[Pod], asking: Pod, subject: Node) -> Words | None:
 
 
 def cpu(subject: Pod) -> str:
-    return str(requests_of(subject).get("cpu", 0))
+    return str(pod_requests(subject).get("cpu", 0))
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from kubectl_dra.api.limits import MAX_RESULTS
+from kubectl_dra.api.pod_resources import pod_requests
+from kubectl_dra.api.pods import Pod
 from kubectl_dra.api.quantity import Quantity, QuantityError
 from kubectl_dra.manifests.changes import Path
 from kubectl_dra.manifests.workloads import PodContainer, WorkloadPodSpec, containers
@@ -42,6 +44,12 @@ class Asks(NamedTuple):
 class _Problem(Exception):
     def __init__(self, code: str, message: str, way_out: str) -> None:
         self.refusal = (code, message, way_out)
+
+
+def extended_amounts(pod: Pod) -> dict[str, int]:
+    """How many of each extended resource a pod asks for as a whole; those of which it asks for none are left out."""
+    found = pod_requests(pod)
+    return {name: amount.value() for name, amount in found.items() if is_extended(name) and amount.sign() > 0}
 
 
 def read_asks(spec: WorkloadPodSpec, catalogue: VendorCatalogue) -> Asks:

@@ -9,13 +9,13 @@ from kubectl_dra.allocation.extended import amount_of, class_by_resource
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.api.versions import default_features
 from kubectl_dra.cluster.snapshot import Snapshot
-from kubectl_dra.explain.scene.node_resources import requests_of
 from kubectl_dra.explain.scene.prepare import Settings as Assumed
 from kubectl_dra.explain.scene.prepare import make_cycle
 from kubectl_dra.explain.scene.proved_gates import proved
 from kubectl_dra.explain.scene.view import View
 from kubectl_dra.manifests.workloads import pod_specs
 from kubectl_dra.migrate.device_plugins import plan as device_plugins
+from kubectl_dra.migrate.device_plugins.asks import extended_amounts
 from kubectl_dra.migrate.model import MigrationSettings, PlanSurroundings
 from kubectl_dra.migrate.quotas import quota_key
 from kubectl_dra.migrate.vendors.catalogue import is_extended
@@ -209,8 +209,7 @@ def _of_plugin(pod: Pod, snapshot: Snapshot) -> dict[str, int]:
 
 
 def _asked(pod: Pod | None) -> dict[str, int]:
-    found = requests_of(pod) if pod is not None else {}
-    return {name: amount.value() for name, amount in found.items() if is_extended(name) and amount.sign() > 0}
+    return extended_amounts(pod) if pod is not None else {}
 
 
 def _pod_of(spec: Mapping[str, Any]) -> Pod | None:
