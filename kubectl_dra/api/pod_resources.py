@@ -6,7 +6,7 @@ pod-level resources replace the sum; overhead comes on top.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 
 from kubectl_dra.api.pods import Container, Pod
 from kubectl_dra.api.quantity import Quantity, QuantityError
@@ -114,14 +114,6 @@ def add(into: Amounts, more: Mapping[str, Quantity]) -> None:
     for name, amount in more.items():
         known = into.get(name)
         into[name] = amount if known is None else known + amount
-
-
-def total_of(parts: Iterable[Mapping[str, Quantity]]) -> Amounts:
-    """The sum of several amounts."""
-    out: Amounts = {}
-    for part in parts:
-        add(out, part)
-    return out
 
 
 def _raise(into: Amounts, more: Mapping[str, Quantity]) -> None:

@@ -68,17 +68,6 @@ def edited(text: str, edits: Sequence[Edit]) -> str:
     return "".join([*out, text[at:]])
 
 
-def reversed_edits(edits: Sequence[Edit], text: str) -> list[Edit]:
-    """The edits that lead back to ``text`` from what ``edits`` make of it."""
-    out: list[Edit] = []
-    moved = 0
-    for edit in sorted(edits, key=lambda edit: (edit.start, edit.end)):
-        start = edit.start + moved
-        out.append(Edit(start, start + len(edit.text), text[edit.start : edit.end]))
-        moved += len(edit.text) - (edit.end - edit.start)
-    return out
-
-
 def verified(documents: Sequence[Document], edits: Sequence[Edit], intended: Mapping[int, Any]) -> str:
     """The edited text, if it reads as intended: ``intended`` by document index, all other documents as before.
 

@@ -22,7 +22,8 @@ from kubectl_dra.manifests.changes import (
     changed,
 )
 from kubectl_dra.manifests.documents import read_documents
-from kubectl_dra.manifests.edits import edited, edits_of, reversed_edits, verified
+from kubectl_dra.manifests.edits import edited, edits_of, verified
+from tests.manifests.reversing import reversed_edits
 
 
 def made(text: str, *changes: Change) -> str:

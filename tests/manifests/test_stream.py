@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import pytest
@@ -11,7 +10,7 @@ from hypothesis import strategies as st
 from kubectl_dra.manifests.documents import read_documents
 from kubectl_dra.manifests.objects import objects
 from kubectl_dra.manifests.source import Source
-from kubectl_dra.manifests.stream import NotAList, list_items, yaml_list
+from kubectl_dra.manifests.stream import NotAList, yaml_list
 
 _TEXTS = st.text(max_size=5) | st.sampled_from(["a\n- b\n", "- x", "\n{", "items:\n- ", "---\n", "# c"])
 _VALUES = st.integers(-(2**63), 2**64 - 1) | _TEXTS | st.lists(_TEXTS, max_size=2) | st.none()
@@ -24,62 +23,6 @@ _ITEMS = st.lists(
 )
 
 EASY = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
-
-
-@EASY
-@given(_ITEMS, st.permutations(["apiVersion", "kind", "metadata", "items"]), st.sampled_from([None, 2]))
-def test_the_same_objects_as_reading_it_whole(items: list[Any], order: list[str], indent: int | None) -> None:
-    items = [{"apiVersion": "v1", **item} if "kind" in item else item for item in items]
-    fields = {"apiVersion": "v1", "kind": "PodList", "metadata": {"resourceVersion": "1"}, "items": items}
-    text = "\n" + json.dumps({key: fields[key] for key in order}, indent=indent) + "\n"
-    expected = [entry.object for entry in objects(read_documents(text, "f"))]
-    found = sorted(list_items(Source("f", text)), key=lambda entry: entry[0])
-    assert [index for index, _ in found] == list(range(len(items)))
-    assert [item for _, item in found] == expected
-
-
-_BEGINNINGS = st.sampled_from(['}, {"a":', "}, {", '{"a":', '{"a": 1}, {"a": 2}'])
-_NESTED = st.recursive(_BEGINNINGS, lambda inner: st.lists(st.fixed_dictionaries({"a": inner}), max_size=3))
-
-
-@EASY
-@given(st.lists(st.fixed_dictionaries({"a": _NESTED, "kind": st.just("Node")}), max_size=4), st.booleans())
-def test_items_on_one_line_that_hold_what_looks_like_items(items: list[Any], wide: bool) -> None:
-    text = json.dumps({"kind": "List", "items": items}, separators=None if wide else (",", ":"))
-    assert [item for _, item in list_items(Source("f", text))] == items
-
-
-@pytest.mark.parametrize("behind", ["]", ' {"a": 1}]}', ', {"a": 1]}', ', {"a": NaN}]}', ', {"b": 1}', ', {"a": 1}] x'])
-def test_items_on_one_line_that_break_off(behind: str) -> None:
-    with pytest.raises(NotAList):
-        list(list_items(Source("f", '{"kind": "List", "items": [{"a": 1}, {"a": 2}' + behind)))
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "",
-        "[]",
-        "{}",
-        "a: 1",
-        '{"kind": "Pod", "apiVersion": "v1"}',
-        '{"kind": "PodList"}',
-        '{"kind": "Pod", "items": []}',
-        '{"kind": 1, "items": []}',
-        '{"kind": "PodList", "items": {}}',
-        '{"kind": "PodList", "items": [1 2]}',
-        '{"kind": "PodList", "items": [1,]}',
-        '{"kind": "PodList", "items": [1',
-        '{"kind": "PodList", "items": [1]',
-        '{"kind": "PodList", "items": [NaN]}',
-        '{"kind": "PodList", "items": []} {"kind": "Pod"}',
-        '{"kind" "PodList", "items": []}',
-        "{1: 2}",
-    ],
-)
-def test_not_a_list(text: str) -> None:
-    with pytest.raises(NotAList):
-        list(list_items(Source("f", text)))
 
 
 @EASY
