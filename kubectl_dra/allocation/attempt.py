@@ -21,7 +21,7 @@ from kubectl_dra.allocation.request import (
     prepare_alternative,
 )
 from kubectl_dra.allocation.result import AllocationResult, build_result
-from kubectl_dra.allocation.search import Budget, Candidate, Context, Observer, Placement
+from kubectl_dra.allocation.search import Budget, CandidateDevice, Observer, Placement, SearchContext
 from kubectl_dra.allocation.selection import Selectors
 from kubectl_dra.allocation.solve import solve
 from kubectl_dra.allocation.state import AllocatedState
@@ -134,8 +134,8 @@ class Cycle:
             would_time_out=late,
         )
 
-    def _context(self, node: Node, pools: NodePools, budget: Budget, observer: Observer | None) -> Context:
-        return Context(
+    def _context(self, node: Node, pools: NodePools, budget: Budget, observer: Observer | None) -> SearchContext:
+        return SearchContext(
             node=node,
             features=self.features,
             quirks=self.quirks,
@@ -146,7 +146,9 @@ class Cycle:
             observer=observer,
         )
 
-    def _prepare(self, claims: Sequence[ResourceClaim], context: Context, pools: NodePools) -> list[PreparedClaim]:
+    def _prepare(
+        self, claims: Sequence[ResourceClaim], context: SearchContext, pools: NodePools
+    ) -> list[PreparedClaim]:
         """The validation stage. Without mode All its result is the same on all nodes."""
         known = self._prepared
         if known and len(known[0]) == len(claims) and all(map(is_, known[0], claims)):
@@ -156,7 +158,9 @@ class Cycle:
             self._prepared = (tuple(claims), prepared)
         return prepared
 
-    def _validate(self, claims: Sequence[ResourceClaim], context: Context, pools: NodePools) -> list[PreparedClaim]:
+    def _validate(
+        self, claims: Sequence[ResourceClaim], context: SearchContext, pools: NodePools
+    ) -> list[PreparedClaim]:
         prepared: list[PreparedClaim] = []
         for claim_index, claim in enumerate(claims):
             requests: list[tuple[Alternative, ...]] = []
@@ -177,11 +181,11 @@ class Cycle:
         return prepared
 
     def _gather_all(
-        self, claim: ResourceClaim, alternative: Alternative, context: Context, pools: NodePools
+        self, claim: ResourceClaim, alternative: Alternative, context: SearchContext, pools: NodePools
     ) -> tuple[int, ...]:
         """The devices that mode All has to take: every selectable one of every pool on the node."""
         listed: list[int] = []
-        by_pool: dict[int, list[Candidate]] = {}
+        by_pool: dict[int, list[CandidateDevice]] = {}
         for candidate in context.candidates:
             by_pool.setdefault(id(candidate.pool), []).append(candidate)
         for pool in pools.pools:
@@ -205,7 +209,7 @@ class Cycle:
                 listed.append(candidate.position)
         return tuple(listed)
 
-    def _drops(self, alternative: Alternative, candidate: Candidate) -> bool:
+    def _drops(self, alternative: Alternative, candidate: CandidateDevice) -> bool:
         """Whether mode All leaves a selectable device out because its capacity does not serve the request."""
         if not self.features.consumable_capacity:
             return False
@@ -215,9 +219,9 @@ class Cycle:
         return shortage(candidate.device, alternative.spec.capacity, consumed, NOTHING) is not None
 
 
-def candidates(pools: NodePools, features: Features) -> tuple[Candidate, ...]:
+def candidates(pools: NodePools, features: Features) -> tuple[CandidateDevice, ...]:
     """The devices of usable pools, in the order in which the scheduler tries them."""
-    out: list[Candidate] = []
+    out: list[CandidateDevice] = []
     sharing = features.consumable_capacity
     for pool in pools.pools:
         if not pool.usable:
@@ -226,5 +230,7 @@ def candidates(pools: NodePools, features: Features) -> tuple[Candidate, ...]:
         for entry in pool.slices:
             for device in entry.devices:
                 shareable = sharing and device.allow_multiple_allocations
-                out.append(Candidate(len(out), device, DeviceID(driver, name, device.name), pool, entry, shareable))
+                out.append(
+                    CandidateDevice(len(out), device, DeviceID(driver, name, device.name), pool, entry, shareable)
+                )
     return tuple(out)

@@ -6,7 +6,7 @@ from collections.abc import Hashable
 from typing import Any, Protocol
 
 from kubectl_dra.allocation.features import Quirks
-from kubectl_dra.api.claims import Constraint
+from kubectl_dra.api.claims import DeviceConstraint
 from kubectl_dra.api.slices import Device
 
 _SCALARS = ("int", "bool", "string", "version")
@@ -34,7 +34,7 @@ def attribute_of(device: Device, name: str) -> AttributeValue | None:
 class ConstraintState(Protocol):
     """A constraint that devices are added to and removed from."""
 
-    constraint: Constraint
+    constraint: DeviceConstraint
 
     def add(self, request: str, subrequest: str, device: Device) -> bool:
         """Accepts a device, or refuses it without a change."""
@@ -49,7 +49,7 @@ class ConstraintState(Protocol):
 class MatchAttribute:
     """All covered devices have the value of the first one."""
 
-    def __init__(self, constraint: Constraint) -> None:
+    def __init__(self, constraint: DeviceConstraint) -> None:
         self.constraint = constraint
         self._count = 0
         self._value: AttributeValue | None = None
@@ -78,7 +78,7 @@ class MatchAttribute:
 class DistinctAttribute:
     """Covered devices differ, as the scheduler keeps track of it: one remembered value per request."""
 
-    def __init__(self, constraint: Constraint) -> None:
+    def __init__(self, constraint: DeviceConstraint) -> None:
         self.constraint = constraint
         self._count = 0
         self._values: dict[str, AttributeValue] = {}
@@ -107,7 +107,7 @@ class DistinctAttribute:
 class TrulyDistinctAttribute:
     """Covered devices differ from each other, as the API documents it."""
 
-    def __init__(self, constraint: Constraint) -> None:
+    def __init__(self, constraint: DeviceConstraint) -> None:
         self.constraint = constraint
         self._values: list[AttributeValue] = []
 
@@ -128,7 +128,7 @@ class TrulyDistinctAttribute:
         return frozenset(self._values)
 
 
-def constraint_state(constraint: Constraint, quirks: Quirks) -> ConstraintState:
+def constraint_state(constraint: DeviceConstraint, quirks: Quirks) -> ConstraintState:
     """The state of one constraint; ``matchAttribute`` wins where both are set."""
     if constraint.match_attribute:
         return MatchAttribute(constraint)

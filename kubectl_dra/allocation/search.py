@@ -27,7 +27,7 @@ from kubectl_dra.api.taints import blocking_taint
 TICKS_PER_CLOCK = 256
 
 
-class Outcome(Enum):
+class SearchOutcome(Enum):
     """How one step of the search ended. TOO_MANY: more than 32 results in the claim."""
 
     SUCCESS = 0
@@ -35,7 +35,7 @@ class Outcome(Enum):
     TOO_MANY = 2
 
 
-class Candidate(NamedTuple):
+class CandidateDevice(NamedTuple):
     """A device of a usable pool on the node, in the order in which it is tried."""
 
     position: int
@@ -54,7 +54,7 @@ class Placement:
     """
 
     alternative: Alternative
-    candidate: Candidate
+    candidate: CandidateDevice
     consumed: dict[str, Quantity] | None
     charged: bool
     shared_before: bool
@@ -63,7 +63,7 @@ class Placement:
 class Observer(Protocol):
     """Told of every device that the search refuses. ``check`` names the rule, ``detail`` what it saw."""
 
-    def rejected(self, alternative: Alternative, candidate: Candidate, check: str, detail: object) -> None: ...
+    def rejected(self, alternative: Alternative, candidate: CandidateDevice, check: str, detail: object) -> None: ...
 
 
 @dataclass(slots=True)
@@ -87,7 +87,7 @@ class Budget:
 
 
 @dataclass(slots=True)
-class Context:
+class SearchContext:
     """What does not change during an attempt on one node."""
 
     node: Node
@@ -95,12 +95,12 @@ class Context:
     quirks: Quirks
     selectors: Selectors
     state: AllocatedState
-    candidates: Sequence[Candidate]
+    candidates: Sequence[CandidateDevice]
     budget: Budget
     observer: Observer | None = None
     _selectable: dict[tuple[int, int, int], list[bool | None]] = field(default_factory=dict)
 
-    def selectable(self, alternative: Alternative, candidate: Candidate) -> bool:
+    def selectable(self, alternative: Alternative, candidate: CandidateDevice) -> bool:
         """Whether class, request and node scope admit the device; answered once per attempt.
 
         Raises:
@@ -114,7 +114,7 @@ class Context:
             answer = answers[candidate.position] = self._selects(alternative, candidate)
         return answer
 
-    def _selects(self, alternative: Alternative, candidate: Candidate) -> bool:
+    def _selects(self, alternative: Alternative, candidate: CandidateDevice) -> bool:
         if not self._admits(alternative, candidate):
             return False
         # The scheduler looks at the capacity next. What cannot be computed is fatal whatever else is taken.
@@ -126,7 +126,7 @@ class Context:
                 raise AllocationError(message, check="capacity-fault", subject=str(candidate.id))
         return True
 
-    def _admits(self, alternative: Alternative, candidate: Candidate) -> bool:
+    def _admits(self, alternative: Alternative, candidate: CandidateDevice) -> bool:
         device = candidate.device
         if device.binding_conditions and not self.features.binding_conditions:
             return False
@@ -157,7 +157,7 @@ class Search:
 
     def __init__(
         self,
-        context: Context,
+        context: SearchContext,
         claims: Sequence[ResourceClaim],
         prepared: Sequence[PreparedClaim],
         ledger: CounterLedger,
@@ -184,54 +184,54 @@ class Search:
             AllocationError: fatal, as in the scheduler.
             SearchBudgetExceeded: no answer within the budget.
         """
-        return self._step(0, 0, None, 0, 0) is Outcome.SUCCESS
+        return self._step(0, 0, None, 0, 0) is SearchOutcome.SUCCESS
 
-    def _step(self, claim: int, request: int, chosen: Alternative | None, placed: int, start: int) -> Outcome:
+    def _step(self, claim: int, request: int, chosen: Alternative | None, placed: int, start: int) -> SearchOutcome:
         while True:
             if claim >= len(self.prepared):
-                return Outcome.SUCCESS
+                return SearchOutcome.SUCCESS
             requests = self.prepared[claim]
             if request >= len(requests):
                 outcome = self._step(claim + 1, 0, None, 0, 0)
-                return Outcome.FAIL if outcome is Outcome.TOO_MANY else outcome
+                return SearchOutcome.FAIL if outcome is SearchOutcome.TOO_MANY else outcome
             alternatives = requests[request]
             if chosen is None:
                 if alternatives[0].parent.first_available:
                     return self._first_available(claim, request, alternatives)
                 chosen = alternatives[0]
             if chosen.listed is not None and not chosen.listed:
-                return Outcome.FAIL
+                return SearchOutcome.FAIL
             if placed < chosen.needed:
                 break
             request, chosen, placed, start = request + 1, None, 0, 0
         if len(self.results[claim]) + chosen.needed - placed > MAX_RESULTS:
-            return Outcome.TOO_MANY
+            return SearchOutcome.TOO_MANY
         if chosen.listed is not None:
             return self._place_listed(chosen, placed)
         return self._place_any(chosen, placed, start)
 
-    def _first_available(self, claim: int, request: int, alternatives: Sequence[Alternative]) -> Outcome:
-        overall = Outcome.TOO_MANY
+    def _first_available(self, claim: int, request: int, alternatives: Sequence[Alternative]) -> SearchOutcome:
+        overall = SearchOutcome.TOO_MANY
         for alternative in alternatives:
             outcome = self._step(claim, request, alternative, 0, 0)
-            if outcome is Outcome.SUCCESS:
+            if outcome is SearchOutcome.SUCCESS:
                 return outcome
-            if outcome is Outcome.FAIL:
-                overall = Outcome.FAIL
+            if outcome is SearchOutcome.FAIL:
+                overall = SearchOutcome.FAIL
         return overall
 
-    def _place_listed(self, chosen: Alternative, placed: int) -> Outcome:
+    def _place_listed(self, chosen: Alternative, placed: int) -> SearchOutcome:
         assert chosen.listed is not None
         candidate = self.context.candidates[chosen.listed[placed]]
         self.context.budget.tick()
         if not self._place(chosen, candidate, must=True):
-            return Outcome.FAIL
+            return SearchOutcome.FAIL
         outcome = self._step(chosen.claim, chosen.request, chosen, placed + 1, 0)
-        if outcome is not Outcome.SUCCESS:
+        if outcome is not SearchOutcome.SUCCESS:
             self._undo(chosen)
         return outcome
 
-    def _place_any(self, chosen: Alternative, placed: int, start: int) -> Outcome:
+    def _place_any(self, chosen: Alternative, placed: int, start: int) -> SearchOutcome:
         context = self.context
         candidates, tick = context.candidates, context.budget.tick
         for position in range(start, len(candidates)):
@@ -240,14 +240,14 @@ class Search:
             if not self._eligible(chosen, candidate) or not self._place(chosen, candidate, must=False):
                 continue
             outcome = self._step(chosen.claim, chosen.request, chosen, placed + 1, position + 1)
-            if outcome is Outcome.SUCCESS:
+            if outcome is SearchOutcome.SUCCESS:
                 return outcome
             self._undo(chosen)
-            if outcome is Outcome.TOO_MANY:
+            if outcome is SearchOutcome.TOO_MANY:
                 return outcome
-        return Outcome.FAIL
+        return SearchOutcome.FAIL
 
-    def _eligible(self, chosen: Alternative, candidate: Candidate) -> bool:
+    def _eligible(self, chosen: Alternative, candidate: CandidateDevice) -> bool:
         """The checks before a device is placed: in use, selectable, capacity."""
         if not self._free(chosen, candidate):
             return False
@@ -256,7 +256,7 @@ class Search:
             return False
         return self._has_capacity(chosen, candidate)
 
-    def _free(self, chosen: Alternative, candidate: Candidate) -> bool:
+    def _free(self, chosen: Alternative, candidate: CandidateDevice) -> bool:
         holders = self._held.get(candidate.id)
         if chosen.spec.admin_access:
             if holders and chosen.claim in holders:
@@ -271,7 +271,7 @@ class Search:
             return False
         return True
 
-    def _has_capacity(self, chosen: Alternative, candidate: Candidate) -> bool:
+    def _has_capacity(self, chosen: Alternative, candidate: CandidateDevice) -> bool:
         if not self.context.features.consumable_capacity:
             return True
         short = shortage(
@@ -285,7 +285,7 @@ class Search:
         self._reject(chosen, candidate, "capacity", short)
         return False
 
-    def _place(self, chosen: Alternative, candidate: Candidate, *, must: bool) -> bool:
+    def _place(self, chosen: Alternative, candidate: CandidateDevice, *, must: bool) -> bool:
         context = self.context
         device = candidate.device
         admin = bool(chosen.spec.admin_access)
@@ -325,16 +325,16 @@ class Search:
         self.results[chosen.claim].append(Placement(chosen, candidate, consumed, charged, shared_before))
         return True
 
-    def _counts(self, candidate: Candidate) -> bool:
+    def _counts(self, candidate: CandidateDevice) -> bool:
         return bool(candidate.device.consumes_counters)
 
-    def _can_charge(self, chosen: Alternative, candidate: Candidate) -> bool:
+    def _can_charge(self, chosen: Alternative, candidate: CandidateDevice) -> bool:
         if self.context.features.partitionable_devices:
             return True
         self._reject(chosen, candidate, "counters-disabled", None)
         return False
 
-    def _charge(self, chosen: Alternative, candidate: Candidate) -> bool:
+    def _charge(self, chosen: Alternative, candidate: CandidateDevice) -> bool:
         short = self._ledger.charge(candidate.pool, candidate.device)
         if short is None:
             return True
@@ -347,12 +347,12 @@ class Search:
             return True
         return not self.context.quirks.share_without_capacity_charges and device in state.shared
 
-    def _refund(self, candidate: Candidate, charged: bool) -> None:
+    def _refund(self, candidate: CandidateDevice, charged: bool) -> None:
         """Takes the charge of a refused device back, which releases with the leak do not do."""
         if charged and not self.context.quirks.counters_leak:
             self._ledger.release(candidate.pool, candidate.device)
 
-    def _constrain(self, chosen: Alternative, candidate: Candidate, *, must: bool) -> bool:
+    def _constrain(self, chosen: Alternative, candidate: CandidateDevice, *, must: bool) -> bool:
         constraints = self._constraints[chosen.claim]
         request, subrequest = chosen.parent.name, chosen.subrequest
         for index, constraint in enumerate(constraints):
@@ -383,7 +383,7 @@ class Search:
         self._return_share(candidate.id, placement)
         self._refund(candidate, placement.charged)
 
-    def _withdraw(self, chosen: Alternative, candidate: Candidate) -> None:
+    def _withdraw(self, chosen: Alternative, candidate: CandidateDevice) -> None:
         """Takes a device out of the constraints of a claim, and out of what it holds."""
         for constraint in self._constraints[chosen.claim]:
             constraint.remove(chosen.parent.name, chosen.subrequest)
@@ -405,6 +405,6 @@ class Search:
     def _claim_key(self, chosen: Alternative) -> str:
         return chosen.selectors[1].owner.removeprefix("claim ")
 
-    def _reject(self, chosen: Alternative, candidate: Candidate, check: str, detail: object) -> None:
+    def _reject(self, chosen: Alternative, candidate: CandidateDevice, check: str, detail: object) -> None:
         if self.context.observer is not None:
             self.context.observer.rejected(chosen, candidate, check, detail)

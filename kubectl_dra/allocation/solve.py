@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from kubectl_dra.allocation.counters import CounterLedger
 from kubectl_dra.allocation.errors import SearchBudgetExceeded
 from kubectl_dra.allocation.request import PreparedClaim
-from kubectl_dra.allocation.search import Budget, Context, Search, Solution
+from kubectl_dra.allocation.search import Budget, Search, SearchContext, Solution
 from kubectl_dra.api.claims import ResourceClaim
 from kubectl_dra.cel.recursion import with_room
 
@@ -17,7 +17,7 @@ PLAIN_STEPS = 20_000
 
 
 def solve(
-    context: Context,
+    context: SearchContext,
     claims: Sequence[ResourceClaim],
     prepared: Sequence[PreparedClaim],
     ledger: Callable[[], CounterLedger],

@@ -103,7 +103,7 @@ class Request:
 
 
 @dataclass(frozen=True, slots=True)
-class Constraint:
+class DeviceConstraint:
     """A constraint of a claim; without ``requests`` it covers all of them."""
 
     requests: tuple[str, ...]
@@ -111,7 +111,7 @@ class Constraint:
     distinct_attribute: str = ""
 
     @classmethod
-    def from_json(cls, raw: JSONObject) -> Constraint:
+    def from_json(cls, raw: JSONObject) -> DeviceConstraint:
         return cls(
             requests=tuple(raw.get("requests") or ()),
             match_attribute=raw.get("matchAttribute") or "",
@@ -227,7 +227,7 @@ class ResourceClaim:
 
     metadata: ObjectMeta
     requests: tuple[Request, ...] = ()
-    constraints: tuple[Constraint, ...] = ()
+    constraints: tuple[DeviceConstraint, ...] = ()
     config: tuple[JSONObject, ...] = ()
     allocation: Allocation | None = None
     reserved_for: tuple[Consumer, ...] = ()
@@ -287,7 +287,7 @@ def spec_fields(spec: JSONObject) -> dict[str, Any]:
     devices = spec.get("devices") or EMPTY
     return {
         "requests": tuple(Request.from_json(entry) for entry in devices.get("requests") or ()),
-        "constraints": tuple(Constraint.from_json(entry) for entry in devices.get("constraints") or ()),
+        "constraints": tuple(DeviceConstraint.from_json(entry) for entry in devices.get("constraints") or ()),
         "config": tuple(devices.get("config") or ()),
         "unmodelled": tuple(sorted(devices.keys() - {"requests", "constraints", "config"})),
     }

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, TypeAlias
 
 
-class Node:
+class SyntaxNode:
     """What all nodes share.
 
     ``id`` is unique in one expression. ``position`` is where Kubernetes reports an error of this
@@ -36,7 +36,7 @@ class Node:
         return f"{self.__class__.__name__}({', '.join(parts)})"
 
 
-class Literal(Node):
+class Literal(SyntaxNode):
     """A constant: null, bool, int, Uint, float, str or bytes."""
 
     __slots__ = ("value",)
@@ -56,7 +56,7 @@ class Literal(Node):
         self.value = value
 
 
-class Identifier(Node):
+class Identifier(SyntaxNode):
     __slots__ = ("name",)
 
     def __init__(
@@ -74,7 +74,7 @@ class Identifier(Node):
         self.name = name
 
 
-class Select(Node):
+class Select(SyntaxNode):
     """``operand.field``, or with ``test_only`` what ``has(operand.field)`` becomes."""
 
     __slots__ = ("field", "operand", "test_only")
@@ -98,7 +98,7 @@ class Select(Node):
         self.test_only = test_only
 
 
-class Call(Node):
+class Call(SyntaxNode):
     """A function call; ``target`` is the receiver of a member call."""
 
     __slots__ = ("arguments", "function", "target")
@@ -122,7 +122,7 @@ class Call(Node):
         self.arguments = arguments
 
 
-class ListLiteral(Node):
+class ListLiteral(SyntaxNode):
     """``optional_indices`` names the elements written with ``?``."""
 
     __slots__ = ("elements", "optional_indices")
@@ -164,7 +164,7 @@ class MapEntry:
         self.optional = optional
 
 
-class MapLiteral(Node):
+class MapLiteral(SyntaxNode):
     __slots__ = ("entries",)
 
     def __init__(
@@ -202,7 +202,7 @@ class FieldEntry:
         self.optional = optional
 
 
-class StructLiteral(Node):
+class StructLiteral(SyntaxNode):
     """``type_name{field: value}``: see `protobuf` for the messages there are."""
 
     __slots__ = ("fields", "type_name")
@@ -224,7 +224,7 @@ class StructLiteral(Node):
         self.fields = fields
 
 
-class Comprehension(Node):
+class Comprehension(SyntaxNode):
     """A loop over ``iter_range`` folding into ``accu_var``.
 
     ``iter_var2`` is empty for loops with one variable. For lists, two variables are index and

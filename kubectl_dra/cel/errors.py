@@ -7,7 +7,7 @@ from enum import Enum, auto
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from kubectl_dra.cel.ast import Node
+    from kubectl_dra.cel.ast import SyntaxNode
 
 
 class CelError(Exception):
@@ -108,7 +108,7 @@ def no_such_overload() -> EvaluationError:
     return EvaluationError("no such overload", kind=ErrorKind.NO_OVERLOAD)
 
 
-def located(error: EvaluationError, node: Node) -> EvaluationError:
+def located(error: EvaluationError, node: SyntaxNode) -> EvaluationError:
     """The error with the place of ``node``, unless it has a place already."""
     if error.offset is None:
         error.offset, error.start, error.end = node.position, node.start, node.end

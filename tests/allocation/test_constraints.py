@@ -8,7 +8,7 @@ import pytest
 
 from kubectl_dra.allocation.constraints import attribute_of, constraint_state
 from kubectl_dra.allocation.features import Quirks
-from kubectl_dra.api.claims import Constraint
+from kubectl_dra.api.claims import DeviceConstraint
 from kubectl_dra.api.slices import Device
 from tests.allocation.builders import claim, device, request, slice_of
 
@@ -22,7 +22,7 @@ def string(text: str) -> Device:
     return with_attributes(a={"string": text})
 
 
-def constraint(**fields: Any) -> Constraint:
+def constraint(**fields: Any) -> DeviceConstraint:
     return claim(request("x"), request("y"), constraints=[fields]).constraints[0]
 
 

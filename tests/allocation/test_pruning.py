@@ -24,7 +24,7 @@ from kubectl_dra.allocation.pruning.distinct_values import lacks_values
 from kubectl_dra.allocation.pruning.merged_search import MergedSearch, RelaxedSearch
 from kubectl_dra.allocation.pruning.problem import Problem
 from kubectl_dra.allocation.request import PreparedClaim
-from kubectl_dra.allocation.search import Budget, Context, Search
+from kubectl_dra.allocation.search import Budget, Search, SearchContext
 from kubectl_dra.allocation.solve import solve
 from kubectl_dra.api.claims import ResourceClaim
 from kubectl_dra.api.nodes import Node
@@ -143,14 +143,14 @@ def random_case(rng: random.Random) -> Case:
     return Case(slices, claims, allocated, rng.choice(QUIRKS))
 
 
-Prepared = tuple[Context, list[PreparedClaim], Callable[[], CounterLedger]]
+Prepared = tuple[SearchContext, list[PreparedClaim], Callable[[], CounterLedger]]
 
 
 def prepare(case: Case, steps: int) -> Prepared:
     """What a search needs, fresh. Raises AllocationError where no search would begin."""
     fresh = case.cycle()
     pools = gather(fresh.index, NODE, fresh.features, fresh.quirks)
-    context = Context(
+    context = SearchContext(
         NODE,
         fresh.features,
         fresh.quirks,

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from kubectl_dra.api.claims import Constraint, Request, ResourceClaim, ResourceClaimTemplate
+from kubectl_dra.api.claims import DeviceConstraint, Request, ResourceClaim, ResourceClaimTemplate
 from kubectl_dra.api.quantity import Quantity
 from kubectl_dra.api.slices import DeviceID
 
@@ -55,7 +55,7 @@ def test_requests() -> None:
     ],
 )
 def test_constraint_covers(requests: list[str], request_: str, sub: str, covered: bool) -> None:
-    assert Constraint.from_json({"requests": requests, "matchAttribute": "a/b"}).covers(request_, sub) is covered
+    assert DeviceConstraint.from_json({"requests": requests, "matchAttribute": "a/b"}).covers(request_, sub) is covered
 
 
 def test_template_makes_claims() -> None:

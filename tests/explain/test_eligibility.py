@@ -13,7 +13,7 @@ from kubectl_dra.api.versions import Release
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.explain.phrase import Words
 from kubectl_dra.explain.remedies.way_in import toleration_for
-from kubectl_dra.explain.scene.node_eligibility import AffinityDiffers, Cordoned, LabelDiffers, Untolerated
+from kubectl_dra.explain.scene.node_eligibility import AffinityDiffers, LabelDiffers, NodeCordoned, Untolerated
 from kubectl_dra.explain.scene.node_reasons import reason_of
 from kubectl_dra.scheduling.chain import Chain
 from kubectl_dra.scheduling.framework import ClusterState, Plugin
@@ -100,7 +100,7 @@ def test_the_toleration_offered_for_a_taint_tolerates_it(taint: str) -> None:
 
 def test_cordoned() -> None:
     cordoned = node(unschedulable=True)
-    assert rejection(pod(), cordoned) == Cordoned()
+    assert rejection(pod(), cordoned) == NodeCordoned()
     tolerating = pod(tolerations=[{"key": "node.kubernetes.io/unschedulable", "operator": "Exists"}])
     assert rejection(tolerating, cordoned) is None
 
@@ -133,7 +133,7 @@ def test_affinity_that_cannot_be_parsed() -> None:
 def test_all_reasons_in_the_schedulers_order() -> None:
     found = rejections(pod(nodeSelector={"zone": "a"}), node("k=v:NoSchedule", unschedulable=True))
     assert found == [
-        Cordoned(),
+        NodeCordoned(),
         Untolerated(NodeTaint("k", "v", "NoSchedule")),
         LabelDiffers("zone", "a"),
     ]

@@ -11,7 +11,7 @@ from kubectl_dra.api.claims import DeviceRequest
 from kubectl_dra.api.slices import Device
 from kubectl_dra.cel import Environment
 from kubectl_dra.explain.remedies.change import ReplaceTerm
-from kubectl_dra.explain.remedies.prove import Place
+from kubectl_dra.explain.remedies.prove import RequestPlace
 from kubectl_dra.explain.remedies.satisfying_device import satisfying
 from kubectl_dra.explain.remedies.selector_values import loosened
 
@@ -63,7 +63,7 @@ TERMS = [
 
 def replaced(index: int, old: str, new: str, spec: DeviceRequest) -> DeviceRequest:
     """The request with another term in a selector."""
-    return ReplaceTerm(Place(0, 0, 0, "r", False), SELECTORS, index, 0, old, new).edited(spec)
+    return ReplaceTerm(RequestPlace(0, 0, 0, "r", False), SELECTORS, index, 0, old, new).edited(spec)
 
 
 def offers(expression: str, devices: list[Device] | None = None, term: int = 0) -> list[str]:

@@ -16,7 +16,7 @@ from kubectl_dra.api.versions import Release
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.explain.phrase import Words
 from kubectl_dra.explain.scene.node_reasons import reason_of
-from kubectl_dra.explain.scene.node_resources import ResourceShort, TooManyPods
+from kubectl_dra.explain.scene.node_resources import PodLimitReached, ResourceShort
 from kubectl_dra.scheduling.framework import ClusterState
 from kubectl_dra.scheduling.node_resources_fit import NodeResourcesFit
 
@@ -128,7 +128,7 @@ def test_pods_of_other_nodes_and_pending_pods_take_nothing() -> None:
 def test_the_number_of_pods_is_limited() -> None:
     others = [pod(node="n1"), pod(node="n1")]
     assert shortage(others, pod(), node(pods="3")) is None
-    assert shortage(others, pod(), node(pods="2")) == TooManyPods()
+    assert shortage(others, pod(), node(pods="2")) == PodLimitReached()
 
 
 def test_a_resource_that_the_node_does_not_offer() -> None:

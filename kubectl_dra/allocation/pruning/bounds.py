@@ -20,8 +20,8 @@ from kubectl_dra.allocation.counters import CounterLedger
 from kubectl_dra.allocation.pruning.flow import Flow
 from kubectl_dra.allocation.pruning.problem import USABLE, Component, Problem, value_of
 from kubectl_dra.allocation.request import Alternative
-from kubectl_dra.allocation.search import Candidate
-from kubectl_dra.api.claims import Constraint
+from kubectl_dra.allocation.search import CandidateDevice
+from kubectl_dra.api.claims import DeviceConstraint
 
 MANY = 10**6
 MAX_VALUES = 64
@@ -62,10 +62,10 @@ class SearchState(Protocol):
     def counts(self, position: int) -> bool:
         """Whether the device at a position is charged for counters."""
 
-    def amounts(self, chosen: Alternative, candidate: Candidate) -> Mapping[str, tuple[int, int]]:
+    def amounts(self, chosen: Alternative, candidate: CandidateDevice) -> Mapping[str, tuple[int, int]]:
         """For each capacity of a device what a share takes and what the cluster leaves of it."""
 
-    def capacity_left(self, candidate: Candidate) -> Mapping[str, int]:
+    def capacity_left(self, candidate: CandidateDevice) -> Mapping[str, int]:
         """What the cluster leaves of each capacity of a device."""
 
 
@@ -76,7 +76,7 @@ class Bounds:
         self._problem = problem
         self._ledger = ledger
         self._search = search
-        self._values: dict[tuple[Constraint, int], Hashable] = {}
+        self._values: dict[tuple[DeviceConstraint, int], Hashable] = {}
 
     def hopeless(self, stage: int, chosen: Alternative | None, placed: int, start: int) -> bool:
         """Whether no success can follow a step of the search.
@@ -128,7 +128,7 @@ class Bounds:
             supply.count += 1
         return list(out.values())
 
-    def _fixed(self, number: int) -> list[tuple[Constraint, Hashable, bool]]:
+    def _fixed(self, number: int) -> list[tuple[DeviceConstraint, Hashable, bool]]:
         """Constraints of the current claim that already have a value: (constraint, seen, is match)."""
         claim = self._problem.stages[number].claim
         return [
@@ -137,7 +137,7 @@ class Bounds:
             if (seen := state.seen())
         ]
 
-    def _usable(self, current: int, fixed: Sequence[tuple[Constraint, Hashable, bool]]) -> Allowed:
+    def _usable(self, current: int, fixed: Sequence[tuple[DeviceConstraint, Hashable, bool]]) -> Allowed:
         problem = self._problem
         claim = problem.stages[current].claim
         known: dict[tuple[int, int, int], bool] = {}
@@ -157,7 +157,7 @@ class Bounds:
         return usable
 
     def _agrees(
-        self, alternative: Alternative, position: int, fixed: Sequence[tuple[Constraint, Hashable, bool]]
+        self, alternative: Alternative, position: int, fixed: Sequence[tuple[DeviceConstraint, Hashable, bool]]
     ) -> bool:
         for constraint, seen, match in fixed:
             if not constraint.covers(alternative.parent.name, alternative.subrequest):
@@ -169,14 +169,14 @@ class Bounds:
                 return False
         return True
 
-    def _value(self, constraint: Constraint, position: int) -> Hashable:
+    def _value(self, constraint: DeviceConstraint, position: int) -> Hashable:
         key = (constraint, position)
         if key not in self._values:
             device = self._problem.context.candidates[position].device
             self._values[key] = value_of(device, constraint)
         return self._values[key]
 
-    def _open(self, demands: Sequence[Demand], number: int) -> Iterable[tuple[int, Constraint, bool]]:
+    def _open(self, demands: Sequence[Demand], number: int) -> Iterable[tuple[int, DeviceConstraint, bool]]:
         """Constraints that can still choose: (claim, constraint, is match)."""
         for claim in sorted({self._problem.stages[demand.stage].claim for demand in demands}):
             for state in self._search.constraints(claim):
@@ -186,7 +186,7 @@ class Bounds:
 
     def _no_value(
         self,
-        constraint: Constraint,
+        constraint: DeviceConstraint,
         match: bool,
         claim: int,
         demands: Sequence[Demand],

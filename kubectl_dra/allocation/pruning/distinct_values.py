@@ -16,8 +16,8 @@ from __future__ import annotations
 from collections.abc import Hashable
 
 from kubectl_dra.allocation.pruning.flow import Flow
-from kubectl_dra.allocation.pruning.problem import NEVER, Problem, Stage, value_of
-from kubectl_dra.api.claims import Constraint
+from kubectl_dra.allocation.pruning.problem import NEVER, Problem, SearchStage, value_of
+from kubectl_dra.api.claims import DeviceConstraint
 
 
 def lacks_values(problem: Problem) -> bool:
@@ -30,7 +30,7 @@ def lacks_values(problem: Problem) -> bool:
     )
 
 
-def _lacks(problem: Problem, claim: int, constraint: Constraint) -> bool:
+def _lacks(problem: Problem, claim: int, constraint: DeviceConstraint) -> bool:
     values: list[set[Hashable]] = []
     for stage in problem.stages:
         alternatives = stage.alternatives
@@ -48,7 +48,7 @@ def _lacks(problem: Problem, claim: int, constraint: Constraint) -> bool:
     return False
 
 
-def _values(problem: Problem, stage: Stage, constraint: Constraint) -> set[Hashable]:
+def _values(problem: Problem, stage: SearchStage, constraint: DeviceConstraint) -> set[Hashable]:
     found = {
         value_of(candidate.device, constraint)
         for candidate in problem.context.candidates

@@ -37,7 +37,7 @@ from kubectl_dra.allocation.counters import CounterLedger, Key, Table
 from kubectl_dra.allocation.pruning.bounds import Bounds
 from kubectl_dra.allocation.pruning.problem import FAILS, IRRELEVANT, NEVER, Component, Problem
 from kubectl_dra.allocation.request import Alternative
-from kubectl_dra.allocation.search import Candidate, Outcome, Search
+from kubectl_dra.allocation.search import CandidateDevice, Search, SearchOutcome
 from kubectl_dra.api.claims import ResourceClaim
 from kubectl_dra.api.quantity import Quantity
 
@@ -50,7 +50,7 @@ MEMORY = 8_000_000
 class Remembered:
     """A failed part: how many devices the plain search tries in it, and what it leaves behind if anything."""
 
-    outcome: Outcome
+    outcome: SearchOutcome
     steps: int
     charged: dict[Key, Table] | None = None
 
@@ -99,7 +99,7 @@ class MergedSearch(Search):
         """Devices tried so far, by this search or by the plain one in the parts passed over."""
         return self._skipped + self.context.budget.steps - self._started
 
-    def _step(self, claim: int, request: int, chosen: Alternative | None, placed: int, start: int) -> Outcome:
+    def _step(self, claim: int, request: int, chosen: Alternative | None, placed: int, start: int) -> SearchOutcome:
         if chosen is not None and placed and placed >= chosen.needed:
             request, chosen, placed, start = request + 1, None, 0, 0
         if claim >= len(self.prepared) or request >= len(self.prepared[claim]):
@@ -118,12 +118,12 @@ class MergedSearch(Search):
                 self._ledger.restore(known.charged)
             return known.outcome
         if self._bounds is not None and self._bounds.hopeless(number, chosen, placed, start):
-            self._remember(key, Remembered(Outcome.FAIL, 1))
-            return Outcome.FAIL
+            self._remember(key, Remembered(SearchOutcome.FAIL, 1))
+            return SearchOutcome.FAIL
         before = self.tally
         charges = self._ledger.charges() if self._exact else ()
         outcome = super()._step(claim, request, chosen, placed, start)
-        if outcome is Outcome.FAIL or (self._exact and outcome is Outcome.TOO_MANY):
+        if outcome is SearchOutcome.FAIL or (self._exact and outcome is SearchOutcome.TOO_MANY):
             leaked = self._exact and self._ledger.charges() != charges
             self._remember(key, Remembered(outcome, self.tally - before, self._ledger.copy() if leaked else None))
         return outcome
@@ -234,7 +234,7 @@ class MergedSearch(Search):
             if any(state.constraint.covers(entry.parent.name, entry.subrequest) for entry in rest)
         ]
 
-    def _place_any(self, chosen: Alternative, placed: int, start: int) -> Outcome:
+    def _place_any(self, chosen: Alternative, placed: int, start: int) -> SearchOutcome:
         context = self.context
         stage = self.problem.stages[self.problem.index[chosen.claim] + chosen.request]
         uses, classes = stage.uses[chosen.position], stage.classes_of[chosen.position]
@@ -256,15 +256,15 @@ class MergedSearch(Search):
             if not self._place(chosen, candidate, must=False):
                 continue
             outcome = self._step(chosen.claim, chosen.request, chosen, placed + 1, position + 1)
-            if outcome is Outcome.SUCCESS:
+            if outcome is SearchOutcome.SUCCESS:
                 return outcome
             self._undo(chosen)
-            if outcome is Outcome.TOO_MANY:
+            if outcome is SearchOutcome.TOO_MANY:
                 return outcome
             if self._skip_equal:
                 failed.add(kind)
         self._skipped += len(context.candidates) - expected
-        return Outcome.FAIL
+        return SearchOutcome.FAIL
 
     def _usable(self, chosen: Alternative, uses: list[int]) -> list[int]:
         key = (chosen.claim, chosen.request, chosen.position)
@@ -273,7 +273,7 @@ class MergedSearch(Search):
             options = self._options[key] = [position for position, use in enumerate(uses) if use != NEVER]
         return options
 
-    def _has_capacity(self, chosen: Alternative, candidate: Candidate) -> bool:
+    def _has_capacity(self, chosen: Alternative, candidate: CandidateDevice) -> bool:
         """As in the plain search; what does not depend on earlier requests was asked ahead."""
         if not candidate.shareable or not candidate.device.capacity:
             return True
@@ -285,7 +285,7 @@ class MergedSearch(Search):
             held[name].nanos + amount <= left for name, (amount, left) in amounts.items() if name in held
         ) or super()._has_capacity(chosen, candidate)
 
-    def amounts(self, chosen: Alternative, candidate: Candidate) -> dict[str, tuple[int, int]]:
+    def amounts(self, chosen: Alternative, candidate: CandidateDevice) -> dict[str, tuple[int, int]]:
         """For each capacity of a device what a share takes and what the cluster leaves of it, in nano units."""
         key = (chosen.claim, chosen.request, chosen.position, candidate.position)
         known = self._amounts.get(key)
@@ -298,7 +298,7 @@ class MergedSearch(Search):
                 known[name] = (amount.nanos, value - taken)
         return known
 
-    def capacity_left(self, candidate: Candidate) -> dict[str, int]:
+    def capacity_left(self, candidate: CandidateDevice) -> dict[str, int]:
         """What the cluster leaves of each capacity of a device, in nano units."""
         used = self.context.state.consumed.get(candidate.id, NOTHING)
         return {
@@ -314,7 +314,7 @@ class MergedSearch(Search):
         """Whether the device at a position is charged for counters."""
         return self._counts(self.context.candidates[position])
 
-    def _place(self, chosen: Alternative, candidate: Candidate, *, must: bool) -> bool:
+    def _place(self, chosen: Alternative, candidate: CandidateDevice, *, must: bool) -> bool:
         if not super()._place(chosen, candidate, must=must):
             return False
         self._mark(candidate)
@@ -325,7 +325,7 @@ class MergedSearch(Search):
         super()._undo(chosen)
         self._mark(candidate)
 
-    def _mark(self, candidate: Candidate) -> None:
+    def _mark(self, candidate: CandidateDevice) -> None:
         """Notes what later requests see of a device."""
         if candidate.shareable:
             held = self._held_capacity.get(candidate.id, {})
@@ -355,16 +355,16 @@ class RelaxedSearch(MergedSearch):
             ]
         super().__init__(problem, ledger, skip_equal=True, bounded=True, claims=claims)
 
-    def _step(self, claim: int, request: int, chosen: Alternative | None, placed: int, start: int) -> Outcome:
+    def _step(self, claim: int, request: int, chosen: Alternative | None, placed: int, start: int) -> SearchOutcome:
         outcome = super()._step(claim, request, chosen, placed, start)
-        return Outcome.FAIL if outcome is Outcome.TOO_MANY else outcome
+        return SearchOutcome.FAIL if outcome is SearchOutcome.TOO_MANY else outcome
 
-    def _counts(self, candidate: Candidate) -> bool:
+    def _counts(self, candidate: CandidateDevice) -> bool:
         return super()._counts(candidate) and not candidate.shareable and not self.problem.history.tables
 
-    def _place_listed(self, chosen: Alternative, placed: int) -> Outcome:
+    def _place_listed(self, chosen: Alternative, placed: int) -> SearchOutcome:
         assert chosen.listed is not None
         candidate = self.context.candidates[chosen.listed[placed]]
         if not Search._has_capacity(self, chosen, candidate):
-            return Outcome.FAIL
+            return SearchOutcome.FAIL
         return super()._place_listed(chosen, placed)

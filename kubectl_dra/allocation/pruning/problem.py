@@ -18,8 +18,8 @@ from kubectl_dra.allocation.constraints import attribute_of
 from kubectl_dra.allocation.counters import CounterLedger, Key, Table
 from kubectl_dra.allocation.errors import AllocationError
 from kubectl_dra.allocation.request import Alternative, PreparedClaim
-from kubectl_dra.allocation.search import Budget, Candidate, Context
-from kubectl_dra.api.claims import MAX_RESULTS, Constraint, ResourceClaim
+from kubectl_dra.allocation.search import Budget, CandidateDevice, SearchContext
+from kubectl_dra.api.claims import MAX_RESULTS, DeviceConstraint, ResourceClaim
 from kubectl_dra.api.quantity import Quantity
 from kubectl_dra.api.slices import Device
 from kubectl_dra.api.taints import blocking_taint
@@ -36,7 +36,7 @@ same shape can be exchanged for each other as a whole."""
 
 
 @dataclass(slots=True)
-class Stage:
+class SearchStage:
     """One request. Devices with equal numbers in ``classes`` are alike from this request on, those in
     ``classes_of[alternative]`` once that alternative is chosen; IRRELEVANT where nobody can use the device."""
 
@@ -81,7 +81,7 @@ class Problem:
 
     def __init__(
         self,
-        context: Context,
+        context: SearchContext,
         claims: Sequence[ResourceClaim],
         prepared: Sequence[PreparedClaim],
         ledger: CounterLedger,
@@ -89,13 +89,13 @@ class Problem:
         self.context = context
         self.claims = claims
         self.prepared = prepared
-        self.stages: list[Stage] = []
+        self.stages: list[SearchStage] = []
         self.index: list[int] = []
         for claim, requests in enumerate(prepared):
             self.index.append(len(self.stages))
             for request, alternatives in enumerate(requests):
                 uses = [[self._use(entry, candidate) for candidate in context.candidates] for entry in alternatives]
-                self.stages.append(Stage(claim, request, alternatives, uses))
+                self.stages.append(SearchStage(claim, request, alternatives, uses))
         self.admin = any(entry.spec.admin_access for stage in self.stages for entry in stage.alternatives)
         self.components: list[Component | None] = [None] * len(context.candidates)
         self.by_value = False
@@ -115,7 +115,7 @@ class Problem:
         other.context = replace(self.context, budget=budget)
         return other
 
-    def covering(self, alternative: Alternative) -> list[Constraint]:
+    def covering(self, alternative: Alternative) -> list[DeviceConstraint]:
         """The constraints of the claim that cover the alternative's devices."""
         return [
             constraint
@@ -123,7 +123,7 @@ class Problem:
             if constraint.covers(alternative.parent.name, alternative.subrequest)
         ]
 
-    def _use(self, alternative: Alternative, candidate: Candidate) -> int:
+    def _use(self, alternative: Alternative, candidate: CandidateDevice) -> int:
         """The checks of the search in its order, as far as they do not depend on what is placed."""
         context, spec, device = self.context, alternative.spec, candidate.device
         if alternative.listed is not None and candidate.position not in alternative.listed:
@@ -145,7 +145,7 @@ class Problem:
             return USABLE
         return TAINTED if device.consumes_counters and context.quirks.counters_leak else NEVER
 
-    def _relevant(self) -> list[Candidate]:
+    def _relevant(self) -> list[CandidateDevice]:
         return [
             candidate
             for candidate in self.context.candidates
@@ -254,7 +254,7 @@ class Problem:
             out.append((counters, shares))
         return out
 
-    def _counter_signature(self, candidate: Candidate) -> Hashable:
+    def _counter_signature(self, candidate: CandidateDevice) -> Hashable:
         component = self.components[candidate.position]
         wanted = tuple(
             (consumption.counter_set, _amounts(consumption.counters))
@@ -268,7 +268,7 @@ class Problem:
         blocked = any(amount.nanos < 0 for counters in table.values() for amount in counters.values())
         return (blocked, _amounts(table.get(counter_set, {})), wanted[0][1])  # type: ignore[call-overload]
 
-    def _classify(self, stage: Stage, base: list[Hashable], later: list[int]) -> None:
+    def _classify(self, stage: SearchStage, base: list[Hashable], later: list[int]) -> None:
         numbers: dict[Hashable, int] = {}
         for alternative, uses in zip(stage.alternatives, stage.uses, strict=True):
             names = [entry.match_attribute or entry.distinct_attribute for entry in self.covering(alternative)]
@@ -299,6 +299,6 @@ def _amounts(counters: dict[str, Quantity] | object) -> tuple[tuple[str, int], .
     return tuple(sorted((name, amount.nanos) for name, amount in counters.items()))
 
 
-def value_of(device: Device, constraint: Constraint) -> Hashable:
+def value_of(device: Device, constraint: DeviceConstraint) -> Hashable:
     """The value that a constraint looks at; None where the device lacks the attribute."""
     return attribute_of(device, constraint.match_attribute or constraint.distinct_attribute)

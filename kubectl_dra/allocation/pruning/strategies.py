@@ -12,7 +12,7 @@ from kubectl_dra.allocation.pruning.distinct_values import lacks_values
 from kubectl_dra.allocation.pruning.merged_search import MergedSearch, RelaxedSearch
 from kubectl_dra.allocation.pruning.problem import Problem
 from kubectl_dra.allocation.request import PreparedClaim
-from kubectl_dra.allocation.search import Budget, Context, Search, Solution
+from kubectl_dra.allocation.search import Budget, Search, SearchContext, Solution
 from kubectl_dra.api.claims import ResourceClaim
 
 COUNTING_STEPS = 30_000
@@ -29,7 +29,7 @@ SCHEDULER_STEPS = 20_000_000
 
 
 def pruned_solution(
-    context: Context,
+    context: SearchContext,
     claims: Sequence[ResourceClaim],
     prepared: Sequence[PreparedClaim],
     ledger: Callable[[], CounterLedger],

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from kubectl_dra.allocation.constraints import attribute_of
 from kubectl_dra.allocation.errors import AllocationError
-from kubectl_dra.api.claims import Constraint, ResourceClaim
+from kubectl_dra.api.claims import DeviceConstraint, ResourceClaim
 from kubectl_dra.explain.causes.registry import Finder, When
 from kubectl_dra.explain.causes.request_refused import plain
 from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Remedy
@@ -57,7 +57,7 @@ def _together(trial: Trial) -> Iterator[Finding]:
                 return
 
 
-def _finding(trial: Trial, index: int, claim: ResourceClaim, constraint: Constraint, proof: Proof) -> Finding:
+def _finding(trial: Trial, index: int, claim: ResourceClaim, constraint: DeviceConstraint, proof: Proof) -> Finding:
     name = constraint.match_attribute or constraint.distinct_attribute
     group = [entry for entry in trial.funnels if entry.claim is claim and constraint.covers(*entry.names)]
     evidence: list[Evidence] = []
@@ -91,7 +91,7 @@ def _lacking(trial: Trial, group: Sequence[Located], name: str) -> bool:
     )
 
 
-def _other_attribute(trial: Trial, group: Sequence[Located], constraint: Constraint) -> Remedy | None:
+def _other_attribute(trial: Trial, group: Sequence[Located], constraint: DeviceConstraint) -> Remedy | None:
     """An attribute that usable devices of all the requests have, with which the claims fit."""
     if not group or not constraint.match_attribute:
         return None

@@ -13,7 +13,7 @@ from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, 
 from kubectl_dra.explain.funnel.blocked import made_by_scheduler
 from kubectl_dra.explain.phrase import Subject, say
 from kubectl_dra.explain.remedies.change import LowerCount
-from kubectl_dra.explain.remedies.prove import Place, Proof
+from kubectl_dra.explain.remedies.prove import Proof, RequestPlace
 from kubectl_dra.explain.trial import Trial
 
 MAX_EVIDENCE = 8
@@ -83,7 +83,7 @@ def _used_up(trial: Trial) -> Iterator[Finding]:
             every = spec.allocation_mode == ALL
             if every:
                 kind = ALL_INCOMPLETE
-            place = Place(claim_index, request_index, 0, entry.name, made_by_scheduler(claim))
+            place = RequestPlace(claim_index, request_index, 0, entry.name, made_by_scheduler(claim))
             most = _most_on_one_node(trial, entry.name) if every else spec.count
             remedy = _fewer(trial, place, min(most, MAX_RESULTS), every)
             if remedy is not None:
@@ -92,7 +92,7 @@ def _used_up(trial: Trial) -> Iterator[Finding]:
     yield Finding(kind, summary, facts, request=refusal.request)
 
 
-def _fewer(trial: Trial, place: Place, count: int, every: bool) -> Remedy | None:
+def _fewer(trial: Trial, place: RequestPlace, count: int, every: bool) -> Remedy | None:
     """The largest smaller count of a request with which everything fits."""
     for fewer in range(count - 1, 0, -1):
         change = LowerCount(place, fewer, every)

@@ -37,7 +37,7 @@ NOTHING: Final[Mapping[str, Quantity]] = {}
 _HIDDEN: Final = {ABSENT: "no ResourceClaim in the snapshot"}
 
 
-class Place(NamedTuple):
+class DeviceLocation(NamedTuple):
     """Where a device is: the nodes, in words, the node that its scope names, and what makes it unusable there."""
 
     nodes: Sequence[str]
@@ -54,12 +54,12 @@ class DeviceStates:
         self._cycle = cycle
         self._view = view
         # All devices of a slice without scopes of their own are in the same place.
-        self._places: dict[str, Place] = {}
+        self._places: dict[str, DeviceLocation] = {}
         self._counters: dict[PoolID, Table] = {}
         gap = snapshot.missing("ResourceClaim")
         self._claims_hidden = "" if gap is None else _HIDDEN.get(gap.reason, "not all ResourceClaims could be read")
 
-    def place(self, item: Published) -> Place:
+    def place(self, item: Published) -> DeviceLocation:
         """Where a device is."""
         shared = not item.slice.per_device_node_selection
         known = self._places.get(item.slice.name) if shared else None
@@ -68,12 +68,12 @@ class DeviceStates:
         scope = item.slice.scope if shared else item.device.scope
         nodes = tuple(self._view.nodes_of(item))
         where = scope.node_name or (nodes[0] if len(nodes) == 1 and nodes[0] != ANY_NODE else str(scope))
-        place = Place(nodes, where, scope.node_name, self._problem(item, nodes))
+        place = DeviceLocation(nodes, where, scope.node_name, self._problem(item, nodes))
         if shared:
             self._places[item.slice.name] = place
         return place
 
-    def state(self, item: Published, place: Place) -> tuple[str, str]:
+    def state(self, item: Published, place: DeviceLocation) -> tuple[str, str]:
         """The state of a device, and why it is that."""
         state = self._cycle.state
         if place.problem:

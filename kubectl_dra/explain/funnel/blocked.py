@@ -12,7 +12,7 @@ from kubectl_dra.explain.funnel.request_funnel import RequestFunnel
 from kubectl_dra.explain.funnel.stages import StageResult, counted
 from kubectl_dra.explain.phrase import Phrase, Words, say
 from kubectl_dra.explain.remedies.change import LowerCount
-from kubectl_dra.explain.remedies.prove import Place, Proof, World
+from kubectl_dra.explain.remedies.prove import Proof, RequestPlace, World
 from kubectl_dra.explain.scene.prepare import Scene
 from kubectl_dra.explain.scene.view import Published, View
 
@@ -36,10 +36,10 @@ class Located:
         return say('request "{name}"', name=self.funnel.name)
 
     @property
-    def place(self) -> Place:
+    def place(self) -> RequestPlace:
         """The place as changes have it."""
         extended = made_by_scheduler(self.claim)
-        return Place(self.claim_index, self.request_index, self.alternative, self.funnel.name, extended)
+        return RequestPlace(self.claim_index, self.request_index, self.alternative, self.funnel.name, extended)
 
     @property
     def names(self) -> tuple[str, str]:

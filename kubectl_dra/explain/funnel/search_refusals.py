@@ -9,14 +9,14 @@ from typing import NamedTuple
 from kubectl_dra.allocation.capacity import CapacityShortage
 from kubectl_dra.allocation.counters import CounterShortage
 from kubectl_dra.allocation.request import Alternative
-from kubectl_dra.allocation.search import Candidate
+from kubectl_dra.allocation.search import CandidateDevice
 from kubectl_dra.api.slices import DeviceID
 from kubectl_dra.explain.phrase import Words, say
 
 _KINDS = ("counters", "capacity")
 
 
-class Refusal(NamedTuple):
+class LostDevice(NamedTuple):
     """A device that a request lost to others of the same pod: what was checked, and what the device lacks then."""
 
     check: str
@@ -30,16 +30,16 @@ class Refusals:
     """An observer of one attempt that keeps the refusals which depend on devices picked before."""
 
     counts: Counter[str] = field(default_factory=Counter)
-    first: dict[str, Refusal] = field(default_factory=dict)
+    first: dict[str, LostDevice] = field(default_factory=dict)
 
-    def rejected(self, alternative: Alternative, candidate: Candidate, check: str, detail: object) -> None:
+    def rejected(self, alternative: Alternative, candidate: CandidateDevice, check: str, detail: object) -> None:
         """Takes one refusal of the search."""
         if check in _KINDS:
             self.counts[check] += 1
             if check not in self.first:
-                self.first[check] = Refusal(check, alternative.result_name, candidate.id, _lack(detail))
+                self.first[check] = LostDevice(check, alternative.result_name, candidate.id, _lack(detail))
 
-    def most_frequent(self) -> Refusal | None:
+    def most_frequent(self) -> LostDevice | None:
         """The most frequent kind of refusal by its first example; None where nothing was refused."""
         if not self.counts:
             return None

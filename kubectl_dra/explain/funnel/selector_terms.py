@@ -11,7 +11,7 @@ from kubectl_dra.cel import CompileError, EvaluationError
 
 
 @dataclass(frozen=True, slots=True)
-class Refusal:
+class RefusingTerm:
     """The first term that decides against a device: its index, and the error where it raised one."""
 
     term: int
@@ -23,7 +23,7 @@ def term_texts(selectors: Selectors, expression: str) -> tuple[str, ...]:
     return tuple(_one_line(term.expression) for term in selectors.terms(expression)) or (expression,)
 
 
-def judge(selectors: Selectors, expression: str, devices: Sequence[Device]) -> list[Refusal | None]:
+def judge(selectors: Selectors, expression: str, devices: Sequence[Device]) -> list[RefusingTerm | None]:
     """For each device None where the expression holds, else the term that refuses it.
 
     The whole expression decides, as in the scheduler: an error in one term does not count where another
@@ -31,21 +31,21 @@ def judge(selectors: Selectors, expression: str, devices: Sequence[Device]) -> l
     """
     program = selectors.program(expression)
     if isinstance(program, CompileError):
-        return [Refusal(0, EvaluationError(str(program)))] * len(devices)
+        return [RefusingTerm(0, EvaluationError(str(program)))] * len(devices)
     different = {id(device): device for device in devices}
     if len(different) < len(devices):
         answers = dict(zip(different, judge(selectors, expression, list(different.values())), strict=True))
         return [answers[key] for key in map(id, devices)]
     verdicts = selectors.verdicts(expression, devices)
     refused = [index for index, verdict in enumerate(verdicts) if verdict is not True]
-    out: list[Refusal | None] = [None] * len(devices)
+    out: list[RefusingTerm | None] = [None] * len(devices)
     if not refused:
         return out
     terms = selectors.terms(expression)
     # Asked about all devices, the terms share what the whole expression has already read of them.
     table = selectors.table(devices)
     by_term = [term.evaluate_devices(table) for term in terms] if len(terms) > 1 else []
-    plain = [Refusal(term, None) for term in range(max(1, len(terms)))]
+    plain = [RefusingTerm(term, None) for term in range(max(1, len(terms)))]
     for index in refused:
         verdict = verdicts[index]
         error = verdict if isinstance(verdict, EvaluationError) else None
@@ -55,7 +55,7 @@ def judge(selectors: Selectors, expression: str, devices: Sequence[Device]) -> l
             if (error is None and value is False) or (error is not None and isinstance(value, EvaluationError)):
                 term = position
                 break
-        out[index] = plain[term] if error is None else Refusal(term, error)
+        out[index] = plain[term] if error is None else RefusingTerm(term, error)
     return out
 
 

@@ -6,14 +6,14 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field, replace
 
 from kubectl_dra.allocation.selection import Selectors
-from kubectl_dra.api.claims import EXACT_COUNT, Constraint, DeviceRequest, ResourceClaim
+from kubectl_dra.api.claims import EXACT_COUNT, DeviceConstraint, DeviceRequest, ResourceClaim
 from kubectl_dra.api.nodes import Node
 from kubectl_dra.api.quantity import Quantity
 from kubectl_dra.api.slices import PoolID, ResourceSlice
 from kubectl_dra.api.taints import DeviceTaint, DeviceToleration
 from kubectl_dra.explain.phrase import Phrase, Words, say
 from kubectl_dra.explain.question.what_if_flag import Supposition
-from kubectl_dra.explain.remedies.prove import Change, Place, World
+from kubectl_dra.explain.remedies.prove import Change, RequestPlace, World
 
 
 @dataclass(frozen=True)
@@ -21,7 +21,7 @@ class RequestChange(Change):
     """A change of one request. ``near`` are nodes where it is to be tried as well."""
 
     TEXT = 'in request "{place.name}" {what}'
-    place: Place
+    place: RequestPlace
     near: tuple[Node, ...] = field(default=(), compare=False, kw_only=True)
 
     @property
@@ -197,7 +197,7 @@ class DropConstraint(Change):
     TEXT = "drop the constraint {constraint} of claim {key}"
     claim: int
     key: str
-    constraint: Constraint
+    constraint: DeviceConstraint
     only: bool = field(default=False, compare=False)
 
     @property

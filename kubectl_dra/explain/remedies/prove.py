@@ -11,7 +11,7 @@ from kubectl_dra.allocation.features import Features, Quirks
 from kubectl_dra.allocation.pools import SliceIndex
 from kubectl_dra.allocation.search import Budget
 from kubectl_dra.allocation.state import allocated_state
-from kubectl_dra.api.claims import EXACT_COUNT, Constraint, DeviceRequest, Request, ResourceClaim
+from kubectl_dra.api.claims import EXACT_COUNT, DeviceConstraint, DeviceRequest, Request, ResourceClaim
 from kubectl_dra.api.nodes import Node
 from kubectl_dra.api.slices import DeviceID, ResourceSlice
 from kubectl_dra.explain.funnel.search_refusals import Refusals
@@ -38,7 +38,7 @@ class Proof:
     others: bool | None = None
 
 
-class Place(NamedTuple):
+class RequestPlace(NamedTuple):
     """One request or subrequest: indices of claim, request and alternative, and its name.
 
     ``extended``: it is of the claim that the scheduler makes for extended resources, which nobody writes.
@@ -96,7 +96,7 @@ class World:
     all_claims: tuple[ResourceClaim, ...]
     other_nodes: tuple[Node, ...] = ()
 
-    def request(self, place: Place) -> DeviceRequest:
+    def request(self, place: RequestPlace) -> DeviceRequest:
         """One request or subrequest as it is here."""
         return self.claims[place.claim].requests[place.request].alternatives()[place.alternative]
 
@@ -154,7 +154,7 @@ class World:
     def _with_claim(self, index: int, claim: ResourceClaim) -> World:
         return self.asking((*self.claims[:index], claim, *self.claims[index + 1 :]))
 
-    def editing(self, place: Place, edit: Callable[[DeviceRequest], DeviceRequest]) -> World:
+    def editing(self, place: RequestPlace, edit: Callable[[DeviceRequest], DeviceRequest]) -> World:
         """With one request or subrequest changed."""
         claim = self.claims[place.claim]
         return self._with_claim(place.claim, _edited(claim, place.request, place.alternative, edit))
@@ -211,20 +211,20 @@ class World:
         }
         return replace(self, cycle=replace(self.cycle, classes=classes), claims=tuple(claims))
 
-    def constraints(self) -> Iterator[tuple[int, Constraint]]:
+    def constraints(self) -> Iterator[tuple[int, DeviceConstraint]]:
         """The constraints of all claims, each with the index of its claim."""
         for index, claim in enumerate(self.claims):
             for constraint in claim.constraints:
                 yield index, constraint
 
-    def without_constraint(self, claim: int, constraint: Constraint) -> World:
+    def without_constraint(self, claim: int, constraint: DeviceConstraint) -> World:
         """Without a constraint of one claim."""
         old = self.claims[claim]
         return self._with_claim(
             claim, replace(old, constraints=tuple(entry for entry in old.constraints if entry is not constraint))
         )
 
-    def with_constraint(self, claim: int, old: Constraint, new: Constraint) -> World:
+    def with_constraint(self, claim: int, old: DeviceConstraint, new: DeviceConstraint) -> World:
         """With a constraint replaced."""
         changed = tuple(new if entry is old else entry for entry in self.claims[claim].constraints)
         return self._with_claim(claim, replace(self.claims[claim], constraints=changed))

@@ -15,7 +15,7 @@ from kubectl_dra.cel import CompileError, Program, ast, compile_expression
 from kubectl_dra.cel.columns import DeviceTable, columns_of
 from kubectl_dra.explain.funnel.observed_values import values_of
 from kubectl_dra.explain.remedies.change import ReplaceTerm
-from kubectl_dra.explain.remedies.prove import Place
+from kubectl_dra.explain.remedies.prove import RequestPlace
 from kubectl_dra.explain.scene.view import Published, View
 from kubectl_dra.names import nearest
 
@@ -64,7 +64,7 @@ class Slot(NamedTuple):
 
 
 def loosened_term(
-    view: View, place: Place, index: int, expression: str, term: int, refused: Sequence[Published]
+    view: View, place: RequestPlace, index: int, expression: str, term: int, refused: Sequence[Published]
 ) -> Iterator[TermOffer]:
     """Changes of one term of a request's selector ``index`` with which it holds on some of the devices it refuses."""
     selectors = view.cycle.selectors

@@ -9,8 +9,8 @@ from kubectl_dra.api.nodes import NodeTaint
 from kubectl_dra.explain.diagnosis import Remedy
 from kubectl_dra.explain.phrase import Phrase, Words, say
 from kubectl_dra.explain.remedies.prove import Change, Proof, World
-from kubectl_dra.explain.scene.node_eligibility import Cordoned, Untolerated
-from kubectl_dra.explain.scene.node_resources import ResourceShort, TooManyPods
+from kubectl_dra.explain.scene.node_eligibility import NodeCordoned, Untolerated
+from kubectl_dra.explain.scene.node_resources import PodLimitReached, ResourceShort
 
 _NOT_TEXT = frozenset(("true", "false", "yes", "no", "on", "off", "y", "n", "null"))
 
@@ -41,9 +41,9 @@ class LetIn(Change):
             if reason.is_condition:
                 text = "get {nodes:some} ready again ({taint})"
             return say(text, nodes=self.nodes, taint=reason.taint)
-        if isinstance(reason, Cordoned):
+        if isinstance(reason, NodeCordoned):
             text = "uncordon {nodes:some}"
-        elif isinstance(reason, ResourceShort | TooManyPods):
+        elif isinstance(reason, ResourceShort | PodLimitReached):
             text = "make room on {nodes:some} ({reason})"
         return say(text, nodes=self.nodes, reason=reason)
 
@@ -67,7 +67,7 @@ def remedy(reason: Words, nodes: Sequence[str], proof: Proof | None) -> Remedy |
     words = say("{what:capital}.", what=change.what)
     if isinstance(reason, Untolerated) and not reason.is_condition:
         words = say("Let the pod tolerate it: spec.tolerations: {toleration}", toleration=toleration_for(reason.taint))
-    elif isinstance(reason, Cordoned) and len(nodes) == 1:
+    elif isinstance(reason, NodeCordoned) and len(nodes) == 1:
         words = say("When its maintenance is over: kubectl uncordon {node}", node=nodes[0])
     elif isinstance(reason, ResourceShort) and not ends:
         words = say("Lower what the pod requests of {name}, or add nodes that have it.", name=reason.name)

@@ -13,7 +13,7 @@ _CONDITIONS = ("node.kubernetes.io/", "node.cloudprovider.kubernetes.io/")
 
 
 @dataclass(frozen=True)
-class Cordoned(Statement):
+class NodeCordoned(Statement):
     """Somebody cordoned the node."""
 
     TEXT = "node is cordoned (spec.unschedulable)"

@@ -8,8 +8,8 @@ from typing import Final
 
 from kubectl_dra.api.quantity import Quantity
 from kubectl_dra.explain.phrase import Joined, Statement, Words, say
-from kubectl_dra.explain.scene.node_eligibility import AffinityDiffers, Cordoned, LabelDiffers, Untolerated
-from kubectl_dra.explain.scene.node_resources import ResourceShort, TooManyPods
+from kubectl_dra.explain.scene.node_eligibility import AffinityDiffers, LabelDiffers, NodeCordoned, Untolerated
+from kubectl_dra.explain.scene.node_resources import PodLimitReached, ResourceShort
 from kubectl_dra.scheduling import (
     chain,
     inter_pod_affinity,
@@ -104,7 +104,7 @@ def _statements(reason: Reason) -> list[Words]:
     if isinstance(reason, NotRead):
         return [Unread(reason.kind)]
     if isinstance(reason, node_unschedulable.Cordoned):
-        return [Cordoned()]
+        return [NodeCordoned()]
     if isinstance(reason, taint_toleration.UntoleratedTaint):
         return [Untolerated(reason.taint)]
     if isinstance(reason, node_affinity.NodeDoesNotMatch):
@@ -113,7 +113,7 @@ def _statements(reason: Reason) -> list[Words]:
             return [LabelDiffers(key, value)]
         return [AffinityDiffers(str(reason.affinity))]
     if isinstance(reason, node_resources_fit.TooManyPods):
-        return [TooManyPods()]
+        return [PodLimitReached()]
     if isinstance(reason, node_resources_fit.Insufficient):
         name = reason.resource
         numbers = (_quantity(name, value) for value in (reason.requested, reason.free, reason.capacity))

@@ -9,7 +9,7 @@ from kubectl_dra.explain.phrase import Phrase, Statement, say
 
 
 @dataclass(frozen=True)
-class TooManyPods(Statement):
+class PodLimitReached(Statement):
     """The node runs as many pods as it takes."""
 
     TEXT = "Too many pods"
