@@ -15,6 +15,7 @@ from kubectl_dra.lint.context import AssumedCluster
 from kubectl_dra.lint.engine import lint
 from kubectl_dra.lint.finding import Safety
 from kubectl_dra.lint.fixes import fix_text
+from kubectl_dra.lint.registry import BY_CODE
 from kubectl_dra.lint.result import LocatedFinding
 from kubectl_dra.lint.rule_selection import Selection
 from kubectl_dra.manifests.inputs import Input
@@ -23,6 +24,8 @@ from kubectl_dra.manifests.source import decode
 FOLDER = Path(__file__).parent / "cases"
 KEYS = {"fail", "pass", "fix", "findings", "release", "gates", "files", "snapshot"}
 FILE = "case.yaml"
+EXAMPLES = ("bad", "good")
+"""Stand, as the text of a case, for the example of that name in the rule itself."""
 
 
 class Case(NamedTuple):
@@ -51,7 +54,11 @@ def _read() -> Iterator[Case]:
     for path in sorted(FOLDER.glob("*.yaml")):
         for name, content in (yaml.load(path.read_text(), Loader=yaml.CSafeLoader) or {}).items():
             assert set(content) <= KEYS, f"{path.name}: {name}: {set(content) - KEYS}"
-            yield Case(path.stem, name, content)
+            yield Case(path.stem, name, {key: _text(path.stem, value) for key, value in content.items()})
+
+
+def _text(code: str, value: Any) -> Any:
+    return getattr(BY_CODE[code], value) if isinstance(value, str) and value in EXAMPLES else value
 
 
 def job(case: Case) -> Job:
