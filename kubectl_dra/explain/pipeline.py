@@ -21,7 +21,7 @@ from kubectl_dra.explain.phrase import Words
 from kubectl_dra.explain.question.consumers import DEFAULT_SCHEDULER
 from kubectl_dra.explain.question.resolve import Question
 from kubectl_dra.explain.scene.attributes_read import complete
-from kubectl_dra.explain.scene.prepare import NOT_ASKED, Settings, prepare
+from kubectl_dra.explain.scene.prepare import Settings, prepare
 from kubectl_dra.explain.trial import Outlook, Trial
 from kubectl_dra.explain.unclear import missing_objects, not_decided, not_seen
 from kubectl_dra.names import nearest
@@ -137,14 +137,16 @@ def _ways(trial: Trial, judged: Judgement) -> list[Way]:
     wanted = judged.verdict is Verdict.NOT_ALLOCATABLE and trial.claims and scene.settings.with_ways
     if failed or not wanted:
         return []
+    from kubectl_dra.explain.remedies import way_in
     from kubectl_dra.explain.remedies.added_devices import devices_to_add
     from kubectl_dra.explain.remedies.candidates import candidates
     from kubectl_dra.explain.remedies.combine import ways
 
     near: dict[Words, list[str]] = {}
     for node in trial.one_step_away:
-        near.setdefault(trial.view.ineligible[node.name], []).append(node.name)
-    near.pop(NOT_ASKED, None)
+        reason = trial.view.ineligible[node.name]
+        if way_in.can_end(reason):
+            near.setdefault(reason, []).append(node.name)
     changes = candidates(trial.view, trial.claims, trial.funnels, scene.holders, near)
     found = ways(trial.world, changes, judged.findings)
     more = devices_to_add(trial.view, trial.world, trial.funnels)

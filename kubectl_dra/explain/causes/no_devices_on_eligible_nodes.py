@@ -56,7 +56,7 @@ def _out_of_reach(blocked: Blocked) -> Finding:
         about = say("nodes {nodes:some}", nodes=nodes) if nodes else "devices"
         evidence.append(Evidence(about, reason, say("{count:device}", count=count)))
     barred = sorted({node for node, why in ineligible.items() if why == first})
-    proof = blocked.world.proof_elsewhere() if way_in.can_end(first) else None
+    proof = blocked.world.proof_elsewhere(barred) if way_in.can_end(first) else None
     return Finding(
         NOT_FOR_NODE,
         say(

@@ -11,7 +11,7 @@ from kubectl_dra.explain.causes.registry import Finder, When
 from kubectl_dra.explain.causes.search_too_slow import SLOW
 from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look
 from kubectl_dra.explain.phrase import Phrase, Subject, say
-from kubectl_dra.explain.question.consumers import consumers
+from kubectl_dra.explain.question.consumers import DEFAULT_SCHEDULER, consumers
 from kubectl_dra.explain.question.last_word import last_word
 from kubectl_dra.explain.trial import Trial
 
@@ -73,9 +73,6 @@ BINDING_DENIED = CauseKind(
 )
 
 # What kube-scheduler writes: its own words are all that tells.
-_ABOUT_DEVICES: Final = re.compile(
-    r"cannot allocate all claims|allocate devices|[Rr]esource ?[Cc]laim|device class|\bclaim\b"
-)
 _SAID: Final[tuple[tuple[re.Pattern[str], CauseKind], ...]] = (
     (re.compile(r"is in the process of being allocated"), IN_FLIGHT),
     (re.compile(r"got (?:deleted|(?:de)?allocated elsewhere) in the meantime"), CHANGED),
@@ -89,8 +86,10 @@ def _waiting(trial: Trial) -> Iterator[Finding]:
     pod, scene = trial.question.pod, trial.scene
     if pod is None or not trial.question.exists or pod.node_name or pod.finished:
         return
+    if pod.scheduler_name != DEFAULT_SCHEDULER:
+        return
     word = last_word(pod, scene.snapshot)
-    if word is None or not _ABOUT_DEVICES.search(word.message):
+    if word is None or not word.message:
         return
     supposed = bool(scene.settings.supposed)
     about = Subject("Event on Pod" if word.event else "Pod", pod.key)

@@ -9,7 +9,7 @@ from kubectl_dra.api.nodes import NodeTaint
 from kubectl_dra.explain.diagnosis import Remedy
 from kubectl_dra.explain.phrase import Phrase, Words, say
 from kubectl_dra.explain.remedies.prove import Change, Proof, World
-from kubectl_dra.explain.scene.node_eligibility import NodeCordoned, Untolerated
+from kubectl_dra.explain.scene.node_eligibility import AffinityDiffers, LabelDiffers, NodeCordoned, Untolerated
 from kubectl_dra.explain.scene.node_resources import PodLimitReached, ResourceShort
 
 _NOT_TEXT = frozenset(("true", "false", "yes", "no", "on", "off", "y", "n", "null"))
@@ -52,16 +52,18 @@ class LetIn(Change):
 
 
 def can_end(reason: Words) -> bool:
-    """Whether the node could take the pod: not where the pod asks for more than the node has in all, or for
-    something that it does not offer.
+    """Whether a change to the pod or the node alone ends it: not where the pod asks for more than the node has in
+    all, nor where other pods or volumes decide.
     """
-    return not isinstance(reason, ResourceShort) or reason.passes
+    if isinstance(reason, ResourceShort):
+        return reason.passes
+    return isinstance(reason, AffinityDiffers | LabelDiffers | NodeCordoned | PodLimitReached | Untolerated)
 
 
 def remedy(reason: Words, nodes: Sequence[str], proof: Proof | None) -> Remedy | None:
     """What ends the reason of these nodes, proved or not; None where that is not known to help."""
     ends = can_end(reason)
-    if not nodes or (proof is None and ends):
+    if not nodes or (proof is None and ends) or not (ends or isinstance(reason, ResourceShort)):
         return None
     change = LetIn(reason, tuple(nodes))
     words = say("{what:capital}.", what=change.what)
