@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from kubectl_dra.api.wire import Wire
@@ -13,7 +13,7 @@ _INT64 = 1 << 63
 
 
 class InvalidNodeSelector(ValueError):
-    """A node selector that the scheduler cannot parse. API validation normally prevents it."""
+    """A selector that the scheduler cannot parse. API validation normally prevents it."""
 
 
 class Requirement(Wire, frozen=True):
@@ -44,20 +44,24 @@ class LabelSelector(Wire, frozen=True):
     match_expressions: tuple[Requirement, ...] = ()
 
     def matches(self, labels: Mapping[str, str]) -> bool:
-        """Whether labels fulfil the selector.
-
-        Raises:
-            InvalidNodeSelector: an operator or value that the scheduler cannot parse.
-        """
+        """Whether labels fulfil the selector; one that the API server would refuse matches nothing."""
         for key, value in self.match_labels.items():
             if labels.get(key) != value:
                 return False
-        return not self.match_expressions or all(requirement_matches(entry, labels) for entry in self.match_expressions)
+        return all_match(self.match_expressions, labels)
 
     @property
     def empty(self) -> bool:
         """Whether nothing is required."""
         return not self.match_labels and not self.match_expressions
+
+
+def all_match(requirements: Iterable[Requirement], labels: Mapping[str, str]) -> bool:
+    """Whether labels fulfil all requirements; where one cannot be parsed, nothing does."""
+    try:
+        return all(requirement_matches(entry, labels) for entry in requirements)
+    except InvalidNodeSelector:
+        return False
 
 
 def requirement_matches(requirement: Requirement, labels: Mapping[str, str]) -> bool:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from kubectl_dra.api.affinity import Affinity, PodAffinityTerm
-from kubectl_dra.api.labels import InvalidNodeSelector, LabelSelector
+from kubectl_dra.api.labels import LabelSelector
 from kubectl_dra.api.nodes import Node
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.scheduling.framework import ClusterState
@@ -114,14 +114,7 @@ def _resolved(entry: PodAffinityTerm, pod: Pod, state: ClusterState) -> Term:
     if chosen is None:
         return Term(entry.topology_key, entry.label_selector, frozenset(named or (pod.metadata.namespace,)))
     again = not state.release.at_least(_RESOLVED_FOR_GOOD_SINCE)
-    if chosen.empty or (again and _holds_without_labels(chosen)):
+    if chosen.empty or (again and chosen.matches({})):
         return Term(entry.topology_key, entry.label_selector, None)
     found = (name for name, meta in state.namespaces.items() if chosen.matches(meta.labels))
     return Term(entry.topology_key, entry.label_selector, frozenset((*named, *found)))
-
-
-def _holds_without_labels(selector: LabelSelector) -> bool:
-    try:
-        return selector.matches({})
-    except InvalidNodeSelector:
-        return False

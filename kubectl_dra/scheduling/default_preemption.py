@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from kubectl_dra.api.labels import InvalidNodeSelector
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.api.policy import PodDisruptionBudget
 from kubectl_dra.scheduling.chain import Chain
@@ -225,11 +224,8 @@ def _protecting(pod: Pod, budgets: Sequence[PodDisruptionBudget]) -> Iterator[in
             continue
         if pod.metadata.name in budget.status.disrupted_pods:
             continue
-        try:
-            if selector.matches(labels):
-                yield index
-        except InvalidNodeSelector:
-            continue
+        if selector.matches(labels):
+            yield index
 
 
 def _best(candidates: Sequence[Candidate]) -> tuple[Candidate, ...]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from kubectl_dra.api.affinity import TopologySpreadConstraint
-from kubectl_dra.api.labels import LabelSelector, Requirement, requirement_matches
+from kubectl_dra.api.labels import LabelSelector, Requirement, all_match
 from kubectl_dra.api.meta import OwnerReference
 from kubectl_dra.api.nodes import Node
 from kubectl_dra.api.pods import Pod
@@ -40,7 +40,7 @@ class Selector:
         return (
             not self.nothing
             and all(labels.get(key) == value for key, value in self.equal.items())
-            and all(requirement_matches(entry, labels) for entry in self.requirements)
+            and all_match(self.requirements, labels)
         )
 
 

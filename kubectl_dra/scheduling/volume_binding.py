@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Final
 
-from kubectl_dra.api.labels import InvalidNodeSelector
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.api.volumes import (
     CSIDriver,
@@ -341,9 +340,4 @@ def _allowed(kind: StorageClass, node: NodeState) -> bool:
 
 
 def _reaches(entry: CSIStorageCapacity, node: NodeState) -> bool:
-    if entry.node_topology is None:
-        return False
-    try:
-        return entry.node_topology.matches(node.node.labels)
-    except InvalidNodeSelector:
-        return False
+    return entry.node_topology is not None and entry.node_topology.matches(node.node.labels)

@@ -98,6 +98,35 @@ def test_an_unreadable_quantity_and_a_wrong_type_name_the_field(dra: Dra, tmp_pa
     assert ran.code == 2 and "gpus" in sentence(ran)
 
 
+def pod(name: str, node: str = "", **spec: Any) -> dict[str, Any]:
+    containers = [{"name": "main", "image": "example.com/none"}]
+    spec = {"containers": containers, **({"nodeName": node} if node else {}), **spec}
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "namespace": "default"}, "spec": spec}
+
+
+def test_a_pod_whose_selector_no_server_would_store(dra: Dra, tmp_path: Path) -> None:
+    selector = {"matchExpressions": [{"key": "app", "operator": "Bogus", "values": ["x"]}]}
+    term = {"topologyKey": "kubernetes.io/hostname", "labelSelector": selector}
+    required = {"requiredDuringSchedulingIgnoredDuringExecution": [term]}
+    excluding = pod("other", "n1", affinity={"podAntiAffinity": required})
+    node = {**NODE, "status": {"allocatable": {"pods": "110"}}}
+    using: dict[str, Any] = {"resourceClaims": [{"name": "gpu", "resourceClaimName": "gpus"}]}
+    path = snapshot(tmp_path, node, SLICE, CLASS, claim(), pod("fine", **using), excluding)
+    ran = dra("explain", "pod/fine", "--snapshot", path)
+    assert ran.code == 0 and not ran.err
+
+    constraint = {"maxSkew": 1, "whenUnsatisfiable": "DoNotSchedule", **term}
+    wrong: list[tuple[dict[str, Any], str]] = [
+        ({"affinity": {"podAntiAffinity": required}}, "spec.affinity.podAntiAffinity.required"),
+        ({"topologySpreadConstraints": [constraint]}, "spec.topologySpreadConstraints[0].labelSelector"),
+    ]
+    for spec, field in wrong:
+        path = snapshot(tmp_path, node, SLICE, CLASS, claim(), pod("bad", **using, **spec))
+        ran = dra("explain", "pod/bad", "--snapshot", path)
+        assert ran.code == 2 and not ran.out
+        assert field in sentence(ran) and "'Bogus' is not a valid operator" in sentence(ran)
+
+
 def test_two_objects_of_one_name(dra: Dra, tmp_path: Path) -> None:
     ran = dra("explain", "claim/gpus", "--snapshot", snapshot(tmp_path, SLICE, CLASS, claim(), claim(count=2)))
     assert ran.code == 2 and "gpus" in sentence(ran) and "cluster.yaml" in sentence(ran)

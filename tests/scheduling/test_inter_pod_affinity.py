@@ -174,3 +174,14 @@ def test_evicting_pods_lifts_their_anti_affinity() -> None:
     cluster = state([*NODES, pod("x", "a1", **far(term()))])
     plugin = asked(InterPodAffinity, pod("p", labels=WEB), cluster)
     assert plugin.filter(cluster.nodes["a1"].changed(removed=cluster.nodes["a1"].pods)) is None
+
+
+def test_a_term_that_cannot_be_parsed_is_about_no_pod() -> None:
+    bad: JSON = {"matchExpressions": [{"key": "app", "operator": "Bogus", "values": ["x"]}]}
+    other = pod("x", "a1", **far(term(labelSelector=bad), term(namespaceSelector=bad)))
+    assert told({}, namespace("default"), other, labels=WEB) == {}
+    assert told({}, namespace("default"), pod("y", "a1", **far(term())), other, labels=WEB) == {
+        "a1": EXISTING,
+        "a2": EXISTING,
+    }
+    assert told(far(term(labelSelector=bad)), pod("x", "a1", WEB)) == {}

@@ -171,3 +171,8 @@ def test_an_ending_pod_is_taken_off_although_it_was_not_counted() -> None:
     assert plugin.filter(node_a1) is not None
     gone = [entry for entry in node_a1.pods if entry.metadata.name == "e"]
     assert plugin.filter(node_a1.changed(removed=gone)) is None
+
+
+def test_a_selector_that_cannot_be_parsed_counts_no_pods() -> None:
+    bad: JSON = {"matchExpressions": [{"key": "app", "operator": "Bogus", "values": ["x"]}]}
+    assert told([*ZONES, pod("x", "a1", APP)], spread(labelSelector=bad)) == {}

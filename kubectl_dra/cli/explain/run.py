@@ -23,6 +23,7 @@ from kubectl_dra.explain.diagnosis import Diagnosis, Verdict
 from kubectl_dra.explain.overview import pending
 from kubectl_dra.explain.pipeline import diagnose
 from kubectl_dra.explain.question.new_pod import about_new_pod
+from kubectl_dra.explain.question.pod_selectors import check_selectors
 from kubectl_dra.explain.question.resolve import Question, about_claim, about_pod
 from kubectl_dra.explain.question.what_if_flag import Supposition, parse, suppose
 from kubectl_dra.explain.scene.prepare import Settings
@@ -299,6 +300,7 @@ def _questions(
     if kind:
         if kind == "pod":
             pod = _find(snapshot.pods, namespace, name, "Pod", snapshot)
+            check_selectors(pod)
             exists = manifest is None or (namespace, name) not in manifest.pods
             return [about_pod(pod, snapshot, exists=exists)]
         claim = _find(snapshot.claims, namespace, name, "ResourceClaim", snapshot)
