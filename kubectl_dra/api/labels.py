@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from kubectl_dra.api.wire import Wire
+from kubectl_dra.wording import some
 
 _INTEGER = re.compile(r"[+-]?[0-9]+\Z")
 _INT64 = 1 << 63
@@ -31,7 +32,7 @@ class Requirement(Wire, frozen=True):
         return out
 
     def __str__(self) -> str:
-        values = ", ".join(self.values)
+        values = some(self.values)
         if self.key == "metadata.name" and self.operator == "In":
             return f"node {values}"
         return f"{self.key} {self.operator} ({values})" if values else f"{self.key} {self.operator}"

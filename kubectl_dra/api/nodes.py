@@ -10,12 +10,21 @@ from kubectl_dra.api.labels import InvalidNodeSelector, Requirement, requirement
 from kubectl_dra.api.meta import JSONObject, ObjectMeta
 from kubectl_dra.api.wire import Amount, Wire, convert
 
+_SHOWN = 4
+"""How many terms of a selector, and requirements of a term, its text tells."""
+
 
 class NodeSelectorTerm(Wire, frozen=True):
     """Requirements that must all hold; a term without any never matches."""
 
     expressions: tuple[Requirement, ...] = field(default=(), name="matchExpressions")
     fields: tuple[Requirement, ...] = field(default=(), name="matchFields")
+
+    def __str__(self) -> str:
+        entries = (*self.expressions, *self.fields)
+        more = len(entries) - _SHOWN
+        told = " and ".join(str(entry) for entry in entries[:_SHOWN]) or "nothing"
+        return f"{told} and {more:,} more" if more > 0 else told
 
 
 class NodeSelector(Wire, frozen=True):
@@ -36,9 +45,9 @@ class NodeSelector(Wire, frozen=True):
         return any(term_matches(term, node) for term in self.terms)
 
     def __str__(self) -> str:
-        return " or ".join(
-            " and ".join(str(entry) for entry in (*term.expressions, *term.fields)) or "nothing" for term in self.terms
-        )
+        more = len(self.terms) - _SHOWN
+        told = " or ".join(str(term) for term in self.terms[:_SHOWN])
+        return f"{told} or one of {more:,} more terms" if more > 0 else told
 
 
 class NodeTaint(Wire, frozen=True):

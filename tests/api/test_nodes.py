@@ -65,3 +65,19 @@ def test_node_from_json() -> None:
     assert (node.name, node.unschedulable, node.ready) == ("n", True, False)
     assert [str(taint) for taint in node.taints] == ["k:NoSchedule"]
     assert Node.from_json({"metadata": {"name": "n"}}).ready is None
+
+
+def test_the_text_of_a_long_selector_is_short() -> None:
+    def expression(key: str, *values: str) -> dict[str, object]:
+        return {"key": key, "operator": "In", "values": values or ("a",)}
+
+    def text(*terms: list[dict[str, object]]) -> str:
+        return str(NodeSelector.from_json({"nodeSelectorTerms": [{"matchExpressions": term} for term in terms]}))
+
+    assert text([expression("x"), expression("y", "a", "b")], []) == "x In (a) and y In (a, b) or nothing"
+    told = "x0 In (a) or x1 In (a) or x2 In (a) or x3 In (a)"
+    assert text(*([expression(f"x{number}")] for number in range(4))) == told
+    assert text(*([expression(f"x{number}")] for number in range(10000))) == f"{told} or one of 9,996 more terms"
+    told = "x In (a) and x In (a) and x In (a) and x In (a) and 2 more"
+    assert text([expression("x")] * 6) == told
+    assert text([expression("x", *"abcdef")]) == "x In (a, b, c, d and 2 more)"
