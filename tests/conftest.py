@@ -30,7 +30,6 @@ SLOW = (
     "cluster/test_anonymize.py",
     "cluster/test_files.py",
     "cluster/test_pages.py",
-    "cluster/test_quick.py",
     "cluster/test_save.py",
     "completion/",
     "conformance/",

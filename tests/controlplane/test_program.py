@@ -117,7 +117,7 @@ def test_skip_is_one_visible_line_or_a_failure(tmp_path: Path, required: str) ->
     test = "tests/controlplane/test_controlplane.py::test_restricted_user_is_refused"
     environment = {**os.environ, "KUBEBUILDER_ASSETS": str(tmp_path), "REQUIRE_CONTROL_PLANE": required}
     environment.pop("PYTEST_XDIST_WORKER", None)
-    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", test]
+    command = [sys.executable, "-m", "pytest", "-o", f"cache_dir={tmp_path / 'cache'}", test]
     ran = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
     said = [line for line in ran.stdout.splitlines() if "KUBEBUILDER_ASSETS=" in line]
     if required == "1":

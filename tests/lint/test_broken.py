@@ -91,14 +91,14 @@ def test_many_broken_documents_take_time_that_grows_with_their_number_only() -> 
     assert seconds(800) < 8 * few * 3 + 0.5
 
 
-@pytest.mark.parametrize("value", ["${NAME}", "pod-__INDEX__", "x-${A}-y"])
+@pytest.mark.parametrize("value", ["${NAME}", "$NAME", "pod-__INDEX__", "x-${A}-y"])
 def test_what_a_script_fills_in_later_is_not_judged(value: str) -> None:
     text = CLAIM.replace("name: gpu\nspec", f"name: {value}\nspec")
     found = report(text)
     assert found.findings == () and "filled in later" in found.notes[0]
 
 
-@pytest.mark.parametrize("value", ["$NAME", "Gpu", "__init__"])
+@pytest.mark.parametrize("value", ["Gpu", "__init__"])
 def test_other_wrong_values_are_judged(value: str) -> None:
     assert [code for code, _ in seen(CLAIM.replace("name: gpu\nspec", f"name: {value}\nspec"))] == ["DRA104"]
 

@@ -58,9 +58,10 @@ def run(asked: DevicesFlags, connection: ConnectionFlags) -> int:
     else:
         from kubectl_dra.report.devices_text import write_names, write_table
         from kubectl_dra.report.paint import tell
+        from kubectl_dra.report.phrases import written
 
         for note in inventory.notes:
-            tell(f"note: {note}")
+            tell(f"note: {written(note)}")
         if output == "name":
             write_names(inventory)
         else:
