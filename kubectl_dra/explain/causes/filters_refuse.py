@@ -6,13 +6,12 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from kubectl_dra.explain.causes.registry import Finder, When
-from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look
+from kubectl_dra.explain.diagnosis import CauseKind, Family, Finding, Look
 from kubectl_dra.explain.phrase import Words, say
+from kubectl_dra.explain.refused_nodes import by_reason, counted, evidence
 from kubectl_dra.explain.trial import Trial
 from kubectl_dra.scheduling.pod_claims import ObjectNotFound
 from kubectl_dra.scheduling.reasons import PluginName
-
-MAX_REASONS = 6
 
 PORTS = CauseKind(
     code="host-port-taken",
@@ -112,20 +111,17 @@ def _refused(trial: Trial) -> Iterator[Finding]:
     filters = trial.scene.filters
     if filters is None:
         return
-    by_kind: dict[CauseKind, dict[Words, list[str]]] = {}
+    by_kind: dict[CauseKind, dict[str, Words]] = {}
     for name, rejection in filters.rejections.items():
         kind = _OF_PLUGIN.get(rejection.plugin)
         if any(isinstance(reason, ObjectNotFound) for reason in rejection.reasons):
             kind = VOLUME_UNUSABLE
         if kind is not None and name in trial.view.ineligible:
-            reason = trial.view.ineligible[name]
-            by_kind.setdefault(kind, {}).setdefault(reason, []).append(name)
+            by_kind.setdefault(kind, {})[name] = trial.view.ineligible[name]
     for kind, reasons in by_kind.items():
-        ranked = sorted(reasons.items(), key=lambda entry: -len(entry[1]))
-        count = sum(len(names) for names in reasons.values())
-        summary = say("{count:node} refused: {first}", count=count, first=ranked[0][0])
-        facts = (Evidence(say("{names:some}", names=names), "rejects the pod", reason) for reason, names in ranked)
-        yield Finding(kind, summary, tuple(facts)[:MAX_REASONS])
+        groups = by_reason(reasons)
+        summary = say("{count:node} refused: {reasons}", count=len(reasons), reasons=counted(groups))
+        yield Finding(kind, summary, evidence(groups))
 
 
 KINDS = (PORTS, VOLUME_IN_USE, VOLUME_LIMIT, VOLUME_UNUSABLE, VOLUME_ZONE, SPREAD, AFFINITY, FEATURES)

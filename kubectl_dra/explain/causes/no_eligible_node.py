@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from kubectl_dra.explain.causes.registry import Finder, When
-from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look, Remedy
-from kubectl_dra.explain.phrase import Words, say
+from kubectl_dra.explain.diagnosis import CauseKind, Family, Finding, Look, Remedy
+from kubectl_dra.explain.phrase import say
+from kubectl_dra.explain.refused_nodes import by_reason, counted, evidence
 from kubectl_dra.explain.remedies import way_in
 from kubectl_dra.explain.trial import Trial
-
-MAX_REASONS = 6
 
 NO_NODE = CauseKind(
     code="no-eligible-node",
@@ -27,22 +26,21 @@ NO_NODE = CauseKind(
 def _no_node(trial: Trial) -> Iterator[Finding]:
     if trial.view.nodes:
         return
-    reasons: dict[Words, list[str]] = {}
-    for name, reason in trial.view.ineligible.items():
-        reasons.setdefault(reason, []).append(name)
-    ranked = sorted(reasons.items(), key=lambda entry: -len(entry[1]))
-    first: Words = ranked[0][0] if ranked else "no Nodes exist"
-    named = reasons.get(first, [])
-    proof = trial.world.proof_elsewhere(named) if way_in.can_end(first) else None
-    text = "none of the {count} nodes may run the pod: {first}"
+    groups = by_reason(trial.view.ineligible)
+    if not groups:
+        yield Finding(NO_NODE, say("none of the 0 nodes may run the pod: no Nodes exist"))
+        return
+    first, nodes = groups[0]
+    proof = trial.world.proof_elsewhere(nodes) if way_in.can_end(first) else None
     yield Finding(
         NO_NODE,
-        say(text, count=len(trial.view.ineligible), first=first),
-        tuple(
-            Evidence(say("{names:some}", names=names), "rejects the pod", reason)
-            for reason, names in ranked[:MAX_REASONS]
+        say(
+            "none of the {count:,} nodes may run the pod: {reasons}",
+            count=len(trial.view.ineligible),
+            reasons=counted(groups),
         ),
-        way_in.remedy(first, named, proof) or Remedy(NO_NODE.fix, proof),
+        evidence(groups),
+        way_in.remedy(first, nodes, proof) or Remedy(NO_NODE.fix, proof),
     )
 
 

@@ -1,0 +1,45 @@
+"""Why nodes refuse a pod, and how many nodes each reason has."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final, NamedTuple
+
+from kubectl_dra.explain.diagnosis import Evidence
+from kubectl_dra.explain.phrase import Words, say
+
+_SAID: Final = 3
+_PROVED_BY: Final = 6
+
+
+class RefusingNodes(NamedTuple):
+    """The nodes that refuse the pod for one reason."""
+
+    reason: Words
+    nodes: tuple[str, ...]
+
+
+def by_reason(reasons: Mapping[str, Words]) -> list[RefusingNodes]:
+    """From the reason of each node: the reason with the most nodes first."""
+    found: dict[Words, list[str]] = {}
+    for name, reason in reasons.items():
+        found.setdefault(reason, []).append(name)
+    groups = [RefusingNodes(reason, tuple(names)) for reason, names in found.items()]
+    return sorted(groups, key=lambda group: -len(group.nodes))
+
+
+def counted(groups: Sequence[RefusingNodes]) -> Words:
+    """The reasons, each with how many nodes it has; the only one without, because it has all of them."""
+    if len(groups) == 1:
+        return groups[0].reason
+    said = [say("{reason} on {count:,}", reason=group.reason, count=len(group.nodes)) for group in groups[:_SAID]]
+    more = len(groups) - len(said)
+    return say("{said} and {more:more reason}" if more else "{said}", said=said, more=more)
+
+
+def evidence(groups: Sequence[RefusingNodes]) -> tuple[Evidence, ...]:
+    """One fact for each of the first reasons."""
+    return tuple(
+        Evidence(say("{names:some}", names=group.nodes), "rejects the pod", group.reason)
+        for group in groups[:_PROVED_BY]
+    )
