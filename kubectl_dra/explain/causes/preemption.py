@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from kubectl_dra.explain.causes.registry import Finder, When
 from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look, Remedy
-from kubectl_dra.explain.phrase import Subject, say
+from kubectl_dra.explain.phrase import Subject, Words, say
 from kubectl_dra.explain.trial import Trial
-from kubectl_dra.scheduling.default_preemption import VictimsEnding
+from kubectl_dra.scheduling.default_preemption import Candidate, VictimsEnding
+
+MAX_CANDIDATES = 5
 
 EVICTS = CauseKind(
     code="preemption-makes-room",
@@ -46,15 +48,27 @@ def _making_room(trial: Trial) -> Iterator[Finding]:
         return
     if not preemption.best:
         return
-    first = preemption.best[0]
+    yield Finding(EVICTS, _eviction(preemption.best), tuple(_victims(preemption.best)), Remedy(EVICTS.fix))
+
+
+def _eviction(best: Sequence[Candidate]) -> Words:
+    """Who is evicted; of several nodes between which the scheduler has no preference nobody knows which it takes."""
+    first = best[0]
+    if len(best) > 1:
+        text = "the scheduler evicts pods on one of {nodes:some} ({count:pod} each) to make room"
+        return say(text, nodes=[candidate.node for candidate in best], count=len(first.victims))
     names = [victim.key for victim in first.victims]
-    summary = say("the scheduler evicts {victims:some} on {node} to make room", victims=names, node=first.node)
-    facts = tuple(
-        Evidence(Subject("node", candidate.node), "would be evicted there", victim.key)
-        for candidate in preemption.best
-        for victim in candidate.victims
-    )
-    yield Finding(EVICTS, summary, facts, Remedy(EVICTS.fix))
+    return say("the scheduler evicts {victims:some} on {node} to make room", victims=names, node=first.node)
+
+
+def _victims(best: Sequence[Candidate]) -> Iterator[Evidence]:
+    for candidate in best[:MAX_CANDIDATES]:
+        names = [victim.key for victim in candidate.victims]
+        yield Evidence(
+            Subject("node", candidate.node), "would be evicted there", say("{victims:some 12}", victims=names)
+        )
+    if (more := len(best) - MAX_CANDIDATES) > 0:
+        yield Evidence("the scheduler", "has no preference", say("{count:more node} as good", count=more))
 
 
 KINDS = (EVICTS, ENDING)
