@@ -127,7 +127,8 @@ def _after_attempts(trial: Trial) -> list[Finding]:
             *failing_requests.causes(trial),
             *ask(When.BESIDE_REQUESTS, trial),
         ]
-    return [*found, *ask(When.FAILS_TOO, trial)]
+    kinds = {finding.kind for finding in found}
+    return [*found, *(finding for finding in ask(When.FAILS_TOO, trial) if finding.kind not in kinds)]
 
 
 def _ways(trial: Trial, judged: Judgement) -> list[Way]:

@@ -107,18 +107,30 @@ _OF_PLUGIN: Final[Mapping[PluginName, CauseKind]] = {
 }
 
 
-def _refused(trial: Trial) -> Iterator[Finding]:
+def kind_of_all(trial: Trial) -> CauseKind | None:
+    """The cause that refuses every node, where a single one does."""
+    kinds = _by_kind(trial)
+    if trial.view.nodes or len(kinds) != 1:
+        return None
+    ((kind, reasons),) = kinds.items()
+    return kind if len(reasons) == len(trial.view.ineligible) else None
+
+
+def _by_kind(trial: Trial) -> dict[CauseKind, dict[str, Words]]:
+    """The nodes of each cause, with their reasons."""
+    found: dict[CauseKind, dict[str, Words]] = {}
     filters = trial.scene.filters
-    if filters is None:
-        return
-    by_kind: dict[CauseKind, dict[str, Words]] = {}
-    for name, rejection in filters.rejections.items():
+    for name, rejection in filters.rejections.items() if filters is not None else ():
         kind = _OF_PLUGIN.get(rejection.plugin)
         if any(isinstance(reason, ObjectNotFound) for reason in rejection.reasons):
             kind = VOLUME_UNUSABLE
         if kind is not None and name in trial.view.ineligible:
-            by_kind.setdefault(kind, {})[name] = trial.view.ineligible[name]
-    for kind, reasons in by_kind.items():
+            found.setdefault(kind, {})[name] = trial.view.ineligible[name]
+    return found
+
+
+def _refused(trial: Trial) -> Iterator[Finding]:
+    for kind, reasons in _by_kind(trial).items():
         groups = by_reason(reasons)
         summary = say("{count:node} refused: {reasons}", count=len(reasons), reasons=counted(groups))
         yield Finding(kind, summary, evidence(groups))

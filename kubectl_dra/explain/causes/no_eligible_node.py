@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from kubectl_dra.explain.causes.filters_refuse import kind_of_all
 from kubectl_dra.explain.causes.registry import Finder, When
 from kubectl_dra.explain.diagnosis import CauseKind, Family, Finding, Look, Remedy
 from kubectl_dra.explain.phrase import say
@@ -30,18 +31,16 @@ def _no_node(trial: Trial) -> Iterator[Finding]:
     if not groups:
         yield Finding(NO_NODE, say("none of the 0 nodes may run the pod: no Nodes exist"))
         return
+    count = len(trial.view.ineligible)
+    summary = say("none of the {count:,} nodes may run the pod: {reasons}", count=count, reasons=counted(groups))
+    if kind := kind_of_all(trial):
+        # It says more than that no node is left, and what helps.
+        yield Finding(kind, summary, evidence(groups))
+        return
     first, nodes = groups[0]
     proof = trial.world.proof_elsewhere(nodes) if way_in.can_end(first) else None
-    yield Finding(
-        NO_NODE,
-        say(
-            "none of the {count:,} nodes may run the pod: {reasons}",
-            count=len(trial.view.ineligible),
-            reasons=counted(groups),
-        ),
-        evidence(groups),
-        way_in.remedy(first, nodes, proof) or Remedy(NO_NODE.fix, proof),
-    )
+    remedy = way_in.remedy(first, nodes, proof) or Remedy(NO_NODE.fix, proof)
+    yield Finding(NO_NODE, summary, evidence(groups), remedy)
 
 
 KINDS = (NO_NODE,)
