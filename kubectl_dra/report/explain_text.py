@@ -83,15 +83,7 @@ def _diagnosis(out: Painter, diagnosis: Diagnosis, invocation: Invocation) -> No
     if diagnosis.second_opinion is not None:
         _second_opinion(out, diagnosis.second_opinion)
     _nodes(out, diagnosis)
-    # What a cause quotes as its evidence is not said a second time.
-    quoted = {evidence.value for finding in diagnosis.findings for evidence in finding.evidence}
-    words = [word for word in diagnosis.scheduler if word.message not in quoted]
-    if words:
-        out.write("")
-        out.write(("Kubernetes says", "bold"))
-        for word in words:
-            when = f" at {word.time}" if word.time else ""
-            out.paragraph(f"{word.source} {word.reason}{when}: {word.message}", indent="    ", first="  ")
+    _scheduler(out, diagnosis)
     out.write("")
     out.write(("Notes", "bold"))
     out.paragraph(assumed(diagnosis), indent="    ", first="  - ")
@@ -101,6 +93,23 @@ def _diagnosis(out: Painter, diagnosis: Diagnosis, invocation: Invocation) -> No
     if following := command(diagnosis.next, invocation):
         out.write("")
         out.write(("Next: ", "bold"), following)
+
+
+def _scheduler(out: Painter, diagnosis: Diagnosis) -> None:
+    """What Kubernetes said last, and what the scheduler would say now where that is something else."""
+    # What a cause quotes as its evidence is not said a second time.
+    quoted = {evidence.value for finding in diagnosis.findings for evidence in finding.evidence}
+    words = [word for word in diagnosis.scheduler if word.message not in quoted]
+    if words:
+        out.write("")
+        out.write(("Kubernetes says", "bold"))
+        for word in words:
+            when = f" at {word.time}" if word.time else ""
+            out.paragraph(f"{word.source} {word.reason}{when}: {word.message}", indent="    ", first="  ")
+    if diagnosis.message and all(word.message != diagnosis.message for word in diagnosis.scheduler):
+        out.write("")
+        out.write(("kube-scheduler would say", "bold"))
+        out.paragraph(diagnosis.message, indent="    ", first="  ")
 
 
 def _finding(out: Painter, number: int, cause: Finding) -> None:

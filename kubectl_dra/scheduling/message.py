@@ -48,8 +48,11 @@ _COUNTED: Final = re.compile(r", (?=\d+ )")
 _STARTS_WITH_COUNT: Final = re.compile(r"\d+ ")
 _KNOWN: Final = re.compile(
     r"^\d+ (?:Insufficient \S+$|Too many pods$|cannot allocate all claims$|invalid resource pools|"
-    r"resourceclaim not available|cannot schedule extended|claim |request |asks for |.*allocat|"
-    r"node\(s\) (?:were unschedulable|didn't match|had untolerated taint|didn't have free ports|didn't satisfy|"
-    r"had no available|did not have enough free storage|didn't find available|exceed max volume|unavailable due to|"
-    r"had volume node affinity)|Preemption is not helpful|No preemption victims|.*CSI driver|pod affinity terms)"
+    r"resourceclaim (?:not available|in use)|cannot schedule extended|claim \S+|request \S+|"
+    r"node\(s\) (?:were unschedulable$|had untolerated taint|didn't have free ports for the requested pod ports$|"
+    r"didn't match (?:Pod's|PersistentVolume's|pod |the requested node name)|didn't satisfy (?:existing pods|plugin)|"
+    r"had no available (?:disk|volume zone)$|did not have enough free storage$|exceed max volume count$|"
+    r"didn't find available persistent volumes to bind$|had volume node affinity conflict$|"
+    r"unavailable due to (?:one or more pvc|PersistentVolumeClaim))|"
+    r"Preemption is not helpful|No preemption victims|.*CSI driver|pod affinity terms conflict$)"
 )
