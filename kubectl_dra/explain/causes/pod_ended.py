@@ -1,4 +1,4 @@
-"""The pod has ended, or is evicted because of a device taint: it never gets devices any more."""
+"""The pod has ended, is being deleted, or is evicted because of a device taint: it never gets devices any more."""
 
 from __future__ import annotations
 
@@ -37,6 +37,16 @@ FINISHED = CauseKind(
     look=Look.POD,
     ends_pod=True,
 )
+DELETING = CauseKind(
+    code="pod-being-deleted",
+    title="The pod is being deleted",
+    why="The scheduler skips a pod with metadata.deletionTimestamp. While a finalizer keeps it, it stays pending.",
+    fix="Create a new pod; if this one stays, see which controller has to remove its finalizers.",
+    seen_as="metadata.deletionTimestamp; FailedScheduling: skip schedule deleting pod: …",
+    family=Family.POD,
+    look=Look.POD,
+    ends_pod=True,
+)
 
 
 def _ended(question: Question, snapshot: Snapshot, _: Sequence[Finding]) -> Iterator[Finding]:
@@ -49,6 +59,16 @@ def _ended(question: Question, snapshot: Snapshot, _: Sequence[Finding]) -> Iter
     elif pod.finished:
         facts = (Evidence(Subject("Pod", pod.key), "status.phase", pod.phase),)
         yield Finding(FINISHED, say("{pod} has ended ({phase})", pod="the pod", phase=pod.phase), facts)
+    elif pod.metadata.deletion_timestamp and not pod.node_name:
+        yield _deleting(pod)
+
+
+def _deleting(pod: Pod) -> Finding:
+    own = Subject("Pod", pod.key)
+    facts = [Evidence(own, "metadata.deletionTimestamp", pod.metadata.deletion_timestamp)]
+    if pod.metadata.finalizers:
+        facts.append(Evidence(own, "metadata.finalizers", say("{names}", names=pod.metadata.finalizers)))
+    return Finding(DELETING, say("{pod} is being deleted, so the scheduler skips it", pod="the pod"), tuple(facts))
 
 
 def _evicted(pod: Pod, said: str, claims: Sequence[ResourceClaim], snapshot: Snapshot) -> Finding:
@@ -122,5 +142,5 @@ def _no_execute(result: DeviceResult, snapshot: Snapshot) -> Iterator[DeviceTain
             yield rule.taint
 
 
-KINDS = (EVICTED, FINISHED)
+KINDS = (DELETING, EVICTED, FINISHED)
 FINDERS = (Finder(When.QUESTION, _ended, 10),)
