@@ -6,13 +6,15 @@ import re
 import sys
 from collections.abc import Sequence
 from dataclasses import fields
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 from kubectl_dra.cli.options import ConnectionFlags
-from kubectl_dra.cluster.kubeconfig import ConnectionOptions
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.errors import UsageError
 from kubectl_dra.report.paint import limit_of
+
+if TYPE_CHECKING:
+    from kubectl_dra.cluster.kubeconfig import ConnectionOptions
 
 _PART = re.compile(r"([0-9]+(?:\.[0-9]+)?)(ms|s|m|h)")
 _UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
@@ -49,6 +51,8 @@ def read_kinds(connection: ConnectionFlags, namespace: str, kinds: Sequence[str]
 
 def connection_options(connection: ConnectionFlags, namespace: str) -> ConnectionOptions:
     """The connection flags as the cluster layer takes them."""
+    from kubectl_dra.cluster.kubeconfig import ConnectionOptions
+
     given = {each.name: getattr(connection, each.name) for each in fields(connection)}
     given |= {"namespace": namespace, "request_timeout": seconds(connection.request_timeout)}
     return ConnectionOptions(**given)

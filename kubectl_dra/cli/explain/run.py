@@ -22,7 +22,6 @@ from kubectl_dra.errors import ClusterError, InputError, UndeterminedError, Usag
 from kubectl_dra.explain.diagnosis import Diagnosis, Verdict
 from kubectl_dra.explain.overview import pending
 from kubectl_dra.explain.pipeline import diagnose
-from kubectl_dra.explain.question.new_pod import about_new_pod
 from kubectl_dra.explain.question.pod_selectors import check_selectors
 from kubectl_dra.explain.question.resolve import Question, about_claim, about_pod
 from kubectl_dra.explain.question.what_if_flag import Supposition, parse, suppose
@@ -324,6 +323,7 @@ def _questions(
 def _about_new_pods(manifest: Snapshot, snapshot: Snapshot, settings: Settings) -> list[Question]:
     """The questions about pods to be created, with what the API server would say of their fields."""
     from kubectl_dra.admission.refusal import Concerned, FieldRefused
+    from kubectl_dra.explain.question.new_pod import about_new_pod
     from kubectl_dra.lint.server import check
 
     found = []
