@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.explain.causes.registry import Finder, When
 from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look, Remedy
 from kubectl_dra.explain.phrase import Subject, say
-from kubectl_dra.explain.question.resolve import Question
+from kubectl_dra.explain.trial import Trial
+from kubectl_dra.scheduling.gang_scheduling import GroupMissing, GroupNotInWorkload, TooFewPeers
+from kubectl_dra.scheduling.queue import kept_out
+from kubectl_dra.scheduling.reasons import Reason
 
 _WAITS_FOR_GROUP = re.compile(r"\bgang\b|\bpod group\b")
 """What kube-scheduler writes of such a pod."""
@@ -18,9 +21,11 @@ _WAITS_FOR_GROUP = re.compile(r"\bgang\b|\bpod group\b")
 POD_GROUP = CauseKind(
     code="waiting-for-pod-group",
     title="The pod waits for the other pods of its group",
-    why="Pods of one group are scheduled together: until enough members exist and all of them fit, none is scheduled.",
+    why="Pods of one group are scheduled together: until the group and enough members exist and all of them fit, none "
+    "is scheduled.",
     fix="Create the missing members, and explain those that are pending: one that does not fit holds back all.",
-    seen_as="waiting for minCount pods from a gang …, or pod group is unschedulable",
+    seen_as="waiting for minCount pods from a gang …, waiting for pods's pod group … to appear in scheduling queue, or "
+    "pod group is unschedulable",
     family=Family.POD,
     look=Look.POD,
     passes=True,
@@ -39,35 +44,94 @@ GROUP_CLAIM = CauseKind(
 )
 
 
-def _waiting(question: Question, snapshot: Snapshot, _: Sequence[Finding]) -> Iterator[Finding]:
-    """The scheduler holds the pod back for the other members of its group."""
-    pod = question.pod
-    if pod is None or not pod.pod_group or pod.node_name or pod.finished:
+def _waiting(trial: Trial) -> Iterator[Finding]:
+    """The scheduler keeps the pod out of its queue for its group, or says so of an attempt with the group."""
+    pod, filters = trial.question.pod, trial.scene.filters
+    if pod is None or pod.node_name or pod.finished or not (pod.pod_group or pod.spec.workload_ref):
         return
+    said = _said(pod, trial.scene.snapshot)
+    quoted = (Evidence("the scheduler", "says", said),) if said else ()
+    rejection = kept_out(filters.chain.pod, filters.chain.state) if filters is not None else None
+    for reason in rejection.reasons if rejection is not None else ():
+        if isinstance(reason, TooFewPeers):
+            yield _too_few(pod, reason, quoted)
+            return
+        if isinstance(reason, GroupMissing | GroupNotInWorkload) and not _was_tried(pod, reason):
+            yield _no_group(pod, reason, quoted)
+            return
+    if said:
+        yield _group_waits(pod, trial.scene.snapshot, quoted)
+
+
+def _was_tried(pod: Pod, reason: Reason) -> bool:
+    """Whether the scheduler had the group when it last looked at the pod: then the group was just not read."""
+    condition = pod.condition("PodScheduled")
+    return condition is not None and bool(condition.message) and condition.message != reason.words
+
+
+def _said(pod: Pod, snapshot: Snapshot) -> str:
+    """What the scheduler wrote last of the pod's group."""
     condition = pod.condition("PodScheduled")
     said = [condition.message] if condition is not None else []
     said += [event.message for event in snapshot.events_about("Pod", pod.metadata.namespace, pod.metadata.name)]
-    message = next((text for text in reversed(said) if _WAITS_FOR_GROUP.search(text)), "")
-    if not message:
-        return
+    return next((text for text in reversed(said) if _WAITS_FOR_GROUP.search(text)), "")
+
+
+def _too_few(pod: Pod, reason: TooFewPeers, quoted: tuple[Evidence, ...]) -> Finding:
+    group, count = Subject("PodGroup", reason.group), len(reason.peers)
+    summary = say(
+        "the pod waits for its group {group}: {minimum:pod} {minimum:is|are} scheduled together, {count:,} "
+        "{count:exists|exist}",
+        group=reason.group,
+        minimum=reason.minimum,
+        count=count,
+    )
+    if pod.spec.workload_ref:
+        group = Subject("Workload", reason.group)
+    facts = (
+        _membership(pod),
+        Evidence(group, "gang.minCount", say("{minimum:,}", minimum=reason.minimum)),
+        Evidence(group, "pods that have not ended", say("{peers:some}", peers=reason.peers)),
+    )
+    missing = reason.minimum - count
+    remedy = Remedy(say("Create {missing:more pod} of the group, or lower its minCount.", missing=missing))
+    return Finding(POD_GROUP, summary, (*facts, *quoted), remedy)
+
+
+def _no_group(pod: Pod, reason: GroupMissing | GroupNotInWorkload, quoted: tuple[Evidence, ...]) -> Finding:
+    if isinstance(reason, GroupMissing):
+        missing = Subject(reason.kind, reason.name)
+        summary = say("the pod waits for {missing}, which does not exist", missing=missing)
+        remedy = Remedy(say("Create {missing}, or correct the name in the pod.", missing=missing))
+    else:
+        values = {"group": reason.group, "workload": reason.workload}
+        summary = say("the pod waits for group {group}, which Workload {workload} does not have", **values)
+        remedy = Remedy(say("Add group {group} to Workload {workload}, or correct the name in the pod.", **values))
+    return Finding(POD_GROUP, summary, (_membership(pod), *quoted), remedy)
+
+
+def _group_waits(pod: Pod, snapshot: Snapshot, quoted: tuple[Evidence, ...]) -> Finding:
+    """By the scheduler's own words alone."""
     members = [
         other
         for other in snapshot.pods.values()
         if other.pod_group == pod.pod_group and other.metadata.namespace == pod.metadata.namespace
     ]
-    yield Finding(
-        POD_GROUP,
-        say(
-            "the pod waits for its group {group}: {members:member} known, {placed} of them placed",
-            group=pod.pod_group,
-            members=len(members),
-            placed=sum(1 for other in members if other.node_name),
-        ),
-        (
-            Evidence(Subject("Pod", pod.key), "spec.schedulingGroup.podGroupName", pod.pod_group),
-            Evidence("the scheduler", "says", message),
-        ),
+    summary = say(
+        "the pod waits for its group {group}: {members:member} known, {placed} of them placed",
+        group=pod.pod_group,
+        members=len(members),
+        placed=sum(1 for other in members if other.node_name),
     )
+    return Finding(POD_GROUP, summary, (_membership(pod), *quoted))
+
+
+def _membership(pod: Pod) -> Evidence:
+    """Where the pod names its group."""
+    if reference := pod.spec.workload_ref:
+        value = say("{workload}/{group}", workload=reference.name, group=reference.pod_group)
+        return Evidence(Subject("Pod", pod.key), "spec.workloadRef", value)
+    return Evidence(Subject("Pod", pod.key), "spec.schedulingGroup.podGroupName", pod.pod_group)
 
 
 def claim_unknown(pod: Pod, entry: str, snapshot: Snapshot) -> Finding:
@@ -106,4 +170,4 @@ def claim_unknown(pod: Pod, entry: str, snapshot: Snapshot) -> Finding:
 
 
 KINDS = (POD_GROUP, GROUP_CLAIM)
-FINDERS = (Finder(When.QUESTION, _waiting, 30),)
+FINDERS = (Finder(When.SCENE, _waiting, 5),)
