@@ -7,7 +7,7 @@ from typing import Any
 
 from msgspec import field
 
-from kubectl_dra.api.wire import Wire, convert
+from kubectl_dra.api.wire import Wire
 
 JSONObject = Mapping[str, Any]
 
@@ -38,11 +38,6 @@ class ObjectMeta(Wire, frozen=True):
     annotations: dict[str, str] = {}
     finalizers: tuple[str, ...] = ()
     owners: tuple[OwnerReference, ...] = field(default=(), name="ownerReferences")
-
-    @classmethod
-    def from_json(cls, raw: JSONObject) -> ObjectMeta:
-        """Reads ``metadata`` of an object as served by the API."""
-        return convert(raw, cls)
 
     @property
     def key(self) -> str:

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from msgspec import field
 
 from kubectl_dra.api.labels import InvalidNodeSelector, Requirement, requirement_matches
-from kubectl_dra.api.meta import JSONObject, ObjectMeta
-from kubectl_dra.api.wire import Amount, Wire, convert
+from kubectl_dra.api.meta import ObjectMeta
+from kubectl_dra.api.wire import Amount, Wire
 
 _SHOWN = 4
 """How many terms of a selector, and requirements of a term, its text tells."""
@@ -31,10 +31,6 @@ class NodeSelector(Wire, frozen=True):
     """Terms of which one must match."""
 
     terms: tuple[NodeSelectorTerm, ...] = field(default=(), name="nodeSelectorTerms")
-
-    @classmethod
-    def from_json(cls, raw: JSONObject) -> NodeSelector:
-        return convert(raw, cls)
 
     def matches(self, node: Node) -> bool:
         """Whether one term holds on the node.
@@ -107,11 +103,6 @@ class Node(Wire, frozen=True):
     metadata: ObjectMeta = ObjectMeta()
     spec: NodeSpec = NodeSpec()
     status: NodeStatus = NodeStatus()
-
-    @classmethod
-    def from_json(cls, raw: JSONObject) -> Node:
-        """Reads a v1 Node."""
-        return convert(raw, cls)
 
     @classmethod
     def named(cls, name: str, labels: Mapping[str, str] | None = None) -> Node:

@@ -8,9 +8,9 @@ from typing import Any
 from msgspec import field
 
 from kubectl_dra.api.affinity import Affinity, Toleration, TopologySpreadConstraint
-from kubectl_dra.api.meta import JSONObject, ObjectMeta
+from kubectl_dra.api.meta import ObjectMeta
 from kubectl_dra.api.volumes import PodVolume
-from kubectl_dra.api.wire import Amount, Wire, builtins, convert
+from kubectl_dra.api.wire import Amount, Wire, builtins
 
 
 class ClaimSource(Wire, frozen=True):
@@ -204,11 +204,6 @@ class Pod(Wire, frozen=True):
     metadata: ObjectMeta = ObjectMeta()
     spec: PodSpec = PodSpec()
     status: PodStatus = PodStatus()
-
-    @classmethod
-    def from_json(cls, raw: JSONObject) -> Pod:
-        """Reads a v1 Pod."""
-        return convert(raw, cls)
 
     @property
     def key(self) -> str:

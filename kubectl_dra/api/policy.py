@@ -8,8 +8,8 @@ from msgspec import field
 
 from kubectl_dra.api.affinity import Toleration
 from kubectl_dra.api.labels import LabelSelector, Requirement
-from kubectl_dra.api.meta import JSONObject, ObjectMeta
-from kubectl_dra.api.wire import Amount, Wire, convert
+from kubectl_dra.api.meta import ObjectMeta
+from kubectl_dra.api.wire import Amount, Wire
 
 
 class PriorityClass(Wire, frozen=True):
@@ -19,10 +19,6 @@ class PriorityClass(Wire, frozen=True):
     value: int = 0
     global_default: bool = False
     preemption_policy: str = ""
-
-    @classmethod
-    def from_json(cls, raw: JSONObject) -> PriorityClass:
-        return convert(raw, cls)
 
 
 class RuntimeClassOverhead(Wire, frozen=True):
@@ -46,10 +42,6 @@ class RuntimeClass(Wire, frozen=True):
     overhead: RuntimeClassOverhead | None = None
     scheduling: RuntimeClassScheduling | None = None
 
-    @classmethod
-    def from_json(cls, raw: JSONObject) -> RuntimeClass:
-        return convert(raw, cls)
-
 
 class PodDisruptionBudgetSpec(Wire, frozen=True):
     """``spec`` of a PodDisruptionBudget. ``selector`` None matches no pod."""
@@ -70,10 +62,6 @@ class PodDisruptionBudget(Wire, frozen=True):
     metadata: ObjectMeta = ObjectMeta()
     spec: PodDisruptionBudgetSpec = PodDisruptionBudgetSpec()
     status: PodDisruptionBudgetStatus = PodDisruptionBudgetStatus()
-
-    @classmethod
-    def from_json(cls, raw: JSONObject) -> PodDisruptionBudget:
-        return convert(raw, cls)
 
 
 class ScopeSelector(Wire, frozen=True):
@@ -116,10 +104,6 @@ class ResourceQuota(Wire, frozen=True):
     spec: ResourceQuotaSpec = ResourceQuotaSpec()
     status: ResourceQuotaStatus = ResourceQuotaStatus()
 
-    @classmethod
-    def from_json(cls, raw: JSONObject) -> ResourceQuota:
-        return convert(raw, cls)
-
     @property
     def hard(self) -> dict[str, str]:
         """What is allowed, by resource name: the status where the controller wrote it, else the spec."""
@@ -154,19 +138,11 @@ class LimitRange(Wire, frozen=True):
     metadata: ObjectMeta = ObjectMeta()
     spec: LimitRangeSpec = LimitRangeSpec()
 
-    @classmethod
-    def from_json(cls, raw: JSONObject) -> LimitRange:
-        return convert(raw, cls)
-
 
 class ServiceAccount(Wire, frozen=True):
     """A v1 ServiceAccount, of which only the name counts."""
 
     metadata: ObjectMeta = ObjectMeta()
-
-    @classmethod
-    def from_json(cls, raw: JSONObject) -> ServiceAccount:
-        return convert(raw, cls)
 
 
 class PodSelectorSpec(Wire, frozen=True):
@@ -180,10 +156,6 @@ class PodSelecting(Wire, frozen=True):
 
     metadata: ObjectMeta = ObjectMeta()
     spec: PodSelectorSpec = PodSelectorSpec()
-
-    @classmethod
-    def from_json(cls, raw: JSONObject) -> PodSelecting:
-        return convert(raw, cls)
 
 
 class GangPolicy(Wire, frozen=True):
@@ -241,10 +213,6 @@ class PodGroup(Wire, frozen=True):
     spec: PodGroupSpec = PodGroupSpec()
     status: PodGroupStatus = PodGroupStatus()
 
-    @classmethod
-    def from_json(cls, raw: JSONObject) -> PodGroup:
-        return convert(raw, cls)
-
 
 class WorkloadPodGroup(Wire, frozen=True):
     """One entry of ``spec.podGroups`` of a Workload of 1.35."""
@@ -264,7 +232,3 @@ class Workload(Wire, frozen=True):
 
     metadata: ObjectMeta = ObjectMeta()
     spec: WorkloadSpec = WorkloadSpec()
-
-    @classmethod
-    def from_json(cls, raw: JSONObject) -> Workload:
-        return convert(raw, cls)

@@ -7,9 +7,9 @@ from typing import Any
 from msgspec import field
 
 from kubectl_dra.api.labels import LabelSelector
-from kubectl_dra.api.meta import JSONObject, ObjectMeta
+from kubectl_dra.api.meta import ObjectMeta
 from kubectl_dra.api.nodes import NodeSelector
-from kubectl_dra.api.wire import Amount, Wire, convert
+from kubectl_dra.api.wire import Amount, Wire
 
 
 class ClaimVolumeSource(Wire, frozen=True):
@@ -59,10 +59,6 @@ class PersistentVolumeClaim(Wire, frozen=True):
     metadata: ObjectMeta = ObjectMeta()
     spec: PersistentVolumeClaimSpec = PersistentVolumeClaimSpec()
     status: PersistentVolumeClaimStatus = PersistentVolumeClaimStatus()
-
-    @classmethod
-    def from_json(cls, raw: JSONObject) -> PersistentVolumeClaim:
-        return convert(raw, cls)
 
 
 class ClaimTemplate(Wire, frozen=True):
@@ -161,10 +157,6 @@ class PersistentVolume(Wire, frozen=True):
     spec: PersistentVolumeSpec = PersistentVolumeSpec()
     status: PersistentVolumeStatus = PersistentVolumeStatus()
 
-    @classmethod
-    def from_json(cls, raw: JSONObject) -> PersistentVolume:
-        return convert(raw, cls)
-
 
 class TopologyLabelRequirement(Wire, frozen=True):
     """One entry of ``matchLabelExpressions``: a label and its allowed values."""
@@ -187,10 +179,6 @@ class StorageClass(Wire, frozen=True):
     volume_binding_mode: str = "Immediate"
     allowed_topologies: tuple[TopologySelectorTerm, ...] = ()
 
-    @classmethod
-    def from_json(cls, raw: JSONObject) -> StorageClass:
-        return convert(raw, cls)
-
 
 class CSIDriverSpec(Wire, frozen=True):
     """``spec`` of a CSIDriver."""
@@ -205,10 +193,6 @@ class CSIDriver(Wire, frozen=True):
 
     metadata: ObjectMeta = ObjectMeta()
     spec: CSIDriverSpec = CSIDriverSpec()
-
-    @classmethod
-    def from_json(cls, raw: JSONObject) -> CSIDriver:
-        return convert(raw, cls)
 
 
 class VolumeLimit(Wire, frozen=True):
@@ -238,10 +222,6 @@ class CSINode(Wire, frozen=True):
     metadata: ObjectMeta = ObjectMeta()
     spec: CSINodeSpec = CSINodeSpec()
 
-    @classmethod
-    def from_json(cls, raw: JSONObject) -> CSINode:
-        return convert(raw, cls)
-
 
 class CSIStorageCapacity(Wire, frozen=True):
     """A storage.k8s.io/v1 CSIStorageCapacity. ``node_topology`` None is no node, an empty one is every node."""
@@ -251,10 +231,6 @@ class CSIStorageCapacity(Wire, frozen=True):
     node_topology: LabelSelector | None = None
     capacity: Amount | None = None
     maximum_volume_size: Amount | None = None
-
-    @classmethod
-    def from_json(cls, raw: JSONObject) -> CSIStorageCapacity:
-        return convert(raw, cls)
 
 
 class VolumeAttachmentSource(Wire, frozen=True):
@@ -277,7 +253,3 @@ class VolumeAttachment(Wire, frozen=True):
 
     metadata: ObjectMeta = ObjectMeta()
     spec: VolumeAttachmentSpec = VolumeAttachmentSpec()
-
-    @classmethod
-    def from_json(cls, raw: JSONObject) -> VolumeAttachment:
-        return convert(raw, cls)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeVar
+from collections.abc import Mapping
+from typing import Any, Self, TypeVar
 
 import msgspec
 
@@ -14,6 +15,11 @@ Amount = str | int | float
 
 class Wire(msgspec.Struct, frozen=True, kw_only=False, rename="camel", omit_defaults=True):
     """Base of everything that is decoded from an API object. Fields not named in a subclass are skipped."""
+
+    @classmethod
+    def from_json(cls, raw: Mapping[str, Any]) -> Self:
+        """A decoded JSON object as this. Raises msgspec.ValidationError as ``convert`` does."""
+        return convert(raw, cls)
 
 
 def convert(raw: Any, kind: type[T]) -> T:
