@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from msgspec import structs
 
-from kubectl_dra.admission import limit_ranges, priority, quotas, runtime_classes, service_accounts
+from kubectl_dra.admission import limit_ranges, namespaces, priority, quotas, runtime_classes, service_accounts
 from kubectl_dra.admission.known import AdmissionObjects
 from kubectl_dra.admission.label_keys import with_label_keys
 from kubectl_dra.admission.refusal import Refusal
@@ -19,7 +19,7 @@ _SECONDS = 300
 
 @dataclass(frozen=True, slots=True)
 class Admission:
-    """The pod as it would be stored, every reason to refuse it, and kinds that it names but that were not read."""
+    """The pod as it would be stored, every reason to refuse it, and kinds that decide but were not read."""
 
     pod: Pod
     refusals: tuple[Refusal, ...] = ()
@@ -32,7 +32,7 @@ def admit(pod: Pod, known: AdmissionObjects) -> Admission:
     A plugin that refuses in the mutating pass ends it, as it does in the server; of the validating pass all
     reasons are given.
     """
-    unread = tuple(
+    unread = known.unread + tuple(
         kind
         for kind, named, objects in (
             ("PriorityClass", pod.spec.priority_class_name, known.priority_classes),
@@ -41,6 +41,9 @@ def admit(pod: Pod, known: AdmissionObjects) -> Admission:
         )
         if named and named not in priority.SYSTEM_CLASSES and objects is None
     )
+    nowhere = namespaces.refusal(pod.metadata.namespace, known.namespaces)
+    if nowhere is not None:
+        return Admission(pod, (nowhere,), unread)
     pod = limit_ranges.with_defaults(pod, known.limit_ranges)
     missing = service_accounts.refusal(pod, known.service_accounts)
     if missing is not None:

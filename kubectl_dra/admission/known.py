@@ -4,21 +4,30 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
+from kubectl_dra.api.meta import ObjectMeta
 from kubectl_dra.api.policy import LimitRange, PriorityClass, ResourceQuota, RuntimeClass
+from kubectl_dra.cluster.kinds import SCHEDULING_KINDS
 from kubectl_dra.cluster.snapshot import Snapshot
+
+_ABOUT_ANY_POD: Final = ("LimitRange", "ResourceQuota")
 
 
 @dataclass(frozen=True, slots=True)
 class AdmissionObjects:
-    """Objects that admission plugins look at. None for a kind says that it was not read."""
+    """Objects that admission plugins look at. None for a kind says that it was not read.
 
+    ``unread`` are kinds that may decide about any pod, and of which nothing is known.
+    """
+
+    namespaces: Mapping[str, ObjectMeta] | None = None
     priority_classes: Mapping[str, PriorityClass] | None = None
     runtime_classes: Mapping[str, RuntimeClass] | None = None
     service_accounts: frozenset[str] | None = None
     limit_ranges: Sequence[LimitRange] = field(default=())
     quotas: Sequence[ResourceQuota] = field(default=())
+    unread: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, snapshot: Snapshot, namespace: str) -> AdmissionObjects:
@@ -30,13 +39,23 @@ class AdmissionObjects:
         classes: Mapping[str, PriorityClass] = _by_name(snapshot, "PriorityClass")
         runtimes: Mapping[str, RuntimeClass] = _by_name(snapshot, "RuntimeClass")
         accounts = frozenset(_in(snapshot, "ServiceAccount", namespace))
+        unread = tuple(kind for kind in _ABOUT_ANY_POD if _is_unread(kind, snapshot, namespace))
         return cls(
+            namespaces=None if snapshot.is_gap("Namespace") else snapshot.namespaces or None,
             priority_classes=classes or None,
             runtime_classes=runtimes or None,
             service_accounts=accounts or None,
             limit_ranges=tuple(_in(snapshot, "LimitRange", namespace).values()),
             quotas=tuple(quota for quota in snapshot.quotas if quota.metadata.namespace == namespace),
+            unread=unread,
         )
+
+
+def _is_unread(kind: str, snapshot: Snapshot, namespace: str) -> bool:
+    """A kind that is read only where it is needed is unread where no object says that it was."""
+    if kind in SCHEDULING_KINDS and kind not in snapshot.others:
+        return True
+    return snapshot.is_gap(kind, namespace)
 
 
 def _by_name(snapshot: Snapshot, kind: str) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from typing import NamedTuple
 class AdmissionPlugin(Enum):
     """The API server's own admission plugins that can refuse a pod, by the names of its flags."""
 
+    NAMESPACE_LIFECYCLE = "NamespaceLifecycle"
     LIMIT_RANGER = "LimitRanger"
     SERVICE_ACCOUNT = "ServiceAccount"
     POD_SECURITY = "PodSecurity"
@@ -32,7 +33,7 @@ class Concerned(NamedTuple):
 class Refusal:
     """Base of all reasons: the plugin that refuses and the object because of which it does.
 
-    ``words`` is the server's own text behind ``pods "NAME" is forbidden: ``.
+    ``words`` is the server's own text behind ``pods "NAME" is forbidden: ``, where that is how it begins.
     """
 
     concerned: Concerned

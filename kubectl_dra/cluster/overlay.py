@@ -37,6 +37,7 @@ def overlay(base: Snapshot, manifest: Snapshot) -> Snapshot:
         pods={**base.pods, **manifest.pods},
         nodes={**base.nodes, **manifest.nodes},
         taint_rules=(*base.taint_rules, *manifest.taint_rules),
+        namespaces={**base.namespaces, **manifest.namespaces},
         others=_merged(base.others, manifest.others),
         gaps=tuple(gap for gap in base.gaps if not (gap.reason == ABSENT and gap.kind in brought)),
         notes=(*base.notes, *manifest.notes),

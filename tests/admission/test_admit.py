@@ -5,11 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from msgspec import structs
 
 from kubectl_dra.admission.admit import Admission, admit
 from kubectl_dra.admission.known import AdmissionObjects
+from kubectl_dra.api.meta import ObjectMeta
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.api.policy import LimitRange, PriorityClass, ResourceQuota, RuntimeClass
+from kubectl_dra.cluster.snapshot import FORBIDDEN, Gap, Snapshot
 
 JSON = dict[str, Any]
 
@@ -211,3 +214,28 @@ def test_a_pod_waits_five_minutes_for_a_node_unless_it_says_otherwise() -> None:
     )
     added = [each for each in found.pod.spec.tolerations if each.toleration_seconds == 300]
     assert [each.key for each in added] == ["node.kubernetes.io/unreachable"]
+
+
+def test_a_pod_needs_a_namespace_that_exists_and_stays() -> None:
+    def known(**ending: str) -> AdmissionObjects:
+        return AdmissionObjects(
+            namespaces={name: ObjectMeta(name, deletion_timestamp=at) for name, at in ending.items()}
+        )
+
+    assert not admit(pod(), AdmissionObjects()).refusals
+    assert not admit(pod(), known(ml="")).refusals
+    assert words(admit(pod({"priorityClassName": "nope"}), known(other=""))) == ['namespaces "ml" not found']
+    assert words(admit(pod(), known(ml="2026-01-01T00:00:00Z"))) == [
+        "unable to create new content in namespace ml because it is being terminated"
+    ]
+    in_default = structs.replace(pod(), metadata=ObjectMeta("p", "default"))
+    assert not admit(in_default, known(ml="")).refusals, "every cluster has that one"
+
+
+def test_kinds_that_nobody_read_are_told() -> None:
+    seen: JSON = {"metadata": {"name": "l", "namespace": "other"}, "spec": {"limits": []}}
+    read = Snapshot(others={"LimitRange": {("other", "l"): LimitRange.from_json(seen)}})
+    forbidden = Snapshot(gaps=(Gap("ResourceQuota", FORBIDDEN, "ml"),))
+    named = pod({"runtimeClassName": "vm"})
+    assert admit(named, AdmissionObjects.of(read, "ml")).unread == ("RuntimeClass",)
+    assert admit(pod(), AdmissionObjects.of(forbidden, "ml")).unread == ("LimitRange", "ResourceQuota")

@@ -15,9 +15,10 @@ from kubectl_dra.names import nearest
 POD_REFUSED = CauseKind(
     code="pod-refused",
     title="The API server refuses to create the pod",
-    why="Before a pod exists the API server completes it and judges it: fields, LimitRanges, ResourceQuotas, the "
-    "PriorityClass, RuntimeClass and ServiceAccount that it names, and Pod Security of its namespace. A pod that it "
-    "refuses is seen by no scheduler; a Deployment or Job shows the refusal in its own events (FailedCreate).",
+    why="Before a pod exists the API server completes it and judges it: fields, its namespace, LimitRanges, "
+    "ResourceQuotas, the PriorityClass, RuntimeClass and ServiceAccount that it names, and Pod Security of the "
+    "namespace. A pod that it refuses is seen by no scheduler; a Deployment or Job shows the refusal in its own "
+    "events (FailedCreate).",
     fix="Change what the message names, or ask who owns the quota, the limits or the namespace.",
     seen_as='Error from server (Forbidden): pods "…" is forbidden: …; FailedCreate at its Deployment or Job',
     family=Family.POD,
@@ -26,6 +27,7 @@ POD_REFUSED = CauseKind(
 )
 
 _FIXES = {
+    AdmissionPlugin.NAMESPACE_LIFECYCLE: say("Create the namespace, or use one that exists and is not being deleted."),
     AdmissionPlugin.LIMIT_RANGER: say("Set requests and limits of the containers within those bounds."),
     AdmissionPlugin.POD_SECURITY: say("Set the security fields that it names, or use a namespace that allows them."),
     AdmissionPlugin.RESOURCE_QUOTA: say("Ask for less, end pods that are not needed, or have the quota raised."),

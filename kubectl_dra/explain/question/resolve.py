@@ -43,7 +43,7 @@ class Question:
     """A pod or a claim to explain. ``exists``: it is in the cluster.
 
     ``refusals`` are the reasons for which the API server would refuse a pod that does not exist yet, ``unread`` the
-    kinds of objects that it names and that were not read.
+    kinds of objects that would decide about that and were not read.
     """
 
     kind: str

@@ -121,6 +121,8 @@ def _about_pod(scene: Scene) -> Iterator[Phrase]:
         return
     if snapshot.missing("Pod") is not None and not pod.node_name:
         yield say("not all Pods were read: nodes may have less cpu and memory left than is assumed here")
+    if unread := scene.question.unread:
+        yield say("not seen: {kinds}; the API server may refuse a new pod because of them", kinds=sorted(unread))
     if workload := pod.metadata.annotations.get(MADE_BY):
         yield say("this is one of the pods that {workload} makes; the others are not looked at", workload=workload)
     if pod.scheduler_name != DEFAULT_SCHEDULER:
