@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from kubectl_dra.api.pods import Pod
+from kubectl_dra.scheduling.csi_migration import type_of_source
 
 VOLUME_KINDS: Final = (
     "PersistentVolumeClaim",
@@ -21,21 +22,21 @@ _NEVER: Final = "Never"
 def uses_volumes(pod: Pod) -> bool:
     """Whether a volume of the pod decides where it runs."""
     return any(
-        entry.persistent_volume_claim
-        or entry.ephemeral
-        or entry.csi
-        or entry.gce_persistent_disk
-        or entry.aws_elastic_block_store
+        entry.persistent_volume_claim or entry.ephemeral or entry.csi or type_of_source(entry) is not None
         for entry in pod.spec.volumes
     )
 
 
-def kinds_needed(pod: Pod) -> tuple[str, ...]:
-    """The kinds, of ``cluster.kinds.SCHEDULING_KINDS``, that the scheduler looks at for this pod."""
+def kinds_needed(pod: Pod, lowest: int | None) -> tuple[str, ...]:
+    """The kinds, of ``cluster.kinds.SCHEDULING_KINDS``, that the scheduler looks at for this pod.
+
+    ``lowest`` is the lowest priority of a pod on some node, None where there is none: budgets count only where the
+    pod can evict another.
+    """
     found: list[str] = []
     if uses_volumes(pod):
         found.extend(VOLUME_KINDS)
-    if pod.priority > 0 and pod.spec.preemption_policy != _NEVER:
+    if lowest is not None and lowest < pod.priority and pod.spec.preemption_policy != _NEVER:
         found.append("PodDisruptionBudget")
     if pod.pod_group:
         found.append("PodGroup")

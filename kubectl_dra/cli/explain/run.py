@@ -285,7 +285,8 @@ def _completed(snapshot: Snapshot, pods: Iterable[Pod], asked: ExplainFlags, con
     """The live cluster with the further kinds that decide about these pods as long as they wait."""
     if asked.snapshots:
         return snapshot
-    kinds = tuple(dict.fromkeys(kind for pod in pods if not pod.node_name for kind in kinds_needed(pod)))
+    lowest = min((pod.priority for pod in snapshot.pods.values() if pod.node_name), default=None)
+    kinds = tuple(dict.fromkeys(kind for pod in pods if not pod.node_name for kind in kinds_needed(pod, lowest)))
     if not kinds:
         return snapshot
     from kubectl_dra.cli.live import read_kinds
