@@ -12,6 +12,7 @@ from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.errors import InputError
 from kubectl_dra.explain import failing_requests
 from kubectl_dra.explain.answer_notes import answer_notes
+from kubectl_dra.explain.causes.claim_allocated_elsewhere import ELSEWHERE_UNUSED
 from kubectl_dra.explain.causes.registry import When, ask, of_question
 from kubectl_dra.explain.diagnosis import Diagnosis, Finding, Remedy, SchedulerWord, Verdict, Way
 from kubectl_dra.explain.funnel.blocked import Located
@@ -61,7 +62,7 @@ def diagnose(question: Question, snapshot: Snapshot, settings: Settings) -> Diag
         name=question.name,
         verdict=judged.verdict,
         node=question.pod.node_name if question.pod is not None else "",
-        fitting=trial.fitting,
+        fitting=_fitting(trial, judged.verdict),
         held=tuple(
             result.device
             for claim in trial.scene.allocated
@@ -111,8 +112,17 @@ def _judge(
 def _expected(trial: Trial, findings: Sequence[Finding]) -> Verdict:
     """What the attempts say, but that a pod which never binds to the devices does not get them."""
     verdict = _VERDICTS[trial.outlook]
+    if any(finding.kind is ELSEWHERE_UNUSED for finding in findings) and trial.after_giving_back:
+        return Verdict.ALLOCATABLE
     never = verdict is Verdict.ALLOCATABLE and any(finding.kind.never_binds for finding in findings)
     return Verdict.NOT_ALLOCATABLE if never else verdict
+
+
+def _fitting(trial: Trial, verdict: Verdict) -> tuple[str, ...]:
+    """The nodes where the claims fit: now, or after the scheduler took one of them back."""
+    if verdict is Verdict.ALLOCATABLE and trial.outlook is Outlook.FAILS:
+        return trial.after_giving_back
+    return trial.fitting
 
 
 def _after_attempts(trial: Trial) -> list[Finding]:
@@ -128,6 +138,9 @@ def _after_attempts(trial: Trial) -> list[Finding]:
             *ask(When.BESIDE_REQUESTS, trial),
         ]
     kinds = {finding.kind for finding in found}
+    if ELSEWHERE_UNUSED in kinds and trial.after_giving_back:
+        # What refuses the claim's own node does not refuse the pod.
+        return found
     return [*found, *(finding for finding in ask(When.FAILS_TOO, trial) if finding.kind not in kinds)]
 
 

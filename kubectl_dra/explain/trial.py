@@ -23,6 +23,9 @@ from kubectl_dra.scheduling.dynamic_resources import DynamicResources
 from kubectl_dra.scheduling.outcome import Outcome as ScheduleOutcome
 from kubectl_dra.scheduling.outcome import attempt
 
+_DECIDING = ("ResourceSlice", "DeviceClass", "ResourceClaim")
+"""Without all objects of these kinds nobody knows whether a claim can be allocated anew."""
+
 
 class Outlook(Enum):
     """What the attempts alone say: devices are there, some node has them, none has, or it is open."""
@@ -136,6 +139,20 @@ class Trial:
         devices = DynamicResources(chain.pod, chain.state, replace(self.view.cycle, available={}))
         devices.attempts.update(self.attempts)
         return attempt(chain.joined(devices), filters.rejections)
+
+    @cached_property
+    def after_giving_back(self) -> tuple[str, ...]:
+        """The nodes that take the pod after the scheduler took back a claim, where it does nothing else first."""
+        outcome, snapshot = self.outcome, self.scene.snapshot
+        if outcome is None or outcome.next is None or (outcome.preemption is not None and outcome.preemption.best):
+            return ()
+        if any(snapshot.is_gap(kind) for kind in _DECIDING):
+            return ()
+        last = outcome.next
+        while last.next is not None:
+            last = last.next
+        asked = {node.name for node in self.view.nodes}
+        return tuple(name for name in last.feasible if name in asked)
 
 
 def _distance(located: Located, node: Node) -> int:

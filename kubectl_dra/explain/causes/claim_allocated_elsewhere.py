@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from kubectl_dra.api.claims import ResourceClaim
 from kubectl_dra.explain.causes.registry import Finder, When
-from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look
+from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look, Remedy
 from kubectl_dra.explain.phrase import Subject, say
 from kubectl_dra.explain.scene.node_eligibility import usable_on
 from kubectl_dra.explain.trial import Trial
@@ -49,7 +49,17 @@ STUCK = CauseKind(
 def _elsewhere(trial: Trial) -> Iterator[Finding]:
     """The unallocated claims fit, or there are none."""
     if trial.unavailable and (trial.fitting or not trial.claims):
-        yield from _of_claims(trial)
+        for found in _of_claims(trial):
+            gives_back = found.kind is ELSEWHERE_UNUSED and trial.after_giving_back
+            yield _given_back(found, trial.after_giving_back) if gives_back else found
+
+
+def _given_back(found: Finding, nodes: Sequence[str]) -> Finding:
+    """The scheduler ends the cause by itself."""
+    summary = say("the scheduler first takes back the devices of claim {claim}, which nobody uses", claim=found.claim)
+    fact = Evidence("the scheduler", "binds the pod after that", say("{nodes:some}", nodes=tuple(nodes)))
+    remedy = Remedy("Wait for the next attempt: the scheduler allocates the claim anew, where the pod can run.")
+    return replace(found, summary=summary, evidence=(*found.evidence, fact), remedy=remedy)
 
 
 def _stuck(trial: Trial) -> Iterator[Finding]:
