@@ -159,12 +159,11 @@ def compared(case: Case) -> Iterator[str]:
     """How closely one answer is compared."""
     expect = case["expect"]
     if isinstance(case["pod"], dict):
-        # Refused by the API server: the scheduler said nothing.
-        return
-    if expect["outcome"] == "scheduled":
-        yield "the node is among those that fit, with the same devices"
+        yield "the API server refuses the manifest: `explain -f` says no (not the text)"
+    elif expect["outcome"] == "scheduled":
+        yield "the node is among those that fit, with the same devices, as `explain` offers them"
     elif expect["outcome"] == "unschedulable":
-        yield "the scheduler's message word for word, the nominated node and the victims"
+        yield "no: the scheduler's message word for word, the node and the victims; in `explain` that or undetermined"
     else:
         yield "not for the scheduler to place: it has a node, a gate or another scheduler"
 
