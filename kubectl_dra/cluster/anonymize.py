@@ -16,10 +16,20 @@ from kubectl_dra.allocation.extended import MADE_FOR_EXTENDED
 from kubectl_dra.cluster.anonymize_core import CoreParts
 from kubectl_dra.cluster.anonymize_dra import DraParts
 from kubectl_dra.cluster.anonymize_parts import LEFT_OUT, Json
+from kubectl_dra.cluster.anonymize_scheduling import CATEGORIES
 from kubectl_dra.cluster.identities import KEPT_NAMESPACES, Identities
 from kubectl_dra.errors import InputError
 
-_CATEGORIES = "node namespace pod claim template class pool slice rule quota podgroup owner scheduler key value"
+_SELECTED = "volume.kubernetes.io/selected-node"
+_ANNOTATIONS = (
+    *(MADE_FOR_EXTENDED, "pv.kubernetes.io/bind-completed"),
+    "storage.alpha.kubernetes.io/migrated-plugins",
+)
+_LABELLED = frozenset(("Node", "Namespace", "Pod", "PersistentVolume", "PodDisruptionBudget"))
+_CATEGORIES = (
+    "node namespace pod claim template class pool slice rule quota podgroup volumeclaim volume storageclass csidriver "
+    "priorityclass owner scheduler key value"
+)
 
 
 class Anonymizer:
@@ -72,7 +82,7 @@ class Anonymizer:
         kind, meta = raw["kind"], raw.get("metadata") or {}
         category, change = self._kinds[kind]
         try:
-            metadata = self._metadata(meta, category, labels=kind in ("Node", "Namespace"))
+            metadata = self._metadata(meta, category, labels=kind in _LABELLED)
             return {"apiVersion": raw["apiVersion"], "kind": kind, "metadata": metadata, **change(raw)}
         except (AttributeError, KeyError, TypeError, ValueError) as error:
             raise InputError(f"{kind} {meta.get('name') or ''} cannot be understood: {error}") from None
@@ -93,6 +103,7 @@ class Anonymizer:
             "Namespace": ("namespace", lambda raw: {}),
             "ResourceQuota": ("quota", core.quota),
             "Event": ("event", core.event),
+            **{kind: (category, core.content) for kind, category in CATEGORIES.items()},
         }
 
     def _metadata(self, meta: Mapping[str, Any], category: str, *, labels: bool) -> Json:
@@ -108,12 +119,20 @@ class Anonymizer:
                 out[key] = meta[key]
         if labels and meta.get("labels"):
             out["labels"] = self._new.labels(meta["labels"])
-        if MADE_FOR_EXTENDED in (meta.get("annotations") or ()):
-            out["annotations"] = {MADE_FOR_EXTENDED: meta["annotations"][MADE_FOR_EXTENDED]}
+        annotations = self._annotations(meta.get("annotations") or {})
+        if annotations:
+            out["annotations"] = annotations
         if meta.get("finalizers"):
             out["finalizers"] = [self._new.key(name) for name in meta["finalizers"]]
         if meta.get("ownerReferences"):
             out["ownerReferences"] = [self._owner(entry) for entry in meta["ownerReferences"]]
+        return out
+
+    def _annotations(self, raw: Mapping[str, Any]) -> Json:
+        """The annotations that decide: none of them names anything but a node."""
+        out: Json = {key: raw[key] for key in _ANNOTATIONS if key in raw}
+        if _SELECTED in raw:
+            out[_SELECTED] = self._new.names.of("node", raw[_SELECTED])
         return out
 
     def _owner(self, raw: Mapping[str, Any]) -> Json:

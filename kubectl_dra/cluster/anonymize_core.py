@@ -7,7 +7,8 @@ from typing import Any, Final
 
 from kubectl_dra.api.events import DEVICE_EVENTS
 from kubectl_dra.api.versions import GROUP
-from kubectl_dra.cluster.anonymize_parts import LEFT_OUT, Changes, Json, Parts
+from kubectl_dra.cluster.anonymize_parts import Changes, Json
+from kubectl_dra.cluster.anonymize_scheduling import SchedulingParts
 
 _EVENT_TIMES: Final = (
     "firstTimestamp",
@@ -18,7 +19,7 @@ _EVENT_TIMES: Final = (
 )
 
 
-class CoreParts(Parts):
+class CoreParts(SchedulingParts):
     """Objects of the core API."""
 
     def node(self, raw: Mapping[str, Any]) -> Json:
@@ -26,7 +27,7 @@ class CoreParts(Parts):
         changes: Changes = {"allocatable": self._new.resources, "conditions": self._each(self._condition)}
         return {
             "spec": self._fields(raw.get("spec") or {}, {"taints": self._each(self._taint)}, ("unschedulable",)),
-            "status": self._fields(raw.get("status") or {}, changes, ("nodeInfo",)),
+            "status": self._fields(raw.get("status") or {}, changes, ("nodeInfo", "declaredFeatures")),
         }
 
     def pod(self, raw: Mapping[str, Any]) -> Json:
@@ -43,22 +44,25 @@ class CoreParts(Parts):
             "nodeSelector": self._new.labels,
             "affinity": self._affinity,
             "tolerations": self._each(self._taint),
-            "topologySpreadConstraints": self._each(
-                lambda entry: self._fields(entry, {"topologyKey": self._new.key}, ("maxSkew", "whenUnsatisfiable"))
-            ),
+            "topologySpreadConstraints": self._each(self.content),
+            "resources": self.content,
+            "workloadRef": self.content,
             "overhead": self._new.resources,
             "initContainers": containers,
             "containers": containers,
-            "volumes": self._each(self._volume),
+            "volumes": self._each(self.volume),
         }
         status: Changes = {
             "conditions": self._each(self._condition),
             "resourceClaimStatuses": self._each(self._claim_status),
             "extendedResourceClaimStatus": self._claim_status,
+            "nominatedNodeName": lambda name: self._new.names.of("node", name),
+            "resources": self.content,
+            "allocatedResources": self._new.resources,
         }
         return {
-            "spec": self._fields(raw.get("spec") or {}, changes, ("priority",)),
-            "status": self._fields(raw.get("status") or {}, status, ("phase",)),
+            "spec": self._fields(raw.get("spec") or {}, changes, ("priority", "preemptionPolicy", "hostNetwork")),
+            "status": self._fields(raw.get("status") or {}, status, ("phase", "startTime")),
         }
 
     def _container(self, raw: Mapping[str, Any]) -> Json:
@@ -66,12 +70,7 @@ class CoreParts(Parts):
             return self._fields(entry, {"requests": self._new.resources, "limits": self._new.resources}, ("claims",))
 
         changes: Changes = {"name": lambda name: self._new.names.of("container", name), "resources": resources}
-        return self._fields(raw, changes, ("restartPolicy", "ports"))
-
-    def _volume(self, raw: Mapping[str, Any]) -> Json:
-        kind = "ephemeral" if "ephemeral" in raw else "persistentVolumeClaim"
-        content = {} if kind == "ephemeral" else {"claimName": LEFT_OUT}
-        return {"name": self._new.names.of("volume", raw.get("name") or ""), kind: content}
+        return self._fields(raw, changes, ("restartPolicy", "restartPolicyRules", "ports"))
 
     def _pod_claim(self, raw: Mapping[str, Any]) -> Json:
         changes: Changes = {
@@ -88,7 +87,7 @@ class CoreParts(Parts):
         return out
 
     def _affinity(self, raw: Mapping[str, Any]) -> Json:
-        """What nodes are required; of affinity to pods, only that there is some."""
+        """What nodes and pods are required; preferences rule out nothing."""
         required = "requiredDuringSchedulingIgnoredDuringExecution"
         out: Json = {}
         selector = (raw.get("nodeAffinity") or {}).get(required)
@@ -96,7 +95,7 @@ class CoreParts(Parts):
             out["nodeAffinity"] = {required: self._node_selector(selector)}
         for key in ("podAffinity", "podAntiAffinity"):
             if raw.get(key):
-                out[key] = {required: []}
+                out[key] = {required: [self.content(term) for term in raw[key].get(required) or ()]}
         return out
 
     def quota(self, raw: Mapping[str, Any]) -> Json:

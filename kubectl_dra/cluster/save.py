@@ -23,8 +23,12 @@ from typing import Any, Final, TextIO
 
 import msgspec
 
+from kubectl_dra.api.pods import PodSpec
+from kubectl_dra.api.volumes import PodVolume
+from kubectl_dra.api.wire import builtins, convert
 from kubectl_dra.cluster.builder import Place, SnapshotBuilder
 from kubectl_dra.cluster.files import SAID, add_files
+from kubectl_dra.cluster.kinds import SCHEDULING_KINDS
 from kubectl_dra.cluster.pages import Page, page
 from kubectl_dra.cluster.snapshot import ABSENT, KINDS, Gap, Snapshot
 from kubectl_dra.errors import InputError
@@ -49,7 +53,11 @@ _POD_SPEC: Final = (
     "schedulerName",
     "schedulingGates",
     "schedulingGroup",
+    "workloadRef",
     "priority",
+    "preemptionPolicy",
+    "resources",
+    "hostNetwork",
     "resourceClaims",
     "nodeSelector",
     "affinity",
@@ -57,7 +65,15 @@ _POD_SPEC: Final = (
     "topologySpreadConstraints",
     "overhead",
 )
-_POD_STATUS: Final = ("phase", "conditions", "resourceClaimStatuses", "extendedResourceClaimStatus")
+_POD_STATUS: Final = (
+    *("phase", "conditions", "resourceClaimStatuses", "extendedResourceClaimStatus"),
+    *("nominatedNodeName", "startTime", "resources", "allocatedResources"),
+)
+_VOLUMES: Final = (
+    *("persistentVolumeClaim", "ephemeral", "csi", "gcePersistentDisk", "awsElasticBlockStore"),
+    *("iscsi", "rbd", "azureDisk", "cinder", "portworxVolume"),
+)
+"""The kinds of volumes that decide where a pod can run."""
 _EVENT: Final = (
     "involvedObject",
     "regarding",
@@ -78,7 +94,11 @@ _EVENT: Final = (
     "reportingComponent",
     "reportingController",
 )
-_OWN_ANNOTATIONS: Final = "resource.kubernetes.io/"
+_KEPT_ANNOTATIONS: Final = (
+    *("resource.kubernetes.io/", "pv.kubernetes.io/bind-completed", "volume.kubernetes.io/selected-node"),
+    "storage.alpha.kubernetes.io/migrated-plugins",
+)
+"""What annotations that decide begin with."""
 
 
 class Recorder(SnapshotBuilder):
@@ -109,7 +129,7 @@ class Recorder(SnapshotBuilder):
     def items(self) -> list[Json]:
         """The objects of the snapshot, reduced (see ``reduced``), by kind and in the order in which they came."""
         out: list[Json] = []
-        for kind in KINDS:
+        for kind in (*KINDS, *SCHEDULING_KINDS):
             for (namespace, name), kept in self._objects[kind].items():
                 item = self._came[id(kept.place)][0]
                 item["metadata"] = {"name": name, **item["metadata"]}
@@ -144,8 +164,8 @@ def said(snapshot: Snapshot) -> Json:
 def reduced(raw: Mapping[str, Any]) -> Json:
     """An object without what no command reads.
 
-    All: annotations (but resource.kubernetes.io's own) and managedFields. Pods: labels, images, commands, arguments,
-    environment, volumes but claims, most of the status. Nodes: addresses, images, identities of the machine.
+    All: annotations (but those that decide) and managedFields. Pods: images, commands, arguments,
+    environment, volumes that every node has, most of the status. Nodes: addresses, images, identities of the machine.
     Kinds of resource.k8s.io keep their spec and status whole.
     """
     kind = raw["kind"]
@@ -161,6 +181,9 @@ def reduced(raw: Mapping[str, Any]) -> Json:
     elif kind == "ResourceQuota":
         out["spec"] = _some(raw.get("spec"), ("hard",))
         out["status"] = _some(raw.get("status"), ("hard", "used"))
+    elif kind in SCHEDULING_KINDS:
+        kept = msgspec.json.decode(msgspec.json.encode(SCHEDULING_KINDS[kind].decode(raw)))
+        out.update({key: value for key, value in kept.items() if key != "metadata"})
     elif kind != "Namespace":
         out.update(_some(raw, ("spec", "status")))
     return out
@@ -168,10 +191,10 @@ def reduced(raw: Mapping[str, Any]) -> Json:
 
 def _metadata(raw: Mapping[str, Any], kind: str) -> Json:
     out = _some(raw, _META)
-    if kind in ("Pod", "Event"):
+    if kind == "Event":
         out.pop("labels", None)
     annotations = {
-        key: value for key, value in (raw.get("annotations") or {}).items() if key.startswith(_OWN_ANNOTATIONS)
+        key: value for key, value in (raw.get("annotations") or {}).items() if key.startswith(_KEPT_ANNOTATIONS)
     }
     if annotations:
         out["annotations"] = annotations
@@ -183,28 +206,28 @@ def _pod_spec(spec: Mapping[str, Any]) -> Json:
     for key in ("initContainers", "containers"):
         if spec.get(key):
             out[key] = [_container(entry) for entry in spec[key]]
-    # That there are such volumes is all that counts: they can rule out nodes.
-    volumes = [
-        {"name": entry.get("name"), kind: {"claimName": entry[kind].get("claimName")} if kind[0] == "p" else {}}
-        for entry in spec.get("volumes") or ()
-        for kind in ("persistentVolumeClaim", "ephemeral")
-        if isinstance(entry.get(kind), dict)
-    ]
-    if volumes:
-        out["volumes"] = volumes
+    volumes = builtins(PodSpec(volumes=convert(spec.get("volumes") or [], tuple[PodVolume, ...]))).get("volumes") or ()
+    # Any other volume can be used on every node.
+    kept = [entry for entry in volumes if any(kind in entry for kind in _VOLUMES)]
+    if kept:
+        out["volumes"] = kept
     return out
 
 
 def _container(raw: Mapping[str, Any]) -> Json:
-    out = _some(raw, ("name", "resources", "restartPolicy"))
-    ports = [_some(port, ("containerPort", "hostPort")) for port in raw.get("ports") or () if port.get("hostPort")]
+    out = _some(raw, ("name", "resources", "restartPolicy", "restartPolicyRules"))
+    ports = [
+        _some(port, ("containerPort", "hostPort", "hostIP", "protocol"))
+        for port in raw.get("ports") or ()
+        if port.get("hostPort")
+    ]
     if ports:
         out["ports"] = ports
     return out
 
 
 def _node_status(status: Mapping[str, Any]) -> Json:
-    out = _some(status, ("allocatable",))
+    out = _some(status, ("allocatable", "declaredFeatures"))
     conditions = [entry for entry in status.get("conditions") or () if entry.get("type") == "Ready"]
     if conditions:
         out["conditions"] = [_some(entry, ("type", "status", "reason", "lastTransitionTime")) for entry in conditions]

@@ -62,7 +62,8 @@ POD: Json = {
 def test_pods_are_reduced_to_what_decides() -> None:
     out = reduced(POD)
     assert "secret" not in json.dumps(out) and "registry" not in json.dumps(out)
-    assert out["metadata"] == {"name": "train", "namespace": "ml", "uid": "u1"}
+    # Labels are what affinity, spread and budgets of pods go by.
+    assert out["metadata"] == {"name": "train", "namespace": "ml", "uid": "u1", "labels": {"app": "train"}}
     spec = out["spec"]
     assert spec["nodeName"] == "n1" and spec["tolerations"] == [{"operator": "Exists"}]
     assert spec["containers"] == [
