@@ -129,10 +129,14 @@ def test_a_file_that_changes_between_two_looks_is_said_to_change(
 
 
 def seconds(text: str, code: str, expected: int) -> float:
-    """What it takes to find so many findings of a rule."""
-    begun = process_time()
-    assert len(report(text, code).findings) == expected
-    return process_time() - begun
+    """What it takes to find so many findings of a rule: the least of three runs, for a busy machine slows some."""
+
+    def once() -> float:
+        begun = process_time()
+        assert len(report(text, code).findings) == expected
+        return process_time() - begun
+
+    return min(once() for _ in range(3))
 
 
 def test_many_comments_take_time_that_grows_with_their_number_only() -> None:
