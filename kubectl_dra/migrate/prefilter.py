@@ -19,6 +19,9 @@ _POINTED: Final = re.compile(r"(?<=/)((?:[-a-z0-9]+\.)+[-a-z0-9]+)~1([A-Za-z0-9]
 _VERSION: Final = re.compile(r"/v\d+((alpha|beta)\d+)?\Z")
 _COMMENT: Final = re.compile(r"(?:^|\s)#(?!\{)|\{\{-?\s*/\*")
 _KEY: Final = re.compile(r"\s*(?:-\s+|-?\s*\{\s*)?key:\s*[\"']?")
+# NVIDIA Dynamo counts devices by a key of its own (claimless_kinds.py).
+_DYNAMO: Final = re.compile(r"^\s*kind:\s*[\"']?Dynamo", re.MULTILINE)
+_GPU_COUNT: Final = re.compile(r"^\s+(gpu):\s*[\"']?(?:[1-9]|\{\{)", re.MULTILINE)
 _API: Final = re.compile(r"resource\.k8s\.io/v1(?:alpha\d+|beta\d+)")
 
 
@@ -43,6 +46,8 @@ def evidence(text: str, catalogue: VendorCatalogue, version: str) -> list[tuple[
             known[name] = _VERSION.search(name) is None and catalogue.moves(name)
         if known[name]:
             out.append((found.start(), name))
+    if _DYNAMO.search(text):
+        out += [(found.start(1), found[1]) for found in _GPU_COUNT.finditer(text)]
     return sorted((*out, *pointed(text, catalogue)))
 
 

@@ -222,6 +222,14 @@ def test_server_that_stays_busy(server: APIServer, cluster: Cluster, waits: list
     assert snapshot.gap_reason("Node").endswith("cannot answer /api/v1/nodes now (429): too many requests")
 
 
+def test_server_that_says_when_to_come_back_is_asked_more_often(
+    server: APIServer, cluster: Cluster, waits: list[float]
+) -> None:
+    server.routes["/api/v1/nodes"] = Answer(429, {"message": "busy"}, (("Retry-After", "1"),))
+    assert "(429): busy" in cluster.read_snapshot(("Node",)).gap_reason("Node")
+    assert waits == [1.0] * 9
+
+
 def test_internal_error(server: APIServer, cluster: Cluster) -> None:
     server.routes["/api/v1/nodes"] = status(500, "InternalError", "etcd\nis gone")
     assert "now (500): etcd is gone" in cluster.read_snapshot(("Node",)).gap_reason("Node")

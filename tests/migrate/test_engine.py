@@ -214,6 +214,16 @@ def test_templates_values_and_broken_files_are_refused_only_where_it_matters() -
     assert len(report.notes) == 2
 
 
+def test_a_template_that_counts_devices_by_a_key_of_its_kind_is_refused() -> None:
+    text = "kind: DynamoGraphDeployment\nspec:\n  a: {{ .Values.x }}\n  limits:\n    gpu: %s\n"
+    toleration = "kind: DynamoGraphDeployment\nspec:\n  a: {{ .Values.x }}\n  - key: nvidia.com/gpu\n"
+    report = run(text % '"4"', text % "{{ .Values.gpus }}", text % "0", toleration)
+    assert [(file.name, file.items[0].code, file.items[0].line) for file in report.files] == [
+        ("0.yaml", "MIG901", 5),
+        ("1.yaml", "MIG901", 5),
+    ]
+
+
 @pytest.mark.parametrize(
     ("texts", "message"),
     [
