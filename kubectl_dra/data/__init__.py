@@ -1,6 +1,6 @@
-"""What is known of drivers and vendors, once for lint, migrate and explain.
+"""What is known of vendors and their drivers, once for lint, migrate and explain.
 
-``driver_files`` say what a driver publishes and accepts (read by ``drivers``), ``vendor_files`` what the names of a
-vendor's device plugins and node labels become (read by ``migrate.vendors``); the former are the source of the latter's
-guards.
+Each file in ``vendors/`` is one vendor, as a stream of YAML documents. The first says what the vendor's device plugin
+resources and node labels become (``migrate.vendors`` reads it). Each further document describes one of its drivers:
+what its devices publish, which classes it installs, which parameters it accepts (``drivers`` reads them).
 """

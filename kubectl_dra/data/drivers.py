@@ -1,19 +1,19 @@
-"""Reads the drivers' files. Nothing is read before someone asks."""
+"""The drivers that the vendors' files describe. Nothing is parsed before somebody asks for it."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
-from functools import cache
-from pathlib import Path as File
+from collections.abc import Mapping
+from functools import cache, cached_property
 from typing import Any, Final, NamedTuple
 
 from kubectl_dra.cel.columns import Column
+from kubectl_dra.data.files import VendorFile, parsed, vendor_files
 
 STANDARD: Final = "resource.kubernetes.io"
 """The domain of attributes that all drivers share."""
 _CLASSES: Final = re.compile(r"^classes:.*(?:\n[ #].*)*", re.MULTILINE)
-# The section of a driver's file.
+# The section of a driver's document.
 
 
 class Attribute(NamedTuple):
@@ -31,7 +31,7 @@ class Attribute(NamedTuple):
 
 
 def name_in(driver: str, column: Column) -> str:
-    """The name of a column in a driver's file: without the domain if that is the driver's."""
+    """The name of a column in a driver's document: without the domain if that is the driver's."""
     own = column.domain is None or column.domain == driver
     return column.id or "" if own else f"{column.domain}/{column.id}"
 
@@ -78,29 +78,41 @@ class ConfigKind(NamedTuple):
     fields: Mapping[str, Any]
 
 
+class InstalledClass(NamedTuple):
+    """A DeviceClass as the driver's chart installs it.
+
+    ``selector`` is its CEL, empty where not known. ``extended_resource`` is its ``extendedResourceName``, ``since``
+    the first release of the driver that sets it. ``kinds`` are the kinds of device that it admits.
+    """
+
+    name: str
+    driver: str
+    selector: str = ""
+    extended_resource: str = ""
+    since: str = ""
+    note: str = ""
+    kinds: tuple[str, ...] = ()
+
+
 class Driver(NamedTuple):
-    """A driver as its file describes it. ``configs`` is None where its parameters are not known.
+    """A driver as its document describes it. ``configs`` is None where its parameters are not known.
 
-    ``resources`` are what its vendor's device plugin offers, ``resource_prefixes`` how others of them begin; those that
-    are ``extended`` too are in the driver's own class as extendedResourceName, as its newest release installs it.
-    ``node_label`` is "true" on nodes that have its devices, whoever serves them.
+    ``kubernetes`` is the first release that it runs on, ``notes`` are what to know before it is installed.
 
-    Devices of a ``pod_level`` driver, such as network interfaces, reach the pod without a container that uses
-    the claim; claims of a ``shareable`` one are made to be shared.
+    Devices of a ``pod_level`` driver, such as network interfaces, reach the pod without a container that uses the
+    claim; claims of a ``shareable`` one are made to be shared.
     """
 
     name: str
     title: str
     as_of: str
     complete: bool
+    kubernetes: str
+    notes: tuple[str, ...]
     attributes: Mapping[str, Attribute]
     capacities: Mapping[str, Mapping[str, Any]]
     kinds: tuple[Kind, ...]
-    classes: Mapping[str, tuple[str, ...]]
-    resources: tuple[str, ...]
-    resource_prefixes: tuple[str, ...]
-    node_label: str
-    extended: tuple[str, ...]
+    classes: Mapping[str, InstalledClass]
     configs: tuple[ConfigKind, ...] | None
     removed: Mapping[str, str]
     instead: Mapping[str, str]
@@ -118,23 +130,23 @@ class Driver(NamedTuple):
         name = name_in(self.name, column)
         return name in (self.capacities if column.kind == "capacity" else self.attributes)
 
-    def begins(self, resource: str) -> bool:
-        """Whether a resource's name begins like one of its vendor's device plugin."""
-        return resource.startswith(self.resource_prefixes) if self.resource_prefixes else False
-
     def kinds_of(self, device_class: str) -> tuple[Kind, ...]:
         """The kinds of device that one of the driver's own classes admits."""
-        wanted = self.classes.get(device_class, ())
-        return tuple(kind for kind in self.kinds if kind.name in wanted)
+        found = self.classes.get(device_class)
+        return tuple(kind for kind in self.kinds if found is not None and kind.name in found.kinds)
+
+    def offers(self, resource: str) -> bool:
+        """Whether one of its classes has the resource as extendedResourceName, in the driver's newest release."""
+        return any(each.extended_resource == resource for each in self.classes.values())
 
 
 class Catalogue:
-    """All drivers that are known. A driver's file is parsed when something of it is asked for."""
+    """All drivers that are known. A document is parsed when something of it is asked for."""
 
-    def __init__(self, texts: Mapping[str, str]) -> None:
-        self._texts = texts
+    def __init__(self, files: Mapping[str, VendorFile]) -> None:
+        self._files = files
+        self._texts = {name: text for file in files.values() for name, text in file.drivers.items()}
         self._parsed: dict[str, Driver] = {}
-        self._classes: tuple[str, ...] | None = None
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -152,50 +164,56 @@ class Catalogue:
 
     def of_class(self, name: str) -> Driver | None:
         """The driver that a class belongs to as it is installed."""
-        return next((driver for driver in self._that_mention(name) if name in driver.classes), None)
+        mention = (self._driver(driver) for driver, text in self._texts.items() if name in text)
+        return next((driver for driver in mention if name in driver.classes), None)
 
     def of_resource(self, name: str) -> Driver | None:
-        """The driver of the devices that a device plugin offers under a resource name."""
-        whole = next((driver for driver in self._that_mention(name) if name in driver.resources), None)
-        if whole is not None:
-            return whole
+        """The driver of the devices that a vendor's device plugin offers under a resource name.
+
+        None where only other signs than the name tell whose it is.
+        """
         domain = name.partition("/")[0]
-        return next((driver for driver in self._that_mention(f"[{domain}/") if driver.begins(name)), None)
+        for file in self._files.values():
+            if domain in file.domains:
+                for entry in file.raw["resources"]:
+                    whole = "when" not in entry and "part_of" not in entry
+                    if whole and (name == entry.get("name") or _fits(entry.get("pattern"), name)):
+                        driver = entry.get("driver")
+                        return self.driver(driver) if driver else self.of_class(entry.get("class", ""))
+        return None
 
+    def labels_of_nodes(self, driver: str) -> tuple[str, ...]:
+        """Node labels that are "true" where there are devices of a driver's vendor, whoever serves them."""
+        vendor = next((file for file in self._files.values() if driver in file.drivers), None)
+        labels = vendor.raw.get("labels", ()) if vendor is not None else ()
+        return tuple(each["key"] for each in labels if each["action"] == "drop" and each.get("value") == "true")
+
+    @cached_property
     def classes(self) -> tuple[str, ...]:
-        """The names of all classes. Nothing else of the files is parsed for them."""
-        if self._classes is None:
-            sections = [found[0] for text in self._texts.values() if (found := _CLASSES.search(text))]
-            self._classes = tuple(name for section in sections for name in _parsed(section)["classes"])
-        return self._classes
-
-    def _that_mention(self, name: str) -> Iterator[Driver]:
-        for driver, text in self._texts.items():
-            if name in text:
-                yield self._driver(driver)
+        """The names of all classes. Nothing else of the documents is parsed for them."""
+        sections = [found[0] for text in self._texts.values() if (found := _CLASSES.search(text))]
+        return tuple(entry["name"] for section in sections for entry in parsed(section)["classes"])
 
     def _driver(self, name: str) -> Driver:
         found = self._parsed.get(name)
         if found is None:
-            found = self._parsed[name] = _driver(_parsed(self._texts[name]))
+            found = self._parsed[name] = _driver(parsed(self._texts[name]))
         return found
 
 
-def _parsed(text: str) -> Any:
-    import yaml
-
-    return yaml.load(text, getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+def _fits(pattern: str | None, name: str) -> bool:
+    return pattern is not None and re.fullmatch(pattern, name) is not None
 
 
 @cache
 def catalogue() -> Catalogue:
-    """The drivers of this package; each has a file of its name."""
-    files = sorted(File(__file__).with_name("driver_files").glob("*.yaml"))
-    return Catalogue({file.stem: file.read_text(encoding="utf-8") for file in files})
+    """The drivers of this package."""
+    return Catalogue(vendor_files())
 
 
 def _driver(raw: Mapping[str, Any]) -> Driver:
     attributes = {name: _attribute(below) for name, below in (raw.get("attributes") or {}).items()}
+    kinds = tuple(_kind(raw["driver"], below, attributes) for below in raw.get("kinds") or ())
     configs = raw.get("configs")
     mig = raw.get("mig") or {}
     hints = raw.get("hints") or {}
@@ -204,14 +222,12 @@ def _driver(raw: Mapping[str, Any]) -> Driver:
         title=raw["title"],
         as_of=str(raw["as_of"]),
         complete=raw["complete"],
+        kubernetes=raw.get("kubernetes") or "",
+        notes=tuple(raw.get("notes") or ()),
         attributes=attributes,
         capacities=raw.get("capacities") or {},
-        kinds=tuple(_kind(raw["driver"], below, attributes) for below in raw.get("kinds") or ()),
-        classes={name: tuple(kinds) for name, kinds in (raw.get("classes") or {}).items()},
-        resources=tuple(raw.get("resources") or ()),
-        resource_prefixes=tuple(raw.get("resource_prefixes") or ()),
-        node_label=raw.get("node_label") or "",
-        extended=tuple(raw.get("extended") or ()),
+        kinds=kinds,
+        classes={each["name"]: installed_class(raw["driver"], each, kinds) for each in raw.get("classes") or ()},
         configs=None if configs is None else tuple(_config(entry) for entry in configs),
         removed=raw.get("removed") or {},
         instead=raw.get("instead") or {},
@@ -223,6 +239,19 @@ def _driver(raw: Mapping[str, Any]) -> Driver:
         taints=tuple(raw.get("taints") or ()),
         pod_level=bool(raw.get("pod_level")),
         shareable=bool(raw.get("shareable")),
+    )
+
+
+def installed_class(driver: str, raw: Mapping[str, Any], kinds: tuple[Kind, ...] = ()) -> InstalledClass:
+    """A class as a file gives it; unless it names its kinds of device, it admits all."""
+    return InstalledClass(
+        raw["name"],
+        driver,
+        raw.get("selector", ""),
+        raw.get("extended_resource", ""),
+        raw.get("since", ""),
+        raw.get("note", ""),
+        tuple(raw.get("kinds", ()) or (kind.name for kind in kinds)),
     )
 
 

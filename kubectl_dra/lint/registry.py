@@ -1,52 +1,22 @@
-"""Every rule there is, in the order of their codes."""
+"""Every rule there is, in the order of their codes, from the modules of ``lint/rules``."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from importlib import import_module
+from pkgutil import iter_modules
 from typing import Final
 
+from kubectl_dra.lint import rules as folder
 from kubectl_dra.lint.rule import Rule
-from kubectl_dra.lint.rules import (
-    cluster,
-    comparisons,
-    configs,
-    device_plugins,
-    driver_offers,
-    files,
-    guards,
-    names,
-    pod_references,
-    published_names,
-    quantities,
-    quotas,
-    releases,
-    requests,
-    server_rejections,
-    taints,
-)
 
-_FAMILIES: Final = (
-    cluster,
-    comparisons,
-    configs,
-    device_plugins,
-    driver_offers,
-    files,
-    guards,
-    names,
-    pod_references,
-    published_names,
-    quantities,
-    quotas,
-    releases,
-    requests,
-    server_rejections,
-    taints,
-)
-"""A family of rules is a module; a new one is named here."""
-RULES: Final[tuple[type[Rule], ...]] = tuple(
-    sorted((rule for family in _FAMILIES for rule in family.RULES), key=lambda rule: rule.code)
-)
+
+def _all() -> Iterator[type[Rule]]:
+    for module in iter_modules(folder.__path__, f"{folder.__name__}."):
+        yield from import_module(module.name).RULES
+
+
+RULES: Final[tuple[type[Rule], ...]] = tuple(sorted(_all(), key=lambda rule: rule.code))
 
 BY_CODE: Final[Mapping[str, type[Rule]]] = {rule.code: rule for rule in RULES}
 

@@ -91,7 +91,7 @@ FLAGS: Final[dict[str, dict[str, tuple[str | tuple[str, ...], bool, str, str]]]]
         "--snapshot": ("file", True, "", "Read the cluster from a file or directory (kubectl get -o json or yaml, also gzipped),…"),
         "--namespace": ("namespace", False, "-n", "Look at this namespace of the cluster"),
         "--all-namespaces": ("", False, "-A", "Look at all namespaces of the cluster"),
-        "--vendors": ("file", True, "", "More vendors, as in kubectl_dra/data/vendor_files"),
+        "--vendors": ("file", True, "", "More vendors, as in kubectl_dra/data/vendors"),
         "--exclude": ("text", True, "", "Leave out files and directories below PATH that match"),
         "--kubernetes-version": ("release", False, "", "Release to write for, 1.32 to 1.37"),
         "--code": ("text", False, "", "Explain one code and exit"),

@@ -122,7 +122,7 @@ class MigrateFlags:
     ] = False
     vendors: Annotated[
         tuple[str, ...],
-        typer.Option("--vendors", metavar="FILE", help="More vendors, as in kubectl_dra/data/vendor_files."),
+        typer.Option("--vendors", metavar="FILE", help="More vendors, as in kubectl_dra/data/vendors."),
     ] = ()
     exclude: Annotated[
         tuple[str, ...],

@@ -42,7 +42,8 @@ def part_off(wanted: str, nodes: Iterable[Node], drivers: Collection[str]) -> Pa
     evidence: list[Evidence] = []
     known = catalogue().driver(NVIDIA)
     assert known is not None
-    label, resource = known.node_label, known.resources[0]
+    (label,) = catalogue().labels_of_nodes(NVIDIA)
+    resource = known.classes[NVIDIA].extended_resource
     have = [
         node.name for node in nodes if node.labels.get(label) == "true" or node.allocatable.get(resource, "0") != "0"
     ]

@@ -130,7 +130,7 @@ def _or_a_class(context: Context, resource: str) -> str:
     if not context.target.has("DRAExtendedResource"):
         return ""
     driver = catalogue().of_resource(resource)
-    if driver is not None and resource in driver.extended:
+    if driver is not None and driver.offers(resource):
         return ", or the driver's newest release, whose DeviceClass has it as extendedResourceName"
     return ", or a DeviceClass that has it as extendedResourceName"
 

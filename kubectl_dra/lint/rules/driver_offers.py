@@ -52,7 +52,7 @@ class NotOnClass(Rule):
 
     def _told(self, one: AskedSelector, driver: Driver, column: Column) -> Finding:
         having = {kind.name for kind in driver.kinds if kind.publishes(column)}
-        classes = [name for name, kinds in driver.classes.items() if having & set(kinds)]
+        classes = [name for name, each in driver.classes.items() if having & set(each.kinds)]
         return self.finding(
             one.selector.path,
             f"devices of class {one.device_class} have no {column.kind} {column.id}"

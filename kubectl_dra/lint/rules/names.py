@@ -51,7 +51,7 @@ class MissingName(Rule):
                 continue
             if context.snapshot is not None and not context.snapshot.is_gap("DeviceClass"):
                 continue
-            names = (*context.world.names("DeviceClass"), *catalogue().classes())
+            names = (*context.world.names("DeviceClass"), *catalogue().classes)
             yield from self._near((*one.path, "deviceClassName"), "DeviceClass", name, names)
 
     def _near(self, path: Path, kind: str, name: str, names: tuple[str, ...]) -> Iterator[Finding]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Final, NamedTuple
 
 from kubectl_dra.migrate.rollout.survey import Standing, Survey
-from kubectl_dra.migrate.vendors.model import Resource, Vendor
+from kubectl_dra.migrate.vendors.model import KnownDriver, Resource
 
 CLASSES: Final = "1-classes.yaml"
 QUOTAS: Final = "2-quotas.yaml"
@@ -32,7 +32,7 @@ class Rollout(NamedTuple):
     classes: tuple[dict[str, Any], ...]
     missing: tuple[str, ...]
     live: bool
-    vendors: tuple[Vendor, ...] = ()
+    drivers: tuple[KnownDriver, ...]
 
     @property
     def names(self) -> list[str]:

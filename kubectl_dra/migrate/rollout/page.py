@@ -66,10 +66,8 @@ def _drivers(plan: Rollout) -> Iterator[str]:
         "off it (by its nodeSelector or affinity), let the driver's DaemonSet on it, uncordon it."
     )
     yield ""
-    for vendor in plan.vendors:
-        for driver in vendor.drivers.values():
-            if any(one.resource.driver == driver.name for one in plan.moving):
-                yield from (f"- {driver.name}: {note}" for note in driver.notes)
+    for driver in plan.drivers:
+        yield from (f"- {driver.name}: {note}" for note in driver.notes)
     both = [clash for clash in plan.survey.clashes if clash.same]
     if both:
         yield ""

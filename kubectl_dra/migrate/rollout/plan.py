@@ -56,7 +56,7 @@ def rollout(survey: Survey, snapshot: Snapshot, settings: MigrationSettings, *, 
         tuple(classes),
         tuple(missing),
         live,
-        tuple({one.resource.vendor: settings.catalogue.vendor(one.resource.vendor) for one in moving}.values()),
+        tuple(filter(None, map(settings.catalogue.driver, dict.fromkeys(one.resource.driver for one in moving)))),
     )
 
 

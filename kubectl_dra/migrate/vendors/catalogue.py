@@ -1,18 +1,19 @@
-"""The catalogue of vendors: what resources of device plugins and node labels become. Its data is in ``data/``."""
+"""All vendors: what resources of device plugins and node labels become. Their data is in ``data/vendors/``."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Any, Final, NamedTuple
 
 from kubectl_dra.api.quantity import Quantity
+from kubectl_dra.data.drivers import InstalledClass
 from kubectl_dra.data.drivers import catalogue as drivers
+from kubectl_dra.data.files import VendorFile, vendor_files
 from kubectl_dra.migrate.vendors.model import (
     EMPTY,
     Flag,
-    InstalledClass,
     KnownDriver,
     LabelRule,
     Pattern,
@@ -21,7 +22,7 @@ from kubectl_dra.migrate.vendors.model import (
     Vendor,
     filled,
 )
-from kubectl_dra.migrate.vendors.read import Text, built_in
+from kubectl_dra.migrate.vendors.read import built_in, built_in_class
 
 _NAME: Final = re.compile(
     r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?/[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?", re.ASCII
@@ -49,8 +50,8 @@ Fitting = tuple[ResourceRule, Mapping[str, str]]
 class VendorCatalogue:
     """All vendors: those of the user, and after them those of this package, whose files are parsed when needed."""
 
-    def __init__(self, texts: Mapping[str, Text], own: Sequence[Vendor] = ()) -> None:
-        self._texts = texts
+    def __init__(self, own: Sequence[Vendor] = ()) -> None:
+        self._files = vendor_files()
         self._own = {vendor.id: vendor for vendor in own}
 
     @property
@@ -61,15 +62,15 @@ class VendorCatalogue:
     @property
     def vendors(self) -> Mapping[str, Vendor]:
         """All vendors by id, those of the user first."""
-        return {**self._own, **{id: text.vendor for id, text in self._texts.items()}}
+        return {**self._own, **{id: built_in(id) for id in self._files}}
 
     def __contains__(self, id: str) -> bool:
         """Whether there is a vendor of the id."""
-        return id in self._own or id in self._texts
+        return id in self._own or id in self._files
 
     def vendor(self, id: str) -> Vendor:
         """A vendor by id. Raises KeyError."""
-        return self._own[id] if id in self._own else self._texts[id].vendor
+        return self._own[id] if id in self._own else built_in(id)
 
     def resource(
         self,
@@ -87,7 +88,7 @@ class VendorCatalogue:
             return None
         domain = name.partition("/")[0]
         own = [vendor for vendor in self._own.values() if not vendor.domains or domain in vendor.domains]
-        sure = [text.vendor for text in self._texts.values() if domain in text.domains]
+        sure = self._files_where(lambda file: domain in file.domains)
         for rule, groups in chain(_fitting(own, name, False), _fitting(own, name, True), self._built_in(sure, name)):
             vendor = self.vendor(rule.resource.vendor)
             if rule.when_detected and not _is_detected(vendor, beside, annotations, scheduler):
@@ -104,27 +105,28 @@ class VendorCatalogue:
 
     def device_class(self, name: str) -> InstalledClass | None:
         """A DeviceClass as its driver installs it; None if it is not known."""
-        for vendor in self._that_mention(name):
-            if name in vendor.classes:
-                return vendor.classes[name]
-        return None
+        own = (vendor.classes[name] for vendor in self._own.values() if name in vendor.classes)
+        return next(own, None) or built_in_class(name)
 
     def driver(self, name: str, device_class: str = "") -> KnownDriver | None:
         """What is known of a driver, and what its devices always have where a class admits them.
 
-        A vendor's file that says what devices have is believed, else the driver's own file. None if nothing is known.
+        A user's file that says what devices have is believed, else what this package knows. None if nothing is known.
         """
-        found = [vendor.drivers[name] for vendor in self._that_mention(name) if name in vendor.drivers]
-        said = max(found, key=lambda driver: len(driver.always), default=None)
+        own = [vendor.drivers[name] for vendor in self._own.values() if name in vendor.drivers]
+        said = max(own, key=lambda driver: len(driver.always), default=None)
         if said is not None and (said.always or said.always_capacities):
             return said
         published = drivers().driver(name)
-        kinds = (published.kinds_of(device_class) or published.kinds) if published else ()
-        if not kinds:
+        if published is None:
             return said
-        return (said or KnownDriver(name, frozenset(), frozenset()))._replace(
-            always=frozenset.intersection(*(kind.always for kind in kinds)),
-            always_capacities=frozenset.intersection(*(kind.capacities for kind in kinds)),
+        kinds = published.kinds_of(device_class) or published.kinds
+        return KnownDriver(
+            name,
+            frozenset.intersection(*(kind.always for kind in kinds)) if kinds else frozenset(),
+            frozenset.intersection(*(kind.capacities for kind in kinds)) if kinds else frozenset(),
+            said.kubernetes if said else published.kubernetes,
+            said.notes if said else published.notes,
         )
 
     def compared(self, rule: LabelRule, resource: Resource) -> KnownDriver:
@@ -149,7 +151,7 @@ class VendorCatalogue:
         """What becomes of a node label in pods that ask for the resource; None if it says nothing of the devices."""
         domain = key.partition("/")[0]
         everyone = [vendor for vendor in self._own.values() if vendor.everyone]
-        everyone += [text.vendor for text in self._texts.values() if text.everyone and domain in text.domains]
+        everyone += self._files_where(lambda file: file.everyone and domain in file.domains)
         vendors = [*self._with_likes(resource.vendor), *everyone]
         return _labelled([rule for vendor in vendors for rule in vendor.labels], key, resource)
 
@@ -166,14 +168,11 @@ class VendorCatalogue:
     def _built_in(self, sure: Sequence[Vendor], name: str) -> Iterator[Fitting]:
         """The entries of this package: those of the domain, of vendors with any domain, and what is left over."""
         yield from _fitting(sure, name, False)
-        yield from _fitting([text.vendor for text in self._texts.values() if "*" in text.domains], name, False)
+        yield from _fitting(self._files_where(lambda file: "*" in file.domains), name, False)
         yield from _fitting(sure, name, True)
 
-    def _that_mention(self, name: str) -> Iterator[Vendor]:
-        yield from self._own.values()
-        for text in self._texts.values():
-            if name in text.text:
-                yield text.vendor
+    def _files_where(self, wanted: Callable[[VendorFile], bool]) -> list[Vendor]:
+        return [built_in(id) for id, file in self._files.items() if wanted(file)]
 
 
 def load(files: Sequence[str] = ()) -> VendorCatalogue:
@@ -182,14 +181,13 @@ def load(files: Sequence[str] = ()) -> VendorCatalogue:
     Raises:
         InputError: a file that cannot be read or breaks the schema: its name, line, the path in it, and what is wrong.
     """
-    texts = built_in()
-    catalogue = VendorCatalogue(texts)
+    catalogue = VendorCatalogue()
     if not files:
         return catalogue
     from kubectl_dra.migrate.vendors.check import read
 
     for file in files:
-        catalogue = VendorCatalogue(texts, [*catalogue.own, *read(file, catalogue)])
+        catalogue = VendorCatalogue([*catalogue.own, *read(file, catalogue)])
     return catalogue
 
 

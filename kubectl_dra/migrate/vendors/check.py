@@ -122,7 +122,7 @@ def check(document: Document, known: Known, seen: set[str]) -> Vendor:
     for index, entry in enumerate(raw.get("like", ())):
         if entry not in known:
             fail(document, ("like", index), f"there is no vendor {entry}")
-    vendor = vendor_of(raw, linear, False, known)
+    vendor = vendor_of(raw, linear, lambda name: known.device_class(name) if name else None)
     for index, device_class in enumerate(vendor.classes.values()):
         _compiles(document, ("classes", index, "selector"), device_class.selector)
     for index, rule in enumerate(vendor.resources):

@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, Final, Literal, NamedTuple, Protocol
 
+from kubectl_dra.data.drivers import InstalledClass
+
 Outcome = Literal["auto", "note", "ask", "refuse", "keep"]
 """auto: migrated. note: migrated, with advice. ask: only people know what is meant. refuse: DRA has nothing for it.
 keep: people have decided that it stays with its device plugin, so nothing is said of it."""
@@ -77,21 +79,6 @@ class Resource(NamedTuple):
     unsafe: bool = False
 
 
-class InstalledClass(NamedTuple):
-    """A DeviceClass as the driver's chart installs it.
-
-    ``selector`` is its CEL, empty where not known. ``extended_resource`` is its ``extendedResourceName``, ``since``
-    the first release of the driver that sets it.
-    """
-
-    name: str
-    driver: str
-    selector: str = ""
-    extended_resource: str = ""
-    since: str = ""
-    note: str = ""
-
-
 class Flag(NamedTuple):
     """What to do with something beside a resource: an environment variable, annotation, runtime class and so on.
 
@@ -109,7 +96,7 @@ class Flag(NamedTuple):
 class KnownDriver(NamedTuple):
     """What devices of a driver always have, where a class admits them; anything else is guarded in selectors.
 
-    Vendors' files say it of drivers that have no file in ``kubectl_dra/data/driver_files``.
+    Vendors' files of users say it of drivers that have no document in ``kubectl_dra/data/vendors``.
     """
 
     name: str
@@ -225,14 +212,12 @@ class Vendor(NamedTuple):
 
     ``domains`` are those of its names, ``*`` where it may be any. ``taints`` are keys of node taints that its pods
     tolerate. ``like`` are vendors whose labels and flags count for it, too; those of a vendor for ``everyone`` count
-    for all. ``detect`` says by which resources, annotations and schedulers it is seen. ``built_in`` is false for those
-    of users.
+    for all. ``detect`` says by which resources, annotations and schedulers it is seen. ``classes`` and ``drivers``
+    are those that only this vendor's document tells of: files of users, for drivers that are not known here.
     """
 
     id: str
     title: str
-    as_of: str
-    status: str
     domains: tuple[str, ...]
     resources: tuple[ResourceRule, ...]
     labels: tuple[LabelRule, ...]
@@ -244,9 +229,6 @@ class Vendor(NamedTuple):
     like: tuple[str, ...]
     everyone: bool
     detect: Mapping[str, frozenset[str]]
-    not_one_to_one: tuple[tuple[str, str], ...]
-    sources: tuple[str, ...]
-    built_in: bool
 
 
 _PLACE: Final = re.compile(r"\{(\w+)\}")

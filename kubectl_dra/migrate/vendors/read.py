@@ -1,18 +1,18 @@
-"""Reads vendors' files: those of this package as they are, those of users after a check of every part."""
+"""What a vendor's document says, as values: those of this package as they are, those of users after all checks."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from pathlib import Path as File
-from typing import Any, Final, Protocol
+from functools import cache
+from typing import Any, Protocol
 
-from kubectl_dra import data
+from kubectl_dra.data.drivers import InstalledClass, catalogue, installed_class
+from kubectl_dra.data.files import vendor_files
 from kubectl_dra.migrate.vendors.model import (
     EMPTY,
     Flag,
     FlagRule,
-    InstalledClass,
     KnownDriver,
     LabelRule,
     Pattern,
@@ -22,10 +22,6 @@ from kubectl_dra.migrate.vendors.model import (
     Suffix,
     Vendor,
 )
-
-FOLDER: Final = File(data.__file__).with_name("vendor_files")
-_DOMAINS: Final = re.compile(r"^domains:\s*\[([^\]]*)\]", re.MULTILINE)
-_EVERYONE: Final = re.compile(r"^everyone: true", re.MULTILINE)
 
 Compile = Callable[[str], Pattern]
 
@@ -43,33 +39,16 @@ class Known(Protocol):
         """What is known of a driver."""
 
 
-class Text:
-    """A built-in file that is parsed when it is needed; what it is for can be told without."""
-
-    __slots__ = ("_vendor", "domains", "everyone", "id", "text")
-
-    def __init__(self, id: str, text: str) -> None:
-        match = _DOMAINS.search(text)
-        self.id = id
-        self.text = text
-        self.domains = tuple(part.strip(" \n\"'") for part in match[1].split(",") if part.strip()) if match else ()
-        self.everyone = _EVERYONE.search(text) is not None
-        self._vendor: Vendor | None = None
-
-    @property
-    def vendor(self) -> Vendor:
-        """The vendor."""
-        if self._vendor is None:
-            import yaml
-
-            loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-            self._vendor = vendor_of(yaml.load(self.text, loader), re.compile, built_in=True)
-        return self._vendor
+@cache
+def built_in(id: str) -> Vendor:
+    """A vendor of this package. Raises KeyError for an unknown one."""
+    return vendor_of(vendor_files()[id].raw, re.compile, built_in_class)
 
 
-def built_in() -> dict[str, Text]:
-    """The files of this package by vendor."""
-    return {file.stem: Text(file.stem, file.read_text("utf-8")) for file in sorted(FOLDER.glob("*.yaml"))}
+def built_in_class(name: str) -> InstalledClass | None:
+    """A class as a driver of this package installs it."""
+    driver = catalogue().of_class(name) if name else None
+    return driver.classes[name] if driver is not None else None
 
 
 def linear(pattern: str) -> Pattern:
@@ -80,23 +59,21 @@ def linear(pattern: str) -> Pattern:
     return compiled
 
 
-def vendor_of(raw: Mapping[str, Any], compile: Compile, built_in: bool, known: Known | None = None) -> Vendor:
-    """The vendor of a file that fits the schema; ``known`` knows classes that are not in it.
+def vendor_of(raw: Mapping[str, Any], compile: Compile, known: Callable[[str], InstalledClass | None]) -> Vendor:
+    """The vendor of a document that fits the schema; ``known`` gives classes that are not in it.
 
     Raises what ``compile`` raises.
     """
     id = raw["vendor"]
-    classes = {entry["name"]: _device_class(entry) for entry in raw.get("classes", ())}
+    classes = {entry["name"]: installed_class(entry["driver"], entry) for entry in raw.get("classes", ())}
 
     def class_of(name: str) -> InstalledClass | None:
-        return classes.get(name) or (known.device_class(name) if known and name else None)
+        return classes.get(name) or known(name)
 
     detect = raw.get("detect", EMPTY)
     return Vendor(
         id=id,
         title=raw["title"],
-        as_of=str(raw.get("as_of", "")),
-        status=raw.get("status", ""),
         domains=tuple(raw.get("domains", ())),
         resources=tuple(_resource(id, entry, class_of, compile) for entry in raw.get("resources", ())),
         labels=tuple(_label(id, entry, compile) for entry in raw.get("labels", ())),
@@ -108,20 +85,6 @@ def vendor_of(raw: Mapping[str, Any], compile: Compile, built_in: bool, known: K
         like=tuple(raw.get("like", ())),
         everyone=raw.get("everyone", False),
         detect={key: frozenset(names) for key, names in detect.items()},
-        not_one_to_one=tuple((entry["what"], entry["advice"]) for entry in raw.get("not_one_to_one", ())),
-        sources=tuple(raw.get("sources", ())),
-        built_in=built_in,
-    )
-
-
-def _device_class(raw: Mapping[str, Any]) -> InstalledClass:
-    return InstalledClass(
-        raw["name"],
-        raw["driver"],
-        raw.get("selector", ""),
-        raw.get("extended_resource", ""),
-        raw.get("since", ""),
-        raw.get("note", ""),
     )
 
 

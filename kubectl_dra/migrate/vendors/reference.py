@@ -7,8 +7,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
+from kubectl_dra.data.drivers import InstalledClass, catalogue
+from kubectl_dra.data.files import VendorFile, vendor_files
 from kubectl_dra.migrate.vendors.check import schema
-from kubectl_dra.migrate.vendors.read import FOLDER
 
 _OUTCOMES: Final = {
     "auto": "migrated",
@@ -27,8 +28,8 @@ _ACTIONS: Final = {"remove": "removed", "keep": "stays", "quiet": "stays", "ask"
 _HEAD: Final = """\
 # Vendors
 
-What `kubectl dra migrate` knows of device plugins and DRA drivers. One file per vendor, under
-`kubectl_dra/data/vendor_files/`; this page is made of them (`make docs`).
+What `kubectl dra` knows of device plugins and DRA drivers. Each vendor has one file in `kubectl_dra/data/vendors/`,
+for `lint`, `migrate` and `explain` alike; this page is made of them (`make docs`).
 
 A resource is **migrated** (its quantity becomes the count of a request), migrated **with advice** that is printed,
 **asks** (only people know what is meant; the pod is left alone, and the report says how to go on), or is **left alone**
@@ -84,26 +85,29 @@ beside:
 
 def page() -> str:
     """The page as Markdown."""
-    import yaml
-
-    vendors = [yaml.safe_load(file.read_text("utf-8")) for file in sorted(FOLDER.glob("*.yaml"))]
-    vendors.sort(key=lambda vendor: (not vendor["resources"], vendor["title"].lower()))
-    parts = [_HEAD, "".join(f"- [{raw['title']}](#{_anchor(raw['title'])})\n" for raw in vendors)]
-    parts += ["\n".join(_vendor(raw)) for raw in vendors]
+    files = sorted(vendor_files().values(), key=lambda file: (not file.raw["resources"], file.raw["title"].lower()))
+    titles = [file.raw["title"] for file in files]
+    parts = [_HEAD, "".join(f"- [{title}](#{_anchor(title)})\n" for title in titles)]
+    parts += ["\n".join(_vendor(file)) for file in files]
     parts += [_OWN.replace("{example}", EXAMPLE), "\n".join(_fields())]
     return "\n".join(parts)
 
 
-def _vendor(raw: Mapping[str, Any]) -> Iterator[str]:
+def _vendor(file: VendorFile) -> Iterator[str]:
+    raw = file.raw
     yield f"## {raw['title']}\n"
     yield f"{_STATUS[raw['status']].capitalize()}, {raw['as_of']}: {', '.join(raw['sources'])}.\n"
-    for driver in raw.get("drivers", ()):
-        notes = list(driver.get("notes", ()))
-        if "kubernetes" in driver:
-            notes.insert(0, f"It needs Kubernetes {driver['kubernetes']} or later.")
-        if notes:
-            yield f"Driver `{driver['name']}`: {' '.join(notes)}\n"
-    yield from _table("Class | Driver | Carries the resource name", [_class(entry) for entry in raw.get("classes", ())])
+    drivers = [driver for name, driver in catalogue().drivers.items() if name in file.drivers]
+    for driver in drivers:
+        notes = [f"It needs Kubernetes {driver.kubernetes} or later."] if driver.kubernetes else []
+        if notes or driver.notes:
+            yield f"Driver `{driver.name}`: {' '.join((*notes, *driver.notes))}\n"
+    classes = {name: each for driver in drivers for name, each in driver.classes.items()}
+    for name in dict.fromkeys(entry["class"] for entry in raw["resources"] if "class" in entry):
+        other = catalogue().of_class(name)
+        if other is not None:
+            classes[name] = other.classes[name]
+    yield from _table("Class | Driver | Carries the resource name", [_class(each) for each in classes.values()])
     yield from _table("Resource | Becomes | What happens", [_resource(entry) for entry in raw["resources"]])
     labels = [*raw.get("labels", ()), *raw.get("annotations", ())]
     yield from _table("Node label or annotation | What happens", [_label(entry) for entry in labels])
@@ -121,9 +125,9 @@ def _table(head: str, rows: Sequence[Sequence[str]]) -> Iterator[str]:
         yield ""
 
 
-def _class(raw: Mapping[str, Any]) -> tuple[str, str, str]:
-    carried = f"{_code(raw['extended_resource'])} ({raw['since']})" if "extended_resource" in raw else ""
-    return _code(raw["name"]), _code(raw["driver"]), ". ".join(filter(None, (carried, raw.get("note"))))
+def _class(found: InstalledClass) -> tuple[str, str, str]:
+    carried = f"{_code(found.extended_resource)} ({found.since})" if found.extended_resource else ""
+    return _code(found.name), _code(found.driver), ". ".join(filter(None, (carried, found.note)))
 
 
 def _resource(raw: Mapping[str, Any]) -> tuple[str, str, str]:

@@ -1,4 +1,4 @@
-"""The drivers' files are consistent in themselves."""
+"""What the files say of each driver is consistent in itself."""
 
 from __future__ import annotations
 
@@ -9,7 +9,10 @@ import pytest
 
 from kubectl_dra.api.quantity import Quantity
 from kubectl_dra.api.semver import Semver
-from kubectl_dra.data.drivers import Driver, catalogue
+from kubectl_dra.api.versions import Release
+from kubectl_dra.cel import Environment, compile_expression
+from kubectl_dra.data.drivers import Attribute, Driver, InstalledClass, catalogue
+from kubectl_dra.data.files import parsed, vendor_files
 
 each_driver = pytest.mark.parametrize("driver", catalogue().drivers.values(), ids=lambda driver: driver.name)
 
@@ -17,9 +20,11 @@ each_driver = pytest.mark.parametrize("driver", catalogue().drivers.values(), id
 @each_driver
 def test_kinds_and_classes_name_what_there_is(driver: Driver) -> None:
     kinds = {kind.name for kind in driver.kinds}
-    assert set(driver.extended) <= set(driver.resources)
-    for name, wanted in driver.classes.items():
-        assert set(wanted) <= kinds, name
+    for name, each in driver.classes.items():
+        assert set(each.kinds) <= kinds, name
+        assert bool(each.extended_resource) == bool(each.since), name
+        for release in (Release(1, 34), Release(1, 36)) if each.selector else ():
+            compile_expression(Environment.for_release(release), each.selector)
     for kind in driver.kinds:
         assert kind.always <= set(driver.attributes), kind.name
         assert kind.sometimes is None or kind.sometimes <= set(driver.attributes), kind.name
@@ -68,14 +73,16 @@ def test_mig_profiles_fit_their_own_pattern() -> None:
     assert [one for one in driver.mig_profiles if not driver.mig_pattern.fullmatch(one)] == []
 
 
-def test_files_are_named_by_their_driver() -> None:
-    from importlib.resources import files
-
-    folder = files("kubectl_dra.data") / "driver_files"
-    assert {entry.name for entry in folder.iterdir()} == {f"{name}.yaml" for name in catalogue().drivers}
-
-
-def test_the_names_of_classes_alone_are_those_of_the_drivers() -> None:
-    of_drivers = {name for driver in catalogue().drivers.values() for name in driver.classes}
-    assert set(catalogue().classes()) == of_drivers
-    assert "mig.nvidia.com" in of_drivers
+def test_no_field_is_misspelled() -> None:
+    own = {"driver", "mig", "hints"}
+    known = own | set(Driver._fields) - {"name", "mig_profiles", "mig_pattern"}
+    for file in vendor_files().values():
+        for text in file.drivers.values():
+            raw = parsed(text)
+            assert set(raw) <= known, raw["driver"]
+            for name, attribute in (raw.get("attributes") or {}).items():
+                assert set(attribute) <= set(Attribute._fields), name
+            for entry in raw.get("classes", ()):
+                assert set(entry) <= set(InstalledClass._fields) - {"driver"}, entry
+            for entry in raw.get("kinds", ()):
+                assert set(entry) <= {"name", "where", "always", "sometimes", "always_capacities"}, entry
