@@ -1,13 +1,13 @@
 """The fields of DRA kinds per API version: one table for every walk over raw objects.
 
 It decides how the API server prints an object (``api.encoding``), which value has the wrong type (``api.decoding``),
-what it fills in and drops (``api.defaults``), which releases have a field, and which feature gates it needs. Fields of
-releases up to 1.37 are listed.
+what it fills in and drops (``api.defaults``), which releases have a field, which feature gates it needs and how much it
+may hold (``lint.server``). Fields of releases up to 1.37 are listed.
 
 A type is written as in the API's Go types: ``T`` always printed, ``T?`` left out when empty, ``*T`` printed
 when set, ``[]T`` and ``{}T`` a list and a map left out when empty. ``!`` behind a list or pointer: printed as
-null instead of being left out. A field that did not come with 1.31, is gone, hangs on gates or has a default is
-written with ``_with``.
+null instead of being left out. A field that did not come with 1.31, is gone, hangs on gates, or has a default or a
+limit is written with ``_with``.
 """
 
 from __future__ import annotations
@@ -16,7 +16,20 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Final, NamedTuple
 
-from kubectl_dra.api.versions import OLDEST_MODELLED, Release
+from kubectl_dra.api.limits import (
+    MAX_ATTRIBUTE_VALUE,
+    MAX_BINDING_CONDITIONS,
+    MAX_CONFIGS,
+    MAX_CONSUMERS,
+    MAX_COUNTERS,
+    MAX_DRIVER,
+    MAX_EXPRESSION_BYTES,
+    MAX_POOL,
+    MAX_REQUESTS,
+    MAX_RESULTS,
+    MAX_SELECTORS,
+)
+from kubectl_dra.api.versions import OLDEST_MODELLED, UNTOLD, Release
 
 FieldPath = tuple[str | int, ...]
 """Keys and list indices from the object's root."""
@@ -32,7 +45,8 @@ class Field(NamedTuple):
 
     ``since`` and ``until`` are the first and the last minor release of Kubernetes 1 with it, 31 standing for all
     before, None for no last one. The API server drops it from new objects unless all ``gates`` are on. ``default`` is
-    what the server sets where it is missing or empty.
+    what the server sets where it is missing or empty. ``most`` are the limits on its items, or bytes, each from a
+    release on.
     """
 
     type: str
@@ -44,6 +58,11 @@ class Field(NamedTuple):
     until: int | None = None
     gates: tuple[str, ...] = ()
     default: str | int | None = None
+    most: tuple[tuple[int, int], ...] = ()
+
+    def limit(self, release: Release = UNTOLD) -> int | None:
+        """The most items that a list or map may have, or bytes that a text may have; None where there is no limit."""
+        return next((most for since, most in reversed(self.most) if release.at_least(since)), None)
 
     def exists(self, release: Release) -> bool:
         """Whether a release has the field."""
@@ -56,6 +75,7 @@ def _with(
     since: int = OLDEST_MODELLED.minor,
     until: int | None = None,
     default: str | int | None = None,
+    most: int | Mapping[int, int] | None = None,
 ) -> Field:
     """The field of a type as written here, with what else is known of it."""
     always, text = text.endswith("!"), text.removesuffix("!")
@@ -63,7 +83,9 @@ def _with(
     pointer = text.startswith("*")
     omit_empty = not always and (bool(container) or pointer or text.endswith("?"))
     name = text.lstrip("[]{}*").removesuffix("?")
-    return Field(name, container, pointer, omit_empty, name in _SCALARS, since, until, gates, default)
+    limits = {since: most} if isinstance(most, int) else most or {}
+    more = (since, until, gates, default, tuple(limits.items()))
+    return Field(name, container, pointer, omit_empty, name in _SCALARS, *more)
 
 
 _Struct = Mapping[str, str | Field]
@@ -77,9 +99,14 @@ _PARTITIONS: Final = "DRAPartitionableDevices"
 _TAINTS: Final = "DRADeviceTaints"
 _ONE: Final = _with("*quantity", default="1")
 
+_DRIVER: Final = _with("string", most=MAX_DRIVER)
+_POOL: Final = _with("string", most=MAX_POOL)
+_SELECTORS: Final = _with("[]DeviceSelector", most=MAX_SELECTORS)
+_OF_REQUESTS: Final = _with("[]string", most=MAX_REQUESTS)
+
 _REQUEST: Final[_Struct] = {
     "deviceClassName": "string",
-    "selectors": "[]DeviceSelector",
+    "selectors": _SELECTORS,
     "allocationMode": _with("string?", default="ExactCount"),
     "count": _with("int?", default=1),
     "adminAccess": _with("*bool", "DRAAdminAccess"),
@@ -94,27 +121,29 @@ _SUBREQUEST: Final[_Struct] = {
 _DEVICE: Final[_Struct] = {
     "attributes": "{}DeviceAttribute",
     "capacity": "{}DeviceCapacity",
-    "consumesCounters": _with("[]DeviceCounterConsumption", _PARTITIONS, since=33),
+    # Up to 1.34 the limits on counters were on those of all sets together, which is not modelled.
+    "consumesCounters": _with("[]DeviceCounterConsumption", _PARTITIONS, since=33, most={35: 2}),
     "nodeName": _with("*string", _PARTITIONS, since=33),
     "nodeSelector": _with("*NodeSelector", _PARTITIONS, since=33),
     "allNodes": _with("*bool", _PARTITIONS, since=33),
-    "taints": _with("[]DeviceTaint", _TAINTS, since=33),
+    "taints": _with("[]DeviceTaint", _TAINTS, since=33, most={33: 4, 35: 16}),
     "bindsToNode": _with("*bool", *_BINDING, since=34),
-    "bindingConditions": _with("[]string", *_BINDING, since=34),
-    "bindingFailureConditions": _with("[]string", *_BINDING, since=34),
+    "bindingConditions": _with("[]string", *_BINDING, since=34, most=MAX_BINDING_CONDITIONS),
+    "bindingFailureConditions": _with("[]string", *_BINDING, since=34, most=MAX_BINDING_CONDITIONS),
     "allowMultipleAllocations": _with("*bool", _CAPACITY, since=34),
     "nodeAllocatableResourceMappings": _with("{}NodeAllocatableResourceMapping", _NODE_RESOURCES, since=36, until=36),
     "nodeAllocatableResources": _with("{}NodeAllocatableResource", _NODE_RESOURCES, since=37),
 }
 _SLICE_SPEC: Final[_Struct] = {
-    "driver": "string",
+    "driver": _DRIVER,
     "pool": "ResourcePool",
     "nodeName": "*string",
     "nodeSelector": "*NodeSelector",
     "allNodes": "*bool",
-    "devices": "[]Device",
+    # 64 where a device has taints, consumes counters or has a list as attribute: see ``lint.server.slices``.
+    "devices": _with("[]Device", most=128),
     "perDeviceNodeSelection": _with("*bool", _PARTITIONS, since=33),
-    "sharedCounters": _with("[]CounterSet", _PARTITIONS, since=33),
+    "sharedCounters": _with("[]CounterSet", _PARTITIONS, since=33, most={35: 8}),
     "partitionTypeAttribute": _with("*string", "DRAPartitionableDevicesType", since=37),
     "skipNodeOperations": _with("[]string", _OPTIONAL, since=37),
 }
@@ -123,25 +152,25 @@ _SLICE_SPEC: Final[_Struct] = {
 _STRUCTS: Final[Mapping[str, _Struct]] = {
     "DeviceClass": {"spec": "DeviceClassSpec"},
     "DeviceClassSpec": {
-        "selectors": "[]DeviceSelector",
-        "config": "[]DeviceConfiguration",
+        "selectors": _SELECTORS,
+        "config": _with("[]DeviceConfiguration", most=MAX_CONFIGS),
         "extendedResourceName": _with("*string", "DRAExtendedResource", since=34),
     },
     "DeviceSelector": {"cel": "*CELDeviceSelector"},
-    "CELDeviceSelector": {"expression": "string"},
+    "CELDeviceSelector": {"expression": _with("string", most=MAX_EXPRESSION_BYTES)},
     "DeviceConfiguration": {"opaque": "*OpaqueDeviceConfiguration"},
-    "OpaqueDeviceConfiguration": {"driver": "string", "parameters": "any"},
+    "OpaqueDeviceConfiguration": {"driver": _DRIVER, "parameters": _with("any", most=10 * 1024)},
     "ResourceClaim": {"spec": "ResourceClaimSpec", "status": "*ResourceClaimStatus"},
     "ResourceClaimSpec": {"devices": "DeviceClaim"},
     "DeviceClaim": {
-        "requests": "[]DeviceRequest!",
-        "constraints": "[]DeviceConstraint",
-        "config": "[]DeviceClaimConfiguration",
+        "requests": _with("[]DeviceRequest!", most=MAX_REQUESTS),
+        "constraints": _with("[]DeviceConstraint", most=32),
+        "config": _with("[]DeviceClaimConfiguration", most=MAX_CONFIGS),
     },
     "DeviceRequest": {
         "name": "string",
         "exactly": "*ExactDeviceRequest",
-        "firstAvailable": _with("[]DeviceSubRequest", "DRAPrioritizedList", since=33),
+        "firstAvailable": _with("[]DeviceSubRequest", "DRAPrioritizedList", since=33, most=8),
     },
     "ExactDeviceRequest": _REQUEST,
     "DeviceSubRequest": _SUBREQUEST,
@@ -155,14 +184,14 @@ _STRUCTS: Final[Mapping[str, _Struct]] = {
         "tolerationSeconds": "*int",
     },
     "DeviceConstraint": {
-        "requests": "[]string",
+        "requests": _OF_REQUESTS,
         "matchAttribute": "*string",
         "distinctAttribute": _with("*string", _CAPACITY, since=34),
     },
-    "DeviceClaimConfiguration": {"requests": "[]string", "opaque": "*OpaqueDeviceConfiguration"},
+    "DeviceClaimConfiguration": {"requests": _OF_REQUESTS, "opaque": "*OpaqueDeviceConfiguration"},
     "ResourceClaimStatus": {
         "allocation": "*AllocationResult",
-        "reservedFor": "[]ResourceClaimConsumerReference",
+        "reservedFor": _with("[]ResourceClaimConsumerReference", most=MAX_CONSUMERS),
         "devices": _with("[]AllocatedDeviceStatus", since=32),
     },
     "AllocationResult": {
@@ -171,7 +200,7 @@ _STRUCTS: Final[Mapping[str, _Struct]] = {
         "allocationTimestamp": _with("*time", since=34),
     },
     "DeviceAllocationResult": {
-        "results": "[]DeviceRequestAllocationResult",
+        "results": _with("[]DeviceRequestAllocationResult", most=MAX_RESULTS),
         "config": "[]DeviceAllocationConfiguration",
     },
     "DeviceRequestAllocationResult": {
@@ -221,15 +250,15 @@ _STRUCTS: Final[Mapping[str, _Struct]] = {
     "ClaimMetadata": {"labels": "{}string", "annotations": "{}string"},
     "ResourceSlice": {"spec": "ResourceSliceSpec"},
     "ResourceSliceSpec": _SLICE_SPEC,
-    "ResourcePool": {"name": "string", "generation": "int", "resourceSliceCount": "int"},
-    "CounterSet": {"name": "string", "counters": "{}Counter"},
+    "ResourcePool": {"name": _POOL, "generation": "int", "resourceSliceCount": "int"},
+    "CounterSet": {"name": "string", "counters": _with("{}Counter", most=MAX_COUNTERS)},
     "Counter": {"value": "quantity"},
     "Device": {"name": "string", **_DEVICE},
     "DeviceAttribute": {
         "int": "*int",
         "bool": "*bool",
-        "string": "*string",
-        "version": "*string",
+        "string": _with("*string", most=MAX_ATTRIBUTE_VALUE),
+        "version": _with("*string", most=MAX_ATTRIBUTE_VALUE),
         "ints": _with("[]int", _LISTS, since=36),
         "bools": _with("[]bool", _LISTS, since=36),
         "strings": _with("[]string", _LISTS, since=36),
@@ -238,13 +267,13 @@ _STRUCTS: Final[Mapping[str, _Struct]] = {
     "DeviceCapacity": {"value": "quantity", "requestPolicy": _with("*CapacityRequestPolicy", _CAPACITY, since=34)},
     "CapacityRequestPolicy": {
         "default": "*quantity!",
-        "validValues": "[]quantity",
+        "validValues": _with("[]quantity", most=10),
         "validRange": "*CapacityRequestPolicyRange",
     },
     "CapacityRequestPolicyRange": {"min": "*quantity", "max": "*quantity", "step": "*quantity"},
     "DeviceCounterConsumption": {
         "counterSet": "string",
-        "counters": "{}Counter",
+        "counters": _with("{}Counter", most=MAX_COUNTERS),
         "compatibilityGroups": _with("[]string", "DRADeviceCompatibilityGroups", since=37),
     },
     "NodeAllocatableResourceMapping": {
@@ -275,7 +304,11 @@ _STRUCTS: Final[Mapping[str, _Struct]] = {
     "NodeSelectorRequirement": {"key": "string", "operator": "string", "values": "[]string"},
     "DeviceTaintRule": {"spec": "DeviceTaintRuleSpec", "status": _with("*DeviceTaintRuleStatus", since=35)},
     "DeviceTaintRuleSpec": {"deviceSelector": "*DeviceTaintSelector", "taint": "DeviceTaint"},
-    "DeviceTaintSelector": {"driver": "*string", "pool": "*string", "device": "*string"},
+    "DeviceTaintSelector": {
+        "driver": _with("*string", most=MAX_DRIVER),
+        "pool": _with("*string", most=MAX_POOL),
+        "device": "*string",
+    },
     "DeviceTaintRuleStatus": {"conditions": "[]Condition"},
 }
 
@@ -401,6 +434,11 @@ def fields(struct: str, version: str = "v1") -> Mapping[str, Field]:
     table = _OTHER_VERSIONS.get(version, {}).get(struct) or _STRUCTS.get(struct)
     table = table or _CORE.get(struct) or _META[struct]
     return {name: _with(entry) if isinstance(entry, str) else entry for name, entry in table.items()}
+
+
+def limit(struct: str, name: str, release: Release = UNTOLD) -> int | None:
+    """The most items, or bytes, that a field of v1 may have; None where there is no limit."""
+    return fields(struct)[name].limit(release)
 
 
 @cache

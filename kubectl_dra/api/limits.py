@@ -1,4 +1,7 @@
-"""Limits of the API, each with its name in Kubernetes' ``resource/v1/types.go`` or where else it comes from."""
+"""Limits that several fields of the API share, or that are not of one field; all others stand in ``api.fields``.
+
+Each with its name in Kubernetes' ``resource/v1/types.go`` or where else it comes from.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,16 @@ from typing import Final
 
 MAX_RESULTS: Final = 32
 """Devices in one claim's allocation (``AllocationResultsMaxSize``)."""
+MAX_CONSUMERS: Final = 256
+"""Consumers in a claim's ``reservedFor`` (``ResourceClaimReservedForMaxSize``)."""
+MAX_REQUESTS: Final = 32
+"""Requests of a claim, and names in each list that refers to them (``DeviceRequestsMaxSize``)."""
+MAX_CONFIGS: Final = 32
+"""Entries of ``config`` in a class or claim (``DeviceConfigMaxSize``)."""
+MAX_COUNTERS: Final = 32
+"""Counters of a set, and of what a device consumes of one (``ResourceSliceMaxCountersPerCounterSet``)."""
+MAX_BINDING_CONDITIONS: Final = 4
+"""Binding conditions of a device, and failure conditions (``BindingConditionsMaxSize``)."""
 MAX_SELECTORS: Final = 32
 """Selectors of a class or request (``DeviceSelectorsMaxSize``)."""
 MAX_EXPRESSION_BYTES: Final = 10 * 1024

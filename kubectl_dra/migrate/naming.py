@@ -7,15 +7,12 @@ import zlib
 from collections.abc import Collection, Container, Mapping, Sequence
 from typing import Any, Final
 
+from kubectl_dra.api.limits import MAX_LABEL, MAX_SUBDOMAIN
 from kubectl_dra.manifests.changes import Path, value_at
 from kubectl_dra.migrate.vendors.model import Resource
 
-LABEL: Final = 63
-"""The most letters of a DNS label: claims in a pod, requests in a claim."""
-
 _SUBDOMAIN: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*", re.ASCII)
 _DEVICES: Final = frozenset(("gpu", "npu", "tpu"))
-_LONGEST: Final = 253
 # Steps of a path that say nothing about which of several templates it is.
 _GENERAL: Final = frozenset(("spec", "template", "leaderWorkerTemplate", "replicatedJobs", "workerGroupSpecs", "tasks"))
 _NAMED_BY: Final = ("name", "groupName")
@@ -31,7 +28,7 @@ def short(resource: Resource, device_class: str = "") -> str:
 def as_label(text: str) -> str:
     """A text as a DNS label: small letters, digits and dashes; a long one ends in a checksum. Can be empty."""
     label = re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")
-    return shortened(label, LABEL)
+    return shortened(label, MAX_LABEL)
 
 
 def shortened(name: str, limit: int) -> str:
@@ -41,7 +38,7 @@ def shortened(name: str, limit: int) -> str:
     return f"{name[: limit - 9].rstrip('-.')}-{zlib.crc32(name.encode()):08x}"
 
 
-def free(name: str, taken: Container[str], limit: int = LABEL) -> str:
+def free(name: str, taken: Container[str], limit: int = MAX_LABEL) -> str:
     """The name, or with the first number from 2 that makes it free."""
     name = shortened(name, limit)
     number, found = 2, name
@@ -53,7 +50,7 @@ def free(name: str, taken: Container[str], limit: int = LABEL) -> str:
 
 def free_object(kind: str, namespace: str, name: str, *taken: Container[tuple[str, str, str]]) -> str:
     """A free name for an object of a kind in a namespace; ``taken`` hold kind, namespace and name."""
-    return free(name, _Names(kind, namespace, taken), LABEL)
+    return free(name, _Names(kind, namespace, taken), MAX_LABEL)
 
 
 class _Names:
@@ -71,7 +68,7 @@ def workload_name(raw: Mapping[str, Any]) -> str | None:
     metadata = raw.get("metadata")
     metadata = metadata if isinstance(metadata, Mapping) else {}
     name = metadata.get("name") or str(metadata.get("generateName") or "").rstrip("-.")
-    if not isinstance(name, str) or len(name) > _LONGEST or _SUBDOMAIN.fullmatch(name) is None:
+    if not isinstance(name, str) or len(name) > MAX_SUBDOMAIN or _SUBDOMAIN.fullmatch(name) is None:
         return None
     return name
 

@@ -12,13 +12,13 @@ from kubectl_dra.allocation.extended import CLAIM_NAME, MADE_FOR_EXTENDED, Exten
 from kubectl_dra.allocation.search import Budget
 from kubectl_dra.api.claims import ResourceClaim
 from kubectl_dra.api.labels import InvalidNodeSelector
+from kubectl_dra.api.limits import MAX_CONSUMERS
 from kubectl_dra.api.nodes import Node
 from kubectl_dra.api.pods import Pod, PodClaim
 from kubectl_dra.scheduling.devices import cycle_of
 from kubectl_dra.scheduling.framework import ClusterState, NodeState, Plugin
 from kubectl_dra.scheduling.reasons import PluginName, Reason, Rejection
 
-MAX_CONSUMERS: Final = 256
 STEPS_PER_NODE: Final = 400_000
 SECONDS_PER_NODE: Final = 4.0
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from kubectl_dra.api.fields import KINDS, FieldPath, depends_on_gates, fields, path_text
+from kubectl_dra.api.fields import KINDS, FieldPath, depends_on_gates, fields, limit, path_text
 from kubectl_dra.api.versions import Release, gate_default
 
 
@@ -43,3 +43,20 @@ def test_gates_exist_in_the_releases_of_their_fields() -> None:
 def test_depends_on_gates() -> None:
     assert depends_on_gates("ResourceClaimSpec") and depends_on_gates("DeviceCapacity")
     assert not depends_on_gates("NodeSelector") and not depends_on_gates("DeviceTaintRuleSpec")
+
+
+def test_limits_are_of_lists_and_texts_and_ascend_by_release() -> None:
+    for version in ("v1", "v1beta1", "v1alpha3"):
+        for struct in ("ResourceClaimSpec", "DeviceClaim", "DeviceRequest", "Device", "DeviceAttribute", "CounterSet"):
+            for name, field in fields(struct, version).items():
+                releases = [since for since, _ in field.most]
+                assert releases == sorted(set(releases)), (struct, name)
+                assert not releases or field.container or field.type == "string", (struct, name)
+
+
+def test_limits_are_those_of_the_release() -> None:
+    assert limit("Device", "taints", Release(1, 34)) == 4
+    assert limit("Device", "taints", Release(1, 35)) == 16
+    assert limit("Device", "consumesCounters", Release(1, 34)) is None
+    assert limit("DeviceRequest", "firstAvailable") == 8
+    assert limit("DeviceRequest", "name") is None

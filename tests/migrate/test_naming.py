@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kubectl_dra.migrate.naming import LABEL, as_label, free, free_object, roles, shortened, workload_name
+from kubectl_dra.api.limits import MAX_LABEL
+from kubectl_dra.migrate.naming import as_label, free, free_object, roles, shortened, workload_name
 
 DNS_LABEL = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?\Z")
 
@@ -36,13 +37,13 @@ def test_a_free_name_is_valid_and_free(name: str, others: int) -> None:
         assert found not in taken
         assert DNS_LABEL.match(found)
         taken.add(found)
-    assert free(name, ()) == shortened(name, LABEL)
+    assert free(name, ()) == shortened(name, MAX_LABEL)
 
 
 def test_long_names_that_begin_alike_stay_apart() -> None:
-    one, other = (shortened("a" * 70 + letter, LABEL) for letter in "xy")
+    one, other = (shortened("a" * 70 + letter, MAX_LABEL) for letter in "xy")
     assert one != other
-    assert len(one) == len(other) == LABEL
+    assert len(one) == len(other) == MAX_LABEL
 
 
 def test_a_name_is_taken_in_its_namespace_and_kind_only() -> None:

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from kubectl_dra.api.limits import MAX_CONSUMERS
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.explain.causes.registry import Finder, When
 from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look
 from kubectl_dra.explain.phrase import Subject, say
 from kubectl_dra.explain.question.consumers import reserved
 from kubectl_dra.explain.question.resolve import Question
-
-MAX_CONSUMERS = 256
-"""Entries of ``status.reservedFor`` (``ResourceClaimReservedForMaxSize``)."""
 
 TOO_MANY_CONSUMERS = CauseKind(
     code="claim-consumers-exhausted",

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any
 
+from kubectl_dra.api.fields import limit
 from kubectl_dra.api.quantity import Quantity
 from kubectl_dra.lint.server.context import ServerContext
 from kubectl_dra.lint.server.model import (
@@ -18,8 +19,6 @@ from kubectl_dra.lint.server.model import (
     Violations,
     violation,
 )
-
-VALUES_MAX: Final = 10
 
 
 def check_capacity(
@@ -73,9 +72,10 @@ def _check_values(values: list[Quantity], default: Quantity, capacity: Quantity,
         if values[index - 1] > values[index]:
             message = f"{values[index]} is less than the value before it; values must ascend"
             yield where.child(index).violation(INVALID, "policy-values-order", message)
-    too_many = len(values) > VALUES_MAX
+    most = limit("CapacityRequestPolicy", "validValues")
+    too_many = most is not None and len(values) > most
     if too_many:
-        message = f"has {len(values)} values, at most {VALUES_MAX} are allowed"
+        message = f"has {len(values)} values, at most {most} are allowed"
         yield where.violation(TOO_MANY, "policy-values-too-many", message)
     else:
         yield from _check_each(values, capacity, where)

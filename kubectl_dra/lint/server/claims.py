@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
+from kubectl_dra.api.fields import limit
+from kubectl_dra.api.limits import MAX_REQUESTS
 from kubectl_dra.lint.server.admin import check_admin_access
-from kubectl_dra.lint.server.configs import CONFIGS_MAX, check_config
+from kubectl_dra.lint.server.configs import check_config
 from kubectl_dra.lint.server.context import ServerContext
 from kubectl_dra.lint.server.metadata import check_generation, check_metadata, check_template_metadata
 from kubectl_dra.lint.server.model import (
@@ -30,10 +32,6 @@ from kubectl_dra.lint.server.names import (
 )
 from kubectl_dra.lint.server.selectors import check_selectors
 from kubectl_dra.lint.server.taints import check_toleration, unsupported
-
-REQUESTS_MAX: Final = 32
-SUBREQUESTS_MAX: Final = 8
-CONSTRAINTS_MAX: Final = 32
 
 _MODES: Final = ("All", "ExactCount")
 _ATTRIBUTE: Final = ("constraint-attribute-format", "constraint-attribute-long")
@@ -76,10 +74,10 @@ def _check_devices(devices: Mapping[str, Any], at: Path, context: ServerContext)
         yield from check_config(raw, at)
 
     rules = ("requests-too-many", "request-name-duplicate")
-    yield from check_set(devices.get("requests"), (*at, "requests"), REQUESTS_MAX, rules, request, _name)
-    where = (*at, "constraints")
-    yield from check_list(devices.get("constraints"), where, CONSTRAINTS_MAX, "constraints-too-many", constraint)
-    yield from check_list(devices.get("config"), (*at, "config"), CONFIGS_MAX, "config-too-many", config)
+    yield from check_set(devices.get("requests"), (*at, "requests"), MAX_REQUESTS, rules, request, _name)
+    for name, check in (("constraints", constraint), ("config", config)):
+        most = limit("DeviceClaim", name)
+        yield from check_list(devices.get(name), (*at, name), most, f"{name}-too-many", check)
 
 
 def _name(raw: Mapping[str, Any] | None) -> str:
@@ -108,7 +106,8 @@ def _check_request(request: Mapping[str, Any], at: Path, context: ServerContext)
             yield from _check_device_request(raw or {}, at, context)
 
         rules = ("sub-requests-too-many", "sub-request-name-duplicate")
-        yield from check_set(alternatives, (*at, "firstAvailable"), SUBREQUESTS_MAX, rules, subrequest, _name)
+        most = limit("DeviceRequest", "firstAvailable")
+        yield from check_set(alternatives, (*at, "firstAvailable"), most, rules, subrequest, _name)
     else:
         yield missing(at, "request-kind-missing", "must have either exactly or firstAvailable")
 
@@ -163,7 +162,7 @@ def _check_references(raw: Mapping[str, Any] | None, at: Path, rule: str, names:
         return name or ""
 
     rules = (f"{rule}-requests-too-many", f"{rule}-request-duplicate")
-    yield from check_set((raw or {}).get("requests"), (*at, "requests"), REQUESTS_MAX, rules, reference, identity)
+    yield from check_set((raw or {}).get("requests"), (*at, "requests"), MAX_REQUESTS, rules, reference, identity)
 
 
 def _check_reference(name: str, at: Path, rule: str, names: RequestNames) -> Violations:

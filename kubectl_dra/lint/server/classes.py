@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from kubectl_dra.lint.server.configs import CONFIGS_MAX, check_config
+from kubectl_dra.api.fields import limit
+from kubectl_dra.lint.server.configs import check_config
 from kubectl_dra.lint.server.context import ServerContext
 from kubectl_dra.lint.server.metadata import check_metadata
 from kubectl_dra.lint.server.model import INVALID, Violations, check_list, struct, violation
@@ -18,8 +19,8 @@ def check_class(device_class: Mapping[str, Any], context: ServerContext) -> Viol
     yield from check_metadata(device_class.get("metadata"), subdomain_problems, namespaced=False, check_prefix=False)
     spec = struct(device_class, "spec")
     yield from check_selectors(spec.get("selectors"), ("spec", "selectors"), "class-selectors-too-many", context)
-    at = ("spec", "config")
-    yield from check_list(spec.get("config"), at, CONFIGS_MAX, "class-config-too-many", check_config)
+    at, most = ("spec", "config"), limit("DeviceClassSpec", "config")
+    yield from check_list(spec.get("config"), at, most, "class-config-too-many", check_config)
     name = spec.get("extendedResourceName")
     if name is not None and not is_extended_resource(name):
         message = (

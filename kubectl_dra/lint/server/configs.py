@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
+from kubectl_dra.api.fields import limit
 from kubectl_dra.lint.server.model import INVALID, TOO_LONG, Path, Violations, missing, text, violation
 from kubectl_dra.lint.server.names import check_driver
 from kubectl_dra.lint.server.scalars import type_name
-
-CONFIGS_MAX: Final = 32
-PARAMETERS_MAX: Final = 10 * 1024
 
 _DRIVER: Final = ("config-driver-missing", "config-driver-invalid", "config-driver-long")
 # As Go's encoder, which kubectl sends with, writes these characters.
@@ -34,9 +32,9 @@ def _check_parameters(parameters: Any, at: Path) -> Violations:
     if parameters is None:
         yield missing(at, "config-parameters-missing")
         return
-    length = sent_size(parameters)
-    if length > PARAMETERS_MAX:
-        message = f"has {length} bytes as JSON, at most {PARAMETERS_MAX} are allowed"
+    length, most = sent_size(parameters), limit("OpaqueDeviceConfiguration", "parameters")
+    if most is not None and length > most:
+        message = f"has {length} bytes as JSON, at most {most} are allowed"
         yield violation(at, TOO_LONG, "config-parameters-long", message)
     elif not isinstance(parameters, dict):
         message = f"must be an object, not {type_name(parameters)}"

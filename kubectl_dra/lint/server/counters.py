@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any
 
+from kubectl_dra.api.fields import limit
+from kubectl_dra.api.limits import MAX_COUNTERS
 from kubectl_dra.lint.server.context import ServerContext
 from kubectl_dra.lint.server.model import TOO_MANY, Path, Violations, check_set, missing, text, violation
 from kubectl_dra.lint.server.names import check_format, check_required, label_problems
-
-SETS_MAX: Final = 8
-COUNTERS_MAX: Final = 32
-CONSUMPTIONS_MAX: Final = 2
 
 
 def check_counter_sets(sets: Any, at: Path, context: ServerContext) -> Violations:
@@ -22,10 +20,9 @@ def check_counter_sets(sets: Any, at: Path, context: ServerContext) -> Violation
         rules = ("counters-missing", "counters-too-many", "counter-name")
         yield from _check_counters((counter_set or {}).get("counters"), (*at, "counters"), rules)
 
-    # Up to 1.34 the limit was on the counters of all sets together.
-    limit = SETS_MAX if context.release.at_least(35) else None
+    most = limit("ResourceSliceSpec", "sharedCounters", context.release)
     rules = ("counter-sets-too-many", "counter-set-name")
-    yield from check_set(sets, at, limit, rules, check, lambda entry: text(entry, "name"))
+    yield from check_set(sets, at, most, rules, check, lambda entry: text(entry, "name"))
 
 
 def check_consumptions(consumptions: Any, at: Path, context: ServerContext) -> Violations:
@@ -38,17 +35,17 @@ def check_consumptions(consumptions: Any, at: Path, context: ServerContext) -> V
         rules = ("consumes-counters",) * 3
         yield from _check_counters((consumption or {}).get("counters"), (*at, "counters"), rules)
 
-    limit = CONSUMPTIONS_MAX if context.release.at_least(35) else None
+    most = limit("Device", "consumesCounters", context.release)
     rules = ("consumes-too-many", "consumes-duplicate")
-    yield from check_set(consumptions, at, limit, rules, check, lambda entry: text(entry, "counterSet"))
+    yield from check_set(consumptions, at, most, rules, check, lambda entry: text(entry, "counterSet"))
 
 
 def _check_counters(counters: Mapping[str, Any] | None, at: Path, rules: tuple[str, str, str]) -> Violations:
     """``rules``: missing, too many, bad name."""
     if not counters:
         yield missing(at, rules[0], "must have at least one counter")
-    elif len(counters) > COUNTERS_MAX:
-        message = f"has {len(counters)} counters, at most {COUNTERS_MAX} are allowed"
+    elif len(counters) > MAX_COUNTERS:
+        message = f"has {len(counters)} counters, at most {MAX_COUNTERS} are allowed"
         yield violation(at, TOO_MANY, rules[1], message)
     else:
         for name in counters:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
+from kubectl_dra.api.fields import limit
 from kubectl_dra.api.limits import MAX_ATTRIBUTE_VALUE, MAX_DEVICE_ENTRIES, MAX_DOMAIN, MAX_IDENTIFIER
 from kubectl_dra.api.quantity import Quantity
 from kubectl_dra.lint.server.capacities import check_capacity
@@ -37,7 +38,6 @@ from kubectl_dra.lint.server.node_selectors import check_node_selector
 from kubectl_dra.lint.server.taints import check_taint
 
 VALUES_MAX: Final = 48
-BINDING_CONDITIONS_MAX: Final = 4
 LIST_VALUES: Final = ("bools", "ints", "strings", "versions")
 
 _VALUES: Final = ("bool", "int", "string", "version", *LIST_VALUES)
@@ -56,8 +56,8 @@ def check_device(device: Mapping[str, Any], at: Path, per_device: bool, context:
     def taint(raw: Mapping[str, Any] | None, at: Path) -> Violations:
         return check_taint(raw, at, context)
 
-    taints_max = 16 if context.release.at_least(35) else 4
-    yield from check_list(device.get("taints"), (*at, "taints"), taints_max, "taints-too-many", taint)
+    most = limit("Device", "taints", context.release)
+    yield from check_list(device.get("taints"), (*at, "taints"), most, "taints-too-many", taint)
     yield from check_consumptions(device.get("consumesCounters"), (*at, "consumesCounters"), context)
     if per_device:
         yield from _check_nodes(device, at)
@@ -157,7 +157,7 @@ def check_binding(device: Mapping[str, Any], at: Path) -> Violations:
         return check_format(value or "", at, "binding-name", label_key_problems)
 
     for name, values in lists.items():
-        yield from check_list(values, (*at, name), BINDING_CONDITIONS_MAX, "binding-too-many", name_at)
+        yield from check_list(values, (*at, name), limit("Device", name), "binding-too-many", name_at)
     for name, values in lists.items():
         others = lists["bindingConditions"] if name == "bindingFailureConditions" else ()
         for index, value in enumerate(values):

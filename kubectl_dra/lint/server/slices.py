@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
+from kubectl_dra.api.fields import limit
 from kubectl_dra.lint.server.context import ServerContext
 from kubectl_dra.lint.server.counters import check_counter_sets
 from kubectl_dra.lint.server.devices import LIST_VALUES, check_device
@@ -22,7 +23,6 @@ from kubectl_dra.lint.server.model import (
 from kubectl_dra.lint.server.names import check_driver, check_format, check_pool, lower, subdomain_problems
 from kubectl_dra.lint.server.node_selectors import check_node_selector
 
-DEVICES_MAX: Final = 128
 COSTLY_DEVICES_MAX: Final = 64
 """The limit where any device has taints, consumes counters or has a list as attribute."""
 
@@ -96,9 +96,9 @@ def _check_contents(spec: Mapping[str, Any], context: ServerContext) -> Violatio
     def check(device: Mapping[str, Any] | None, at: Path) -> Violations:
         return check_device(device or {}, at, per_device, context)
 
-    limit = COSTLY_DEVICES_MAX if _is_costly(devices or (), context) else DEVICES_MAX
+    most = COSTLY_DEVICES_MAX if _is_costly(devices or (), context) else limit("ResourceSliceSpec", "devices")
     rules = ("devices-too-many", "device-name-duplicate")
-    yield from check_set(devices, (*_SPEC, "devices"), limit, rules, check, _name)
+    yield from check_set(devices, (*_SPEC, "devices"), most, rules, check, _name)
     yield from check_counter_sets(sets, (*_SPEC, "sharedCounters"), context)
 
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from kubectl_dra.api.limits import MAX_RESULTS
+from kubectl_dra.api.limits import MAX_LABEL, MAX_RESULTS
 from kubectl_dra.manifests.changes import Path
 from kubectl_dra.migrate.device_plugins.asks import Ask, parts_of
 from kubectl_dra.migrate.device_plugins.placement import PlacementPlan
 from kubectl_dra.migrate.device_plugins.shares import User, shares
-from kubectl_dra.migrate.naming import LABEL, as_label, free, short, shortened
+from kubectl_dra.migrate.naming import as_label, free, short, shortened
 from kubectl_dra.migrate.vendors.model import Resource
 
 
@@ -132,7 +132,7 @@ def _named(drafts: Sequence[_Draft], containers: Mapping[Path, str]) -> list[str
         container = as_label(containers[draft.owner]) or "container"
         name = draft.what if alone else container
         if not alone and len(words[draft.owner]) > 1:
-            name = f"{shortened(container, LABEL - len(draft.what) - 1)}-{draft.what}"
+            name = f"{shortened(container, MAX_LABEL - len(draft.what) - 1)}-{draft.what}"
         out.append(free(name, set(out)))
     return out
 

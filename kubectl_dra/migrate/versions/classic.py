@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+from kubectl_dra.api.limits import MAX_LABEL
 from kubectl_dra.api.text import quoted
 from kubectl_dra.api.versions import GROUP
 from kubectl_dra.manifests.changes import Change, Delete, Path, Set, value_at
@@ -140,5 +141,5 @@ def _name(reference: Any) -> str:
 
 def _label(name: str) -> str:
     """A request's name after a class: its first part, which is a DNS label."""
-    first = name.partition(".")[0][:63].strip("-")
+    first = name.partition(".")[0][:MAX_LABEL].strip("-")
     return first if first and first.replace("-", "a").isalnum() and first == first.lower() else "device"
