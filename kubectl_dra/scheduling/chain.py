@@ -1,16 +1,15 @@
-"""The Filter plugins in the scheduler's order: PreFilter of all, then Filter node by node, the first that refuses wins.
+"""The Filter plugins in the profile's order: PreFilter of all, then Filter node by node, the first that refuses wins.
 
-Source of the order: pkg/scheduler/apis/config/v1/default_plugins.go of each release; of PreFilter's outcome:
-RunPreFilterPlugins in pkg/scheduler/framework/runtime/framework.go.
+Source of PreFilter's outcome: RunPreFilterPlugins in pkg/scheduler/framework/runtime/framework.go.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from kubectl_dra.api.pods import Pod
-from kubectl_dra.api.versions import Release
 from kubectl_dra.scheduling.dynamic_resources import DynamicResources
 from kubectl_dra.scheduling.framework import ClusterState, NodeState, Plugin
 from kubectl_dra.scheduling.inter_pod_affinity import InterPodAffinity
@@ -22,13 +21,32 @@ from kubectl_dra.scheduling.node_resources_fit import NodeResourcesFit
 from kubectl_dra.scheduling.node_unschedulable import NodeUnschedulable
 from kubectl_dra.scheduling.node_volume_limits import NodeVolumeLimits
 from kubectl_dra.scheduling.pod_topology_spread import PodTopologySpread
+from kubectl_dra.scheduling.profile import Point, Profile
 from kubectl_dra.scheduling.reasons import PluginName, Reason, Rejection
 from kubectl_dra.scheduling.taint_toleration import TaintToleration
 from kubectl_dra.scheduling.volume_binding import VolumeBinding
 from kubectl_dra.scheduling.volume_restrictions import VolumeRestrictions
 from kubectl_dra.scheduling.volume_zone import VolumeZone
 
-_FIRST_WITH_NAME_FIRST = 37
+_KINDS: Final[Mapping[str, type[Plugin]]] = {
+    kind.name: kind
+    for kind in (
+        NodeUnschedulable,
+        NodeName,
+        TaintToleration,
+        NodeAffinity,
+        NodePorts,
+        NodeResourcesFit,
+        VolumeRestrictions,
+        NodeVolumeLimits,
+        VolumeBinding,
+        VolumeZone,
+        PodTopologySpread,
+        InterPodAffinity,
+        DynamicResources,
+        NodeDeclaredFeatures,
+    )
+}
 
 
 @dataclass(frozen=True)
@@ -55,35 +73,19 @@ class NoneInCommon(Reason):
         return f"node(s) didn't satisfy plugin(s) [{' '.join(self.plugins)}] simultaneously"
 
 
-def without_devices(release: Release) -> tuple[type[Plugin], ...]:
-    """The Filter plugins of a release but the one for devices."""
-    return tuple(kind for kind in order(release) if kind is not DynamicResources)
+def without_devices(profile: Profile) -> tuple[type[Plugin], ...]:
+    """The plugins of a profile that filter, but the one for devices."""
+    return tuple(kind for kind in order(profile) if kind is not DynamicResources)
 
 
-def order(release: Release) -> tuple[type[Plugin], ...]:
-    """The Filter plugins of a release in the order in which it runs them."""
-    first: tuple[type[Plugin], ...] = (NodeUnschedulable, NodeName)
-    if release.at_least(_FIRST_WITH_NAME_FIRST):
-        first = (NodeName, NodeUnschedulable)
-    return (
-        *first,
-        TaintToleration,
-        NodeAffinity,
-        NodePorts,
-        NodeResourcesFit,
-        VolumeRestrictions,
-        NodeVolumeLimits,
-        VolumeBinding,
-        VolumeZone,
-        PodTopologySpread,
-        InterPodAffinity,
-        DynamicResources,
-        NodeDeclaredFeatures,
-    )
+def order(profile: Profile) -> tuple[type[Plugin], ...]:
+    """The plugins of a profile that filter, in the order in which PreFilter asks them; then those without PreFilter."""
+    first, then = profile.plugins[Point.PRE_FILTER], profile.plugins[Point.FILTER]
+    return tuple(kind for name in dict.fromkeys((*first, *then)) if (kind := _KINDS.get(name)) is not None)
 
 
 class Chain:
-    """All plugins for one pod.
+    """All plugins of the scheduler's profile for one pod, or those of ``plugins``.
 
     ``rejection`` refuses the pod as a whole, whichever the node. ``prepared``: the plugins whose PreFilter ran.
     ``among``: the nodes to which plugins narrowed the choice; None for all.
@@ -97,16 +99,28 @@ class Chain:
         self.among: frozenset[str] | None = None
         self.plugins: list[Plugin] = []
         self._narrowing: list[PluginName] = []
-        self._prepare(order(state.release) if plugins is None else plugins)
+        self._prepare(order(state.profile) if plugins is None else plugins)
+        self._sort()
 
     def _prepare(self, kinds: Sequence[type[Plugin]]) -> None:
         for kind in kinds:
             if not self._add(kind(self.pod, self.state)):
                 return
 
+    def _sort(self) -> None:
+        """Puts the plugins into the order in which Filter asks them, without those that only take part in PreFilter."""
+        filters = self.state.profile.plugins[Point.FILTER]
+        places = {name: place for place, name in enumerate(filters)}
+        asked = [plugin for plugin in self.plugins if plugin.name in places]
+        self.plugins = sorted(asked, key=lambda plugin: places[plugin.name])
+
     def _add(self, plugin: Plugin) -> bool:
         """Adds a plugin whose PreFilter ran; whether that of the next one runs, too."""
         self.prepared.append(plugin)
+        if not self.state.profile.runs(plugin.name, Point.PRE_FILTER):
+            if not plugin.skipped:
+                self.plugins.append(plugin)
+            return True
         if plugin.rejection is not None:
             self.rejection = plugin.rejection
             if not plugin.rejection.resolvable or plugin.rejection.error:
@@ -126,17 +140,21 @@ class Chain:
 
     def joined(self, devices: DynamicResources) -> Chain:
         """The chain with the plugin for devices, which it was made without."""
+        kinds = order(self.state.profile)
+        if DynamicResources not in kinds:
+            return self
         chain = Chain(self.pod, self.state, ())
-        names = list(PluginName)
-        before = [plugin for plugin in self.prepared if names.index(plugin.name) < names.index(devices.name)]
+        place = kinds.index(DynamicResources)
+        before = [plugin for plugin in self.prepared if kinds.index(type(plugin)) < place]
         for plugin in (*before, devices, *self.prepared[len(before) :]):
             if not chain._add(plugin):
                 break
+        chain._sort()
         return chain
 
     @property
     def devices(self) -> DynamicResources | None:
-        """The plugin for devices; None where another one refused the pod before it."""
+        """The plugin for devices; None where another one refused the pod before it, or the profile does without."""
         return next((plugin for plugin in self.prepared if isinstance(plugin, DynamicResources)), None)
 
     def filter(self, node: NodeState) -> Rejection | None:

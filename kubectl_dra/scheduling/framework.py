@@ -19,6 +19,7 @@ from kubectl_dra.api.pods import Pod
 from kubectl_dra.api.versions import Release
 from kubectl_dra.cluster.snapshot import Key, Snapshot
 from kubectl_dra.scheduling.amounts import Amounts, Rules, amounts_of, pod_amounts
+from kubectl_dra.scheduling.profile import Profile, default_profile
 from kubectl_dra.scheduling.reasons import NotRead, PluginName, Reason, Rejection
 
 
@@ -98,15 +99,23 @@ class NodeState:
 class ClusterState:
     """What plugins read of a cluster, indexed; made once for any number of pods.
 
-    ``gates`` are the feature gates that are on. ``patch`` is the patch release, where known. ``rules`` are how pods'
-    requests are counted.
+    ``gates`` are the feature gates that are on. ``patch`` is the patch release, where known. ``profile`` is that of
+    the scheduler; the default one, if none is given. ``rules`` are how pods' requests are counted.
     """
 
-    def __init__(self, snapshot: Snapshot, release: Release, gates: frozenset[str], patch: int | None = None) -> None:
+    def __init__(
+        self,
+        snapshot: Snapshot,
+        release: Release,
+        gates: frozenset[str],
+        patch: int | None = None,
+        profile: Profile | None = None,
+    ) -> None:
         self.snapshot = snapshot
         self.release = release
         self.gates = gates
         self.patch = patch
+        self.profile = profile or default_profile(release)
         self.rules = Rules.of(gates)
         by_node: dict[str, list[Pod]] = defaultdict(list)
         self._waiting: list[Pod] = []
@@ -160,7 +169,7 @@ class ClusterState:
 
     def with_snapshot(self, snapshot: Snapshot) -> ClusterState:
         """The same scheduler in another cluster."""
-        return ClusterState(snapshot, self.release, self.gates, self.patch)
+        return ClusterState(snapshot, self.release, self.gates, self.patch, self.profile)
 
     @cached_property
     def nominated(self) -> Mapping[str, Sequence[Pod]]:
@@ -196,11 +205,11 @@ class Plugin:
 class ScorePlugin:
     """A Score plugin for one pod and the nodes that all filters let pass. The constructor is PreScore.
 
-    ``skipped``: the plugin adds nothing for this pod. ``weight`` is what the default profile gives the plugin.
+    ``skipped``: the plugin adds nothing for this pod. ``inexact``: what its scores do not count; empty if nothing.
     """
 
     name: ClassVar[PluginName]
-    weight: ClassVar[int] = 1
+    inexact: str = ""
     skipped: bool = False
 
     def __init__(self, pod: Pod, state: ClusterState, nodes: Sequence[NodeState]) -> None:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final
 
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.scheduling.csi_migration import type_of_source
+from kubectl_dra.scheduling.profile import Profile
 
 VOLUME_KINDS: Final = (
     "PersistentVolumeClaim",
@@ -17,6 +19,12 @@ VOLUME_KINDS: Final = (
     "VolumeAttachment",
 )
 _NEVER: Final = "Never"
+CONTROLLERS: Final[Mapping[str, tuple[str, ...]]] = {
+    "ReplicationController": ("", "v1"),
+    "ReplicaSet": ("", "apps/v1"),
+    "StatefulSet": ("", "apps/v1"),
+}
+"""Controllers whose pods the scheduler spreads, each with the versions that it knows."""
 
 
 def uses_volumes(pod: Pod) -> bool:
@@ -42,4 +50,15 @@ def kinds_needed(pod: Pod, lowest: int | None) -> tuple[str, ...]:
         found.append("PodGroup")
     if pod.spec.workload_ref is not None:
         found.append("Workload")
+    return tuple(found)
+
+
+def selecting_kinds(pod: Pod, profile: Profile) -> tuple[str, ...]:
+    """The kinds that say which pods are spread with this one, where the profile's own constraints spread it."""
+    if pod.spec.topology_spread_constraints or not profile.args.spread.constraints:
+        return ()
+    found = ["Service"] if pod.metadata.labels else []
+    owner = pod.metadata.controller()
+    if owner is not None and owner.api_version in CONTROLLERS.get(owner.kind, ()):
+        found.append(owner.kind)
     return tuple(found)

@@ -1,8 +1,4 @@
-"""NodeAffinity: ``spec.nodeSelector`` and required node affinity.
-
-What the scheduler's configuration adds for all pods of a profile (addedAffinity) is not in the cluster, so it is
-unknown here.
-"""
+"""NodeAffinity: ``spec.nodeSelector`` and required node affinity, the pod's own and what a profile adds for all."""
 
 from __future__ import annotations
 
@@ -36,6 +32,17 @@ class NodeDoesNotMatch(Reason):
 
 
 @dataclass(frozen=True)
+class ProfileDoesNotMatch(Reason):
+    """The node is not what the scheduler's profile requires for all its pods (addedAffinity)."""
+
+    affinity: NodeSelector
+
+    @property
+    def words(self) -> str:
+        return "node(s) didn't match scheduler-enforced node affinity"
+
+
+@dataclass(frozen=True)
 class TermsConflict(Reason):
     """Every term of the required node affinity names several nodes at once, so that no node can match."""
 
@@ -56,8 +63,9 @@ class NodeAffinity(Plugin):
         super().__init__(pod, state)
         self._selector = pod.spec.node_selector
         self._required = required_affinity(pod)
+        self._added = state.profile.args.node_affinity.added_affinity.required
         if self._required is None:
-            self.skipped = not self._selector
+            self.skipped = not self._selector and self._added is None
             return
         named = _named_nodes(self._required.terms)
         if named is not None and not named:
@@ -66,6 +74,9 @@ class NodeAffinity(Plugin):
             self.nodes = named
 
     def filter(self, node: NodeState) -> Rejection | None:
+        added = self._added
+        if added is not None and not any(_holds(term, node.node) for term in added.terms):
+            return Rejection(self.name, (ProfileDoesNotMatch(added),))
         labels = node.node.labels
         wrong = tuple((key, value) for key, value in self._selector.items() if labels.get(key) != value)
         required = self._required

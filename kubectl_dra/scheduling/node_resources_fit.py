@@ -64,6 +64,11 @@ class NodeResourcesFit(Plugin):
             for name, amount in pod_amounts(pod, state.rules._replace(resize=False, pod_level_resize=False)).items()
             if amount > 0 and counted(name)
         }
+        args = state.profile.args.fit
+        groups = args.ignored_resource_groups
+        for name in [name for name in self.requested if "/" in name and "kubernetes.io/" not in name]:
+            if name in args.ignored_resources or name.partition("/")[0] in groups:
+                del self.requested[name]
         self._by_devices = class_by_resource(state.snapshot.classes).keys() & self.requested.keys()
         if not Features.from_gates(state.gates).extended_resources:
             self._by_devices = set()

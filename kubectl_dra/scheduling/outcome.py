@@ -15,7 +15,8 @@ from kubectl_dra.scheduling.default_preemption import Preemption, preempt
 from kubectl_dra.scheduling.dynamic_resources import SearchNotEnded
 from kubectl_dra.scheduling.framework import ClusterState
 from kubectl_dra.scheduling.message import none_available
-from kubectl_dra.scheduling.reasons import NotRead, Rejection
+from kubectl_dra.scheduling.profile import Point
+from kubectl_dra.scheduling.reasons import NotRead, PluginName, Rejection
 
 UNSCHEDULABLE: Final = "Unschedulable"
 SCHEDULER_ERROR: Final = "SchedulerError"
@@ -93,19 +94,21 @@ class Outcome:
                 yield f"preemption: found a potential placement for pod on node {node}, preempting {victims} victims"
             return
         devices = self.chain.devices
-        if devices is None:
-            # Its PreFilter never ran, and without what that leaves behind its PostFilter fails.
-            yield "not found"
-            return
-        if self.freed is not None:
-            yield "deallocation of ResourceClaim completed"
-        elif devices.leftover is not None:
-            yield "deletion of ResourceClaim completed"
-        elif not terse:
-            none = devices.skipped or devices.rejection is not None
-            yield "no new claims to deallocate" if none else "still not schedulable"
-        if self.preemption is not None and (words := self.preemption.words):
-            yield f"preemption: {words}"
+        for name in self.chain.state.profile.plugins[Point.POST_FILTER]:
+            if name == PluginName.DYNAMIC_RESOURCES:
+                if devices is None:
+                    # Its PreFilter never ran, and without what that leaves behind its PostFilter fails.
+                    yield "not found"
+                    return
+                if self.freed is not None:
+                    yield "deallocation of ResourceClaim completed"
+                elif devices.leftover is not None:
+                    yield "deletion of ResourceClaim completed"
+                elif not terse:
+                    none = devices.skipped or devices.rejection is not None
+                    yield "no new claims to deallocate" if none else "still not schedulable"
+            elif self.preemption is not None and (words := self.preemption.words):
+                yield f"preemption: {words}"
 
 
 def schedule(pod: Pod, state: ClusterState) -> Outcome:
@@ -121,7 +124,9 @@ def attempt(chain: Chain, known: Mapping[str, Rejection] = _NONE) -> Outcome:
         if chain.rejection.error:
             return Outcome(chain, before=chain.rejection, error=chain.rejection, rejected=rejected)
         outcome = Outcome(chain, before=chain.rejection, rejected=rejected)
-        return outcome if chain.devices is None else replace(outcome, preemption=preempt(chain, rejected))
+        if chain.devices is None and state.profile.runs(PluginName.DYNAMIC_RESOURCES, Point.POST_FILTER):
+            return outcome
+        return replace(outcome, preemption=_preemption(chain, rejected))
     feasible: list[str] = []
     rejected = {}
     for name, node in state.nodes.items():
@@ -137,9 +142,15 @@ def attempt(chain: Chain, known: Mapping[str, Rejection] = _NONE) -> Outcome:
     outcome = Outcome(chain, tuple(feasible), rejected)
     if feasible or not state.nodes:
         return outcome
-    freed = chain.devices.freed if chain.devices is not None else None
-    outcome = replace(outcome, preemption=preempt(chain, rejected), freed=freed)
+    gives_back = chain.devices is not None and state.profile.runs(PluginName.DYNAMIC_RESOURCES, Point.POST_FILTER)
+    freed = chain.devices.freed if chain.devices is not None and gives_back else None
+    outcome = replace(outcome, preemption=_preemption(chain, rejected), freed=freed)
     return outcome if freed is None else replace(outcome, next=schedule(chain.pod, _without_devices(state, freed)))
+
+
+def _preemption(chain: Chain, rejected: Mapping[str, Rejection]) -> Preemption | None:
+    preempts = chain.state.profile.runs(PluginName.DEFAULT_PREEMPTION, Point.POST_FILTER)
+    return preempt(chain, rejected) if preempts else None
 
 
 def _without_devices(state: ClusterState, claim: ResourceClaim) -> ClusterState:

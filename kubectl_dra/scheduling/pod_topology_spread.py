@@ -8,13 +8,14 @@ from heapq import nsmallest
 
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.scheduling.framework import ClusterState, NodeState, Plugin
-from kubectl_dra.scheduling.reasons import PluginName, Reason, Rejection
+from kubectl_dra.scheduling.reasons import NotRead, PluginName, Reason, Rejection
 from kubectl_dra.scheduling.spread_constraints import (
     Constraint,
     comparing,
     constraints,
     has_keys,
     matching_pods,
+    unread_selecting,
 )
 
 
@@ -72,7 +73,11 @@ class PodTopologySpread(Plugin):
 
     def __init__(self, pod: Pod, state: ClusterState) -> None:
         super().__init__(pod, state)
-        self._constraints = constraints(pod, "DoNotSchedule")
+        self._constraints = constraints(pod, "DoNotSchedule", state)
+        defaults = [entry for entry in state.profile.args.spread.constraints if entry.required]
+        if defaults and (kind := unread_selecting(pod, state)):
+            self.rejection = Rejection(self.name, (NotRead(kind, NoDomain(defaults[0].topology_key)),))
+            return
         self.skipped = not self._constraints
         self._comparing = comparing(state)
         self._domains = [_Domains({}) for _ in self._constraints]

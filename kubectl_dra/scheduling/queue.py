@@ -5,6 +5,7 @@ from __future__ import annotations
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.scheduling import dynamic_resources, gang_scheduling, scheduling_gates
 from kubectl_dra.scheduling.framework import ClusterState
+from kubectl_dra.scheduling.profile import Point
 from kubectl_dra.scheduling.reasons import PluginName, Reason, Rejection
 
 
@@ -12,7 +13,10 @@ def kept_out(pod: Pod, state: ClusterState) -> Rejection | None:
     """Why the scheduler does not try the pod at all; None where it does."""
     if rejection := scheduling_gates.gated(pod):
         return rejection
-    for found in dynamic_resources.resolve(pod, state):
-        if isinstance(found, Reason):
-            return Rejection(PluginName.DYNAMIC_RESOURCES, (found,))
-    return gang_scheduling.in_queue(pod, state)
+    if state.profile.runs(PluginName.DYNAMIC_RESOURCES, Point.PRE_ENQUEUE):
+        for found in dynamic_resources.resolve(pod, state):
+            if isinstance(found, Reason):
+                return Rejection(PluginName.DYNAMIC_RESOURCES, (found,))
+    if state.profile.runs(PluginName.GANG_SCHEDULING, Point.PRE_ENQUEUE):
+        return gang_scheduling.in_queue(pod, state)
+    return None

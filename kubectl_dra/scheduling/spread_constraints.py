@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -14,12 +14,12 @@ from kubectl_dra.api.pods import Pod
 from kubectl_dra.api.policy import PodSelecting
 from kubectl_dra.api.wire import convert
 from kubectl_dra.scheduling.framework import ClusterState
+from kubectl_dra.scheduling.needs import CONTROLLERS, selecting_kinds
 from kubectl_dra.scheduling.node_affinity import matches_node
+from kubectl_dra.scheduling.plugin_args import DefaultConstraint
 from kubectl_dra.scheduling.tolerations import COMPARISON, untolerated
 
 HOSTNAME: Final = "kubernetes.io/hostname"
-_DEFAULTS: Final = ((3, HOSTNAME), (5, "topology.kubernetes.io/zone"))
-"""maxSkew and key of the constraints that the scheduler gives pods without any; all are ScheduleAnyway."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,26 +62,41 @@ class Constraint:
         return not self.honors_taints or untolerated(node.taints, pod.spec.tolerations, comparing=comparing) is None
 
 
-def constraints(pod: Pod, when_unsatisfiable: str) -> list[Constraint]:
-    """The pod's own constraints of one kind: DoNotSchedule or ScheduleAnyway."""
-    return [
-        Constraint(
-            max_skew=entry.max_skew,
-            key=entry.topology_key,
-            selector=_selector(entry, pod.metadata.labels),
-            min_domains=entry.min_domains or 1,
-            honors_affinity=entry.node_affinity_policy == "Honor",
-            honors_taints=entry.node_taints_policy == "Honor",
-        )
-        for entry in pod.spec.topology_spread_constraints
-        if entry.when_unsatisfiable == when_unsatisfiable
+def constraints(pod: Pod, when_unsatisfiable: str, state: ClusterState) -> list[Constraint]:
+    """The constraints of one kind, DoNotSchedule or ScheduleAnyway: the pod's own, or those of the profile for pods
+    without any, which spread the pods of its Services and its controller."""
+    written = pod.spec.topology_spread_constraints
+    if written:
+        return [
+            _constraint(entry, _selector(entry, pod.metadata.labels))
+            for entry in written
+            if entry.when_unsatisfiable == when_unsatisfiable
+        ]
+    defaults = [
+        entry for entry in state.profile.args.spread.constraints if entry.when_unsatisfiable == when_unsatisfiable
     ]
+    selector = _default_selector(pod, state) if defaults else Selector({})
+    return [] if selector.empty else [_constraint(entry, selector) for entry in defaults]
 
 
-def default_constraints(pod: Pod, state: ClusterState) -> list[Constraint]:
-    """What a pod without constraints prefers: pods of its Services and its controller spread over nodes and zones."""
-    selector = _default_selector(pod, state)
-    return [] if selector.empty else [Constraint(skew, key, selector) for skew, key in _DEFAULTS]
+def unread_selecting(pod: Pod, state: ClusterState) -> str:
+    """A kind that says which pods the profile's own constraints count and that was not read; empty where none."""
+    namespace = pod.metadata.namespace
+    for kind in selecting_kinds(pod, state.profile):
+        if kind not in state.snapshot.others or state.unknown(kind, namespace):
+            return kind
+    return ""
+
+
+def _constraint(entry: TopologySpreadConstraint | DefaultConstraint, selector: Selector) -> Constraint:
+    return Constraint(
+        max_skew=entry.max_skew,
+        key=entry.topology_key,
+        selector=selector,
+        min_domains=entry.min_domains or 1,
+        honors_affinity=entry.node_affinity_policy == "Honor",
+        honors_taints=entry.node_taints_policy == "Honor",
+    )
 
 
 def comparing(state: ClusterState) -> bool:
@@ -136,16 +151,8 @@ def _default_selector(pod: Pod, state: ClusterState) -> Selector:
     return Selector(equal, requirements)
 
 
-_CONTROLLERS: Final[Mapping[str, Callable[[str], bool]]] = {
-    "ReplicationController": lambda version: version in ("", "v1"),
-    "ReplicaSet": lambda version: version in ("", "apps/v1"),
-    "StatefulSet": lambda version: version in ("", "apps/v1"),
-}
-
-
 def _controller(owner: OwnerReference, namespace: str, state: ClusterState) -> PodSelecting | None:
-    known = _CONTROLLERS.get(owner.kind)
-    if known is None or not known(owner.api_version):
+    if owner.api_version not in CONTROLLERS.get(owner.kind, ()):
         return None
     found: PodSelecting | None = state.others(owner.kind).get((namespace, owner.name))
     return found

@@ -19,6 +19,7 @@ from kubectl_dra.scheduling.chain import Chain, without_devices
 from kubectl_dra.scheduling.framework import ClusterState, NodeState
 from kubectl_dra.scheduling.needs import VOLUME_KINDS, uses_volumes
 from kubectl_dra.scheduling.node_unschedulable import CORDON, Cordoned
+from kubectl_dra.scheduling.profile import Profile
 from kubectl_dra.scheduling.reasons import NotRead, Rejection
 from kubectl_dra.scheduling.taint_toleration import UntoleratedTaint
 from kubectl_dra.scheduling.tolerations import COMPARING, COMPARISON
@@ -65,15 +66,16 @@ def filters_of(
     release: Release,
     gates: frozenset[str],
     patch: int | None,
+    profile: Profile | None = None,
 ) -> Filters | None:
-    """What the filters say; None where nothing is to be scheduled."""
+    """What the filters of a profile (the default one, if None) say; None where nothing is to be scheduled."""
     pod = question.pod
     if pod is None or pod.node_name:
         return None
     known = {node.name: node for node in nodes} | dict(snapshot.nodes)
     asked, seen = _as_created(question, pod, replace(snapshot, nodes=known))
-    state = ClusterState(_with_gaps(asked, seen), release, gates | _proved(question, asked, snapshot), patch)
-    chain = Chain(asked, state, without_devices(release))
+    state = ClusterState(_with_gaps(asked, seen), release, gates | _proved(question, asked, snapshot), patch, profile)
+    chain = Chain(asked, state, without_devices(state.profile))
     found = {name: chain.filter(node) for name, node in state.nodes.items()}
     return Filters(chain, {name: rejection for name, rejection in found.items() if rejection is not None})
 

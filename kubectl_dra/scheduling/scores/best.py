@@ -2,33 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Final
 
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.scheduling.framework import ClusterState, NodeState, ScorePlugin
+from kubectl_dra.scheduling.profile import Effect, Point, Profile
 from kubectl_dra.scheduling.reasons import PluginName
 from kubectl_dra.scheduling.scores.dynamic_resources import DynamicResourcesScore
 from kubectl_dra.scheduling.scores.image_locality import ImageLocality
 from kubectl_dra.scheduling.scores.inter_pod_affinity import InterPodAffinityScore
 from kubectl_dra.scheduling.scores.node_affinity import NodeAffinityScore
-from kubectl_dra.scheduling.scores.node_resources import BalancedAllocation, LeastAllocated
+from kubectl_dra.scheduling.scores.node_resources import BalancedAllocation, FitScore
 from kubectl_dra.scheduling.scores.pod_topology_spread import PodTopologySpreadScore
 from kubectl_dra.scheduling.scores.taint_toleration import TaintTolerationScore
 from kubectl_dra.scheduling.scores.volume_binding import VolumeBindingScore
 
-_PLUGINS: Final[tuple[type[ScorePlugin], ...]] = (
-    TaintTolerationScore,
-    NodeAffinityScore,
-    LeastAllocated,
-    VolumeBindingScore,
-    PodTopologySpreadScore,
-    InterPodAffinityScore,
-    BalancedAllocation,
-    ImageLocality,
-)
+_KINDS: Final[Mapping[str, type[ScorePlugin]]] = {
+    kind.name: kind
+    for kind in (
+        TaintTolerationScore,
+        NodeAffinityScore,
+        FitScore,
+        VolumeBindingScore,
+        PodTopologySpreadScore,
+        InterPodAffinityScore,
+        BalancedAllocation,
+        ImageLocality,
+    )
+}
 _ALL_UP_TO: Final = 100
 """With fewer nodes than this the scheduler looks at all of them; with more it stops when it has found enough."""
 
@@ -42,12 +46,18 @@ class BestNodes:
 
     ``scores`` are those of all feasible nodes; empty where there was nothing to choose. ``sampled``: the cluster is so
     large that the scheduler stops at some feasible nodes, which depends on where it stopped last: another node than
-    the best can win.
+    the best can win. ``unknown``: what takes part in the choice and is not counted here.
     """
 
     nodes: tuple[str, ...]
     scores: Mapping[str, NodeScores] = field(default_factory=dict)
     sampled: bool = False
+    unknown: tuple[str, ...] = ()
+
+    @property
+    def exact(self) -> bool:
+        """Whether it is certain that one of the nodes wins."""
+        return bool(self.nodes) and not self.sampled and not self.unknown
 
 
 def best_nodes(
@@ -68,24 +78,34 @@ def best_nodes(
         return BestNodes((nominated,))
     if len(names) <= 1:
         return BestNodes(tuple(names))
-    plugins: list[ScorePlugin] = [kind(pod, state, feasible) for kind in _PLUGINS]
-    plugins.append(DynamicResourcesScore(pod, state, feasible, device_preference))
+    names_here = state.profile.plugins[Point.SCORE]
+    plugins = [kind(pod, state, feasible) for name in names_here if (kind := _KINDS.get(name)) is not None]
+    if PluginName.DYNAMIC_RESOURCES in names_here:
+        plugins.append(DynamicResourcesScore(pod, state, feasible, device_preference))
     scores: dict[str, dict[PluginName, int]] = {name: {} for name in names}
     for plugin in plugins:
         if not plugin.skipped:
             for name, score in plugin.scores().items():
-                scores[name][plugin.name] = score * plugin.weight
+                scores[name][plugin.name] = score * state.profile.weights[plugin.name]
     totals = {name: sum(points.values()) for name, points in scores.items()}
     best = max(totals.values())
-    enough = _enough(len(state.nodes) if candidates is None else candidates)
+    enough = _enough(len(state.nodes) if candidates is None else candidates, state.profile)
     return BestNodes(
-        tuple(name for name in names if totals[name] == best), scores, enough is not None and len(names) > enough
+        tuple(name for name in names if totals[name] == best),
+        scores,
+        enough is not None and len(names) > enough,
+        tuple(_unknown(plugins, state.profile, pod)),
     )
 
 
-def _enough(nodes: int) -> int | None:
-    """How many feasible nodes the scheduler looks for by default; None: all."""
+def _unknown(plugins: Sequence[ScorePlugin], profile: Profile, pod: Pod) -> Iterator[str]:
+    yield from profile.unknown(Effect.SCORES, pod)
+    yield from (f"{plugin.name} of {plugin.inexact}" for plugin in plugins if not plugin.skipped and plugin.inexact)
+
+
+def _enough(nodes: int, profile: Profile) -> int | None:
+    """How many feasible nodes the scheduler looks for; None: all."""
     if nodes < _ALL_UP_TO:
         return None
-    percent = max(50 - nodes // 125, 5)
+    percent = profile.percentage or max(50 - nodes // 125, 5)
     return max(nodes * percent // 100, _ALL_UP_TO)

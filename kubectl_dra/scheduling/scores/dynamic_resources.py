@@ -19,7 +19,6 @@ class DynamicResourcesScore(ScorePlugin):
     """The plugin for one pod. ``preference`` is ``preference`` of what each node would be allocated, by node."""
 
     name = PluginName.DYNAMIC_RESOURCES
-    weight = 2
 
     def __init__(
         self, pod: Pod, state: ClusterState, nodes: Sequence[NodeState], preference: Mapping[str, int]

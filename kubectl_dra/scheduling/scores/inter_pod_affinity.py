@@ -12,21 +12,22 @@ from kubectl_dra.scheduling.framework import ClusterState, NodeState, ScorePlugi
 from kubectl_dra.scheduling.reasons import PluginName
 from kubectl_dra.scheduling.scores.normalize import MAX
 
-_REQUIRED_WEIGHT = 1
-"""hardPodAffinityWeight of the default profile."""
-
 
 class InterPodAffinityScore(ScorePlugin):
     """The plugin for one pod."""
 
     name = PluginName.INTER_POD_AFFINITY
-    weight = 2
 
     def __init__(self, pod: Pod, state: ClusterState, nodes: Sequence[NodeState]) -> None:
         super().__init__(pod, state, nodes)
         self._preferred = preferred(pod, state)
         self._labels = namespace_labels(pod, state)
         self._weights: dict[Pair, int] = defaultdict(int)
+        args = state.profile.args.inter_pod_affinity
+        self._required_weight = args.hard_pod_affinity_weight
+        if args.ignore_preferred_terms_of_existing_pods and not self._preferred:
+            self.skipped = True
+            return
         for node in state.nodes.values() if self._preferred else state.nodes_with_affinity:
             for other in node.pods if self._preferred else node.pods_with_affinity:
                 self._add(other, node)
@@ -46,8 +47,8 @@ class InterPodAffinityScore(ScorePlugin):
         affinity = other.spec.affinity
         if affinity is None:
             return
-        for term in affinity.pod_affinity.required:
-            self._weigh_theirs(term, other, node, _REQUIRED_WEIGHT)
+        for term in affinity.pod_affinity.required if self._required_weight else ():
+            self._weigh_theirs(term, other, node, self._required_weight)
         for near in affinity.pod_affinity.preferred:
             self._weigh_theirs(near.term, other, node, near.weight)
         for far in affinity.pod_anti_affinity.preferred:

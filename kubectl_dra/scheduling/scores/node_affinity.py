@@ -16,11 +16,11 @@ class NodeAffinityScore(ScorePlugin):
     """The plugin for one pod."""
 
     name = PluginName.NODE_AFFINITY
-    weight = 2
 
     def __init__(self, pod: Pod, state: ClusterState, nodes: Sequence[NodeState]) -> None:
         super().__init__(pod, state, nodes)
-        self._preferred = pod.spec.affinity.node_affinity.preferred if pod.spec.affinity else ()
+        own = pod.spec.affinity.node_affinity.preferred if pod.spec.affinity else ()
+        self._preferred = (*state.profile.args.node_affinity.added_affinity.preferred, *own)
         self.skipped = not self._preferred
 
     def scores(self) -> Mapping[str, int]:

@@ -1,19 +1,28 @@
-"""NodeResourcesFit (LeastAllocated) and NodeResourcesBalancedAllocation: cpu and memory left, and their balance."""
+"""NodeResourcesFit and NodeResourcesBalancedAllocation: how much of cpu and memory is used, and how evenly."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final, TypeVar
 
 from msgspec import structs
 
+from kubectl_dra.allocation.extended import class_by_resource
+from kubectl_dra.allocation.features import Features
 from kubectl_dra.api.pod_resources import pod_level
 from kubectl_dra.api.pods import Container, Pod
 from kubectl_dra.api.wire import Amount
 from kubectl_dra.scheduling.amounts import Amounts, Rules, pod_amounts
 from kubectl_dra.scheduling.framework import ClusterState, NodeState, ScorePlugin
+from kubectl_dra.scheduling.plugin_args import (
+    LEAST_ALLOCATED,
+    MOST_ALLOCATED,
+    ResourceWeight,
+    ScoringStrategy,
+)
 from kubectl_dra.scheduling.reasons import PluginName
-from kubectl_dra.scheduling.scores.normalize import MAX
+from kubectl_dra.scheduling.scores.normalize import MAX, along
 
 _RESOURCES: Final = ("cpu", "memory")
 _ASSUMED: Final[Mapping[str, Amount]] = {"cpu": "100m", "memory": "200Mi"}
@@ -25,24 +34,48 @@ _OF_CONTAINERS_ALONE: Final = Rules(pod_level=False, resize=False, pod_level_res
 _COMPARES_BEFORE_AND_AFTER: Final = 36
 _C = TypeVar("_C", bound=Container)
 
+Share = Callable[[int, int], int]
+"""The score of one resource by what is used and what the node has."""
 
-class LeastAllocated(ScorePlugin):
-    """The more cpu and memory is left, the better; both count alike."""
+
+class FitScore(ScorePlugin):
+    """How much is left of each resource, or used, as the strategy of the profile wants it."""
 
     name = PluginName.NODE_RESOURCES_FIT
 
+    def __init__(self, pod: Pod, state: ClusterState, nodes: Sequence[NodeState]) -> None:
+        super().__init__(pod, state, nodes)
+        strategy = state.profile.args.fit.scoring_strategy
+        self._resources = strategy.resources
+        self._share = _share(strategy)
+        self._some_may_not_count = strategy.type not in (LEAST_ALLOCATED, MOST_ALLOCATED)
+        self._own = pod_amounts(_with(pod, _ASSUMED), _OF_CONTAINERS_ALONE)
+        self.inexact = _served_by_devices(self._resources, self._own, state, nodes)
+
     def scores(self) -> Mapping[str, int]:
         rules = self.state.rules
-        own = pod_amounts(_with(self.pod, _ASSUMED), _OF_CONTAINERS_ALONE)
+        own = self._own
+        names = [name for name, _ in _counted(self._resources, own)]
         out = {}
         for node in self.nodes:
-            used = dict(own)
-            _add(used, node.requested, 1)
+            used = {name: own.get(name, 0) + node.requested.get(name, 0) for name in names}
             for pod in filter(_lacks_requests, node.pods):
                 _add(used, pod_amounts(_with(pod, _assumed_for(pod)), rules), 1)
                 _add(used, pod_amounts(pod, rules), -1)
-            out[node.name] = _left(used, node.allocatable)
+            out[node.name] = self._score(used, node.allocatable)
         return out
+
+    def _score(self, used: Amounts, allocatable: Amounts) -> int:
+        total = weights = 0
+        for name, weight in _counted(self._resources, self._own):
+            if capacity := allocatable.get(name, 0):
+                share = self._share(used.get(name, 0), capacity)
+                if share or not self._some_may_not_count:
+                    total += share * weight
+                    weights += weight
+        if not weights:
+            return 0
+        return math.floor(total / weights + 0.5) if self._some_may_not_count else total // weights
 
 
 class BalancedAllocation(ScorePlugin):
@@ -56,33 +89,72 @@ class BalancedAllocation(ScorePlugin):
     def __init__(self, pod: Pod, state: ClusterState, nodes: Sequence[NodeState]) -> None:
         super().__init__(pod, state, nodes)
         self._own = pod_amounts(pod, state.rules)
-        self.skipped = not any(self._own.get(name) for name in _RESOURCES)
+        resources = state.profile.args.balanced_allocation.resources
+        self.skipped = not any(self._own.get(entry.name) for entry in resources)
+        self._names = [name for name, _ in _counted(resources, self._own)]
+        self.inexact = _served_by_devices(resources, self._own, state, nodes)
 
     def scores(self) -> Mapping[str, int]:
         return {node.name: self._score(node) for node in self.nodes}
 
     def _score(self, node: NodeState) -> int:
-        after = {name: node.requested.get(name, 0) + self._own.get(name, 0) for name in _RESOURCES}
-        balance = _balance(after, node.allocatable)
+        after = {name: node.requested.get(name, 0) + self._own.get(name, 0) for name in self._names}
+        balance = self._balance(after, node.allocatable)
         if not self.state.release.at_least(_COMPARES_BEFORE_AND_AFTER):
             return balance
         half = MAX // 2
-        return half + (half + balance - _balance(node.requested, node.allocatable)) // 2
+        return half + (half + balance - self._balance(node.requested, node.allocatable)) // 2
+
+    def _balance(self, used: Mapping[str, int], allocatable: Amounts) -> int:
+        parts = [
+            min(used.get(name, 0) / capacity, 1.0) for name in self._names if (capacity := allocatable.get(name, 0))
+        ]
+        return int((1 - _deviation(parts)) * MAX)
 
 
-def _left(used: Amounts, allocatable: Amounts) -> int:
-    parts = [
-        max(capacity - used.get(name, 0), 0) * MAX // capacity
-        for name in _RESOURCES
-        if (capacity := allocatable.get(name, 0))
-    ]
-    return sum(parts) // len(parts) if parts else 0
+def _deviation(parts: Sequence[float]) -> float:
+    """The standard deviation, in the order of operations of the scheduler: floats round alike then."""
+    if len(parts) < 2:
+        return 0.0
+    if len(parts) == 2:
+        return abs((parts[0] - parts[1]) / 2)
+    total = 0.0
+    for part in parts:
+        total += part
+    mean, squares = total / len(parts), 0.0
+    for part in parts:
+        squares = squares + (part - mean) * (part - mean)
+    return math.sqrt(squares / len(parts))
 
 
-def _balance(used: Mapping[str, int], allocatable: Amounts) -> int:
-    parts = [min(used.get(name, 0) / capacity, 1.0) for name in _RESOURCES if (capacity := allocatable.get(name, 0))]
-    spread = abs((parts[0] - parts[1]) / 2) if len(parts) == len(_RESOURCES) else 0.0
-    return int((1 - spread) * MAX)
+def _share(strategy: ScoringStrategy) -> Share:
+    if strategy.type == LEAST_ALLOCATED:
+        return lambda used, capacity: max(capacity - used, 0) * MAX // capacity
+    if strategy.type == MOST_ALLOCATED:
+        return lambda used, capacity: min(used, capacity) * MAX // capacity
+    ratio = strategy.requested_to_capacity_ratio
+    shape = [(point.utilization, point.score * 10) for point in (ratio.shape if ratio is not None else ())]
+    return lambda used, capacity: along(shape, MAX if used > capacity else used * MAX // capacity)
+
+
+def _counted(resources: Sequence[ResourceWeight], own: Amounts) -> list[tuple[str, int]]:
+    """The resources that count for a pod with their weights: scalar ones only where it requests them."""
+    return [(entry.name, entry.weight or 1) for entry in resources if own.get(entry.name) or not _scalar(entry.name)]
+
+
+def _scalar(resource: str) -> bool:
+    return "/" in resource or resource.startswith(("hugepages-", "attachable-volumes-"))
+
+
+def _served_by_devices(
+    resources: Sequence[ResourceWeight], own: Amounts, state: ClusterState, nodes: Sequence[NodeState]
+) -> str:
+    """A resource that is scored and that devices serve on some node: they are not counted here."""
+    scalars = [name for name, _ in _counted(resources, own) if _scalar(name)]
+    if not scalars or not Features.from_gates(state.gates).extended_resources:
+        return ""
+    served = class_by_resource(state.snapshot.classes).keys() & set(scalars)
+    return next((name for name in served if any(not node.allocatable.get(name, 0) for node in nodes)), "")
 
 
 def _add(into: Amounts, amounts: Mapping[str, int], times: int) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 MAX: Final = 100
@@ -16,3 +16,18 @@ def share_of_best(scores: Mapping[str, int], *, reverse: bool = False) -> dict[s
         return dict.fromkeys(scores, MAX if reverse else 0)
     parts = {name: MAX * score // best for name, score in scores.items()}
     return {name: MAX - part for name, part in parts.items()} if reverse else parts
+
+
+def along(shape: Sequence[tuple[int, int]], use: int) -> int:
+    """The score on a line through points (use, score), which goes on level before the first and after the last."""
+    before = shape[0]
+    for point in shape:
+        if use <= point[0]:
+            if point is shape[0]:
+                return point[1]
+            rise = (point[1] - before[1]) * (use - before[0])
+            # Go cuts a quotient towards zero.
+            part = abs(rise) // (point[0] - before[0])
+            return before[1] + (part if rise >= 0 else -part)
+        before = point
+    return shape[-1][1]

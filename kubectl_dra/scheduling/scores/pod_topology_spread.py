@@ -13,7 +13,6 @@ from kubectl_dra.scheduling.spread_constraints import (
     HOSTNAME,
     comparing,
     constraints,
-    default_constraints,
     has_keys,
     matching_pods,
 )
@@ -23,14 +22,12 @@ class PodTopologySpreadScore(ScorePlugin):
     """The plugin for one pod. Nodes that lack a label of the pod's own constraints get 0."""
 
     name = PluginName.POD_TOPOLOGY_SPREAD
-    weight = 2
 
     def __init__(self, pod: Pod, state: ClusterState, nodes: Sequence[NodeState]) -> None:
         super().__init__(pod, state, nodes)
-        own = bool(pod.spec.topology_spread_constraints)
-        self._constraints = constraints(pod, "ScheduleAnyway") if own else default_constraints(pod, state)
+        self._constraints = constraints(pod, "ScheduleAnyway", state)
         self.skipped = not self._constraints
-        self._all_keys = own
+        self._all_keys = bool(pod.spec.topology_spread_constraints) or not state.profile.args.spread.system
         if self.skipped:
             return
         self._scored = [node for node in nodes if self._counts(node)]

@@ -16,7 +16,6 @@ class TaintTolerationScore(ScorePlugin):
     """The plugin for one pod."""
 
     name = PluginName.TAINT_TOLERATION
-    weight = 3
 
     def scores(self) -> Mapping[str, int]:
         tolerations = [entry for entry in self.pod.spec.tolerations if entry.effect in ("", _PREFERRED)]

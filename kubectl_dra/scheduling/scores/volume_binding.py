@@ -10,12 +10,13 @@ from kubectl_dra.api.pods import Pod
 from kubectl_dra.scheduling.framework import ClusterState, NodeState, ScorePlugin
 from kubectl_dra.scheduling.pod_claims import class_of_claim
 from kubectl_dra.scheduling.reasons import PluginName
-from kubectl_dra.scheduling.scores.normalize import MAX
+from kubectl_dra.scheduling.scores.normalize import MAX, along
 from kubectl_dra.scheduling.volume_binding import Placement, VolumeBinding
 from kubectl_dra.scheduling.volume_matching import in_nanos, stored
 
 _GATE: Final = "StorageCapacityScoring"
 _GIGA: Final = 1_000_000_000
+_LESS_IS_BETTER: Final = [(0, MAX), (100, 0)]
 
 
 class VolumeBindingScore(ScorePlugin):
@@ -29,10 +30,12 @@ class VolumeBindingScore(ScorePlugin):
         self.skipped = _GATE not in state.gates or self._binding.skipped or self._binding.rejection is not None
 
     def scores(self) -> Mapping[str, int]:
-        return {node.name: _score(self._binding.placement(node)) for node in self.nodes}
+        written = self.state.profile.args.volume_binding.shape
+        shape = [(point.utilization, point.score * 10) for point in written] or _LESS_IS_BETTER
+        return {node.name: _score(self._binding.placement(node), shape) for node in self.nodes}
 
 
-def _score(placement: Placement) -> int:
+def _score(placement: Placement, shape: Sequence[tuple[int, int]]) -> int:
     """The mean over storage classes of what would be left, in hundredths."""
     requested: dict[str, int] = {}
     capacity: dict[str, int] = {}
@@ -50,12 +53,12 @@ def _score(placement: Placement) -> int:
                 capacity[name] = _bytes(in_nanos(entry.capacity.capacity))
     if not requested:
         return 0
-    left = [_left(requested[name], capacity[name]) for name in requested]
+    left = [along(shape, _used(requested[name], capacity[name])) for name in requested]
     return math.floor(sum(left) / len(left) + 0.5)
 
 
-def _left(requested: int, capacity: int) -> int:
-    return 0 if not capacity or requested > capacity else MAX - requested * MAX // capacity
+def _used(requested: int, capacity: int) -> int:
+    return MAX if not capacity or requested > capacity else requested * MAX // capacity
 
 
 def _bytes(nano: int) -> int:

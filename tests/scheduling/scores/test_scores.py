@@ -16,7 +16,7 @@ from kubectl_dra.scheduling.scores.dynamic_resources import preference
 from kubectl_dra.scheduling.scores.image_locality import ImageLocality
 from kubectl_dra.scheduling.scores.inter_pod_affinity import InterPodAffinityScore
 from kubectl_dra.scheduling.scores.node_affinity import NodeAffinityScore
-from kubectl_dra.scheduling.scores.node_resources import BalancedAllocation, LeastAllocated
+from kubectl_dra.scheduling.scores.node_resources import BalancedAllocation, FitScore
 from kubectl_dra.scheduling.scores.pod_topology_spread import PodTopologySpreadScore
 from kubectl_dra.scheduling.scores.taint_toleration import TaintTolerationScore
 from kubectl_dra.scheduling.scores.volume_binding import VolumeBindingScore
@@ -43,24 +43,24 @@ def asking(cpu: str = "", memory: str = "", **resources: Any) -> JSON:
 def test_the_emptier_node_wins() -> None:
     cluster = state([node("a", allocatable=ROOM), node("b", allocatable=ROOM), pod("x", "a", **asking("1", "2Gi"))])
     # a: cpu (4-2)/4, memory (8-3)/8; b: cpu (4-1)/4, memory (8-1)/8
-    assert scored(LeastAllocated, pod("p", **asking("1", "1Gi")), cluster) == {"a": (50 + 62) // 2, "b": (75 + 87) // 2}
+    assert scored(FitScore, pod("p", **asking("1", "1Gi")), cluster) == {"a": (50 + 62) // 2, "b": (75 + 87) // 2}
 
 
 def test_containers_without_requests_count_with_what_is_assumed() -> None:
     cluster = state([node("a", allocatable={"cpu": "1", "memory": "2000Mi"})])
-    assert scored(LeastAllocated, pod("p", **asking()), cluster) == {"a": 90}
+    assert scored(FitScore, pod("p", **asking()), cluster) == {"a": 90}
     full = state([node("a", allocatable={"cpu": "1", "memory": "2000Mi"}), pod("x", "a", **asking("400m"))])
     # cpu (1000-400-100)/1000, memory (2000-200-200)/2000
-    assert scored(LeastAllocated, pod("p", **asking()), full) == {"a": (50 + 80) // 2}
+    assert scored(FitScore, pod("p", **asking()), full) == {"a": (50 + 80) // 2}
 
 
 def test_requests_of_the_pod_as_a_whole_do_not_count_for_the_pod_that_is_scored() -> None:
     """The gate does not reach the scorer; pods that are there count with them."""
     as_a_whole = {**asking("100m", "80Mi"), "resources": {"requests": {"cpu": "2"}}}
     cluster = state([node("a", allocatable={"cpu": "4", "memory": "800Mi"})])
-    assert scored(LeastAllocated, pod("p", **as_a_whole), cluster) == {"a": (97 + 90) // 2}
+    assert scored(FitScore, pod("p", **as_a_whole), cluster) == {"a": (97 + 90) // 2}
     cluster = state([node("a", allocatable={"cpu": "4", "memory": "800Mi"}), pod("x", "a", **as_a_whole)])
-    assert scored(LeastAllocated, pod("p", **asking("1", "80Mi")), cluster) == {"a": (25 + 80) // 2}
+    assert scored(FitScore, pod("p", **asking("1", "80Mi")), cluster) == {"a": (25 + 80) // 2}
 
 
 def test_balance_counts_before_and_after_since_1_36() -> None:

@@ -1,0 +1,165 @@
+"""What a KubeSchedulerConfiguration can tell a plugin (``pluginConfig[].args``), as values with the API's defaults.
+
+Source: kubescheduler.config.k8s.io/v1. As for the scheduler, a field that a plugin does not know is an error.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import msgspec
+
+from kubectl_dra.api.affinity import NodeAffinity
+from kubectl_dra.api.labels import LabelSelector
+
+LEAST_ALLOCATED: Final = "LeastAllocated"
+MOST_ALLOCATED: Final = "MostAllocated"
+REQUESTED_TO_CAPACITY: Final = "RequestedToCapacityRatio"
+SYSTEM_DEFAULTS: Final = "System"
+FILTER_TIMEOUT: Final = "10s"
+
+
+class Strict(msgspec.Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
+    """Base of what is read from a configuration."""
+
+
+class _Args(Strict, frozen=True, kw_only=True):
+    api_version: str = ""
+    kind: str = ""
+
+
+class ResourceWeight(Strict, frozen=True, kw_only=True):
+    """A resource that a score counts."""
+
+    name: str
+    weight: int = 1
+
+
+CPU_AND_MEMORY: Final = (ResourceWeight(name="cpu"), ResourceWeight(name="memory"))
+
+
+class ShapePoint(Strict, frozen=True, kw_only=True):
+    """A point of a scoring function: hundredths of use to a score of 0 to 10."""
+
+    utilization: int
+    score: int
+
+
+class RatioShape(Strict, frozen=True, kw_only=True):
+    """The function of RequestedToCapacityRatio."""
+
+    shape: tuple[ShapePoint, ...] = ()
+
+
+class ScoringStrategy(Strict, frozen=True, kw_only=True):
+    """How NodeResourcesFit scores what is left, or used, of a node."""
+
+    type: str = ""
+    resources: tuple[ResourceWeight, ...] = CPU_AND_MEMORY
+    requested_to_capacity_ratio: RatioShape | None = None
+
+
+class FitArgs(_Args, frozen=True, kw_only=True):
+    """NodeResourcesFit."""
+
+    ignored_resources: tuple[str, ...] = ()
+    ignored_resource_groups: tuple[str, ...] = ()
+    scoring_strategy: ScoringStrategy = ScoringStrategy(type=LEAST_ALLOCATED)
+
+
+class BalancedAllocationArgs(_Args, frozen=True, kw_only=True):
+    """NodeResourcesBalancedAllocation."""
+
+    resources: tuple[ResourceWeight, ...] = CPU_AND_MEMORY
+
+
+class DefaultConstraint(Strict, frozen=True, kw_only=True):
+    """A topology spread constraint for pods that have none. Those that may be absent are so where the pod's may be."""
+
+    max_skew: int = 0
+    topology_key: str = ""
+    when_unsatisfiable: str = ""
+    label_selector: LabelSelector | None = None
+    min_domains: int | None = None
+    node_affinity_policy: str = "Honor"
+    node_taints_policy: str = "Ignore"
+    match_label_keys: tuple[str, ...] = ()
+
+    @property
+    def required(self) -> bool:
+        """Whether a node that breaks it is refused."""
+        return self.when_unsatisfiable == "DoNotSchedule"
+
+
+_BY_HOST_AND_ZONE: Final = (
+    DefaultConstraint(max_skew=3, topology_key="kubernetes.io/hostname", when_unsatisfiable="ScheduleAnyway"),
+    DefaultConstraint(max_skew=5, topology_key="topology.kubernetes.io/zone", when_unsatisfiable="ScheduleAnyway"),
+)
+"""The scheduler's own constraints."""
+
+
+class SpreadArgs(_Args, frozen=True, kw_only=True):
+    """PodTopologySpread."""
+
+    default_constraints: tuple[DefaultConstraint, ...] = ()
+    defaulting_type: str = SYSTEM_DEFAULTS
+
+    @property
+    def system(self) -> bool:
+        """Whether the scheduler's own constraints count, which let nodes that lack a label be scored."""
+        return self.defaulting_type == SYSTEM_DEFAULTS
+
+    @property
+    def constraints(self) -> tuple[DefaultConstraint, ...]:
+        """The constraints of pods that have none."""
+        return _BY_HOST_AND_ZONE if self.system else self.default_constraints
+
+
+class NodeAffinityArgs(_Args, frozen=True, kw_only=True):
+    """NodeAffinity: what is asked of nodes for every pod of the profile, besides what the pod asks."""
+
+    added_affinity: NodeAffinity = NodeAffinity()
+
+
+class InterPodAffinityArgs(_Args, frozen=True, kw_only=True):
+    """InterPodAffinity: scores."""
+
+    hard_pod_affinity_weight: int = 1
+    ignore_preferred_terms_of_existing_pods: bool = False
+
+
+class DefaultPreemptionArgs(_Args, frozen=True, kw_only=True):
+    """DefaultPreemption: how many nodes are looked at, at least."""
+
+    min_candidate_nodes_percentage: int = 10
+    min_candidate_nodes_absolute: int = 100
+
+
+class VolumeBindingArgs(_Args, frozen=True, kw_only=True):
+    """VolumeBinding. ``shape`` scores the use of storage; empty: the less, the better."""
+
+    bind_timeout_seconds: int = 600
+    shape: tuple[ShapePoint, ...] = ()
+
+
+class DynamicResourcesArgs(_Args, frozen=True, kw_only=True):
+    """DynamicResources: Go durations."""
+
+    filter_timeout: str = FILTER_TIMEOUT
+    binding_timeout: str = "10m"
+
+
+class PluginArgs(msgspec.Struct, frozen=True, kw_only=True):
+    """The arguments of all plugins that take some."""
+
+    fit: FitArgs = FitArgs()
+    balanced_allocation: BalancedAllocationArgs = BalancedAllocationArgs()
+    spread: SpreadArgs = SpreadArgs()
+    node_affinity: NodeAffinityArgs = NodeAffinityArgs()
+    inter_pod_affinity: InterPodAffinityArgs = InterPodAffinityArgs()
+    preemption: DefaultPreemptionArgs = DefaultPreemptionArgs()
+    volume_binding: VolumeBindingArgs = VolumeBindingArgs()
+    dynamic_resources: DynamicResourcesArgs = DynamicResourcesArgs()
+
+
+NO_ARGS: Final = PluginArgs()
