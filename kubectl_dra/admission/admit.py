@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-from msgspec import structs
+from msgspec import Struct, structs
 
 from kubectl_dra.admission import limit_ranges, namespaces, priority, quotas, runtime_classes, service_accounts
 from kubectl_dra.admission.known import AdmissionObjects
@@ -17,8 +15,7 @@ _WAITED_OUT = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
 _SECONDS = 300
 
 
-@dataclass(frozen=True, slots=True)
-class Admission:
+class Admission(Struct, frozen=True):
     """The pod as it would be stored, every reason to refuse it, and kinds that decide but were not read."""
 
     pod: Pod

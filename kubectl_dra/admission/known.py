@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any, Final
+
+from msgspec import Struct, field
 
 from kubectl_dra.api.meta import ObjectMeta
 from kubectl_dra.api.policy import LimitRange, PriorityClass, ResourceQuota, RuntimeClass
@@ -14,8 +15,7 @@ from kubectl_dra.cluster.snapshot import Snapshot
 _ABOUT_ANY_POD: Final = ("LimitRange", "ResourceQuota")
 
 
-@dataclass(frozen=True, slots=True)
-class AdmissionObjects:
+class AdmissionObjects(Struct, frozen=True):
     """Objects that admission plugins look at. None for a kind says that it was not read.
 
     ``unread`` are kinds that may decide about any pod, and of which nothing is known.

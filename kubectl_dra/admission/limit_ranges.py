@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
@@ -26,8 +25,7 @@ class Side(Enum):
     LIMIT = "limit"
 
 
-@dataclass(frozen=True, slots=True)
-class LimitExceeded(Refusal):
+class LimitExceeded(Refusal, frozen=True):
     """A container or pod asks for more than ``max`` or less than ``min``. ``found`` None: the amount is not written."""
 
     bound: str
@@ -51,8 +49,7 @@ class LimitExceeded(Refusal):
         return f"{head}, but {self.side.value} is {self.found}"
 
 
-@dataclass(frozen=True, slots=True)
-class RatioExceeded(Refusal):
+class RatioExceeded(Refusal, frozen=True):
     """A limit is too many times its request. ``missing`` is the side that is not written or 0."""
 
     type: str

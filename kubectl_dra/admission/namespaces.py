@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Final
 
 from kubectl_dra.admission.refusal import AdmissionPlugin, Concerned, Refusal
@@ -13,8 +12,7 @@ _ALWAYS: Final = ("default", "kube-system", "kube-public")
 """Namespaces that every cluster has: the plugin does not let them be deleted."""
 
 
-@dataclass(frozen=True, slots=True)
-class NamespaceMissing(Refusal):
+class NamespaceMissing(Refusal, frozen=True):
     """The pod's namespace does not exist."""
 
     @property
@@ -28,8 +26,7 @@ class NamespaceMissing(Refusal):
         return f'namespaces "{self.concerned.name}" not found'
 
 
-@dataclass(frozen=True, slots=True)
-class NamespaceEnding(Refusal):
+class NamespaceEnding(Refusal, frozen=True):
     """The pod's namespace is being deleted."""
 
     @property

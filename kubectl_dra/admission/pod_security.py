@@ -7,7 +7,6 @@ they are read from the manifest here and kept nowhere else.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
 from kubectl_dra.admission.refusal import AdmissionPlugin, Concerned, Refusal
@@ -60,8 +59,7 @@ class PodSecurityLevel(NamedTuple):
         return f"{self.level}:{'latest' if self.version == LATEST else 'v{}.{}'.format(*self.version)}"
 
 
-@dataclass(frozen=True, slots=True)
-class PodSecurityBroken(Refusal):
+class PodSecurityBroken(Refusal, frozen=True):
     """The pod breaks the policy that its namespace enforces."""
 
     policy: PodSecurityLevel

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from msgspec import structs
 
@@ -17,8 +16,7 @@ SYSTEM_CLASSES = {"system-cluster-critical": 2_000_000_000, "system-node-critica
 _PREEMPTS = "PreemptLowerPriority"
 
 
-@dataclass(frozen=True, slots=True)
-class PriorityClassMissing(Refusal):
+class PriorityClassMissing(Refusal, frozen=True):
     """The pod names a PriorityClass that does not exist."""
 
     @property
@@ -32,8 +30,7 @@ class PriorityClassMissing(Refusal):
         return f"no PriorityClass with name {self.concerned.name} was found"
 
 
-@dataclass(frozen=True, slots=True)
-class PriorityContradicted(Refusal):
+class PriorityContradicted(Refusal, frozen=True):
     """The pod writes another number or preemption policy than its class has."""
 
     written: str

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from kubectl_dra.admission.refusal import AdmissionPlugin, Concerned, Refusal
@@ -23,8 +22,7 @@ _HUGE_PAGES: Final = ("hugepages-", "requests.hugepages-")
 _ZERO: Final = Quantity.of(0)
 
 
-@dataclass(frozen=True, slots=True)
-class QuotaExceeded(Refusal):
+class QuotaExceeded(Refusal, frozen=True):
     """The pod asks for more than a quota has left: (resource, requested, used, limited), by resource name."""
 
     exceeded: tuple[tuple[str, Quantity, Quantity, Quantity], ...]
@@ -41,8 +39,7 @@ class QuotaExceeded(Refusal):
         return f"exceeded quota: {self.concerned.name}, requested: {parts[0]}, used: {parts[1]}, limited: {parts[2]}"
 
 
-@dataclass(frozen=True, slots=True)
-class AmountsRequired(Refusal):
+class AmountsRequired(Refusal, frozen=True):
     """A quota over cpu or memory wants every container to say how much: (resource, containers that do not)."""
 
     missing: tuple[tuple[str, tuple[str, ...]], ...]

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum
 from typing import NamedTuple
+
+from msgspec import Struct
 
 
 class AdmissionPlugin(Enum):
@@ -29,8 +30,7 @@ class Concerned(NamedTuple):
     namespace: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Refusal:
+class Refusal(Struct, frozen=True):
     """Base of all reasons: the plugin that refuses and the object because of which it does.
 
     ``words`` is the server's own text behind ``pods "NAME" is forbidden: ``, where that is how it begins.
@@ -49,8 +49,7 @@ class Refusal:
         raise NotImplementedError
 
 
-@dataclass(frozen=True, slots=True)
-class FieldRefused(Refusal):
+class FieldRefused(Refusal, frozen=True):
     """A field of the pod that the API server finds invalid: its path as the server writes it, and what is wrong."""
 
     field: str

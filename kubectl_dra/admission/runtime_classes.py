@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from enum import Enum
 
 from msgspec import structs
@@ -22,8 +21,7 @@ class RuntimeMismatch(Enum):
     OVERHEAD_ALONE = "pod rejected: Pod Overhead set without corresponding RuntimeClass defined Overhead"
 
 
-@dataclass(frozen=True, slots=True)
-class RuntimeClassMissing(Refusal):
+class RuntimeClassMissing(Refusal, frozen=True):
     """The pod names a RuntimeClass that does not exist."""
 
     @property
@@ -37,8 +35,7 @@ class RuntimeClassMissing(Refusal):
         return f'pod rejected: RuntimeClass "{self.concerned.name}" not found'
 
 
-@dataclass(frozen=True, slots=True)
-class OverheadContradicted(Refusal):
+class OverheadContradicted(Refusal, frozen=True):
     """The pod writes an overhead that is not its RuntimeClass's."""
 
     mismatch: RuntimeMismatch
@@ -54,8 +51,7 @@ class OverheadContradicted(Refusal):
         return self.mismatch.value
 
 
-@dataclass(frozen=True, slots=True)
-class RuntimeNodeSelectorConflict(Refusal):
+class RuntimeNodeSelectorConflict(Refusal, frozen=True):
     """The pod and its RuntimeClass select nodes by different values of one label."""
 
     label: str

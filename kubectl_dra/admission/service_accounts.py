@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Set
-from dataclasses import dataclass
 
 from kubectl_dra.admission.refusal import AdmissionPlugin, Concerned, Refusal
 from kubectl_dra.api.pods import Pod
 
 
-@dataclass(frozen=True, slots=True)
-class ServiceAccountMissing(Refusal):
+class ServiceAccountMissing(Refusal, frozen=True):
     """The pod's service account does not exist."""
 
     @property

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from enum import Enum
 from operator import is_
+from typing import Any
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from kubectl_dra.allocation.capacity import NOTHING, shortage
 from kubectl_dra.allocation.counters import CounterLedger, Key, Table
@@ -21,7 +24,7 @@ from kubectl_dra.allocation.request import (
     prepare_alternative,
 )
 from kubectl_dra.allocation.result import AllocationResult, build_result
-from kubectl_dra.allocation.search import Budget, CandidateDevice, Observer, Placement, SearchContext
+from kubectl_dra.allocation.search import Budget, CandidateDevice, Observer, PickedDevice, SearchContext
 from kubectl_dra.allocation.selection import Selectors
 from kubectl_dra.allocation.solve import solve
 from kubectl_dra.allocation.state import AllocatedState
@@ -43,8 +46,7 @@ class Verdict(Enum):
     UNDETERMINED = "undetermined"
 
 
-@dataclass(frozen=True, slots=True)
-class Attempt:
+class Attempt(Struct, frozen=True):
     """The outcome on one node. ``message`` is the scheduler's text for anything but ALLOCATED.
 
     ``results`` holds one allocation per claim, in the order of the claims. ``steps`` counts the devices tried.
@@ -56,19 +58,18 @@ class Attempt:
     verdict: Verdict
     message: str = ""
     results: tuple[AllocationResult, ...] = ()
-    placements: tuple[tuple[Placement, ...], ...] = ()
+    placements: tuple[tuple[PickedDevice, ...], ...] = ()
     error: AllocationError | None = None
     pools: NodePools | None = None
     steps: int = 0
     would_time_out: bool = False
 
 
-@dataclass(slots=True)
-class Cycle:
+class Cycle(Struct):
     """What all attempts of one scheduling cycle share: slices, classes, allocated state, settings.
 
     ``available`` is the counter table that the scheduler computes once per cycle; do not reuse a cycle for
-    another pod or state.
+    another pod or state: ``changed`` gives one of its own.
     """
 
     index: SliceIndex
@@ -78,9 +79,11 @@ class Cycle:
     features: Features = field(default_factory=Features)
     quirks: Quirks = field(default_factory=Quirks)
     available: dict[Key, Table] = field(default_factory=dict)
-    _prepared: tuple[tuple[ResourceClaim, ...], list[PreparedClaim]] | None = field(
-        default=None, init=False, repr=False
-    )
+    _prepared: tuple[tuple[ResourceClaim, ...], list[PreparedClaim]] | None = None
+
+    def changed(self, **changes: Any) -> Cycle:
+        """A cycle that starts anew with other slices, classes, state or settings."""
+        return replace(self, available={}, _prepared=None, **changes)
 
     def attempt(
         self,

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from kubectl_dra.api.decimals import wrapped
 from kubectl_dra.api.quantity import Format, Quantity
@@ -17,8 +18,7 @@ INT64_MAX = 2**63 - 1
 _OUT_OF_RANGE = "capacity request cannot be represented in the device's range arithmetic"
 
 
-@dataclass(frozen=True, slots=True)
-class CapacityShortage:
+class CapacityShortage(Struct, frozen=True):
     """Why a device's capacity does not serve a request.
 
     ``reason`` is "unknown" (the device has no such capacity), "policy" (the amount violates the request

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from kubectl_dra.allocation.capacity import ZERO
 from kubectl_dra.allocation.features import Quirks
@@ -17,8 +18,7 @@ Key = PoolID | str
 _NOTHING: Table = {}
 
 
-@dataclass(frozen=True, slots=True)
-class CounterShortage:
+class CounterShortage(Struct, frozen=True):
     """The counter that keeps a device from being charged.
 
     ``available`` is what allocated devices leave, ``charged`` what this attempt already took, ``needed``

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Mapping
 
 
-@dataclass
 class AllocationError(Exception):
     """A fatal error: the scheduler gives up on the pod in this cycle, whatever other nodes offer.
 
@@ -13,13 +12,14 @@ class AllocationError(Exception):
     an explanation (claim, request, class, selector index, device id).
     """
 
-    message: str
-    check: str = ""
-    subject: str = ""
-    detail: dict[str, object] = field(default_factory=dict)
-
-    def __str__(self) -> str:
-        return self.message
+    def __init__(
+        self, message: str, check: str = "", subject: str = "", detail: Mapping[str, object] | None = None
+    ) -> None:
+        super().__init__(message)
+        self.message = message
+        self.check = check
+        self.subject = subject
+        self.detail = detail or {}
 
 
 class SearchBudgetExceeded(Exception):

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from kubectl_dra.api.claims import DeviceRequest, Request, ResourceClaim
 from kubectl_dra.api.classes import DeviceClass
@@ -40,8 +41,7 @@ def eligible_name(resource: str) -> bool:
     return "/" in resource and not kubernetes and not resource.startswith("requests.")
 
 
-@dataclass(frozen=True, slots=True)
-class ExtendedRequests:
+class ExtendedRequests(Struct, frozen=True):
     """The extended resources that a pod asks for and a class backs, with the amount in all."""
 
     pod: Pod

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Set
-from dataclasses import dataclass, fields, replace
 from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from kubectl_dra.api import known_defects
 from kubectl_dra.api.versions import Release
 
 
-@dataclass(frozen=True, slots=True)
-class Features:
+class Features(Struct, frozen=True):
     """Allocator features, derived from the scheduler's feature gates (all on by default in 1.36 but lists)."""
 
     admin_access: bool = True
@@ -47,8 +48,7 @@ class Features:
         return "incubating"
 
 
-@dataclass(frozen=True, slots=True)
-class Quirks:
+class Quirks(Struct, frozen=True):
     """Which of the defects of ``api.known_defects`` an allocator has, by their names there; all by default."""
 
     counters_leak: bool = True
@@ -72,7 +72,7 @@ class Quirks:
     @classmethod
     def none(cls) -> Quirks:
         """An allocator without known defects."""
-        return cls(**{entry.name: False for entry in fields(cls)})
+        return cls(**dict.fromkeys(cls.__struct_fields__, False))
 
     def without(self, name: str) -> Quirks:
         """The same defects but one."""
@@ -80,5 +80,5 @@ class Quirks:
 
 
 _DEFECTS: Final[Mapping[str, known_defects.Defect]] = {
-    entry.name: getattr(known_defects, entry.name.upper()) for entry in fields(Quirks)
+    name: getattr(known_defects, name.upper()) for name in Quirks.__struct_fields__
 }

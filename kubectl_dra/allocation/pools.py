@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from kubectl_dra.allocation.errors import AllocationError
 from kubectl_dra.allocation.features import Features, Quirks
@@ -13,8 +15,7 @@ from kubectl_dra.api.nodes import Node
 from kubectl_dra.api.slices import Counters, NodeScope, PoolID, ResourceSlice
 
 
-@dataclass(frozen=True, slots=True)
-class Pool:
+class Pool(Struct, frozen=True):
     """One pool as a node sees it.
 
     ``slices`` are the device slices of the kept generation that are relevant for the node, by name;
@@ -42,8 +43,7 @@ class Pool:
         return not self.incomplete and not self.invalid
 
 
-@dataclass(frozen=True, slots=True)
-class NodePools:
+class NodePools(Struct, frozen=True):
     """The pools a node sees, in the order in which the scheduler tries them.
 
     ``obsolete`` are pools that vanish for this node because a newer generation exists elsewhere;

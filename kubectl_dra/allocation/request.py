@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from kubectl_dra.allocation.errors import AllocationError
 from kubectl_dra.allocation.features import Features
@@ -12,8 +13,7 @@ from kubectl_dra.api.claims import ALL, EXACT_COUNT, MAX_RESULTS, DeviceRequest,
 from kubectl_dra.api.classes import DeviceClass
 
 
-@dataclass(frozen=True, slots=True)
-class Alternative:
+class Alternative(Struct, frozen=True):
     """One way to satisfy a request: the exact request, or one subrequest.
 
     ``claim``, ``request``, ``position`` are indices, together ``indices``; ``listed`` holds, in mode All, the

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from kubectl_dra.allocation.errors import AllocationError
 from kubectl_dra.allocation.features import Features, Quirks
-from kubectl_dra.allocation.search import Placement
+from kubectl_dra.allocation.search import PickedDevice
 from kubectl_dra.api.claims import ResourceClaim
 from kubectl_dra.api.labels import Requirement
 from kubectl_dra.api.nodes import Node, NodeSelectorTerm
 
 
-@dataclass(frozen=True, slots=True)
-class AllocationResult:
+class AllocationResult(Struct, frozen=True):
     """An allocation as the API writes it; share ids are random, so they are ``*``."""
 
     devices: tuple[dict[str, Any], ...]
@@ -36,7 +36,7 @@ class AllocationResult:
 
 
 def build_result(
-    claim: ResourceClaim, placed: Sequence[Placement], node: Node, features: Features, quirks: Quirks
+    claim: ResourceClaim, placed: Sequence[PickedDevice], node: Node, features: Features, quirks: Quirks
 ) -> AllocationResult:
     """The allocation of one claim.
 
@@ -50,7 +50,7 @@ def build_result(
     )
 
 
-def _device(placement: Placement, features: Features) -> dict[str, Any]:
+def _device(placement: PickedDevice, features: Features) -> dict[str, Any]:
     spec, candidate = placement.alternative.spec, placement.candidate
     out: dict[str, Any] = {
         "request": placement.alternative.result_name,
@@ -77,7 +77,7 @@ def _device(placement: Placement, features: Features) -> dict[str, Any]:
     return out
 
 
-def _config(claim: ResourceClaim, placed: Sequence[Placement], quirks: Quirks) -> list[dict[str, Any]]:
+def _config(claim: ResourceClaim, placed: Sequence[PickedDevice], quirks: Quirks) -> list[dict[str, Any]]:
     chosen: dict[int, tuple[str, str, Any]] = {}
     for placement in placed:
         alternative = placement.alternative
@@ -121,7 +121,7 @@ def _clear_covering(entries: list[dict[str, Any]], chosen: Sequence[tuple[str, s
             del entry["requests"]
 
 
-def _node_selector(claim: ResourceClaim, placed: Sequence[Placement], node: Node) -> dict[str, Any] | None:
+def _node_selector(claim: ResourceClaim, placed: Sequence[PickedDevice], node: Node) -> dict[str, Any] | None:
     expressions: list[Requirement] = []
     fields: list[Requirement] = []
     for placement in placed:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from enum import Enum
 from typing import NamedTuple, Protocol
+
+from msgspec import Struct, field
 
 from kubectl_dra.allocation.capacity import NOTHING, consumption, fault, shortage
 from kubectl_dra.allocation.constraints import ConstraintState, constraint_state
@@ -46,8 +47,7 @@ class CandidateDevice(NamedTuple):
     shareable: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Placement:
+class PickedDevice(Struct, frozen=True):
     """A device picked for an alternative; ``consumed`` is None for a device that is not shareable.
 
     ``shared_before``: the pod had a share of the device already.
@@ -66,8 +66,7 @@ class Observer(Protocol):
     def rejected(self, alternative: Alternative, candidate: CandidateDevice, check: str, detail: object) -> None: ...
 
 
-@dataclass(slots=True)
-class Budget:
+class Budget(Struct):
     """How long a search may go on. ``steps`` counts tried devices; ``deadline`` is seconds of the
     process's own time, so that an answer does not depend on what else the machine does."""
 
@@ -86,8 +85,7 @@ class Budget:
             raise SearchBudgetExceeded
 
 
-@dataclass(slots=True)
-class SearchContext:
+class SearchContext(Struct):
     """What does not change during an attempt on one node."""
 
     node: Node
@@ -140,15 +138,14 @@ class SearchContext:
             raise AllocationError(str(error), check="device-node-selector", subject=str(candidate.id)) from error
 
 
-@dataclass(frozen=True, slots=True)
-class Solution:
+class Solution(Struct, frozen=True):
     """What a search found: the placements per claim.
 
     ``would_time_out``: the scheduler's own search would probably not end in its time.
     """
 
     found: bool
-    results: Sequence[Sequence[Placement]] = ()
+    results: Sequence[Sequence[PickedDevice]] = ()
     would_time_out: bool = False
 
 
@@ -164,7 +161,7 @@ class Search:
     ) -> None:
         self.context = context
         self.prepared = prepared
-        self.results: list[list[Placement]] = [[] for _ in prepared]
+        self.results: list[list[PickedDevice]] = [[] for _ in prepared]
         self._ledger = ledger
         self._constraints: list[list[ConstraintState]] = [
             [constraint_state(constraint, context.quirks) for constraint in claim.constraints] for claim in claims
@@ -322,7 +319,7 @@ class Search:
                 held = self._held_capacity.setdefault(candidate.id, {})
                 for name, amount in consumed.items():
                     held[name] = held[name] + amount if name in held else amount
-        self.results[chosen.claim].append(Placement(chosen, candidate, consumed, charged, shared_before))
+        self.results[chosen.claim].append(PickedDevice(chosen, candidate, consumed, charged, shared_before))
         return True
 
     def _counts(self, candidate: CandidateDevice) -> bool:
@@ -390,7 +387,7 @@ class Search:
         if not candidate.shareable:
             self._held[candidate.id].discard(chosen.claim)
 
-    def _return_share(self, device: DeviceID, placement: Placement) -> None:
+    def _return_share(self, device: DeviceID, placement: PickedDevice) -> None:
         """Takes back what a share consumes; that there is an entry says that the device is shared."""
         if not self.context.quirks.counters_leak and not placement.shared_before:
             self._held_capacity.pop(device, None)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from operator import is_
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from kubectl_dra.allocation.errors import AllocationError
 from kubectl_dra.api.slices import Device
@@ -95,8 +96,7 @@ class Selectors:
         return known
 
 
-@dataclass(frozen=True, slots=True)
-class SelectorList:
+class SelectorList(Struct, frozen=True):
     """The selectors of a class or of a claim's request, with the words errors use for them.
 
     ``device_class`` is the class that has them, or ``claim`` the claim.

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from kubectl_dra.allocation.features import Features
 from kubectl_dra.api.claims import ResourceClaim
@@ -11,8 +12,7 @@ from kubectl_dra.api.quantity import Quantity
 from kubectl_dra.api.slices import DeviceID
 
 
-@dataclass(frozen=True, slots=True)
-class AllocatedState:
+class AllocatedState(Struct, frozen=True):
     """What all allocated claims of the cluster hold.
 
     ``exclusive``: devices that nobody else can get. ``shared``: devices with at least one share.

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from kubectl_dra.api.slices import Device, ResourceSlice
 from kubectl_dra.api.taints import DeviceTaintRule

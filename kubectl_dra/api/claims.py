@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any
+
+from msgspec import Struct, field
 
 from kubectl_dra.api.classes import selectors_from_json
 from kubectl_dra.api.limits import MAX_RESULTS as MAX_RESULTS
@@ -18,8 +19,7 @@ EXACT_COUNT = "ExactCount"
 ALL = "All"
 
 
-@dataclass(frozen=True, slots=True)
-class DeviceRequest:
+class DeviceRequest(Struct, frozen=True):
     """What is asked for: the content of ``exactly``, or one subrequest of ``firstAvailable``.
 
     ``admin_access`` is None where the field is absent. ``raw_tolerations`` is what the result copies.
@@ -73,8 +73,7 @@ _REQUEST_KEYS = frozenset(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Request:
+class Request(Struct, frozen=True):
     """One entry of ``spec.devices.requests``: ``exactly`` or a list of subrequests, else neither."""
 
     name: str
@@ -102,8 +101,7 @@ class Request:
         return f"{self.name}/{alternative.name}" if self.first_available else self.name
 
 
-@dataclass(frozen=True, slots=True)
-class DeviceConstraint:
+class DeviceConstraint(Struct, frozen=True):
     """A constraint of a claim; without ``requests`` it covers all of them."""
 
     requests: tuple[str, ...]
@@ -133,8 +131,7 @@ class DeviceConstraint:
         return f"{kind} {attribute}"
 
 
-@dataclass(frozen=True, slots=True)
-class DeviceResult:
+class DeviceResult(Struct, frozen=True):
     """One device of an allocation (``status.allocation.devices.results[]``)."""
 
     request: str
@@ -162,8 +159,7 @@ class DeviceResult:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class Allocation:
+class Allocation(Struct, frozen=True):
     """``status.allocation`` of a claim. Without ``node_selector`` it is usable on every node."""
 
     results: tuple[DeviceResult, ...]
@@ -181,8 +177,7 @@ class Allocation:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class Consumer:
+class Consumer(Struct, frozen=True):
     """One entry of ``status.reservedFor``."""
 
     resource: str
@@ -204,8 +199,7 @@ class Consumer:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class DeviceStatus:
+class DeviceStatus(Struct, frozen=True):
     """One entry of ``status.devices``: what a driver reports about an allocated device."""
 
     device: DeviceID
@@ -221,8 +215,7 @@ class DeviceStatus:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class ResourceClaim:
+class ResourceClaim(Struct, frozen=True):
     """A v1 ResourceClaim: its requests, constraints and config, and what its status says."""
 
     metadata: ObjectMeta
@@ -253,8 +246,7 @@ class ResourceClaim:
         return self.metadata.key
 
 
-@dataclass(frozen=True, slots=True)
-class ResourceClaimTemplate:
+class ResourceClaimTemplate(Struct, frozen=True):
     """A v1 ResourceClaimTemplate; ``claim()`` is the claim it would make."""
 
     metadata: ObjectMeta

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from kubectl_dra.api.meta import EMPTY, JSONObject, ObjectMeta
 
 
-@dataclass(frozen=True, slots=True)
-class DeviceClass:
+class DeviceClass(Struct, frozen=True):
     """A v1 DeviceClass. A selector is its CEL text, or None for an entry without ``cel``."""
 
     metadata: ObjectMeta

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Final
+
+from msgspec import Struct, field
 
 from kubectl_dra.api.versions import Release
 
 
-@dataclass(frozen=True, slots=True)
-class Defect:
+class Defect(Struct, frozen=True):
     """A defect and the releases that have it.
 
     ``number`` is its pull request or issue in kubernetes/kubernetes, None where it ended with a larger change.

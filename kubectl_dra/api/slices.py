@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Container, Mapping
-from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from kubectl_dra.api.meta import EMPTY, JSONObject
 from kubectl_dra.api.nodes import NodeSelector
@@ -36,24 +38,21 @@ class PoolID(NamedTuple):
 Counters = Mapping[str, Quantity]
 
 
-@dataclass(frozen=True, slots=True)
-class CounterConsumption:
+class CounterConsumption(Struct, frozen=True):
     """What a device takes from one counter set (``consumesCounters[]``)."""
 
     counter_set: str
     counters: Counters
 
 
-@dataclass(frozen=True, slots=True)
-class CounterSet:
+class CounterSet(Struct, frozen=True):
     """Counters that several devices of a pool share (``sharedCounters[]``)."""
 
     name: str
     counters: Counters
 
 
-@dataclass(frozen=True, slots=True)
-class NodeScope:
+class NodeScope(Struct, frozen=True):
     """Where a slice or a device is usable. The first field that is set decides; see allocation.pools."""
 
     node_name: str = ""
@@ -87,8 +86,7 @@ class NodeScope:
 NOWHERE = NodeScope()
 
 
-@dataclass(frozen=True, slots=True)
-class Device:
+class Device(Struct, frozen=True):
     """One device as published.
 
     ``attributes`` maps a qualified name to the API's one-of (``{"string": "A100"}``); ``capacity`` maps a
@@ -206,8 +204,7 @@ class Individual(NamedTuple):
     values: tuple[tuple[str, ...], ...]
 
 
-@dataclass(frozen=True, slots=True)
-class ResourceSlice:
+class ResourceSlice(Struct, frozen=True):
     """One v1 ResourceSlice. ``per_device_node_selection`` is None where the field is absent.
 
     Large snapshots share one tuple of devices among slices that differ in nothing else than ``individual``:

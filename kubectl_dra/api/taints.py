@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from kubectl_dra.api.meta import EMPTY, JSONObject, ObjectMeta
 
 BLOCKING_EFFECTS = frozenset(("NoSchedule", "NoExecute"))
 
 
-@dataclass(frozen=True, slots=True)
-class DeviceTaint:
+class DeviceTaint(Struct, frozen=True):
     """A taint on one device; ``rule`` names the DeviceTaintRule that adds it, empty for the driver's own."""
 
     key: str
@@ -35,8 +35,7 @@ class DeviceTaint:
         return f"{self.key}{value}:{self.effect}"
 
 
-@dataclass(frozen=True, slots=True)
-class DeviceToleration:
+class DeviceToleration(Struct, frozen=True):
     """A toleration of a request or subrequest; an empty key or effect matches all."""
 
     key: str = ""
@@ -73,8 +72,7 @@ class DeviceToleration:
         return "operator"
 
 
-@dataclass(frozen=True, slots=True)
-class DeviceTaintRule:
+class DeviceTaintRule(Struct, frozen=True):
     """A cluster-wide rule that taints devices.
 
     ``selector`` is (driver, pool, device), each None where not named; None where the rule has no selector.

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum, auto
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 if TYPE_CHECKING:
     from kubectl_dra.cel.ast import SyntaxNode
@@ -14,8 +15,7 @@ class CelError(Exception):
     """Base of everything the engine raises on purpose."""
 
 
-@dataclass(frozen=True, slots=True)
-class Issue:
+class Issue(Struct, frozen=True):
     """One complaint of the compiler.
 
     ``offset`` counts code points from 0 and may be None for a complaint about the whole

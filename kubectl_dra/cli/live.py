@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Sequence
-from dataclasses import fields
 from typing import TYPE_CHECKING, Self
+
+from msgspec.structs import asdict
 
 from kubectl_dra.cli.options import ConnectionFlags
 from kubectl_dra.cluster.snapshot import Snapshot
@@ -53,7 +54,7 @@ def connection_options(connection: ConnectionFlags, namespace: str) -> Connectio
     """The connection flags as the cluster layer takes them."""
     from kubectl_dra.cluster.kubeconfig import ConnectionOptions
 
-    given = {each.name: getattr(connection, each.name) for each in fields(connection)}
+    given = asdict(connection)
     given |= {"namespace": namespace, "request_timeout": seconds(connection.request_timeout)}
     return ConnectionOptions(**given)
 

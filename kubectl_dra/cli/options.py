@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from functools import cache
 from inspect import Parameter, Signature, signature
@@ -11,6 +10,7 @@ from typing import Annotated, Any, ClassVar, Final, TypeVar, get_args, get_origi
 
 import typer
 import typer.main
+from msgspec import Struct
 from typer.core import TyperCommand
 
 from kubectl_dra.errors import UsageError
@@ -41,8 +41,7 @@ class Color(StrEnum):
     never = "never"
 
 
-@dataclass(frozen=True, slots=True)
-class ConnectionFlags:
+class ConnectionFlags(Struct, frozen=True):
     """kubectl's connection flags, as given."""
 
     kubeconfig: Annotated[str, typer.Option("--kubeconfig", metavar="PATH", help="Path to the kubeconfig file.")] = ""
@@ -165,7 +164,7 @@ def add(
     run: Callable[[F, ConnectionFlags], int],
     kind: type[ClusterCommand] = ClusterCommand,
 ) -> None:
-    """Adds a command whose flags are the fields of the dataclass ``flags``; ``text`` is its help.
+    """Adds a command whose flags are the fields of the struct ``flags``; ``text`` is its help.
 
     A field is annotated with its ``typer.Option`` or ``typer.Argument``, and is a tuple where it may be repeated.
     ``run`` returns the exit code.
@@ -180,7 +179,7 @@ def add(
 
 
 def _parameters(flags: type[object]) -> Iterator[Parameter]:
-    """The fields of a dataclass as parameters of a function, in the types that typer reads."""
+    """The fields of a struct as parameters of a function, in the types that typer reads."""
     for field in signature(flags, eval_str=True).parameters.values():
         declared = field.replace(kind=Parameter.KEYWORD_ONLY)
         kind, option = get_args(field.annotation)

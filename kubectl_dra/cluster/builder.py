@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import replace
 from typing import Any, Final, NamedTuple
 
 from msgspec import Struct, ValidationError, json, structs
+from msgspec.structs import replace
 
 from kubectl_dra.api.claims import ResourceClaim, ResourceClaimTemplate
 from kubectl_dra.api.classes import DeviceClass

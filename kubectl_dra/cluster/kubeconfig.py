@@ -9,9 +9,10 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
+
+from msgspec import Struct
 
 from kubectl_dra.cluster.credentials import Authorization, prepared
 from kubectl_dra.cluster.transport import Endpoint
@@ -23,8 +24,7 @@ _DEFAULT_SECONDS: Final = 60.0
 _SECTIONS: Final = (("clusters", "cluster"), ("contexts", "context"), ("users", "user"))
 
 
-@dataclass(frozen=True, slots=True)
-class ConnectionOptions:
+class ConnectionOptions(Struct, frozen=True):
     """kubectl's connection flags; empty means not given. ``request_timeout`` is in seconds, 0 is none.
 
     Where it is not given, a request has a minute.
@@ -50,8 +50,7 @@ class ConnectionOptions:
         return _DEFAULT_SECONDS if self.request_timeout is None else self.request_timeout or None
 
 
-@dataclass(frozen=True, slots=True)
-class Connection:
+class Connection(Struct, frozen=True):
     """What requests need. ``server`` is its address for messages; ``authorization`` gives the header of a request."""
 
     server: str

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Set
-from dataclasses import dataclass, field, replace
 from typing import Any, Final, NamedTuple
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from kubectl_dra.api.claims import ResourceClaim, ResourceClaimTemplate
 from kubectl_dra.api.classes import DeviceClass
@@ -57,8 +59,7 @@ class Gap(NamedTuple):
         return f"{self.kind}{where} {self.reason}{detail}"
 
 
-@dataclass(frozen=True, slots=True)
-class Event:
+class Event(Struct, frozen=True):
     """A core event about a Pod or a ResourceClaim. Times are RFC 3339 text, empty where not set."""
 
     kind: str
@@ -74,8 +75,7 @@ class Event:
     component: str
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Snapshot:
+class Snapshot(Struct, frozen=True, eq=False):
     """What is known of a cluster.
 
     ``slices`` are all published slices, of all generations. ``release`` is the server's where

@@ -13,13 +13,14 @@ import zlib
 from base64 import b64encode
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from email.message import Message
 from enum import Enum
 from select import select
 from threading import Thread
 from typing import Any, Final, NamedTuple
 from urllib.parse import unquote, urlsplit
+
+from msgspec import Struct
 
 LARGEST_ANSWER: Final = 512 * 2**20
 """Bytes of one decoded answer: a page of 500 objects is a few megabytes."""
@@ -72,8 +73,7 @@ class Reply(NamedTuple):
     data: bytes
 
 
-@dataclass(frozen=True, slots=True)
-class Endpoint:
+class Endpoint(Struct, frozen=True):
     """Where requests go. ``prefix`` is the path in front of all paths; ``proxy`` is an http:// URL, or empty.
 
     ``tls`` is None for plain HTTP; ``tls_name`` is the name that the certificate must have.

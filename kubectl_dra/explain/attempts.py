@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Hashable
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from kubectl_dra.allocation.attempt import Attempt
 from kubectl_dra.allocation.attempt import Verdict as Outcome

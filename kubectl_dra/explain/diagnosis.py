@@ -6,9 +6,10 @@ Everything here is a value. ``report/`` writes the sentences, and the answer is 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import Enum, auto
 from typing import NamedTuple
+
+from msgspec import Struct
 
 from kubectl_dra.api.slices import DeviceID
 from kubectl_dra.explain.phrase import Words
@@ -81,8 +82,7 @@ class NextStep(NamedTuple):
     kind: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class CauseKind:
+class CauseKind(Struct, frozen=True):
     """An entry of the closed catalogue of causes.
 
     ``code`` never changes meaning. ``why`` explains it to somebody who has never met it, ``fix`` says what
@@ -109,8 +109,7 @@ class CauseKind:
     state: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Evidence:
+class Evidence(Struct, frozen=True):
     """One fact: the object it was read from, the field, and the value found there; ``is_cel``: it is an expression."""
 
     object: Words
@@ -119,8 +118,7 @@ class Evidence:
     is_cel: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Remedy:
+class Remedy(Struct, frozen=True):
     """What ends a cause here: the change in words, its proof where the allocation was run with it, and its cost.
 
     ``cost`` counts devices that somebody else has to give up. ``offers`` are the changes that the words name, so that
@@ -134,8 +132,7 @@ class Remedy:
     not_alone: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
+class Finding(Struct, frozen=True):
     """A cause found: its kind, one sentence, facts, and what ends it here (else what helps with its kind).
 
     ``object`` is the name of an object that is missing, ``device`` one that shows the cause, ``device_class`` the
@@ -163,8 +160,7 @@ class Finding:
         return self.remedy.cost if self.remedy else 0
 
 
-@dataclass(frozen=True, slots=True)
-class Observation:
+class Observation(Struct, frozen=True):
     """What devices have: a name such as ``memory`` or ``productName``, the values with device counts.
 
     A value of None stands for "absent".
@@ -174,8 +170,7 @@ class Observation:
     values: tuple[tuple[str | None, int], ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Position:
+class Position(Struct, frozen=True):
     """A place inside a CEL expression: 0-based offset, 1-based line and column."""
 
     offset: int
@@ -183,8 +178,7 @@ class Position:
     column: int
 
 
-@dataclass(frozen=True, slots=True)
-class StageError:
+class StageError(Struct, frozen=True):
     """A CEL run-time error: its text, where in the expression, and a device that raised it."""
 
     message: str
@@ -193,8 +187,7 @@ class StageError:
     position: Position | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Stage:
+class Stage(Struct, frozen=True):
     """One line of the funnel: ``passed`` devices are left after it.
 
     ``name`` is a stable word (published, node, pool, class-selector, request-selector, capacity, counters,
@@ -214,8 +207,7 @@ class Stage:
     selector: Words = ""
 
 
-@dataclass(frozen=True, slots=True)
-class DeviceLine:
+class DeviceLine(Struct, frozen=True):
     """One device and the first stage that refuses it; ``reason`` is empty for a usable one."""
 
     device: DeviceID
@@ -224,8 +216,7 @@ class DeviceLine:
     reason: Words
 
 
-@dataclass(frozen=True, slots=True)
-class Funnel:
+class Funnel(Struct, frozen=True):
     """Which devices are left for one request (or subrequest) by itself, stage after stage."""
 
     request: str
@@ -238,8 +229,7 @@ class Funnel:
     devices: tuple[DeviceLine, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class ClaimReport:
+class ClaimReport(Struct, frozen=True):
     """One claim of the pod: where it comes from, its state, and the funnels of its requests.
 
     ``devices`` are those that it holds, each with the request.
@@ -257,8 +247,7 @@ class ClaimReport:
 OUTCOMES = ("allocated", "error", "rejected", "undetermined", "not-eligible")
 
 
-@dataclass(frozen=True, slots=True)
-class NodeGroup:
+class NodeGroup(Struct, frozen=True):
     """Nodes with one and the same outcome, of ``OUTCOMES``, and reason.
 
     ``nearness``: the larger, the nearer they are to success.
@@ -279,16 +268,14 @@ class PlacedDevice(NamedTuple):
     consumed_capacity: Mapping[str, str] = {}
 
 
-@dataclass(frozen=True, slots=True)
-class Placement:
+class NodeDevices(Struct, frozen=True):
     """What the claims get on a node that works, in the order of the results."""
 
     node: str
     devices: tuple[PlacedDevice, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Way:
+class Way(Struct, frozen=True):
     """Changes with which the claims fit, as few as possible, and what the allocation gave with them.
 
     ``what_if`` are the same as ``--what-if`` takes them; empty where they cannot be written as such.
@@ -299,8 +286,7 @@ class Way:
     what_if: tuple[Supposition, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class SchedulerWord:
+class SchedulerWord(Struct, frozen=True):
     """What Kubernetes itself wrote about the pod: a condition or an event."""
 
     source: str
@@ -309,8 +295,7 @@ class SchedulerWord:
     time: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class TraceStep:
+class TraceStep(Struct, frozen=True):
     """The value of one sub-expression on one device."""
 
     offset: int
@@ -320,8 +305,7 @@ class TraceStep:
     depth: int
 
 
-@dataclass(frozen=True, slots=True)
-class Trace:
+class Trace(Struct, frozen=True):
     """All sub-expressions of one selector on one device."""
 
     device: str
@@ -331,8 +315,7 @@ class Trace:
     steps: tuple[TraceStep, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class SecondOpinion:
+class SecondOpinion(Struct, frozen=True):
     """How many evaluations cel-python agrees with, contradicts, or cannot make."""
 
     agree: int
@@ -341,8 +324,7 @@ class SecondOpinion:
     reasons: tuple[tuple[str, int], ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Diagnosis:
+class Diagnosis(Struct, frozen=True):
     """The answer to one question, everything that supports it, and what was assumed or not seen.
 
     ``fitting`` are the nodes where all claims fit, ``held`` the devices that the claims have, ``unclear`` why the
@@ -361,7 +343,7 @@ class Diagnosis:
     findings: tuple[Finding, ...] = ()
     claims: tuple[ClaimReport, ...] = ()
     nodes: tuple[NodeGroup, ...] = ()
-    placements: tuple[Placement, ...] = ()
+    placements: tuple[NodeDevices, ...] = ()
     scheduler: tuple[SchedulerWord, ...] = ()
     message: str = ""
     notes: tuple[Words, ...] = ()

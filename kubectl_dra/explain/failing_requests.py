@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from kubectl_dra.explain.causes.registry import When, ask, of_stage
 from kubectl_dra.explain.diagnosis import Evidence, Finding

@@ -8,7 +8,7 @@ from kubectl_dra.allocation.attempt import Attempt
 from kubectl_dra.allocation.attempt import Verdict as Outcome
 from kubectl_dra.api.claims import ResourceClaim
 from kubectl_dra.api.pods import Pod
-from kubectl_dra.explain.diagnosis import ClaimReport, NodeGroup, PlacedDevice, Placement
+from kubectl_dra.explain.diagnosis import ClaimReport, NodeDevices, NodeGroup, PlacedDevice
 from kubectl_dra.explain.funnel.blocked import Located
 from kubectl_dra.explain.funnel.funnel_report import report
 from kubectl_dra.explain.funnel.stages import Shortfall
@@ -74,9 +74,9 @@ def _outcome(trial: Trial, name: str, attempt: Attempt, funnels: Sequence[Locate
     return "rejected", Joined(parts), near
 
 
-def placements(trial: Trial) -> list[Placement]:
+def placements(trial: Trial) -> list[NodeDevices]:
     """What the claims would get, for every node that works."""
-    out: list[Placement] = []
+    out: list[NodeDevices] = []
     for name in trial.fitting:
         if name in trial.unavailable:
             continue
@@ -91,7 +91,7 @@ def placements(trial: Trial) -> list[Placement]:
             for claim, result in zip(claims, trial.attempts[name].results, strict=True)
             for device in result.devices
         )
-        out.append(Placement(name, devices))
+        out.append(NodeDevices(name, devices))
     return out
 
 

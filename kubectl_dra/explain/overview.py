@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
 
-from msgspec import structs
+from msgspec import Struct, structs
+from msgspec.structs import replace
 
 from kubectl_dra.allocation.extended import amount_of, class_by_resource
 from kubectl_dra.allocation.features import Features
@@ -22,16 +22,14 @@ from kubectl_dra.explain.scene.extended_resources import resources_of
 from kubectl_dra.explain.scene.prepare import Settings
 
 
-@dataclass(frozen=True, slots=True)
-class Alike:
+class Alike(Struct, frozen=True):
     """One diagnosis that stands for several pods or claims of the same shape."""
 
     diagnosis: Diagnosis
     names: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Overview:
+class Overview(Struct, frozen=True):
     """Everything that is pending in ``namespace`` (empty for all).
 
     ``elsewhere`` counts what is pending in other namespaces. ``unseen`` says what could not be read, so that

@@ -6,12 +6,12 @@ in ``explain/`` reads a text: what decides is the type of a statement, or the ki
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar, TypeAlias
 
+from msgspec import Struct
 
-@dataclass(frozen=True, slots=True)
-class Phrase:
+
+class Phrase(Struct, frozen=True):
     """A sentence or a part of one."""
 
     template: str
@@ -22,23 +22,20 @@ class Phrase:
         return Phrase(self.template, tuple({**dict(self.values), **values}.items()))
 
 
-@dataclass(frozen=True)
-class Statement:
-    """A fact that something may be decided by: each is a frozen dataclass, and ``TEXT`` says it by its fields."""
+class Statement(Struct, frozen=True):
+    """A fact that something may be decided by: each is a frozen struct, and ``TEXT`` says it by its fields."""
 
     TEXT: ClassVar[str] = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Joined:
+class Joined(Struct, frozen=True):
     """Parts of a sentence with something other than a comma between them."""
 
     parts: tuple[object, ...]
     separator: str = "; "
 
 
-@dataclass(frozen=True, slots=True)
-class Subject:
+class Subject(Struct, frozen=True):
     """An object by its kind (as it is to be written) and its name."""
 
     kind: str

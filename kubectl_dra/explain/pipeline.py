@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from typing import NamedTuple
+
+from msgspec.structs import replace
 
 from kubectl_dra.allocation.attempt import Verdict as Outcome
 from kubectl_dra.api.events import DEVICE_EVENTS

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from enum import Enum, auto
 from functools import cached_property
 from heapq import nsmallest
@@ -136,7 +135,7 @@ class Trial:
         if filters is None or not self._tries:
             return None
         chain = filters.chain
-        devices = DynamicResources(chain.pod, chain.state, replace(self.view.cycle, available={}))
+        devices = DynamicResources(chain.pod, chain.state, self.view.cycle.changed())
         devices.attempts.update(self.attempts)
         return attempt(chain.joined(devices), filters.rejections)
 

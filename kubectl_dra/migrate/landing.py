@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from msgspec import structs
+from msgspec.structs import replace
 
 from kubectl_dra.allocation.extended import amount_of
 from kubectl_dra.api.pods import Pod

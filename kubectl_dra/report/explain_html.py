@@ -9,8 +9,8 @@ from kubectl_dra.explain.diagnosis import (
     ClaimReport,
     Diagnosis,
     Finding,
+    NodeDevices,
     NodeGroup,
-    Placement,
     SecondOpinion,
     Trace,
     Verdict,
@@ -247,7 +247,7 @@ def _names(names: Sequence[str]) -> Markup:
     return tag("details", tag("summary", amount(len(names), "node")), listed)
 
 
-def _placements(placements: Sequence[Placement], heading: str) -> Markup:
+def _placements(placements: Sequence[NodeDevices], heading: str) -> Markup:
     items: list[Markup] = []
     for placement in placements[:MAX_PLACEMENTS]:
         devices: dict[str, list[str]] = {}

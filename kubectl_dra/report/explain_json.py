@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import fields, is_dataclass, replace
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import asdict, replace
 
 from kubectl_dra.api.slices import DeviceID
 from kubectl_dra.explain.diagnosis import SCHEMA_VERSION, ClaimReport, Diagnosis, Finding, PlacedDevice, Way
@@ -129,11 +131,11 @@ _PAIRS = {
 def _plain(value: Any, name: str = "") -> Any:
     if isinstance(value, Phrase | Statement | Joined | Subject | DeviceID):
         return written(value)
-    if is_dataclass(value) and not isinstance(value, type):
+    if isinstance(value, Struct):
         return {
-            _camel(entry.name): _plain(getattr(value, entry.name), entry.name)
-            for entry in fields(value)
-            if entry.name not in _INTERNAL and (getattr(value, entry.name) not in ("", None, ()) or entry.name in _KEPT)
+            _camel(field): _plain(held, field)
+            for field, held in asdict(value).items()
+            if field not in _INTERNAL and (held not in ("", None, ()) or field in _KEPT)
         }
     if isinstance(value, tuple):
         if name in _PAIRS:

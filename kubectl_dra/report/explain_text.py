@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from itertools import groupby
 from typing import TextIO
+
+from msgspec.structs import replace
 
 from kubectl_dra.explain.diagnosis import (
     ClaimReport,

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from kubectl_dra.api.affinity import Affinity, PodAffinityTerm
 from kubectl_dra.api.labels import LabelSelector
@@ -19,8 +21,7 @@ _NO_AFFINITY: Final = Affinity()
 _RESOLVED_FOR_GOOD_SINCE: Final = 37
 
 
-@dataclass(frozen=True, slots=True)
-class Term:
+class Term(Struct, frozen=True):
     """One term of the pod that is to be scheduled: which pods it means, and the node label whose domains count.
 
     ``namespaces`` None is every namespace. ``weight`` is 0 for a required term.

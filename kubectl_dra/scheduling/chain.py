@@ -6,7 +6,6 @@ Source of PreFilter's outcome: RunPreFilterPlugins in pkg/scheduler/framework/ru
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from kubectl_dra.api.pods import Pod
@@ -49,8 +48,7 @@ _KINDS: Final[Mapping[str, type[Plugin]]] = {
 }
 
 
-@dataclass(frozen=True)
-class NotAmongThose(Reason):
+class NotAmongThose(Reason, frozen=True):
     """The node is not one of those that these plugins narrowed the choice to; nothing else was asked of it."""
 
     plugins: tuple[PluginName, ...]
@@ -60,8 +58,7 @@ class NotAmongThose(Reason):
         return f"node(s) didn't satisfy plugin(s) [{' '.join(self.plugins)}]"
 
 
-@dataclass(frozen=True)
-class NoneInCommon(Reason):
+class NoneInCommon(Reason, frozen=True):
     """No node is among those that each of these plugins narrowed the choice to."""
 
     plugins: tuple[PluginName, ...]

@@ -7,8 +7,9 @@ claims of evicted pods stay allocated while the scheduler thinks it through.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import cached_property
+
+from msgspec import Struct, field
 
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.api.policy import PodDisruptionBudget
@@ -23,8 +24,7 @@ _NOT_STARTED = "~"
 _OFFSET = 1 << 31
 
 
-@dataclass(frozen=True)
-class NoVictims(Reason):
+class NoVictims(Reason, frozen=True):
     """No pod on the node has a lower priority."""
 
     @property
@@ -32,8 +32,7 @@ class NoVictims(Reason):
         return "No preemption victims found for incoming pod"
 
 
-@dataclass(frozen=True)
-class NotHelpful(Reason):
+class NotHelpful(Reason, frozen=True):
     """Evicting pods would change nothing about why the node is refused."""
 
     @property
@@ -41,8 +40,7 @@ class NotHelpful(Reason):
         return "Preemption is not helpful for scheduling"
 
 
-@dataclass(frozen=True)
-class NeverPreempts(Reason):
+class NeverPreempts(Reason, frozen=True):
     """The pod's preemptionPolicy is Never."""
 
     @property
@@ -50,8 +48,7 @@ class NeverPreempts(Reason):
         return "not eligible due to preemptionPolicy=Never."
 
 
-@dataclass(frozen=True)
-class VictimsEnding(Reason):
+class VictimsEnding(Reason, frozen=True):
     """Pods that were evicted for this pod are still ending on the node nominated for it."""
 
     node: str
@@ -62,8 +59,7 @@ class VictimsEnding(Reason):
         return "not eligible due to a terminating pod on the nominated node."
 
 
-@dataclass(frozen=True)
-class Candidate:
+class Candidate(Struct, frozen=True):
     """A node on which the pod fits after evictions. ``violations``: how many break a PodDisruptionBudget."""
 
     node: str
@@ -71,8 +67,7 @@ class Candidate:
     violations: int = 0
 
 
-@dataclass(frozen=True)
-class Preemption:
+class Preemption(Struct, frozen=True):
     """What came of it. ``ineligible``: the pod may not evict. ``best``: the candidates of which the scheduler takes one
     (one, or several between which it has no preference). ``refused``: why not, for the nodes that were tried."""
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from typing import Final
+
+from msgspec.structs import replace
 
 from kubectl_dra.allocation.attempt import Cycle
 from kubectl_dra.allocation.features import Features, Quirks

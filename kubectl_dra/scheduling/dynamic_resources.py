@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from kubectl_dra.allocation.attempt import Attempt, Cycle, Verdict
@@ -23,8 +22,7 @@ STEPS_PER_NODE: Final = 400_000
 SECONDS_PER_NODE: Final = 4.0
 
 
-@dataclass(frozen=True)
-class ClaimNotCreated(Reason):
+class ClaimNotCreated(Reason, frozen=True):
     """The claim of an entry that names a template does not exist yet."""
 
     pod: str
@@ -35,8 +33,7 @@ class ClaimNotCreated(Reason):
         return f'pod "{self.pod}": ResourceClaim not created yet'
 
 
-@dataclass(frozen=True)
-class ClaimMissing(Reason):
+class ClaimMissing(Reason, frozen=True):
     """A claim that the pod names does not exist."""
 
     claim: str
@@ -46,8 +43,7 @@ class ClaimMissing(Reason):
         return f'could not find ResourceClaim "{self.claim}"'
 
 
-@dataclass(frozen=True)
-class ClaimDeleting(Reason):
+class ClaimDeleting(Reason, frozen=True):
     """A claim of the pod is being deleted."""
 
     claim: str
@@ -57,8 +53,7 @@ class ClaimDeleting(Reason):
         return f'resourceclaim "{self.claim.rpartition("/")[2]}" is being deleted'
 
 
-@dataclass(frozen=True)
-class ClaimOfOther(Reason):
+class ClaimOfOther(Reason, frozen=True):
     """A claim that was generated for an entry of the pod is owned by somebody else."""
 
     pod: str
@@ -69,8 +64,7 @@ class ClaimOfOther(Reason):
         return f"ResourceClaim {self.claim} was not created for pod {self.pod} (pod is not owner)"
 
 
-@dataclass(frozen=True)
-class ClaimInUse(Reason):
+class ClaimInUse(Reason, frozen=True):
     """An allocated claim has as many consumers as it can have."""
 
     claim: str
@@ -80,8 +74,7 @@ class ClaimInUse(Reason):
         return "resourceclaim in use"
 
 
-@dataclass(frozen=True)
-class ClassMissing(Reason):
+class ClassMissing(Reason, frozen=True):
     """A request names a DeviceClass that does not exist."""
 
     claim: str
@@ -93,8 +86,7 @@ class ClassMissing(Reason):
         return f"request {self.request}: device class {self.device_class} does not exist"
 
 
-@dataclass(frozen=True)
-class ClaimElsewhere(Reason):
+class ClaimElsewhere(Reason, frozen=True):
     """Claims of the pod are allocated for other nodes."""
 
     claims: tuple[str, ...]
@@ -104,8 +96,7 @@ class ClaimElsewhere(Reason):
         return "resourceclaim not available on the node"
 
 
-@dataclass(frozen=True)
-class LeftoverClaim(Reason):
+class LeftoverClaim(Reason, frozen=True):
     """The claim for extended resources that an earlier attempt left; the scheduler deletes it and tries again."""
 
     claim: str
@@ -115,8 +106,7 @@ class LeftoverClaim(Reason):
         return "cannot schedule extended resource claim"
 
 
-@dataclass(frozen=True)
-class NotAllocatable(Reason):
+class NotAllocatable(Reason, frozen=True):
     """The allocator does not find devices on this node; ``message`` is what it says."""
 
     message: str
@@ -126,8 +116,7 @@ class NotAllocatable(Reason):
         return self.message
 
 
-@dataclass(frozen=True)
-class AllocationFailed(Reason):
+class AllocationFailed(Reason, frozen=True):
     """The allocator stops with an error, which ends the pod's attempt on all nodes."""
 
     message: str
@@ -137,8 +126,7 @@ class AllocationFailed(Reason):
         return self.message
 
 
-@dataclass(frozen=True)
-class SearchNotEnded(Reason):
+class SearchNotEnded(Reason, frozen=True):
     """Our search did not end in time, so that the answer for this node is unknown."""
 
     @property

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import replace
 from functools import cached_property
 from typing import Any, ClassVar
+
+from msgspec.structs import replace
 
 from kubectl_dra.api.meta import ObjectMeta
 from kubectl_dra.api.nodes import Node

@@ -6,7 +6,7 @@ with either, and a stored group, show that the feature is on.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.api.policy import GroupPolicy, PodGroup, Workload
@@ -14,8 +14,7 @@ from kubectl_dra.scheduling.framework import ClusterState
 from kubectl_dra.scheduling.reasons import PluginName, Reason, Rejection
 
 
-@dataclass(frozen=True)
-class GroupMissing(Reason):
+class GroupMissing(Reason, frozen=True):
     """The group (or its Workload) does not exist; ``kind`` is what is missing."""
 
     kind: str
@@ -27,8 +26,7 @@ class GroupMissing(Reason):
         return f'waiting for pods\'s {kind} "{self.name}" to appear in scheduling queue'
 
 
-@dataclass(frozen=True)
-class GroupNotInWorkload(Reason):
+class GroupNotInWorkload(Reason, frozen=True):
     """The Workload has no group of that name."""
 
     workload: str
@@ -39,8 +37,7 @@ class GroupNotInWorkload(Reason):
         return f'pod group "{self.group}" doesn\'t exist for a workload "{self.workload}"'
 
 
-@dataclass(frozen=True)
-class TooFewPeers(Reason):
+class TooFewPeers(Reason, frozen=True):
     """Fewer pods of the gang exist than are scheduled together; ``peers`` are those that do, with this one."""
 
     group: str
@@ -52,8 +49,7 @@ class TooFewPeers(Reason):
         return "waiting for minCount pods from a gang to appear in scheduling queue"
 
 
-@dataclass(frozen=True)
-class Gang:
+class Gang(Struct, frozen=True):
     """A group whose pods are scheduled together: all that have not ended, and how many of them it takes."""
 
     name: str

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 
 from kubectl_dra.api.affinity import PodAffinityTerm
 from kubectl_dra.api.nodes import Node
@@ -23,8 +22,7 @@ from kubectl_dra.scheduling.framework import ClusterState, NodeState, Plugin
 from kubectl_dra.scheduling.reasons import NotRead, PluginName, Reason, Rejection
 
 
-@dataclass(frozen=True, slots=True)
-class AffinityNotMet(Reason):
+class AffinityNotMet(Reason, frozen=True):
     """No pod that the pod must be near is in the node's domain; ``value`` None: the node is in no domain."""
 
     key: str
@@ -35,8 +33,7 @@ class AffinityNotMet(Reason):
         return "node(s) didn't match pod affinity rules"
 
 
-@dataclass(frozen=True, slots=True)
-class AntiAffinityBroken(Reason):
+class AntiAffinityBroken(Reason, frozen=True):
     """A pod that the pod must not be near is in the node's domain."""
 
     key: str
@@ -47,8 +44,7 @@ class AntiAffinityBroken(Reason):
         return "node(s) didn't match pod anti-affinity rules"
 
 
-@dataclass(frozen=True, slots=True)
-class ExistingAntiAffinityBroken(Reason):
+class ExistingAntiAffinityBroken(Reason, frozen=True):
     """A pod in the node's domain must not be near this pod."""
 
     key: str

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from kubectl_dra.api.labels import InvalidNodeSelector
@@ -15,8 +14,7 @@ from kubectl_dra.scheduling.reasons import PluginName, Reason, Rejection
 _NAME: Final = "metadata.name"
 
 
-@dataclass(frozen=True)
-class NodeDoesNotMatch(Reason):
+class NodeDoesNotMatch(Reason, frozen=True):
     """The node's labels or name are not what the pod requires.
 
     ``selector``: the entries of nodeSelector that do not hold. ``affinity``: the required node affinity, where that
@@ -31,8 +29,7 @@ class NodeDoesNotMatch(Reason):
         return "node(s) didn't match Pod's node affinity/selector"
 
 
-@dataclass(frozen=True)
-class ProfileDoesNotMatch(Reason):
+class ProfileDoesNotMatch(Reason, frozen=True):
     """The node is not what the scheduler's profile requires for all its pods (addedAffinity)."""
 
     affinity: NodeSelector
@@ -42,8 +39,7 @@ class ProfileDoesNotMatch(Reason):
         return "node(s) didn't match scheduler-enforced node affinity"
 
 
-@dataclass(frozen=True)
-class TermsConflict(Reason):
+class TermsConflict(Reason, frozen=True):
     """Every term of the required node affinity names several nodes at once, so that no node can match."""
 
     @property

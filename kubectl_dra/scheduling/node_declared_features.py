@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from kubectl_dra.api.pods import Pod
@@ -13,8 +12,7 @@ from kubectl_dra.scheduling.reasons import PluginName, Reason, Rejection
 GATE: Final = "NodeDeclaredFeatures"
 
 
-@dataclass(frozen=True)
-class FeaturesNotDeclared(Reason):
+class FeaturesNotDeclared(Reason, frozen=True):
     """Features that the pod needs and the node does not declare."""
 
     features: tuple[str, ...]

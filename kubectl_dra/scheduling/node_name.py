@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from kubectl_dra.scheduling.framework import NodeState, Plugin
 from kubectl_dra.scheduling.reasons import PluginName, Reason, Rejection
 
 
-@dataclass(frozen=True)
-class OtherNodeNamed(Reason):
+class OtherNodeNamed(Reason, frozen=True):
     """The pod's ``spec.nodeName`` is another node."""
 
     node_name: str

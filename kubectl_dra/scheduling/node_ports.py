@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from kubectl_dra.api.pods import Pod
@@ -31,8 +30,7 @@ class HostPort(NamedTuple):
         return f"{address}{self.port}/{self.protocol}"
 
 
-@dataclass(frozen=True)
-class PortsTaken(Reason):
+class PortsTaken(Reason, frozen=True):
     """Host ports of the pod that others have: the port, and the pod (namespace/name) with it."""
 
     taken: tuple[tuple[HostPort, str], ...]

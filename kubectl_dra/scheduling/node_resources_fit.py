@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
 
 from kubectl_dra.allocation.extended import class_by_resource
@@ -16,8 +15,7 @@ PODS: Final = "pods"
 _NATIVE: Final = ("cpu", "memory", "ephemeral-storage")
 
 
-@dataclass(frozen=True)
-class TooManyPods(Reason):
+class TooManyPods(Reason, frozen=True):
     """As many pods are on the node as it can have."""
 
     used: int
@@ -28,8 +26,7 @@ class TooManyPods(Reason):
         return "Too many pods"
 
 
-@dataclass(frozen=True)
-class Insufficient(Reason):
+class Insufficient(Reason, frozen=True):
     """Too little of a resource is left; cpu in thousandths, all else in whole units."""
 
     resource: str

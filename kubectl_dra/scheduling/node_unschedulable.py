@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from kubectl_dra.api.nodes import NodeTaint
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.scheduling.framework import ClusterState, NodeState, Plugin
@@ -13,8 +11,7 @@ from kubectl_dra.scheduling.tolerations import COMPARISON, tolerated
 CORDON = NodeTaint("node.kubernetes.io/unschedulable", "", "NoSchedule")
 
 
-@dataclass(frozen=True)
-class Cordoned(Reason):
+class Cordoned(Reason, frozen=True):
     """The node is cordoned, and the pod does not tolerate that."""
 
     @property

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Final, NamedTuple
 
@@ -33,8 +32,7 @@ class Attached(NamedTuple):
     handle: str
 
 
-@dataclass(frozen=True, slots=True)
-class VolumeLimitReached(Reason):
+class VolumeLimitReached(Reason, frozen=True):
     """With the pod the node would have more volumes of the driver than it can attach."""
 
     driver: str
@@ -47,8 +45,7 @@ class VolumeLimitReached(Reason):
         return "node(s) exceed max volume count"
 
 
-@dataclass(frozen=True, slots=True)
-class DriverNotOnNode(Reason):
+class DriverNotOnNode(Reason, frozen=True):
     """The node does not have a CSI driver that is needed there before pods (gate VolumeLimitScaling)."""
 
     driver: str
@@ -58,8 +55,7 @@ class DriverNotOnNode(Reason):
         return f"{self.driver} CSI driver is not installed on the node"
 
 
-@dataclass(frozen=True, slots=True)
-class ClaimUnknown(Reason):
+class ClaimUnknown(Reason, frozen=True):
     """A claim of the pod is not there."""
 
     namespace: str

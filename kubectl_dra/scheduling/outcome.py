@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
 from functools import cached_property
 from types import MappingProxyType
 from typing import Final
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from kubectl_dra.api.claims import ResourceClaim
 from kubectl_dra.api.pods import Pod
@@ -25,8 +27,7 @@ _FIRST_TERSE = 37
 _NONE: Final[Mapping[str, Rejection]] = MappingProxyType({})
 
 
-@dataclass(frozen=True, eq=False)
-class Outcome:
+class Outcome(Struct, frozen=True, eq=False, dict=True):
     """What one attempt gives.
 
     ``feasible``: the nodes that take the pod, in the order of the cluster. ``rejected``: why not, for the others.

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Final
 
-from msgspec import structs
+from msgspec import Struct, structs
 
 from kubectl_dra.api.meta import OwnerReference
 from kubectl_dra.api.pods import Pod
@@ -30,8 +29,7 @@ _DEFAULT_CLASS: Final = (
 _BIND_COMPLETED: Final = "pv.kubernetes.io/bind-completed"
 
 
-@dataclass(frozen=True, slots=True)
-class ObjectNotFound(Reason):
+class ObjectNotFound(Reason, frozen=True):
     """The pod needs an object that is not there. ``resource`` is its kind as the scheduler writes it."""
 
     resource: str
@@ -47,8 +45,7 @@ def claim_not_found(state: ClusterState, namespace: str, name: str) -> Reason:
     return state.unless_unread(CLAIM, ObjectNotFound("persistentvolumeclaim", name), namespace)
 
 
-@dataclass(frozen=True, slots=True)
-class ClaimOfAnotherPod(Reason):
+class ClaimOfAnotherPod(Reason, frozen=True):
     """A claim has the name that an ephemeral volume's claim would have, and the pod does not own it."""
 
     namespace: str
@@ -61,8 +58,7 @@ class ClaimOfAnotherPod(Reason):
         return f"PVC {claim} was not created for pod {pod} (pod is not owner)"
 
 
-@dataclass(frozen=True, slots=True)
-class VolumeClaim:
+class VolumeClaim(Struct, frozen=True):
     """One volume of a pod that uses a claim. ``claim`` None: there is no claim of that name.
 
     ``assumed``: the pod is not stored yet, and the claim is the one that would be made for its ephemeral volume.

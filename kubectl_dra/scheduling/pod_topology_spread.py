@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from heapq import nsmallest
+
+from msgspec import Struct
 
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.scheduling.framework import ClusterState, NodeState, Plugin
@@ -19,8 +20,7 @@ from kubectl_dra.scheduling.spread_constraints import (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class TooManyInDomain(Reason):
+class TooManyInDomain(Reason, frozen=True):
     """With the pod the node's domain would have too many matching pods.
 
     ``here`` are the matching pods of the domain, without the pod itself; ``least`` is what the emptiest domain has,
@@ -40,8 +40,7 @@ class TooManyInDomain(Reason):
         return "node(s) didn't match pod topology spread constraints"
 
 
-@dataclass(frozen=True, slots=True)
-class NoDomain(Reason):
+class NoDomain(Reason, frozen=True):
     """The node does not have the label over which the pods are spread."""
 
     key: str
@@ -51,8 +50,7 @@ class NoDomain(Reason):
         return "node(s) didn't match pod topology spread constraints (missing required label)"
 
 
-@dataclass(slots=True)
-class _Domains:
+class _Domains(Struct):
     """Matching pods by domain, and the two emptiest domains: the least of all but one domain is known at once."""
 
     counts: dict[str, int]

@@ -6,11 +6,12 @@ Source: pkg/scheduler/apis/config/v1/default_plugins.go of each release, and how
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass, field
 from enum import Enum, StrEnum, auto
 from functools import lru_cache
 from types import MappingProxyType
 from typing import Final, NamedTuple
+
+from msgspec import Struct, field
 
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.api.versions import Release
@@ -51,8 +52,7 @@ class Effect(Enum):
     """Which of the feasible nodes wins."""
 
 
-@dataclass(frozen=True, slots=True)
-class Unmodelled:
+class Unmodelled(Struct, frozen=True):
     """Something of a profile that is not modelled: ``subject`` names it, ``point`` is where it takes part."""
 
     subject: str
@@ -60,8 +60,7 @@ class Unmodelled:
     point: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Extender:
+class Extender(Struct, frozen=True):
     """A web service that the scheduler asks besides its plugins, for pods that request one of ``resources`` (all pods,
     where there is none)."""
 
@@ -80,8 +79,7 @@ class Extender:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class Profile:
+class Profile(Struct, frozen=True):
     """The plugins of one scheduler in the order in which they run, by extension point.
 
     ``weights`` are those of scores. ``percentage``: when so many of the nodes are found feasible, no more are looked
@@ -114,8 +112,7 @@ class Enabled(NamedTuple):
     weight: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class PluginSet:
+class PluginSet(Struct, frozen=True):
     """What a configuration says of one extension point: ``disabled`` may be ``*``."""
 
     enabled: tuple[Enabled, ...] = ()

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
+
+from msgspec import Struct
 
 
 class PluginName(StrEnum):
@@ -30,8 +31,7 @@ class PluginName(StrEnum):
     GANG_SCHEDULING = "GangScheduling"
 
 
-@dataclass(frozen=True)
-class Reason:
+class Reason(Struct, frozen=True):
     """One reason of one plugin. A concrete reason has typed fields and stands in the file of its plugin."""
 
     @property
@@ -40,8 +40,7 @@ class Reason:
         raise NotImplementedError
 
 
-@dataclass(frozen=True, slots=True)
-class NotRead(Reason):
+class NotRead(Reason, frozen=True):
     """Nobody knows: objects of this kind decide, and not all of them were read.
 
     ``otherwise`` is the reason if what was found is all there is.
@@ -55,8 +54,7 @@ class NotRead(Reason):
         return self.otherwise.words
 
 
-@dataclass(frozen=True, slots=True)
-class Rejection:
+class Rejection(Struct, frozen=True):
     """A plugin refuses a node (Filter), or the pod as a whole (PreFilter).
 
     ``resolvable``: evicting pods could help, so that preemption looks at the node (Unschedulable; else

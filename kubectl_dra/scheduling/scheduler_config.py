@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
 import msgspec
+from msgspec import Struct
 
 from kubectl_dra.api.affinity import NodeAffinity
 from kubectl_dra.api.labels import InvalidNodeSelector, Requirement, requirement_matches
@@ -140,8 +140,7 @@ class _Configuration(Strict, frozen=True, kw_only=True):
     delay_cache_until_active: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class SchedulerConfig:
+class SchedulerConfig(Struct, frozen=True):
     """The profiles of one configuration, by the ``schedulerName`` of the pods that they are for."""
 
     source: str

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.scheduling.reasons import PluginName, Reason, Rejection
 
 
-@dataclass(frozen=True)
-class Gated(Reason):
+class Gated(Reason, frozen=True):
     """The pod waits for these gates to be removed."""
 
     gates: tuple[str, ...]

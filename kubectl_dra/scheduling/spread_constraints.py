@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from kubectl_dra.api.affinity import TopologySpreadConstraint
 from kubectl_dra.api.labels import LabelSelector, Requirement, all_match
@@ -22,8 +23,7 @@ from kubectl_dra.scheduling.tolerations import COMPARISON, untolerated
 HOSTNAME: Final = "kubernetes.io/hostname"
 
 
-@dataclass(frozen=True, slots=True)
-class Selector:
+class Selector(Struct, frozen=True):
     """Label requirements that must all hold. ``nothing``: it matches no pod, whatever its labels."""
 
     equal: Mapping[str, str]
@@ -44,8 +44,7 @@ class Selector:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class Constraint:
+class Constraint(Struct, frozen=True):
     """One constraint of a pod. ``honors_affinity`` and ``honors_taints`` leave nodes out that the pod cannot be on."""
 
     max_skew: int

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from kubectl_dra.api.nodes import NodeTaint
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.scheduling.framework import ClusterState, NodeState, Plugin
@@ -13,8 +11,7 @@ from kubectl_dra.scheduling.tolerations import COMPARISON, untolerated
 _FIRST_COUNTED_TOGETHER = 35
 
 
-@dataclass(frozen=True)
-class UntoleratedTaint(Reason):
+class UntoleratedTaint(Reason, frozen=True):
     """The node's first taint that the pod does not tolerate. ``named``: the release names it in its message."""
 
     taint: NodeTaint

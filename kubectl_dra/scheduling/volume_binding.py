@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Final
+
+from msgspec import Struct, field
 
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.api.volumes import (
@@ -41,8 +42,7 @@ _NO_PROVISIONER: Final = "kubernetes.io/no-provisioner"
 _GIGA: Final = 1_000_000_000
 
 
-@dataclass(frozen=True, slots=True)
-class EphemeralClaimNotMade(Reason):
+class EphemeralClaimNotMade(Reason, frozen=True):
     """The controller has not yet made the claim of an ephemeral volume."""
 
     claim: str
@@ -52,8 +52,7 @@ class EphemeralClaimNotMade(Reason):
         return f'waiting for ephemeral volume controller to create the persistentvolumeclaim "{self.claim}"'
 
 
-@dataclass(frozen=True, slots=True)
-class ClaimLost(Reason):
+class ClaimLost(Reason, frozen=True):
     """The volume of a claim is gone for good."""
 
     claim: str
@@ -64,8 +63,7 @@ class ClaimLost(Reason):
         return f'persistentvolumeclaim "{self.claim}" bound to non-existent persistentvolume "{self.volume}"'
 
 
-@dataclass(frozen=True, slots=True)
-class ClaimEnding(Reason):
+class ClaimEnding(Reason, frozen=True):
     """A claim is being deleted."""
 
     claim: str
@@ -75,8 +73,7 @@ class ClaimEnding(Reason):
         return f'persistentvolumeclaim "{self.claim}" is being deleted'
 
 
-@dataclass(frozen=True, slots=True)
-class UnboundImmediateClaims(Reason):
+class UnboundImmediateClaims(Reason, frozen=True):
     """Claims that do not wait for a pod have no volume yet."""
 
     claims: tuple[str, ...]
@@ -86,8 +83,7 @@ class UnboundImmediateClaims(Reason):
         return "pod has unbound immediate PersistentVolumeClaims"
 
 
-@dataclass(frozen=True, slots=True)
-class VolumeElsewhere(Reason):
+class VolumeElsewhere(Reason, frozen=True):
     """The volume of a claim cannot be used on the node."""
 
     claim: str
@@ -98,8 +94,7 @@ class VolumeElsewhere(Reason):
         return "node(s) didn't match PersistentVolume's node affinity"
 
 
-@dataclass(frozen=True, slots=True)
-class NoVolumeToBind(Reason):
+class NoVolumeToBind(Reason, frozen=True):
     """There is no volume for these claims that the node can use, and none can be made for it."""
 
     claims: tuple[str, ...]
@@ -109,8 +104,7 @@ class NoVolumeToBind(Reason):
         return "node(s) didn't find available persistent volumes to bind"
 
 
-@dataclass(frozen=True, slots=True)
-class NotEnoughStorage(Reason):
+class NotEnoughStorage(Reason, frozen=True):
     """The driver says that it has no room for a claim's volume that the node could use."""
 
     claim: str
@@ -121,8 +115,7 @@ class NotEnoughStorage(Reason):
         return "node(s) did not have enough free storage"
 
 
-@dataclass(frozen=True, slots=True)
-class VolumeMissing(Reason):
+class VolumeMissing(Reason, frozen=True):
     """A claim is bound to a volume that is not there."""
 
     claim: str
@@ -133,8 +126,7 @@ class VolumeMissing(Reason):
         return "node(s) unavailable due to one or more pvc(s) bound to non-existent pv(s)"
 
 
-@dataclass(frozen=True, slots=True)
-class StorageClassNotFound(Reason):
+class StorageClassNotFound(Reason, frozen=True):
     """The storage class that was to make a volume is gone."""
 
     storage_class: str
@@ -144,16 +136,14 @@ class StorageClassNotFound(Reason):
         return f'failed to find storage class "{self.storage_class}"'
 
 
-@dataclass(frozen=True, slots=True)
-class Provisioned:
+class Provisioned(Struct, frozen=True):
     """A volume that would be made: for which claim, and what the driver says that it has left there."""
 
     claim: PersistentVolumeClaim
     capacity: CSIStorageCapacity | None
 
 
-@dataclass(slots=True)
-class Placement:
+class PodVolumes(Struct):
     """What binding the pod's claims on a node comes to: volumes that are there and volumes to be made, or reasons."""
 
     matched: list[tuple[PersistentVolumeClaim, PersistentVolume]] = field(default_factory=list)
@@ -181,9 +171,9 @@ class VolumeBinding(Plugin):
         placement = self.placement(node)
         return Rejection(self.name, tuple(placement.reasons), error=placement.error) if placement.reasons else None
 
-    def placement(self, node: NodeState) -> Placement:
+    def placement(self, node: NodeState) -> PodVolumes:
         """Which volumes the pod's claims would get on the node."""
-        out = Placement()
+        out = PodVolumes()
         bound = self._check_bound(node)
         delayed: list[Reason] = []
         if self._delayed:
@@ -257,7 +247,7 @@ class VolumeBinding(Plugin):
                 return allows(migrated_affinity(migrated[0], volume), node.node.labels)
         return usable_with(volume, node.node.labels)
 
-    def _bind_delayed(self, node: NodeState, out: Placement) -> list[Reason]:
+    def _bind_delayed(self, node: NodeState, out: PodVolumes) -> list[Reason]:
         to_match, to_make = [], []
         for claim in self._delayed:
             selected = claim.metadata.annotations.get(_SELECTED_NODE)
@@ -277,7 +267,7 @@ class VolumeBinding(Plugin):
                 out.matched.append((claim, volume))
         return self._make(to_make, node, out)
 
-    def _make(self, claims: Sequence[PersistentVolumeClaim], node: NodeState, out: Placement) -> list[Reason]:
+    def _make(self, claims: Sequence[PersistentVolumeClaim], node: NodeState, out: PodVolumes) -> list[Reason]:
         """Reasons why a volume cannot be made for the claims on the node; ends at the first."""
         for claim in claims:
             name = class_of_claim(claim)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Final
 
 from kubectl_dra.api.pods import Pod
@@ -15,8 +14,7 @@ from kubectl_dra.scheduling.reasons import PluginName, Reason, Rejection
 _ONE_POD: Final = "ReadWriteOncePod"
 
 
-@dataclass(frozen=True, slots=True)
-class DiskConflict(Reason):
+class DiskConflict(Reason, frozen=True):
     """A pod on the node uses a disk of this volume, and one of the two writes."""
 
     volume: str
@@ -27,8 +25,7 @@ class DiskConflict(Reason):
         return "node(s) had no available disk"
 
 
-@dataclass(frozen=True, slots=True)
-class ClaimOfOnePodInUse(Reason):
+class ClaimOfOnePodInUse(Reason, frozen=True):
     """Another pod, on whatever node, uses a claim with access mode ReadWriteOncePod. ``claims`` are all such claims."""
 
     claims: tuple[str, ...]

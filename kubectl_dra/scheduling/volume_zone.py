@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.api.volumes import PersistentVolume, PersistentVolumeClaim
@@ -29,8 +30,7 @@ _TODAY: Final = {
 _SEVERAL: Final = "__"
 
 
-@dataclass(frozen=True, slots=True)
-class WrongZone(Reason):
+class WrongZone(Reason, frozen=True):
     """The volume is in other zones or regions than the node."""
 
     volume: str
@@ -42,8 +42,7 @@ class WrongZone(Reason):
         return "node(s) had no available volume zone"
 
 
-@dataclass(frozen=True, slots=True)
-class ClaimWithoutName(Reason):
+class ClaimWithoutName(Reason, frozen=True):
     """A volume of the pod names no claim."""
 
     @property
@@ -51,8 +50,7 @@ class ClaimWithoutName(Reason):
         return "PersistentVolumeClaim had no name"
 
 
-@dataclass(frozen=True, slots=True)
-class ClaimWithoutClass(Reason):
+class ClaimWithoutClass(Reason, frozen=True):
     """A claim has neither a volume nor a storage class."""
 
     claim: str
@@ -62,8 +60,7 @@ class ClaimWithoutClass(Reason):
         return "PersistentVolumeClaim had no pv name and storageClass name"
 
 
-@dataclass(frozen=True, slots=True)
-class VolumeWithoutName(Reason):
+class VolumeWithoutName(Reason, frozen=True):
     """A claim that does not wait for a pod has no volume yet."""
 
     claim: str
@@ -73,8 +70,7 @@ class VolumeWithoutName(Reason):
         return "PersistentVolume had no name"
 
 
-@dataclass(frozen=True, slots=True)
-class _Place:
+class _Place(Struct, frozen=True):
     volume: str
     label: str
     values: frozenset[str]

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Final
+
+from msgspec import Struct
 
 from kubectl_dra.api.meta import EMPTY, ObjectMeta
 from kubectl_dra.cluster.client import Answered, Client
@@ -24,8 +25,7 @@ class RuleRefused(Exception):
     """A rule that is there says something else; nothing was changed."""
 
 
-@dataclass(frozen=True, slots=True)
-class Written:
+class Written(Struct, frozen=True):
     """The end of one write: created, changed or unchanged, and the rule as the server has it."""
 
     outcome: str

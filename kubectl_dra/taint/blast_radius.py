@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import reduce
 from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from kubectl_dra.allocation.attempt import Cycle
 from kubectl_dra.api.claims import ALL, Consumer, DeviceResult, ResourceClaim
@@ -35,8 +37,7 @@ GOING: Final = "being deleted already"
 """The ``why`` of a pod that goes anyway."""
 
 
-@dataclass(frozen=True, slots=True)
-class PodHit:
+class PodHit(Struct, frozen=True):
     """A pod that uses a device. ``fate`` is one of the words above, ``at`` the time of a later deletion.
 
     ``tolerates`` says whether its request tolerates the taint, None where the taint is not known to matter to it.
@@ -57,8 +58,7 @@ class PodHit:
     why: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class ClaimHit:
+class ClaimHit(Struct, frozen=True):
     """A claim that holds a device, or looks at it with admin access; ``others`` are consumers that are not pods."""
 
     device: DeviceID
@@ -68,8 +68,7 @@ class ClaimHit:
     others: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class AllRequest:
+class AllRequest(Struct, frozen=True):
     """A request for all devices, with this one among them: impossible where the device is, while it is tainted."""
 
     device: DeviceID
@@ -79,8 +78,7 @@ class AllRequest:
     request: str
 
 
-@dataclass(frozen=True, slots=True)
-class ClassLeft:
+class ClassLeft(Struct, frozen=True):
     """What a DeviceClass has: all devices, those free now, and those free with the taints; None is not known."""
 
     name: str
@@ -89,8 +87,7 @@ class ClassLeft:
     free_after: int | None
 
 
-@dataclass(frozen=True, slots=True)
-class Radius:
+class Radius(Struct, frozen=True):
     """Everything that the taints change. ``notes`` are what could not be seen or tried.
 
     ``unread`` says why not all claims are known, empty where they are: then ``claims`` may lack some.

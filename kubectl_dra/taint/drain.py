@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Container, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
+
+from msgspec import Struct
 
 from kubectl_dra.api.claims import ResourceClaim
 from kubectl_dra.api.events import EVICTION_REASON
@@ -27,8 +28,7 @@ ENDED: Final = "ended"
 GONE: Final = "gone"
 
 
-@dataclass(frozen=True, slots=True)
-class Holder:
+class Holder(Struct, frozen=True):
     """A claim that holds one of the devices; ``uid`` tells it from a later one of its name."""
 
     device: DeviceID
@@ -40,8 +40,7 @@ class Holder:
         return f"claim {self.namespace}/{self.name}"
 
 
-@dataclass(frozen=True, slots=True)
-class PodState:
+class PodState(Struct, frozen=True):
     """Where a pod is on its way out. ``since`` is a time of the API, ``why`` what keeps it."""
 
     state: str
@@ -49,8 +48,7 @@ class PodState:
     why: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Blocker:
+class Blocker(Struct, frozen=True):
     """What still holds a device: the claim, the pod (empty where none is the cause), and why."""
 
     device: DeviceID

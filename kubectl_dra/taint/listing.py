@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
+
+from msgspec import Struct
 
 from kubectl_dra.api.slices import DeviceID
 from kubectl_dra.api.taints import DeviceTaint, DeviceTaintRule
@@ -19,8 +20,7 @@ DRIVER: Final = "driver"
 RULE: Final = "rule"
 
 
-@dataclass(frozen=True, slots=True)
-class TaintLine:
+class TaintLine(Struct, frozen=True):
     """One taint of a driver on one device, or one DeviceTaintRule with all devices that it selects.
 
     ``owner`` is "driver" or "rule", ``name`` the ResourceSlice or the rule. ``selects`` says in words what a rule

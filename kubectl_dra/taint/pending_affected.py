@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Final
 
-from msgspec import structs
+from msgspec import Struct, structs
+from msgspec.structs import replace
 
 from kubectl_dra.allocation.attempt import Attempt, Cycle
 from kubectl_dra.allocation.attempt import Verdict as Outcome
@@ -33,8 +33,7 @@ _MANY_NODES: Final = 100
 """From so many nodes on selectors are evaluated for all devices at once."""
 
 
-@dataclass(frozen=True, slots=True)
-class Lost:
+class Lost(Struct, frozen=True):
     """A pending pod or claim that fits now, and nowhere with the taints. ``all_mode``: it asks for all devices."""
 
     kind: str

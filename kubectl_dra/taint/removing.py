@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from datetime import datetime
+
+from msgspec import Struct
 
 from kubectl_dra.api.slices import DeviceID
 from kubectl_dra.api.taints import DeviceTaint, DeviceTaintRule
@@ -14,8 +15,7 @@ from kubectl_dra.taint.targets import Target
 from kubectl_dra.taint.typed_words import Removal
 
 
-@dataclass(frozen=True, slots=True)
-class Staying:
+class Staying(Struct, frozen=True):
     """A taint that is on the device afterwards. ``owner`` names the rule or slice, ``ended_by`` what removes it."""
 
     device: DeviceID
@@ -24,8 +24,7 @@ class Staying:
     ended_by: str
 
 
-@dataclass(frozen=True, slots=True)
-class Removals:
+class Removals(Struct, frozen=True):
     """The rules to delete, with the device of each; and what stays."""
 
     rules: tuple[tuple[DeviceID, DeviceTaintRule], ...]

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Final
+
+from msgspec import Struct
 
 from kubectl_dra.api.slices import DeviceID
 from kubectl_dra.taint.blast_radius import Radius
@@ -21,8 +22,7 @@ REMOVED: Final = "removed"
 ABSENT: Final = "absent"
 
 
-@dataclass(frozen=True, slots=True)
-class RuleDone:
+class RuleDone(Struct, frozen=True):
     """One device and its rule. ``outcome`` is planned, created, changed, unchanged or refused; ``why`` for the last.
 
     ``rule`` is the object as the server has it, or as it would be sent. ``server`` is what the server said to the
@@ -38,8 +38,7 @@ class RuleDone:
     predicted: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Tainted:
+class Tainted(Struct, frozen=True):
     """The end of one ``taint``. ``free`` is None where nothing was waited for.
 
     ``held_parts`` says who holds devices that may be the same hardware; ``exit_code`` is 2 where it broke off.
@@ -55,8 +54,7 @@ class Tainted:
     exit_code: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class RuleRemoved:
+class RuleRemoved(Struct, frozen=True):
     """A rule and what became of it: planned, removed, absent (gone already) or refused."""
 
     device: DeviceID
@@ -66,8 +64,7 @@ class RuleRemoved:
     why: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Untainted:
+class Untainted(Struct, frozen=True):
     """The end of one ``untaint``. ``allocatable`` is None where nothing was waited for; ``left`` is in the way.
 
     ``expired_only``: it was asked for rules whose time is over, of which there may well be none.

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any, Final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from kubectl_dra.api.meta import EMPTY, ObjectMeta
 from kubectl_dra.api.slices import DeviceID
@@ -25,8 +28,7 @@ NEXT_AT: Final = "kubectl-dra/next-effect-at"
 RESOURCE: Final = f"devicetaintrule.{GROUP}"
 
 
-@dataclass(frozen=True, slots=True)
-class Wish:
+class Wish(Struct, frozen=True, dict=True):
     """A rule as it shall be in the end: one taint on one device, and what is recorded with it.
 
     ``expires`` is a time of the API. ``grace`` is the number of seconds between NoSchedule and NoExecute, None where
@@ -41,16 +43,15 @@ class Wish:
     hardware: str = ""
     grace: float | None = None
     question: bool = False
-    name: str = field(init=False)
 
-    def __post_init__(self) -> None:
+    @cached_property
+    def name(self) -> str:
+        """The rule's name: a hash, and asked for again and again."""
         name = rule_name(self.device, self.taint.key)
-        # Computed once: it is a hash, and asked for again and again.
-        object.__setattr__(self, "name", f"{name}-asked" if self.question else name)
+        return f"{name}-asked" if self.question else name
 
 
-@dataclass(frozen=True, slots=True)
-class RuleStage:
+class RuleStage(Struct, frozen=True):
     """A rule on its way: the effect now; ``next_effect`` comes at ``next_at`` (empty: as soon as it can)."""
 
     effect: str
@@ -113,8 +114,7 @@ def stage_of(rule: DeviceTaintRule) -> RuleStage:
     return RuleStage(rule.taint.effect, notes.get(NEXT_EFFECT) or "", notes.get(NEXT_AT) or "")
 
 
-@dataclass(frozen=True, slots=True)
-class Decision:
+class Decision(Struct, frozen=True):
     """What to do about a wish. ``action`` is create, change, keep or refuse; ``why`` says so for the last two.
 
     ``stage`` is what the rule is now (None where there is none); ``wish`` is completed by what is recorded already.

@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence, Set
 from contextlib import suppress
-from dataclasses import replace
 from typing import Any, Final, NamedTuple
+
+from msgspec.structs import replace
 
 from kubectl_dra.api.meta import EMPTY, ObjectMeta
 from kubectl_dra.api.taints import DeviceTaintRule

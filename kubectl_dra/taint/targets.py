@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from kubectl_dra.api.claims import ResourceClaim
 from kubectl_dra.api.slices import DeviceID
@@ -15,8 +16,7 @@ from kubectl_dra.taint.hardware_id import hardware_id
 from kubectl_dra.wording import some
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Target:
+class Target(Struct, frozen=True, eq=False):
     """One device, compared by identity.
 
     ``where`` is its node, or which nodes in words. ``row`` is None where it is not published. ``hardware`` is its UUID

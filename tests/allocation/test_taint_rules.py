@@ -1,10 +1,10 @@
 from __future__ import annotations
 
 import random
-from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from kubectl_dra.allocation.taint_rules import apply_rules
 from kubectl_dra.api.taints import DeviceTaintRule

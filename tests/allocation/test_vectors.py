@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from kubectl_dra.allocation.attempt import INVALID_POOLS, Attempt, Verdict
 from kubectl_dra.allocation.features import Features, Quirks

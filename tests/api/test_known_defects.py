@@ -35,9 +35,9 @@ def test_texts() -> None:
         (Release(1, 36), None, set()),
         (Release(1, 36), 3, {"counters_leak"}),
         (Release(1, 36), 4, {"counters_leak", "counters_keyed_by_pool_name"}),
-        (Release(1, 37), 0, set(Quirks.__slots__) - {"all_fails_on_any_pool"}),
+        (Release(1, 37), 0, set(Quirks.__struct_fields__) - {"all_fails_on_any_pool"}),
     ],
 )
 def test_quirks_of_a_release(release: Release, patch: int | None, without: set[str]) -> None:
     quirks = Quirks.of_release(release, patch)
-    assert {name for name in Quirks.__slots__ if not getattr(quirks, name)} == without
+    assert {name for name in Quirks.__struct_fields__ if not getattr(quirks, name)} == without

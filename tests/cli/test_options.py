@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -80,7 +79,7 @@ def test_every_command_but_completion_has_all_of_them() -> None:
         if name == "completion":
             assert "kubeconfig" not in names
         else:
-            expected = [field.name for field in fields(ConnectionFlags)]
+            expected = list(ConnectionFlags.__struct_fields__)
             assert names[-len(expected) :] == expected, name
 
 

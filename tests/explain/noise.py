@@ -9,11 +9,15 @@ from __future__ import annotations
 import json
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 from zlib import crc32
+
+from msgspec import StructMeta
+from msgspec.structs import force_setattr
 
 from kubectl_dra.explain import phrase
 
@@ -31,19 +35,38 @@ def garble(kind: type, *names: str) -> None:
 
     @wraps(made)
     def garbled(self: object, *values: object, **named: object) -> None:
-        first = [noise(value) if index < len(names) else value for index, value in enumerate(values)]
-        made(self, *first, **{name: noise(value) if name in names else value for name, value in named.items()})
+        first, rest = _noisy(names, values, named)
+        made(self, *first, **rest)
 
     kind.__init__ = garbled  # type: ignore[misc]
 
 
+def garble_struct(home: ModuleType, name: str, *names: str) -> None:
+    """Puts a struct with noise in these fields, which come first, in the place of one of a module."""
+
+    class Garbling(StructMeta):
+        def __call__(cls, *values: object, **named: object) -> object:
+            first, rest = _noisy(names, values, named)
+            return super().__call__(*first, **rest)
+
+    kind = getattr(home, name)
+    setattr(home, name, Garbling(name, (kind,), {"__module__": home.__name__}, frozen=True))
+
+
+def _noisy(
+    names: Sequence[str], values: Sequence[object], named: Mapping[str, object]
+) -> tuple[list[object], dict[str, object]]:
+    first = [noise(value) if index < len(names) else value for index, value in enumerate(values)]
+    return first, {name: noise(value) if name in names else value for name, value in named.items()}
+
+
 def garble_everything() -> None:
     """Garbles all texts; before any module that has some is imported."""
-    garble(phrase.Phrase, "template")
+    garble_struct(phrase, "Phrase", "template")
     made = phrase.Statement.__init_subclass__
 
-    def subclassed(cls: type[phrase.Statement], /, **named: object) -> None:
-        made(**named)
+    def subclassed(cls: type[phrase.Statement]) -> None:
+        made()
         if "TEXT" in cls.__dict__:
             cls.TEXT = noise(cls.TEXT)
 
@@ -60,14 +83,14 @@ def garble_everything() -> None:
     garble(EvaluationError, "message")
     garble(Issue, "message")
     garble(CompileError, "issues", "text")
-    garble(diagnosis.Evidence, "object", "field", "value")
-    garble(diagnosis.Remedy, "change")
+    garble_struct(diagnosis, "Evidence", "object", "field", "value")
+    garble_struct(diagnosis, "Remedy", "change")
 
     from kubectl_dra.explain.causes.registry import all_kinds
 
     for kind in all_kinds():
         for name in TEXTS_OF_KINDS:
-            object.__setattr__(kind, name, noise(getattr(kind, name)))
+            force_setattr(kind, name, noise(getattr(kind, name)))
 
 
 def main() -> None:

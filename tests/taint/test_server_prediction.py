@@ -1,9 +1,9 @@
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from kubectl_dra.api.slices import DeviceID
 from kubectl_dra.taint.rules import RuleStage, Wish, content, decide

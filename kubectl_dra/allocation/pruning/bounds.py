@@ -12,8 +12,9 @@ with admin access are left out, since they take nothing away.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Protocol
+
+from msgspec import Struct
 
 from kubectl_dra.allocation.constraints import ConstraintState
 from kubectl_dra.allocation.counters import CounterLedger
@@ -27,8 +28,7 @@ MANY = 10**6
 MAX_VALUES = 64
 
 
-@dataclass(frozen=True, slots=True)
-class Demand:
+class Demand(Struct, frozen=True):
     """What a request still needs: ``need`` devices for one of the alternatives."""
 
     stage: int
@@ -36,8 +36,7 @@ class Demand:
     alternatives: tuple[Alternative, ...]
 
 
-@dataclass(slots=True)
-class Supply:
+class Supply(Struct):
     """Devices that are alike: how many, one of them by position, whether the current request may take them."""
 
     position: int

@@ -28,8 +28,10 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass, replace
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from kubectl_dra.allocation.capacity import NOTHING, consumption
 from kubectl_dra.allocation.constraints import ConstraintState
@@ -46,8 +48,7 @@ MEMORY = 8_000_000
 """How many numbers the remembered steps may hold in all, about 64 MB."""
 
 
-@dataclass(frozen=True, slots=True)
-class Remembered:
+class Remembered(Struct, frozen=True):
     """A failed part: how many devices the plain search tries in it, and what it leaves behind if anything."""
 
     outcome: SearchOutcome

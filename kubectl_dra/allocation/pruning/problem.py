@@ -11,7 +11,9 @@ from __future__ import annotations
 import json
 from collections.abc import Hashable, Sequence
 from copy import copy
-from dataclasses import dataclass, field, replace
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from kubectl_dra.allocation.capacity import NOTHING, shortage
 from kubectl_dra.allocation.constraints import attribute_of
@@ -35,8 +37,7 @@ that, or ("", attribute value) where no device counts and all constraints look a
 same shape can be exchanged for each other as a whole."""
 
 
-@dataclass(slots=True)
-class SearchStage:
+class SearchStage(Struct):
     """One request. Devices with equal numbers in ``classes`` are alike from this request on, those in
     ``classes_of[alternative]`` once that alternative is chosen; IRRELEVANT where nobody can use the device."""
 
@@ -48,8 +49,7 @@ class SearchStage:
     classes_of: list[list[int]] = field(default_factory=list)
 
 
-@dataclass(frozen=True, slots=True)
-class History:
+class History(Struct, frozen=True):
     """What makes the outcome of a search depend on what it tried before.
 
     ``charges``: refused devices stay charged. ``distinct``: distinctAttribute forgets values. ``shares``:

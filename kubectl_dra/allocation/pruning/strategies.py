@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from kubectl_dra.allocation.counters import CounterLedger
 from kubectl_dra.allocation.errors import SearchBudgetExceeded

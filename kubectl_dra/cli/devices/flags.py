@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Annotated
 
 import typer
+from msgspec import Struct
 
 from kubectl_dra.cli import options as opt
 
@@ -22,8 +22,7 @@ class DevicesOutput(StrEnum):
     html = "html"
 
 
-@dataclass(frozen=True, slots=True)
-class DevicesFlags:
+class DevicesFlags(Struct, frozen=True):
     """What is typed after ``devices``."""
 
     drivers: Annotated[

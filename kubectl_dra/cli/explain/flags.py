@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Annotated
 
 import typer
+from msgspec import Struct
 
 from kubectl_dra.cli import options as opt
 
@@ -20,8 +20,7 @@ class ExplainOutput(StrEnum):
     html = "html"
 
 
-@dataclass(frozen=True, slots=True)
-class ExplainFlags:
+class ExplainFlags(Struct, frozen=True):
     """What is typed after ``explain``."""
 
     target: Annotated[

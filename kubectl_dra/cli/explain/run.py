@@ -7,9 +7,10 @@ import shlex
 import sys
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
+
+from msgspec.structs import replace
 
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.cli.assumed import assumed

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Annotated
 
 import typer
+from msgspec import Struct
 
 from kubectl_dra.cli import options as opt
 
@@ -29,8 +29,7 @@ class FailOn(StrEnum):
     info = "info"
 
 
-@dataclass(frozen=True, slots=True)
-class LintFlags:
+class LintFlags(Struct, frozen=True):
     """What is typed after ``lint``."""
 
     paths: Annotated[

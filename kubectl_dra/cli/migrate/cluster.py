@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
 
 from kubectl_dra.api.versions import NEWEST_MODELLED, Release
 from kubectl_dra.cli.live import Progress, connection_options
@@ -24,8 +25,7 @@ if TYPE_CHECKING:
 _SEEN = tuple(kind for kind in KINDS if kind != "Event")
 
 
-@dataclass(frozen=True, slots=True)
-class ClusterSeen:
+class ClusterSeen(Struct, frozen=True):
     """What was read of a cluster: its objects, its workloads, and what could not be read.
 
     ``namespace`` is the one of the flags or the context, ``scope`` the one that was asked about, empty for all.
@@ -38,8 +38,7 @@ class ClusterSeen:
     scope: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Where:
+class Where(Struct, frozen=True):
     """Which cluster, and what of it: ``live``, or ``snapshots``."""
 
     live: bool

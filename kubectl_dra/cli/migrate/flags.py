@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Annotated
 
 import typer
+from msgspec import Struct
 
 from kubectl_dra.cli import options as opt
 
@@ -42,8 +42,7 @@ class WrittenVersion(StrEnum):
     v1beta1 = "v1beta1"
 
 
-@dataclass(frozen=True, slots=True)
-class MigrateFlags:
+class MigrateFlags(Struct, frozen=True):
     """What is typed after ``migrate``."""
 
     paths: Annotated[

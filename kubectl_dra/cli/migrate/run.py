@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Final
+
+from msgspec.structs import replace
 
 from kubectl_dra.api.versions import NEWEST_MODELLED, TARGET, Release, versions_of
 from kubectl_dra.cli.migrate.files import output_names, output_texts, write_all, write_below

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Annotated
 
 import typer
+from msgspec import Struct
 
 from kubectl_dra.cli import options as opt
 
 
-@dataclass(frozen=True, slots=True)
-class SnapshotFlags:
+class SnapshotFlags(Struct, frozen=True):
     """What is typed after ``snapshot``."""
 
     output: Annotated[

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
 from enum import StrEnum
 from typing import Annotated
 
 import typer
+from msgspec import Struct
 
 from kubectl_dra.cli import options as opt
 
@@ -51,8 +51,7 @@ Wait = Annotated[
 ]
 
 
-@dataclass(frozen=True, slots=True)
-class DeviceFlags:
+class DeviceFlags(Struct, frozen=True):
     """Devices by what they are instead of by name; all that are given must hold."""
 
     nodes: Annotated[
@@ -82,11 +81,10 @@ class DeviceFlags:
     @property
     def select(self) -> bool:
         """Whether any is given."""
-        return any(getattr(self, each.name) for each in fields(DeviceFlags))
+        return any(getattr(self, name) for name in DeviceFlags.__struct_fields__)
 
 
-@dataclass(frozen=True, slots=True)
-class TaintFlags(DeviceFlags):
+class TaintFlags(DeviceFlags, frozen=True):
     """What is typed after ``taint``."""
 
     words: Annotated[

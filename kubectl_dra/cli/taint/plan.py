@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass
 from datetime import datetime
+
+from msgspec import Struct
 
 from kubectl_dra.cli.live import Progress
 from kubectl_dra.cli.options import ConnectionFlags
@@ -27,8 +28,7 @@ from kubectl_dra.wording import amount, some
 DEFAULT_GRACE = "5m"
 
 
-@dataclass(frozen=True, slots=True)
-class Live:
+class Live(Struct, frozen=True):
     """The cluster to write to: its rules, in the version that it serves, and what is to be done about each wish.
 
     ``decisions`` is by the rule's name; ``notes`` say what the rules that are there keep of what was asked to change.
@@ -45,8 +45,7 @@ class Live:
         return any(decision.action == "refuse" for decision in self.decisions.values())
 
 
-@dataclass(frozen=True, slots=True)
-class Plan:
+class Plan(Struct, frozen=True):
     """What is to be done, found before anything is written. ``live`` is None for saved objects.
 
     ``wishes`` are one rule for each of the ``targets`` and ``taints``, ``radius`` whom they hit together.

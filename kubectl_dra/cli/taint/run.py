@@ -5,7 +5,8 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Iterator, Sequence, Set
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from kubectl_dra.api.versions import Release
 from kubectl_dra.cli.options import ConnectionFlags, cluster_flags

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from kubectl_dra.allocation.attempt import Cycle
 from kubectl_dra.cli.assumed import assumed
@@ -39,8 +41,7 @@ ALL_KINDS: Final = (
 _GATES: Final = frozenset(("DRADeviceTaints", "DRADeviceTaintRules"))
 
 
-@dataclass(frozen=True, slots=True)
-class TaintWorld:
+class TaintWorld(Struct, frozen=True):
     """The cluster as it was read, and how it is understood. ``cluster`` and ``serving`` are None for a snapshot."""
 
     snapshot: Snapshot

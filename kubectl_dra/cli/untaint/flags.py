@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Annotated
 
 import typer
@@ -11,8 +10,7 @@ from kubectl_dra.cli import options as opt
 from kubectl_dra.cli.taint import flags as common
 
 
-@dataclass(frozen=True, slots=True)
-class UntaintFlags(common.DeviceFlags):
+class UntaintFlags(common.DeviceFlags, frozen=True):
     """What is typed after ``untaint``."""
 
     words: Annotated[tuple[str, ...], typer.Argument(metavar="[DEVICE]... [KEY[:EFFECT]-]", show_default=False)] = ()

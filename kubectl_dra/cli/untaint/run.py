@@ -6,7 +6,8 @@ import gc
 import sys
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import fields, replace
+
+from msgspec.structs import asdict, replace
 
 from kubectl_dra.api.slices import DeviceID
 from kubectl_dra.api.taints import BLOCKING_EFFECTS, DeviceTaintRule
@@ -49,8 +50,8 @@ def from_taint(asked: TaintFlags) -> UntaintFlags:
     ):
         if given:
             raise UsageError(f"{flag} goes with a taint to add, not with one to remove")
-    own = {each.name for each in fields(UntaintFlags)}
-    return UntaintFlags(**{each.name: getattr(asked, each.name) for each in fields(asked) if each.name in own})
+    own = UntaintFlags.__struct_fields__
+    return UntaintFlags(**{name: value for name, value in asdict(asked).items() if name in own})
 
 
 def run(asked: UntaintFlags, connection: ConnectionFlags) -> int:

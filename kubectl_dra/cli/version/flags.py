@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Annotated
 
 import typer
+from msgspec import Struct
 
 from kubectl_dra.cli import options as opt
 
 
-@dataclass(frozen=True, slots=True)
-class VersionFlags:
+class VersionFlags(Struct, frozen=True):
     """What is typed after ``version``."""
 
     client: Annotated[bool, typer.Option("--client", help="Do not ask the server.")] = False

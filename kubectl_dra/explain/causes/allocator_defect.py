@@ -50,7 +50,7 @@ def _defect(trial: Trial) -> Iterator[Finding]:
     if named is not None:
         yield named
         return
-    alone = [name for name in Quirks.__slots__ if world.with_quirks(quirks.without(name)).proof() is not None]
+    alone = [name for name in Quirks.__struct_fields__ if world.with_quirks(quirks.without(name)).proof() is not None]
     told: Words = Joined(tuple(_DEFECTS[name] for name in alone)) if alone else "several defects together"
     text = "the devices would suffice, but a known defect of this release's scheduler refuses them: {told}"
     fix = _WAYS_ROUND.get(alone[0], KNOWN_DEFECT.fix) if len(alone) == 1 else KNOWN_DEFECT.fix

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from kubectl_dra.api.claims import MAX_RESULTS, ResourceClaim
 from kubectl_dra.explain.causes.registry import Finder, When

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from kubectl_dra.allocation.extended import CLAIM_NAME
 from kubectl_dra.api.claims import Request, ResourceClaim

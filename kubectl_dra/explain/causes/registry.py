@@ -7,11 +7,12 @@ of an answer a finder is asked, ``rank`` in which order.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from enum import Enum, auto
 from functools import cache
 from importlib import import_module
 from pkgutil import iter_modules
+
+from msgspec import Struct
 
 from kubectl_dra.allocation.errors import AllocationError
 from kubectl_dra.cluster.snapshot import Snapshot
@@ -56,8 +57,7 @@ class When(Enum):
     """The devices are allocated."""
 
 
-@dataclass(frozen=True, slots=True)
-class Finder:
+class Finder(Struct, frozen=True):
     """Finds causes: ``find`` is asked ``when``, in the order of ``rank``."""
 
     when: When

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import groupby
 from typing import Final, NamedTuple
+
+from msgspec import Struct
 
 from kubectl_dra.allocation.attempt import Cycle
 from kubectl_dra.api.claims import ResourceClaim
@@ -46,8 +47,7 @@ class DeviceRow(NamedTuple):
     consumed: Mapping[str, Quantity]
 
 
-@dataclass(frozen=True, slots=True)
-class Inventory:
+class Inventory(Struct, frozen=True):
     """The devices listed, by driver, pool and slice.
 
     ``narrowed`` says how each part of ``Wanted`` reduced them: (what was kept, how many), all devices first.

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from kubectl_dra.cel import Program
 from kubectl_dra.cluster.snapshot import Snapshot
@@ -14,8 +15,7 @@ from kubectl_dra.wording import some
 MAX_NAMES = 8
 
 
-@dataclass(frozen=True, slots=True)
-class Wanted:
+class Wanted(Struct, frozen=True):
     """Which devices to list: those for which every part that is set holds; names of one part are alternatives.
 
     A pool is ``NAME`` or ``DRIVER/NAME``. ``selector`` is a compiled CEL selector.

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from kubectl_dra.allocation.extended import CLAIM_NAME, MADE_FOR_EXTENDED
 from kubectl_dra.api.claims import ALL, DeviceRequest, ResourceClaim
@@ -20,8 +21,7 @@ MAX_TRIES = 12
 MAX_EVIDENCE = 6
 
 
-@dataclass(frozen=True, slots=True)
-class Located:
+class Located(Struct, frozen=True):
     """A funnel with its place: indices of claim, request and alternative."""
 
     claim_index: int
@@ -54,8 +54,7 @@ class Located:
         return "all" if spec.allocation_mode == ALL else str(spec.count)
 
 
-@dataclass(frozen=True, slots=True)
-class Blocked:
+class Blocked(Struct, frozen=True):
     """A request that falls short on these nodes at one stage, with the devices that it loses there.
 
     ``world`` proves what would help.

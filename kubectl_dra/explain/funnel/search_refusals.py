@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field
 from typing import NamedTuple
+
+from msgspec import Struct, field
 
 from kubectl_dra.allocation.capacity import CapacityShortage
 from kubectl_dra.allocation.counters import CounterShortage
@@ -25,8 +26,7 @@ class LostDevice(NamedTuple):
     lack: Words
 
 
-@dataclass(slots=True)
-class Refusals:
+class Refusals(Struct):
     """An observer of one attempt that keeps the refusals which depend on devices picked before."""
 
     counts: Counter[str] = field(default_factory=Counter)

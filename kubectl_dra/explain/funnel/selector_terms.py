@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from kubectl_dra.allocation.selection import Selectors
 from kubectl_dra.api.slices import Device
 from kubectl_dra.cel import CompileError, EvaluationError
 
 
-@dataclass(frozen=True, slots=True)
-class RefusingTerm:
+class RefusingTerm(Struct, frozen=True):
     """The first term that decides against a device: its index, and the error where it raised one."""
 
     term: int

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 from typing import NamedTuple
+
+from msgspec import Struct, field
 
 from kubectl_dra.allocation.capacity import CapacityShortage
 from kubectl_dra.allocation.counters import CounterShortage
@@ -21,8 +22,7 @@ SELECTORS = ("class-selector", "request-selector")
 _TOLD_BY_NUMBERS = ("published", "node", "binding", "held")
 
 
-@dataclass(slots=True)
-class StageResult:
+class StageResult(Struct):
     """A stage while the funnel is computed: who failed it, and why.
 
     ``selector`` is the label without the number of the term, ``term`` the term's number in the selector ``program``.
@@ -53,15 +53,13 @@ class Shortfall(NamedTuple):
     request: str
 
 
-@dataclass(frozen=True)
-class SelectorFalse(Statement):
+class SelectorFalse(Statement, frozen=True):
     """A selector does not hold on the device."""
 
     TEXT = "false"
 
 
-@dataclass(frozen=True)
-class FeatureOff(Statement):
+class FeatureOff(Statement, frozen=True):
     """The device needs a feature gate that is off; ``what`` it uses."""
 
     TEXT = "{what}, and the feature {gate} is off"
@@ -69,16 +67,14 @@ class FeatureOff(Statement):
     gate: str
 
 
-@dataclass(frozen=True)
-class PoolObsolete(Statement):
+class PoolObsolete(Statement, frozen=True):
     """The node's slices of the pool are of an older generation."""
 
     TEXT = "pool {pool} is obsolete here: a newer generation exists for other nodes"
     pool: PoolID | tuple[PoolID, ...]
 
 
-@dataclass(frozen=True)
-class CounterOverdrawn(Statement):
+class CounterOverdrawn(Statement, frozen=True):
     """Devices in use take more of a counter than there is."""
 
     TEXT = "counter {counter} of set {counter_set} is overdrawn ({available}){held}"

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum, auto
+
+from msgspec import Struct
 
 from kubectl_dra.admission.refusal import Refusal
 from kubectl_dra.api.claims import ResourceClaim
@@ -22,8 +23,7 @@ class Unresolved(Enum):
     NOT_CREATED = auto()
 
 
-@dataclass(frozen=True, slots=True)
-class ClaimEntry:
+class ClaimEntry(Struct, frozen=True):
     """One claim entry of a pod: the claim it resolves to, or what stands in the way.
 
     ``name`` is that of the claim, as the entry or the pod's status says it. ``hypothetical`` claims do not exist:
@@ -38,8 +38,7 @@ class ClaimEntry:
     unresolved: Unresolved | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Question:
+class Question(Struct, frozen=True):
     """A pod or a claim to explain. ``exists``: it is in the cluster.
 
     ``refusals`` are the reasons for which the API server would refuse a pod that does not exist yet, ``unread`` the

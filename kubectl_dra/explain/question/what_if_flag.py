@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 from typing import NamedTuple
+
+from msgspec.structs import replace
 
 from kubectl_dra.api.claims import DeviceRequest
 from kubectl_dra.api.quantity import Quantity, QuantityError

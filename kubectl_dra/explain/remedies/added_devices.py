@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from heapq import nsmallest
 from typing import Any
+
+from msgspec.structs import replace
 
 from kubectl_dra.api.nodes import Node
 from kubectl_dra.api.slices import Device, NodeScope, PoolID, ResourceSlice

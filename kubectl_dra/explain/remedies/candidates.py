@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from heapq import nsmallest
+
+from msgspec.structs import replace
 
 from kubectl_dra.allocation.capacity import NOTHING, CapacityShortage, amount_taken, shortage
 from kubectl_dra.allocation.constraints import attribute_of

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass, field, replace
+
+from msgspec.structs import replace
 
 from kubectl_dra.allocation.selection import Selectors
 from kubectl_dra.api.claims import EXACT_COUNT, DeviceConstraint, DeviceRequest, ResourceClaim
@@ -16,13 +17,11 @@ from kubectl_dra.explain.question.what_if_flag import Supposition
 from kubectl_dra.explain.remedies.prove import Change, RequestPlace, World
 
 
-@dataclass(frozen=True)
-class RequestChange(Change):
-    """A change of one request. ``near`` are nodes where it is to be tried as well."""
+class RequestChange(Change, frozen=True):
+    """A change of one request."""
 
     TEXT = 'in request "{place.name}" {what}'
     place: RequestPlace
-    near: tuple[Node, ...] = field(default=(), compare=False, kw_only=True)
 
     @property
     def what(self) -> Phrase:
@@ -34,15 +33,14 @@ class RequestChange(Change):
         raise NotImplementedError
 
     def made_in(self, world: World) -> World:
-        return world.editing(self.place, self.edited).also_on(self.near)
+        return world.editing(self.place, self.edited)
 
     def supposed(self, kind: str, value: object) -> Supposition | None:
         """The change as a supposition; nobody can suppose another claim for extended resources."""
         return None if self.place.extended else Supposition(self.place.name, kind, str(value))
 
 
-@dataclass(frozen=True)
-class LowerCount(RequestChange):
+class LowerCount(RequestChange, frozen=True):
     """Another number of devices; ``every``: the request asks for all."""
 
     count: int
@@ -71,8 +69,7 @@ class LowerCount(RequestChange):
         return replace(spec, allocation_mode=EXACT_COUNT, count=self.count)
 
 
-@dataclass(frozen=True)
-class UseClass(RequestChange):
+class UseClass(RequestChange, frozen=True):
     """Another DeviceClass."""
 
     device_class: str
@@ -93,8 +90,7 @@ class UseClass(RequestChange):
         return replace(spec, device_class=self.device_class)
 
 
-@dataclass(frozen=True)
-class Tolerate(RequestChange):
+class Tolerate(RequestChange, frozen=True):
     """Tolerations for taints."""
 
     taints: tuple[DeviceTaint, ...]
@@ -123,8 +119,7 @@ class Tolerate(RequestChange):
         return replace(spec, tolerations=(*spec.tolerations, *more))
 
 
-@dataclass(frozen=True)
-class LessCapacity(RequestChange):
+class LessCapacity(RequestChange, frozen=True):
     """A smaller amount of one capacity."""
 
     name: str
@@ -146,20 +141,22 @@ class LessCapacity(RequestChange):
         return replace(spec, capacity={**(spec.capacity or {}), self.name: self.amount})
 
 
-@dataclass(frozen=True)
-class ReplaceTerm(RequestChange):
+class ReplaceTerm(RequestChange, frozen=True):
     """A term of a selector with one constant replaced; ``new_term`` is "true" where the term is dropped.
 
-    ``term`` is its number in the selector ``index``; ``old`` and ``new`` are the constant as it is written.
+    ``term`` is its number in the selector ``index``; ``old`` and ``new`` are the constant as it is written. ``near``
+    are nodes where it is to be tried as well.
     """
 
-    selectors: Selectors = field(compare=False, repr=False)
+    ASIDE = frozenset(("selectors", "near"))
+    selectors: Selectors
     index: int
     term: int
     old_term: str
     new_term: str = "true"
     old: str = ""
     new: str = ""
+    near: tuple[Node, ...] = ()
 
     @property
     def about(self) -> Hashable:
@@ -180,6 +177,9 @@ class ReplaceTerm(RequestChange):
         # The whole selector has to be supposed, and with other changes of it: see ``combine``.
         return self.supposed("selector", "")
 
+    def made_in(self, world: World) -> World:
+        return super().made_in(world).also_on(self.near)
+
     def edited(self, spec: DeviceRequest) -> DeviceRequest:
         """The term is found by its text, so that several of one selector can be replaced one after the other."""
         expression = spec.selectors[self.index] or ""
@@ -190,15 +190,15 @@ class ReplaceTerm(RequestChange):
         return replace(spec, selectors=(*spec.selectors[: self.index], changed, *spec.selectors[self.index + 1 :]))
 
 
-@dataclass(frozen=True)
-class DropConstraint(Change):
+class DropConstraint(Change, frozen=True):
     """A constraint of a claim left out; ``only``: the claims have no other."""
 
     TEXT = "drop the constraint {constraint} of claim {key}"
+    ASIDE = frozenset(("only",))
     claim: int
     key: str
     constraint: DeviceConstraint
-    only: bool = field(default=False, compare=False)
+    only: bool = False
 
     @property
     def about(self) -> Hashable:
@@ -212,16 +212,16 @@ class DropConstraint(Change):
         return world.without_constraint(self.claim, self.constraint)
 
 
-@dataclass(frozen=True)
-class Free(Change):
+class Free(Change, frozen=True):
     """Claims that give their devices back; ``holders`` says who they are, ``rank`` whom to ask first."""
 
     TEXT = "{what}"
-    claims: tuple[ResourceClaim, ...] = field(compare=False, repr=False)
+    ASIDE = frozenset(("claims", "holder", "rank", "near"))
+    claims: tuple[ResourceClaim, ...]
     keys: tuple[str, ...]
-    holder: Words = field(default="", compare=False)
-    rank: int = field(default=0, compare=False)
-    near: tuple[Node, ...] = field(default=(), compare=False)
+    holder: Words = ""
+    rank: int = 0
+    near: tuple[Node, ...] = ()
 
     @property
     def what(self) -> Phrase:
@@ -251,15 +251,15 @@ class Free(Change):
         return world.freeing(self.claims).also_on(self.near)
 
 
-@dataclass(frozen=True)
-class CompletePool(Change):
+class CompletePool(Change, frozen=True):
     """A pool whose missing slices come: only devices that are published already count."""
 
     TEXT = "wait until pool {pool} is complete ({lacking:slice} {state})"
+    ASIDE = frozenset(("whole", "near"))
     pool: PoolID
     missing: int
-    whole: Sequence[ResourceSlice] = field(compare=False, repr=False)
-    near: Sequence[Node] = field(compare=False, repr=False)
+    whole: Sequence[ResourceSlice]
+    near: Sequence[Node]
 
     @property
     def lacking(self) -> int:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Hashable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from kubectl_dra.allocation.attempt import Attempt, Cycle, Verdict
 from kubectl_dra.allocation.features import Features, Quirks
@@ -24,8 +26,7 @@ STEPS = 200_000
 _THEN = say("then")
 
 
-@dataclass(frozen=True, slots=True)
-class Proof:
+class Proof(Struct, frozen=True):
     """A run of the allocation with a change: the first node that then works, and the devices there.
 
     ``how`` says with which change, where that is not plain. ``others`` tells what was done about other requests
@@ -51,9 +52,22 @@ class RequestPlace(NamedTuple):
     extended: bool
 
 
-@dataclass(frozen=True)
-class Change(Statement):
-    """One change. Two that are ``about`` the same thing exclude each other; ``cost`` orders them."""
+class Change(Statement, frozen=True, eq=False):
+    """One change. Two that are ``about`` the same thing exclude each other; ``cost`` orders them.
+
+    ``ASIDE`` names fields that do not tell two changes apart, such as the nodes where to try them.
+    """
+
+    ASIDE: ClassVar[frozenset[str]] = frozenset()
+
+    def __eq__(self, other: object) -> bool:
+        return type(self) is type(other) and self._told() == other._told()
+
+    def __hash__(self) -> int:
+        return hash(self._told())
+
+    def _told(self) -> tuple[object, ...]:
+        return tuple(getattr(self, name) for name in self.__struct_fields__ if name not in self.ASIDE)
 
     @property
     def about(self) -> Hashable:
@@ -82,8 +96,7 @@ class Tries:
         self.left = left
 
 
-@dataclass(frozen=True, slots=True)
-class World:
+class World(Struct, frozen=True):
     """A cluster and claims, as they are or as they would be.
 
     ``nodes`` are those that are tried, ``other_nodes`` those where the pod may not run, ``all_claims`` everything
@@ -102,7 +115,7 @@ class World:
 
     def proof(self, nodes: Iterable[Node] | None = None) -> Proof | None:
         """The first node on which the claims fit, with the devices."""
-        cycle = replace(self.cycle, available={})
+        cycle = self.cycle.changed()
         for node in self.nodes if nodes is None else nodes:
             attempt = cycle.attempt(node, self.claims, budget=Budget(max_steps=STEPS))
             if attempt.verdict is Verdict.ALLOCATED:
@@ -118,7 +131,7 @@ class World:
         world = self
         for change in changes:
             world = change.made_in(world)
-        cycle = replace(world.cycle, available={})
+        cycle = world.cycle.changed()
         for node in world.nodes:
             if not tries.left:
                 return None
@@ -132,7 +145,7 @@ class World:
         """The proof that the claims fit on one node when a further slice is published for it."""
         index = self.cycle.index
         near = {id(other): other for seen in index.candidates(node.name) for other in index.by_pool[seen.pool]}
-        return replace(self, cycle=replace(self.cycle, index=SliceIndex((*near.values(), entry)))).proof([node])
+        return replace(self, cycle=self.cycle.changed(index=SliceIndex((*near.values(), entry)))).proof([node])
 
     def proof_elsewhere(self, names: Container[str] | None = None) -> Proof | None:
         """The proof that the claims fit on a node (of those named) where the pod may not run."""
@@ -142,7 +155,7 @@ class World:
     def refusals(self) -> Refusals:
         """What the search refuses on the nodes because of devices that it picked before."""
         seen = Refusals()
-        cycle = replace(self.cycle, available={})
+        cycle = self.cycle.changed()
         for node in self.nodes:
             cycle.attempt(node, self.claims, budget=Budget(max_steps=STEPS // 10), observer=seen)
         return seen
@@ -209,7 +222,7 @@ class World:
             name: replace(entry, selectors=tuple(new if text == old else text for text in entry.selectors))
             for name, entry in self.cycle.classes.items()
         }
-        return replace(self, cycle=replace(self.cycle, classes=classes), claims=tuple(claims))
+        return replace(self, cycle=self.cycle.changed(classes=classes), claims=tuple(claims))
 
     def constraints(self) -> Iterator[tuple[int, DeviceConstraint]]:
         """The constraints of all claims, each with the index of its claim."""
@@ -235,21 +248,21 @@ class World:
         gone = {id(holder) for holder in freed}
         kept = tuple(claim for claim in self.all_claims if id(claim) not in gone)
         state = released(self.cycle.state, freed, self.cycle.features)
-        return replace(self, cycle=replace(self.cycle, state=state), all_claims=kept)
+        return replace(self, cycle=self.cycle.changed(state=state), all_claims=kept)
 
     def publishing(self, slices: Iterable[ResourceSlice], instead_of: Container[str] = ()) -> World:
         """With further slices published, perhaps in place of some by name."""
         kept = (entry for entry in self.cycle.index.slices if entry.name not in instead_of)
-        return replace(self, cycle=replace(self.cycle, index=SliceIndex((*kept, *slices))))
+        return replace(self, cycle=self.cycle.changed(index=SliceIndex((*kept, *slices))))
 
     def with_features(self, features: Features) -> World:
         """With an allocator of other features."""
         state = allocated_state(self.all_claims, features)
-        return replace(self, cycle=replace(self.cycle, features=features, state=state))
+        return replace(self, cycle=self.cycle.changed(features=features, state=state))
 
     def with_quirks(self, quirks: Quirks) -> World:
         """With an allocator of other defects."""
-        return replace(self, cycle=replace(self.cycle, quirks=quirks))
+        return replace(self, cycle=self.cycle.changed(quirks=quirks))
 
     def allowing(self, names: Container[str]) -> World:
         """With a pod that may run on further nodes."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass, field
 
 from kubectl_dra.api.nodes import NodeTaint
 from kubectl_dra.explain.diagnosis import Remedy
@@ -15,13 +14,13 @@ from kubectl_dra.explain.scene.node_resources import PodLimitReached, ResourceSh
 _NOT_TEXT = frozenset(("true", "false", "yes", "no", "on", "off", "y", "n", "null"))
 
 
-@dataclass(frozen=True)
-class LetIn(Change):
+class LetIn(Change, frozen=True):
     """Nodes that reject the pod for one reason take it."""
 
     TEXT = "{what}"
+    ASIDE = frozenset(("nodes",))
     reason: Words
-    nodes: tuple[str, ...] = field(compare=False)
+    nodes: tuple[str, ...]
 
     @property
     def about(self) -> Hashable:

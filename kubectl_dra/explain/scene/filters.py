@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from functools import cached_property
 
-from msgspec import structs
+from msgspec import Struct, structs
+from msgspec.structs import replace
 
 from kubectl_dra.api.nodes import Node
 from kubectl_dra.api.pods import ClaimStatus, Pod
@@ -25,8 +25,7 @@ from kubectl_dra.scheduling.taint_toleration import UntoleratedTaint
 from kubectl_dra.scheduling.tolerations import COMPARING, COMPARISON
 
 
-@dataclass(frozen=True)
-class Filters:
+class Filters(Struct, frozen=True, dict=True):
     """The filters for one pod. ``rejections``: why each node is refused, for those that are."""
 
     chain: Chain

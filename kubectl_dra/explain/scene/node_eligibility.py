@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from kubectl_dra.api.labels import InvalidNodeSelector
 from kubectl_dra.api.nodes import Node, NodeSelector, NodeTaint
 from kubectl_dra.explain.phrase import Statement
@@ -12,15 +10,13 @@ from kubectl_dra.explain.phrase import Statement
 _CONDITIONS = ("node.kubernetes.io/", "node.cloudprovider.kubernetes.io/")
 
 
-@dataclass(frozen=True)
-class NodeCordoned(Statement):
+class NodeCordoned(Statement, frozen=True):
     """Somebody cordoned the node."""
 
     TEXT = "node is cordoned (spec.unschedulable)"
 
 
-@dataclass(frozen=True)
-class Untolerated(Statement):
+class Untolerated(Statement, frozen=True):
     """The node has a taint that the pod does not tolerate."""
 
     TEXT = "untolerated node taint {taint}"
@@ -32,8 +28,7 @@ class Untolerated(Statement):
         return self.taint.key.startswith(_CONDITIONS)
 
 
-@dataclass(frozen=True)
-class LabelDiffers(Statement):
+class LabelDiffers(Statement, frozen=True):
     """The node has not the label that the pod's nodeSelector wants."""
 
     TEXT = "nodeSelector {key}={value} does not match"
@@ -41,8 +36,7 @@ class LabelDiffers(Statement):
     value: str
 
 
-@dataclass(frozen=True)
-class AffinityDiffers(Statement):
+class AffinityDiffers(Statement, frozen=True):
     """The pod's required node affinity does not match."""
 
     TEXT = "node affinity requires {affinity}"

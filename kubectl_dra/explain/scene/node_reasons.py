@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
 from typing import Final
+
+from msgspec.structs import asdict
 
 from kubectl_dra.api.quantity import Quantity
 from kubectl_dra.explain.phrase import Joined, Statement, Words, say
@@ -61,8 +62,7 @@ _TEXTS: Final[Mapping[type[Reason], str]] = {
 }
 
 
-@dataclass(frozen=True)
-class Refused(Statement):
+class Refused(Statement, frozen=True):
     """A filter refuses the node, for a reason that has no statement of its own."""
 
     TEXT = "{what}"
@@ -72,7 +72,7 @@ class Refused(Statement):
     def what(self) -> Words:
         """The reason in our words."""
         reason = self.reason
-        values = {entry.name: getattr(reason, entry.name) for entry in fields(reason)}
+        values = asdict(reason)
         if isinstance(reason, node_ports.PortsTaken):
             taken = [say("{port} by {pod}", port=str(port), pod=pod) for port, pod in reason.taken]
             return say("host port taken: {taken:some}", taken=taken)
@@ -86,8 +86,7 @@ class Refused(Statement):
         return reason.words if template is None else say(template, **values)
 
 
-@dataclass(frozen=True)
-class Unread(Statement):
+class Unread(Statement, frozen=True):
     """What decides about the node was not read."""
 
     TEXT = "unknown, no {kind} was read"

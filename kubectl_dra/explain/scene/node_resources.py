@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from kubectl_dra.api.quantity import Quantity
 from kubectl_dra.explain.phrase import Phrase, Statement, say
 
 
-@dataclass(frozen=True)
-class PodLimitReached(Statement):
+class PodLimitReached(Statement, frozen=True):
     """The node runs as many pods as it takes."""
 
     TEXT = "Too many pods"
 
 
-@dataclass(frozen=True)
-class ResourceShort(Statement):
+class ResourceShort(Statement, frozen=True):
     """The node has less left of a resource than the pod requests."""
 
     TEXT = "Insufficient {name}: {numbers}"

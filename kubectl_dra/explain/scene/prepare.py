@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
 from functools import partial
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from kubectl_dra.allocation.attempt import Cycle
 from kubectl_dra.allocation.extended import CLAIM_NAME, ExtendedRequests, extended_requests
@@ -37,8 +39,7 @@ LAST_MINOR_WITH_MIXED_SLICES = 34
 """Up to here a slice may hold devices and the counters that they share."""
 
 
-@dataclass(frozen=True, slots=True)
-class Settings:
+class Settings(Struct, frozen=True):
     """How to answer. ``patch`` is the patch release where known; ``release_source`` says where from.
 
     ``proved_gates`` are those of ``gates`` that stored objects show to be on. ``with_ways`` looks for further
@@ -58,8 +59,7 @@ class Settings:
     supposed: tuple[Supposition, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Scene:
+class Scene(Struct, frozen=True):
     """A question with the cluster. ``extended`` is what devices may serve of the pod's extended resources.
 
     ``filters`` are what the scheduler's other filters say; None where no pod waits for a node.

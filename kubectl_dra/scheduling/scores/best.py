@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Final
+
+from msgspec import Struct, field
 
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.scheduling.framework import ClusterState, NodeState, ScorePlugin
@@ -40,8 +41,7 @@ NodeScores = Mapping[PluginName, int]
 """A node's points by plugin, weights included; plugins that do not score the pod are absent."""
 
 
-@dataclass(frozen=True, slots=True)
-class BestNodes:
+class BestNodes(Struct, frozen=True):
     """The nodes that the scheduler takes one of, at random where there are several.
 
     ``scores`` are those of all feasible nodes; empty where there was nothing to choose. ``sampled``: the cluster is so

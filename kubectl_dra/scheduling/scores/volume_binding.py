@@ -11,7 +11,7 @@ from kubectl_dra.scheduling.framework import ClusterState, NodeState, ScorePlugi
 from kubectl_dra.scheduling.pod_claims import class_of_claim
 from kubectl_dra.scheduling.reasons import PluginName
 from kubectl_dra.scheduling.scores.normalize import MAX, along
-from kubectl_dra.scheduling.volume_binding import Placement, VolumeBinding
+from kubectl_dra.scheduling.volume_binding import PodVolumes, VolumeBinding
 from kubectl_dra.scheduling.volume_matching import in_nanos, stored
 
 _GATE: Final = "StorageCapacityScoring"
@@ -35,7 +35,7 @@ class VolumeBindingScore(ScorePlugin):
         return {node.name: _score(self._binding.placement(node), shape) for node in self.nodes}
 
 
-def _score(placement: Placement, shape: Sequence[tuple[int, int]]) -> int:
+def _score(placement: PodVolumes, shape: Sequence[tuple[int, int]]) -> int:
     """The mean over storage classes of what would be left, in hundredths."""
     requested: dict[str, int] = {}
     capacity: dict[str, int] = {}

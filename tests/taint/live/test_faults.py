@@ -5,11 +5,11 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from kubectl_dra.api.slices import DeviceID
 from kubectl_dra.cluster.kubeconfig import ConnectionOptions
