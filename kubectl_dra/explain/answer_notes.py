@@ -118,6 +118,9 @@ def _not_scored(trial: Trial) -> Iterator[Phrase]:
 
 def _cut(trial: Trial, findings: Sequence[Finding], ways: Sequence[Way]) -> Iterator[Phrase]:
     """Changes were not tried on all nodes that differ."""
+    around = trial.world.surroundings
+    if around is not None and around.rebuilds.stopped:
+        yield say("not every change was tried: in a cluster of this size each one takes long to prove")
     if not ways and not any(finding.proof for finding in findings):
         return
     nodes = len(trial.view.different_nodes())

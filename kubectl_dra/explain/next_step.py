@@ -81,6 +81,8 @@ def _to_make(trial: Trial, change: Supposition) -> NextStep | None:
     if change.kind == "free":
         namespace, _, name = change.value.rpartition("/")
         return NextStep(Look.CLAIM_HOLDER, name, namespace or "default")
+    if change.kind == "end":
+        return NextStep(Look.ALL_PODS)
     if change.kind == "untaint":
         return NextStep(Look.TAINTS)
     for entry in trial.question.claims if trial.question.exists else ():

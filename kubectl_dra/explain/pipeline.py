@@ -22,6 +22,7 @@ from kubectl_dra.explain.outcomes import claim_report, node_groups, placements
 from kubectl_dra.explain.phrase import Words
 from kubectl_dra.explain.question.consumers import DEFAULT_SCHEDULER
 from kubectl_dra.explain.question.resolve import Question
+from kubectl_dra.explain.remedies.prove import Change
 from kubectl_dra.explain.scene.attributes_read import complete
 from kubectl_dra.explain.scene.prepare import Settings, prepare
 from kubectl_dra.explain.trial import Outlook, Trial
@@ -163,9 +164,21 @@ def _ways(trial: Trial, judged: Judgement) -> list[Way]:
         if way_in.can_end(reason):
             near.setdefault(reason, []).append(node.name)
     changes = candidates(trial.view, trial.claims, trial.funnels, scene.holders, near)
+    changes = sorted([*changes, *_ends(trial)], key=lambda change: change.cost)
     found = ways(trial.world, changes, judged.findings)
     more = devices_to_add(trial.view, trial.world, trial.funnels)
     return [*found, more] if more else found
+
+
+def _ends(trial: Trial) -> list[Change]:
+    """Pods whose end makes room, where the scheduler does not evict them by itself."""
+    from kubectl_dra.explain.remedies.room import ending_pods
+
+    filters, around, outcome = trial.scene.filters, trial.world.surroundings, trial.outcome
+    if filters is None or around is None or (outcome and outcome.preemption and outcome.preemption.best):
+        return []
+    full = [node.name for node in trial.one_step_away if filters.rejections[node.name].resolvable]
+    return list(ending_pods(around, full))
 
 
 def _with_note_on_ways(findings: Sequence[Finding], ways: Sequence[Way]) -> list[Finding]:

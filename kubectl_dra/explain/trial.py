@@ -16,6 +16,7 @@ from kubectl_dra.explain.funnel.blocked import Located
 from kubectl_dra.explain.funnel.request_funnel import RequestFunnel
 from kubectl_dra.explain.question.resolve import Question
 from kubectl_dra.explain.remedies.prove import MAX_NODES, World
+from kubectl_dra.explain.remedies.surroundings import Surroundings
 from kubectl_dra.explain.scene.prepare import Scene
 from kubectl_dra.explain.scene.view import View
 from kubectl_dra.scheduling.dynamic_resources import DynamicResources
@@ -118,7 +119,9 @@ class Trial:
         if len(nodes) > MAX_NODES:
             nodes = nsmallest(MAX_NODES, nodes, lambda node: sum(_distance(entry, node) for entry in self.funnels))
         others = tuple(self.scene.snapshot.claims.values())
-        return World(self.view.cycle, tuple(self.claims), tuple(nodes), others, tuple(self.one_step_away))
+        filters = self.scene.filters
+        around = Surroundings.of(filters) if filters is not None else None
+        return World(self.view.cycle, tuple(self.claims), tuple(nodes), others, around, self.scene.asked_nodes)
 
     @cached_property
     def one_step_away(self) -> tuple[Node, ...]:

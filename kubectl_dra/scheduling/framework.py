@@ -9,11 +9,13 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from copy import copy
 from functools import cached_property
 from typing import Any, ClassVar
 
 from msgspec.structs import replace
 
+from kubectl_dra.api.claims import ResourceClaim
 from kubectl_dra.api.meta import ObjectMeta
 from kubectl_dra.api.nodes import Node
 from kubectl_dra.api.pods import Pod
@@ -163,10 +165,27 @@ class ClusterState:
         """Nodes on which a pod has required anti-affinity."""
         return [node for node in self.nodes.values() if node.pods_with_required_anti_affinity]
 
-    def without(self, pods: Collection[Key]) -> ClusterState:
-        """The same cluster after these pods (namespace, name) have ended."""
-        left = {key: pod for key, pod in self.snapshot.pods.items() if key not in pods}
-        return self.with_snapshot(replace(self.snapshot, pods=left))
+    def changed(self, *, ended: Collection[Key] = (), nodes: Iterable[Node] = ()) -> ClusterState:
+        """The same cluster after some pods (namespace, name) have ended, with some of its nodes as given here."""
+        others = {node.name: node for node in nodes if node.name in self.nodes}
+        left = {key: pod for key, pod in self.snapshot.pods.items() if key not in ended}
+        touched = {self.snapshot.pods[key].spec.node_name for key in ended if key in self.snapshot.pods}
+        out = self.with_snapshot(replace(self.snapshot, pods={}, nodes={}))
+        out.snapshot = replace(self.snapshot, pods=left, nodes={**self.snapshot.nodes, **others})
+        out._waiting = [pod for pod in self._waiting if (pod.metadata.namespace, pod.metadata.name) not in ended]
+        known = dict(self.nodes)
+        for name in (*others, *(touched - others.keys())):
+            if name in known:
+                pods = [pod for pod in known[name].pods if (pod.metadata.namespace, pod.metadata.name) not in ended]
+                known[name] = NodeState(others.get(name, known[name].node), pods, self.rules)
+        out.nodes = known
+        return out
+
+    def with_claims(self, claims: Mapping[Key, ResourceClaim]) -> ClusterState:
+        """The same cluster with other ResourceClaims; pods and nodes, and what is known of them, are shared."""
+        out = copy(self)
+        out.snapshot = replace(self.snapshot, claims=claims)
+        return out
 
     def with_snapshot(self, snapshot: Snapshot) -> ClusterState:
         """The same scheduler in another cluster."""

@@ -63,7 +63,7 @@ class ExplainFlags(Struct, frozen=True):
             metavar="CHANGE",
             help="Answer as if something were different; may be repeated. [REQUEST:]count=N, class=NAME, selector=CEL, "
             "capacity=NAME=QUANTITY or toleration=KEY[=VALUE][:EFFECT]; constraints=none, free=NAMESPACE/CLAIM, "
-            "untaint=DEVICE.",
+            "end=NAMESPACE/POD, untaint=DEVICE.",
         ),
     ] = ()
     all_claims: Annotated[

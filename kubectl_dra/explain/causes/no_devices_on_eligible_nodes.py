@@ -56,7 +56,6 @@ def _out_of_reach(blocked: Blocked) -> Finding:
         about = say("nodes {nodes:some}", nodes=nodes) if nodes else "devices"
         evidence.append(Evidence(about, reason, say("{count:device}", count=count)))
     barred = sorted({node for node, why in ineligible.items() if why == first})
-    proof = blocked.world.proof_elsewhere(barred) if way_in.can_end(first) else None
     return Finding(
         NOT_FOR_NODE,
         say(
@@ -67,7 +66,7 @@ def _out_of_reach(blocked: Blocked) -> Finding:
             first=first,
         ),
         tuple(evidence),
-        way_in.remedy(first, barred, proof) or Remedy(NOT_FOR_NODE.fix, proof),
+        way_in.remedy(first, barred, blocked.world) or Remedy(NOT_FOR_NODE.fix),
     )
 
 

@@ -38,8 +38,7 @@ def _no_node(trial: Trial) -> Iterator[Finding]:
         yield Finding(kind, summary, evidence(groups))
         return
     first, nodes = groups[0]
-    proof = trial.world.proof_elsewhere(nodes) if way_in.can_end(first) else None
-    remedy = way_in.remedy(first, nodes, proof) or Remedy(NO_NODE.fix, proof)
+    remedy = way_in.remedy(first, nodes, trial.world) or Remedy(NO_NODE.fix)
     yield Finding(NO_NODE, summary, evidence(groups), remedy)
 
 

@@ -15,16 +15,18 @@ from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.errors import InputError, UsageError
 from kubectl_dra.explain.phrase import Phrase, say
 from kubectl_dra.explain.question.device_name import device_named
+from kubectl_dra.explain.question.giving_back import GivingBack, of_claims, of_pods
 from kubectl_dra.explain.question.resolve import Question
 from kubectl_dra.names import nearest
 from kubectl_dra.wording import some
 
 GRAMMAR = (
     "[REQUEST:]count=N, [REQUEST:]class=NAME, [REQUEST:]selector=CEL, [REQUEST:]capacity=NAME=QUANTITY, "
-    "[REQUEST:]toleration=KEY[=VALUE][:EFFECT], constraints=none, free=NAMESPACE/CLAIM, untaint=DEVICE"
+    "[REQUEST:]toleration=KEY[=VALUE][:EFFECT], constraints=none, free=NAMESPACE/CLAIM, end=NAMESPACE/POD, "
+    "untaint=DEVICE"
 )
 _OF_REQUEST = ("count", "class", "selector", "capacity", "toleration")
-_OF_CLUSTER = ("constraints", "free", "untaint")
+_OF_CLUSTER = ("constraints", "free", "end", "untaint")
 _EFFECTS = ("NoSchedule", "NoExecute")
 
 
@@ -68,6 +70,8 @@ def suppose(question: Question, snapshot: Snapshot, changes: Sequence[Suppositio
     for change in changes:
         if change.kind == "free":
             snapshot = _freed(snapshot, change.value)
+        elif change.kind == "end":
+            snapshot = _ended(snapshot, change.value)
         elif change.kind == "untaint":
             snapshot = _untainted(snapshot, change.value)
         else:
@@ -152,8 +156,29 @@ def _freed(snapshot: Snapshot, name: str) -> Snapshot:
         held = [f"{space}/{other}" for (space, other), entry in snapshot.claims.items() if entry.allocation]
         near = nearest(name, held) or held[:3]
         raise InputError(f"--what-if free={name}: no allocated claim of that name; there are: {some(near) or 'none'}")
-    released = replace(found, allocation=None, reserved_for=())
-    return replace(snapshot, claims={**snapshot.claims, key: released})
+    return _given_back(snapshot, of_claims([found], snapshot.claims.values(), snapshot.pods))
+
+
+def _ended(snapshot: Snapshot, names: str) -> Snapshot:
+    """The cluster after pods, separated by commas, have ended."""
+    gone = []
+    for name in names.split(","):
+        namespace, slash, pod = name.strip().partition("/")
+        found = snapshot.pods.get((namespace, pod) if slash else ("default", namespace))
+        if found is None:
+            known = [f"{space}/{other}" for space, other in snapshot.pods]
+            near = nearest(name, known) or known[:3]
+            raise InputError(f"--what-if end={name}: no pod of that name; there are: {some(near) or 'none'}")
+        gone.append(found)
+    return _given_back(snapshot, of_pods(gone, snapshot.claims.values()))
+
+
+def _given_back(snapshot: Snapshot, given: GivingBack) -> Snapshot:
+    pods = {key: pod for key, pod in snapshot.pods.items() if key not in given.pods}
+    claims = dict(snapshot.claims)
+    for claim in given.claims:
+        claims[claim.metadata.namespace, claim.metadata.name] = replace(claim, allocation=None, reserved_for=())
+    return replace(snapshot, pods=pods, claims=claims)
 
 
 def _untainted(snapshot: Snapshot, name: str) -> Snapshot:

@@ -1,1 +1,1 @@
-"""What would help: changes, proved by running the allocation again with them."""
+"""What would help: changes, each proved by a whole attempt of the scheduler with it."""

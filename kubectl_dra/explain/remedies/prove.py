@@ -1,8 +1,10 @@
-"""Runs the allocation of one question again with something changed, to prove that the change helps."""
+"""Runs the scheduler's attempt of one question again with something changed, to prove that the change helps."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Hashable, Iterable, Iterator, Sequence
+import sys
+from collections.abc import Callable, Collection, Container, Hashable, Iterable, Iterator, Mapping, Sequence
+from itertools import islice
 from typing import ClassVar, NamedTuple
 
 from msgspec import Struct
@@ -15,11 +17,15 @@ from kubectl_dra.allocation.search import Budget
 from kubectl_dra.allocation.state import allocated_state
 from kubectl_dra.api.claims import EXACT_COUNT, DeviceConstraint, DeviceRequest, Request, ResourceClaim
 from kubectl_dra.api.nodes import Node
+from kubectl_dra.api.pods import Pod
 from kubectl_dra.api.slices import DeviceID, ResourceSlice
+from kubectl_dra.cluster.snapshot import Key
 from kubectl_dra.explain.funnel.search_refusals import Refusals
 from kubectl_dra.explain.phrase import Phrase, Statement, say
+from kubectl_dra.explain.question.giving_back import GivingBack, of_claims, of_pods
 from kubectl_dra.explain.question.what_if_flag import Supposition
 from kubectl_dra.explain.remedies.released_state import released
+from kubectl_dra.explain.remedies.surroundings import Surroundings
 
 MAX_NODES = 200
 STEPS = 200_000
@@ -27,7 +33,7 @@ _THEN = say("then")
 
 
 class Proof(Struct, frozen=True):
-    """A run of the allocation with a change: the first node that then works, and the devices there.
+    """An attempt of the scheduler with a change: the first node that then takes the pod, and the devices there.
 
     ``how`` says with which change, where that is not plain. ``others`` tells what was done about other requests
     that fail by themselves: False where they were left aside, True where their changes were made as well.
@@ -90,67 +96,102 @@ class Change(Statement, frozen=True, eq=False):
 
 
 class Tries:
-    """How many nodes may still be tried; a search for changes ends where none are left."""
+    """How many nodes may still be tried, as many as one likes by default; a search ends where none are left."""
 
-    def __init__(self, left: int) -> None:
+    def __init__(self, left: int = sys.maxsize) -> None:
         self.left = left
 
 
 class World(Struct, frozen=True):
     """A cluster and claims, as they are or as they would be.
 
-    ``nodes`` are those that are tried, ``other_nodes`` those where the pod may not run, ``all_claims`` everything
-    that may hold devices. Each change gives a new world.
+    ``nodes`` are those that are tried: of those where the pod may run one of each kind. ``alike`` are all that the
+    question is about. ``all_claims`` is everything that may hold devices. ``surroundings`` is the pod with what
+    filters read; None where no pod waits for a node. ``rereads``: selectors see devices that they did not see before,
+    so that they may fail on some. Each change gives a new world.
     """
 
     cycle: Cycle
     claims: tuple[ResourceClaim, ...]
     nodes: tuple[Node, ...]
     all_claims: tuple[ResourceClaim, ...]
-    other_nodes: tuple[Node, ...] = ()
+    surroundings: Surroundings | None = None
+    alike: tuple[Node, ...] = ()
+    rereads: bool = False
 
     def request(self, place: RequestPlace) -> DeviceRequest:
         """One request or subrequest as it is here."""
         return self.claims[place.claim].requests[place.request].alternatives()[place.alternative]
 
-    def proof(self, nodes: Iterable[Node] | None = None) -> Proof | None:
-        """The first node on which the claims fit, with the devices."""
+    def proof(self, nodes: Sequence[Node] | None = None) -> Proof | None:
+        """The first node that takes the pod, claims and all, with the devices; none where an error ends the attempt."""
         cycle = self.cycle.changed()
-        for node in self.nodes if nodes is None else nodes:
-            attempt = cycle.attempt(node, self.claims, budget=Budget(max_steps=STEPS))
-            if attempt.verdict is Verdict.ALLOCATED:
-                return Proof(node.name, tuple(device_names(attempt)))
+        for attempt in self._taken(cycle, self.nodes if nodes is None else nodes, Tries(), STEPS):
+            if not self.rereads or not self._errs(cycle, attempt.node):
+                return Proof(attempt.node, tuple(device_names(attempt)))
+            break
         return None
 
     def proof_with(self, change: Change) -> Proof | None:
-        """The proof that the claims fit with a change."""
+        """The proof that the pod fits with a change."""
         return change.made_in(self).proof()
 
-    def quick_proof(self, changes: Iterable[Change], tries: Tries) -> Proof | None:
-        """The proof that the claims fit with all these changes; none either where the tries do not suffice."""
+    def with_all(self, changes: Iterable[Change]) -> World:
+        """The world with all these changes."""
         world = self
         for change in changes:
             world = change.made_in(world)
+        return world
+
+    def quick_proof(self, changes: Iterable[Change], tries: Tries) -> Proof | None:
+        """The proof that the pod fits with all these changes; none either where the tries do not suffice."""
+        world = self.with_all(changes)
         cycle = world.cycle.changed()
-        for node in world.nodes:
+        return next((Proof(found.node) for found in world._taken(cycle, world.nodes, tries, STEPS // 10)), None)
+
+    def _taken(self, cycle: Cycle, nodes: Sequence[Node], tries: Tries, steps: int) -> Iterator[Attempt]:
+        """The attempts on nodes that take the pod: the devices are there, and no filter refuses it."""
+        refused = False
+        for node in self._tried(nodes, tries):
+            attempt = cycle.attempt(node, self.claims, budget=Budget(max_steps=steps))
+            if attempt.verdict is not Verdict.ALLOCATED:
+                continue
+            if self.surroundings is None or self.surroundings.takes(attempt, cycle, self.claims):
+                yield attempt
+            refused = True
+        if not refused or self.surroundings is None or not self.surroundings.changed:
+            return
+        # Nodes with the same devices may differ in what the filters say.
+        done = {node.name for node in nodes}
+        others = (node for node in self.alike if node.name not in done and self.surroundings.refusal(node) is None)
+        for node in self._tried(islice(others, MAX_NODES), tries):
+            attempt = cycle.attempt(node, self.claims, budget=Budget(max_steps=steps))
+            if attempt.verdict is Verdict.ALLOCATED and self.surroundings.takes(attempt, cycle, self.claims):
+                yield attempt
+
+    @staticmethod
+    def _tried(nodes: Iterable[Node], tries: Tries) -> Iterator[Node]:
+        for node in nodes:
             if not tries.left:
-                return None
+                return
             tries.left -= 1
-            attempt = cycle.attempt(node, world.claims, budget=Budget(max_steps=STEPS // 10))
-            if attempt.verdict is Verdict.ALLOCATED:
-                return Proof(node.name)
-        return None
+            yield node
+
+    def _errs(self, cycle: Cycle, beside: str) -> bool:
+        """Whether the attempt on another node ends with an error, which ends that with the pod."""
+        for node in self.nodes:
+            attempt = cycle.attempt(node, self.claims, budget=Budget(max_steps=STEPS // 10))
+            if node.name == beside or attempt.verdict is not Verdict.ERROR:
+                continue
+            if self.surroundings is None or self.surroundings.refusal(node) is None:
+                return True
+        return False
 
     def proof_with_slice(self, entry: ResourceSlice, node: Node) -> Proof | None:
         """The proof that the claims fit on one node when a further slice is published for it."""
         index = self.cycle.index
         near = {id(other): other for seen in index.candidates(node.name) for other in index.by_pool[seen.pool]}
         return replace(self, cycle=self.cycle.changed(index=SliceIndex((*near.values(), entry)))).proof([node])
-
-    def proof_elsewhere(self, names: Container[str] | None = None) -> Proof | None:
-        """The proof that the claims fit on a node (of those named) where the pod may not run."""
-        nodes = [node for node in self.other_nodes if names is None or node.name in names]
-        return self.proof(nodes[:MAX_NODES])
 
     def refusals(self) -> Refusals:
         """What the search refuses on the nodes because of devices that it picked before."""
@@ -169,8 +210,11 @@ class World(Struct, frozen=True):
 
     def editing(self, place: RequestPlace, edit: Callable[[DeviceRequest], DeviceRequest]) -> World:
         """With one request or subrequest changed."""
-        claim = self.claims[place.claim]
-        return self._with_claim(place.claim, _edited(claim, place.request, place.alternative, edit))
+        claim, old = self.claims[place.claim], self.request(place)
+        made = self._with_claim(place.claim, _edited(claim, place.request, place.alternative, edit))
+        new = made.request(place)
+        rereads = (new.selectors, new.device_class) != (old.selectors, old.device_class)
+        return replace(made, rereads=True) if rereads else made
 
     def setting_aside(self, requests: Container[tuple[int, int]]) -> World:
         """Without the requests at these (claim, request) indices: they need nothing."""
@@ -222,7 +266,7 @@ class World(Struct, frozen=True):
             name: replace(entry, selectors=tuple(new if text == old else text for text in entry.selectors))
             for name, entry in self.cycle.classes.items()
         }
-        return replace(self, cycle=self.cycle.changed(classes=classes), claims=tuple(claims))
+        return replace(self, cycle=self.cycle.changed(classes=classes), claims=tuple(claims), rereads=True)
 
     def constraints(self) -> Iterator[tuple[int, DeviceConstraint]]:
         """The constraints of all claims, each with the index of its claim."""
@@ -242,13 +286,36 @@ class World(Struct, frozen=True):
         changed = tuple(new if entry is old else entry for entry in self.claims[claim].constraints)
         return self._with_claim(claim, replace(self.claims[claim], constraints=changed))
 
-    def freeing(self, holders: Iterable[ResourceClaim]) -> World:
-        """With other claims that have given their devices back."""
-        freed = tuple(holders)
-        gone = {id(holder) for holder in freed}
+    def freeing(self, holders: Collection[ResourceClaim]) -> World:
+        """With other claims that have given their devices back, because the pods that use them have ended."""
+        return self._given_back(of_claims(holders, self.all_claims, self._pods))
+
+    def ending(self, pods: Iterable[Pod]) -> World:
+        """With other pods that have ended, and given back what they alone used."""
+        return self._given_back(of_pods(pods, self.all_claims))
+
+    def _given_back(self, given: GivingBack) -> World:
+        gone = {id(claim) for claim in given.claims}
         kept = tuple(claim for claim in self.all_claims if id(claim) not in gone)
-        state = released(self.cycle.state, freed, self.cycle.features)
-        return replace(self, cycle=self.cycle.changed(state=state), all_claims=kept)
+        state = released(self.cycle.state, given.claims, self.cycle.features)
+        around = self.surroundings
+        if around is not None:
+            around = around.without_pods(given.pods - {(around.pod.metadata.namespace, around.pod.metadata.name)})
+        return replace(self, cycle=self.cycle.changed(state=state), all_claims=kept, surroundings=around)
+
+    @property
+    def _pods(self) -> Mapping[Key, Pod]:
+        return self.surroundings.state.snapshot.pods if self.surroundings is not None else {}
+
+    def among(self, change: Callable[[Surroundings], Surroundings], names: Container[str]) -> World:
+        """With other surroundings, tried on these nodes as well."""
+        if self.surroundings is None:
+            return self
+        return replace(self, surroundings=change(self.surroundings)).on_named(names)
+
+    def on_named(self, names: Container[str]) -> World:
+        """The same question, tried on these nodes as well, as far as it is about them."""
+        return self.also_on([node for node in self.alike if node.name in names][:MAX_NODES])
 
     def publishing(self, slices: Iterable[ResourceSlice], instead_of: Container[str] = ()) -> World:
         """With further slices published, perhaps in place of some by name."""
@@ -263,10 +330,6 @@ class World(Struct, frozen=True):
     def with_quirks(self, quirks: Quirks) -> World:
         """With an allocator of other defects."""
         return replace(self, cycle=self.cycle.changed(quirks=quirks))
-
-    def allowing(self, names: Container[str]) -> World:
-        """With a pod that may run on further nodes."""
-        return self.also_on([node for node in self.other_nodes if node.name in names][:MAX_NODES])
 
     def also_on(self, more: Sequence[Node]) -> World:
         """The same question, tried on further nodes as well."""

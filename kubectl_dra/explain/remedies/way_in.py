@@ -7,9 +7,11 @@ from collections.abc import Hashable, Sequence
 from kubectl_dra.api.nodes import NodeTaint
 from kubectl_dra.explain.diagnosis import Remedy
 from kubectl_dra.explain.phrase import Phrase, Words, say
-from kubectl_dra.explain.remedies.prove import Change, Proof, World
+from kubectl_dra.explain.remedies.prove import Change, World
+from kubectl_dra.explain.remedies.room import ending_pods
+from kubectl_dra.explain.remedies.surroundings import Surroundings
 from kubectl_dra.explain.scene.node_eligibility import AffinityDiffers, LabelDiffers, NodeCordoned, Untolerated
-from kubectl_dra.explain.scene.node_resources import PodLimitReached, ResourceShort
+from kubectl_dra.explain.scene.node_resources import ResourceShort
 
 _NOT_TEXT = frozenset(("true", "false", "yes", "no", "on", "off", "y", "n", "null"))
 
@@ -42,37 +44,64 @@ class LetIn(Change, frozen=True):
             return say(text, nodes=self.nodes, taint=reason.taint)
         if isinstance(reason, NodeCordoned):
             text = "uncordon {nodes:some}"
-        elif isinstance(reason, ResourceShort | PodLimitReached):
-            text = "make room on {nodes:some} ({reason})"
+        elif isinstance(reason, LabelDiffers):
+            text = "let the pod run on {nodes:some}: leave {entry} out of its nodeSelector"
+            return say(text, nodes=self.nodes, entry=f"{reason.key}={reason.value}")
+        elif isinstance(reason, AffinityDiffers):
+            text = "let the pod run on {nodes:some}: leave out its required node affinity ({affinity})"
+            return say(text, nodes=self.nodes, affinity=reason.affinity)
         return say(text, nodes=self.nodes, reason=reason)
 
     def made_in(self, world: World) -> World:
-        return world.allowing(self.nodes)
+        return world.among(self._changed, frozenset(self.nodes))
+
+    def _changed(self, old: Surroundings) -> Surroundings:
+        reason = self.reason
+        if isinstance(reason, Untolerated):
+            return old.untainted(self.nodes, reason.taint.key) if reason.is_condition else old.tolerating(reason.taint)
+        if isinstance(reason, NodeCordoned):
+            return old.uncordoned(self.nodes)
+        if isinstance(reason, LabelDiffers):
+            return old.without_selector(reason.key)
+        return old.without_node_affinity() if isinstance(reason, AffinityDiffers) else old
 
 
 def can_end(reason: Words) -> bool:
-    """Whether a change to the pod or the node alone ends it: not where the pod asks for more than the node has in
-    all, nor where other pods or volumes decide.
-    """
-    if isinstance(reason, ResourceShort):
-        return reason.passes
-    return isinstance(reason, AffinityDiffers | LabelDiffers | NodeCordoned | PodLimitReached | Untolerated)
+    """Whether a change to the pod's placement rules or to the node alone ends it."""
+    return isinstance(reason, AffinityDiffers | LabelDiffers | NodeCordoned | Untolerated)
 
 
-def remedy(reason: Words, nodes: Sequence[str], proof: Proof | None) -> Remedy | None:
-    """What ends the reason of these nodes, proved or not; None where that is not known to help."""
-    ends = can_end(reason)
-    if not nodes or (proof is None and ends) or not (ends or isinstance(reason, ResourceShort)):
+def remedy(reason: Words, nodes: Sequence[str], world: World) -> Remedy | None:
+    """What ends the reason of these nodes, proved; None where that is not known to help."""
+    if not nodes:
         return None
+    if isinstance(reason, ResourceShort) and not reason.passes:
+        words = say("Lower what the pod requests of {name}, or add nodes that have it.", name=reason.name)
+        return Remedy(words)
+    if not can_end(reason):
+        return _room(nodes, world)
     change = LetIn(reason, tuple(nodes))
+    proof = world.proof_with(change)
+    if proof is None:
+        return None
     words = say("{what:capital}.", what=change.what)
     if isinstance(reason, Untolerated) and not reason.is_condition:
         words = say("Let the pod tolerate it: spec.tolerations: {toleration}", toleration=toleration_for(reason.taint))
     elif isinstance(reason, NodeCordoned) and len(nodes) == 1:
         words = say("When its maintenance is over: kubectl uncordon {node}", node=nodes[0])
-    elif isinstance(reason, ResourceShort) and not ends:
-        words = say("Lower what the pod requests of {name}, or add nodes that have it.", name=reason.name)
     return Remedy(words, proof, offers=(change,))
+
+
+def _room(nodes: Sequence[str], world: World) -> Remedy | None:
+    """Pods whose end makes room on one of these nodes, proved."""
+    if world.surroundings is None:
+        return None
+    for change in ending_pods(world.surroundings, nodes):
+        if proof := world.proof_with(change):
+            return Remedy(
+                say("It is enough that {pods:some} on {node} {count:ends|end}.", **change.said), proof, offers=(change,)
+            )
+    return None
 
 
 def toleration_for(taint: NodeTaint) -> str:

@@ -84,6 +84,12 @@ class Scene(Struct, frozen=True):
         return [state.claim for state in self.question.claims if state.claim and state.claim.allocation is not None]
 
     @property
+    def asked_nodes(self) -> tuple[Node, ...]:
+        """The nodes that the question is about, whether the pod may run there or not."""
+        barred = (node for node in self.barred_nodes if self.view.ineligible[node.name] is not NOT_ASKED)
+        return (*self.view.nodes, *barred)
+
+    @property
     def barred_nodes(self) -> list[Node]:
         """Nodes that exist but where the pod may not run."""
         return [node for name, node in self.snapshot.nodes.items() if name in self.view.ineligible]

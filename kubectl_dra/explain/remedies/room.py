@@ -1,0 +1,94 @@
+"""Pods whose end makes room for another one on their node: whatever they take there, devices as well."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator, Sequence
+from typing import Any, Final
+
+from kubectl_dra.api.pods import Pod
+from kubectl_dra.explain.question.what_if_flag import Supposition
+from kubectl_dra.explain.remedies.prove import Change, World
+from kubectl_dra.explain.remedies.surroundings import Surroundings
+from kubectl_dra.scheduling.chain import Chain
+from kubectl_dra.scheduling.default_preemption import by_importance
+from kubectl_dra.scheduling.framework import NodeState
+
+MAX_NODES: Final = 3
+MAX_ALONE: Final = 4
+_MIRROR: Final = "kubernetes.io/config.mirror"
+_SYSTEM: Final = 2_000_000_000
+
+
+class EndPods(Change, frozen=True):
+    """Pods of one node that end."""
+
+    TEXT = "end {pods:some} on {node}"
+    ASIDE = frozenset(("ended",))
+    node: str
+    keys: tuple[str, ...]
+    ended: tuple[Pod, ...]
+
+    @property
+    def pods(self) -> list[str]:
+        """What they are called."""
+        return [f"pod {key}" for key in self.keys]
+
+    @property
+    def said(self) -> dict[str, Any]:
+        """What sentences about the change name."""
+        return {"pods": self.pods, "node": self.node, "count": len(self.keys)}
+
+    @property
+    def about(self) -> Hashable:
+        return "pods", self.keys
+
+    @property
+    def cost(self) -> int:
+        return 4 + 2 * len(self.keys)
+
+    @property
+    def what_if(self) -> Supposition | None:
+        return Supposition("", "end", ",".join(self.keys))
+
+    def made_in(self, world: World) -> World:
+        return world.ending(self.ended).on_named({self.node})
+
+
+def ending_pods(around: Surroundings, nodes: Sequence[str]) -> Iterator[EndPods]:
+    """Pods without which the filters take the pod on a node, the fewest and least important; for some nodes."""
+    chain = around.chain
+    if chain is None or chain.rejection is not None:
+        return
+    for name in nodes[:MAX_NODES]:
+        node = around.state.nodes.get(name)
+        for pods in _sets(chain, node) if node is not None else ():
+            yield EndPods(name, tuple(pod.key for pod in pods), tuple(pods))
+
+
+def _sets(chain: Chain, node: NodeState) -> Iterator[Sequence[Pod]]:
+    """Single pods that are enough, those with claims first; else one set, the smallest that is easily found."""
+    ranked = by_importance([pod for pod in node.pods if _can_end(pod)])
+    alone = [pod for pod in reversed(ranked) if _takes_without(chain, node, [pod])]
+    yield from ([pod] for pod in sorted(alone, key=lambda pod: not pod.claims)[:MAX_ALONE])
+    if alone or not _takes_without(chain, node, ranked):
+        return
+    gone = list(ranked)
+    for pod in ranked:
+        left = [entry for entry in gone if entry is not pod]
+        if _takes_without(chain, node, left):
+            gone = left
+    yield gone
+
+
+def _takes_without(chain: Chain, node: NodeState, pods: Sequence[Pod]) -> bool:
+    return chain.filter(node.changed(removed=pods)) is None
+
+
+def _can_end(pod: Pod) -> bool:
+    """Whether ending the pod makes room: a DaemonSet, the kubelet or the system would bring it back at once."""
+    owner = pod.metadata.controller()
+    return (
+        _MIRROR not in pod.metadata.annotations
+        and pod.priority < _SYSTEM
+        and (owner is None or owner.kind not in ("DaemonSet", "Node"))
+    )

@@ -1,0 +1,155 @@
+"""The pod that waits and its cluster, as the scheduler's filters read them: as they are, or as they would be."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from functools import cached_property
+from typing import Final
+
+from msgspec import structs
+
+from kubectl_dra.allocation.attempt import Attempt, Cycle
+from kubectl_dra.api.affinity import Toleration
+from kubectl_dra.api.claims import ResourceClaim
+from kubectl_dra.api.nodes import Node, NodeTaint
+from kubectl_dra.api.pods import Pod
+from kubectl_dra.cluster.snapshot import Key
+from kubectl_dra.explain.scene.filters import Filters
+from kubectl_dra.scheduling.chain import Chain, without_devices
+from kubectl_dra.scheduling.dynamic_resources import DynamicResources
+from kubectl_dra.scheduling.framework import ClusterState
+from kubectl_dra.scheduling.node_unschedulable import CORDON
+from kubectl_dra.scheduling.reasons import Rejection
+
+MOST_REBUILDS: Final = 400
+FEWEST_REBUILDS: Final = 6
+COUNTED: Final = 2_000_000
+"""How many nodes and pods are counted again, in all, for what changes would lead to."""
+
+
+class Rebuilds:
+    """How many changed clusters may still be made. ``stopped``: some change was not tried for want of them."""
+
+    def __init__(self, left: int) -> None:
+        self.left = left
+        self.stopped = False
+
+    @classmethod
+    def of_size(cls, objects: int) -> Rebuilds:
+        """As many as a cluster of so many nodes and pods allows."""
+        return cls(max(FEWEST_REBUILDS, min(MOST_REBUILDS, COUNTED // max(1, objects))))
+
+    def take(self) -> bool:
+        """Whether one more may be made; it counts as made."""
+        if not self.left:
+            self.stopped = True
+            return False
+        self.left -= 1
+        return True
+
+
+class Surroundings:
+    """A pod that waits for a node, and a cluster. Changes make another one; filters are asked when they are needed."""
+
+    def __init__(self, pod: Pod, state: ClusterState, rebuilds: Rebuilds, chain: Chain | None = None) -> None:
+        self.pod = pod
+        self.state = state
+        self.rebuilds = rebuilds
+        self.changed = chain is None
+        self._known = chain
+
+    @classmethod
+    def of(cls, filters: Filters) -> Surroundings:
+        """As they are."""
+        chain = filters.chain
+        rebuilds = Rebuilds.of_size(len(chain.state.nodes) + len(chain.state.snapshot.pods))
+        return cls(chain.pod, chain.state, rebuilds, chain)
+
+    @cached_property
+    def chain(self) -> Chain | None:
+        """The filters but that for devices; None where no more clusters may be made."""
+        if self._known is not None:
+            return self._known
+        if not self.rebuilds.take():
+            return None
+        return Chain(self.pod, self.state, without_devices(self.state.profile))
+
+    def refusal(self, node: Node) -> Rejection | None:
+        """Why filters other than that for devices refuse the node."""
+        chain = self.chain
+        return (
+            chain.filter(self.state.nodes[node.name]) if chain is not None and node.name in self.state.nodes else None
+        )
+
+    def takes(self, attempt: Attempt, cycle: Cycle, claims: Sequence[ResourceClaim]) -> bool:
+        """Whether all filters take the pod on a node where its claims were allocated so.
+
+        ``claims`` are those of the pod that are not allocated, as they would be.
+        """
+        chain = self.chain
+        if chain is None:
+            return False
+        node = self.state.nodes.get(attempt.node)
+        if node is None:
+            return True
+        known = {(claim.metadata.namespace, claim.metadata.name): claim for claim in claims}
+        state = self.state.with_claims({**self.state.snapshot.claims, **known})
+        devices = DynamicResources(self.pod, state, cycle)
+        devices.attempts[attempt.node] = attempt
+        # The scheduler deletes it and tries again.
+        devices.leftover = None
+        return chain.joined(devices).filter(node) is None
+
+    def _with_pod(self, pod: Pod) -> Surroundings:
+        return Surroundings(pod, self.state, self.rebuilds)
+
+    def _with_state(self, state: ClusterState) -> Surroundings:
+        return Surroundings(self.pod, state, self.rebuilds)
+
+    def tolerating(self, taint: NodeTaint) -> Surroundings:
+        """With a pod that tolerates a node taint."""
+        operator = "Equal" if taint.value else "Exists"
+        more = Toleration(taint.key, operator, taint.value, taint.effect)
+        spec = structs.replace(self.pod.spec, tolerations=(*self.pod.spec.tolerations, more))
+        return self._with_pod(structs.replace(self.pod, spec=spec))
+
+    def without_selector(self, key: str) -> Surroundings:
+        """With a pod whose nodeSelector lacks one entry."""
+        left = {name: value for name, value in self.pod.spec.node_selector.items() if name != key}
+        return self._with_pod(structs.replace(self.pod, spec=structs.replace(self.pod.spec, node_selector=left)))
+
+    def without_node_affinity(self) -> Surroundings:
+        """With a pod that requires no node affinity."""
+        affinity = self.pod.spec.affinity
+        if affinity is None:
+            return self
+        left = structs.replace(affinity, node_affinity=structs.replace(affinity.node_affinity, required=None))
+        return self._with_pod(structs.replace(self.pod, spec=structs.replace(self.pod.spec, affinity=left)))
+
+    def uncordoned(self, names: Collection[str]) -> Surroundings:
+        """With nodes that are not cordoned."""
+        return self._with_nodes(names, CORDON.key, cordoned=False)
+
+    def untainted(self, names: Collection[str], key: str) -> Surroundings:
+        """With nodes that lack the taints of a key."""
+        return self._with_nodes(names, key)
+
+    def _with_nodes(self, names: Collection[str], key: str, *, cordoned: bool | None = None) -> Surroundings:
+        """With nodes that lack the taints of a key, and are cordoned or not, None for as they are."""
+        changed: list[Node] = []
+        for name in names:
+            state = self.state.nodes.get(name)
+            if state is not None:
+                old = state.node.spec
+                spec = structs.replace(
+                    old,
+                    taints=tuple(entry for entry in old.taints if entry.key != key),
+                    unschedulable=old.unschedulable if cordoned is None else cordoned,
+                )
+                changed.append(structs.replace(state.node, spec=spec))
+        return self._with_state(self.state.changed(nodes=changed))
+
+    def without_pods(self, pods: Iterable[Key]) -> Surroundings:
+        """After pods have ended."""
+        ended = frozenset(pods) & self.state.snapshot.pods.keys()
+        return self._with_state(self.state.changed(ended=ended)) if ended else self
