@@ -62,7 +62,7 @@ def disagreement(attempt: Attempt, expected: dict[str, Any]) -> str:
     local = attempt.message == INVALID_POOLS
     if error:
         fatal = attempt.verdict is Verdict.ERROR
-        if (local and expected.get("nodeLocalError")) or (fatal and not expected.get("nodeLocalError")):
+        if (local if expected.get("nodeLocalError") else fatal) and attempt.message == error:
             return ""
         return f"expected error {error!r}, got {attempt.verdict.value} {attempt.message!r}"
     results = expected.get("results")
@@ -81,7 +81,7 @@ def compared(case: dict[str, Any]) -> Iterator[str]:
     """How closely each answer about a node is compared."""
     for expected in case["expect"]["nodes"]:
         if expected.get("error"):
-            yield "an error, of the node or of the whole pod (not its text)"
+            yield "an error, of the node or of the whole pod, word for word"
         elif expected.get("results") is None:
             yield "does not fit on the node"
         else:

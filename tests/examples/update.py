@@ -1,7 +1,7 @@
 """``python -m tests.examples.update [NAME…]``: rewrites expected.txt, and shows what changed.
 
 Only for a change that a person has read and wants: the golden files say what users see. The exit code of an
-example is never rewritten; a different one is an error.
+example is never rewritten: with a different one nothing is written, until somebody changes ``exit-code`` by hand.
 """
 
 from __future__ import annotations
@@ -25,7 +25,8 @@ def main(names: list[str]) -> int:
         outcome = run(example)
         code = int((example / "exit-code").read_text())
         if outcome.code != code or outcome.stderr:
-            sys.stderr.write(f"{name}: exit code {outcome.code} instead of {code}, left as it is\n{outcome.stderr}")
+            wanted = f"write {outcome.code} into {name}/exit-code first if that is meant"
+            sys.stderr.write(f"{name}: exit code {outcome.code} instead of {code}; {wanted}\n{outcome.stderr}")
             failed = 1
             continue
         golden = example / "expected.txt"

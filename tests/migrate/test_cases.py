@@ -2,6 +2,8 @@
 
 A case has the text ``before``; ``after`` if it changes; ``says``: what is said, as "SORT CODE LINE" in the order of
 lines; and ``parts``: pieces of messages that must be among what is said. ``options`` are settings of the run.
+``back`` is what ``--reverse`` makes of ``after``: ``before`` (if not given), ``same`` for other text that asks for the
+same, the code of its refusal, or ``nothing`` where there is no claim to take back.
 """
 
 from __future__ import annotations
@@ -22,6 +24,7 @@ from kubectl_dra.migrate.model import MigrationSettings
 from kubectl_dra.migrate.result import MigrationReport
 from kubectl_dra.migrate.vendors.catalogue import VendorCatalogue, load
 
+KEYS = {"name", "before", "after", "says", "parts", "options", "back"}
 CASES = Path(__file__).parent / "cases"
 
 
@@ -45,6 +48,7 @@ def run(file: Path, options: dict[str, Any]) -> MigrationReport:
 
 @pytest.mark.parametrize("case", list(cases()))
 def test_case(case: dict[str, Any], tmp_path: Path) -> None:
+    assert case.keys() <= KEYS
     file = tmp_path / "workload.yaml"
     file.write_text(case["before"])
     report = run(file, case.get("options", {}))

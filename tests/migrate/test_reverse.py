@@ -7,6 +7,7 @@ from typing import Any, Final
 
 import pytest
 
+from kubectl_dra.api.quantity import Quantity, QuantityError
 from kubectl_dra.api.versions import parse_release
 from kubectl_dra.errors import InputError
 from kubectl_dra.manifests.documents import read_documents
@@ -19,45 +20,6 @@ from tests.migrate.runs import assert_reversible, catalogue, settings
 from tests.migrate.test_cases import cases
 from tests.migrate.test_real import FOLDER
 
-# What a text cannot give back: how an amount was written, that it stood under requests too, what went beside it, and
-# where labels stood.
-SAME_ONLY: Final = {
-    "beside: variables and the runtime class of NVIDIA",
-    "beside: the only variable of a container",
-    "containers: request and limit go together, other resources stay",
-    "containers: claims that are there stay",
-    "containers: more than 32 devices take several claims",
-    "beside: labels of a MIG node with the single strategy",
-    "containers: zero in one container, devices in another",
-    "containers: what an init container has in part takes a claim of its own",
-    "kinds: two templates that ask for the same share a claim template",
-    "kinds: Ray learns the number of GPUs",
-    "kinds: KServe's kind for language models",
-    "kinds: a Volcano job",
-    "refusals: another vendor's resource stays with its plugin",
-    "review: JSON over several lines stays so",
-    "review: entries that are switched off by comments stay above what is new",
-    "settings: auto claims what is chosen by label",
-    "shapes: node affinity of product, family and memory goes with its comments kept outside",
-    "shapes: a compute domain beside GPUs and adapters",
-    "kinds: values of the chart app-template",
-    "shapes: accelerators and adapters of AWS",
-    "shapes: AMD's GPU in requests and limits, other objects untouched",
-}
-REFUSED: Final = {
-    "beside: a vendor that gives a node's devices to one claim": "MIG512",
-    "beside: an init container and a container that have all chips": "MIG512",
-    "kinds: the MPI operator's kind": "MIG512",
-    "refusals: a claim for such devices is there already": "MIG511",
-    "shapes: a slice of a GPU on GKE": "MIG512",
-}
-# Nothing of DRA is in them, or no claim.
-NOT_ABOUT_CLAIMS: Final = {
-    "containers: zero devices",
-    "quotas: a queue of Volcano",
-    "settings: a class for a resource name",
-    "settings: a kind without claims keeps the resource's name",
-}
 ALL: Final = [case for case in cases() if "after" in case.values[0]]
 
 
@@ -82,19 +44,51 @@ def forward(text: str, chosen: MigrationSettings | None = None) -> str:
 
 
 @pytest.mark.parametrize("case", ALL)
-def test_every_case(case: dict[str, Any], request: pytest.FixtureRequest) -> None:
-    name = request.node.callspec.id
+def test_every_case(case: dict[str, Any]) -> None:
     found, report = back(case["after"], options(case))
     refused = {item.code for item in report.items("refusal")}
-    if name in REFUSED:
-        assert found == case["after"] and refused == {REFUSED[name]}
-    elif name in NOT_ABOUT_CLAIMS:
-        assert found == case["after"] and not refused
-    else:
-        assert (found == case["before"]) == (name not in SAME_ONLY)
+    expected = case.get("back", "before")
+    if expected in ("before", "same"):
+        assert (found == case["before"]) == (expected == "before")
+        assert asked(found) == asked(case["before"])
         # Whatever it looks like, migrate makes the same of it.
         again = [document.object for document in read_documents(forward(found, options(case)), "f.yaml")]
         assert again == [document.object for document in read_documents(case["after"], "f.yaml")]
+    else:
+        assert found == case["after"]
+        assert refused == (set() if expected == "nothing" else {expected})
+
+
+def quantity(amount: Any) -> Quantity | str:
+    try:
+        return Quantity.from_json(amount)
+    except QuantityError:
+        return str(amount)
+
+
+def asked(text: str) -> list[tuple[Any, dict[str, Quantity | str], Any]]:
+    """Each container that asks for devices: its name, how many of each resource, and the claims that it uses."""
+    out: list[tuple[Any, dict[str, Quantity | str], Any]] = []
+
+    def look(value: Any) -> None:
+        if isinstance(value, dict):
+            resources = value.get("resources")
+            resources = resources if isinstance(resources, dict) else {}
+            both = {**(resources.get("requests") or {}), **(resources.get("limits") or {})}
+            # A template's parameter is no quantity yet.
+            devices = {name: quantity(amount) for name, amount in both.items() if "/" in name}
+            devices = {name: amount for name, amount in devices.items() if amount != Quantity.of(0)}
+            if devices or resources.get("claims"):
+                out.append((value.get("name"), devices, resources.get("claims")))
+            for below in value.values():
+                look(below)
+        elif isinstance(value, list):
+            for below in value:
+                look(below)
+
+    for document in read_documents(text, "f.yaml"):
+        look(document.object)
+    return out
 
 
 LABELS: Final = (
