@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Final
+from typing import Any
 
 from msgspec import Struct, field
 
+from kubectl_dra.admission.needs import ABOUT_ANY_POD
 from kubectl_dra.api.meta import ObjectMeta
 from kubectl_dra.api.policy import LimitRange, PriorityClass, ResourceQuota, RuntimeClass
 from kubectl_dra.cluster.kinds import SCHEDULING_KINDS
 from kubectl_dra.cluster.snapshot import Snapshot
 
-_ABOUT_ANY_POD: Final = ("LimitRange", "ResourceQuota")
+_COMES_ALONG = "default"
 
 
 class AdmissionObjects(Struct, frozen=True):
@@ -33,22 +34,29 @@ class AdmissionObjects(Struct, frozen=True):
     def of(cls, snapshot: Snapshot, namespace: str) -> AdmissionObjects:
         """What a snapshot knows for pods of a namespace.
 
-        Every cluster has priority classes and every namespace a service account, so none at all means that they
-        were not read. Of runtime classes there may be none; they are known where the snapshot is the server's.
+        Of files, a kind without an object is taken for one that nobody saved; a server that was asked has none.
+        The account ``default`` comes with its namespace.
         """
         classes: Mapping[str, PriorityClass] = _by_name(snapshot, "PriorityClass")
         runtimes: Mapping[str, RuntimeClass] = _by_name(snapshot, "RuntimeClass")
         accounts = frozenset(_in(snapshot, "ServiceAccount", namespace))
-        unread = tuple(kind for kind in _ABOUT_ANY_POD if _is_unread(kind, snapshot, namespace))
+        unread = tuple(kind for kind in ABOUT_ANY_POD if _is_unread(kind, snapshot, namespace))
         return cls(
             namespaces=None if snapshot.is_gap("Namespace") else snapshot.namespaces or None,
-            priority_classes=classes or None,
-            runtime_classes=runtimes or None,
-            service_accounts=accounts or None,
+            priority_classes=classes if classes or _asked("PriorityClass", snapshot, namespace) else None,
+            runtime_classes=runtimes if runtimes or _asked("RuntimeClass", snapshot, namespace) else None,
+            service_accounts=accounts | {_COMES_ALONG}
+            if accounts or _asked("ServiceAccount", snapshot, namespace)
+            else None,
             limit_ranges=tuple(_in(snapshot, "LimitRange", namespace).values()),
             quotas=tuple(quota for quota in snapshot.quotas if quota.metadata.namespace == namespace),
             unread=unread,
         )
+
+
+def _asked(kind: str, snapshot: Snapshot, namespace: str) -> bool:
+    """Whether a server was asked for all objects of a kind, and told them."""
+    return snapshot.release_source == "server" and not _is_unread(kind, snapshot, namespace)
 
 
 def _is_unread(kind: str, snapshot: Snapshot, namespace: str) -> bool:

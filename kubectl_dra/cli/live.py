@@ -42,12 +42,13 @@ def read_live(
         return cluster.read_snapshot(progress=progress, compact=compact, about=about), cluster.namespace
 
 
-def read_kinds(connection: ConnectionFlags, namespace: str, kinds: Sequence[str]) -> Snapshot:
-    """Reads further kinds of the live cluster, from all namespaces. Raises as ``read_live`` does."""
+def read_kinds(connection: ConnectionFlags, namespace: str, kinds: Sequence[str], *, of: str = "") -> Snapshot:
+    """Reads further kinds of the live cluster, from all namespaces or those ``of`` one. Raises as ``read_live``."""
     from kubectl_dra.cluster.live import Cluster
 
     with Progress() as progress:
-        return Cluster(connection_options(connection, namespace)).read_snapshot(kinds, progress=progress)
+        cluster = Cluster(connection_options(connection, namespace))
+        return cluster.read_snapshot(kinds, namespace=of, progress=progress)
 
 
 def connection_options(connection: ConnectionFlags, namespace: str) -> ConnectionOptions:

@@ -7,6 +7,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from kubectl_dra.cluster.kinds import SCHEDULING_KINDS
 from kubectl_dra.cluster.snapshot import ABSENT, Key, Snapshot
 
 
@@ -49,8 +50,14 @@ def overlay(base: Snapshot, manifest: Snapshot) -> Snapshot:
 
 def with_kinds(base: Snapshot, more: Snapshot, kinds: Iterable[str]) -> Snapshot:
     """A snapshot with the objects of further kinds that were read later: kinds without any are known to have none."""
-    read = {kind: more.others.get(kind, {}) for kind in kinds}
-    return replace(base, others=_merged(base.others, read), gaps=(*base.gaps, *more.gaps))
+    read = {kind: more.others.get(kind, {}) for kind in kinds if kind in SCHEDULING_KINDS}
+    known = {(entry.metadata.namespace, entry.metadata.name): entry for entry in (*base.quotas, *more.quotas)}
+    return replace(
+        base,
+        others=_merged(read, base.others),
+        quotas=tuple(known.values()),
+        gaps=(*base.gaps, *(gap for gap in more.gaps if gap not in base.gaps)),
+    )
 
 
 def _merged(

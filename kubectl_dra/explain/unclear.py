@@ -64,6 +64,7 @@ def not_decided(trial: Trial, verdict: Verdict) -> Iterator[Phrase]:
     """What was seen and does not decide: searches that are too long, and fields that are not modelled."""
     yield from _unread(trial, verdict)
     yield from _said_by_others(trial, verdict)
+    yield from _not_admitted(trial, verdict)
     if trial.claims:
         yield from _too_long(trial, verdict)
         yield from _unmodelled(trial)
@@ -90,6 +91,23 @@ def _said_by_others(trial: Trial, verdict: Verdict) -> Iterator[Phrase]:
     word = last_word(pod, scene.snapshot)
     for text in foreign(word.message) if word is not None else ():
         yield say('the scheduler counts "{text}", which no filter known here says', text=text)
+
+
+def _not_admitted(trial: Trial, verdict: Verdict) -> Iterator[Phrase]:
+    """What a new pod names and the user may not read: the API server refuses the pod where it is missing."""
+    pod, snapshot = trial.question.pod, trial.scene.snapshot
+    if pod is None or trial.question.exists or verdict is not Verdict.ALLOCATABLE:
+        return
+    named = {
+        "PriorityClass": pod.spec.priority_class_name,
+        "RuntimeClass": pod.spec.runtime_class_name,
+        "ServiceAccount": pod.spec.service_account_name,
+    }
+    for kind in sorted(named.keys() & set(trial.question.unread)):
+        missing = snapshot.missing(kind, trial.question.namespace)
+        if missing is not None and missing.reason != ABSENT:
+            text = "whether {kind} {name} exists, and what it adds to the pod, is unknown ({gap})"
+            yield say(text, kind=kind, name=named[kind], gap=gap(missing))
 
 
 def _too_long(trial: Trial, verdict: Verdict) -> Iterator[Phrase]:

@@ -239,3 +239,20 @@ def test_kinds_that_nobody_read_are_told() -> None:
     named = pod({"runtimeClassName": "vm"})
     assert admit(named, AdmissionObjects.of(read, "ml")).unread == ("RuntimeClass",)
     assert admit(pod(), AdmissionObjects.of(forbidden, "ml")).unread == ("LimitRange", "ResourceQuota")
+
+
+@pytest.mark.parametrize(
+    ("source", "others", "gaps", "expected"),
+    [
+        ("server", {"ServiceAccount": {}, "PriorityClass": {}, "RuntimeClass": {}}, (), 1),
+        ("server", {"ServiceAccount": {}}, (Gap("ServiceAccount", FORBIDDEN, "ml"),), 0),
+        ("file", {}, (), 0),
+        ("file", {"ServiceAccount": {("ml", "other"): object()}}, (), 1),
+    ],
+)
+def test_what_a_server_does_not_have_is_missing(
+    source: str, others: dict[str, Any], gaps: tuple[Gap, ...], expected: int
+) -> None:
+    known = AdmissionObjects.of(Snapshot(others=others, gaps=gaps, release_source=source), "ml")
+    assert len(admit(pod({"serviceAccountName": "robot"}), known).refusals) == expected
+    assert not admit(pod(), known).refusals

@@ -99,6 +99,8 @@ class Posed(NamedTuple):
 def _posed(asked: ExplainFlags, connection: ConnectionFlags, changes: Sequence[Supposition]) -> list[Posed]:
     kind, name = _target(asked)
     snapshot, namespace, manifest = _read(asked, connection)
+    if manifest is not None and not kind:
+        snapshot = _with_admission(snapshot, manifest, asked, connection)
     questions = _questions(asked, kind, name, namespace, snapshot, manifest)
     snapshot = _completed(snapshot, [one.pod for one in questions if one.pod is not None], asked, connection)
     settings = replace(_settings(asked, snapshot), supposed=tuple(changes))
@@ -293,6 +295,23 @@ def _completed(snapshot: Snapshot, pods: Iterable[Pod], asked: ExplainFlags, con
     from kubectl_dra.cli.live import read_kinds
 
     return with_kinds(snapshot, read_kinds(connection, asked.namespace, kinds), kinds)
+
+
+def _with_admission(
+    snapshot: Snapshot, manifest: Snapshot, asked: ExplainFlags, connection: ConnectionFlags
+) -> Snapshot:
+    """The live cluster with what decides whether the API server takes the pods of a manifest, by namespace."""
+    if asked.snapshots:
+        return snapshot
+    from kubectl_dra.admission.needs import kinds_needed as kinds_to_admit
+    from kubectl_dra.cli.live import read_kinds
+
+    needed: dict[str, dict[str, None]] = {}
+    for (space, _), pod in manifest.pods.items():
+        needed.setdefault(space, {}).update(dict.fromkeys(kinds_to_admit(pod)))
+    for space, kinds in needed.items():
+        snapshot = with_kinds(snapshot, read_kinds(connection, asked.namespace, tuple(kinds), of=space), kinds)
+    return snapshot
 
 
 def _questions(

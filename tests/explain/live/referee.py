@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -55,11 +55,11 @@ class Referee:
         connection = ["--kubeconfig", kubeconfig, "--context", context, "-n", self.cluster.namespace]
         return self._command("explain", *arguments, *connection, "-o", "json")
 
-    def explain_manifest(self, *objects: Json, context: str = "admin") -> Answer:
+    def explain_manifest(self, *objects: Json, flags: Sequence[str] = (), context: str = "admin") -> Answer:
         """What explain says about objects that do not exist yet."""
         path = self._directory / "manifest.json"
         path.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": objects}))
-        return self.explain("-f", str(path), context=context)
+        return self.explain("-f", str(path), *flags, context=context)
 
     def fits(
         self,

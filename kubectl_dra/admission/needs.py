@@ -1,0 +1,16 @@
+"""Which kinds decide whether the API server takes a new pod, and what it adds to it."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from kubectl_dra.api.pods import Pod
+
+ABOUT_ANY_POD: Final = ("LimitRange", "ResourceQuota")
+"""These may decide about any pod of their namespace; the others about pods that name one of theirs."""
+
+
+def kinds_needed(pod: Pod) -> tuple[str, ...]:
+    """The kinds to read: a PriorityClass can be the default of the cluster, a service account that of the namespace."""
+    runtime = ("RuntimeClass",) if pod.spec.runtime_class_name else ()
+    return (*ABOUT_ANY_POD, "PriorityClass", "ServiceAccount", *runtime)
