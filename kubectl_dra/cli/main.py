@@ -6,38 +6,32 @@ import errno
 import io
 import os
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
+from functools import cache, partial
+from importlib import import_module
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import typer
 
 from kubectl_dra.cli import verbosity
-from kubectl_dra.cli.completion import command as completion
-from kubectl_dra.cli.devices import command as devices
-from kubectl_dra.cli.explain import command as explain
-from kubectl_dra.cli.lint import command as lint
-from kubectl_dra.cli.migrate import command as migrate
-from kubectl_dra.cli.snapshot import command as snapshot
-from kubectl_dra.cli.taint import command as taint
-from kubectl_dra.cli.untaint import command as untaint
-from kubectl_dra.cli.version import command as version
 from kubectl_dra.errors import DraError, UndeterminedError
 
 EXIT_ERROR = 2
 EXIT_UNDETERMINED = 3
 
-_COMMANDS: Final = {
-    "lint": lint.register,
-    "migrate": migrate.register,
-    "explain": explain.register,
-    "devices": devices.register,
-    "snapshot": snapshot.register,
-    "taint": taint.register,
-    "untaint": untaint.register,
-    "version": version.register,
-    "completion": completion.register,
+COMMANDS: Final = {
+    "lint": "LintFlags",
+    "migrate": "MigrateFlags",
+    "explain": "ExplainFlags",
+    "devices": "DevicesFlags",
+    "snapshot": "SnapshotFlags",
+    "taint": "TaintFlags",
+    "untaint": "UntaintFlags",
+    "version": "VersionFlags",
+    "completion": "CompletionFlags",
 }
+"""Each command with the struct of its flags; its folder here has ``flags``, ``command`` (the help) and ``run``."""
 
 
 def root(
@@ -54,7 +48,7 @@ def root(
         typer.echo(context.get_help())
 
 
-def _with(commands: Iterable[Callable[[typer.Typer], None]]) -> typer.Typer:
+def _group() -> typer.Typer:
     made = typer.Typer(
         name="kubectl dra",
         help="Kubernetes Dynamic Resource Allocation: what is wrong with a manifest, why a claim is pending, what "
@@ -65,12 +59,42 @@ def _with(commands: Iterable[Callable[[typer.Typer], None]]) -> typer.Typer:
         context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
     )
     made.callback(invoke_without_command=True)(root)
-    for register in commands:
-        register(made)
     return made
 
 
-app = _with(_COMMANDS.values())
+def _with(commands: Iterable[str]) -> typer.Typer:
+    """The command line with these commands and their flags."""
+    from kubectl_dra.cli.options import add
+
+    made = _group()
+    for name in commands:
+        flags = getattr(_part(name, "flags"), COMMANDS[name])
+        add(made, name, _part(name, "command").HELP, flags, partial(_perform, name))
+    return made
+
+
+def _perform(name: str, flags: Any, connection: Any) -> int:
+    code: int = _part(name, "run").run(flags, connection)
+    return code
+
+
+def _part(name: str, part: str) -> Any:
+    """A module of a command's folder. What is not called is not imported: that took longer than a small lint."""
+    return import_module(f"kubectl_dra.cli.{name}.{part}")
+
+
+@cache
+def everything() -> typer.Typer:
+    """The command line with all commands."""
+    return _with(COMMANDS)
+
+
+def _listing() -> typer.Typer:
+    """All commands with what the help says of each, without their flags."""
+    made = _group()
+    for name in COMMANDS:
+        made.command(name, help=_part(name, "command").HELP)(lambda: None)
+    return made
 
 
 def run(arguments: Sequence[str]) -> int:
@@ -90,9 +114,10 @@ def _helped(arguments: Sequence[str]) -> list[str]:
 
 
 def _called(arguments: Sequence[str]) -> typer.Typer:
-    """The command line with the command that is called: to make the flags of all takes longer than a small lint."""
-    register = _COMMANDS.get(arguments[0]) if arguments else None
-    return app if register is None else _with((register,))
+    """The command line with the command that is called; all of them where none is."""
+    if list(arguments) in ([], ["--help"], ["-h"]):
+        return _listing()
+    return _with(arguments[:1]) if arguments[0] in COMMANDS else everything()
 
 
 def _run(arguments: Sequence[str]) -> int:

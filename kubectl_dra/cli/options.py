@@ -15,7 +15,9 @@ from typer.core import TyperCommand
 
 from kubectl_dra.errors import UsageError
 
-F = TypeVar("F")
+F = TypeVar("F", bound="CommandFlags")
+
+S = TypeVar("S", bound=Struct)
 
 REQUEST_TIMEOUT: Final = "1m"
 _WHERE: Final = ("kubeconfig", "context", "cluster", "user", "server", "as_user")
@@ -112,7 +114,7 @@ GatesOption = Annotated[
 
 
 class ClusterCommand(TyperCommand):
-    """A command with the connection flags behind its own; ``connection_of`` has their values.
+    """A command with the connection flags behind its own; the context's ``obj`` has their values.
 
     ``params`` are click's. Some releases of typer use the package and others a copy of their own, so no name of their
     type is right for all.
@@ -156,26 +158,24 @@ class ClusterCommand(TyperCommand):
         return super().invoke(ctx)
 
 
-def add(
-    app: typer.Typer,
-    name: str,
-    text: str,
-    flags: type[F],
-    run: Callable[[F, ConnectionFlags], int],
-    kind: type[ClusterCommand] = ClusterCommand,
-) -> None:
-    """Adds a command whose flags are the fields of the struct ``flags``; ``text`` is its help.
+class CommandFlags(Struct, frozen=True):
+    """Base of what is typed after a command.
 
     A field is annotated with its ``typer.Option`` or ``typer.Argument``, and is a tuple where it may be repeated.
-    ``run`` returns the exit code.
     """
 
+    COMMAND: ClassVar[type[TyperCommand]] = ClusterCommand
+
+
+def add(app: typer.Typer, name: str, text: str, flags: type[F], run: Callable[[F, ConnectionFlags], int]) -> None:
+    """Adds a command; ``text`` is its help, and ``run`` returns the exit code."""
+
     def command(context: typer.Context, **given: Any) -> None:
-        raise typer.Exit(run(_made(flags, given), connection_of(context)))
+        raise typer.Exit(run(_made(flags, given), context.obj or ConnectionFlags()))
 
     own = Parameter("context", Parameter.POSITIONAL_OR_KEYWORD, annotation=typer.Context)
     _declare(command, [own, *_parameters(flags)])
-    app.command(name, help=text, cls=kind)(command)
+    app.command(name, help=text, cls=flags.COMMAND)(command)
 
 
 def _parameters(flags: type[object]) -> Iterator[Parameter]:
@@ -194,16 +194,9 @@ def _declare(function: Callable[..., Any], parameters: list[Parameter]) -> None:
     function.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
 
 
-def _made(flags: type[F], given: Mapping[str, Any]) -> F:
+def _made(flags: type[S], given: Mapping[str, Any]) -> S:
     values = {name: tuple(value) if isinstance(value, list) else value for name, value in given.items()}
     return flags(**{name: value for name, value in values.items() if value is not None})
-
-
-def connection_of(context: typer.Context) -> ConnectionFlags:
-    """The connection flags that a ``ClusterCommand`` was called with."""
-    connection = context.obj
-    assert isinstance(connection, ConnectionFlags)
-    return connection
 
 
 def connection_given(given: Mapping[str, Sequence[str]]) -> ConnectionFlags:

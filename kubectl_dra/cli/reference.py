@@ -44,9 +44,9 @@ class Command(NamedTuple):
 
 def commands() -> Iterator[Command]:
     """Every command that is not hidden, in the order of the help; a group comes before its commands."""
-    from kubectl_dra.cli.main import app
+    from kubectl_dra.cli.main import everything
 
-    group = typer.main.get_command(app)
+    group = typer.main.get_command(everything())
     root = typer.Context(group, info_name="kubectl dra", **group.context_settings)
     yield from _below(group, root, ())
 
@@ -71,9 +71,9 @@ def pages() -> Iterator[tuple[str, str]]:
 
 
 def _index() -> str:
-    from kubectl_dra.cli.main import app
+    from kubectl_dra.cli.main import everything
 
-    root = typer.main.get_command(app)
+    root = typer.main.get_command(everything())
     lines = ["# Commands", "", _prose(root.help or ""), "", "| command | purpose |", "|---|---|"]
     for one in commands():
         purpose = _prose((one.command.help or "").split("\n\n")[0])

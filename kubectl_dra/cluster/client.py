@@ -13,11 +13,9 @@ from msgspec import json
 
 from kubectl_dra.cluster.kubeconfig import Connection
 from kubectl_dra.cluster.pages import Page, page, whole
+from kubectl_dra.cluster.snapshot import Progress
 from kubectl_dra.cluster.transport import LARGEST_ANSWER, Failure, Reply, Stream, Transport, TransportError
 from kubectl_dra.errors import ClusterError
-
-Progress = Callable[[str], None]
-"""Is told, in a few words, what is being read."""
 
 PAGE: Final = 500
 EXPIRED: Final = 410

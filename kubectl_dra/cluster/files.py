@@ -10,10 +10,9 @@ from typing import Any, Final
 from msgspec import DecodeError, Raw, field, json
 
 from kubectl_dra.cluster.builder import NestedList, Place, SnapshotBuilder
-from kubectl_dra.cluster.client import Progress
 from kubectl_dra.cluster.contents import STDIN, contents, unpacked
 from kubectl_dra.cluster.pages import Page
-from kubectl_dra.cluster.snapshot import KINDS, Snapshot
+from kubectl_dra.cluster.snapshot import KINDS, Progress, Snapshot
 from kubectl_dra.errors import InputError
 from kubectl_dra.manifests.documents import Document, NotAnObject, Skipped, TemplateError, each, parse
 from kubectl_dra.manifests.objects import is_object, objects

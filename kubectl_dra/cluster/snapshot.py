@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Set
+from collections.abc import Callable, Mapping, Set
 from typing import Any, Final, NamedTuple
 
 from msgspec import Struct, field
@@ -20,6 +20,8 @@ from kubectl_dra.api.versions import Release
 
 Key = tuple[str, str]
 """Namespace and name."""
+Progress = Callable[[str], None]
+"""Is told, in a few words, what is being read."""
 
 DRA_KINDS: Final = (
     "ResourceSlice",

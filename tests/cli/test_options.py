@@ -12,7 +12,7 @@ import typer.main
 from typer.testing import CliRunner
 
 from kubectl_dra.cli import options as opt
-from kubectl_dra.cli.main import app
+from kubectl_dra.cli.main import everything
 from kubectl_dra.cli.options import ConnectionFlags
 from tests.cli.conftest import Ran
 
@@ -51,7 +51,7 @@ def received(words: list[str], kind: type[opt.ClusterCommand] = opt.ClusterComma
     @own.command(cls=kind)
     def command(context: typer.Context, path: str, own: bool = False) -> None:
         assert (path, own) == ("here", True)
-        found.append(opt.connection_of(context))
+        found.append(context.obj)
 
     result = CliRunner().invoke(own, ["--own", *words, "here"])
     assert result.exit_code == 0, result.output
@@ -73,7 +73,7 @@ def test_a_command_may_have_its_own_time_limit() -> None:
 
 
 def test_every_command_but_completion_has_all_of_them() -> None:
-    root: Any = typer.main.get_command(app)
+    root: Any = typer.main.get_command(everything())
     for name, command in root.commands.items():
         names = [parameter.name for parameter in command.params]
         if name == "completion":

@@ -41,13 +41,15 @@ def test_nothing_asks_for_the_help(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_a_call_makes_only_the_command_that_it_names() -> None:
-    everything = {entry.name for entry in main.app.registered_commands}
+    everything = {entry.name for entry in main.everything().registered_commands}
     for name in everything:
         assert name
         assert [entry.name for entry in main._called([name, "--help"]).registered_commands] == [name]
     assert len(everything) == 9
-    for arguments in ([], ["--help"], ["lnit"]):
-        assert main._called(arguments) is main.app
+    assert main._called(["lnit"]) is main.everything()
+    for arguments in ([], ["--help"], ["-h"]):
+        listed = main._called(arguments)
+        assert {entry.name for entry in listed.registered_commands} == everything
 
 
 def test_help_is_a_command_too(capsys: pytest.CaptureFixture[str]) -> None:

@@ -42,7 +42,7 @@ def test_the_generator_sees_a_new_flag(monkeypatch: pytest.MonkeyPatch) -> None:
         """Does something. More of it."""
 
     app.command("added")(added)
-    monkeypatch.setattr(main, "app", app)
+    monkeypatch.setattr(main, "everything", lambda: app)
     text = generate.table()
     assert '"added": "Does something",' in text
     assert '"--colour": ("node", False, "-c", "A colour"),' in text

@@ -54,9 +54,9 @@ def test_candidates(
 def test_every_command_is_offered() -> None:
     import typer.main
 
-    from kubectl_dra.cli.main import app
+    from kubectl_dra.cli.main import everything
 
-    root = typer.main.get_command(app)
+    root = typer.main.get_command(everything())
     commands = {name for name, command in root.commands.items() if not command.hidden}  # type: ignore[attr-defined]
     assert set(names("")) == commands
 

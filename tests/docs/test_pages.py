@@ -11,7 +11,7 @@ import pytest
 import typer.main
 
 from kubectl_dra.cli import reference
-from kubectl_dra.cli.main import app
+from kubectl_dra.cli.main import everything
 from tests.docs import console, features, schemas
 from tests.docs.links import DOCS, ROOT, broken
 
@@ -51,7 +51,7 @@ def test_every_console_block_is_run(path: Path) -> None:
 @pytest.mark.parametrize("path", named([*WRITTEN, *sorted((DOCS / "commands").glob("*.md"))]))
 def test_commands_that_need_a_cluster_are_spelt_right(path: Path) -> None:
     """Each parses: the command, its flags and their values exist."""
-    root: Any = typer.main.get_command(app)
+    root: Any = typer.main.get_command(everything())
     for line in console.lines(path.read_text(encoding="utf-8")):
         for part in re.findall(r"kubectl[ -]dra ([^|>;]*)", re.sub(r"#.*| -- .*", "", _unquoted(line))):
             words = shlex.split(part.replace(_BAR, "|"))
@@ -73,7 +73,7 @@ def _unquoted(line: str) -> str:
 
 
 def test_a_misspelt_flag_is_noticed() -> None:
-    root: Any = typer.main.get_command(app)
+    root: Any = typer.main.get_command(everything())
     with pytest.raises(Exception, match="No such option"):
         root.commands["explain"].make_context("explain", ["--snapshto", "x"], parent=typer.Context(root))
 

@@ -107,9 +107,9 @@ def test_machine_output_is_alone_on_standard_output() -> None:
 def commands() -> list[str]:
     import typer.main
 
-    from kubectl_dra.cli.main import app
+    from kubectl_dra.cli.main import everything
 
-    return [*typer.main.get_command(app).commands]  # type: ignore[attr-defined]
+    return [*typer.main.get_command(everything()).commands]  # type: ignore[attr-defined]
 
 
 def test_every_command_has_a_case() -> None:

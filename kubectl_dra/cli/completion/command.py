@@ -2,12 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-from enum import StrEnum
-from typing import Annotated
-
-import typer
-
 HELP = """Print the script that completes commands, flags and values in a shell.
 
 For kubectl dra <TAB> kubectl asks the program kubectl_complete-dra on the PATH. pip, pipx and uv install it; where it
@@ -35,26 +29,3 @@ Exit codes:
   0  printed
   2  error: usage
 """
-
-
-class Shell(StrEnum):
-    """What is to complete."""
-
-    bash = "bash"
-    zsh = "zsh"
-    fish = "fish"
-    powershell = "powershell"
-    kubectl = "kubectl"
-
-
-def register(app: typer.Typer) -> None:
-    """Adds the command."""
-    app.command("completion", help=HELP)(completion)
-
-
-def completion(
-    shell: Annotated[Shell, typer.Argument(metavar="bash|zsh|fish|powershell|kubectl", help="What is to complete.")],
-) -> None:
-    from kubectl_dra.cli.completion.scripts import SCRIPTS
-
-    sys.stdout.write(SCRIPTS[shell.value])

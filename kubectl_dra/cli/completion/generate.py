@@ -39,9 +39,9 @@ def table() -> str:
     """The source of ``table.py``."""
     import typer.main
 
-    from kubectl_dra.cli.main import app
+    from kubectl_dra.cli.main import everything
 
-    root: Any = typer.main.get_command(app)
+    root: Any = typer.main.get_command(everything())
     lines = [
         '"""The command line as data, so that completion needs neither typer nor the commands.',
         "",

@@ -2,11 +2,6 @@
 
 from __future__ import annotations
 
-import typer
-
-from kubectl_dra.cli import options as opt
-from kubectl_dra.cli.devices.flags import DevicesFlags
-
 HELP = """List every device that drivers publish: where it is, which classes select it, and who holds it.
 
 Reads the live cluster, or a snapshot with --snapshot. Never writes. Selections combine: a device has to fulfil
@@ -44,14 +39,3 @@ Exit codes:
   1  no device matches
   2  error: usage, a name that does not exist, input, connection
 """
-
-
-def register(app: typer.Typer) -> None:
-    """Adds the command."""
-    opt.add(app, "devices", HELP, DevicesFlags, _run)
-
-
-def _run(flags: DevicesFlags, connection: opt.ConnectionFlags) -> int:
-    from kubectl_dra.cli.devices.run import run
-
-    return run(flags, connection)

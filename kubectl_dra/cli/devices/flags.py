@@ -6,7 +6,6 @@ from enum import StrEnum
 from typing import Annotated
 
 import typer
-from msgspec import Struct
 
 from kubectl_dra.cli import options as opt
 
@@ -22,7 +21,7 @@ class DevicesOutput(StrEnum):
     html = "html"
 
 
-class DevicesFlags(Struct, frozen=True):
+class DevicesFlags(opt.CommandFlags, frozen=True):
     """What is typed after ``devices``."""
 
     drivers: Annotated[

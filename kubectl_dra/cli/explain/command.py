@@ -2,11 +2,6 @@
 
 from __future__ import annotations
 
-import typer
-
-from kubectl_dra.cli import options as opt
-from kubectl_dra.cli.explain.flags import ExplainFlags
-
 HELP = """Say why a pod or a claim gets no devices, by doing locally what the scheduler does.
 
 Reads the live cluster, or a snapshot with --snapshot. Never writes.
@@ -37,14 +32,3 @@ Exit codes:
   2  error: usage, input, connection
   3  undetermined: something that decides could not be seen or is not modelled
 """
-
-
-def register(app: typer.Typer) -> None:
-    """Adds the command."""
-    opt.add(app, "explain", HELP, ExplainFlags, _run)
-
-
-def _run(flags: ExplainFlags, connection: opt.ConnectionFlags) -> int:
-    from kubectl_dra.cli.explain.run import run
-
-    return run(flags, connection)

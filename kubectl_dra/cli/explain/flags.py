@@ -6,7 +6,6 @@ from enum import StrEnum
 from typing import Annotated
 
 import typer
-from msgspec import Struct
 
 from kubectl_dra.cli import options as opt
 
@@ -20,7 +19,7 @@ class ExplainOutput(StrEnum):
     html = "html"
 
 
-class ExplainFlags(Struct, frozen=True):
+class ExplainFlags(opt.CommandFlags, frozen=True):
     """What is typed after ``explain``."""
 
     target: Annotated[

@@ -2,11 +2,6 @@
 
 from __future__ import annotations
 
-import typer
-
-from kubectl_dra.cli import options as opt
-from kubectl_dra.cli.lint.flags import LintFlags
-
 HELP = """Say what the API server would reject in manifests, and what it accepts but fails later.
 
 Reads files, directories, standard input (-) and kustomizations (-k). Needs no cluster, and reads none unless
@@ -36,14 +31,3 @@ Exit codes:
   1  findings (--fail-on says from which severity), or --diff shows a change
   2  error: usage, nothing to read, a defect
 """
-
-
-def register(app: typer.Typer) -> None:
-    """Adds the command."""
-    opt.add(app, "lint", HELP, LintFlags, _run)
-
-
-def _run(flags: LintFlags, connection: opt.ConnectionFlags) -> int:
-    from kubectl_dra.cli.lint.run import run
-
-    return run(flags, connection)

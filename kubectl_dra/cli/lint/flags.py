@@ -6,7 +6,6 @@ from enum import StrEnum
 from typing import Annotated
 
 import typer
-from msgspec import Struct
 
 from kubectl_dra.cli import options as opt
 
@@ -29,7 +28,7 @@ class FailOn(StrEnum):
     info = "info"
 
 
-class LintFlags(Struct, frozen=True):
+class LintFlags(opt.CommandFlags, frozen=True):
     """What is typed after ``lint``."""
 
     paths: Annotated[

@@ -2,11 +2,6 @@
 
 from __future__ import annotations
 
-import typer
-
-from kubectl_dra.cli import options as opt
-from kubectl_dra.cli.migrate.flags import MigrateFlags
-
 HELP = """Rewrite manifests from device plugins and older DRA versions to ResourceClaims of v1.
 
 Reads files, directories, standard input (-) and kustomizations (-k), and prints what it would change and why.
@@ -44,14 +39,3 @@ Exit codes:
   1  something would change, was refused, or needs --unsafe
   2  error: usage, nothing to read, a file that cannot be written
 """
-
-
-def register(app: typer.Typer) -> None:
-    """Adds the command."""
-    opt.add(app, "migrate", HELP, MigrateFlags, _run)
-
-
-def _run(flags: MigrateFlags, connection: opt.ConnectionFlags) -> int:
-    from kubectl_dra.cli.migrate.run import run
-
-    return run(flags, connection)

@@ -6,7 +6,6 @@ from enum import StrEnum
 from typing import Annotated
 
 import typer
-from msgspec import Struct
 
 from kubectl_dra.cli import options as opt
 
@@ -42,7 +41,7 @@ class WrittenVersion(StrEnum):
     v1beta1 = "v1beta1"
 
 
-class MigrateFlags(Struct, frozen=True):
+class MigrateFlags(opt.CommandFlags, frozen=True):
     """What is typed after ``migrate``."""
 
     paths: Annotated[

@@ -2,11 +2,6 @@
 
 from __future__ import annotations
 
-import typer
-
-from kubectl_dra.cli import options as opt
-from kubectl_dra.cli.snapshot.flags import SnapshotFlags
-
 HELP = """Save what the other commands read of a cluster in one file, to be read with --snapshot.
 
 Holds ResourceSlices, DeviceClasses, ResourceClaims, ResourceClaimTemplates, DeviceTaintRules, Pods, Nodes,
@@ -36,14 +31,3 @@ Exit codes:
   0  written
   2  error: usage, input, connection; nothing is written
 """
-
-
-def register(app: typer.Typer) -> None:
-    """Adds the command."""
-    opt.add(app, "snapshot", HELP, SnapshotFlags, _run)
-
-
-def _run(flags: SnapshotFlags, connection: opt.ConnectionFlags) -> int:
-    from kubectl_dra.cli.snapshot.run import run
-
-    return run(flags, connection)

@@ -5,12 +5,11 @@ from __future__ import annotations
 from typing import Annotated
 
 import typer
-from msgspec import Struct
 
 from kubectl_dra.cli import options as opt
 
 
-class SnapshotFlags(Struct, frozen=True):
+class SnapshotFlags(opt.CommandFlags, frozen=True):
     """What is typed after ``snapshot``."""
 
     output: Annotated[

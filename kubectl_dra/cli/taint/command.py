@@ -2,16 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
-from typing import Any
-
-import typer
-
-from kubectl_dra.cli import options as opt
-from kubectl_dra.cli.taint.flags import DryRun, TaintFlags
-from kubectl_dra.errors import UsageError
-from kubectl_dra.taint import times
-
 HELP = """Taint devices: keep new pods off them (NoSchedule), or end the pods that use them as well (NoExecute).
 
 DEVICE is DRIVER/POOL/DEVICE, or as much of its end as is unambiguous (NODE/DEVICE, DEVICE). Instead of names, flags
@@ -54,34 +44,3 @@ Exit codes:
   2    error: usage, no such device, permission, DeviceTaintRules not served
   130  interrupted: what was written stays
 """
-
-
-class OptionalWait(opt.ClusterCommand):
-    """A command on a cluster whose --wait may stand without a value, as kubectl's --wait does."""
-
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Reads the arguments.
-
-        Raises:
-            UsageError: --dry-run without a value.
-        """
-        for word, value in pairwise([*args, ""]):
-            if word == "--":
-                break
-            if word == "--dry-run" and value not in tuple(DryRun):
-                raise UsageError(
-                    "--dry-run needs a value: --dry-run=client only says what would be done, --dry-run=server lets "
-                    f"the server check it as well. See '{ctx.command_path} --help'"
-                )
-        return super().parse_args(ctx, [f"--wait={times.FOREVER}" if word == "--wait" else word for word in args])
-
-
-def register(app: typer.Typer) -> None:
-    """Adds the command."""
-    opt.add(app, "taint", HELP, TaintFlags, _run, OptionalWait)
-
-
-def _run(flags: TaintFlags, connection: opt.ConnectionFlags) -> int:
-    from kubectl_dra.cli.taint.run import run
-
-    return run(flags, connection)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Annotated
+from itertools import pairwise
+from typing import Annotated, Any
 
 import typer
-from msgspec import Struct
 
 from kubectl_dra.cli import options as opt
+from kubectl_dra.errors import UsageError
+from kubectl_dra.taint import times
 
 
 class DryRun(StrEnum):
@@ -51,9 +53,30 @@ Wait = Annotated[
 ]
 
 
-class DeviceFlags(Struct, frozen=True):
+class OptionalWait(opt.ClusterCommand):
+    """A command on a cluster whose --wait may stand without a value, as kubectl's --wait does."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Reads the arguments.
+
+        Raises:
+            UsageError: --dry-run without a value.
+        """
+        for word, value in pairwise([*args, ""]):
+            if word == "--":
+                break
+            if word == "--dry-run" and value not in tuple(DryRun):
+                raise UsageError(
+                    "--dry-run needs a value: --dry-run=client only says what would be done, --dry-run=server lets "
+                    f"the server check it as well. See '{ctx.command_path} --help'"
+                )
+        return super().parse_args(ctx, [f"--wait={times.FOREVER}" if word == "--wait" else word for word in args])
+
+
+class DeviceFlags(opt.CommandFlags, frozen=True):
     """Devices by what they are instead of by name; all that are given must hold."""
 
+    COMMAND = OptionalWait
     nodes: Annotated[
         tuple[str, ...], typer.Option("--node", metavar="NODE", help="Devices that this node can use.")
     ] = ()

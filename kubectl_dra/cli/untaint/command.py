@@ -2,12 +2,6 @@
 
 from __future__ import annotations
 
-import typer
-
-from kubectl_dra.cli import options as opt
-from kubectl_dra.cli.taint.command import OptionalWait
-from kubectl_dra.cli.untaint.flags import UntaintFlags
-
 HELP = """Remove the DeviceTaintRules that kubectl dra taint made for devices.
 
 DEVICE and the flags that select devices are those of kubectl dra taint. Without KEY- all of them are removed. Rules
@@ -30,14 +24,3 @@ Exit codes:
   2    error: usage, no such device, permission, DeviceTaintRules not served
   130  interrupted: what was removed stays removed
 """
-
-
-def register(app: typer.Typer) -> None:
-    """Adds the command."""
-    opt.add(app, "untaint", HELP, UntaintFlags, _run, OptionalWait)
-
-
-def _run(flags: UntaintFlags, connection: opt.ConnectionFlags) -> int:
-    from kubectl_dra.cli.untaint.run import run
-
-    return run(flags, connection)

@@ -2,11 +2,6 @@
 
 from __future__ import annotations
 
-import typer
-
-from kubectl_dra.cli import options as opt
-from kubectl_dra.cli.version.flags import VersionFlags
-
 HELP = """Print the versions of kubectl-dra, Python and the server, and what is modelled of each Kubernetes release.
 
 The server is asked once, for at most three seconds (--request-timeout); a server that does not answer is no error.
@@ -28,20 +23,3 @@ Exit codes:
   0  printed
   2  error: usage
 """
-
-
-class Quick(opt.ClusterCommand):
-    """A command that does not wait for a server that does not answer."""
-
-    request_timeout = "3s"
-
-
-def register(app: typer.Typer) -> None:
-    """Adds the command."""
-    opt.add(app, "version", HELP, VersionFlags, _run, Quick)
-
-
-def _run(flags: VersionFlags, connection: opt.ConnectionFlags) -> int:
-    from kubectl_dra.cli.version.run import run
-
-    return run(flags, connection)

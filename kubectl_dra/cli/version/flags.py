@@ -5,14 +5,20 @@ from __future__ import annotations
 from typing import Annotated
 
 import typer
-from msgspec import Struct
 
 from kubectl_dra.cli import options as opt
 
 
-class VersionFlags(Struct, frozen=True):
+class Quick(opt.ClusterCommand):
+    """A command that does not wait for a server that does not answer."""
+
+    request_timeout = "3s"
+
+
+class VersionFlags(opt.CommandFlags, frozen=True):
     """What is typed after ``version``."""
 
+    COMMAND = Quick
     client: Annotated[bool, typer.Option("--client", help="Do not ask the server.")] = False
     output: opt.OutputOption = opt.Output.text
     color: opt.ColorOption = opt.Color.auto

@@ -13,8 +13,8 @@ from kubectl_dra.manifests.source import decode
 from kubectl_dra.manifests.workloads import SPECS, TEMPLATES, key_of
 
 if TYPE_CHECKING:
-    from kubectl_dra.cluster.client import Progress
     from kubectl_dra.cluster.live import Cluster
+    from kubectl_dra.cluster.snapshot import Progress
 
 WORKLOADS: Final = (
     ("apps/v1", "deployments"),

@@ -1,0 +1,15 @@
+"""What ``completion`` does: print a script."""
+
+from __future__ import annotations
+
+import sys
+
+from kubectl_dra.cli.completion.flags import CompletionFlags
+from kubectl_dra.cli.completion.scripts import SCRIPTS
+from kubectl_dra.cli.options import ConnectionFlags
+
+
+def run(asked: CompletionFlags, _: ConnectionFlags) -> int:
+    """Prints; returns the exit code."""
+    sys.stdout.write(SCRIPTS[asked.shell.value])
+    return 0
