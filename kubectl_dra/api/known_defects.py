@@ -54,6 +54,9 @@ CRASH_ON_ALL: Final = Defect(None, since=35, gone=37, fixed={35: 6, 36: 2})
 SCORING_FAILS: Final = Defect(139016, since=35, gone=37, fixed={35: 6, 36: 2})
 """Scoring nodes fails for a pod of which some claims are allocated and others are not."""
 
+TAINTS_NAMED: Final = Defect(134740, gone=35, fixed={34: 2})
+"""The scheduler's message names each node's taint, so that nodes with different ones are not counted together."""
+
 COUNTERS_LEAK: Final = Defect(140431, gone=37, fixed={36: 3})
 """A refused or undone device stays charged, and one refused for its capacity stays in the constraints of its claim."""
 COUNTERS_KEYED_BY_POOL_NAME: Final = Defect(140435, gone=37, fixed={36: 4})

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
+from kubectl_dra.api.known_defects import TAINTS_NAMED
 from kubectl_dra.api.nodes import NodeTaint
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.scheduling.framework import ClusterState, NodeState, Plugin
 from kubectl_dra.scheduling.reasons import PluginName, Reason, Rejection
 from kubectl_dra.scheduling.tolerations import COMPARISON, untolerated
-
-_FIRST_COUNTED_TOGETHER = 35
 
 
 class UntoleratedTaint(Reason, frozen=True):
@@ -32,7 +31,7 @@ class TaintToleration(Plugin):
     def __init__(self, pod: Pod, state: ClusterState) -> None:
         super().__init__(pod, state)
         self._comparing = COMPARISON in state.gates
-        self._named = not state.release.at_least(_FIRST_COUNTED_TOGETHER)
+        self._named = TAINTS_NAMED.affects(state.release, state.patch) is True
 
     def filter(self, node: NodeState) -> Rejection | None:
         taint = untolerated(node.node.taints, self.pod.spec.tolerations, comparing=self._comparing)

@@ -118,7 +118,7 @@ def state(
     gaps = tuple(Gap(kind, FORBIDDEN) for kind in unread)
     snapshot = Snapshot(nodes=nodes, pods=pods, namespaces=namespaces, others=others, gaps=gaps)
     parsed = parse_release(release)
-    return ClusterState(snapshot, parsed, default_features(parsed) | frozenset(gates))
+    return ClusterState(snapshot, parsed, default_features(parsed) | frozenset(gates), parsed.patch)
 
 
 def asked(kind: type[Plugin], raw: JSON, cluster: ClusterState) -> Plugin:

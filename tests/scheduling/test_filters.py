@@ -71,10 +71,15 @@ def test_numbers_are_compared_only_where_the_feature_is_on() -> None:
     assert refused(TaintToleration, number, state([tainted]))
 
 
-def test_older_releases_name_the_taint() -> None:
+@pytest.mark.parametrize(
+    ("release", "words"),
+    [("1.34.1", "taint {k: v}"), ("1.34.2", "taint(s)"), ("1.34", "taint(s)"), ("1.35.0", "taint(s)")],
+)
+def test_only_the_first_patches_of_1_34_name_the_taint(release: str, words: str) -> None:
     tainted = node("a", taints=[{"key": "k", "value": "v", "effect": "NoSchedule"}])
-    found = refused(TaintToleration, pod("p"), state([tainted], release="1.34"))
-    assert found == {"a": "node(s) had untolerated taint {k: v}"}
+    assert refused(TaintToleration, pod("p"), state([tainted], release=release)) == {
+        "a": f"node(s) had untolerated {words}"
+    }
 
 
 def test_a_preference_refuses_nobody() -> None:
