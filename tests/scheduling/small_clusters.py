@@ -118,7 +118,9 @@ def state(
     gaps = tuple(Gap(kind, FORBIDDEN) for kind in unread)
     snapshot = Snapshot(nodes=nodes, pods=pods, namespaces=namespaces, others=others, gaps=gaps)
     parsed = parse_release(release)
-    return ClusterState(snapshot, parsed, default_features(parsed) | frozenset(gates), parsed.patch)
+    return ClusterState(
+        snapshot, parsed, default_features(parsed) | frozenset(gates), parsed.patch if release.count(".") > 1 else None
+    )
 
 
 def asked(kind: type[Plugin], raw: JSON, cluster: ClusterState) -> Plugin:
