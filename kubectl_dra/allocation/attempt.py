@@ -37,7 +37,7 @@ NOT_FOUND = "cannot allocate all claims"
 INVALID_POOLS = "invalid resource pools were encountered"
 
 
-class Verdict(Enum):
+class AttemptVerdict(Enum):
     """How an attempt ended: with devices, without, with a fatal error, or without an answer."""
 
     ALLOCATED = "allocated"
@@ -55,7 +55,7 @@ class Attempt(Struct, frozen=True):
     """
 
     node: str
-    verdict: Verdict
+    verdict: AttemptVerdict
     message: str = ""
     results: tuple[AllocationResult, ...] = ()
     placements: tuple[tuple[PickedDevice, ...], ...] = ()
@@ -102,13 +102,13 @@ class Cycle(Struct):
             prepared = self._prepare(claims, context, pools)
             solution = solve(context, claims, prepared, lambda: CounterLedger(self.available, self.state, self.quirks))
         except AllocationError as error:
-            return Attempt(node.name, Verdict.ERROR, error.message, error=error, pools=pools, steps=budget.steps)
+            return Attempt(node.name, AttemptVerdict.ERROR, error.message, error=error, pools=pools, steps=budget.steps)
         except NodeRejected as error:
-            return Attempt(node.name, Verdict.REJECTED, str(error), pools=pools, steps=budget.steps)
+            return Attempt(node.name, AttemptVerdict.REJECTED, str(error), pools=pools, steps=budget.steps)
         except SearchBudgetExceeded as error:
             return Attempt(
                 node.name,
-                Verdict.UNDETERMINED,
+                AttemptVerdict.UNDETERMINED,
                 str(error),
                 pools=pools,
                 steps=budget.steps,
@@ -117,7 +117,9 @@ class Cycle(Struct):
         late = solution.would_time_out
         if not solution.found:
             message = INVALID_POOLS if any(pool.invalid for pool in pools.pools) else NOT_FOUND
-            return Attempt(node.name, Verdict.REJECTED, message, pools=pools, steps=budget.steps, would_time_out=late)
+            return Attempt(
+                node.name, AttemptVerdict.REJECTED, message, pools=pools, steps=budget.steps, would_time_out=late
+            )
         placements = tuple(tuple(placed) for placed in solution.results)
         try:
             results = tuple(
@@ -125,10 +127,10 @@ class Cycle(Struct):
                 for claim, placed in zip(claims, placements, strict=True)
             )
         except AllocationError as error:
-            return Attempt(node.name, Verdict.ERROR, error.message, error=error, pools=pools, steps=budget.steps)
+            return Attempt(node.name, AttemptVerdict.ERROR, error.message, error=error, pools=pools, steps=budget.steps)
         return Attempt(
             node.name,
-            Verdict.ALLOCATED,
+            AttemptVerdict.ALLOCATED,
             "",
             results,
             placements,

@@ -7,8 +7,7 @@ from collections.abc import Hashable
 
 from msgspec.structs import replace
 
-from kubectl_dra.allocation.attempt import Attempt
-from kubectl_dra.allocation.attempt import Verdict as Outcome
+from kubectl_dra.allocation.attempt import Attempt, AttemptVerdict
 from kubectl_dra.allocation.search import Budget
 from kubectl_dra.explain.scene.equivalent_nodes import Likeness
 from kubectl_dra.explain.scene.node_eligibility import usable_on
@@ -45,7 +44,7 @@ def run_attempts(scene: Scene) -> dict[str, Attempt]:
             deadline=min(now + SECONDS_PER_NODE, end),
         )
         attempt = out[node.name] = scene.view.cycle.attempt(node, claims, budget=budget, pools=pools)
-        if attempt.verdict is Outcome.REJECTED:
+        if attempt.verdict is AttemptVerdict.REJECTED:
             rejected[alike] = attempt
     return out
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from kubectl_dra.allocation.attempt import Attempt
-from kubectl_dra.allocation.attempt import Verdict as Outcome
+from kubectl_dra.allocation.attempt import Attempt, AttemptVerdict
 from kubectl_dra.api.claims import ResourceClaim
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.explain.diagnosis import ClaimReport, NodeDevices, NodeGroup, PlacedDevice
@@ -50,11 +49,11 @@ def _for_others(claim: str) -> Words:
 
 def _outcome(trial: Trial, name: str, attempt: Attempt, funnels: Sequence[Located]) -> tuple[str, Words, int]:
     """Outcome, reason, and how near to success the node is (larger is nearer)."""
-    if attempt.verdict is Outcome.ERROR:
+    if attempt.verdict is AttemptVerdict.ERROR:
         return "error", attempt.message, 0
-    if attempt.verdict is Outcome.UNDETERMINED:
+    if attempt.verdict is AttemptVerdict.UNDETERMINED:
         return "undetermined", "the search did not end in time", 0
-    if attempt.verdict is Outcome.ALLOCATED:
+    if attempt.verdict is AttemptVerdict.ALLOCATED:
         if name in trial.unavailable:
             return "rejected", _for_others(trial.unavailable[name]), 0
         return "allocated", "all claims fit", 0

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from kubectl_dra.allocation.attempt import Verdict as Outcome
+from kubectl_dra.allocation.attempt import AttemptVerdict
 from kubectl_dra.api.events import DEVICE_EVENTS
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.errors import InputError
@@ -149,7 +149,7 @@ def _after_attempts(trial: Trial) -> list[Finding]:
 def _ways(trial: Trial, judged: Judgement) -> list[Way]:
     """Changes that would help, but those that findings offer; devices to add where nothing cheaper was found."""
     scene = trial.scene
-    failed = any(attempt.verdict is not Outcome.REJECTED for attempt in trial.attempts.values())
+    failed = any(attempt.verdict is not AttemptVerdict.REJECTED for attempt in trial.attempts.values())
     wanted = judged.verdict is Verdict.NOT_ALLOCATABLE and trial.claims and scene.settings.with_ways
     if failed or not wanted:
         return []

@@ -7,8 +7,7 @@ from enum import Enum, auto
 from functools import cached_property
 from heapq import nsmallest
 
-from kubectl_dra.allocation.attempt import Attempt
-from kubectl_dra.allocation.attempt import Verdict as Outcome
+from kubectl_dra.allocation.attempt import Attempt, AttemptVerdict
 from kubectl_dra.api.claims import MAX_RESULTS, ResourceClaim
 from kubectl_dra.api.nodes import Node
 from kubectl_dra.explain.attempts import run_attempts, unavailable_nodes
@@ -20,8 +19,7 @@ from kubectl_dra.explain.remedies.surroundings import Surroundings
 from kubectl_dra.explain.scene.prepare import Scene
 from kubectl_dra.explain.scene.view import View
 from kubectl_dra.scheduling.dynamic_resources import DynamicResources
-from kubectl_dra.scheduling.outcome import Outcome as ScheduleOutcome
-from kubectl_dra.scheduling.outcome import attempt
+from kubectl_dra.scheduling.outcome import Outcome, attempt
 
 _DECIDING = ("ResourceSlice", "DeviceClass", "ResourceClaim")
 """Without all objects of these kinds nobody knows whether a claim can be allocated anew."""
@@ -93,7 +91,7 @@ class Trial:
     @cached_property
     def fitting(self) -> tuple[str, ...]:
         """The nodes where the unallocated claims fit."""
-        return tuple(name for name, attempt in self.attempts.items() if attempt.verdict is Outcome.ALLOCATED)
+        return tuple(name for name, attempt in self.attempts.items() if attempt.verdict is AttemptVerdict.ALLOCATED)
 
     @cached_property
     def outlook(self) -> Outlook:
@@ -106,11 +104,11 @@ class Trial:
             usable = any(node.name not in self.unavailable for node in self.view.nodes)
             return Outlook.FITS if usable else Outlook.FAILS
         outcomes = {attempt.verdict for attempt in self.attempts.values()}
-        if Outcome.ERROR in outcomes:
+        if AttemptVerdict.ERROR in outcomes:
             return Outlook.FAILS
         if any(name not in self.unavailable for name in self.fitting):
             return Outlook.FITS
-        return Outlook.OPEN if Outcome.UNDETERMINED in outcomes else Outlook.FAILS
+        return Outlook.OPEN if AttemptVerdict.UNDETERMINED in outcomes else Outlook.FAILS
 
     @cached_property
     def world(self) -> World:
@@ -132,7 +130,7 @@ class Trial:
         return tuple(node for node in self.scene.barred_nodes if filters.one_step_away(filters.nodes[node.name]))
 
     @cached_property
-    def outcome(self) -> ScheduleOutcome | None:
+    def outcome(self) -> Outcome | None:
         """The scheduler's whole attempt with the pod; None where it makes none, or nodes were not tried."""
         filters = self.scene.filters
         if filters is None or not self._tries:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from kubectl_dra.allocation.attempt import Verdict as Outcome
+from kubectl_dra.allocation.attempt import AttemptVerdict
 from kubectl_dra.cluster.snapshot import ABSENT, Snapshot
 from kubectl_dra.explain.causes.claim_creation import CREATION_FAILED
 from kubectl_dra.explain.diagnosis import Finding, Verdict
@@ -118,7 +118,7 @@ def _too_long(trial: Trial, verdict: Verdict) -> Iterator[Phrase]:
     if verdict is not Verdict.UNDETERMINED:
         return
     for attempt in trial.attempts.values():
-        if attempt.verdict is Outcome.UNDETERMINED:
+        if attempt.verdict is AttemptVerdict.UNDETERMINED:
             yield say(
                 "the search on node {node} did not end in time; the scheduler, which gives up after 10 s per node, may "
                 "time out as well",

@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple
 from kubectl_dra.api.versions import GROUP, LIFECYCLES
 from kubectl_dra.errors import FileError
 from kubectl_dra.lint.context import AssumedCluster, Context, Item, ObjectPlace
-from kubectl_dra.lint.finding import Finding
+from kubectl_dra.lint.finding import LintFinding
 from kubectl_dra.lint.kept_documents import Texts
 from kubectl_dra.lint.locate import excerpt, excerpt_of_line, locate, path_text, plain, spanned
 from kubectl_dra.lint.patches import is_patch
@@ -146,7 +146,7 @@ _PLACEHOLDER: Final = re.compile(
 )
 
 
-def _placeholder(item: Item, found: Finding) -> str:
+def _placeholder(item: Item, found: LintFinding) -> str:
     """What envsubst or a script fills in later, if the finding is about a value that holds it."""
     value = value_at(item.raw, found.path)
     blank = _PLACEHOLDER.search(value) if isinstance(value, str) else None
@@ -231,7 +231,7 @@ def rules_for(item: Item, job: Job, scope: str) -> tuple[Rule, ...]:
     return found
 
 
-def run_rules(rules: Iterable[Rule], context: Context, defects: list[str]) -> Iterator[Finding]:
+def run_rules(rules: Iterable[Rule], context: Context, defects: list[str]) -> Iterator[LintFinding]:
     """What the rules find. A rule that fails becomes a defect: the others still run."""
     for rule in rules:
         try:

@@ -33,7 +33,7 @@ class Fix:
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class LintFinding:
     """One thing that is wrong in one object.
 
     ``path`` leads from the item's root to the culprit, in v1's shape or the manifest's own; what is missing
@@ -54,6 +54,6 @@ class Finding:
     field: str = ""
     detail: str = ""
 
-    def at_home(self) -> Finding:
+    def at_home(self) -> LintFinding:
         """The same without ``item``: for those that know which item it is in."""
         return self if self.item is None else replace(self, item=None)

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Final
 
 from kubectl_dra.lint.context import Item
-from kubectl_dra.lint.finding import Finding
+from kubectl_dra.lint.finding import LintFinding
 from kubectl_dra.lint.positions import enclosing_lines, position_of, written_path
 from kubectl_dra.lint.result import LocatedFinding
 from kubectl_dra.lint.rule import Rule
@@ -19,7 +19,7 @@ _EXCERPT: Final = 400
 _LINE_END: Final = re.compile(r"[\r\n]")
 
 
-def locate(found: Finding, item: Item, document: Document, with_lines: bool) -> LocatedFinding:
+def locate(found: LintFinding, item: Item, document: Document, with_lines: bool) -> LocatedFinding:
     """A finding in an item of a document, with its place. ``with_lines``: comments may silence it."""
     path = item.place.written(written_path(item.raw, found.path))
     at = position_of(document, path, found.cel, found.on_key)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, ClassVar, Literal
 
-from kubectl_dra.lint.finding import Finding, Fix, Safety, Severity
+from kubectl_dra.lint.finding import Fix, LintFinding, Safety, Severity
 from kubectl_dra.manifests.changes import Path
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ class Rule:
     fixable: ClassVar[Safety] = "none"
     scope: ClassVar[Literal["object", "set"]] = "object"
 
-    def check(self, context: Context) -> Iterator[Finding]:
+    def check(self, context: Context) -> Iterator[LintFinding]:
         """Yields what is wrong with ``context.item``."""
         raise NotImplementedError
 
@@ -54,9 +54,9 @@ class Rule:
         item: Item | None = None,
         field: str = "",
         detail: str = "",
-    ) -> Finding:
+    ) -> LintFinding:
         """A finding of this rule; a ``fix`` that is text is advice only."""
-        return Finding(
+        return LintFinding(
             self.code,
             severity or self.severity,
             path,

@@ -14,7 +14,7 @@ from contextlib import suppress
 from typing import Any, BinaryIO, Final, NamedTuple
 
 from kubectl_dra.lint.check_file import FileResult, Job, check_file
-from kubectl_dra.lint.finding import Finding
+from kubectl_dra.lint.finding import LintFinding
 from kubectl_dra.lint.kept_documents import Texts
 from kubectl_dra.lint.locate import locate, plain
 from kubectl_dra.lint.result import LocatedFinding
@@ -29,7 +29,7 @@ class FileAsked(NamedTuple):
     """A finding to be located: the number of its item among those of the file, and the finding."""
 
     item: int
-    finding: Finding
+    finding: LintFinding
 
 
 class _Checker:

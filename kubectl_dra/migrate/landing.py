@@ -26,7 +26,7 @@ from kubectl_dra.migrate.device_plugins.asks import extended_amounts
 from kubectl_dra.migrate.result import Landing, LandingComparison, LostNodes, MigrationReport
 from kubectl_dra.scheduling.chain import Chain
 from kubectl_dra.scheduling.framework import ClusterState, NodeState
-from kubectl_dra.scheduling.node_affinity import NodeAffinity
+from kubectl_dra.scheduling.node_affinity import NodeAffinityFilter
 from kubectl_dra.scheduling.node_unschedulable import NodeUnschedulable
 from kubectl_dra.scheduling.taint_toleration import TaintToleration
 
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 SHOWN: Final = 5
 """So many nodes are named before the rest is counted."""
-_RULES: Final = (NodeUnschedulable, TaintToleration, NodeAffinity)
+_RULES: Final = (NodeUnschedulable, TaintToleration, NodeAffinityFilter)
 """What of the scheduler decides by the pod's own rules, whatever else runs on the node."""
 
 

@@ -12,7 +12,7 @@ from kubectl_dra.api.pods import Pod
 from kubectl_dra.scheduling.dynamic_resources import DynamicResources
 from kubectl_dra.scheduling.framework import ClusterState, NodeState, Plugin
 from kubectl_dra.scheduling.inter_pod_affinity import InterPodAffinity
-from kubectl_dra.scheduling.node_affinity import NodeAffinity
+from kubectl_dra.scheduling.node_affinity import NodeAffinityFilter
 from kubectl_dra.scheduling.node_declared_features import NodeDeclaredFeatures
 from kubectl_dra.scheduling.node_name import NodeName
 from kubectl_dra.scheduling.node_ports import NodePorts
@@ -33,7 +33,7 @@ _KINDS: Final[Mapping[str, type[Plugin]]] = {
         NodeUnschedulable,
         NodeName,
         TaintToleration,
-        NodeAffinity,
+        NodeAffinityFilter,
         NodePorts,
         NodeResourcesFit,
         VolumeRestrictions,

@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from kubectl_dra.allocation.attempt import Attempt, Cycle, Verdict
+from kubectl_dra.allocation.attempt import Attempt, AttemptVerdict, Cycle
 from kubectl_dra.allocation.extended import CLAIM_NAME, MADE_FOR_EXTENDED, ExtendedRequests, extended_requests
 from kubectl_dra.allocation.search import Budget
 from kubectl_dra.api.claims import ResourceClaim
@@ -182,7 +182,7 @@ class DynamicResources(Plugin):
         elsewhere = [claim for claim in self.claims if not usable_on(claim, node.node)]
         if claims := self.claims_on(node.node):
             attempt = self._attempt(node.node, claims)
-            if attempt.verdict is not Verdict.ALLOCATED:
+            if attempt.verdict is not AttemptVerdict.ALLOCATED:
                 return self._refused(attempt)
         if elsewhere:
             self.unavailable.update((claim.key, claim) for claim in elsewhere)
@@ -220,9 +220,9 @@ class DynamicResources(Plugin):
         return known
 
     def _refused(self, attempt: Attempt) -> Rejection:
-        if attempt.verdict is Verdict.ERROR:
+        if attempt.verdict is AttemptVerdict.ERROR:
             return Rejection(self.name, (AllocationFailed(attempt.message),), error=True)
-        if attempt.verdict is Verdict.UNDETERMINED:
+        if attempt.verdict is AttemptVerdict.UNDETERMINED:
             return Rejection(self.name, (SearchNotEnded(),))
         return Rejection(self.name, (NotAllocatable(attempt.message),))
 

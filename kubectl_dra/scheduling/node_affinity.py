@@ -47,7 +47,7 @@ class TermsConflict(Reason, frozen=True):
         return "pod affinity terms conflict"
 
 
-class NodeAffinity(Plugin):
+class NodeAffinityFilter(Plugin):
     """Refuses nodes that nodeSelector or required node affinity rule out.
 
     Where every term names nodes (matchFields), only these are looked at.

@@ -10,8 +10,7 @@ from typing import Final
 from msgspec import Struct, structs
 from msgspec.structs import replace
 
-from kubectl_dra.allocation.attempt import Attempt, Cycle
-from kubectl_dra.allocation.attempt import Verdict as Outcome
+from kubectl_dra.allocation.attempt import Attempt, AttemptVerdict, Cycle
 from kubectl_dra.allocation.extended import extended_requests
 from kubectl_dra.allocation.search import Budget
 from kubectl_dra.api.claims import ALL, DeviceRequest, Request
@@ -149,7 +148,7 @@ class _Trial:
             budget = Budget(max_steps=STEPS_PER_NODE, deadline=time.process_time() + SECONDS_PER_NODE)
             pools = case.view.pools.get(node.name)
             attempt = case.view.cycle.attempt(node, case.claims_on(node), budget=budget, pools=pools)
-            if attempt.verdict is Outcome.ALLOCATED:
+            if attempt.verdict is AttemptVerdict.ALLOCATED:
                 return attempt
         return None
 

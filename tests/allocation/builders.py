@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from kubectl_dra.allocation.attempt import Attempt, Cycle, Verdict
+from kubectl_dra.allocation.attempt import Attempt, AttemptVerdict, Cycle
 from kubectl_dra.allocation.features import Features, Quirks
 from kubectl_dra.allocation.pools import SliceIndex
 from kubectl_dra.allocation.selection import Selectors
@@ -172,9 +172,9 @@ def cycle(
 
 def picked(attempt: Attempt) -> list[str] | None:
     """The device names of all results in order, None where nothing was found; raises on an error."""
-    if attempt.verdict is Verdict.ALLOCATED:
+    if attempt.verdict is AttemptVerdict.ALLOCATED:
         return [entry["device"] for result in attempt.results for entry in result.devices]
-    assert attempt.verdict is Verdict.REJECTED, attempt.message
+    assert attempt.verdict is AttemptVerdict.REJECTED, attempt.message
     return None
 
 

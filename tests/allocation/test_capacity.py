@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from kubectl_dra.allocation.attempt import Verdict
+from kubectl_dra.allocation.attempt import AttemptVerdict
 from kubectl_dra.allocation.capacity import NOTHING, amount_taken, consumption, fault, shortage, violates_policy
 from kubectl_dra.allocation.features import Quirks
 from kubectl_dra.api.quantity import Quantity
@@ -129,7 +129,7 @@ def test_the_attempt_ends_before_another_device_is_tried() -> None:
     wanted = claim(request(m=1, selector='device.capacity["d"].m.compareTo(quantity("5")) < 0'))
     assert picked(allocate(slices, claim(request()))) == ["bad"]
     ended = allocate(slices, claim(request()), quirks=NEWEST)
-    assert ended.verdict is Verdict.ERROR
+    assert ended.verdict is AttemptVerdict.ERROR
     assert ended.message == (
         'claim default/claim, request r: checking capacity for device d/p/bad: capacity "m": capacity value is negative'
     )

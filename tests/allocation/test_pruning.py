@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kubectl_dra.allocation import attempt
-from kubectl_dra.allocation.attempt import Cycle, Verdict, candidates
+from kubectl_dra.allocation.attempt import AttemptVerdict, Cycle, candidates
 from kubectl_dra.allocation.counters import CounterLedger
 from kubectl_dra.allocation.errors import AllocationError, SearchBudgetExceeded
 from kubectl_dra.allocation.features import Quirks
@@ -286,7 +286,7 @@ def test_searches_that_keep_the_scheduler_busy_are_answered(name: str, quirks: Q
         counters = {f"gpu{gpu}.slices": 5 for gpu in range(8)}
         slices = [slice_of(*devices, count=2, name="1"), slice_of(counters=counters, count=2, name="0")]
     outcome = cycle(slices, quirks=quirks).attempt(NODE, claims)
-    assert outcome.verdict is Verdict.REJECTED
+    assert outcome.verdict is AttemptVerdict.REJECTED
     assert outcome.would_time_out
     assert outcome.steps < 500_000
 
@@ -306,7 +306,7 @@ def test_the_first_solution_is_kept_behind_a_long_search() -> None:
 
 def test_a_search_that_the_scheduler_ends_in_time() -> None:
     outcome = cycle([slice_of(*groups(60, 10))]).attempt(NODE, [claim(request(count=11), constraints=[MATCH])])
-    assert outcome.verdict is Verdict.REJECTED
+    assert outcome.verdict is AttemptVerdict.REJECTED
     assert outcome.steps >= 20_000
     assert not outcome.would_time_out
 
@@ -347,7 +347,7 @@ def test_a_long_search_without_merging_is_not_said_to_be_late() -> None:
     context, prepared, ledger = prepare(Case(slices, claims, [], Quirks()), 1_000_000)
     assert not Problem(context, claims, prepared, ledger()).history.traceable
     outcome = cycle(slices).attempt(NODE, claims)
-    assert outcome.verdict is Verdict.REJECTED
+    assert outcome.verdict is AttemptVerdict.REJECTED
     assert 40_000 < outcome.steps < 1_000_000
     assert not outcome.would_time_out
 
@@ -370,4 +370,4 @@ def test_the_length_of_the_plain_search_is_estimated_well(size: int) -> None:
 def test_many_claims_do_not_exhaust_the_stack() -> None:
     claims = [claim(request(count=32), name=f"c{index}") for index in range(20)]
     outcome = cycle([slice_of(*groups(640, 640))]).attempt(NODE, claims)
-    assert outcome.verdict is Verdict.ALLOCATED
+    assert outcome.verdict is AttemptVerdict.ALLOCATED

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from kubectl_dra.allocation.attempt import INVALID_POOLS, Attempt, Verdict
+from kubectl_dra.allocation.attempt import INVALID_POOLS, Attempt, AttemptVerdict
 from kubectl_dra.allocation.features import Features, Quirks
 from kubectl_dra.allocation.pools import SliceIndex, gather
 from kubectl_dra.api.nodes import Node
@@ -27,7 +27,7 @@ from tests.allocation.builders import (
 
 
 def fatal(attempt: Attempt) -> str:
-    assert attempt.verdict is Verdict.ERROR, attempt
+    assert attempt.verdict is AttemptVerdict.ERROR, attempt
     return attempt.message
 
 
@@ -481,7 +481,7 @@ def test_ve6_config_of_classes_and_claims() -> None:
 
 def test_vp3_a_claim_without_requests_gets_an_empty_result() -> None:
     attempt = allocate([slice_of(device("d1"))], claim())
-    assert attempt.verdict is Verdict.ALLOCATED and attempt.results[0].to_json() == {"devices": {}}
+    assert attempt.verdict is AttemptVerdict.ALLOCATED and attempt.results[0].to_json() == {"devices": {}}
 
 
 def test_k5_the_counter_table_of_a_cycle_is_shared_by_nodes() -> None:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from kubectl_dra.allocation.attempt import INVALID_POOLS, Attempt, Cycle, Verdict
+from kubectl_dra.allocation.attempt import INVALID_POOLS, Attempt, AttemptVerdict, Cycle
 from kubectl_dra.allocation.features import Features
 from kubectl_dra.allocation.pools import SliceIndex
 from kubectl_dra.allocation.selection import Selectors
@@ -61,16 +61,16 @@ def disagreement(attempt: Attempt, expected: dict[str, Any]) -> str:
     error = expected.get("error")
     local = attempt.message == INVALID_POOLS
     if error:
-        fatal = attempt.verdict is Verdict.ERROR
+        fatal = attempt.verdict is AttemptVerdict.ERROR
         if (local if expected.get("nodeLocalError") else fatal) and attempt.message == error:
             return ""
         return f"expected error {error!r}, got {attempt.verdict.value} {attempt.message!r}"
     results = expected.get("results")
     if results is None:
-        if attempt.verdict is Verdict.REJECTED and not local:
+        if attempt.verdict is AttemptVerdict.REJECTED and not local:
             return ""
         return f"expected no allocation, got {attempt.verdict.value} {attempt.message!r} {_json(attempt)}"
-    if attempt.verdict is not Verdict.ALLOCATED:
+    if attempt.verdict is not AttemptVerdict.ALLOCATED:
         return f"expected {results}, got {attempt.verdict.value} {attempt.message!r}"
     ours = [_normal(result.to_json()) for result in attempt.results]
     theirs = [_normal(result) for result in results]

@@ -17,7 +17,7 @@ from kubectl_dra.explain.scene.node_eligibility import AffinityDiffers, LabelDif
 from kubectl_dra.explain.scene.node_reasons import reason_of
 from kubectl_dra.scheduling.chain import Chain
 from kubectl_dra.scheduling.framework import ClusterState, Plugin
-from kubectl_dra.scheduling.node_affinity import NodeAffinity
+from kubectl_dra.scheduling.node_affinity import NodeAffinityFilter
 from kubectl_dra.scheduling.node_unschedulable import NodeUnschedulable
 from kubectl_dra.scheduling.taint_toleration import TaintToleration
 
@@ -41,7 +41,7 @@ def node(*taints: str, labels: JSON | None = None, unschedulable: bool = False) 
 def rejections(pod: Pod, node: Node) -> list[Words]:
     """What each of the scheduler's filters for placement rules says against the node, in our words."""
     state = ClusterState(Snapshot(nodes={node.name: node}), Release(1, 36), frozenset())
-    kinds: tuple[type[Plugin], ...] = (NodeUnschedulable, TaintToleration, NodeAffinity)
+    kinds: tuple[type[Plugin], ...] = (NodeUnschedulable, TaintToleration, NodeAffinityFilter)
     return [reason_of(found) for found in Chain(pod, state, kinds).every(state.nodes[node.name])]
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from kubectl_dra.allocation.attempt import Attempt, Cycle, Verdict
+from kubectl_dra.allocation.attempt import Attempt, AttemptVerdict, Cycle
 from kubectl_dra.allocation.errors import AllocationError
 from kubectl_dra.allocation.features import Features, Quirks
 from kubectl_dra.allocation.pools import gather
@@ -146,7 +146,7 @@ def test_random_clusters(seed: int) -> None:
         attempt = rejected.get(key) if key is not None else None
         if attempt is None:
             attempt = grouped.attempt(node, claims, pools=pools)
-            if attempt.verdict is Verdict.REJECTED:
+            if attempt.verdict is AttemptVerdict.REJECTED:
                 rejected[key] = attempt
         assert (attempt.verdict, attempt.message, attempt.would_time_out) == (
             expected.verdict,

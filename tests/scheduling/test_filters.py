@@ -8,7 +8,7 @@ import pytest
 
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.scheduling.amounts import pod_amounts
-from kubectl_dra.scheduling.node_affinity import NodeAffinity
+from kubectl_dra.scheduling.node_affinity import NodeAffinityFilter
 from kubectl_dra.scheduling.node_declared_features import NodeDeclaredFeatures
 from kubectl_dra.scheduling.node_name import NodeName
 from kubectl_dra.scheduling.node_ports import NodePorts
@@ -99,7 +99,7 @@ def named(*names: str) -> JSON:
 def test_node_selector_and_affinity_must_both_hold() -> None:
     nodes = [node("a", labels={"disk": "ssd", "gen": "3"}), node("b", labels={"disk": "ssd", "gen": "1"}), node("c")]
     newer = {"matchExpressions": [{"key": "gen", "operator": "Gt", "values": ["2"]}]}
-    found = refused(NodeAffinity, pod("p", nodeSelector={"disk": "ssd"}, affinity=affinity(newer)), state(nodes))
+    found = refused(NodeAffinityFilter, pod("p", nodeSelector={"disk": "ssd"}, affinity=affinity(newer)), state(nodes))
     assert set(found) == {"b", "c"}
     assert set(found.values()) == {"node(s) didn't match Pod's node affinity/selector"}
 
@@ -108,21 +108,21 @@ def test_a_term_that_cannot_be_read_leaves_the_others() -> None:
     broken = {"matchExpressions": [{"key": "gen", "operator": "Gt", "values": ["x"]}]}
     good = {"matchExpressions": [{"key": "disk", "operator": "Exists"}]}
     cluster = state([node("a", labels={"disk": "ssd"}), node("b")])
-    assert set(refused(NodeAffinity, pod("p", affinity=affinity(broken, good)), cluster)) == {"b"}
+    assert set(refused(NodeAffinityFilter, pod("p", affinity=affinity(broken, good)), cluster)) == {"b"}
 
 
 def test_named_nodes_narrow_the_choice_where_every_term_names_some() -> None:
     cluster = state([node("a"), node("b"), node("c")])
-    assert asked(NodeAffinity, pod("p", affinity=affinity(named("a"), named("b"))), cluster).nodes == frozenset(
+    assert asked(NodeAffinityFilter, pod("p", affinity=affinity(named("a"), named("b"))), cluster).nodes == frozenset(
         ("a", "b")
     )
     labelled = {"matchExpressions": [{"key": "disk", "operator": "Exists"}]}
-    assert asked(NodeAffinity, pod("p", affinity=affinity(named("a"), labelled)), cluster).nodes is None
+    assert asked(NodeAffinityFilter, pod("p", affinity=affinity(named("a"), labelled)), cluster).nodes is None
 
 
 def test_terms_that_name_two_nodes_at_once_conflict() -> None:
     both = {"matchFields": [*named("a")["matchFields"], *named("b")["matchFields"]]}
-    plugin = asked(NodeAffinity, pod("p", affinity=affinity(both)), state([node("a"), node("b")]))
+    plugin = asked(NodeAffinityFilter, pod("p", affinity=affinity(both)), state([node("a"), node("b")]))
     assert words(plugin.rejection) == "pod affinity terms conflict"
 
 

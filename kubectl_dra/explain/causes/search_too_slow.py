@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kubectl_dra.allocation.attempt import Verdict as Outcome
+from kubectl_dra.allocation.attempt import AttemptVerdict
 from kubectl_dra.explain.causes.registry import Finder, When
 from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Remedy
 from kubectl_dra.explain.phrase import Subject, say
@@ -25,14 +25,14 @@ def _slow(trial: Trial) -> Iterator[Finding]:
         (
             attempt
             for attempt in trial.attempts.values()
-            if attempt.verdict is Outcome.UNDETERMINED or attempt.would_time_out
+            if attempt.verdict is AttemptVerdict.UNDETERMINED or attempt.would_time_out
         ),
         None,
     )
     if first is None:
         return
     steps = "more combinations than can be tried device by device in 10 s"
-    if first.verdict is Outcome.UNDETERMINED:
+    if first.verdict is AttemptVerdict.UNDETERMINED:
         steps = "stopped without an answer: too many combinations"
     node = Subject("node", first.node)
     text = "there are too many combinations of devices on {node} to try them all"

@@ -10,7 +10,7 @@ from typing import ClassVar, NamedTuple
 from msgspec import Struct
 from msgspec.structs import replace
 
-from kubectl_dra.allocation.attempt import Attempt, Cycle, Verdict
+from kubectl_dra.allocation.attempt import Attempt, AttemptVerdict, Cycle
 from kubectl_dra.allocation.features import Features, Quirks
 from kubectl_dra.allocation.pools import SliceIndex
 from kubectl_dra.allocation.search import Budget
@@ -154,7 +154,7 @@ class World(Struct, frozen=True):
         refused = False
         for node in self._tried(nodes, tries):
             attempt = cycle.attempt(node, self.claims, budget=Budget(max_steps=steps))
-            if attempt.verdict is not Verdict.ALLOCATED:
+            if attempt.verdict is not AttemptVerdict.ALLOCATED:
                 continue
             if self.surroundings is None or self.surroundings.takes(attempt, cycle, self.claims):
                 yield attempt
@@ -166,7 +166,7 @@ class World(Struct, frozen=True):
         others = (node for node in self.alike if node.name not in done and self.surroundings.refusal(node) is None)
         for node in self._tried(islice(others, MAX_NODES), tries):
             attempt = cycle.attempt(node, self.claims, budget=Budget(max_steps=steps))
-            if attempt.verdict is Verdict.ALLOCATED and self.surroundings.takes(attempt, cycle, self.claims):
+            if attempt.verdict is AttemptVerdict.ALLOCATED and self.surroundings.takes(attempt, cycle, self.claims):
                 yield attempt
 
     @staticmethod
@@ -181,7 +181,7 @@ class World(Struct, frozen=True):
         """Whether the attempt on another node ends with an error, which ends that with the pod."""
         for node in self.nodes:
             attempt = cycle.attempt(node, self.claims, budget=Budget(max_steps=STEPS // 10))
-            if node.name == beside or attempt.verdict is not Verdict.ERROR:
+            if node.name == beside or attempt.verdict is not AttemptVerdict.ERROR:
                 continue
             if self.surroundings is None or self.surroundings.refusal(node) is None:
                 return True

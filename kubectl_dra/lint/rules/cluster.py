@@ -12,7 +12,7 @@ from kubectl_dra.lint.analysis.claim_requests import CLAIM_KINDS, alternatives
 from kubectl_dra.lint.analysis.pod_claims import references
 from kubectl_dra.lint.analysis.selector_targets import AskedSelector, asked, class_programs, columns, read_text
 from kubectl_dra.lint.context import Context
-from kubectl_dra.lint.finding import Finding, Fix
+from kubectl_dra.lint.finding import Fix, LintFinding
 from kubectl_dra.lint.rule import Rule
 from kubectl_dra.lint.rules.published_names import span_of
 from kubectl_dra.manifests.changes import Set
@@ -50,7 +50,7 @@ class MissingClass(Rule):
     good = _CLAIM % ("gpu.example.com", "")
     fixable = "unsafe"
 
-    def check(self, context: Context) -> Iterator[Finding]:
+    def check(self, context: Context) -> Iterator[LintFinding]:
         snapshot = context.snapshot
         if snapshot is None or snapshot.is_gap("DeviceClass"):
             return
@@ -88,7 +88,7 @@ spec:
 """
     good = bad.replace("nobody-made-this", "shared-gpu")
 
-    def check(self, context: Context) -> Iterator[Finding]:
+    def check(self, context: Context) -> Iterator[LintFinding]:
         snapshot = context.snapshot
         if snapshot is None:
             return
@@ -124,7 +124,7 @@ class MatchesNothing(Rule):
     bad = _CLAIM % ("gpu.example.com", _SELECTOR % 'device.attributes["gpu.example.com"].model == "z9"')
     good = _CLAIM % ("gpu.example.com", _SELECTOR % 'device.attributes["gpu.example.com"].model == "a1"')
 
-    def check(self, context: Context) -> Iterator[Finding]:
+    def check(self, context: Context) -> Iterator[LintFinding]:
         for one, devices in _devices(context):
             if not devices:
                 continue
@@ -165,7 +165,7 @@ class AbsentOnSome(Rule):
         _SELECTOR % 'device.attributes["gpu.example.com"].?slot.orValue(0) == 3',
     )
 
-    def check(self, context: Context) -> Iterator[Finding]:
+    def check(self, context: Context) -> Iterator[LintFinding]:
         for one, devices in _devices(context):
             outcomes = one.program.evaluate_devices(devices)
             failing = [

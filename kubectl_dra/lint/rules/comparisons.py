@@ -10,7 +10,7 @@ from kubectl_dra.data.drivers import Attribute, Driver, catalogue
 from kubectl_dra.lint.analysis.cel_terms import Constant, ConstantComparison, comparisons, contradiction, demands
 from kubectl_dra.lint.analysis.selector_targets import SELECTOR_KINDS, AskedSelector, asked, class_programs, read_text
 from kubectl_dra.lint.context import Context
-from kubectl_dra.lint.finding import Finding, Fix
+from kubectl_dra.lint.finding import Fix, LintFinding
 from kubectl_dra.lint.rule import Rule
 from kubectl_dra.manifests.changes import Splice
 from kubectl_dra.names import nearest
@@ -48,7 +48,7 @@ class NeverTrue(Rule):
     good = _CLAIM % """'device.attributes["gpu.nvidia.com"].cudaComputeCapability == semver("8.0.0")'"""
     fixable = "unsafe"
 
-    def check(self, context: Context) -> Iterator[Finding]:
+    def check(self, context: Context) -> Iterator[LintFinding]:
         for one in asked(context):
             for comparison in comparisons(one.program):
                 known = _known(comparison.column)
@@ -63,7 +63,7 @@ class NeverTrue(Rule):
 
     def _types(
         self, one: AskedSelector, comparison: ConstantComparison, driver: Driver, attribute: Attribute
-    ) -> Finding | None:
+    ) -> LintFinding | None:
         wrong = [value for value in comparison.constants if attribute.type and not _fits(attribute.type, value.type)]
         if not wrong or len(wrong) < len(comparison.constants):
             return None
@@ -89,7 +89,7 @@ class NeverTrue(Rule):
 
     def _values(
         self, one: AskedSelector, comparison: ConstantComparison, driver: Driver, attribute: Attribute
-    ) -> Finding | None:
+    ) -> LintFinding | None:
         wanted = [value.text for value in comparison.constants]
         name = comparison.column.id
         at = (comparison.node.start, comparison.node.end)
@@ -135,7 +135,7 @@ class QuantityEquality(Rule):
     good = _CLAIM % """'device.capacity["gpu.nvidia.com"].memory.compareTo(quantity("79Gi")) >= 0'"""
     fixable = "unsafe"
 
-    def check(self, context: Context) -> Iterator[Finding]:
+    def check(self, context: Context) -> Iterator[LintFinding]:
         for one in asked(context):
             for comparison in comparisons(one.program):
                 column, value = comparison.column, comparison.constants[0]
@@ -183,7 +183,7 @@ class Contradiction(Rule):
     )
     good = _CLAIM % """'device.attributes["gpu.nvidia.com"].architecture in ["Ampere", "Hopper"]'"""
 
-    def check(self, context: Context) -> Iterator[Finding]:
+    def check(self, context: Context) -> Iterator[LintFinding]:
         for one in asked(context):
             of_class = class_programs(context, one.device_class) or () if one.device_class else ()
             earlier = [(demand, "the class's selector") for program in of_class for demand in demands(program)]

@@ -8,7 +8,7 @@ from typing import Any, Final
 from kubectl_dra.data.drivers import ConfigKind, Driver, catalogue
 from kubectl_dra.lint.analysis.selector_targets import SELECTOR_KINDS
 from kubectl_dra.lint.context import Context
-from kubectl_dra.lint.finding import Finding
+from kubectl_dra.lint.finding import LintFinding
 from kubectl_dra.lint.rule import Rule
 from kubectl_dra.manifests.changes import Path
 from kubectl_dra.names import nearest
@@ -54,7 +54,7 @@ class UnknownConfig(Rule):
     bad = _CLAIM % '          partition: "3g.20gb"'
     good = _GOOD
 
-    def check(self, context: Context) -> Iterator[Finding]:
+    def check(self, context: Context) -> Iterator[LintFinding]:
         for path, opaque in opaque_configs(context):
             name, parameters = opaque.get("driver"), opaque.get("parameters")
             if not isinstance(name, str):
@@ -75,7 +75,7 @@ class UnknownConfig(Rule):
             if found is not None:
                 yield found
 
-    def _kind(self, driver: Driver, path: Path, parameters: Mapping[str, Any]) -> Finding | None:
+    def _kind(self, driver: Driver, path: Path, parameters: Mapping[str, Any]) -> LintFinding | None:
         kind, version = parameters.get("kind"), parameters.get("apiVersion")
         known = {config.kind: config for config in driver.configs or ()}
         choices = ", ".join(f"{config.kind} ({config.api_version})" for config in known.values())
@@ -127,7 +127,7 @@ class UnknownConfigField(Rule):
     )
     good = _GOOD
 
-    def check(self, context: Context) -> Iterator[Finding]:
+    def check(self, context: Context) -> Iterator[LintFinding]:
         for path, opaque in opaque_configs(context):
             driver, parameters = catalogue().driver(str(opaque.get("driver"))), opaque.get("parameters")
             if driver is None or not isinstance(parameters, Mapping):
@@ -136,11 +136,11 @@ class UnknownConfigField(Rule):
                 if config.kind == parameters.get("kind") and config.api_version == parameters.get("apiVersion"):
                     yield from self._fields(config, (*path, "parameters"), parameters)
 
-    def _fields(self, config: ConfigKind, path: Path, parameters: Mapping[str, Any]) -> Iterator[Finding]:
+    def _fields(self, config: ConfigKind, path: Path, parameters: Mapping[str, Any]) -> Iterator[LintFinding]:
         body = {key: value for key, value in parameters.items() if key not in ("apiVersion", "kind", "metadata")}
         yield from self._below(config.kind, config.fields, path, body)
 
-    def _below(self, kind: str, known: Any, path: Path, value: Any) -> Iterator[Finding]:
+    def _below(self, kind: str, known: Any, path: Path, value: Any) -> Iterator[LintFinding]:
         if isinstance(known, Mapping):
             if value is None:
                 return

@@ -10,7 +10,7 @@ from kubectl_dra.lint.analysis.claim_requests import items
 from kubectl_dra.lint.analysis.migrate_command import migrate
 from kubectl_dra.lint.analysis.pod_claims import drivers_of_claim, references, speaks_of_network
 from kubectl_dra.lint.context import Context
-from kubectl_dra.lint.finding import Finding, Fix
+from kubectl_dra.lint.finding import Fix, LintFinding
 from kubectl_dra.lint.rule import Rule
 from kubectl_dra.manifests.changes import Delete, Path, Rename
 
@@ -57,7 +57,7 @@ class PluginAndClaim(Rule):
     bad = _POD % ("", "      limits: {nvidia.com/gpu: 1}\n")
     good = _POD % ("", "      limits: {cpu: 1}\n")
 
-    def check(self, context: Context) -> Iterator[Finding]:
+    def check(self, context: Context) -> Iterator[LintFinding]:
         spec = context.raw.get("spec")
         if context.item.kind != "Pod" or not items(spec, "resourceClaims"):
             return
@@ -102,7 +102,7 @@ class PluginResource(Rule):
     bad = _PLAIN_POD % "limits: {nvidia.com/gpu: 1}"
     good = _PLAIN_POD % "limits: {cpu: 1}"
 
-    def check(self, context: Context) -> Iterator[Finding]:
+    def check(self, context: Context) -> Iterator[LintFinding]:
         spec = context.raw.get("spec")
         # Beside claims it is more than worth knowing: DRA701.
         if items(spec, "resourceClaims"):
@@ -161,7 +161,7 @@ class VisibleDevices(Rule):
     good = _POD % ("", "")
     fixable = "unsafe"
 
-    def check(self, context: Context) -> Iterator[Finding]:
+    def check(self, context: Context) -> Iterator[LintFinding]:
         spec = context.raw.get("spec")
         if not items(spec, "resourceClaims"):
             return
@@ -214,7 +214,7 @@ spec:
 """
     fixable = "unsafe"
 
-    def check(self, context: Context) -> Iterator[Finding]:
+    def check(self, context: Context) -> Iterator[LintFinding]:
         spec = context.raw.get("spec")
         hard = spec.get("hard") if isinstance(spec, Mapping) else None
         for key in hard if isinstance(hard, Mapping) else ():

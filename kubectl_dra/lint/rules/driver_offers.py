@@ -13,7 +13,7 @@ from kubectl_dra.lint.analysis.cel_terms import comparisons
 from kubectl_dra.lint.analysis.claim_requests import alternatives, items
 from kubectl_dra.lint.analysis.selector_targets import SELECTOR_KINDS, AskedSelector, asked, columns, selectors
 from kubectl_dra.lint.context import Context
-from kubectl_dra.lint.finding import Finding, Fix
+from kubectl_dra.lint.finding import Fix, LintFinding
 from kubectl_dra.lint.rule import Rule
 from kubectl_dra.lint.rules.published_names import CLAIM, span_of
 from kubectl_dra.manifests.changes import Splice
@@ -37,7 +37,7 @@ class NotOnClass(Rule):
     bad = CLAIM % ("gpu.nvidia.com", """'device.attributes["gpu.nvidia.com"].profile == "1g.10gb"'""")
     good = CLAIM % ("mig.nvidia.com", """'device.attributes["gpu.nvidia.com"].profile == "1g.10gb"'""")
 
-    def check(self, context: Context) -> Iterator[Finding]:
+    def check(self, context: Context) -> Iterator[LintFinding]:
         for one in asked(context):
             if one.of_class or not one.sure:
                 continue
@@ -50,7 +50,7 @@ class NotOnClass(Rule):
                     continue
                 yield self._told(one, driver, column)
 
-    def _told(self, one: AskedSelector, driver: Driver, column: Column) -> Finding:
+    def _told(self, one: AskedSelector, driver: Driver, column: Column) -> LintFinding:
         having = {kind.name for kind in driver.kinds if kind.publishes(column)}
         classes = [name for name, each in driver.classes.items() if having & set(each.kinds)]
         return self.finding(
@@ -76,7 +76,7 @@ class MigProfile(Rule):
     bad = CLAIM % ("mig.nvidia.com", """'device.attributes["gpu.nvidia.com"].profile == "3g.40GB"'""")
     good = CLAIM % ("mig.nvidia.com", """'device.attributes["gpu.nvidia.com"].profile == "3g.40gb"'""")
 
-    def check(self, context: Context) -> Iterator[Finding]:
+    def check(self, context: Context) -> Iterator[LintFinding]:
         for one in asked(context):
             for comparison in comparisons(one.program):
                 driver = catalogue().driver(comparison.column.domain or "")
@@ -140,7 +140,7 @@ class DomainAndName(Rule):
     good = CLAIM % ("dranet", """'device.attributes["dra.net"].rdma == true'""")
     fixable = "unsafe"
 
-    def check(self, context: Context) -> Iterator[Finding]:
+    def check(self, context: Context) -> Iterator[LintFinding]:
         from kubectl_dra.cel.environment import Environment
         from kubectl_dra.cel.parser import parse
         from kubectl_dra.cel.reading import ParseError
@@ -195,7 +195,7 @@ spec:
 """
     good = bad.replace("ecc-errors", "xid")
 
-    def check(self, context: Context) -> Iterator[Finding]:
+    def check(self, context: Context) -> Iterator[LintFinding]:
         for one in alternatives(context):
             for index, toleration in enumerate(items(one.content, "tolerations")):
                 key = str(toleration.get("key") or "")

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from kubectl_dra.lint.context import Context
-from kubectl_dra.lint.finding import Finding
+from kubectl_dra.lint.finding import LintFinding
 from kubectl_dra.lint.rule import Rule
 
 _GOOD: Final = """\
@@ -23,7 +23,7 @@ class FileRule(Rule):
     kinds = ()
     good = _GOOD
 
-    def check(self, context: Context) -> Iterator[Finding]:
+    def check(self, context: Context) -> Iterator[LintFinding]:
         return iter(())
 
 

@@ -22,7 +22,7 @@ from kubectl_dra.lint.analysis.selector_targets import (
     read_text,
 )
 from kubectl_dra.lint.context import Context
-from kubectl_dra.lint.finding import Finding, Fix
+from kubectl_dra.lint.finding import Fix, LintFinding
 from kubectl_dra.lint.rule import Rule
 from kubectl_dra.manifests.changes import Path, Splice
 
@@ -72,7 +72,7 @@ class UnguardedAttribute(Rule):
     )
     fixable = "safe"
 
-    def check(self, context: Context) -> Iterator[Finding]:
+    def check(self, context: Context) -> Iterator[LintFinding]:
         for one in asked(context):
             for column, reads, reason, proven in _unguarded(one):
                 if catalogue().driver(column.domain or "") is None and drivers_of(context, column.domain or ""):
@@ -108,7 +108,7 @@ class ForeignDevices(Rule):
     )
     fixable = "unsafe"
 
-    def check(self, context: Context) -> Iterator[Finding]:
+    def check(self, context: Context) -> Iterator[LintFinding]:
         for one in asked(context):
             if not one.of_class or not one.reaches(OtherDriver()):
                 continue
@@ -149,7 +149,7 @@ class BareAttribute(Rule):
     bad = _CLAIM % """'device.attributes["accel.example.com"].model'"""
     good = _CLAIM % """'device.attributes["accel.example.com"].?healthy.orValue(false) == true'"""
 
-    def check(self, context: Context) -> Iterator[Finding]:
+    def check(self, context: Context) -> Iterator[LintFinding]:
         for one in asked(context):
             if one.program.output_type.kind == "bool":
                 continue

@@ -9,7 +9,7 @@ from kubectl_dra.data.drivers import catalogue
 from kubectl_dra.lint.analysis.claim_requests import CLAIM_KINDS, alternatives
 from kubectl_dra.lint.analysis.pod_claims import is_given, references
 from kubectl_dra.lint.context import Context
-from kubectl_dra.lint.finding import Finding, Fix, Severity
+from kubectl_dra.lint.finding import Fix, LintFinding, Severity
 from kubectl_dra.lint.rule import Rule
 from kubectl_dra.lint.rules.pod_references import BY_CLAIM, BY_TEMPLATE, CLAIM, POD, TEMPLATE
 from kubectl_dra.manifests.changes import Path, Set
@@ -32,7 +32,7 @@ class MissingName(Rule):
     good = POD % ("", "{name: gpu}", BY_TEMPLATE) + TEMPLATE
     fixable = "unsafe"
 
-    def check(self, context: Context) -> Iterator[Finding]:
+    def check(self, context: Context) -> Iterator[LintFinding]:
         if context.item.kind == "Pod":
             for reference in references(context.raw):
                 if is_given(context, reference.kind, reference.target, context.item.namespace):
@@ -54,7 +54,7 @@ class MissingName(Rule):
             names = (*context.world.names("DeviceClass"), *catalogue().classes)
             yield from self._near((*one.path, "deviceClassName"), "DeviceClass", name, names)
 
-    def _near(self, path: Path, kind: str, name: str, names: tuple[str, ...]) -> Iterator[Finding]:
+    def _near(self, path: Path, kind: str, name: str, names: tuple[str, ...]) -> Iterator[LintFinding]:
         near = _meant(name, names)
         if near:
             yield self.finding(
@@ -89,7 +89,7 @@ class OtherNamespace(Rule):
         CLAIM.replace("{name: one-gpu}", "{name: one-gpu, namespace: team}")
     )
 
-    def check(self, context: Context) -> Iterator[Finding]:
+    def check(self, context: Context) -> Iterator[LintFinding]:
         own = context.item.namespace
         for reference in references(context.raw):
             given = context.world.find(reference.kind, reference.target)

@@ -15,7 +15,7 @@ from kubectl_dra.lint.analysis.pod_claims import (
     uses,
 )
 from kubectl_dra.lint.context import Context, Item
-from kubectl_dra.lint.finding import Finding, Fix
+from kubectl_dra.lint.finding import Fix, LintFinding
 from kubectl_dra.lint.rule import Rule
 from kubectl_dra.manifests.changes import Delete, Rename, Set
 from kubectl_dra.names import nearest
@@ -75,7 +75,7 @@ class UnusedClaim(Rule):
     bad = POD % ("", "", BY_TEMPLATE)
     good = POD % ("", "{name: gpu}", BY_TEMPLATE)
 
-    def check(self, context: Context) -> Iterator[Finding]:
+    def check(self, context: Context) -> Iterator[LintFinding]:
         if context.item.is_patch:
             # What it is laid over may use it.
             return
@@ -120,7 +120,7 @@ class UnknownRequest(Rule):
     good = POD % ("", "{name: gpu, request: gpu}", BY_TEMPLATE) + TEMPLATE
     fixable = "unsafe"
 
-    def check(self, context: Context) -> Iterator[Finding]:
+    def check(self, context: Context) -> Iterator[LintFinding]:
         entries = {reference.name: reference for reference in references(context.raw)}
         for path, name, request in uses(context.raw):
             reference = entries.get(name)
@@ -155,7 +155,7 @@ class ClaimOrTemplate(Rule):
     good = POD % ("", "{name: gpu}", BY_CLAIM) + CLAIM
     fixable = "unsafe"
 
-    def check(self, context: Context) -> Iterator[Finding]:
+    def check(self, context: Context) -> Iterator[LintFinding]:
         for reference in references(context.raw):
             other_field = next(field for field in REFERENCES if field != reference.field)
             other = REFERENCES[other_field]
@@ -205,7 +205,7 @@ spec:
 """
     good = bad.replace("resourceClaimName", "resourceClaimTemplateName")
 
-    def check(self, context: Context) -> Iterator[Finding]:
+    def check(self, context: Context) -> Iterator[LintFinding]:
         owner = context.item.owner
         if owner is None:
             return
@@ -241,7 +241,7 @@ class FixedNodeName(Rule):
     good = POD % ("  nodeSelector: {kubernetes.io/hostname: node-1}\n", "{name: gpu}", BY_TEMPLATE)
     fixable = "unsafe"
 
-    def check(self, context: Context) -> Iterator[Finding]:
+    def check(self, context: Context) -> Iterator[LintFinding]:
         spec = context.raw.get("spec")
         name = spec.get("nodeName") if isinstance(spec, Mapping) else None
         # A pod that has run has its node, and the time it was made.
@@ -274,7 +274,7 @@ class SameClaimTwice(Rule):
     bad = POD % ("", "{name: gpu}, {name: again}", BY_CLAIM) + f"  - {{name: again, {BY_CLAIM}}}\n"
     good = POD % ("", "{name: gpu}", BY_CLAIM)
 
-    def check(self, context: Context) -> Iterator[Finding]:
+    def check(self, context: Context) -> Iterator[LintFinding]:
         seen: dict[str, str] = {}
         for reference in references(context.raw):
             if reference.field != "resourceClaimName":

@@ -12,7 +12,7 @@ from kubectl_dra.lint.analysis.cel_fixes import spliced
 from kubectl_dra.lint.analysis.cel_terms import column_of
 from kubectl_dra.lint.analysis.selector_targets import SELECTOR_KINDS, asked, columns, drivers_of, selectors
 from kubectl_dra.lint.context import Context, once
-from kubectl_dra.lint.finding import Finding, Fix, Severity
+from kubectl_dra.lint.finding import Fix, LintFinding, Severity
 from kubectl_dra.lint.rule import Rule
 from kubectl_dra.manifests.changes import Change, Path, Set, Splice
 from kubectl_dra.names import nearest
@@ -112,7 +112,7 @@ class UnknownAttribute(Rule):
     )
     fixable = "unsafe"
 
-    def check(self, context: Context) -> Iterator[Finding]:
+    def check(self, context: Context) -> Iterator[LintFinding]:
         for mention in mentions(context):
             column = mention.column
             if column.domain == STANDARD:
@@ -147,7 +147,7 @@ class UnknownAttribute(Rule):
                     f"{what} {near[0]}" if near else "",
                 )
 
-    def _told(self, mention: Mention, message: str, advice: str, severity: Severity, instead: str = "") -> Finding:
+    def _told(self, mention: Mention, message: str, advice: str, severity: Severity, instead: str = "") -> LintFinding:
         fix = _renamed(mention, instead) if instead else None
         return self.finding(
             mention.path,
@@ -157,7 +157,7 @@ class UnknownAttribute(Rule):
             severity=severity,
         )
 
-    def _standard(self, mention: Mention) -> Iterator[Finding]:
+    def _standard(self, mention: Mention) -> Iterator[LintFinding]:
         name = mention.column.id or ""
         if name in _STANDARD_NAMES or mention.column.kind == "capacity":
             return
@@ -186,7 +186,7 @@ class ClassAsDomain(Rule):
     good = CLAIM % ("mig.nvidia.com", """'device.attributes["gpu.nvidia.com"].profile == "1g.10gb"'""")
     fixable = "unsafe"
 
-    def check(self, context: Context) -> Iterator[Finding]:
+    def check(self, context: Context) -> Iterator[LintFinding]:
         done: set[tuple[Path, str]] = set()
         for mention in mentions(context):
             domain = mention.column.domain or ""
@@ -197,7 +197,7 @@ class ClassAsDomain(Rule):
             if found is not None:
                 yield found
 
-    def _of_class(self, context: Context, mention: Mention, domain: str) -> Finding | None:
+    def _of_class(self, context: Context, mention: Mention, domain: str) -> LintFinding | None:
         severity: Severity = "error"
         drivers = drivers_of(context, domain)
         if drivers:

@@ -10,7 +10,7 @@ from kubectl_dra.cel import ast
 from kubectl_dra.lint.analysis.claim_requests import CLAIM_KINDS
 from kubectl_dra.lint.analysis.selector_targets import SELECTOR_KINDS, selectors
 from kubectl_dra.lint.context import Context
-from kubectl_dra.lint.finding import Finding
+from kubectl_dra.lint.finding import LintFinding
 from kubectl_dra.lint.rule import Rule
 from kubectl_dra.manifests.changes import Path
 
@@ -56,7 +56,7 @@ spec:
 """
     good = bad.replace('"1e-999999999"', "1Gi")
 
-    def check(self, context: Context) -> Iterator[Finding]:
+    def check(self, context: Context) -> Iterator[LintFinding]:
         # Only where they are compared at once do large numbers take as long as small ones.
         compared = context.item.kind in ("Pod", "ResourceQuota")
         for path, text, power in _written(context.raw.get("spec"), ("spec",), False):
@@ -71,7 +71,7 @@ spec:
                     span = (literal.start, literal.end)
                     yield self._found(selector.path, literal.value, found, False, span)
 
-    def _found(self, path: Path, text: str, power: _Power, compared: bool, cel: tuple[int, int] | None) -> Finding:
+    def _found(self, path: Path, text: str, power: _Power, compared: bool, cel: tuple[int, int] | None) -> LintFinding:
         short = text if len(text) <= 40 else f"{text[:20]}…{text[-15:]}"
         slow = power.worked_out or compared
         who = "the scheduler" if cel else "the API server" if slow else "whoever compares it exactly"

@@ -10,7 +10,7 @@ from kubectl_dra.api.limits import MAX_RESULTS
 from kubectl_dra.lint.analysis.claim_requests import items
 from kubectl_dra.lint.analysis.pod_claims import references
 from kubectl_dra.lint.context import Context, Item
-from kubectl_dra.lint.finding import Finding
+from kubectl_dra.lint.finding import LintFinding
 from kubectl_dra.lint.rule import Rule
 
 DEVICES: Final = ".deviceclass.resource.k8s.io/devices"
@@ -73,7 +73,7 @@ spec:
 """
     good = bad.replace('"2"', '"4"')
 
-    def check(self, context: Context) -> Iterator[Finding]:
+    def check(self, context: Context) -> Iterator[LintFinding]:
         hard = context.item.spec_field("hard")
         limits = {str(key): _whole(value) for key, value in hard.items()} if isinstance(hard, Mapping) else {}
         # A quota with a scope counts only some of the pods, and no claims at all.

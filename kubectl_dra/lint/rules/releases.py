@@ -21,7 +21,7 @@ from kubectl_dra.lint.analysis.migrate_command import migrate
 from kubectl_dra.lint.analysis.selector_targets import SELECTOR_KINDS
 from kubectl_dra.lint.analysis.v1alpha2_claims import classic_advice
 from kubectl_dra.lint.context import Context, Item
-from kubectl_dra.lint.finding import Finding, Fix
+from kubectl_dra.lint.finding import Fix, LintFinding
 from kubectl_dra.lint.rule import ANY_KIND, Rule
 from kubectl_dra.manifests.changes import Set
 
@@ -63,7 +63,7 @@ class UnknownVersion(Rule):
     good = _CLASS % "v1"
     fixable = "unsafe"
 
-    def check(self, context: Context) -> Iterator[Finding]:
+    def check(self, context: Context) -> Iterator[LintFinding]:
         item = context.item
         if not item.is_dra or lifecycle(item.version, item.kind) is not None or item.kind.endswith("List"):
             return
@@ -101,7 +101,7 @@ class VersionMissing(Rule):
     good = _CLASS % "v1"
     fixable = "unsafe"
 
-    def check(self, context: Context) -> Iterator[Finding]:
+    def check(self, context: Context) -> Iterator[LintFinding]:
         item, release = context.item, context.release
         entry = lifecycle(item.version, item.kind) if item.is_dra else None
         if entry is None or entry.exists(release):
@@ -143,7 +143,7 @@ spec:
     good = _CLASS % "v1"
     fixable = "safe"
 
-    def check(self, context: Context) -> Iterator[Finding]:
+    def check(self, context: Context) -> Iterator[LintFinding]:
         item, release = context.item, context.release
         entry = lifecycle(item.version, item.kind) if item.is_dra else None
         if (
@@ -178,7 +178,7 @@ class Deprecated(Rule):
     good = _CLASS % "v1"
     fixable = "safe"
 
-    def check(self, context: Context) -> Iterator[Finding]:
+    def check(self, context: Context) -> Iterator[LintFinding]:
         item, release = context.item, context.release
         entry = lifecycle(item.version, item.kind) if item.is_dra else None
         if entry is None or not entry.exists(release) or not entry.is_deprecated(release):
@@ -209,7 +209,7 @@ class FieldTooNew(Rule):
     bad = _CLAIM % "        derivedAttributes:\n        - {name: example.com/a, expression: 'true'}\n"
     good = _CLAIM % "        count: 1\n"
 
-    def check(self, context: Context) -> Iterator[Finding]:
+    def check(self, context: Context) -> Iterator[LintFinding]:
         for field, path in gated_fields(context):
             if not context.release.at_least(field.since):
                 yield self.finding(
@@ -243,7 +243,7 @@ spec:
 """
     good = bad.replace("strings: [a, b]", "string: a")
 
-    def check(self, context: Context) -> Iterator[Finding]:
+    def check(self, context: Context) -> Iterator[LintFinding]:
         for field, path in gated_fields(context):
             if not context.release.at_least(field.since):
                 continue
@@ -280,7 +280,7 @@ class FunctionTooNew(Rule):
     bad = _CLAIM % '        selectors:\n        - cel: {expression: \'device.driver in ["a", "b"].sort()\'}\n'
     good = _CLAIM % '        selectors:\n        - cel: {expression: \'device.driver in ["a", "b"]\'}\n'
 
-    def check(self, context: Context) -> Iterator[Finding]:
+    def check(self, context: Context) -> Iterator[LintFinding]:
         for selector in context.selectors:
             if selector.program is not None:
                 continue

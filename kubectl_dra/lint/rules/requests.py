@@ -10,7 +10,7 @@ from kubectl_dra.cel.columns import Column
 from kubectl_dra.data.drivers import catalogue, name_in
 from kubectl_dra.lint.analysis.claim_requests import CLAIM_KINDS, RequestAlternative, alternatives, items
 from kubectl_dra.lint.context import Context
-from kubectl_dra.lint.finding import Finding, Fix
+from kubectl_dra.lint.finding import Fix, LintFinding
 from kubectl_dra.lint.rule import Rule
 from kubectl_dra.manifests.changes import Delete, Path, Set
 
@@ -41,7 +41,7 @@ class CountZero(Rule):
     good = _CLAIM % (", count: 1", "")
     fixable = "unsafe"
 
-    def check(self, context: Context) -> Iterator[Finding]:
+    def check(self, context: Context) -> Iterator[LintFinding]:
         for one in alternatives(context):
             if one.content.get("count") == 0 and one.content.get("count") is not False and not one.all_devices:
                 path = (*one.path, "count")
@@ -66,7 +66,7 @@ class TooManyDevices(Rule):
     bad = _CLAIM % (", count: 64", "")
     good = _CLAIM % (", count: 32", "")
 
-    def check(self, context: Context) -> Iterator[Finding]:
+    def check(self, context: Context) -> Iterator[LintFinding]:
         by_request: dict[str, list[RequestAlternative]] = {}
         for one in alternatives(context):
             by_request.setdefault(one.request, []).append(one)
@@ -102,7 +102,7 @@ class VacuousConstraint(Rule):
     bad = _CLAIM % ("", "    constraints:\n    - matchAttribute: resource.kubernetes.io/pcieRoot\n")
     good = _CLAIM % (", count: 2", "    constraints:\n    - matchAttribute: resource.kubernetes.io/pcieRoot\n")
 
-    def check(self, context: Context) -> Iterator[Finding]:
+    def check(self, context: Context) -> Iterator[LintFinding]:
         options = list(alternatives(context))
         known = {name for one in options for name in (one.request, one.name)}
         for path, constraint, names in _constraints(context):
@@ -148,7 +148,7 @@ class MatchAndDistinct(Rule):
         "    - distinctAttribute: gpu.example.com/index\n",
     )
 
-    def check(self, context: Context) -> Iterator[Finding]:
+    def check(self, context: Context) -> Iterator[LintFinding]:
         for path, constraint, _ in _constraints(context):
             if constraint.get("matchAttribute") and constraint.get("distinctAttribute"):
                 yield self.finding(
@@ -172,7 +172,7 @@ class MatchUnique(Rule):
     bad = _CLAIM % (", count: 2", "    constraints:\n    - matchAttribute: gpu.example.com/uuid\n")
     good = _CLAIM % (", count: 2", "    constraints:\n    - distinctAttribute: gpu.example.com/uuid\n")
 
-    def check(self, context: Context) -> Iterator[Finding]:
+    def check(self, context: Context) -> Iterator[LintFinding]:
         options = list(alternatives(context))
         for path, constraint, names in _constraints(context):
             domain, _, name = str(constraint.get("matchAttribute") or "").partition("/")
@@ -227,7 +227,7 @@ spec:
     releases = (34, None)
     fixable = "unsafe"
 
-    def check(self, context: Context) -> Iterator[Finding]:
+    def check(self, context: Context) -> Iterator[LintFinding]:
         for index, device in enumerate(items(context.spec, "devices")):
             capacities = device.get("capacity")
             for name, capacity in capacities.items() if isinstance(capacities, Mapping) else ():

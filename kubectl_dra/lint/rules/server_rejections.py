@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar, Final
 
 from kubectl_dra.lint.analysis.server_verdict import verdict_of, violations_of
 from kubectl_dra.lint.context import Context, once
-from kubectl_dra.lint.finding import Finding, Fix
+from kubectl_dra.lint.finding import Fix, LintFinding
 from kubectl_dra.lint.positions import token_range
 from kubectl_dra.lint.rule import ANY_KIND, Rule
 from kubectl_dra.manifests.changes import Path, Splice, value_at
@@ -79,11 +79,11 @@ class ServerRule(Rule):
     server_rules: ClassVar[tuple[str, ...]] = ()
     """Rules of the server that it stands for, whatever their reason: they are nobody else's."""
 
-    def check(self, context: Context) -> Iterator[Finding]:
+    def check(self, context: Context) -> Iterator[LintFinding]:
         for found in _by_code(context).get(self.code, ()):
             yield self._found(context, found)
 
-    def _found(self, context: Context, found: Violation) -> Finding:
+    def _found(self, context: Context, found: Violation) -> LintFinding:
         from kubectl_dra.lint.analysis.rejection_fixes import remedy
 
         cel = None
@@ -149,7 +149,7 @@ class UnknownField(ServerRule):
     fixable = "safe"
     server_rules = ("unknown-field",)
 
-    def check(self, context: Context) -> Iterator[Finding]:
+    def check(self, context: Context) -> Iterator[LintFinding]:
         """One finding for fields that one fix puts right together."""
         told: set[tuple[Path, str]] = set()
         for found in super().check(context):
@@ -349,7 +349,7 @@ class ServerWarns(Rule):
     bad = _SLICE.replace("driver: gpu.example.com", "driver: GPU.example.com").replace('step: "0"', "step: 1Gi")
     good = _SLICE.replace('step: "0"', "step: 1Gi")
 
-    def check(self, context: Context) -> Iterator[Finding]:
+    def check(self, context: Context) -> Iterator[LintFinding]:
         verdict = verdict_of(context)
         for warning in verdict.warnings if verdict is not None and verdict.accepted else ():
             field, _, message = warning.partition(": ")

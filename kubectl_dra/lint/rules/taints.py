@@ -8,7 +8,7 @@ from typing import Any, Final
 from kubectl_dra.lint.analysis.claim_requests import CLAIM_KINDS, alternatives, items
 from kubectl_dra.lint.analysis.server_verdict import verdict_of
 from kubectl_dra.lint.context import Context
-from kubectl_dra.lint.finding import Finding, Fix
+from kubectl_dra.lint.finding import Fix, LintFinding
 from kubectl_dra.lint.rule import Rule
 from kubectl_dra.manifests.changes import Path, Set
 
@@ -56,7 +56,7 @@ class SelectsEverything(Rule):
     bad = _RULE % "  deviceSelector: {}\n"
     good = _RULE % "  deviceSelector: {driver: gpu.example.com, pool: node-1, device: gpu-3}\n"
 
-    def check(self, context: Context) -> Iterator[Finding]:
+    def check(self, context: Context) -> Iterator[LintFinding]:
         selector = context.spec.get("deviceSelector")
         if not isinstance(selector, Mapping) or any(value is not None for value in selector.values()):
             return
@@ -87,7 +87,7 @@ class SelectsNothing(Rule):
     bad = _RULE % ""
     good = SelectsEverything.good
 
-    def check(self, context: Context) -> Iterator[Finding]:
+    def check(self, context: Context) -> Iterator[LintFinding]:
         if context.spec and context.spec.get("deviceSelector") is None:
             yield self.finding(
                 ("spec",),
@@ -110,7 +110,7 @@ class SelectsAnyDriver(Rule):
     bad = _RULE % "  deviceSelector: {pool: node-1, device: gpu-3}\n"
     good = SelectsEverything.good
 
-    def check(self, context: Context) -> Iterator[Finding]:
+    def check(self, context: Context) -> Iterator[LintFinding]:
         selector = context.spec.get("deviceSelector")
         if (
             isinstance(selector, Mapping)
@@ -145,7 +145,7 @@ class TolerationDoesNotStay(Rule):
     )
     fixable = "unsafe"
 
-    def check(self, context: Context) -> Iterator[Finding]:
+    def check(self, context: Context) -> Iterator[LintFinding]:
         for one in alternatives(context):
             tolerations = items(one.content, "tolerations")
             for index, toleration in enumerate(tolerations):
@@ -187,7 +187,7 @@ class AdminAccess(Rule):
     )
     good = good.replace("{name: gpu}", "{name: gpu, namespace: default}")
 
-    def check(self, context: Context) -> Iterator[Finding]:
+    def check(self, context: Context) -> Iterator[LintFinding]:
         admin = [one for one in alternatives(context) if one.content.get("adminAccess") is True]
         if not admin or (context.release.minor >= 34 and not context.target.has("DRAAdminAccess")):
             return
