@@ -4,6 +4,7 @@ import os
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 from tests.browser import browser as browser
 from tests.browser import chromium as chromium
@@ -13,6 +14,10 @@ from tests.controlplane.fixtures import pytest_terminal_summary  # noqa: F401
 os.environ.pop("COLUMNS", None)
 os.environ.pop("LINES", None)
 
+# How long an example takes says more of the machine than of the code.
+settings.register_profile("any-machine", deadline=None)
+settings.load_profile("any-machine")
+
 HERE = Path(__file__).parent
 LIVE, BROWSER, PACKAGING = "control_plane_program", "chromium", "offline"
 """The fixtures that all tests of a kind use, directly or through others."""
@@ -21,6 +26,7 @@ SLOW = (
     "api/test_quantity.py",
     "cel/test_conformance.py",
     "cel/test_cost.py",
+    "cel/test_many_devices.py",
     "cli/test_bad_input.py",
     "cli/test_devices.py::test_examples",
     "cli/test_explain_more.py",
@@ -39,6 +45,7 @@ SLOW = (
     "explain/test_cases.py::test_case[search-too-slow",
     "explain/test_gates.py",
     "explain/test_many_nodes.py",
+    "explain/test_noise.py",
     "explain/test_outputs.py",
     "explain/test_reads.py",
     "explain/test_unmodelled.py",
@@ -53,6 +60,7 @@ SLOW = (
     "migrate/test_plans.py",
     "migrate/test_properties.py",
     "migrate/test_real.py",
+    "migrate/test_reverse.py::test_public_manifests",
     "migrate/test_vendors.py",
     "migrate/test_versions.py",
     "monitoring/",

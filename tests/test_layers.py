@@ -140,6 +140,13 @@ def test_the_test_sees_a_circle() -> None:
     assert circles({"a": {"b"}, "b": {"c"}, "c": {"a", "d"}, "d": set(), "e": {"a"}}) == {frozenset("abc")}
 
 
+def _dotted(node: ast.expr) -> str:
+    """The name that a plain expression such as ``sys.stdout`` is; empty for others."""
+    if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+        return f"{node.value.id}.{node.attr}"
+    return node.id if isinstance(node, ast.Name) else ""
+
+
 def talks(path: Path) -> list[str]:
     """Where a file prints, asks a person or ends the process by itself."""
     own = {"sys.stdout", "sys.stderr", "sys.exit", "print", "input", "exit", "quit"}
@@ -147,7 +154,7 @@ def talks(path: Path) -> list[str]:
     for node in ast.walk(ast.parse(path.read_text())):
         if not isinstance(node, ast.Call | ast.Attribute):
             continue
-        name = ast.unparse(node.func if isinstance(node, ast.Call) else node)
+        name = _dotted(node.func if isinstance(node, ast.Call) else node)
         if name in own and (isinstance(node, ast.Call) or "." in name):
             found.append(f"line {node.lineno}: {name}")
     return found

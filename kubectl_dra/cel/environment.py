@@ -11,7 +11,7 @@ from kubectl_dra.cel.declarations import Function, Overload
 from kubectl_dra.cel.types import CelType, map_of, type_of_type
 
 if TYPE_CHECKING:
-    from kubectl_dra.cel.expansion import Expander, MacroKey
+    from kubectl_dra.cel.macro_expansion import Expander, MacroKey
 
 CONSUMABLE_CAPACITY = "DRAConsumableCapacity"
 LIST_ATTRIBUTES = "DRAListTypeAttributes"

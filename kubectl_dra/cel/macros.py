@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from kubectl_dra.cel import ast
 from kubectl_dra.cel.declarations import ALWAYS
-from kubectl_dra.cel.expansion import Expander, MacroContext, MacroError, MacroKey
+from kubectl_dra.cel.macro_expansion import Expander, MacroContext, MacroError, MacroKey
 
 ACCUMULATOR = "@result"
 _OLD_ACCUMULATOR = "__result__"

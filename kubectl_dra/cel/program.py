@@ -9,14 +9,14 @@ from kubectl_dra.api.limits import MAX_EXPRESSION_COST
 from kubectl_dra.cel import ast
 from kubectl_dra.cel.checker import Checked, check
 from kubectl_dra.cel.closures import InstantiationError, compile_closures
+from kubectl_dra.cel.compile_messages import compilation_failed, refused
 from kubectl_dra.cel.device import DeviceInput, device_value
 from kubectl_dra.cel.errors import CompileError, ErrorKind, EvaluationError, InternalError, Issue, Phase
-from kubectl_dra.cel.messages import compilation_failed, refused
-from kubectl_dra.cel.native import refusal
+from kubectl_dra.cel.native_types import refusal
 from kubectl_dra.cel.parser import parse
-from kubectl_dra.cel.reading import MAX_DEPTH, ParseError
 from kubectl_dra.cel.recursion import with_room
 from kubectl_dra.cel.shared_quantity import SENSITIVE_OVERLOADS, with_shared_quantities
+from kubectl_dra.cel.token_reader import MAX_DEPTH, ParseError
 from kubectl_dra.cel.types import BOOL, CelType
 from kubectl_dra.cel.validate import validate
 from kubectl_dra.cel.values import OptionalValue, Value, type_name

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from kubectl_dra.manifests.changes import Path, below, value_at
 from kubectl_dra.manifests.documents import Document
-from kubectl_dra.manifests.scalars import source_offsets
+from kubectl_dra.manifests.scalar_offsets import source_offsets
 from kubectl_dra.manifests.source import SourcePosition
 
 _FLAT: Final = ("v1beta1", "v1alpha3")

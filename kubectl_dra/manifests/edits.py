@@ -10,7 +10,7 @@ from kubectl_dra.errors import FileError
 from kubectl_dra.manifests.changes import Change, EditRefused
 from kubectl_dra.manifests.documents import Document, parse
 from kubectl_dra.manifests.places import ELSEWHERE
-from kubectl_dra.manifests.refine import smallest
+from kubectl_dra.manifests.smallest_changes import smallest
 from kubectl_dra.manifests.source import Source
 from kubectl_dra.manifests.writer import pieces
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from kubectl_dra.manifests.changes import Append, Delete, EditRefused, Path, Set
-from kubectl_dra.manifests.pieces import Piece, Shifts, runs
 from kubectl_dra.manifests.places import Entry, Places
 from kubectl_dra.manifests.style import Style, block, block_item, flow, key_flow, spread_out
+from kubectl_dra.manifests.text_pieces import Piece, Shifts, runs
 
 
 class Entries:

@@ -8,9 +8,9 @@ from itertools import pairwise
 from typing import Final
 
 from kubectl_dra.manifests.changes import EditRefused, Path
-from kubectl_dra.manifests.pieces import Piece, Shifts, runs
 from kubectl_dra.manifests.places import Entry, Places
 from kubectl_dra.manifests.style import key_flow
+from kubectl_dra.manifests.text_pieces import Piece, Shifts, runs
 
 _CLOSED: Final = re.compile(r"\s*,?\s*")
 

@@ -24,10 +24,10 @@ from kubectl_dra.manifests.changes import (
 from kubectl_dra.manifests.documents import Document
 from kubectl_dra.manifests.entries import Entries
 from kubectl_dra.manifests.moves import Moves
-from kubectl_dra.manifests.pieces import Piece, Shifts
 from kubectl_dra.manifests.places import ELSEWHERE, Places
-from kubectl_dra.manifests.scalars import Offsets, source_offsets
+from kubectl_dra.manifests.scalar_offsets import Offsets, source_offsets
 from kubectl_dra.manifests.style import block, flow, key_flow, quoted
+from kubectl_dra.manifests.text_pieces import Piece, Shifts
 from kubectl_dra.manifests.values import scalar
 
 _KEYED: Final = re.compile(r":([ \t]|\Z)|[ \t]#|[ \t]\Z|[\r\n]")

@@ -17,10 +17,10 @@ from kubectl_dra.migrate import refusals
 from kubectl_dra.migrate.claims_file import claims_file
 from kubectl_dra.migrate.file import File
 from kubectl_dra.migrate.kustomize.layout import is_patch
-from kubectl_dra.migrate.making import code_of, settle
+from kubectl_dra.migrate.make_edits import code_of, settle
 from kubectl_dra.migrate.model import Migration, MigrationSettings, PlanSurroundings
 from kubectl_dra.migrate.prefilter import evidence, pointed, relevant
-from kubectl_dra.migrate.readable import check_readable, source_of
+from kubectl_dra.migrate.read_texts import check_readable, source_of
 from kubectl_dra.migrate.registry import all_migrations
 from kubectl_dra.migrate.result import MigratedFile, MigrationReport, Remark
 from kubectl_dra.migrate.want import Want

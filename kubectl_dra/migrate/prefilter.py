@@ -17,8 +17,6 @@ _NAMES: Final = re.compile(
 # As a JSON pointer writes it: the slash of the name is ~1.
 _POINTED: Final = re.compile(r"(?<=/)((?:[-a-z0-9]+\.)+[-a-z0-9]+)~1([A-Za-z0-9][-\w.]*)")
 _VERSION: Final = re.compile(r"/v\d+((alpha|beta)\d+)?\Z")
-# A DynamoGraphDeployment asks for GPUs of no vendor by name.
-_DYNAMO_GPUS: Final = re.compile(r"^kind: Dynamo(?:.*\n)*?\s+(gpu):", re.MULTILINE)
 _COMMENT: Final = re.compile(r"(?:^|\s)#(?!\{)|\{\{-?\s*/\*")
 _KEY: Final = re.compile(r"\s*(?:-\s+|-?\s*\{\s*)?key:\s*[\"']?")
 # NVIDIA Dynamo counts devices by a key of its own (claimless_kinds.py).
@@ -40,7 +38,6 @@ def evidence(text: str, catalogue: VendorCatalogue, version: str) -> list[tuple[
         for found in _API.finditer(text)
         if not (found[0].endswith(f"/{version}") or _is_mention(text, found.start()))
     ]
-    out.extend((found.start(1), found[1]) for found in _DYNAMO_GPUS.finditer(text))
     for found in _NAMES.finditer(text):
         name = found[1]
         if _is_mention(text, found.start()):

@@ -224,7 +224,7 @@ def check(case: Case) -> None:
         assert not history.traceable
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(st.integers(0, 2**40))
 def test_pruned_searches_agree_with_the_plain_one(seed: int) -> None:
     check(random_case(random.Random(seed)))

@@ -161,13 +161,13 @@ def check_random(text: str, environment: Environment, some: list[dict[str, Any]]
     assert together(program, devices) == [alone(program, device) for device in devices]
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=400)
 @given(st.lists(EXPRESSIONS, min_size=1, max_size=3), st.lists(devices(VALUES), min_size=1, max_size=6))
 def test_random_conjunctions(texts: list[str], some: list[dict[str, Any]]) -> None:
     check_random(" && ".join(texts), ENVIRONMENT, some)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(st.lists(EXPRESSIONS, min_size=1, max_size=3), st.lists(devices(LIST_VALUES), min_size=1, max_size=6))
 def test_random_conjunctions_over_lists(texts: list[str], some: list[dict[str, Any]]) -> None:
     check_random(" && ".join(texts), LISTS, some)

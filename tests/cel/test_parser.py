@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from kubectl_dra.cel import ast
 from kubectl_dra.cel.macros import macros_for
 from kubectl_dra.cel.parser import parse
-from kubectl_dra.cel.reading import MAX_DEPTH, ParseError
 from kubectl_dra.cel.recursion import with_room
+from kubectl_dra.cel.token_reader import MAX_DEPTH, ParseError
 from kubectl_dra.cel.values import Uint
 
 MACROS = macros_for(36, stored=False)

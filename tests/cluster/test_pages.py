@@ -36,7 +36,7 @@ _INNER = st.recursive(
 )
 
 
-@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(st.dictionaries(_TEXT, _INNER, max_size=3), max_size=4), st.sampled_from([None, 2]))
 def test_the_items_of_any_list(items: list[dict[str, Any]], indent: int | None) -> None:
     data = json.dumps({"kind": "XList", "items": items}, indent=indent, ensure_ascii=False)

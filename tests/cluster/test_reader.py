@@ -269,7 +269,7 @@ _CLAIM = _object(
     ),
 )
 
-EASY = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+EASY = settings(suppress_health_check=[HealthCheck.too_slow])
 
 
 def test_single_devices_are_shared_where_their_lists_differ() -> None:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from kubectl_dra.lint.positions import position_of, token_range, written_path
 from kubectl_dra.manifests.documents import Document, read_documents
-from kubectl_dra.manifests.scalars import source_offsets
+from kubectl_dra.manifests.scalar_offsets import source_offsets
 
 
 def document(text: str) -> Document:

@@ -22,7 +22,7 @@ _ITEMS = st.lists(
     max_size=5,
 )
 
-EASY = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+EASY = settings(suppress_health_check=[HealthCheck.too_slow])
 
 
 @EASY

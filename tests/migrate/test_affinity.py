@@ -45,7 +45,7 @@ def leaves(value: Any) -> list[Path]:
     return [path for path in every if not any(len(other) > len(path) and other[: len(path)] == path for other in every)]
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(st.dictionaries(KEYS, TREES, min_size=1, max_size=3), st.data())
 def test_nothing_empty_is_left_behind(spec: dict[str, Any], data: st.DataObject) -> None:
     removed = data.draw(st.lists(st.sampled_from(leaves(spec)), unique=True)) if leaves(spec) else []

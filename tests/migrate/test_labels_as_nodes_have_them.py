@@ -106,7 +106,7 @@ def is_true(expression: dict[str, Any], node: dict[str, str]) -> bool:
 TERMS = st.lists(st.lists(expressions(), min_size=1, max_size=3), min_size=1, max_size=3)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(DEVICES, TERMS, st.dictionaries(st.sampled_from(sorted(VALUES)), st.none(), max_size=2), st.data())
 def test_selectors_admit_what_the_labels_admit(
     gpu: RecordedDevice, terms: list[list[dict[str, Any]]], keys: dict[str, None], data: st.DataObject

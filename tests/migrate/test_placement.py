@@ -611,7 +611,7 @@ JUNK: st.SearchStrategy[Any] = st.recursive(
 )
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(st.dictionaries(st.sampled_from(["nodeSelector", "affinity", "containers"]), JUNK), JUNK, JUNK)
 def test_anything_can_be_in_a_spec(spec: dict[str, Any], terms: Any, preferences: Any) -> None:
     """Whatever is written there, it is read or left alone; and what is changed can be changed."""

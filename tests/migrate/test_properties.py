@@ -24,7 +24,7 @@ from tests.migrate.runs import NEWEST, assert_reversible, run
 from tests.migrate.writing import habits, written
 
 SEEDS = st.integers(0, 2**32)
-MANY = settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+MANY = settings(max_examples=150, suppress_health_check=[HealthCheck.too_slow])
 
 
 def _selectors(random: Random) -> list[Any]:
@@ -224,7 +224,7 @@ def test_older_versions_and_back(seed: int) -> None:
         assert {raw["apiVersion"] for raw in made} <= {f"resource.k8s.io/{version}"}
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow])
 @given(SEEDS)
 def test_lint_finds_nothing_new(seed: int) -> None:
     _, data = file_of(seed)

@@ -15,7 +15,7 @@ from kubectl_dra.cel import ast, protobuf
 from kubectl_dra.cel.closures.optionals import content
 from kubectl_dra.cel.errors import EvaluationError, located
 from kubectl_dra.cel.library.numbers import duration_text, timestamp_text
-from kubectl_dra.cel.native import converts, refusal
+from kubectl_dra.cel.native_types import converts, refusal
 from kubectl_dra.cel.values import (
     INT_MAX,
     INT_MIN,

@@ -52,7 +52,7 @@ def content(optional: OptionalValue) -> Value:
 
 
 def raising(implementation: Callable[..., Value]) -> Callable[..., Value]:
-    """Optionals may hold an error (see ``native``); taking it out raises it."""
+    """Optionals may hold an error (see ``native_types``); taking it out raises it."""
 
     def taken(*values: Value) -> Value:
         result = implementation(*values)

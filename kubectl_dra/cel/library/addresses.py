@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from kubectl_dra.api.text import quoted
+from kubectl_dra.api.error_text import quoted
 from kubectl_dra.cel.cost_model import ONE, STRING_TRAVERSAL_FACTOR, CallEstimate, CostNode, Estimate, Estimator, Size
 from kubectl_dra.cel.declarations import Function
 from kubectl_dra.cel.errors import EvaluationError, no_such_overload

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kubectl_dra.api.text import quoted
+from kubectl_dra.api.error_text import quoted
 from kubectl_dra.cel.cost_model import STRING_TRAVERSAL_FACTOR
 from kubectl_dra.cel.declarations import Function, Overload
 from kubectl_dra.cel.errors import EvaluationError, no_such_overload

@@ -21,7 +21,7 @@ def expression_remedy(path: Path, text: str) -> Fix | None:
     """What to change in an expression that does not compile; None if it is none of the known mistakes."""
     from kubectl_dra.cel.environment import Environment
     from kubectl_dra.cel.parser import parse
-    from kubectl_dra.cel.reading import ParseError
+    from kubectl_dra.cel.token_reader import ParseError
 
     try:
         root = parse(text, Environment.for_release().macros()).expression

@@ -143,7 +143,7 @@ class DomainAndName(Rule):
     def check(self, context: Context) -> Iterator[LintFinding]:
         from kubectl_dra.cel.environment import Environment
         from kubectl_dra.cel.parser import parse
-        from kubectl_dra.cel.reading import ParseError
+        from kubectl_dra.cel.token_reader import ParseError
 
         for selector in selectors(context):
             if "/" not in selector.expression or (selector.program is None and context.item.v1 is not None):

@@ -10,16 +10,16 @@ from kubectl_dra.api.conversion import VERSIONS, reshaped
 from kubectl_dra.api.defaults import defaulted, without_disabled
 from kubectl_dra.api.fields import KINDS
 from kubectl_dra.api.versions import GROUP, UNTOLD, Release, default_features, lifecycle
-from kubectl_dra.lint.server import structure
+from kubectl_dra.lint.server import core_decoding
 from kubectl_dra.lint.server.claims import check_claim, check_template
 from kubectl_dra.lint.server.classes import check_class
 from kubectl_dra.lint.server.context import ServerContext
+from kubectl_dra.lint.server.dra_decoding import decoding, duplicates
 from kubectl_dra.lint.server.model import INTERNAL_ERROR, Path, ServerVerdict, Violation, Violations
 from kubectl_dra.lint.server.pods import check_pod
 from kubectl_dra.lint.server.pool_requests import check_pool_request
 from kubectl_dra.lint.server.quota import check_quota
 from kubectl_dra.lint.server.slices import check_slice, slice_warnings
-from kubectl_dra.lint.server.strict import decoding, duplicates
 from kubectl_dra.lint.server.taint_rules import check_taint_rule
 from kubectl_dra.lint.server.workloads import CHECKS as WORKLOADS
 
@@ -93,7 +93,7 @@ def _group_version(raw: Mapping[str, Any]) -> tuple[str, str]:
 def _decoding(raw: Mapping[str, Any], group: str, version: str, release: Release) -> Violations:
     if group == GROUP and raw["kind"] in KINDS:
         return decoding(raw, version, release)
-    return structure.decoding(raw, group, version)
+    return core_decoding.decoding(raw, group, version)
 
 
 def _validation(

@@ -5,13 +5,12 @@ from __future__ import annotations
 import ipaddress
 
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from kubectl_dra.cel.library.netip import AddressError, parse_address, parse_network
 
 
-@settings(deadline=None)
 @given(st.ip_addresses(v=4) | st.ip_addresses(v=6))
 def test_texts_are_python_s(address: ipaddress.IPv4Address | ipaddress.IPv6Address) -> None:
     assume(not (isinstance(address, ipaddress.IPv6Address) and address.ipv4_mapped))

@@ -1,4 +1,4 @@
-"""As ``strict``, for kinds outside resource.k8s.io: measured by the schemas of a real Kubernetes 1.36 server."""
+"""What the API server refuses to decode of kinds outside resource.k8s.io, by the schemas of a real Kubernetes 1.36."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Any, Final
 
+from kubectl_dra.lint.server.dra_decoding import unknown, wrong
 from kubectl_dra.lint.server.model import Key, Path, Violations
 from kubectl_dra.lint.server.scalars import scalar_problem, wrong_type
-from kubectl_dra.lint.server.strict import unknown, wrong
 
 _RELEASE: Final = "1.36"
 _FORMATS: Final = {"date-time": "time", "int64": "int64", "int32": "int32", "int-or-string": "int-or-string"}
