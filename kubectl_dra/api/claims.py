@@ -8,9 +8,10 @@ from typing import Any
 from msgspec import Struct, field
 
 from kubectl_dra.api.classes import selectors_from_json
+from kubectl_dra.api.labels import InvalidNodeSelector
 from kubectl_dra.api.limits import MAX_RESULTS as MAX_RESULTS
 from kubectl_dra.api.meta import EMPTY, JSONObject, ObjectMeta
-from kubectl_dra.api.nodes import NodeSelector
+from kubectl_dra.api.nodes import Node, NodeSelector
 from kubectl_dra.api.quantity import Quantity
 from kubectl_dra.api.slices import DeviceID
 from kubectl_dra.api.taints import DeviceToleration
@@ -165,6 +166,13 @@ class Allocation(Struct, frozen=True):
     results: tuple[DeviceResult, ...]
     node_selector: NodeSelector | None
     timestamp: str = ""
+
+    def usable_on(self, node: Node) -> bool:
+        """Whether the devices can be used on the node; a selector that cannot be parsed holds nowhere."""
+        try:
+            return self.node_selector is None or self.node_selector.matches(node)
+        except InvalidNodeSelector:
+            return False
 
     @classmethod
     def from_json(cls, raw: JSONObject) -> Allocation:

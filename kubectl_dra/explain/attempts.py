@@ -10,7 +10,6 @@ from msgspec.structs import replace
 from kubectl_dra.allocation.attempt import Attempt, AttemptVerdict
 from kubectl_dra.allocation.search import Budget
 from kubectl_dra.explain.scene.equivalent_nodes import Likeness
-from kubectl_dra.explain.scene.node_eligibility import usable_on
 from kubectl_dra.explain.scene.prepare import Scene
 
 SECONDS_PER_NODE = 4.0
@@ -54,10 +53,7 @@ def unavailable_nodes(scene: Scene) -> dict[str, str]:
     out: dict[str, str] = {}
     for claim in scene.allocated:
         assert claim.allocation is not None
-        selector = claim.allocation.node_selector
-        if selector is None:
-            continue
         for node in scene.view.nodes:
-            if not usable_on(selector, node):
+            if not claim.allocation.usable_on(node):
                 out.setdefault(node.name, claim.key)
     return out

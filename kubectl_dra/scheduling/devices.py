@@ -16,28 +16,32 @@ from kubectl_dra.allocation.state import allocated_state
 from kubectl_dra.allocation.taint_rules import apply_rules
 from kubectl_dra.api.known_defects import RULES_UNSEEN
 from kubectl_dra.api.slices import ResourceSlice
+from kubectl_dra.api.versions import Release
 from kubectl_dra.cel import Environment
-from kubectl_dra.scheduling.framework import ClusterState
+from kubectl_dra.cluster.snapshot import Snapshot
 
 LAST_MINOR_WITH_MIXED_SLICES: Final = 34
+"""Up to here a slice may hold devices and the counters that they share."""
 
 
-def cycle_of(state: ClusterState) -> Cycle:
-    """The scheduling cycle of a cluster, DeviceTaintRules applied as the release does."""
-    snapshot, release = state.snapshot, state.release
-    features = Features.from_gates(state.gates)
+def make_cycle(snapshot: Snapshot, release: Release, gates: frozenset[str], patch: int | None) -> Cycle:
+    """The scheduling cycle of a snapshot, DeviceTaintRules applied as the release does.
+
+    ``gates`` are the feature gates that are on, ``patch`` the patch release, where known.
+    """
+    features = Features.from_gates(gates)
     slices: Sequence[ResourceSlice] = snapshot.slices
     if release.minor <= LAST_MINOR_WITH_MIXED_SLICES:
         slices = list(counters_apart(slices))
-    if snapshot.taint_rules and not RULES_UNSEEN.affects(release, state.patch):
+    if snapshot.taint_rules and not RULES_UNSEEN.affects(release, patch):
         slices = apply_rules(slices, snapshot.taint_rules)
     return Cycle(
         index=SliceIndex(slices),
         classes=snapshot.classes,
         state=allocated_state(snapshot.claims.values(), features),
-        selectors=Selectors(Environment.for_release(str(release), features=state.gates, stored=True)),
+        selectors=Selectors(Environment.for_release(release, features=gates, stored=True)),
         features=features,
-        quirks=Quirks.of_release(release, state.patch),
+        quirks=Quirks.of_release(release, patch),
     )
 
 

@@ -10,11 +10,10 @@ from kubectl_dra.allocation.attempt import Attempt, AttemptVerdict, Cycle
 from kubectl_dra.allocation.extended import CLAIM_NAME, MADE_FOR_EXTENDED, ExtendedRequests, extended_requests
 from kubectl_dra.allocation.search import Budget
 from kubectl_dra.api.claims import ResourceClaim
-from kubectl_dra.api.labels import InvalidNodeSelector
 from kubectl_dra.api.limits import MAX_CONSUMERS
 from kubectl_dra.api.nodes import Node
 from kubectl_dra.api.pods import Pod, PodClaim
-from kubectl_dra.scheduling.devices import cycle_of
+from kubectl_dra.scheduling.devices import make_cycle
 from kubectl_dra.scheduling.framework import ClusterState, NodeState, Plugin
 from kubectl_dra.scheduling.reasons import PluginName, Reason, Rejection
 
@@ -147,7 +146,7 @@ class DynamicResources(Plugin):
         super().__init__(pod, state)
         self.attempts: dict[str, Attempt] = {}
         self.unavailable: dict[str, ResourceClaim] = {}
-        self.cycle = cycle or cycle_of(state)
+        self.cycle = cycle or make_cycle(state.snapshot, state.release, state.gates, state.patch)
         self.claims: tuple[ResourceClaim, ...] = ()
         self.leftover: ResourceClaim | None = None
         self.extended: ExtendedRequests | None = None
@@ -179,7 +178,7 @@ class DynamicResources(Plugin):
     def filter(self, node: NodeState) -> Rejection | None:
         if self.leftover is not None:
             return Rejection(self.name, (LeftoverClaim(self.leftover.key),))
-        elsewhere = [claim for claim in self.claims if not usable_on(claim, node.node)]
+        elsewhere = [claim for claim in self.claims if claim.allocation and not claim.allocation.usable_on(node.node)]
         if claims := self.claims_on(node.node):
             attempt = self._attempt(node.node, claims)
             if attempt.verdict is not AttemptVerdict.ALLOCATED:
@@ -245,17 +244,6 @@ def resolve(pod: Pod, state: ClusterState) -> Iterator[ResourceClaim | Reason]:
             yield ClaimOfOther(pod.key, claim.key)
         else:
             yield claim
-
-
-def usable_on(claim: ResourceClaim, node: Node) -> bool:
-    """Whether a claim's allocation, if it has one, can be used on the node."""
-    selector = claim.allocation.node_selector if claim.allocation else None
-    if selector is None:
-        return True
-    try:
-        return selector.matches(node)
-    except InvalidNodeSelector:
-        return False
 
 
 def _claim_name(pod: Pod, entry: PodClaim) -> tuple[str | None, bool]:

@@ -18,7 +18,7 @@ from kubectl_dra.api.taints import BLOCKING_EFFECTS, DeviceTaint
 from kubectl_dra.cluster.snapshot import ABSENT, Gap, Snapshot
 from kubectl_dra.explain.devices import device_state
 from kubectl_dra.explain.devices.inventory import DeviceRow
-from kubectl_dra.explain.scene.prepare import Settings, make_cycle
+from kubectl_dra.explain.scene.prepare import Settings, cycle_of
 from kubectl_dra.taint import times
 from kubectl_dra.taint.pending_affected import Lost, lost_matches, selected, taint_of
 from kubectl_dra.taint.rules import Wish
@@ -143,7 +143,7 @@ def blast_radius(
 ) -> Radius:
     """Who is hit when the wishes come true."""
     notes = [*_not_seen(snapshot)]
-    cycle = make_cycle(snapshot, settings)
+    cycle = cycle_of(snapshot, settings)
     tolerations_kept = settings.release.minor >= FIRST_WITH_TOLERATIONS
     if not tolerations_kept and any(wish.taint.effect == "NoExecute" for wish in wishes):
         notes.append(

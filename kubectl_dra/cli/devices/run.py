@@ -14,7 +14,7 @@ from kubectl_dra.errors import UsageError
 from kubectl_dra.explain.devices.inventory import take_inventory
 from kubectl_dra.explain.devices.selection import Wanted
 from kubectl_dra.explain.scene.assumptions import rules_notes
-from kubectl_dra.explain.scene.prepare import make_cycle
+from kubectl_dra.explain.scene.prepare import cycle_of
 
 KINDS = ("ResourceSlice", "DeviceClass", "ResourceClaim", "DeviceTaintRule", "Node")
 """The kinds that the list is made from."""
@@ -31,7 +31,7 @@ def run(asked: DevicesFlags, connection: ConnectionFlags) -> int:
     output, color = asked.output.value, asked.color.value
     snapshot = _read(asked, connection)
     settings = assumed(snapshot, asked.release, asked.gates)
-    cycle = make_cycle(snapshot, settings)
+    cycle = cycle_of(snapshot, settings)
     wanted = Wanted(
         drivers=asked.drivers,
         nodes=asked.nodes,

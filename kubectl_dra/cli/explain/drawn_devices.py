@@ -9,13 +9,13 @@ from kubectl_dra.explain.devices.selection import Wanted
 from kubectl_dra.explain.question.resolve import Question
 from kubectl_dra.explain.scene.assumptions import rules_notes
 from kubectl_dra.explain.scene.attributes_read import complete
-from kubectl_dra.explain.scene.prepare import Settings, make_cycle
+from kubectl_dra.explain.scene.prepare import Settings, cycle_of
 
 
 def fleet(question: Question, snapshot: Snapshot, settings: Settings) -> Inventory | None:
     """The devices of the cluster that a question is about, of one node with ``--node``; None if they were not read."""
     seen = complete(question, snapshot, settings)
-    cycle = make_cycle(seen, settings)
+    cycle = cycle_of(seen, settings)
     wanted = Wanted(nodes=(settings.node,) if settings.node else ())
     try:
         return take_inventory(seen, cycle, wanted, rules_notes(seen, settings))

@@ -20,7 +20,7 @@ from kubectl_dra.cluster.snapshot import ABSENT, Snapshot
 from kubectl_dra.errors import UsageError
 from kubectl_dra.explain.devices.inventory import Inventory, take_inventory
 from kubectl_dra.explain.devices.selection import Wanted
-from kubectl_dra.explain.scene.prepare import Settings, make_cycle
+from kubectl_dra.explain.scene.prepare import Settings, cycle_of
 from kubectl_dra.report.paint import tell
 from kubectl_dra.taint.rules_served import Serving, require_rules
 from kubectl_dra.taint.targets import Devices, Target, refuse_nothing
@@ -86,7 +86,7 @@ def make_world(
     """Understands a snapshot as a cluster on which DeviceTaintRules work."""
     settings = assumed(snapshot)
     settings = replace(settings, gates=settings.gates | _GATES)
-    cycle = make_cycle(snapshot, settings)
+    cycle = cycle_of(snapshot, settings)
     inventory = take_inventory(snapshot, cycle, Wanted())
     devices = Devices(inventory.rows, snapshot)
     return TaintWorld(snapshot, settings, cycle, inventory, devices, namespace, cluster, serving)

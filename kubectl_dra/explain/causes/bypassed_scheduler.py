@@ -12,7 +12,6 @@ from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, 
 from kubectl_dra.explain.phrase import Subject, say
 from kubectl_dra.explain.question.consumers import reserved
 from kubectl_dra.explain.question.resolve import Question
-from kubectl_dra.explain.scene.node_eligibility import usable_on
 
 BOUND_BY_HAND = CauseKind(
     code="bypassed-scheduler",
@@ -54,9 +53,9 @@ def _misplaced(pod: Pod, claims: Sequence[ResourceClaim], snapshot: Snapshot) ->
     if node is None or pod.phase not in ("", "Pending"):
         return
     for claim in claims:
-        selector = claim.allocation.node_selector if claim.allocation else None
-        if selector is None or reserved(pod, claim) or usable_on(selector, node):
+        if claim.allocation is None or reserved(pod, claim) or claim.allocation.usable_on(node):
             continue
+        selector = claim.allocation.node_selector
         text = "the pod was bound to node {node} past the scheduler, but claim {claim} is allocated for {selector}"
         yield Finding(
             BOUND_BY_HAND,

@@ -10,7 +10,6 @@ from kubectl_dra.api.claims import ResourceClaim
 from kubectl_dra.explain.causes.registry import Finder, When
 from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look, Remedy
 from kubectl_dra.explain.phrase import Subject, say
-from kubectl_dra.explain.scene.node_eligibility import usable_on
 from kubectl_dra.explain.trial import Trial
 
 MAX_NODES = 3
@@ -86,7 +85,7 @@ def _finding(trial: Trial, claim: ResourceClaim) -> Finding:
     barred = [
         Evidence(Subject("node", node.name), "rejects the pod", trial.view.ineligible[node.name])
         for node in trial.scene.barred_nodes
-        if selector is not None and usable_on(selector, node)
+        if claim.allocation is not None and selector is not None and claim.allocation.usable_on(node)
     ]
     own = Subject("ResourceClaim", claim.key)
     consumers = [Subject(entry.resource, entry.name) for entry in claim.reserved_for]

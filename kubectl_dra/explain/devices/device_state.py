@@ -12,7 +12,7 @@ from kubectl_dra.api.quantity import Quantity
 from kubectl_dra.api.slices import Device, PoolID
 from kubectl_dra.api.taints import BLOCKING_EFFECTS, DeviceTaint
 from kubectl_dra.cluster.snapshot import ABSENT, Snapshot
-from kubectl_dra.explain.scene.view import Published, View
+from kubectl_dra.explain.scene.view import ANY_NODE, Published, View
 
 FREE: Final = "free"
 HELD: Final = "held"
@@ -31,8 +31,6 @@ nobody is known to hold it, but not all claims could be read. The first that app
 blocked, tainted, unknown is the state.
 """
 
-ANY_NODE: Final = "(any node)"
-"""Stands for all nodes where none is known."""
 NOTHING: Final[Mapping[str, Quantity]] = {}
 _HIDDEN: Final = {ABSENT: "no ResourceClaim in the snapshot"}
 

@@ -11,17 +11,16 @@ from msgspec import Struct
 
 from kubectl_dra.allocation.attempt import Cycle
 from kubectl_dra.api.claims import ResourceClaim
-from kubectl_dra.api.nodes import Node
 from kubectl_dra.api.quantity import Quantity
 from kubectl_dra.api.slices import Device, DeviceID, PoolID, ResourceSlice
 from kubectl_dra.api.taints import DeviceTaint
 from kubectl_dra.cel import CompileError, EvaluationError, Program
 from kubectl_dra.cluster.snapshot import ABSENT, NOT_SERVED, Snapshot
 from kubectl_dra.errors import InputError
-from kubectl_dra.explain.devices.device_state import ANY_NODE, FREE, NOTHING, STATES, UNKNOWN, DeviceStates
+from kubectl_dra.explain.devices.device_state import FREE, NOTHING, STATES, UNKNOWN, DeviceStates
 from kubectl_dra.explain.devices.selection import Wanted, check_names
 from kubectl_dra.explain.phrase import Phrase, Words, say
-from kubectl_dra.explain.scene.view import Published, View
+from kubectl_dra.explain.scene.view import ANY_NODE, Published, View, nodes_of
 
 SCHEMA_VERSION: Final = "1"
 
@@ -90,7 +89,7 @@ class _Listing:
         self._cycle = cycle
         self._wanted = wanted
         self._notes: list[Words] = [*notes, *snapshot.notes, *_gap_notes(snapshot)]
-        nodes = _nodes(snapshot, cycle)
+        nodes = nodes_of(snapshot, cycle)
         check_names(snapshot, [node.name for node in nodes], wanted)
         self._view = View(cycle, nodes, {})
         self._states = DeviceStates(snapshot, cycle, self._view)
@@ -253,14 +252,3 @@ def _gap_notes(snapshot: Snapshot) -> Iterator[Phrase]:
 
 def _or(kind: str, names: Sequence[str]) -> str:
     return f"{kind} {' or '.join(names)}"
-
-
-def _nodes(snapshot: Snapshot, cycle: Cycle) -> list[Node]:
-    """The nodes; where none were read, those that slices name, else one that stands for all."""
-    if snapshot.nodes:
-        return list(snapshot.nodes.values())
-    names = {entry.scope.node_name for entry in cycle.index.slices}
-    for entry in cycle.index.slices:
-        if entry.per_device_node_selection:
-            names.update(device.scope.node_name for device in entry.devices)
-    return [Node.named(name) for name in sorted(names - {""})] or [Node.named(ANY_NODE)]

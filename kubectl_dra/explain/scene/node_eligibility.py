@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from kubectl_dra.api.labels import InvalidNodeSelector
-from kubectl_dra.api.nodes import Node, NodeSelector, NodeTaint
+from kubectl_dra.api.nodes import NodeTaint
 from kubectl_dra.explain.phrase import Statement
 
 # The node controllers set and remove these; a pod that tolerates them ends up where it cannot run.
@@ -41,11 +40,3 @@ class AffinityDiffers(Statement, frozen=True):
 
     TEXT = "node affinity requires {affinity}"
     affinity: str
-
-
-def usable_on(selector: NodeSelector, node: Node) -> bool:
-    """Whether an allocation with this selector can be used on the node; one that cannot be parsed holds nowhere."""
-    try:
-        return selector.matches(node)
-    except InvalidNodeSelector:
-        return False

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator, Sequence
 from functools import partial
 
 from msgspec import Struct
@@ -11,17 +9,9 @@ from msgspec.structs import replace
 
 from kubectl_dra.allocation.attempt import Cycle
 from kubectl_dra.allocation.extended import CLAIM_NAME, ExtendedRequests, extended_requests
-from kubectl_dra.allocation.features import Features, Quirks
-from kubectl_dra.allocation.pools import SliceIndex
-from kubectl_dra.allocation.selection import Selectors
-from kubectl_dra.allocation.state import allocated_state
-from kubectl_dra.allocation.taint_rules import apply_rules
 from kubectl_dra.api.claims import ResourceClaim
-from kubectl_dra.api.known_defects import RULES_UNSEEN
 from kubectl_dra.api.nodes import Node
-from kubectl_dra.api.slices import ResourceSlice
 from kubectl_dra.api.versions import Release
-from kubectl_dra.cel import Environment
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.errors import InputError
 from kubectl_dra.explain.phrase import say
@@ -29,14 +19,13 @@ from kubectl_dra.explain.question.resolve import ClaimEntry, Question
 from kubectl_dra.explain.question.what_if_flag import Supposition
 from kubectl_dra.explain.scene.filters import Filters, filters_of
 from kubectl_dra.explain.scene.holders import HolderIndex
-from kubectl_dra.explain.scene.view import View
+from kubectl_dra.explain.scene.view import View, nodes_of
 from kubectl_dra.names import nearest
+from kubectl_dra.scheduling.devices import make_cycle
 
 EXTENDED = "extended resources"
 NOT_ASKED = say("not looked at (--node)")
 """Why a node is not looked at that the question leaves out."""
-LAST_MINOR_WITH_MIXED_SLICES = 34
-"""Up to here a slice may hold devices and the counters that they share."""
 
 
 class Settings(Struct, frozen=True):
@@ -107,36 +96,9 @@ class Scene(Struct, frozen=True):
         return [*claims, own] if own else claims
 
 
-def _counters_apart(slices: Sequence[ResourceSlice]) -> Iterator[ResourceSlice]:
-    """Slices as later releases have them: the counters of a slice that also has devices in a slice of their own."""
-    mixed = Counter((entry.pool, entry.generation) for entry in slices if entry.shared_counters and entry.devices)
-    for entry in slices:
-        more = mixed[entry.pool, entry.generation]
-        if more:
-            entry = replace(entry, slice_count=entry.slice_count + more)
-        if not entry.shared_counters or not entry.devices:
-            yield entry
-            continue
-        yield replace(entry, shared_counters=())
-        yield replace(entry, name=f"{entry.name} (counters)", devices=())
-
-
-def make_cycle(snapshot: Snapshot, settings: Settings) -> Cycle:
-    """The scheduling cycle of a snapshot, DeviceTaintRules applied as the release does."""
-    features = Features.from_gates(settings.gates)
-    slices: Sequence[ResourceSlice] = snapshot.slices
-    if settings.release.minor <= LAST_MINOR_WITH_MIXED_SLICES:
-        slices = list(_counters_apart(slices))
-    if snapshot.taint_rules and not RULES_UNSEEN.affects(settings.release, settings.patch):
-        slices = apply_rules(slices, snapshot.taint_rules)
-    return Cycle(
-        index=SliceIndex(slices),
-        classes=snapshot.classes,
-        state=allocated_state(snapshot.claims.values(), features),
-        selectors=Selectors(Environment.for_release(settings.release, features=settings.gates, stored=True)),
-        features=features,
-        quirks=Quirks.of_release(settings.release, settings.patch),
-    )
+def cycle_of(snapshot: Snapshot, settings: Settings) -> Cycle:
+    """The scheduling cycle of a snapshot under these settings."""
+    return make_cycle(snapshot, settings.release, settings.gates, settings.patch)
 
 
 def prepare(question: Question, snapshot: Snapshot, settings: Settings) -> Scene:
@@ -145,7 +107,7 @@ def prepare(question: Question, snapshot: Snapshot, settings: Settings) -> Scene
     Raises:
         InputError: the node asked about does not exist.
     """
-    cycle = make_cycle(snapshot, settings)
+    cycle = cycle_of(snapshot, settings)
     nodes = _nodes(snapshot, cycle, settings)
     extended = _extended(question, cycle)
     filters = filters_of(question, snapshot, nodes, settings.release, settings.gates, settings.patch)
@@ -192,14 +154,8 @@ def _with_extended(question: Question, extended: ExtendedRequests | None, snapsh
 
 
 def _nodes(snapshot: Snapshot, cycle: Cycle, settings: Settings) -> list[Node]:
-    """All nodes, or the one asked about; where none were read, those that slices name."""
-    nodes = list(snapshot.nodes.values())
-    if not nodes:
-        scopes = [entry.scope for entry in cycle.index.slices] + [
-            device.scope for entry in cycle.index.slices if entry.per_device_node_selection for device in entry.devices
-        ]
-        names = sorted({scope.node_name for scope in scopes if scope.node_name})
-        nodes = [Node.named(name) for name in names] or [Node.named("(any node)")]
+    """All nodes, or the one asked about."""
+    nodes = nodes_of(snapshot, cycle)
     if not settings.node:
         return nodes
     chosen = [node for node in nodes if node.name == settings.node]

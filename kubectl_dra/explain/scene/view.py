@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from kubectl_dra.allocation.attempt import Cycle
 from kubectl_dra.allocation.errors import AllocationError
@@ -12,9 +12,23 @@ from kubectl_dra.api.claims import ResourceClaim
 from kubectl_dra.api.labels import InvalidNodeSelector
 from kubectl_dra.api.nodes import Node
 from kubectl_dra.api.slices import Device, DeviceID, PoolID, ResourceSlice
+from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.explain.phrase import Words
 
+ANY_NODE: Final = "(any node)"
+"""Stands for all nodes where none is known."""
 MAX_NEAR = 20
+
+
+def nodes_of(snapshot: Snapshot, cycle: Cycle) -> list[Node]:
+    """The nodes; where none were read, those that slices name, else one that stands for all."""
+    if snapshot.nodes:
+        return list(snapshot.nodes.values())
+    names = {entry.scope.node_name for entry in cycle.index.slices}
+    for entry in cycle.index.slices:
+        if entry.per_device_node_selection:
+            names.update(device.scope.node_name for device in entry.devices)
+    return [Node.named(name) for name in sorted(names - {""})] or [Node.named(ANY_NODE)]
 
 
 class Published(NamedTuple):

@@ -9,8 +9,6 @@ from kubectl_dra.allocation.extended import amount_of, class_by_resource
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.api.versions import default_features
 from kubectl_dra.cluster.snapshot import Snapshot
-from kubectl_dra.explain.scene.prepare import Settings as Assumed
-from kubectl_dra.explain.scene.prepare import make_cycle
 from kubectl_dra.explain.scene.proved_gates import proved
 from kubectl_dra.explain.scene.view import View
 from kubectl_dra.manifests.workloads import pod_specs
@@ -20,6 +18,7 @@ from kubectl_dra.migrate.model import MigrationSettings, PlanSurroundings
 from kubectl_dra.migrate.quotas import quota_key
 from kubectl_dra.migrate.vendors.catalogue import is_extended
 from kubectl_dra.migrate.vendors.model import Resource
+from kubectl_dra.scheduling.devices import make_cycle
 
 LABEL: Final = "kubectl-dra/device-plugins"
 """The label of a namespace that says what becomes of pods that ask for a device plugin: ``warn`` or ``refuse``."""
@@ -266,7 +265,7 @@ class PublishedDevices:
         gates = frozenset(default_features(settings.release))
         gates |= proved(snapshot.slices, gates)
         # Without slices there is nothing to be judged, and nothing to be made for it.
-        self._cycle = make_cycle(snapshot.exact(), Assumed(settings.release, gates)) if snapshot.slices else None
+        self._cycle = make_cycle(snapshot.exact(), settings.release, gates, None) if snapshot.slices else None
         self._view = View(self._cycle, list(snapshot.nodes.values()), {}) if self._cycle else None
 
     def on(self, node: str, driver: str) -> tuple[str, ...]:
