@@ -58,12 +58,12 @@ $(DOCS_VENV)/.installed: pyproject.toml constraints.txt
 	@touch $@
 
 docs: $(VENV)/.installed-dev $(DOCS_VENV)/.installed ## Write the generated pages under docs/, and the site into site/
-	$(BIN)/python -m kubectl_dra.cel.reference docs/cel.md
+	$(BIN)/python -m tests.docs.cel_reference docs/cel.md
 	$(BIN)/python -m kubectl_dra.cli.reference docs/commands
 	$(BIN)/python -m kubectl_dra.explain.reference docs/causes
-	$(BIN)/python -m kubectl_dra.lint.reference docs/rules
-	$(BIN)/python -m kubectl_dra.migrate.reference docs/changes
-	$(BIN)/python -m kubectl_dra.migrate.vendors.reference docs/vendors.md
+	$(BIN)/python -m tests.docs.rules docs/rules
+	$(BIN)/python -m tests.docs.changes docs/changes
+	$(BIN)/python -m tests.docs.vendors docs/vendors.md
 	$(BIN)/python -m tests.docs.features docs/features.md
 	$(BIN)/python -m tests.docs.schemas docs/schemas.md
 	$(BIN)/python -m tests.monitoring.dashboard examples/monitoring/grafana-dashboard.json

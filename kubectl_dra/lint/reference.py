@@ -1,15 +1,10 @@
-"""Writes one page per rule under ``docs/rules``, from the rule classes; and where such a page is to be found."""
+"""The page of a rule: as ``docs/rules`` and ``lint --rule`` have it, and where it is to be found."""
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Final
 
-from kubectl_dra.lint.registry import FAMILIES, RULES
 from kubectl_dra.lint.rule import ANY_KIND, Rule
-from kubectl_dra.pages import write
 
 _SAFETY: Final = {
     "safe": "`--fix` repairs it.",
@@ -27,13 +22,6 @@ def title(rule: type[Rule]) -> str:
     """The rule in a few words: its docstring, else its name."""
     lines = (rule.__doc__ or "").strip().splitlines()
     return lines[0].rstrip(".") if lines and rule.__doc__ != Rule.__doc__ else rule.name.replace("-", " ").capitalize()
-
-
-def pages() -> Iterator[tuple[str, str]]:
-    """(file name, text) of every page, the index first."""
-    yield "README.md", _index()
-    for rule in RULES:
-        yield f"{rule.code}.md", page(rule)
 
 
 def page(rule: type[Rule]) -> str:
@@ -60,28 +48,3 @@ def _releases(rule: type[Rule]) -> str:
     if (first, last) == (31, None):
         return ""
     return f" · Kubernetes 1.{first} {'and later' if last is None else f'to 1.{last}'}"
-
-
-def _index() -> str:
-    lines = [
-        "# Rules",
-        "",
-        "What `kubectl dra lint` finds. A code never changes its meaning. These pages are generated (`make docs`).",
-        "",
-    ]
-    for prefix, family in FAMILIES.items():
-        mine = [rule for rule in RULES if rule.code.startswith(prefix)]
-        if not mine:
-            continue
-        lines += [f"## {family}", "", "| code | name | severity | fix | meaning |", "|---|---|---|---|---|"]
-        lines += [
-            f"| [{rule.code}]({rule.code}.md) | `{rule.name}` | {rule.severity} | "
-            f"{'' if rule.fixable == 'none' else rule.fixable} | {title(rule)} |"
-            for rule in mine
-        ]
-        lines.append("")
-    return "\n".join(lines)
-
-
-if __name__ == "__main__":
-    write(Path(sys.argv[1]), pages())
