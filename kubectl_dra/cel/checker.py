@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from msgspec import Struct
+
 from kubectl_dra.cel import ast, types
 from kubectl_dra.cel.ast import qualified_name
 from kubectl_dra.cel.declarations import Overload
@@ -23,22 +25,13 @@ if TYPE_CHECKING:
     from kubectl_dra.cel.environment import Environment
 
 
-class Checked:
+class Checked(Struct, eq=False):
     """A checked expression: the resolved tree and what is known about its nodes, by node id."""
 
-    __slots__ = ("expression", "issues", "node_types", "overloads")
-
-    def __init__(
-        self,
-        expression: ast.Expression,
-        node_types: Mapping[int, CelType],
-        overloads: Mapping[int, tuple[Overload, ...]],
-        issues: tuple[Issue, ...],
-    ) -> None:
-        self.expression = expression
-        self.node_types = node_types
-        self.overloads = overloads
-        self.issues = issues
+    expression: ast.Expression
+    node_types: Mapping[int, CelType]
+    overloads: Mapping[int, tuple[Overload, ...]]
+    issues: tuple[Issue, ...]
 
 
 def check(expression: ast.Expression, environment: Environment) -> Checked:

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from msgspec import Struct
+
 if TYPE_CHECKING:
     from kubectl_dra.cel.cost_model import Actual, Estimate
     from kubectl_dra.cel.types import CelType
@@ -16,7 +18,7 @@ if TYPE_CHECKING:
 ALWAYS = "1.0"
 
 
-class Overload:
+class Overload(Struct, eq=False):
     """One signature of a function.
 
     ``id`` is cel-go's overload id. ``parameters`` has the receiver first when ``member`` is true.
@@ -30,51 +32,23 @@ class Overload:
     ``estimate`` and ``actual`` replace the generic cost rules for this overload.
     """
 
-    __slots__ = (
-        "actual",
-        "estimate",
-        "feature",
-        "id",
-        "implementation",
-        "member",
-        "non_strict",
-        "parameters",
-        "result",
-        "since",
-        "stored_since",
-    )
-
-    def __init__(
-        self,
-        id: str,
-        parameters: tuple[CelType, ...],
-        result: CelType,
-        member: bool = False,
-        implementation: Callable[..., Any] | None = None,
-        since: str = ALWAYS,
-        stored_since: str = ALWAYS,
-        feature: str | None = None,
-        estimate: Estimate | None = None,
-        actual: Actual | None = None,
-        non_strict: bool = False,
-    ) -> None:
-        self.id = id
-        self.parameters = parameters
-        self.result = result
-        self.member = member
-        self.implementation = implementation
-        self.since = since
-        self.stored_since = stored_since
-        self.feature = feature
-        self.estimate = estimate
-        self.actual = actual
-        self.non_strict = non_strict
+    id: str
+    parameters: tuple[CelType, ...]
+    result: CelType
+    member: bool = False
+    implementation: Callable[..., Any] | None = None
+    since: str = ALWAYS
+    stored_since: str = ALWAYS
+    feature: str | None = None
+    estimate: Estimate | None = None
+    actual: Actual | None = None
+    non_strict: bool = False
 
     def __repr__(self) -> str:
         return f"Overload({self.id})"
 
 
-class Function:
+class Function(Struct, eq=False):
     """A function or operator name with all its overloads, in cel-go's declaration order.
 
     ``implementation``, when set, serves every overload (cel-go's singleton binding): it gets the
@@ -82,23 +56,12 @@ class Function:
     ``documentation`` and ``examples`` feed the generated reference.
     """
 
-    __slots__ = ("documentation", "examples", "implementation", "library", "name", "overloads")
-
-    def __init__(
-        self,
-        name: str,
-        overloads: tuple[Overload, ...],
-        implementation: Callable[..., Any] | None = None,
-        documentation: str = "",
-        examples: tuple[str, ...] = (),
-        library: str = "standard",
-    ) -> None:
-        self.name = name
-        self.overloads = overloads
-        self.implementation = implementation
-        self.documentation = documentation
-        self.examples = examples
-        self.library = library
+    name: str
+    overloads: tuple[Overload, ...]
+    implementation: Callable[..., Any] | None = None
+    documentation: str = ""
+    examples: tuple[str, ...] = ()
+    library: str = "standard"
 
     def __repr__(self) -> str:
         return f"Function({self.name})"

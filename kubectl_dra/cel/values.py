@@ -28,6 +28,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
+from msgspec import Struct
+
 from kubectl_dra.api.quantity import Quantity
 from kubectl_dra.api.semver import Semver
 from kubectl_dra.cel import types
@@ -86,14 +88,11 @@ class Message:
         return bool(self.cel_type == other.cel_type and self.fields == other.fields)
 
 
-class OptionalValue:
+class OptionalValue(Struct, eq=False):
     """An optional: ``has_value`` tells whether ``value`` means anything."""
 
-    __slots__ = ("has_value", "value")
-
-    def __init__(self, value: Value, has_value: bool = True) -> None:
-        self.value = value
-        self.has_value = has_value
+    value: Value
+    has_value: bool = True
 
     def __repr__(self) -> str:
         return f"optional.of({self.value!r})" if self.has_value else "optional.none()"

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from msgspec import Struct
+
 from kubectl_dra.cel import ast
 from kubectl_dra.cel.errors import EvaluationError, located
 from kubectl_dra.cel.values import DefaultMap, MutableList, MutableMap, Value, ValueMap, is_list, type_name
@@ -12,13 +14,10 @@ if TYPE_CHECKING:
     from kubectl_dra.cel.closures.closure import Closure, Frame
 
 
-class _Lazy:
+class _Lazy(Struct, eq=False):
     """A bound variable not read yet."""
 
-    __slots__ = ("compute",)
-
-    def __init__(self, compute: Closure) -> None:
-        self.compute = compute
+    compute: Closure
 
 
 def read(slot: int) -> Closure:

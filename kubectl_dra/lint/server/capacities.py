@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from msgspec import Struct
+
 from kubectl_dra.api.fields import limit
 from kubectl_dra.api.quantity import Quantity
 from kubectl_dra.lint.server.context import ServerContext
@@ -48,14 +50,11 @@ def check_capacity(
             yield from _check_range(limits, Quantity.from_json(default), value, where.child("validRange"), context)
 
 
-class _Where:
+class _Where(Struct, eq=False):
     """A path together with its text, which may be shortened."""
 
-    __slots__ = ("field", "path")
-
-    def __init__(self, path: Path, field: str) -> None:
-        self.path = path
-        self.field = field
+    path: Path
+    field: str
 
     def child(self, part: str | int) -> _Where:
         """The place of a field or an item in it."""
