@@ -31,6 +31,7 @@ class ObjectMeta(Wire, frozen=True):
     namespace: str = ""
     uid: str = ""
     resource_version: str = ""
+    generation: int = 0
     generate_name: str = ""
     creation_timestamp: str = ""
     deletion_timestamp: str = ""

@@ -160,6 +160,7 @@ class PodCondition(Wire, frozen=True):
     reason: str = ""
     message: str = ""
     last_transition_time: str = ""
+    observed_generation: int = 0
 
 
 class ClaimStatus(Wire, frozen=True):

@@ -414,7 +414,7 @@ def _essence(item: Any) -> Any:
     if isinstance(item, ResourceSlice):
         return replace(item.exact(), creation_timestamp="")
     if isinstance(item, ObjectMeta):
-        return structs.replace(item, uid="", resource_version="", creation_timestamp="")
+        return structs.replace(item, uid="", resource_version="", generation=0, creation_timestamp="")
     if isinstance(item, Node | Event):
         return item
     if isinstance(item, Wire):

@@ -136,7 +136,8 @@ class Finding(Struct, frozen=True):
     """A cause found: its kind, one sentence, facts, and what ends it here (else what helps with its kind).
 
     ``object`` is the name of an object that is missing, ``device`` one that shows the cause, ``device_class`` the
-    class in which it is.
+    class in which it is. ``contrary``: by what was read the pod fits, and the scheduler's word, which stands, says
+    otherwise.
     """
 
     kind: CauseKind
@@ -148,6 +149,7 @@ class Finding(Struct, frozen=True):
     object: str = ""
     device: DeviceID | None = None
     device_class: str = ""
+    contrary: bool = False
 
     @property
     def proof(self) -> Proof | None:

@@ -104,7 +104,7 @@ def _judge(
         kept = [finding for finding in findings if not finding.kind.missing]
         return Judgement(Verdict.NOT_ALLOCATABLE if kept else Verdict.UNDETERMINED, kept, missing)
     hidden = () if stopped else tuple(not_seen(trial, expected))
-    open_ = () if stopped else tuple(not_decided(trial, expected))
+    open_ = () if stopped else tuple(not_decided(trial, expected, findings))
     if hidden or open_:
         # What was found without what was not seen means nothing.
         return Judgement(Verdict.UNDETERMINED, before if hidden else findings, (*hidden, *open_))

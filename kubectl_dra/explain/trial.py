@@ -93,6 +93,12 @@ class Trial:
         """The nodes where the unallocated claims fit."""
         return tuple(name for name, attempt in self.attempts.items() if attempt.verdict is AttemptVerdict.ALLOCATED)
 
+    @property
+    def takers(self) -> list[str]:
+        """The nodes that take the pod as it is: its claims fit, or the devices that it has can be used there."""
+        names = self.fitting if self.claims else [node.name for node in self.view.nodes]
+        return [name for name in names if name not in self.unavailable]
+
     @cached_property
     def outlook(self) -> Outlook:
         """What the attempts alone say."""

@@ -60,8 +60,13 @@ def _refused_anyway(trial: Trial) -> bool:
     return bool(filters and trial.scene.snapshot.nodes and asked_all and not trial.view.nodes and not filters.unread)
 
 
-def not_decided(trial: Trial, verdict: Verdict) -> Iterator[Phrase]:
-    """What was seen and does not decide: searches that are too long, and fields that are not modelled."""
+def not_decided(trial: Trial, verdict: Verdict, findings: Sequence[Finding]) -> Iterator[Phrase]:
+    """What was seen and does not decide: searches that are too long, fields that are not modelled, contrary words."""
+    if verdict is Verdict.ALLOCATABLE:
+        text = "by what was read the pod fits on {nodes:some}, but {contrary}"
+        for finding in findings:
+            if finding.contrary:
+                yield say(text, nodes=trial.takers, contrary=finding.summary)
     yield from _unread(trial, verdict)
     yield from _said_by_others(trial, verdict)
     yield from _not_admitted(trial, verdict)

@@ -1,4 +1,4 @@
-"""The pod fits, and is not placed: what the scheduler said last, and whether it only has to try again."""
+"""The pod fits, and is not placed: what the scheduler said last, and whether something has changed since."""
 
 from __future__ import annotations
 
@@ -9,13 +9,12 @@ from typing import Final
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.explain.causes.registry import Finder, When
 from kubectl_dra.explain.causes.search_too_slow import SLOW
+from kubectl_dra.explain.changed_since import changes
 from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look
 from kubectl_dra.explain.phrase import Phrase, Subject, say
 from kubectl_dra.explain.question.consumers import DEFAULT_SCHEDULER, consumers
 from kubectl_dra.explain.question.last_word import last_word
 from kubectl_dra.explain.trial import Trial
-
-MAX_NEWER: Final = 3
 
 IN_FLIGHT = CauseKind(
     code="claim-allocation-in-flight",
@@ -40,12 +39,14 @@ CHANGED = CauseKind(
 )
 RETRY = CauseKind(
     code="waiting-for-retry",
-    title="The pod fits now, and waits for the next attempt",
-    why="The scheduler tries a pod again when something changes that may help: a claim is deallocated, a slice, class"
-    " or node is added or changed. The deletion of a slice or a class wakes nobody. Without such a change it "
-    "tries again after 5 minutes.",
-    fix="Wait up to 5 minutes, or wake it: any change to the pod (a label will do) makes the scheduler try again.",
-    seen_as="the last FailedScheduling event, which is out of date",
+    title="By what can be seen the pod fits, and the scheduler has said otherwise",
+    why="Its last word stands, and no object that can be seen is newer. Either it is out of date: what was deleted or "
+    "given back since leaves no trace, and the scheduler tries again when something changes that may help, else after "
+    "5 minutes; the deletion of a slice or a class wakes nobody. Or it counts something that is not in the cluster's "
+    "objects, such as a plugin of its own.",
+    fix="Wait up to 5 minutes, or wake it: any change to the pod (a label will do) makes the scheduler try again. Ask "
+    "again then.",
+    seen_as="the last FailedScheduling event",
     family=Family.POD,
     look=Look.POD,
 )
@@ -91,26 +92,25 @@ def _waiting(trial: Trial) -> Iterator[Finding]:
     word = last_word(pod, scene.snapshot)
     if word is None or not word.message:
         return
-    supposed = bool(scene.settings.supposed)
     about = Subject("Event on Pod" if word.event else "Pod", pod.key)
     said = Evidence(about, say("said at {time}", time=word.time) if word.time else "said", word.message)
+    since = changes(trial, pod, word)
+    supposed = bool(scene.settings.supposed)
     for pattern, kind in _SAID:
         if pattern.search(word.message) and (kind.never_binds or not supposed):
             summary = say("the scheduler says: {message}", message=word.message)
-            yield Finding(kind, summary, (said, *_other_consumers(trial, pod)))
+            yield Finding(kind, summary, (said, *since, *_other_consumers(trial, pod)), contrary=not since)
             return
     if supposed:
         return
-    newer = _newer(trial, word.time)
-    if newer:
-        facts = tuple(Evidence(name, "metadata.creationTimestamp", at) for at, name in newer)
-        summary = say("{name} is newer than the scheduler's last attempt", name=newer[0][1])
-        yield Finding(CHANGED_SINCE, summary, (said, *facts))
+    if since:
+        summary = say("{object} changed after the scheduler's last attempt", object=since[0].object)
+        yield Finding(CHANGED_SINCE, summary, (said, *since))
         return
     unseen = Evidence("what changed since", "not seen", "a deletion, or an update: objects do not tell when")
-    text = "the scheduler's last attempt{when} failed, and it has not tried again"
+    text = "the scheduler{when} said otherwise, and nothing that can be seen has changed since: {message}"
     when = say(" at {time}", time=word.time) if word.time else ""
-    yield Finding(RETRY, say(text, when=when), (said, unseen))
+    yield Finding(RETRY, say(text, when=when, message=word.message), (said, unseen), contrary=True)
 
 
 def _other_consumers(trial: Trial, asking: Pod) -> Iterator[Evidence]:
@@ -124,17 +124,6 @@ def _other_consumers(trial: Trial, asking: Pod) -> Iterator[Evidence]:
         if states:
             shown = say("{states:some}", states=states)
             yield Evidence(Subject("ResourceClaim", claim.key), "other pods that use it", shown)
-
-
-def _newer(trial: Trial, time: str) -> list[tuple[str, Subject]]:
-    """Objects made after the scheduler's last word, the newest first. Times are RFC 3339 in UTC, so text compares."""
-    if not time:
-        return []
-    made = [(entry.creation_timestamp, "ResourceSlice", entry.name) for entry in trial.view.cycle.index.slices]
-    classes = trial.view.cycle.classes.values()
-    made += [(entry.metadata.creation_timestamp, "DeviceClass", entry.name) for entry in classes]
-    found = sorted((entry for entry in made if entry[0] > time), reverse=True)
-    return [(at, Subject(kind, name)) for at, kind, name in found[:MAX_NEWER]]
 
 
 KINDS = (IN_FLIGHT, CHANGED, RETRY, CHANGED_SINCE, BINDING_DENIED)

@@ -1,0 +1,95 @@
+"""What changed after the scheduler's last word about a pod, as far as objects show it: deletions leave no trace."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from itertools import islice
+from typing import Final
+
+from kubectl_dra.api.meta import ObjectMeta
+from kubectl_dra.api.pods import Pod
+from kubectl_dra.explain.diagnosis import Evidence
+from kubectl_dra.explain.phrase import Subject, say
+from kubectl_dra.explain.question.last_word import LastWord
+from kubectl_dra.explain.trial import Trial
+from kubectl_dra.scheduling.default_preemption import ending_victims
+
+MAX_SHOWN: Final = 3
+_TOTAL: Final = re.compile(r"^0/(\d+) nodes are available")
+"""How kube-scheduler begins: its count of nodes."""
+
+
+def changes(trial: Trial, pod: Pod, word: LastWord) -> tuple[Evidence, ...]:
+    """The first few changes, each with the object that shows it."""
+    found = (
+        *_of_spec(pod),
+        *_of_nodes(trial, word),
+        *_victims_gone(trial, pod),
+        *_newer(trial, word),
+        *_ended(trial, pod),
+    )
+    return tuple(islice(found, MAX_SHOWN))
+
+
+def _of_spec(pod: Pod) -> Iterator[Evidence]:
+    """The scheduler looked at an earlier spec of the pod."""
+    condition = pod.condition("PodScheduled")
+    seen = condition.observed_generation if condition is not None else 0
+    if 0 < seen < pod.metadata.generation:
+        text = "{generation}, and the scheduler looked at {seen}"
+        shown = say(text, generation=pod.metadata.generation, seen=seen)
+        yield Evidence(Subject("Pod", pod.key), "metadata.generation", shown)
+
+
+def _of_nodes(trial: Trial, word: LastWord) -> Iterator[Evidence]:
+    """Nodes came or went."""
+    told = _TOTAL.match(word.message)
+    snapshot = trial.scene.snapshot
+    if told is not None and snapshot.nodes and not snapshot.is_gap("Node") and int(told[1]) != len(snapshot.nodes):
+        shown = say("{count:,} now, and the scheduler counted {told:,}", count=len(snapshot.nodes), told=int(told[1]))
+        yield Evidence("Nodes", "how many there are", shown)
+
+
+def _victims_gone(trial: Trial, pod: Pod) -> Iterator[Evidence]:
+    """The pods that were evicted for this one have ended."""
+    filters, name = trial.scene.filters, pod.status.nominated_node_name
+    node = filters.nodes.get(name) if filters is not None and name else None
+    if node is not None and not ending_victims(pod, node):
+        yield Evidence(
+            Subject("Pod", pod.key),
+            "status.nominatedNodeName",
+            say("{name}: nothing evicted for it is left there", name=name),
+        )
+
+
+def _newer(trial: Trial, word: LastWord) -> Iterator[Evidence]:
+    """Objects made since, the newest first. Times are RFC 3339 in UTC, so text compares."""
+    if not word.time:
+        return
+    scene = trial.scene
+    snapshot = scene.snapshot
+    made = [(entry.creation_timestamp, "ResourceSlice", entry.name) for entry in trial.view.cycle.index.slices]
+    known: list[tuple[str, ObjectMeta]] = [
+        ("DeviceClass", entry.metadata) for entry in trial.view.cycle.classes.values()
+    ]
+    known += [("Node", entry.metadata) for entry in snapshot.nodes.values()]
+    known += [("DeviceTaintRule", entry.metadata) for entry in snapshot.taint_rules]
+    known += [("ResourceClaim", entry.metadata) for entry in (*scene.allocated, *scene.unallocated)]
+    known += [(kind, entry.metadata) for kind, objects in snapshot.others.items() for entry in objects.values()]
+    made += [(meta.creation_timestamp, kind, meta.key) for kind, meta in known]
+    for at, kind, name in sorted((entry for entry in made if entry[0] > word.time), reverse=True):
+        yield Evidence(Subject(kind, name), "metadata.creationTimestamp", at)
+
+
+def _ended(trial: Trial, pod: Pod) -> Iterator[Evidence]:
+    """Pods that have ended and were written after this one."""
+    written = _number(pod)
+    for other in trial.scene.snapshot.pods.values():
+        if other.finished and other.node_name and 0 < written < _number(other):
+            yield Evidence(Subject("Pod", other.key), "status.phase", other.phase)
+
+
+def _number(pod: Pod) -> int:
+    version = pod.metadata.resource_version
+    return int(version) if version.isdigit() else 0
