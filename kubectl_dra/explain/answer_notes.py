@@ -13,6 +13,7 @@ from kubectl_dra.explain.question.last_word import last_word
 from kubectl_dra.explain.question.what_if_flag import to_make
 from kubectl_dra.explain.remedies.prove import MAX_NODES
 from kubectl_dra.explain.scene.assumptions import NO_CONSUMER, notes_of
+from kubectl_dra.explain.scheduler_profile import scheduler_notes
 from kubectl_dra.explain.trial import Trial
 
 MAX_NOTED_NODES = 5
@@ -33,6 +34,7 @@ def answer_notes(
                 *(say("supposed: {change}", change=str(change)) for change in supposed),
                 *to_make(trial.question, supposed),
                 *unclear,
+                *scheduler_notes(trial.scene),
                 *assumed,
                 *_about_causes(trial, findings),
                 *_cut(trial, findings, ways),

@@ -20,7 +20,6 @@ from kubectl_dra.explain.funnel.blocked import Located
 from kubectl_dra.explain.next_step import next_step
 from kubectl_dra.explain.outcomes import claim_report, node_groups, placements
 from kubectl_dra.explain.phrase import Words
-from kubectl_dra.explain.question.consumers import DEFAULT_SCHEDULER
 from kubectl_dra.explain.question.resolve import Question
 from kubectl_dra.explain.remedies.prove import Change
 from kubectl_dra.explain.scene.attributes_read import complete
@@ -28,6 +27,7 @@ from kubectl_dra.explain.scene.prepare import Settings, prepare
 from kubectl_dra.explain.trial import Outlook, Trial
 from kubectl_dra.explain.unclear import missing_objects, not_decided, not_seen
 from kubectl_dra.names import nearest
+from kubectl_dra.scheduling.profile import Effect
 from kubectl_dra.scheduling.queue import kept_out
 
 _VERDICTS = {
@@ -209,11 +209,14 @@ def _message(trial: Trial, verdict: Verdict) -> str:
     filters, pod, outcome = trial.scene.filters, trial.question.pod, trial.outcome
     if verdict is not Verdict.NOT_ALLOCATABLE or filters is None or pod is None:
         return ""
+    profile = filters.chain.state.profile
+    if profile.unknown(Effect.FILTERS, pod) or profile.unknown(Effect.EVICTS, pod):
+        return ""
     if outcome is not None:
         return outcome.message
     # Where something else is the answer already, the scheduler tries the pod all the same if it is in its queue.
     waits = trial.question.exists and not pod.finished and not pod.metadata.deletion_timestamp
-    if not waits or pod.scheduler_name != DEFAULT_SCHEDULER or kept_out(filters.chain.pod, filters.chain.state):
+    if not waits or not trial.scene.settings.schedules(pod) or kept_out(filters.chain.pod, filters.chain.state):
         return ""
     tried = trial.trying_nodes().outcome
     return tried.message if tried is not None else ""

@@ -9,10 +9,10 @@ from kubectl_dra.cluster.snapshot import ABSENT, Snapshot
 from kubectl_dra.explain.causes.claim_creation import CREATION_FAILED
 from kubectl_dra.explain.diagnosis import Finding, Verdict
 from kubectl_dra.explain.phrase import Phrase, say
-from kubectl_dra.explain.question.consumers import DEFAULT_SCHEDULER
 from kubectl_dra.explain.question.last_word import last_word
 from kubectl_dra.explain.question.resolve import Question
 from kubectl_dra.explain.scene.assumptions import gap
+from kubectl_dra.explain.scheduler_profile import not_configured
 from kubectl_dra.explain.trial import Trial
 from kubectl_dra.scheduling.message import foreign
 
@@ -67,6 +67,7 @@ def not_decided(trial: Trial, verdict: Verdict, findings: Sequence[Finding]) -> 
         for finding in findings:
             if finding.contrary:
                 yield say(text, nodes=trial.takers, contrary=finding.summary)
+    yield from not_configured(trial, verdict)
     yield from _unread(trial, verdict)
     yield from _said_by_others(trial, verdict)
     yield from _not_admitted(trial, verdict)
@@ -91,7 +92,7 @@ def _said_by_others(trial: Trial, verdict: Verdict) -> Iterator[Phrase]:
     pod, scene = trial.question.pod, trial.scene
     if pod is None or verdict is not Verdict.ALLOCATABLE or not trial.question.exists or scene.settings.supposed:
         return
-    if pod.scheduler_name != DEFAULT_SCHEDULER:
+    if not scene.settings.schedules(pod):
         return
     word = last_word(pod, scene.snapshot)
     for text in foreign(word.message) if word is not None else ():

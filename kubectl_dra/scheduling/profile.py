@@ -236,8 +236,11 @@ def made(
     """
     everywhere = _merged(default_plugins(release), multi_point)
     plugins = {point: tuple(_expanded(point, written.get(point, PluginSet()), everywhere, release)) for point in Point}
-    if len(plugins[Point.QUEUE_SORT]) != 1:
-        raise WrongProfile(f"one queueSort plugin is needed, not {len(plugins[Point.QUEUE_SORT])}")
+    # Where a foreign plugin of multiPoint takes part is not known: it may sort, and need not.
+    foreign = {entry.name for entry in everywhere} - _POINTS.keys()
+    sorting = [name for name in plugins[Point.QUEUE_SORT] if name not in foreign]
+    if len(sorting) > 1 or not plugins[Point.QUEUE_SORT]:
+        raise WrongProfile(f"one queueSort plugin is needed, not {len(sorting)}")
     if not plugins[Point.BIND]:
         raise WrongProfile("no bind plugin is left")
     weights: dict[str, int] = {}

@@ -33,7 +33,9 @@ from kubectl_dra.scheduling.needs import kinds_needed
 from kubectl_dra.wording import some
 
 if TYPE_CHECKING:
+    from kubectl_dra.api.versions import Release
     from kubectl_dra.explain.devices.inventory import Inventory
+    from kubectl_dra.scheduling.scheduler_config import SchedulerConfig
 
 T = TypeVar("T")
 
@@ -399,12 +401,23 @@ def _of_other_kind(kind: str, namespace: str, name: str, snapshot: Snapshot) -> 
 
 
 def _settings(asked: ExplainFlags, snapshot: Snapshot) -> Settings:
+    settings = assumed(snapshot, asked.release, asked.gates)
     return replace(
-        assumed(snapshot, asked.release, asked.gates),
+        settings,
         node=asked.node,
         request=asked.request,
         with_devices=asked.with_devices,
+        scheduler=_scheduler(asked, settings.release),
     )
+
+
+def _scheduler(asked: ExplainFlags, release: Release) -> SchedulerConfig | None:
+    """What the scheduler runs with, where that is told."""
+    if not asked.scheduler_config:
+        return None
+    from kubectl_dra.scheduling.scheduler_config import read_config
+
+    return read_config(asked.scheduler_config, release)
 
 
 def _invocation(asked: ExplainFlags, connection: ConnectionFlags) -> Invocation:
@@ -416,12 +429,14 @@ def _invocation(asked: ExplainFlags, connection: ConnectionFlags) -> Invocation:
     words += [f"--what-if {shlex.quote(change)}" for change in asked.what_if]
     words += [f"--kubernetes-version {asked.release}"] if asked.release else []
     words += [f"--feature-gates {gates}" for gates in asked.gates]
+    words += [f"--scheduler-config {shlex.quote(asked.scheduler_config)}"] if asked.scheduler_config else []
     return Invocation(" ".join(word for word in words if word) + where, where, bool(asked.snapshots))
 
 
 def _of_everything(asked: ExplainFlags) -> str:
     """What --all was asked with and the question about one pod is to repeat, with a space before each."""
     words = [("--node", asked.node), ("--kubernetes-version", asked.release)]
+    words += [("--scheduler-config", asked.scheduler_config)]
     words += [("--feature-gates", gates) for gates in asked.gates]
     return "".join(f" {flag} {shlex.quote(value)}" for flag, value in words if value)
 

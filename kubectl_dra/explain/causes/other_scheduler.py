@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
-from kubectl_dra.cluster.snapshot import Snapshot
-from kubectl_dra.explain.causes.registry import Finder, When
+from kubectl_dra.explain.causes.registry import Finder, When, of_question
 from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look, Remedy
 from kubectl_dra.explain.phrase import Subject, say
 from kubectl_dra.explain.question.consumers import DEFAULT_SCHEDULER
-from kubectl_dra.explain.question.resolve import Question
+from kubectl_dra.explain.trial import Trial
 
 OTHER_SCHEDULER = CauseKind(
     code="other-scheduler",
@@ -24,12 +23,13 @@ OTHER_SCHEDULER = CauseKind(
 )
 
 
-def _ignored(question: Question, snapshot: Snapshot, found: Sequence[Finding]) -> Iterator[Finding]:
+def _ignored(trial: Trial) -> Iterator[Finding]:
+    question, snapshot, settings = trial.question, trial.scene.snapshot, trial.scene.settings
     pod = question.pod
-    if pod is None or found or not question.exists or pod.node_name or pod.finished:
+    if pod is None or not question.exists or pod.node_name or pod.finished or settings.schedules(pod):
         return
     name = pod.scheduler_name
-    if name == DEFAULT_SCHEDULER or pod.condition("PodScheduled") is not None:
+    if pod.condition("PodScheduled") is not None or of_question(question, snapshot):
         return
     events = snapshot.events_about("Pod", pod.metadata.namespace, pod.metadata.name)
     if any(event.reason == "FailedScheduling" for event in events):
@@ -47,4 +47,4 @@ def _ignored(question: Question, snapshot: Snapshot, found: Sequence[Finding]) -
 
 
 KINDS = (OTHER_SCHEDULER,)
-FINDERS = (Finder(When.QUESTION, _ignored, 90),)
+FINDERS = (Finder(When.SCENE, _ignored, 90),)

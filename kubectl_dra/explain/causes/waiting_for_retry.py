@@ -12,7 +12,7 @@ from kubectl_dra.explain.causes.search_too_slow import SLOW
 from kubectl_dra.explain.changed_since import changes
 from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look
 from kubectl_dra.explain.phrase import Phrase, Subject, say
-from kubectl_dra.explain.question.consumers import DEFAULT_SCHEDULER, consumers
+from kubectl_dra.explain.question.consumers import consumers
 from kubectl_dra.explain.question.last_word import last_word
 from kubectl_dra.explain.trial import Trial
 
@@ -87,7 +87,7 @@ def _waiting(trial: Trial) -> Iterator[Finding]:
     pod, scene = trial.question.pod, trial.scene
     if pod is None or not trial.question.exists or pod.node_name or pod.finished:
         return
-    if pod.scheduler_name != DEFAULT_SCHEDULER:
+    if not scene.settings.schedules(pod):
         return
     word = last_word(pod, scene.snapshot)
     if word is None or not word.message:

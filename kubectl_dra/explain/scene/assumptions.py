@@ -10,7 +10,7 @@ from kubectl_dra.api.slices import PoolID
 from kubectl_dra.cluster.builder import MADE_BY
 from kubectl_dra.cluster.snapshot import ABSENT, NOT_SERVED, Gap, Snapshot
 from kubectl_dra.explain.phrase import Phrase, Words, say
-from kubectl_dra.explain.question.consumers import DEFAULT_SCHEDULER, consumers
+from kubectl_dra.explain.question.consumers import consumers
 from kubectl_dra.explain.scene.prepare import Scene, Settings
 
 FIRST_SORTED_RELEASE = 36
@@ -125,7 +125,7 @@ def _about_pod(scene: Scene) -> Iterator[Phrase]:
         yield say("not seen: {kinds}; the API server may refuse a new pod because of them", kinds=sorted(unread))
     if workload := pod.metadata.annotations.get(MADE_BY):
         yield say("this is one of the pods that {workload} makes; the others are not looked at", workload=workload)
-    if pod.scheduler_name != DEFAULT_SCHEDULER:
+    if not scene.settings.schedules(pod):
         text = "the pod asks for scheduler {name}; results are those of the default one"
         yield say(text, name=pod.scheduler_name)
 

@@ -34,6 +34,7 @@ _TEXTS: Final[Mapping[type[Reason], str]] = {
     chain.NotAmongThose: "the pod names other nodes (matchFields), or a volume of it is elsewhere",
     chain.NoneInCommon: "no node is among those that the pod and its volumes name",
     node_name.OtherNodeNamed: "the pod names node {node_name}",
+    node_affinity.ProfileDoesNotMatch: "the scheduler's profile requires {affinity} (addedAffinity)",
     node_affinity.TermsConflict: "each term of the node affinity names several nodes at once",
     node_declared_features.FeaturesNotDeclared: "the node does not declare {features}",
     node_volume_limits.VolumeLimitReached: "{attached} of {limit} volumes of {driver} attached, {wanted} wanted",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -11,6 +12,7 @@ from kubectl_dra.allocation.attempt import Cycle
 from kubectl_dra.allocation.extended import CLAIM_NAME, ExtendedRequests, extended_requests
 from kubectl_dra.api.claims import ResourceClaim
 from kubectl_dra.api.nodes import Node
+from kubectl_dra.api.pods import Pod
 from kubectl_dra.api.versions import Release
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.errors import InputError
@@ -22,6 +24,10 @@ from kubectl_dra.explain.scene.holders import HolderIndex
 from kubectl_dra.explain.scene.view import View, nodes_of
 from kubectl_dra.names import nearest
 from kubectl_dra.scheduling.devices import make_cycle
+from kubectl_dra.scheduling.profile import DEFAULT_SCHEDULER, Profile
+
+if TYPE_CHECKING:
+    from kubectl_dra.scheduling.scheduler_config import SchedulerConfig
 
 EXTENDED = "extended resources"
 NOT_ASKED = say("not looked at (--node)")
@@ -33,7 +39,7 @@ class Settings(Struct, frozen=True):
 
     ``proved_gates`` are those of ``gates`` that stored objects show to be on. ``with_ways`` looks for further
     changes that would help. ``supposed`` are changes that question and snapshot have already, and the cluster has
-    not.
+    not. ``scheduler`` is what the scheduler was configured with; None: nobody says, so that the default is assumed.
     """
 
     release: Release
@@ -46,6 +52,17 @@ class Settings(Struct, frozen=True):
     proved_gates: frozenset[str] = frozenset()
     with_ways: bool = True
     supposed: tuple[Supposition, ...] = ()
+    scheduler: SchedulerConfig | None = None
+
+    def profile_of(self, pod: Pod) -> Profile | None:
+        """The profile that a pod is scheduled with, where a configuration tells it."""
+        return self.scheduler.profile_of(pod) if self.scheduler is not None else None
+
+    def schedules(self, pod: Pod) -> bool:
+        """Whether the scheduler that a pod asks for is the one that is modelled."""
+        if self.scheduler is None:
+            return pod.scheduler_name == DEFAULT_SCHEDULER
+        return self.scheduler.profile_of(pod) is not None
 
 
 class Scene(Struct, frozen=True):
@@ -110,7 +127,8 @@ def prepare(question: Question, snapshot: Snapshot, settings: Settings) -> Scene
     cycle = cycle_of(snapshot, settings)
     nodes = _nodes(snapshot, cycle, settings)
     extended = _extended(question, cycle)
-    filters = filters_of(question, snapshot, nodes, settings.release, settings.gates, settings.patch)
+    profile = settings.profile_of(question.pod) if question.pod is not None else None
+    filters = filters_of(question, snapshot, nodes, settings.release, settings.gates, settings.patch, profile)
     ineligible = filters.reasons if filters else {}
     if settings.node:
         ineligible.update({name: NOT_ASKED for name in snapshot.nodes if name != settings.node})

@@ -1,0 +1,68 @@
+"""What a KubeSchedulerConfiguration changes about an answer, and what of it is not modelled."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from kubectl_dra.explain.diagnosis import Verdict
+from kubectl_dra.explain.phrase import Phrase, say
+from kubectl_dra.explain.scene.prepare import Scene
+from kubectl_dra.explain.trial import Trial
+from kubectl_dra.scheduling.plugin_args import FILTER_TIMEOUT
+from kubectl_dra.scheduling.profile import Effect, Point, Profile, default_profile
+from kubectl_dra.scheduling.reasons import PluginName
+
+_NOTED = (Point.PRE_ENQUEUE, Point.PRE_FILTER, Point.FILTER, Point.POST_FILTER)
+"""Where a plugin that is off changes more than who wins."""
+
+
+def not_configured(trial: Trial, verdict: Verdict) -> Iterator[Phrase]:
+    """Why a configuration leaves the answer open: the pod is for another scheduler, or a plugin is not modelled."""
+    pod, settings = trial.question.pod, trial.scene.settings
+    if pod is None or pod.node_name or settings.scheduler is None:
+        return
+    profile = settings.profile_of(pod)
+    if profile is None:
+        text = "the pod asks for scheduler {name}, which has no profile in {source} (there: {known})"
+        yield say(text, name=pod.scheduler_name, source=settings.scheduler.source, known=[*settings.scheduler.profiles])
+        return
+    if verdict is not Verdict.ALLOCATABLE:
+        return
+    for subject in profile.unknown(Effect.FILTERS, pod):
+        text = "{subject} of profile {profile} may refuse nodes, and is not modelled"
+        yield say(text, subject=subject, profile=profile.scheduler)
+    if trial.question.claims and not profile.runs(PluginName.DYNAMIC_RESOURCES, Point.FILTER):
+        text = "profile {profile} runs without {plugin}: it places the pod, and nobody allocates its claims"
+        yield say(text, profile=profile.scheduler, plugin=PluginName.DYNAMIC_RESOURCES)
+
+
+def scheduler_notes(scene: Scene) -> Iterator[Phrase]:
+    """How the profile of the pod differs from the default one."""
+    pod, settings = scene.question.pod, scene.settings
+    profile = settings.profile_of(pod) if pod is not None and not pod.node_name else None
+    if pod is None or profile is None or settings.scheduler is None:
+        return
+    yield say("scheduled by profile {profile} of {source}", profile=profile.scheduler, source=settings.scheduler.source)
+    if off := _off(profile, default_profile(settings.release)):
+        yield say("off in profile {profile}: {off}", profile=profile.scheduler, off=off)
+    for effect, what in ((Effect.EVICTS, "evict pods for this one"), (Effect.SCORES, "choose among the nodes")):
+        if unknown := profile.unknown(effect, pod):
+            yield say("{unknown} may {what}, and is not modelled", unknown=list(unknown), what=what)
+    timeout = profile.args.dynamic_resources.filter_timeout
+    if timeout != FILTER_TIMEOUT:
+        text = "the profile's filterTimeout is {timeout}; searches are judged by {default} here"
+        yield say(text, timeout=timeout, default=FILTER_TIMEOUT)
+
+
+def _off(profile: Profile, default: Profile) -> list[str]:
+    """The default plugins that do not take part, each with the extension points unless it is all of them."""
+    points: dict[str, list[Point]] = {}
+    for point in _NOTED:
+        for name in default.plugins[point]:
+            if name not in profile.plugins[point]:
+                points.setdefault(name, []).append(point)
+    out = []
+    for name, missing in points.items():
+        all_points = [point for point in _NOTED if name in default.plugins[point]]
+        out.append(name if missing == all_points else f"{name} ({', '.join(missing)})")
+    return out
