@@ -277,6 +277,24 @@ class NodeDevices(Struct, frozen=True):
     devices: tuple[PlacedDevice, ...]
 
 
+class Choice(Struct, frozen=True):
+    """Which of the ``feasible`` nodes the scheduler takes: one of ``nodes``, at random where there are several.
+
+    ``enough``: it stops looking when it has found so many (0: it looks at all), so that nobody knows. ``unknown``: what
+    decides as well and is not known, by kind, resource or plugin.
+    """
+
+    feasible: int
+    nodes: tuple[str, ...]
+    enough: int = 0
+    unknown: tuple[str, ...] = ()
+
+    @property
+    def certain(self) -> bool:
+        """Whether it is one of ``nodes``."""
+        return bool(self.nodes) and not self.enough and not self.unknown
+
+
 class Way(Struct, frozen=True):
     """Changes with which the claims fit, as few as possible, and what the allocation gave with them.
 
@@ -331,7 +349,8 @@ class Diagnosis(Struct, frozen=True):
 
     ``fitting`` are the nodes where all claims fit, ``held`` the devices that the claims have, ``unclear`` why the
     verdict is undetermined. ``message`` is what the scheduler writes into the pod's condition by what is computed here;
-    empty where it writes nothing. ``supposed`` are changes that were not made: the answer is what would be with them.
+    empty where it writes nothing. ``choice`` is the node that wins. ``supposed`` are changes that were not made: the
+    answer is what would be with them.
     """
 
     kind: str
@@ -346,6 +365,7 @@ class Diagnosis(Struct, frozen=True):
     claims: tuple[ClaimReport, ...] = ()
     nodes: tuple[NodeGroup, ...] = ()
     placements: tuple[NodeDevices, ...] = ()
+    choice: Choice | None = None
     scheduler: tuple[SchedulerWord, ...] = ()
     message: str = ""
     notes: tuple[Words, ...] = ()

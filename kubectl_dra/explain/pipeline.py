@@ -15,6 +15,7 @@ from kubectl_dra.explain import failing_requests
 from kubectl_dra.explain.answer_notes import answer_notes
 from kubectl_dra.explain.causes.claim_allocated_elsewhere import ELSEWHERE_UNUSED
 from kubectl_dra.explain.causes.registry import When, ask, of_question
+from kubectl_dra.explain.choice import choice, open_choice
 from kubectl_dra.explain.diagnosis import Diagnosis, Finding, Remedy, SchedulerWord, Verdict, Way
 from kubectl_dra.explain.funnel.blocked import Located
 from kubectl_dra.explain.next_step import next_step
@@ -58,6 +59,7 @@ def diagnose(question: Question, snapshot: Snapshot, settings: Settings) -> Diag
     judged = _judge(trial, expected, findings, before, stopped=stopped)
     found = [] if stopped else _ways(trial, judged)
     shown = _with_note_on_ways(judged.findings, found)
+    chosen = choice(trial, judged.verdict)
     return Diagnosis(
         kind=question.kind,
         namespace=question.namespace,
@@ -75,9 +77,10 @@ def diagnose(question: Question, snapshot: Snapshot, settings: Settings) -> Diag
         claims=tuple(claim_report(trial, entry, funnels) for entry in trial.question.claims),
         nodes=() if stopped else tuple(node_groups(trial, funnels)),
         placements=tuple(placements(trial)),
+        choice=chosen,
         scheduler=tuple(_scheduler_words(question, snapshot)),
         message=_message(trial, judged.verdict),
-        notes=answer_notes(trial, shown, judged.unclear, found),
+        notes=(*answer_notes(trial, shown, judged.unclear, found), *open_choice(chosen, len(snapshot.nodes))),
         release=str(settings.release),
         release_source=settings.release_source,
         next=next_step(trial, judged.verdict, shown),

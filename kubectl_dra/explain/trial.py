@@ -18,6 +18,7 @@ from kubectl_dra.explain.remedies.prove import MAX_NODES, World
 from kubectl_dra.explain.remedies.surroundings import Surroundings
 from kubectl_dra.explain.scene.prepare import Scene
 from kubectl_dra.explain.scene.view import View
+from kubectl_dra.scheduling.chain import Chain
 from kubectl_dra.scheduling.dynamic_resources import DynamicResources
 from kubectl_dra.scheduling.outcome import Outcome, attempt
 
@@ -138,13 +139,19 @@ class Trial:
     @cached_property
     def outcome(self) -> Outcome | None:
         """The scheduler's whole attempt with the pod; None where it makes none, or nodes were not tried."""
+        filters, chain = self.scene.filters, self.chain
+        return attempt(chain, filters.rejections) if filters is not None and chain is not None else None
+
+    @cached_property
+    def chain(self) -> Chain | None:
+        """All plugins with what is known of them: what the filters said, and the attempts."""
         filters = self.scene.filters
         if filters is None or not self._tries:
             return None
         chain = filters.chain
         devices = DynamicResources(chain.pod, chain.state, self.view.cycle.changed())
         devices.attempts.update(self.attempts)
-        return attempt(chain.joined(devices), filters.rejections)
+        return chain.joined(devices)
 
     @cached_property
     def after_giving_back(self) -> tuple[str, ...]:

@@ -68,6 +68,8 @@ def _diagnosis(diagnosis: Diagnosis, invocation: Invocation) -> dict[str, Any]:
         "scheduler": _plain(diagnosis.scheduler),
         "notes": notes(diagnosis),
     }
+    if diagnosis.choice is not None and diagnosis.choice.certain:
+        out["winners"] = list(diagnosis.choice.nodes)
     if diagnosis.message:
         out["schedulerMessage"] = diagnosis.message
     if diagnosis.supposed:

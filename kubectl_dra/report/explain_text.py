@@ -26,7 +26,17 @@ from kubectl_dra.explain.funnel.stages import SelectorFalse
 from kubectl_dra.explain.phrase import Words
 from kubectl_dra.report.assumed import assumed
 from kubectl_dra.report.cel_text import folded
-from kubectl_dra.report.explain_words import Invocation, answer, changes, command, fix, node_groups, notes, proof
+from kubectl_dra.report.explain_words import (
+    Invocation,
+    answer,
+    changes,
+    choice,
+    command,
+    fix,
+    node_groups,
+    notes,
+    proof,
+)
 from kubectl_dra.report.observations import observation
 from kubectl_dra.report.paint import Painter, wrap
 from kubectl_dra.report.phrases import written
@@ -273,6 +283,8 @@ def _nodes(out: Painter, diagnosis: Diagnosis) -> None:
     for group in fitting:
         _group(out, group)
     _placements(out, diagnosis)
+    if chosen := choice(diagnosis):
+        out.paragraph(chosen, indent="        ", first="    ")
     for group in groups:
         if group not in fitting:
             _group(out, group)

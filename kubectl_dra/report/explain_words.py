@@ -84,6 +84,16 @@ def _not_allocatable(diagnosis: Diagnosis, subject: str, first: str) -> tuple[st
     return f"{subject} {verb}", f"{first or 'no reason found'}{more}"
 
 
+def choice(diagnosis: Diagnosis) -> str:
+    """Which of several nodes the scheduler takes; empty where there is no choice, or nobody knows."""
+    found = diagnosis.choice
+    if found is None or not found.certain or found.feasible < 2:
+        return ""
+    if len(found.nodes) == 1:
+        return f"the scheduler takes {found.nodes[0]}, which scores best"
+    return f"the scheduler takes any of {some(found.nodes)}, which score alike"
+
+
 def fix(finding: Finding) -> str:
     """What to do about a cause."""
     remedy = finding.remedy

@@ -225,7 +225,8 @@ class Plugin:
 class ScorePlugin:
     """A Score plugin for one pod and the nodes that all filters let pass. The constructor is PreScore.
 
-    ``skipped``: the plugin adds nothing for this pod. ``inexact``: what its scores do not count; empty if nothing.
+    ``skipped``: the plugin adds nothing for this pod. ``inexact``: the kind or resource that its scores should
+    count and do not; empty where none.
     """
 
     name: ClassVar[PluginName]

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from kubectl_dra.scheduling.chain import Chain
 from kubectl_dra.scheduling.outcome import Outcome
 from kubectl_dra.scheduling.scores.best import BestNodes, best_nodes
 from kubectl_dra.scheduling.scores.dynamic_resources import preference
@@ -14,15 +17,19 @@ def winner(outcome: Outcome) -> BestNodes:
     """
     if outcome.next is not None:
         return winner(outcome.next)
-    chain = outcome.chain
-    feasible = [chain.state.nodes[name] for name in outcome.feasible]
+    return winner_among(outcome.chain, outcome.feasible)
+
+
+def winner_among(chain: Chain, feasible: Sequence[str]) -> BestNodes:
+    """The best of the nodes that pass all filters of the chain."""
+    nodes = [chain.state.nodes[name] for name in feasible]
     candidates = None if chain.among is None else len(chain.among)
-    return best_nodes(outcome.pod, chain.state, feasible, _device_preference(outcome), candidates)
+    return best_nodes(chain.pod, chain.state, nodes, _device_preference(chain, feasible), candidates)
 
 
-def _device_preference(outcome: Outcome) -> dict[str, int]:
+def _device_preference(chain: Chain, feasible: Sequence[str]) -> dict[str, int]:
     """How much the devices of each node are what the pod's claims want most, allocated claims included."""
-    devices = outcome.chain.devices
+    devices = chain.devices
     if devices is None:
         return {}
     allocated = sum(
@@ -31,11 +38,11 @@ def _device_preference(outcome: Outcome) -> dict[str, int]:
         if claim.allocation is not None
     )
     out = {}
-    for name in outcome.feasible:
+    for name in feasible:
         attempt = devices.attempts.get(name)
         found = 0
         if attempt is not None:
-            claims = devices.claims_on(outcome.chain.state.nodes[name].node)
+            claims = devices.claims_on(chain.state.nodes[name].node)
             for claim, result in zip(claims, attempt.results, strict=True):
                 found += preference(claim, (entry["request"] for entry in result.devices))
         out[name] = allocated + found

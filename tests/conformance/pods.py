@@ -126,6 +126,8 @@ def of_command(case: Case) -> str:
     offered = {entry["node"]: entry["devices"] for entry in found["placements"]}
     if expect["node"] not in offered:
         return f"scheduled on {expect['node']}, offered {list(offered)}"
+    if expect["node"] not in found.get("winners", [expect["node"]]):
+        return f"scheduled on {expect['node']}, said to win: {found['winners']}"
     theirs = sorted(device for devices in expect["allocations"].values() for device in devices)
     ours = sorted(entry["device"] for entry in offered[expect["node"]])
     return "" if not ours or ours == theirs else f"on {expect['node']}: scheduler {theirs}, ours {ours}"
@@ -161,7 +163,7 @@ def compared(case: Case) -> Iterator[str]:
     if isinstance(case["pod"], dict):
         yield "the API server refuses the manifest: `explain -f` says no (not the text)"
     elif expect["outcome"] == "scheduled":
-        yield "the node is among those that fit, with the same devices, as `explain` offers them"
+        yield "the node is among those that win, with the same devices, as `explain` offers them"
     elif expect["outcome"] == "unschedulable":
         yield "no: the scheduler's message word for word, the node and the victims; in `explain` that or undetermined"
     else:

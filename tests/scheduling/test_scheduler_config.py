@@ -209,7 +209,7 @@ def test_how_many_nodes_are_scored(tmp_path: Path) -> None:
     cluster = with_profile([node(f"n{index}") for index in range(300)], profile(tmp_path))
     nodes = list(cluster.nodes.values())
     asked = Pod.from_json(pod("p"))
-    assert best_nodes(asked, cluster, nodes).sampled
+    assert best_nodes(asked, cluster, nodes).enough == 144
     all_of_them = with_profile([node(f"n{i}") for i in range(300)], profile(tmp_path, percentageOfNodesToScore=100))
     assert best_nodes(asked, all_of_them, nodes).exact
 

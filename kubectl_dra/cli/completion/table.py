@@ -125,6 +125,7 @@ FLAGS: Final[dict[str, dict[str, tuple[str | tuple[str, ...], bool, str, str]]]]
         "--watch": ("", False, "-w", "Answer again whenever the answer changes"),
         "--verify": ("", False, "", "Evaluate selectors with cel-python as well and report differences"),
         "--output": (("text", "json", "yaml", "html"), False, "-o", "Output format"),
+        "--scheduler-config": ("file", False, "", "The KubeSchedulerConfiguration that the scheduler runs with: its profiles, plugins and…"),
         "--color": (("auto", "always", "never"), False, "", "When to colour text output (NO_COLOR is honoured)"),
         "--kubernetes-version": ("release", False, "", "Release whose behaviour is assumed, 1.34 to 1.37"),
         "--feature-gates": ("gate", True, "", "Feature gates that differ from the release's defaults, comma-separated"),

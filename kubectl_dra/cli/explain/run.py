@@ -7,12 +7,15 @@ import shlex
 import sys
 import time
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from msgspec.structs import replace
 
 from kubectl_dra.api.pods import Pod
+from kubectl_dra.api.versions import UNTOLD
 from kubectl_dra.cli.assumed import assumed
 from kubectl_dra.cli.explain.flags import ExplainFlags
 from kubectl_dra.cli.live import Progress
@@ -29,7 +32,8 @@ from kubectl_dra.explain.question.what_if_flag import Supposition, parse, suppos
 from kubectl_dra.explain.scene.prepare import Settings
 from kubectl_dra.names import nearest
 from kubectl_dra.report.explain_words import Invocation
-from kubectl_dra.scheduling.needs import kinds_needed
+from kubectl_dra.scheduling.needs import kinds_needed, selecting_kinds
+from kubectl_dra.scheduling.profile import default_profile
 from kubectl_dra.wording import some
 
 if TYPE_CHECKING:
@@ -75,6 +79,8 @@ def run(asked: ExplainFlags, connection: ConnectionFlags) -> int:
     """
     output, color = asked.output.value, asked.color.value
     changes = [parse(text) for text in asked.what_if]
+    # What is wrong with it is said before anything is read.
+    _scheduler(asked, UNTOLD)
     if asked.everything:
         return _run_all(asked, connection, output, color)
     if output == "html":
@@ -290,13 +296,23 @@ def _completed(snapshot: Snapshot, pods: Iterable[Pod], asked: ExplainFlags, con
     """The live cluster with the further kinds that decide about these pods as long as they wait."""
     if asked.snapshots:
         return snapshot
+    waiting = [pod for pod in pods if not pod.node_name]
     lowest = min((pod.priority for pod in snapshot.pods.values() if pod.node_name), default=None)
-    kinds = tuple(dict.fromkeys(kind for pod in pods if not pod.node_name for kind in kinds_needed(pod, lowest)))
+    settings = _settings(asked, snapshot)
+    kinds: dict[tuple[str, str], None] = {}
+    for pod in waiting:
+        kinds.update(dict.fromkeys(("", kind) for kind in kinds_needed(pod, lowest)))
+        profile = settings.profile_of(pod) or default_profile(settings.release)
+        if not asked.everything or any(entry.required for entry in profile.args.spread.constraints):
+            kinds.update(dict.fromkeys((pod.metadata.namespace, kind) for kind in selecting_kinds(pod, profile)))
     if not kinds:
         return snapshot
     from kubectl_dra.cli.live import read_kinds
 
-    return with_kinds(snapshot, read_kinds(connection, asked.namespace, kinds), kinds)
+    for space, entries in groupby(sorted(kinds), key=itemgetter(0)):
+        names = tuple(kind for _, kind in entries)
+        snapshot = with_kinds(snapshot, read_kinds(connection, asked.namespace, names, of=space), names)
+    return snapshot
 
 
 def _with_admission(

@@ -44,20 +44,20 @@ NodeScores = Mapping[PluginName, int]
 class BestNodes(Struct, frozen=True):
     """The nodes that the scheduler takes one of, at random where there are several.
 
-    ``scores`` are those of all feasible nodes; empty where there was nothing to choose. ``sampled``: the cluster is so
-    large that the scheduler stops at some feasible nodes, which depends on where it stopped last: another node than
-    the best can win. ``unknown``: what takes part in the choice and is not counted here.
+    ``scores`` are those of all feasible nodes; empty where there was nothing to choose. ``enough``: the cluster is so
+    large that the scheduler stops when it has found so many feasible nodes; which, depends on where it stopped last,
+    so that nobody knows the best of them. ``unknown``: what takes part in the choice and is not counted here.
     """
 
     nodes: tuple[str, ...]
     scores: Mapping[str, NodeScores] = field(default_factory=dict)
-    sampled: bool = False
+    enough: int = 0
     unknown: tuple[str, ...] = ()
 
     @property
     def exact(self) -> bool:
         """Whether it is certain that one of the nodes wins."""
-        return bool(self.nodes) and not self.sampled and not self.unknown
+        return bool(self.nodes) and not self.unknown
 
 
 def best_nodes(
@@ -78,6 +78,9 @@ def best_nodes(
         return BestNodes((nominated,))
     if len(names) <= 1:
         return BestNodes(tuple(names))
+    enough = _enough(len(state.nodes) if candidates is None else candidates, state.profile)
+    if enough is not None and len(names) > enough:
+        return BestNodes((), enough=enough)
     names_here = state.profile.plugins[Point.SCORE]
     plugins = [kind(pod, state, feasible) for name in names_here if (kind := _KINDS.get(name)) is not None]
     if PluginName.DYNAMIC_RESOURCES in names_here:
@@ -89,18 +92,16 @@ def best_nodes(
                 scores[name][plugin.name] = score * state.profile.weights[plugin.name]
     totals = {name: sum(points.values()) for name, points in scores.items()}
     best = max(totals.values())
-    enough = _enough(len(state.nodes) if candidates is None else candidates, state.profile)
     return BestNodes(
         tuple(name for name in names if totals[name] == best),
         scores,
-        enough is not None and len(names) > enough,
-        tuple(_unknown(plugins, state.profile, pod)),
+        unknown=tuple(dict.fromkeys(_unknown(plugins, state.profile, pod))),
     )
 
 
 def _unknown(plugins: Sequence[ScorePlugin], profile: Profile, pod: Pod) -> Iterator[str]:
     yield from profile.unknown(Effect.SCORES, pod)
-    yield from (f"{plugin.name} of {plugin.inexact}" for plugin in plugins if not plugin.skipped and plugin.inexact)
+    yield from (plugin.inexact for plugin in plugins if plugin.inexact)
 
 
 def _enough(nodes: int, profile: Profile) -> int | None:

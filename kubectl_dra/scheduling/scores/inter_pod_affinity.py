@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from kubectl_dra.api.affinity import PodAffinityTerm
 from kubectl_dra.api.pods import Pod
@@ -32,6 +32,20 @@ class InterPodAffinityScore(ScorePlugin):
             for other in node.pods if self._preferred else node.pods_with_affinity:
                 self._add(other, node)
         self.skipped = not self._weights
+        if state.unknown("Namespace") and any(map(_by_namespace_labels, self._terms())):
+            self.inexact = "Namespace"
+
+    def _terms(self) -> Iterator[PodAffinityTerm]:
+        """The terms that may count: the pod's own preferred ones, and all of pods that are there."""
+        own = self.pod.spec.affinity
+        if own is not None:
+            yield from (entry.term for entry in (*own.pod_affinity.preferred, *own.pod_anti_affinity.preferred))
+        for node in self.state.nodes_with_affinity:
+            for other in node.pods_with_affinity:
+                affinity = other.spec.affinity
+                if affinity is not None:
+                    weighted = (*affinity.pod_affinity.preferred, *affinity.pod_anti_affinity.preferred)
+                    yield from (*affinity.pod_affinity.required, *(entry.term for entry in weighted))
 
     def scores(self) -> Mapping[str, int]:
         sums = {node.name: sum(self._weights.get(pair, 0) for pair in node.node.labels.items()) for node in self.nodes}
@@ -62,3 +76,7 @@ class InterPodAffinityScore(ScorePlugin):
         pair = pair_of(key, node.node)
         if pair is not None:
             self._weights[pair] += weight
+
+
+def _by_namespace_labels(term: PodAffinityTerm) -> bool:
+    return term.namespace_selector is not None and not term.namespace_selector.empty

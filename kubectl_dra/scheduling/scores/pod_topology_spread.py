@@ -15,6 +15,7 @@ from kubectl_dra.scheduling.spread_constraints import (
     constraints,
     has_keys,
     matching_pods,
+    unread_selecting,
 )
 
 
@@ -27,6 +28,7 @@ class PodTopologySpreadScore(ScorePlugin):
         super().__init__(pod, state, nodes)
         self._constraints = constraints(pod, "ScheduleAnyway", state)
         self.skipped = not self._constraints
+        self.inexact = unread_selecting(pod, state)
         self._all_keys = bool(pod.spec.topology_spread_constraints) or not state.profile.args.spread.system
         if self.skipped:
             return

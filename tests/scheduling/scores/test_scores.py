@@ -256,7 +256,7 @@ def test_earlier_subrequests_are_preferred() -> None:
 def test_the_highest_sum_wins_and_equals_tie() -> None:
     cluster = state([node(name, allocatable=ROOM) for name in "abc"] + [pod("x", "a", **asking("1", "1Gi"))])
     best = best_nodes(Pod.from_json(pod("p", **asking("1", "2Gi"))), cluster, list(cluster.nodes.values()))
-    assert best.nodes == ("b", "c") and not best.sampled
+    assert best.nodes == ("b", "c") and not best.enough
     assert best.scores["b"][PluginName.TAINT_TOLERATION] == 300
     assert sum(best.scores["b"].values()) > sum(best.scores["a"].values())
 
@@ -281,4 +281,4 @@ def test_one_node_and_a_nominated_node_are_not_scored() -> None:
 @pytest.mark.parametrize(("count", "sampled"), [(99, False), (100, False), (300, True)])
 def test_in_large_clusters_not_all_nodes_are_looked_at(count: int, sampled: bool) -> None:
     cluster = state([node(f"n{number}", allocatable=ROOM) for number in range(count)])
-    assert best_nodes(Pod.from_json(pod("p")), cluster, list(cluster.nodes.values())).sampled is sampled
+    assert best_nodes(Pod.from_json(pod("p")), cluster, list(cluster.nodes.values())).enough == (144 if sampled else 0)

@@ -1,0 +1,49 @@
+"""Which of the nodes that fit the scheduler takes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from kubectl_dra.explain.diagnosis import Choice, Verdict
+from kubectl_dra.explain.phrase import Phrase, say
+from kubectl_dra.explain.trial import Outlook, Trial
+from kubectl_dra.scheduling.scores.best import BestNodes
+from kubectl_dra.scheduling.winner import winner, winner_among
+
+
+def choice(trial: Trial, verdict: Verdict) -> Choice | None:
+    """The node that wins, or those of which it takes any; None where nothing is to be chosen."""
+    pod, settings, snapshot = trial.question.pod, trial.scene.settings, trial.scene.snapshot
+    if pod is None or verdict is not Verdict.ALLOCATABLE or trial.chain is None:
+        return None
+    if settings.node or not snapshot.nodes or not settings.schedules(pod):
+        return None
+    # The nodes of a group's pods are chosen for all of them together.
+    if pod.pod_group or pod.spec.workload_ref is not None:
+        return None
+    if trial.outlook is Outlook.FITS:
+        taking = (node.name for node in trial.view.nodes) if not trial.claims else iter(trial.fitting)
+        feasible = [name for name in taking if name not in trial.unavailable]
+        return _told(trial, winner_among(trial.chain, feasible), len(feasible))
+    outcome = trial.outcome
+    return None if outcome is None else _told(trial, winner(outcome), len(trial.after_giving_back))
+
+
+def _told(trial: Trial, best: BestNodes, feasible: int) -> Choice:
+    unread = ("Pod",) if trial.scene.snapshot.missing("Pod") is not None and feasible > 1 else ()
+    return Choice(feasible, best.nodes, best.enough, (*unread, *best.unknown))
+
+
+def open_choice(found: Choice | None, nodes: int) -> Iterator[Phrase]:
+    """Why it is not said which node wins; ``nodes`` is the size of the cluster."""
+    if found is None or found.certain:
+        return
+    if found.enough:
+        text = (
+            "which of the {feasible:,} nodes the scheduler takes is not known: of {nodes:,} it looks at some until "
+            "{enough:,} fit"
+        )
+        yield say(text, feasible=found.feasible, nodes=nodes, enough=found.enough)
+    elif found.unknown:
+        text = "which of the {feasible:,} nodes the scheduler takes depends on {unknown}, not known here"
+        yield say(text, feasible=found.feasible, unknown=list(found.unknown))
