@@ -22,9 +22,7 @@ def choice(trial: Trial, verdict: Verdict) -> Choice | None:
     if pod.pod_group or pod.spec.workload_ref is not None:
         return None
     if trial.outlook is Outlook.FITS:
-        taking = (node.name for node in trial.view.nodes) if not trial.claims else iter(trial.fitting)
-        feasible = [name for name in taking if name not in trial.unavailable]
-        return _told(trial, winner_among(trial.chain, feasible), len(feasible))
+        return _told(trial, winner_among(trial.chain, trial.takers), len(trial.takers))
     outcome = trial.outcome
     return None if outcome is None else _told(trial, winner(outcome), len(trial.after_giving_back))
 
