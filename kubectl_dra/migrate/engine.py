@@ -11,12 +11,12 @@ from kubectl_dra.manifests.changes import EditRefused
 from kubectl_dra.manifests.documents import NotAnObject, TemplateError, parse
 from kubectl_dra.manifests.files import Rewritten
 from kubectl_dra.manifests.inputs import Input
+from kubectl_dra.manifests.kustomization import is_patch
 from kubectl_dra.manifests.objects import ManifestObject, ObjectKey, object_key, title
 from kubectl_dra.manifests.source import Source
 from kubectl_dra.migrate import refusals
 from kubectl_dra.migrate.claims_file import claims_file
 from kubectl_dra.migrate.file import File
-from kubectl_dra.migrate.kustomize.layout import is_patch
 from kubectl_dra.migrate.make_edits import code_of, settle
 from kubectl_dra.migrate.model import Migration, MigrationSettings, PlanSurroundings
 from kubectl_dra.migrate.prefilter import evidence, pointed, relevant

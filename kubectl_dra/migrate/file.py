@@ -8,9 +8,9 @@ from kubectl_dra.errors import InputError
 from kubectl_dra.manifests.changes import Path
 from kubectl_dra.manifests.documents import Document
 from kubectl_dra.manifests.edits import Edit
+from kubectl_dra.manifests.kustomization import DEFAULTS, NAMES
 from kubectl_dra.manifests.objects import ManifestObject, is_object, objects
 from kubectl_dra.manifests.source import Source
-from kubectl_dra.migrate.kustomize.layout import DEFAULTS, NAMES
 from kubectl_dra.migrate.openshift import in_template
 from kubectl_dra.migrate.result import Remark
 

@@ -16,9 +16,9 @@ import pytest
 import yaml
 
 from kubectl_dra.manifests.inputs import find_inputs
+from kubectl_dra.manifests.kustomization import kustomization_in
 from kubectl_dra.migrate.engine import MigrationJob
 from kubectl_dra.migrate.kustomize import run as kustomize_run
-from kubectl_dra.migrate.kustomize.layout import kustomization_in
 from kubectl_dra.migrate.kustomize.run import migrate_built
 from kubectl_dra.migrate.result import MigrationReport
 from tests.migrate.runs import settings

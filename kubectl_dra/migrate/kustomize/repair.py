@@ -10,12 +10,12 @@ from kubectl_dra.errors import InputError
 from kubectl_dra.manifests.changes import Append, EditRefused, Path, Set, changed
 from kubectl_dra.manifests.documents import Document, parse
 from kubectl_dra.manifests.edits import edited, edits_of, reread
+from kubectl_dra.manifests.kustomization import Kustomization
 from kubectl_dra.manifests.objects import ManifestObject, ObjectKey, objects
 from kubectl_dra.manifests.source import Source
 from kubectl_dra.manifests.style import Style
 from kubectl_dra.manifests.workloads import key_of
 from kubectl_dra.migrate.kustomize.difference import FIELDS, BuildDifference
-from kubectl_dra.migrate.kustomize.layout import Kustomization
 from kubectl_dra.migrate.render import added_behind, documents_of
 
 CONFIGURATION: Final = "kubectl-dra-names.yaml"

@@ -1,0 +1,133 @@
+"""A kustomization as its file says it: what it reads, which of that are patches, and what it takes from elsewhere."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, Final
+
+from msgspec import Struct
+
+from kubectl_dra.errors import InputError
+from kubectl_dra.manifests.documents import Document, parse
+from kubectl_dra.manifests.inputs import is_file
+from kubectl_dra.manifests.source import decode
+
+NAMES: Final = ("kustomization.yaml", "kustomization.yml", "Kustomization")
+DEFAULTS: Final = {"apiVersion": "kustomize.config.k8s.io/v1beta1", "kind": "Kustomization"}
+"""What a kustomization is that does not say so."""
+COMPONENT: Final = "Component"
+_LARGEST: Final = 1_000_000
+_ROOTS: Final = ("resources", "bases", "components")
+_PATCHES: Final = ("patches", "patchesStrategicMerge")
+_REMOTE: Final = re.compile(r"\A(https?://|ssh://|git@|git::|github\.com/|[\w.-]+\.[a-z]{2,}/[^/]+/[^/]+(//|\?|\Z))")
+
+
+class Kustomization(Struct, frozen=True, eq=False):
+    """A kustomization: its directory and file as absolute paths, and what the file says.
+
+    ``files`` are those that it reads, itself among them, ``roots`` the directories of other kustomizations,
+    ``patches`` the strategic merge patches among the files, ``remote`` what it takes from elsewhere.
+    """
+
+    directory: str
+    path: str
+    document: Document
+    files: frozenset[str]
+    roots: tuple[str, ...]
+    patches: frozenset[str]
+    remote: tuple[str, ...]
+
+    @property
+    def is_component(self) -> bool:
+        """Whether it is a part of others that cannot be built by itself."""
+        return self.document.object.get("kind") == COMPONENT
+
+    @property
+    def renames(self) -> bool:
+        """Whether it gives objects other names, so that it has to know who refers to them."""
+        return any(self.document.object.get(field) for field in ("namePrefix", "nameSuffix"))
+
+
+@lru_cache(maxsize=4096)
+def kustomization_in(directory: str) -> Kustomization | None:
+    """The kustomization of a directory; None where there is none that can be read."""
+    for name in NAMES:
+        path = f"{directory}/{name}"
+        try:
+            with Path(path).open("rb") as file:
+                documents = parse(decode(file.read(_LARGEST), path))
+        except (OSError, InputError):
+            continue
+        return _read(directory, path, documents[0])
+    return None
+
+
+def _read(directory: str, path: str, document: Document) -> Kustomization:
+    raw = document.object
+    files, roots, remote = {path}, [], []
+    for word in _words(raw):
+        # Generators write a file as KEY=FILE.
+        for part in {word, word.rpartition("=")[2]}:
+            found = os.path.normpath(os.path.join(directory, part))  # noqa: PTH118
+            if part and os.path.isfile(found):  # noqa: PTH113
+                files.add(found)
+    for field in _ROOTS:
+        for entry in _list(raw.get(field)):
+            found = os.path.normpath(os.path.join(directory, str(entry)))  # noqa: PTH118
+            if os.path.isdir(found):  # noqa: PTH112
+                roots.append(found)
+            elif found not in files and _REMOTE.match(str(entry)):
+                remote.append(str(entry))
+    patches = {
+        os.path.normpath(os.path.join(directory, str(word)))  # noqa: PTH118
+        for field in _PATCHES
+        for entry in _list(raw.get(field))
+        for word in [entry.get("path") if isinstance(entry, dict) else entry]
+        if isinstance(word, str) and "\n" not in word
+    }
+    return Kustomization(
+        directory, path, document, frozenset(files), tuple(roots), frozenset(patches & files), tuple(remote)
+    )
+
+
+def _words(value: Any) -> Iterator[str]:
+    if isinstance(value, dict):
+        for below in value.values():
+            yield from _words(below)
+    elif isinstance(value, list):
+        for below in value:
+            yield from _words(below)
+    elif isinstance(value, str) and "\n" not in value and len(value) < 1024:
+        yield value
+
+
+def _list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
+
+
+def is_patch(name: str) -> bool:
+    """Whether a kustomization beside the file, or in a directory above, names it as a strategic merge patch.
+
+    A patch is a part of an object, which is whole only when it is built.
+    """
+    if not is_file(name):
+        return False
+    path = os.path.abspath(name)  # noqa: PTH100
+    return any(path in found.patches for found in kustomizations_above(path))
+
+
+def kustomizations_above(path: str) -> Iterator[Kustomization]:
+    """The kustomizations in the directories above a file: kustomize reads no file outside of its own directory."""
+    directory = os.path.dirname(path)  # noqa: PTH120
+    while True:
+        found = kustomization_in(directory)
+        if found is not None:
+            yield found
+        above = os.path.dirname(directory)  # noqa: PTH120
+        if above == directory or os.path.exists(f"{directory}/.git"):  # noqa: PTH110
+            return
+        directory = above
