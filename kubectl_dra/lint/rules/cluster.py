@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kubectl_dra.cel.columns import Column
 from kubectl_dra.cel.errors import EvaluationError
@@ -12,6 +12,7 @@ from kubectl_dra.lint.analysis.claim_requests import CLAIM_KINDS, alternatives
 from kubectl_dra.lint.analysis.pod_claims import references
 from kubectl_dra.lint.analysis.selector_targets import AskedSelector, asked, class_programs, columns, read_text
 from kubectl_dra.lint.context import Context
+from kubectl_dra.lint.example_claims import claim
 from kubectl_dra.lint.finding import Fix, LintFinding
 from kubectl_dra.lint.rule import Rule
 from kubectl_dra.lint.rules.published_names import span_of
@@ -23,19 +24,6 @@ if TYPE_CHECKING:
     from kubectl_dra.cel.program import Program
     from kubectl_dra.cluster.snapshot import Snapshot
 
-_CLAIM: Final = """\
-apiVersion: resource.k8s.io/v1
-kind: ResourceClaim
-metadata: {name: gpu}
-spec:
-  devices:
-    requests:
-    - name: gpu
-      exactly:
-        deviceClassName: %s
-%s"""
-_SELECTOR: Final = "        selectors:\n        - cel: {expression: '%s'}\n"
-
 
 class MissingClass(Rule):
     """A class that the cluster does not have."""
@@ -46,8 +34,8 @@ class MissingClass(Rule):
     kinds = CLAIM_KINDS
     scope = "set"
     why = "The cluster has no DeviceClass of this name, and none is given: the pod stays pending until there is one."
-    bad = _CLAIM % ("gpu.exampel.com", "")
-    good = _CLAIM % ("gpu.example.com", "")
+    bad = claim(device_class="gpu.exampel.com")
+    good = claim()
     fixable = "unsafe"
 
     def check(self, context: Context) -> Iterator[LintFinding]:
@@ -121,8 +109,8 @@ class MatchesNothing(Rule):
         "No device that the cluster publishes now fulfils the class and this selector. It may be right for devices "
         "that come later; for those that are there it is not, and the pod stays pending."
     )
-    bad = _CLAIM % ("gpu.example.com", _SELECTOR % 'device.attributes["gpu.example.com"].model == "z9"')
-    good = _CLAIM % ("gpu.example.com", _SELECTOR % 'device.attributes["gpu.example.com"].model == "a1"')
+    bad = claim("selectors:", """- cel: {expression: 'device.attributes["gpu.example.com"].model == "z9"'}""")
+    good = claim("selectors:", """- cel: {expression: 'device.attributes["gpu.example.com"].model == "a1"'}""")
 
     def check(self, context: Context) -> Iterator[LintFinding]:
         for one, devices in _devices(context):
@@ -159,11 +147,8 @@ class AbsentOnSome(Rule):
         "Some devices that the class admits do not have the attribute, and the selector reads it without a guard. "
         "The scheduler meets such a device, the expression ends in an error, and the whole pod stays pending."
     )
-    bad = _CLAIM % ("gpu.example.com", _SELECTOR % 'device.attributes["gpu.example.com"].slot == 3')
-    good = _CLAIM % (
-        "gpu.example.com",
-        _SELECTOR % 'device.attributes["gpu.example.com"].?slot.orValue(0) == 3',
-    )
+    bad = claim("selectors:", """- cel: {expression: 'device.attributes["gpu.example.com"].slot == 3'}""")
+    good = claim("selectors:", """- cel: {expression: 'device.attributes["gpu.example.com"].?slot.orValue(0) == 3'}""")
 
     def check(self, context: Context) -> Iterator[LintFinding]:
         for one, devices in _devices(context):

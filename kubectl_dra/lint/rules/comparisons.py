@@ -10,25 +10,12 @@ from kubectl_dra.data.drivers import Attribute, Driver, catalogue
 from kubectl_dra.lint.analysis.cel_terms import Constant, ConstantComparison, comparisons, contradiction, demands
 from kubectl_dra.lint.analysis.selector_targets import SELECTOR_KINDS, AskedSelector, asked, class_programs, read_text
 from kubectl_dra.lint.context import Context
+from kubectl_dra.lint.example_claims import selecting
 from kubectl_dra.lint.finding import Fix, LintFinding
 from kubectl_dra.lint.rule import Rule
 from kubectl_dra.manifests.changes import Splice
 from kubectl_dra.names import nearest
 
-_CLAIM: Final = """\
-apiVersion: resource.k8s.io/v1
-kind: ResourceClaim
-metadata: {name: gpu}
-spec:
-  devices:
-    requests:
-    - name: gpu
-      exactly:
-        deviceClassName: gpu.nvidia.com
-        selectors:
-        - cel:
-            expression: %s
-"""
 _WORDS: Final = {"int": "an int", "string": "a string", "bool": "a bool", "version": "a version", "double": "a number"}
 
 
@@ -44,8 +31,8 @@ class NeverTrue(Rule):
         "device and the pod stays pending; a version compared with a string, and < or > between types, even end the "
         "allocation with an error."
     )
-    bad = _CLAIM % """'device.attributes["gpu.nvidia.com"].cudaComputeCapability == "8.0.0"'"""
-    good = _CLAIM % """'device.attributes["gpu.nvidia.com"].cudaComputeCapability == semver("8.0.0")'"""
+    bad = selecting('device.attributes["gpu.nvidia.com"].cudaComputeCapability == "8.0.0"')
+    good = selecting('device.attributes["gpu.nvidia.com"].cudaComputeCapability == semver("8.0.0")')
     fixable = "unsafe"
 
     def check(self, context: Context) -> Iterator[LintFinding]:
@@ -131,8 +118,8 @@ class QuantityEquality(Rule):
         "Devices publish what is measured: an 80 GB card has 81559Mi. A capacity that must equal a round quantity "
         "matches no device, and 80G is not 80Gi."
     )
-    bad = _CLAIM % """'device.capacity["gpu.nvidia.com"].memory == quantity("80Gi")'"""
-    good = _CLAIM % """'device.capacity["gpu.nvidia.com"].memory.compareTo(quantity("79Gi")) >= 0'"""
+    bad = selecting('device.capacity["gpu.nvidia.com"].memory == quantity("80Gi")')
+    good = selecting('device.capacity["gpu.nvidia.com"].memory.compareTo(quantity("79Gi")) >= 0')
     fixable = "unsafe"
 
     def check(self, context: Context) -> Iterator[LintFinding]:
@@ -177,11 +164,11 @@ class Contradiction(Rule):
         "All selectors of a class and of a request must be true for the same device. Two of them demand what no "
         "value can fulfil, so no device ever matches and the pod stays pending."
     )
-    bad = _CLAIM % (
-        """'device.attributes["gpu.nvidia.com"].architecture == "Ampere" """
-        """&& device.attributes["gpu.nvidia.com"].architecture == "Hopper"'"""
+    bad = selecting(
+        'device.attributes["gpu.nvidia.com"].architecture == "Ampere" '
+        '&& device.attributes["gpu.nvidia.com"].architecture == "Hopper"'
     )
-    good = _CLAIM % """'device.attributes["gpu.nvidia.com"].architecture in ["Ampere", "Hopper"]'"""
+    good = selecting('device.attributes["gpu.nvidia.com"].architecture in ["Ampere", "Hopper"]')
 
     def check(self, context: Context) -> Iterator[LintFinding]:
         for one in asked(context):

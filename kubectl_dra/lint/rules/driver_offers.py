@@ -13,9 +13,10 @@ from kubectl_dra.lint.analysis.cel_terms import comparisons
 from kubectl_dra.lint.analysis.claim_requests import alternatives, items
 from kubectl_dra.lint.analysis.selector_targets import SELECTOR_KINDS, AskedSelector, asked, columns, selectors
 from kubectl_dra.lint.context import Context
+from kubectl_dra.lint.example_claims import claim, selecting
 from kubectl_dra.lint.finding import Fix, LintFinding
 from kubectl_dra.lint.rule import Rule
-from kubectl_dra.lint.rules.published_names import CLAIM, span_of
+from kubectl_dra.lint.rules.published_names import span_of
 from kubectl_dra.manifests.changes import Splice
 from kubectl_dra.names import nearest
 
@@ -34,8 +35,8 @@ class NotOnClass(Rule):
         "The driver publishes the attribute, but not on the devices that this class admits. The class's selectors "
         "run first, so the selector only ever sees devices without it, and reading it is an error."
     )
-    bad = CLAIM % ("gpu.nvidia.com", """'device.attributes["gpu.nvidia.com"].profile == "1g.10gb"'""")
-    good = CLAIM % ("mig.nvidia.com", """'device.attributes["gpu.nvidia.com"].profile == "1g.10gb"'""")
+    bad = selecting('device.attributes["gpu.nvidia.com"].profile == "1g.10gb"')
+    good = selecting('device.attributes["gpu.nvidia.com"].profile == "1g.10gb"', "mig.nvidia.com")
 
     def check(self, context: Context) -> Iterator[LintFinding]:
         for one in asked(context):
@@ -73,8 +74,8 @@ class MigProfile(Rule):
         "A MIG profile is text such as 3g.40gb or 1g.10gb+me: slices of compute, memory, and what else it has. A "
         "selector for a profile that no GPU offers matches nothing, and the pod stays pending."
     )
-    bad = CLAIM % ("mig.nvidia.com", """'device.attributes["gpu.nvidia.com"].profile == "3g.40GB"'""")
-    good = CLAIM % ("mig.nvidia.com", """'device.attributes["gpu.nvidia.com"].profile == "3g.40gb"'""")
+    bad = selecting('device.attributes["gpu.nvidia.com"].profile == "3g.40GB"', "mig.nvidia.com")
+    good = selecting('device.attributes["gpu.nvidia.com"].profile == "3g.40gb"', "mig.nvidia.com")
 
     def check(self, context: Context) -> Iterator[LintFinding]:
         for one in asked(context):
@@ -136,8 +137,8 @@ class DomainAndName(Rule):
         "device.attributes has one key per domain, and behind it one per name. A key with both is a domain that no "
         "driver has: the lookup gives an empty map, and what is read of it is an error."
     )
-    bad = CLAIM % ("dranet", """'device.attributes["dra.net/rdma"].bool == true'""")
-    good = CLAIM % ("dranet", """'device.attributes["dra.net"].rdma == true'""")
+    bad = selecting('device.attributes["dra.net/rdma"].bool == true', "dranet")
+    good = selecting('device.attributes["dra.net"].rdma == true', "dranet")
     fixable = "unsafe"
 
     def check(self, context: Context) -> Iterator[LintFinding]:
@@ -180,19 +181,11 @@ class UnknownTaint(Rule):
         "The driver sets no taint with this key. The toleration does something only if an administrator makes a "
         "DeviceTaintRule with that key."
     )
-    bad = """\
-apiVersion: resource.k8s.io/v1
-kind: ResourceClaim
-metadata: {name: gpu}
-spec:
-  devices:
-    requests:
-    - name: gpu
-      exactly:
-        deviceClassName: gpu.nvidia.com
-        tolerations:
-        - {key: gpu.nvidia.com/ecc-errors, operator: Exists, effect: NoSchedule}
-"""
+    bad = claim(
+        "tolerations:",
+        "- {key: gpu.nvidia.com/ecc-errors, operator: Exists, effect: NoSchedule}",
+        device_class="gpu.nvidia.com",
+    )
     good = bad.replace("ecc-errors", "xid")
 
     def check(self, context: Context) -> Iterator[LintFinding]:

@@ -22,24 +22,11 @@ from kubectl_dra.lint.analysis.selector_targets import (
     read_text,
 )
 from kubectl_dra.lint.context import Context
+from kubectl_dra.lint.example_claims import selecting
 from kubectl_dra.lint.finding import Fix, LintFinding
 from kubectl_dra.lint.rule import Rule
 from kubectl_dra.manifests.changes import Path, Splice
 
-_CLAIM = """\
-apiVersion: resource.k8s.io/v1
-kind: ResourceClaim
-metadata: {name: gpu}
-spec:
-  devices:
-    requests:
-    - name: gpu
-      exactly:
-        deviceClassName: accelerator
-        selectors:
-        - cel:
-            expression: %s
-"""
 _CLASS = """\
 apiVersion: resource.k8s.io/v1
 kind: DeviceClass
@@ -65,10 +52,10 @@ class UnguardedAttribute(Rule):
         "whole pod: it stays pending although other devices would fit. It is only a note where no kind of device is "
         "known that never has it."
     )
-    bad = _CLAIM % """'device.attributes["accel.example.com"].model == "a1"'"""
-    good = _CLAIM % (
-        """'has(device.attributes["accel.example.com"].model) """
-        """&& device.attributes["accel.example.com"].model == "a1"'"""
+    bad = selecting('device.attributes["accel.example.com"].model == "a1"', "accelerator")
+    good = selecting(
+        'has(device.attributes["accel.example.com"].model) && device.attributes["accel.example.com"].model == "a1"',
+        "accelerator",
     )
     fixable = "safe"
 
@@ -146,8 +133,8 @@ class BareAttribute(Rule):
         "A selector that is just an attribute compiles, because the type of an attribute is known only at run time. "
         "If the value is not a bool, evaluating it is an error, and the pod stays pending."
     )
-    bad = _CLAIM % """'device.attributes["accel.example.com"].model'"""
-    good = _CLAIM % """'device.attributes["accel.example.com"].?healthy.orValue(false) == true'"""
+    bad = selecting('device.attributes["accel.example.com"].model', "accelerator")
+    good = selecting('device.attributes["accel.example.com"].?healthy.orValue(false) == true', "accelerator")
 
     def check(self, context: Context) -> Iterator[LintFinding]:
         for one in asked(context):

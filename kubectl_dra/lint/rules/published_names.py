@@ -12,6 +12,7 @@ from kubectl_dra.lint.analysis.cel_fixes import spliced
 from kubectl_dra.lint.analysis.cel_terms import column_of
 from kubectl_dra.lint.analysis.selector_targets import SELECTOR_KINDS, asked, columns, drivers_of, selectors
 from kubectl_dra.lint.context import Context, once
+from kubectl_dra.lint.example_claims import selecting
 from kubectl_dra.lint.finding import Fix, LintFinding, Severity
 from kubectl_dra.lint.rule import Rule
 from kubectl_dra.manifests.changes import Change, Path, Set, Splice
@@ -20,20 +21,6 @@ from kubectl_dra.names import nearest
 if TYPE_CHECKING:
     from kubectl_dra.cel.program import Program
 
-CLAIM: Final = """\
-apiVersion: resource.k8s.io/v1
-kind: ResourceClaim
-metadata: {name: gpu}
-spec:
-  devices:
-    requests:
-    - name: gpu
-      exactly:
-        deviceClassName: %s
-        selectors:
-        - cel:
-            expression: %s
-"""
 _STANDARD_NAMES: Final = ("pcieRoot", "pciBusID", "numaNode", "pageSize", "hugeTLB")
 _CLAIM_KINDS: Final = ("ResourceClaim", "ResourceClaimTemplate")
 
@@ -105,11 +92,8 @@ class UnknownAttribute(Rule):
         "The driver publishes no attribute or capacity of this name, so reading it is an error on every device, and a "
         "constraint on it can never be met. The API server cannot know; the pod just stays pending."
     )
-    bad = CLAIM % ("gpu.nvidia.com", """'device.attributes["gpu.nvidia.com"].memoryGiB >= 40'""")
-    good = CLAIM % (
-        "gpu.nvidia.com",
-        """'device.capacity["gpu.nvidia.com"].memory.compareTo(quantity("39Gi")) >= 0'""",
-    )
+    bad = selecting('device.attributes["gpu.nvidia.com"].memoryGiB >= 40')
+    good = selecting('device.capacity["gpu.nvidia.com"].memory.compareTo(quantity("39Gi")) >= 0')
     fixable = "unsafe"
 
     def check(self, context: Context) -> Iterator[LintFinding]:
@@ -182,8 +166,8 @@ class ClassAsDomain(Rule):
         "Attributes stand under the name of the driver that publishes them, not under the class's. In a domain that "
         "no driver has, every reading is an error and has() is always false, so the claim is never allocated."
     )
-    bad = CLAIM % ("mig.nvidia.com", """'device.attributes["mig.nvidia.com"].profile == "1g.10gb"'""")
-    good = CLAIM % ("mig.nvidia.com", """'device.attributes["gpu.nvidia.com"].profile == "1g.10gb"'""")
+    bad = selecting('device.attributes["mig.nvidia.com"].profile == "1g.10gb"', "mig.nvidia.com")
+    good = selecting('device.attributes["gpu.nvidia.com"].profile == "1g.10gb"', "mig.nvidia.com")
     fixable = "unsafe"
 
     def check(self, context: Context) -> Iterator[LintFinding]:

@@ -10,6 +10,7 @@ from kubectl_dra.cel import ast
 from kubectl_dra.lint.analysis.claim_requests import CLAIM_KINDS
 from kubectl_dra.lint.analysis.selector_targets import SELECTOR_KINDS, selectors
 from kubectl_dra.lint.context import Context
+from kubectl_dra.lint.example_claims import claim
 from kubectl_dra.lint.finding import LintFinding
 from kubectl_dra.lint.rule import Rule
 from kubectl_dra.manifests.changes import Path
@@ -42,18 +43,7 @@ class EndlessQuantity(Rule):
         "million that takes about a second, with one of a hundred million minutes: the API server does not answer "
         "the request and its processor stays busy. A selector with one keeps the scheduler busy in the same way."
     )
-    bad = """\
-apiVersion: resource.k8s.io/v1
-kind: ResourceClaim
-metadata: {name: gpu}
-spec:
-  devices:
-    requests:
-    - name: gpu
-      exactly:
-        deviceClassName: gpu.example.com
-        capacity: {requests: {memory: "1e-999999999"}}
-"""
+    bad = claim('capacity: {requests: {memory: "1e-999999999"}}')
     good = bad.replace('"1e-999999999"', "1Gi")
 
     def check(self, context: Context) -> Iterator[LintFinding]:

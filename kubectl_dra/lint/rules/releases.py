@@ -21,6 +21,7 @@ from kubectl_dra.lint.analysis.migrate_command import migrate
 from kubectl_dra.lint.analysis.selector_targets import SELECTOR_KINDS
 from kubectl_dra.lint.analysis.v1alpha2_claims import classic_advice
 from kubectl_dra.lint.context import Context, Item
+from kubectl_dra.lint.example_claims import claim
 from kubectl_dra.lint.finding import Fix, LintFinding
 from kubectl_dra.lint.rule import ANY_KIND, Rule
 from kubectl_dra.manifests.changes import Set
@@ -30,17 +31,6 @@ apiVersion: resource.k8s.io/%s
 kind: DeviceClass
 metadata: {name: gpu.example.com}
 """
-_CLAIM: Final = """\
-apiVersion: resource.k8s.io/v1
-kind: ResourceClaim
-metadata: {name: gpu}
-spec:
-  devices:
-    requests:
-    - name: gpu
-      exactly:
-        deviceClassName: gpu.example.com
-%s"""
 _OLD_KINDS: Final[Mapping[str, str]] = {
     "ResourceClass": 'DeviceClass, with a selector device.driver == "DRIVER"',
     "ResourceClaimParameters": "selectors and config in the ResourceClaim itself",
@@ -206,8 +196,8 @@ class FieldTooNew(Rule):
         "The target release does not have this field. kubectl's strict validation rejects it there; other clients "
         "lose it without a word."
     )
-    bad = _CLAIM % "        derivedAttributes:\n        - {name: example.com/a, expression: 'true'}\n"
-    good = _CLAIM % "        count: 1\n"
+    bad = claim("derivedAttributes:", "- {name: example.com/a, expression: 'true'}")
+    good = claim("count: 1")
 
     def check(self, context: Context) -> Iterator[LintFinding]:
         for field, path in gated_fields(context):
@@ -277,8 +267,8 @@ class FunctionTooNew(Rule):
         "of a later one, or with another gate, do. A cluster takes a function in new expressions one release after "
         "it was added."
     )
-    bad = _CLAIM % '        selectors:\n        - cel: {expression: \'device.driver in ["a", "b"].sort()\'}\n'
-    good = _CLAIM % '        selectors:\n        - cel: {expression: \'device.driver in ["a", "b"]\'}\n'
+    bad = claim("selectors:", """- cel: {expression: 'device.driver in ["a", "b"].sort()'}""")
+    good = claim("selectors:", """- cel: {expression: 'device.driver in ["a", "b"]'}""")
 
     def check(self, context: Context) -> Iterator[LintFinding]:
         for selector in context.selectors:

@@ -8,6 +8,7 @@ from typing import Any, Final
 from kubectl_dra.lint.analysis.claim_requests import CLAIM_KINDS, alternatives, items
 from kubectl_dra.lint.analysis.server_verdict import verdict_of
 from kubectl_dra.lint.context import Context
+from kubectl_dra.lint.example_claims import claim
 from kubectl_dra.lint.finding import Fix, LintFinding
 from kubectl_dra.lint.rule import Rule
 from kubectl_dra.manifests.changes import Path, Set
@@ -22,17 +23,6 @@ metadata: {name: broken}
 spec:
 %s  taint: {key: example.com/broken, effect: NoExecute}
 """
-_CLAIM: Final = """\
-apiVersion: resource.k8s.io/v1
-kind: ResourceClaim
-metadata: {name: gpu}
-spec:
-  devices:
-    requests:
-    - name: gpu
-      exactly:
-        deviceClassName: gpu.example.com
-%s"""
 _NAMESPACE: Final = """\
 ---
 apiVersion: v1
@@ -137,11 +127,11 @@ class TolerationDoesNotStay(Rule):
         "evicts looks only at tolerations whose effect is NoExecute, so the pod is scheduled and at once deleted."
     )
     releases = (33, None)
-    bad = _CLAIM % "        tolerations:\n        - {key: example.com/broken, operator: Exists}\n"
-    good = _CLAIM % (
-        "        tolerations:\n"
-        "        - {key: example.com/broken, operator: Exists, effect: NoSchedule}\n"
-        "        - {key: example.com/broken, operator: Exists, effect: NoExecute}\n"
+    bad = claim("tolerations:", "- {key: example.com/broken, operator: Exists}")
+    good = claim(
+        "tolerations:",
+        "- {key: example.com/broken, operator: Exists, effect: NoSchedule}",
+        "- {key: example.com/broken, operator: Exists, effect: NoExecute}",
     )
     fixable = "unsafe"
 
@@ -180,11 +170,9 @@ class AdminAccess(Rule):
         "claim is rejected."
     )
     releases = (33, None)
-    bad = _CLAIM % "        adminAccess: true\n" + _NAMESPACE % ""
+    bad = claim("adminAccess: true") + _NAMESPACE % ""
     bad = bad.replace("{name: gpu}", "{name: gpu, namespace: default}")
-    good = (
-        _CLAIM % "        adminAccess: true\n" + _NAMESPACE % ', labels: {resource.kubernetes.io/admin-access: "true"}'
-    )
+    good = claim("adminAccess: true") + _NAMESPACE % ', labels: {resource.kubernetes.io/admin-access: "true"}'
     good = good.replace("{name: gpu}", "{name: gpu, namespace: default}")
 
     def check(self, context: Context) -> Iterator[LintFinding]:
