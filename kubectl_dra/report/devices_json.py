@@ -25,7 +25,7 @@ def to_json(inventory: Inventory, settings: Settings) -> dict[str, Any]:
         "summary": {
             "devices": len(inventory.rows),
             "nodes": inventory.node_count(),
-            "states": inventory.states(),
+            "states": {state.value: count for state, count in inventory.states().items()},
         },
         "items": [_device(row) for row in inventory.rows],
         "notes": [written(note) for note in inventory.notes],
@@ -58,9 +58,9 @@ def _device(row: DeviceRow) -> dict[str, Any]:
     if len(row.nodes) == 1:
         out["node"] = row.nodes[0]
     out["classes"] = list(row.classes)
-    out["state"] = row.state
+    out["state"] = row.state.value
     if row.reason:
-        out["reason"] = row.reason
+        out["reason"] = written(row.reason)
     out["shareable"] = row.device.allow_multiple_allocations
     out["attributes"] = {name: next(iter(entry.values()), None) for name, entry in row.device.attributes.items()}
     out["capacity"] = [_capacity(row, name) for name in row.device.capacity]

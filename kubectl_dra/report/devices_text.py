@@ -6,9 +6,10 @@ from collections.abc import Iterator, Mapping
 from typing import Any, TextIO
 
 from kubectl_dra.api.claims import ResourceClaim
-from kubectl_dra.explain.devices.device_state import FREE, HELD, SHARED, TAINTED, taint_owner
+from kubectl_dra.explain.devices.device_state import DeviceState, taint_owner
 from kubectl_dra.explain.devices.inventory import DeviceRow, Inventory
 from kubectl_dra.report.paint import Painter
+from kubectl_dra.report.phrases import written
 from kubectl_dra.report.table import fitted
 
 HEADER = ("NODE", "DRIVER", "POOL", "DEVICE", "CLASS", "STATE", "HELD-BY", "REASON")
@@ -23,7 +24,12 @@ MAX_HOLDERS = 2
 # Colours cost a tenth of a millisecond a line.
 MAX_COLOURED = 2_000
 EMPTY = "-"
-_STYLES = {FREE: "green", HELD: "", SHARED: "cyan", TAINTED: "yellow"}
+_STYLES = {
+    DeviceState.FREE: "green",
+    DeviceState.HELD: "",
+    DeviceState.SHARED: "cyan",
+    DeviceState.TAINTED: "yellow",
+}
 
 
 def write_table(inventory: Inventory, color: str = "auto", *, wide: bool = False, stream: TextIO | None = None) -> None:
@@ -81,7 +87,7 @@ def _cells(row: DeviceRow, wide: bool) -> tuple[str, ...]:
         ",".join(row.classes) or EMPTY,
         row.state,
         _held_by(row.holders) if row.holders else EMPTY,
-        row.reason or EMPTY,
+        written(row.reason) or EMPTY,
     )
     if not wide:
         return cells

@@ -16,7 +16,7 @@ from kubectl_dra.api.pods import Pod
 from kubectl_dra.api.slices import DeviceID
 from kubectl_dra.api.taints import BLOCKING_EFFECTS, DeviceTaint
 from kubectl_dra.cluster.snapshot import ABSENT, Gap, Snapshot
-from kubectl_dra.explain.devices import device_state
+from kubectl_dra.explain.devices.device_state import DeviceState
 from kubectl_dra.explain.devices.inventory import DeviceRow
 from kubectl_dra.explain.scene.prepare import Settings, cycle_of
 from kubectl_dra.taint import times
@@ -318,8 +318,8 @@ def _classes(wishes: Sequence[Wish], rows: Sequence[DeviceRow]) -> Iterator[Clas
     names = sorted({name for row in rows if row.id in hit for name in row.classes})
     for name in names:
         members = [row for row in rows if name in row.classes]
-        free = [row for row in members if row.state == device_state.FREE]
-        if any(row.state == device_state.UNKNOWN for row in members):
+        free = [row for row in members if row.state is DeviceState.FREE]
+        if any(row.state is DeviceState.UNKNOWN for row in members):
             yield ClassLeft(name, len(members), None, None)
         else:
             yield ClassLeft(name, len(members), len(free), len([row for row in free if row.id not in hit]))

@@ -20,8 +20,9 @@ from kubectl_dra.cluster.client import Answered
 from kubectl_dra.cluster.snapshot import FORBIDDEN, UNREADABLE
 from kubectl_dra.cluster.writer import Writer
 from kubectl_dra.errors import ClusterError, InputError, UsageError
-from kubectl_dra.explain.devices.device_state import FREE, HELD, SHARED, UNKNOWN, taint_owner
+from kubectl_dra.explain.devices.device_state import DeviceState, taint_owner
 from kubectl_dra.report import taint_text as text
+from kubectl_dra.report.phrases import written
 from kubectl_dra.taint import times
 from kubectl_dra.taint.apply import KIND, RuleRefused, RuleWriter
 from kubectl_dra.taint.drain import slices_of
@@ -33,6 +34,7 @@ from kubectl_dra.taint.watched_objects import REFRESH_SECONDS, Lookout
 
 LOOK_SECONDS = 2.0
 _SEEN_KINDS = ("ResourceSlice", "ResourceClaim", "DeviceTaintRule", "Node")
+_LEFT_TO_CLAIMS = (DeviceState.FREE, DeviceState.SHARED, DeviceState.HELD, DeviceState.UNKNOWN)
 _DECISIVE = ("ResourceSlice", "DeviceTaintRule")
 
 
@@ -218,8 +220,8 @@ def _in_the_way(world: TaintWorld, ids: Sequence[DeviceID]) -> tuple[str, ...]:
         blocking = [taint for taint in row.taints if taint.effect in BLOCKING_EFFECTS]
         out.extend(f"{id} has taint {taint} ({taint_owner(taint)})" for taint in blocking)
         # Who holds the device keeps nobody from waiting for it, so it need not be known.
-        if not blocking and row.state not in (FREE, SHARED, HELD, UNKNOWN):
-            out.append(f"{id} is {row.state}: {row.reason}")
+        if not blocking and row.state not in _LEFT_TO_CLAIMS:
+            out.append(f"{id} is {row.state}: {written(row.reason)}")
     return tuple(out)
 
 

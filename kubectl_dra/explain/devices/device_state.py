@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from enum import StrEnum
 from typing import Final, NamedTuple
 
 from kubectl_dra.allocation.attempt import Cycle
@@ -12,27 +13,47 @@ from kubectl_dra.api.quantity import Quantity
 from kubectl_dra.api.slices import Device, PoolID
 from kubectl_dra.api.taints import BLOCKING_EFFECTS, DeviceTaint
 from kubectl_dra.cluster.snapshot import ABSENT, Snapshot
+from kubectl_dra.explain.funnel.stages import FeatureOff
+from kubectl_dra.explain.phrase import Statement, Words, say
 from kubectl_dra.explain.scene.view import ANY_NODE, Published, View
 
-FREE: Final = "free"
-HELD: Final = "held"
-SHARED: Final = "shared"
-TAINTED: Final = "tainted"
-BLOCKED: Final = "blocked"
-UNUSABLE: Final = "unusable"
-UNKNOWN: Final = "unknown"
-STATES: Final = (FREE, SHARED, HELD, TAINTED, BLOCKED, UNUSABLE, UNKNOWN)
-"""What the scheduler could do with a device now, in the order in which a summary counts them.
 
-``unusable``: its pool is incomplete, invalid or obsolete, or no node sees it. ``held``: a claim has all of it.
-``shared``: claims have shares of it, and it takes more as far as its capacity goes. ``blocked``: its counters
-(KEP-4815) are taken by other devices. ``tainted``: only requests that tolerate its taints get it. ``unknown``:
-nobody is known to hold it, but not all claims could be read. The first that applies of unusable, held, shared,
-blocked, tainted, unknown is the state.
-"""
+class DeviceState(StrEnum):
+    """What the scheduler could do with a device now, in the order in which a summary counts them.
+
+    The first that applies of unusable, held, shared, blocked, tainted, unknown is the state.
+    """
+
+    FREE = "free"
+    SHARED = "shared"
+    """Claims have shares of it, and it takes more as far as its capacity goes."""
+    HELD = "held"
+    """A claim has all of it."""
+    TAINTED = "tainted"
+    """Only requests that tolerate its taints get it."""
+    BLOCKED = "blocked"
+    """Its counters (KEP-4815) are taken by other devices."""
+    UNUSABLE = "unusable"
+    """Its pool is incomplete, invalid or obsolete, or no node sees it."""
+    UNKNOWN = "unknown"
+    """Nobody is known to hold it, but not all claims could be read."""
+
+
+class NodeMissing(Statement, frozen=True):
+    """The only node that could use the device does not exist."""
+
+    TEXT = "there is no node {name}"
+    name: str
+
+
+class SeenByNoNode(Statement, frozen=True):
+    """No node is in the scope of the device."""
+
+    TEXT = "no node sees it ({scope})"
+    scope: object
+
 
 NOTHING: Final[Mapping[str, Quantity]] = {}
-_HIDDEN: Final = {ABSENT: "no ResourceClaim in the snapshot"}
 
 
 class DeviceLocation(NamedTuple):
@@ -41,7 +62,7 @@ class DeviceLocation(NamedTuple):
     nodes: Sequence[str]
     where: str
     named: str
-    problem: str
+    problem: Words
 
 
 class DeviceStates:
@@ -55,7 +76,10 @@ class DeviceStates:
         self._places: dict[str, DeviceLocation] = {}
         self._counters: dict[PoolID, Table] = {}
         gap = snapshot.missing("ResourceClaim")
-        self._claims_hidden = "" if gap is None else _HIDDEN.get(gap.reason, "not all ResourceClaims could be read")
+        self._claims_hidden: Words = ""
+        if gap is not None:
+            absent = "no ResourceClaim in the snapshot"
+            self._claims_hidden = absent if gap.reason == ABSENT else "not all ResourceClaims could be read"
 
     def place(self, item: Published) -> DeviceLocation:
         """Where a device is."""
@@ -71,47 +95,48 @@ class DeviceStates:
             self._places[item.slice.name] = place
         return place
 
-    def state(self, item: Published, place: DeviceLocation) -> tuple[str, str]:
+    def state(self, item: Published, place: DeviceLocation) -> tuple[DeviceState, Words]:
         """The state of a device, and why it is that."""
         state = self._cycle.state
         if place.problem:
-            return UNUSABLE, place.problem
+            return DeviceState.UNUSABLE, place.problem
         if item.device.consumes_counters and not self._cycle.features.partitionable_devices:
-            return UNUSABLE, "it uses shared counters, and the feature DRAPartitionableDevices is off"
+            return DeviceState.UNUSABLE, FeatureOff("it uses shared counters", "DRAPartitionableDevices")
         if item.id in state.exclusive:
-            return HELD, ""
+            return DeviceState.HELD, ""
         if item.id in state.shared:
-            return SHARED, _usage(item.device, state.consumed.get(item.id, NOTHING))
+            return DeviceState.SHARED, _usage(item.device, state.consumed.get(item.id, NOTHING))
         if item.device.consumes_counters and (short := self._short_counter(item)):
-            return BLOCKED, short
+            return DeviceState.BLOCKED, short
         if self._cycle.features.device_taints:
             for taint in item.device.taints:
                 if taint.effect in BLOCKING_EFFECTS:
-                    return TAINTED, f"{taint} ({taint_owner(taint)})"
+                    return DeviceState.TAINTED, say("{taint} ({owner})", taint=taint, owner=taint_owner(taint))
         if self._claims_hidden:
-            return UNKNOWN, self._claims_hidden
-        return FREE, ""
+            return DeviceState.UNKNOWN, self._claims_hidden
+        return DeviceState.FREE, ""
 
-    def _problem(self, item: Published, nodes: Sequence[str]) -> str:
+    def _problem(self, item: Published, nodes: Sequence[str]) -> Words:
         """What keeps the scheduler from all devices of this place; empty where nothing does."""
         view, pool_id = self._view, item.slice.pool
         if view.pool_error is not None:
             return view.pool_error.message
         newest = view.newest[pool_id]
         if item.slice.generation < newest and not nodes:
-            return f"generation {item.slice.generation} is obsolete: other nodes have generation {newest} of the pool"
+            text = "generation {own} is obsolete: other nodes have generation {newest} of the pool"
+            return say(text, own=item.slice.generation, newest=newest)
         pool = view.pool_seen.get(pool_id)
         if pool is not None and pool.incomplete:
-            return f"the pool is incomplete: {pool.found} of {pool.expected} slices"
+            return say("the pool is incomplete: {found} of {expected} slices", found=pool.found, expected=pool.expected)
         if pool is not None and pool.invalid:
-            return f"the pool is invalid: {pool.invalid}"
+            return say("the pool is invalid: {why}", why=pool.invalid)
         if not nodes and self._snapshot.nodes:
             scope = item.device.scope if item.slice.per_device_node_selection else item.slice.scope
-            return f"there is no node {scope.node_name}" if scope.node_name else f"no node sees it ({scope})"
+            return NodeMissing(scope.node_name) if scope.node_name else SeenByNoNode(scope)
         return ""
 
-    def _short_counter(self, item: Published) -> str:
-        """The counter that devices in use leave too little of, in words; empty where all suffice."""
+    def _short_counter(self, item: Published) -> Words:
+        """The counter that devices in use leave too little of; empty where all suffice."""
         pool = self._view.pool_seen.get(item.slice.pool)
         if pool is None:
             return ""
@@ -123,7 +148,8 @@ class DeviceStates:
             for name, needed in consumption.counters.items():
                 rest = counters.get(name)
                 if rest is not None and rest < needed:
-                    return f"needs {needed} of counter {name} in {consumption.counter_set}, {max(rest, ZERO)} left"
+                    text = "needs {needed} of counter {name} in {set}, {rest} left"
+                    return say(text, needed=needed, name=name, set=consumption.counter_set, rest=max(rest, ZERO))
         return ""
 
 
@@ -132,10 +158,10 @@ def taint_owner(taint: DeviceTaint) -> str:
     return f"DeviceTaintRule {taint.rule}" if taint.rule else "driver"
 
 
-def _usage(device: Device, consumed: Mapping[str, Quantity]) -> str:
-    parts = [
-        f"{name} {used} of {device.capacity[name].get('value', '0')} used"
-        for name, used in consumed.items()
-        if used and name in device.capacity
+def _usage(device: Device, consumed: Mapping[str, Quantity]) -> Words:
+    used = [
+        say("{name} {used} of {all} used", name=name, used=amount, all=device.capacity[name].get("value", "0"))
+        for name, amount in consumed.items()
+        if amount and name in device.capacity
     ]
-    return ", ".join(parts)
+    return say("{used}", used=used) if used else ""

@@ -17,7 +17,7 @@ from kubectl_dra.api.taints import DeviceTaint
 from kubectl_dra.cel import CompileError, EvaluationError, Program
 from kubectl_dra.cluster.snapshot import ABSENT, NOT_SERVED, Snapshot
 from kubectl_dra.errors import InputError
-from kubectl_dra.explain.devices.device_state import FREE, NOTHING, STATES, UNKNOWN, DeviceStates
+from kubectl_dra.explain.devices.device_state import NOTHING, DeviceState, DeviceStates
 from kubectl_dra.explain.devices.selection import Wanted, check_names
 from kubectl_dra.explain.phrase import Phrase, Words, say
 from kubectl_dra.explain.scene.view import ANY_NODE, Published, View, nodes_of
@@ -39,8 +39,8 @@ class DeviceRow(NamedTuple):
     nodes: Sequence[str]
     where: str
     classes: tuple[str, ...]
-    state: str
-    reason: str
+    state: DeviceState
+    reason: Words
     taints: tuple[DeviceTaint, ...]
     holders: tuple[ResourceClaim, ...]
     consumed: Mapping[str, Quantity]
@@ -56,10 +56,10 @@ class Inventory(Struct, frozen=True):
     narrowed: tuple[tuple[str, int], ...]
     notes: tuple[Words, ...]
 
-    def states(self) -> dict[str, int]:
-        """The number of devices per state, only those that occur, in the order of ``STATES``."""
+    def states(self) -> dict[DeviceState, int]:
+        """The number of devices per state, only those that occur, in the order of ``DeviceState``."""
         counts = Counter(row.state for row in self.rows)
-        return {state: counts[state] for state in STATES if counts[state]}
+        return {state: counts[state] for state in DeviceState if counts[state]}
 
     def node_count(self) -> int:
         """The number of nodes that see one of the devices."""
@@ -125,10 +125,10 @@ class _Listing:
             classes = [c for _, c in both]
         rows = [self._row(item, names) for item, names in zip(items, classes, strict=True)]
         if wanted.free:
-            if unsure := [row for row in rows if row.state == UNKNOWN]:
+            if unsure := [row for row in rows if row.state is DeviceState.UNKNOWN]:
                 text = "whether {count:device} {count:is|are} free is unknown: {reason}"
                 self._notes.append(say(text, count=len(unsure), reason=unsure[0].reason))
-            rows = [row for row in rows if row.state == FREE]
+            rows = [row for row in rows if row.state is DeviceState.FREE]
             narrowed.append(("free", len(rows)))
         if wanted.tainted:
             rows = [row for row in rows if row.taints]

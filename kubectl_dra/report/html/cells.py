@@ -8,9 +8,10 @@ from typing import NamedTuple
 
 from kubectl_dra.api.claims import ResourceClaim
 from kubectl_dra.api.quantity import Quantity
-from kubectl_dra.explain.devices.device_state import HELD, SHARED, TAINTED, UNUSABLE, taint_owner
+from kubectl_dra.explain.devices.device_state import DeviceState, NodeMissing, SeenByNoNode, taint_owner
 from kubectl_dra.explain.devices.inventory import DeviceRow
 from kubectl_dra.report.devices_text import plain
+from kubectl_dra.report.phrases import written
 
 GOT, FITS, KEPT, PASSED_OVER = "got", "fits", "kept", "no"
 MARKS = (GOT, FITS, KEPT, PASSED_OVER)
@@ -81,13 +82,14 @@ def cell_of(row: DeviceRow, mark: Mark | None) -> Cell:
 def look_of(row: DeviceRow, mark: Mark | None) -> CellLook:
     """How a device looks."""
     used = _used(row)
+    of_node = isinstance(row.reason, NodeMissing | SeenByNoNode)
     return CellLook(
         kind=_kind(row),
         driver=row.id.driver,
         state=row.state,
         classes=row.classes,
         # Of held, shared and blocked devices it tells amounts and names, which differ from node to node.
-        reason=row.reason if row.state == UNUSABLE and " node " not in row.reason else "",
+        reason=written(row.reason) if row.state is DeviceState.UNUSABLE and not of_node else "",
         taints=tuple(sorted({str(taint) for taint in row.taints})),
         twentieths=-1 if used is None else round(used * 20),
         mark=mark.kind if mark else "",
@@ -136,11 +138,11 @@ def _facts(row: DeviceRow, mark: Mark | None) -> Iterator[tuple[str, str]]:
     kind = _kind(row)
     if kind:
         yield "Kind", kind
-    yield "State", f"{row.state}{': ' if row.reason else ''}{row.reason}"
+    yield "State", f"{row.state}{': ' if row.reason else ''}{written(row.reason)}"
     if row.holders:
         shown = [_holder(row, claim) for claim in row.holders[:MAX_CLAIMS]]
-        yield ("Shares" if row.state == SHARED else "Held by"), _more(shown, len(row.holders))
-    elif row.state == HELD:
+        yield ("Shares" if row.state is DeviceState.SHARED else "Held by"), _more(shown, len(row.holders))
+    elif row.state is DeviceState.HELD:
         yield "Held by", "a claim that was not read"
     capacity = list(_capacity(row))
     if capacity:
@@ -150,7 +152,7 @@ def _facts(row: DeviceRow, mark: Mark | None) -> Iterator[tuple[str, str]]:
         yield "Partition", f"takes {amounts} of counter set {consumption.counter_set}"
     if row.taints:
         taints = [f"{taint} ({taint_owner(taint)})" for taint in row.taints]
-        yield ("Taints" if row.state != TAINTED or len(taints) > 1 else "Taint"), ", ".join(taints)
+        yield ("Taints" if row.state is not DeviceState.TAINTED or len(taints) > 1 else "Taint"), ", ".join(taints)
     yield "Classes", ", ".join(row.classes) or "none"
     for sentence in mark.sentences if mark else ():
         yield "Claims", sentence

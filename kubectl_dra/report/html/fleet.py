@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from kubectl_dra.explain.devices.device_state import STATES
+from kubectl_dra.explain.devices.device_state import DeviceState
 from kubectl_dra.report.html.cells import FITS, GOT, KEPT, Cell, counted
 from kubectl_dra.report.html.lines import Box, Fleet, Line
 from kubectl_dra.report.html.markup import Markup, join, tag
@@ -72,7 +72,7 @@ def _remark(fleet: Fleet) -> Markup:
 def _legend(fleet: Fleet) -> Markup:
     states = [
         tag("li", tag("span", state, class_="c", data_s=state), " ", STATE_WORDS[state])
-        for state in STATES
+        for state in DeviceState
         if state in fleet.states
     ]
     marks = [
@@ -85,7 +85,7 @@ def _legend(fleet: Fleet) -> Markup:
 
 def _filters(fleet: Fleet, key: str, requests: Sequence[str]) -> Markup:
     """Hidden until the script shows them: without it they would do nothing."""
-    states = [state for state in STATES if state in fleet.states]
+    states = [state for state in DeviceState if state in fleet.states]
     parts = [
         _field(
             key, "node", "Node", tag("input", type="search", id=f"{key}-node", autocomplete="off", spellcheck="false")

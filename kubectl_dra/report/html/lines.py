@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
-from kubectl_dra.explain.devices.device_state import STATES
+from kubectl_dra.explain.devices.device_state import DeviceState
 from kubectl_dra.explain.devices.inventory import DeviceRow
 from kubectl_dra.report.html.cells import MARKS, PASSED_OVER, Cell, CellLook, Mark, cell_of, cell_of_alike, look_of
 
@@ -255,4 +255,4 @@ def _with_names(lines: Iterable[Line]) -> Iterator[Line]:
 
 def _states(rows: Iterable[DeviceRow]) -> dict[str, int]:
     counts = Counter(row.state for row in rows)
-    return {state: counts[state] for state in STATES if counts[state]}
+    return {state: counts[state] for state in DeviceState if counts[state]}

@@ -14,18 +14,20 @@ from kubectl_dra.api.claims import Allocation, Consumer, DeviceResult, ResourceC
 from kubectl_dra.api.meta import ObjectMeta
 from kubectl_dra.api.quantity import Quantity
 from kubectl_dra.api.slices import Device, DeviceID, NodeScope, PoolID, ResourceSlice
-from kubectl_dra.explain.devices.device_state import FREE, HELD, SHARED, STATES
+from kubectl_dra.explain.devices.device_state import DeviceState
 from kubectl_dra.explain.devices.inventory import DeviceRow
 from kubectl_dra.report.html.cells import FITS, KEPT, Mark
 from kubectl_dra.report.html.fleet import fleet_html
 from kubectl_dra.report.html.lines import MAX_CELLS, MAX_LINES, MAX_NAMES, MAX_SINGLE, Fleet, fleet_of, natural
 from tests.report.html.support import Document
 
+STATES = tuple(DeviceState)
+FREE, HELD, SHARED = DeviceState.FREE, DeviceState.HELD, DeviceState.SHARED
 DRIVER = "gpu.example.com"
 MEMORY = {"memory": {"value": "40Gi"}}
 
 
-def on(node: str, names: list[str], state: str = FREE, model: str = "a", claim: str = "") -> list[DeviceRow]:
+def on(node: str, names: list[str], state: DeviceState = FREE, model: str = "a", claim: str = "") -> list[DeviceRow]:
     """Devices of one node, all in one state."""
     devices = [Device(DRIVER, name, {"model": {"string": model}}, MEMORY) for name in names]
     entry = ResourceSlice(node, DRIVER, PoolID(DRIVER, node), 1, 1, NodeScope(node_name=node), None, (), tuple(devices))
@@ -114,7 +116,7 @@ def test_what_differs_between_nodes_keeps_them_apart() -> None:
     rows = large(MAX_SINGLE // 8 + 2)
     odd = rows[0]
     for other in (
-        odd._replace(state="tainted"),
+        odd._replace(state=DeviceState.TAINTED),
         odd._replace(classes=()),
         odd._replace(device=Device(DRIVER, "gpu-0", {"model": {"string": "b"}}, MEMORY)),
     ):
