@@ -30,6 +30,7 @@ from kubectl_dra.explain.unclear import missing_objects, not_decided, not_seen
 from kubectl_dra.names import nearest
 from kubectl_dra.scheduling.profile import Effect
 from kubectl_dra.scheduling.queue import kept_out
+from kubectl_dra.scheduling.together import Placed, message_of
 
 _VERDICTS = {
     Outlook.PLACED: Verdict.ALLOCATED,
@@ -215,6 +216,8 @@ def _message(trial: Trial, verdict: Verdict) -> str:
     profile = filters.chain.state.profile
     if profile.unknown(Effect.FILTERS, pod) or profile.unknown(Effect.EVICTS, pod):
         return ""
+    if isinstance(trial.together, Placed):
+        return message_of(filters.chain.pod, trial.together, filters.chain.state)
     if outcome is not None:
         return outcome.message
     # Where something else is the answer already, the scheduler tries the pod all the same if it is in its queue.

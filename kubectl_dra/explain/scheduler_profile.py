@@ -12,6 +12,8 @@ from kubectl_dra.scheduling.plugin_args import FILTER_TIMEOUT
 from kubectl_dra.scheduling.profile import Effect, Point, Profile, default_profile
 from kubectl_dra.scheduling.reasons import PluginName
 
+GROUP_GATES = ("GenericWorkload", "GangScheduling")
+_ONE_GATE_SINCE = 37
 _NOTED = (Point.PRE_ENQUEUE, Point.PRE_FILTER, Point.FILTER, Point.POST_FILTER)
 """Where a plugin that is off changes more than who wins."""
 
@@ -37,8 +39,12 @@ def not_configured(trial: Trial, verdict: Verdict) -> Iterator[Phrase]:
 
 
 def scheduler_notes(scene: Scene) -> Iterator[Phrase]:
-    """How the profile of the pod differs from the default one."""
+    """How the profile of the pod differs from the default one, and gates that its group takes for granted."""
     pod, settings = scene.question.pod, scene.settings
+    if pod is not None and not pod.node_name and (pod.pod_group or pod.spec.workload_ref):
+        needed = GROUP_GATES if settings.release.minor < _ONE_GATE_SINCE else GROUP_GATES[:1]
+        if off := [gate for gate in needed if gate not in settings.gates]:
+            yield say("the pod is in a group: {gates} (off by default) must be on in the scheduler", gates=off)
     profile = settings.profile_of(pod) if pod is not None and not pod.node_name else None
     if pod is None or profile is None or settings.scheduler is None:
         return

@@ -20,7 +20,10 @@ from kubectl_dra.explain.scene.prepare import Scene
 from kubectl_dra.explain.scene.view import View
 from kubectl_dra.scheduling.chain import Chain
 from kubectl_dra.scheduling.dynamic_resources import DynamicResources
+from kubectl_dra.scheduling.gang_scheduling import Gang, gang_of
 from kubectl_dra.scheduling.outcome import Outcome, attempt
+from kubectl_dra.scheduling.queue import kept_out
+from kubectl_dra.scheduling.together import Obstacle, Placed, placed_together
 
 _DECIDING = ("ResourceSlice", "DeviceClass", "ResourceClaim")
 """Without all objects of these kinds nobody knows whether a claim can be allocated anew."""
@@ -141,6 +144,16 @@ class Trial:
         """The scheduler's whole attempt with the pod; None where it makes none, or nodes were not tried."""
         filters, chain = self.scene.filters, self.chain
         return attempt(chain, filters.rejections) if filters is not None and chain is not None else None
+
+    @cached_property
+    def together(self) -> Placed | Obstacle | None:
+        """What comes of the pod's gang, or why nobody can say; None where it is in none, or is not tried with it."""
+        filters, pod = self.scene.filters, self.question.pod
+        if filters is None or pod is None or not (pod.pod_group or pod.spec.workload_ref):
+            return None
+        asked, state = filters.chain.pod, filters.chain.state
+        gang = gang_of(asked, state) if kept_out(asked, state) is None else None
+        return placed_together(gang, asked, state) if isinstance(gang, Gang) else None
 
     @cached_property
     def chain(self) -> Chain | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Final
 
 from kubectl_dra.allocation.attempt import AttemptVerdict
 from kubectl_dra.cluster.snapshot import ABSENT, Snapshot
@@ -15,6 +16,7 @@ from kubectl_dra.explain.scene.assumptions import gap
 from kubectl_dra.explain.scheduler_profile import not_configured
 from kubectl_dra.explain.trial import Trial
 from kubectl_dra.scheduling.message import foreign
+from kubectl_dra.scheduling.together import Obstacle
 
 
 def missing_objects(question: Question, snapshot: Snapshot, findings: Sequence[Finding]) -> Iterator[Phrase]:
@@ -68,6 +70,7 @@ def not_decided(trial: Trial, verdict: Verdict, findings: Sequence[Finding]) -> 
             if finding.contrary:
                 yield say(text, nodes=trial.takers, contrary=finding.summary)
     yield from not_configured(trial, verdict)
+    yield from _group(trial, verdict)
     yield from _unread(trial, verdict)
     yield from _said_by_others(trial, verdict)
     yield from _not_admitted(trial, verdict)
@@ -114,6 +117,25 @@ def _not_admitted(trial: Trial, verdict: Verdict) -> Iterator[Phrase]:
         if missing is not None and missing.reason != ABSENT:
             text = "whether {kind} {name} exists, and what it adds to the pod, is unknown ({gap})"
             yield say(text, kind=kind, name=named[kind], gap=gap(missing))
+
+
+_OBSTACLES: Final = {
+    Obstacle.TOO_LARGE: "whether the group {group} fits is not tried: too many pods, nodes and slices",
+    Obstacle.VOLUMES: "whether the group {group} fits is not known: volumes are bound together with its pods",
+    Obstacle.CHANCE: "whether the group {group} fits depends on chance: which pod is tried first, which node it gets",
+    Obstacle.LEFT_OUT: "the group {group} fits, but not all of its pods: which is left out is chance",
+    Obstacle.CLAIMS: "whether the group {group} fits is not known: claims of its other pods do not exist yet",
+    Obstacle.DOMAIN: "pods of the group {group} run in several domains of its topology key, or in none",
+}
+
+
+def _group(trial: Trial, verdict: Verdict) -> Iterator[Phrase]:
+    """Why nobody can say whether the gang fits of a pod that fits by itself."""
+    pod = trial.question.pod
+    if pod is None or verdict is not Verdict.ALLOCATABLE or not isinstance(trial.together, Obstacle):
+        return
+    reference = pod.spec.workload_ref
+    yield say(_OBSTACLES[trial.together], group=reference.pod_group if reference is not None else pod.pod_group)
 
 
 def _too_long(trial: Trial, verdict: Verdict) -> Iterator[Phrase]:

@@ -9,11 +9,13 @@ from kubectl_dra.api.pods import Pod
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.explain.causes.registry import Finder, When
 from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look, Remedy
-from kubectl_dra.explain.phrase import Subject, say
+from kubectl_dra.explain.phrase import Subject, Words, say
 from kubectl_dra.explain.trial import Trial
 from kubectl_dra.scheduling.gang_scheduling import GroupMissing, GroupNotInWorkload, TooFewPeers
+from kubectl_dra.scheduling.outcome import schedule
 from kubectl_dra.scheduling.queue import kept_out
 from kubectl_dra.scheduling.reasons import Reason
+from kubectl_dra.scheduling.together import Placed
 
 _WAITS_FOR_GROUP = re.compile(r"\bgang\b|\bpod group\b")
 """What kube-scheduler writes of such a pod."""
@@ -59,8 +61,56 @@ def _waiting(trial: Trial) -> Iterator[Finding]:
         if isinstance(reason, GroupMissing | GroupNotInWorkload) and not _was_tried(pod, reason):
             yield _no_group(pod, reason, quoted)
             return
-    if said:
+    found = trial.together
+    if isinstance(found, Placed) and filters is not None:
+        # Where the pod fits nowhere by itself, the causes are those of any pod.
+        if not found.fits and (pod.key in found.nodes or schedule(filters.chain.pod, filters.chain.state).fits):
+            yield _does_not_fit(pod, found, quoted)
+        elif found.fits and pod.key in found.refused and schedule(filters.chain.pod, filters.chain.state).fits:
+            yield _left_out(pod, found, quoted)
+    elif said:
         yield _group_waits(pod, trial.scene.snapshot, quoted)
+
+
+def _does_not_fit(pod: Pod, found: Placed, quoted: tuple[Evidence, ...]) -> Finding:
+    """Too few pods of the gang fit together; the first that does not is named."""
+    text = "only {count:,} of the {minimum:pod} that its group {group} wants fit together{where}"
+    where: Words = ""
+    if found.domains:
+        where = say(" in one domain of {key}", key=found.gang.topology[0])
+    elif found.gang.topology:
+        where = say(": no node has the label {key}", key=found.gang.topology[0])
+    summary = say(text, count=found.count, minimum=found.gang.minimum, group=found.gang.name, where=where)
+    first = next(iter(found.refused), "")
+    facts = [_membership(pod), *_places(found)]
+    if first:
+        # Without a message it fits, but in another domain.
+        refused = found.refused[first].message or say("only outside of {domain}", domain=found.domain)
+        facts.append(Evidence(Subject("Pod", first), "fits nowhere then", refused))
+    change = "Make room for {first}, or ask for less in the pods of the group." if first else POD_GROUP.fix
+    return Finding(POD_GROUP, summary, (*facts, *quoted), Remedy(say(change, first=first)))
+
+
+def _left_out(pod: Pod, found: Placed, quoted: tuple[Evidence, ...]) -> Finding:
+    """The gang fits without this pod."""
+    text = "the group {group} fits without it: {count:pod} {count:has|have} a node then, and none is left for this one"
+    summary = say(text, group=found.gang.name, count=found.count)
+    refused = Evidence(Subject("Pod", pod.key), "fits nowhere then", found.refused[pod.key].message)
+    return Finding(POD_GROUP, summary, (_membership(pod), *_places(found), refused, *quoted))
+
+
+def _places(found: Placed) -> Iterator[Evidence]:
+    """Where the pods of a gang are, and would be."""
+    group = Subject("PodGroup", found.gang.name)
+    yield Evidence(group, "gang.minCount", say("{minimum:,}", minimum=found.gang.minimum))
+    if found.domains:
+        domains = say("{domains:some}", domains=list(found.domains))
+        yield Evidence(group, say("domains of {key} tried", key=found.gang.topology[0]), domains)
+    if found.bound:
+        yield Evidence(group, "pods that have a node", say("{pods:some}", pods=list(found.bound)))
+    if found.nodes:
+        places = [say("{pod} on {node}", pod=key, node=node) for key, node in found.nodes.items()]
+        yield Evidence(group, "pods that fit together", say("{places:some}", places=places))
 
 
 def _was_tried(pod: Pod, reason: Reason) -> bool:

@@ -1,0 +1,230 @@
+"""Whether the pods of a gang fit together: each is placed in turn, in the cluster with those before it.
+
+From 1.36 on the scheduler tries all waiting pods of a group in one cycle, by priority, and binds none unless as many as
+the group wants fit; with a topology constraint in one domain after the other. 1.35 holds pods that fit until enough do.
+Sources: schedule_one_podgroup.go and the plugins gangscheduling and topologyaware.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from enum import Enum, auto
+from random import Random
+from typing import Final
+
+from msgspec import Struct, structs
+
+from kubectl_dra.api.claims import Allocation, Consumer, ResourceClaim
+from kubectl_dra.api.pods import Pod
+from kubectl_dra.cluster.snapshot import Key
+from kubectl_dra.scheduling.dynamic_resources import ClaimNotCreated, resolve
+from kubectl_dra.scheduling.framework import ClusterState
+from kubectl_dra.scheduling.gang_scheduling import Gang
+from kubectl_dra.scheduling.outcome import Outcome, schedule
+from kubectl_dra.scheduling.pod_claims import fully_bound, volume_claims
+from kubectl_dra.scheduling.winner import winner
+
+UNSCHEDULABLE_GROUP: Final = (
+    "pod group is unschedulable, waiting for minCount pods from a gang to be scheduled, one or more plugins asked to "
+    "wait and no plugin rejected pod"
+)
+"""What 1.36 writes of a pod that fits, but not its group."""
+MAX_WORK: Final = 60_000
+"""Members times nodes and slices, up to which a group is tried."""
+TRIES: Final = 6
+"""How often a group is tried, with other choices where the scheduler chooses at random."""
+_IN_ONE_CYCLE: Final = 36
+
+
+class Obstacle(Enum):
+    """Why nobody can say whether a group fits."""
+
+    TOO_LARGE = auto()
+    """There are too many pods, nodes and slices to try."""
+    VOLUMES = auto()
+    """Volumes are bound together with a pod: which, is not known before the next pod is tried."""
+    CHANCE = auto()
+    """Which pod is tried first, and which of several nodes it takes, decides whether the group fits."""
+    LEFT_OUT = auto()
+    """The group fits, but not all of its pods: which one is left out is chance."""
+    CLAIMS = auto()
+    """Claims of other pods of the group do not exist yet."""
+    DOMAIN = auto()
+    """Pods of the group that run already are in no domain of the topology key, or in several."""
+
+
+class Placed(Struct, frozen=True):
+    """What came of a gang. ``nodes``: where pods that waited are placed, by key. ``bound``: those that had a node.
+
+    ``refused``: the attempts with pods that fit nowhere, in the order of the attempts. ``domain`` is the value of the
+    topology key in which they are; ``domains`` are those tried. ``alike``: the pod that was asked about fares the same
+    in whatever order those of one priority are tried.
+    """
+
+    gang: Gang
+    nodes: Mapping[str, str]
+    bound: tuple[str, ...]
+    refused: Mapping[str, Outcome]
+    domain: str = ""
+    domains: tuple[str, ...] = ()
+    alike: bool = True
+
+    @property
+    def count(self) -> int:
+        """How many pods of the group have a node then."""
+        return len(self.bound) + len(self.nodes)
+
+    @property
+    def fits(self) -> bool:
+        """Whether as many fit as are scheduled together."""
+        return bool(self.nodes) and self.count >= self.gang.minimum
+
+
+def placed_together(gang: Gang, pod: Pod, state: ClusterState) -> Placed | Obstacle:
+    """Where the pods of a gang would be, of which ``pod`` is one; or why that cannot be said."""
+    waiting = [member for member in gang.members if _is_tried(member)]
+    bound = tuple(member.key for member in gang.members if member.node_name)
+    if len(waiting) * (len(state.nodes) + len(state.snapshot.slices)) > MAX_WORK:
+        return Obstacle.TOO_LARGE
+    if any(isinstance(found, ClaimNotCreated) for member in waiting for found in resolve(member, state)):
+        return Obstacle.CLAIMS
+    if len(waiting) > 1 and any(_binds_volumes(member, state) for member in waiting):
+        return Obstacle.VOLUMES
+    domains = _domains(gang, state)
+    if domains is None:
+        return Obstacle.DOMAIN
+    found = _in_some_domain(gang, waiting, bound, state, domains, chance := _Chance(0))
+    alike = True
+    for number in range(1, TRIES if chance.taken else 1):
+        other = _in_some_domain(gang, waiting, bound, state, domains, _Chance(number))
+        alike = alike and (pod.key in other.nodes) == (pod.key in found.nodes)
+        if other.fits != found.fits:
+            return Obstacle.CHANCE
+        if found.fits and not alike:
+            return Obstacle.LEFT_OUT
+    return found if alike else structs.replace(found, alike=False)
+
+
+class _Chance:
+    """The choices that are made at random: the first of all in the first try, any in the others."""
+
+    def __init__(self, number: int) -> None:
+        self._random = Random(number) if number else None
+        self.taken = False
+
+    def of(self, names: Sequence[str]) -> str:
+        """One of the names."""
+        self.taken = self.taken or len(names) > 1
+        return self._random.choice(names) if self._random is not None else names[0]
+
+    def in_order(self, pods: Sequence[Pod]) -> list[Pod]:
+        """The pods by priority. Those of one priority come by the time of their first attempt, which nobody knows."""
+        self.taken = self.taken or len({pod.priority for pod in pods}) < len(pods)
+        mixed = list(pods)
+        if self._random is not None:
+            self._random.shuffle(mixed)
+        return sorted(mixed, key=lambda pod: -pod.priority)
+
+
+def _is_tried(member: Pod) -> bool:
+    return not member.node_name and not member.scheduling_gates and not member.metadata.deletion_timestamp
+
+
+def _binds_volumes(member: Pod, state: ClusterState) -> bool:
+    return any(entry.claim is not None and not fully_bound(entry.claim) for entry in volume_claims(member, state))
+
+
+def _domains(gang: Gang, state: ClusterState) -> Mapping[str, frozenset[str]] | None:
+    """The nodes of each domain in which the group may be; None where those that run say no single one."""
+    if not gang.topology:
+        return {"": frozenset(state.nodes)}
+    key = gang.topology[0]
+    found: dict[str, set[str]] = {}
+    for name, node in state.nodes.items():
+        if (value := node.node.labels.get(key)) is not None:
+            found.setdefault(value, set()).add(name)
+    running = {
+        state.nodes[member.node_name].node.labels.get(key) if member.node_name in state.nodes else None
+        for member in gang.members
+        if member.node_name
+    }
+    if len(running) > 1 or None in running:
+        return None
+    return {value: frozenset(names) for value, names in found.items() if not running or value in running}
+
+
+def _in_some_domain(
+    gang: Gang,
+    waiting: Sequence[Pod],
+    bound: tuple[str, ...],
+    state: ClusterState,
+    domains: Mapping[str, frozenset[str]],
+    chance: _Chance,
+) -> Placed:
+    """The first domain in which the group fits; where there is none, that in which most of it does."""
+    names = tuple(name for name in domains if name)
+    best = Placed(gang, {}, bound, {}, domains=names)
+    for value, nodes in domains.items():
+        placed, refused = _one_after_another(waiting, state, nodes, chance)
+        found = Placed(gang, placed, bound, refused, value, names)
+        if found.fits:
+            return found
+        if not best.refused or found.count > best.count:
+            best = found
+    return best
+
+
+def _one_after_another(
+    waiting: Sequence[Pod], state: ClusterState, nodes: frozenset[str], chance: _Chance
+) -> tuple[dict[str, str], dict[str, Outcome]]:
+    placed: dict[str, str] = {}
+    refused: dict[str, Outcome] = {}
+    for member in chance.in_order(waiting):
+        outcome = schedule(member, state)
+        while outcome.next is not None:
+            outcome = outcome.next
+        within = tuple(name for name in outcome.feasible if name in nodes)
+        if not within:
+            refused[member.key] = outcome
+            continue
+        best = winner(structs.replace(outcome, feasible=within))
+        node = chance.of([name for name in best.nodes or within if name in nodes])
+        placed[member.key] = node
+        state = _with(member, node, outcome, state)
+    return placed, refused
+
+
+def _with(pod: Pod, node: str, outcome: Outcome, state: ClusterState) -> ClusterState:
+    """The cluster after the pod was given the node, and its claims devices there."""
+    snapshot = state.snapshot
+    there = structs.replace(pod, spec=structs.replace(pod.spec, node_name=node))
+    claims = {**snapshot.claims, **dict(_allocated(pod, node, outcome))}
+    pods = {**snapshot.pods, (pod.metadata.namespace, pod.metadata.name): there}
+    return state.with_snapshot(structs.replace(snapshot, pods=pods, claims=claims))
+
+
+def _allocated(pod: Pod, node: str, outcome: Outcome) -> Iterator[tuple[Key, ResourceClaim]]:
+    devices = outcome.chain.devices
+    attempt = devices.attempts.get(node) if devices is not None else None
+    if devices is None or attempt is None:
+        return
+    user = Consumer("pods", pod.metadata.name, pod.metadata.uid)
+    for claim, result in zip(devices.claims_on(outcome.chain.state.nodes[node].node), attempt.results, strict=True):
+        allocation = Allocation.from_json(result.to_json())
+        made = structs.replace(claim, allocation=allocation, reserved_for=(*claim.reserved_for, user))
+        # The claim for extended resources has no name before it is made.
+        name = claim.metadata.name if (claim.metadata.namespace, claim.metadata.name) in _stored(outcome) else pod.key
+        yield (claim.metadata.namespace, name), made
+
+
+def _stored(outcome: Outcome) -> Mapping[Key, ResourceClaim]:
+    return outcome.chain.state.snapshot.claims
+
+
+def message_of(pod: Pod, found: Placed, state: ClusterState) -> str:
+    """What the scheduler writes of a pod of the gang; empty where it writes nothing, or that is not known."""
+    if state.release.minor != _IN_ONE_CYCLE or found.domains or not found.alike:
+        return ""
+    if pod.key in found.refused:
+        return found.refused[pod.key].message
+    return "" if found.fits else UNSCHEDULABLE_GROUP
