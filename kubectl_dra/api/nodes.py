@@ -121,8 +121,8 @@ class Node(Wire, frozen=True):
 
     @property
     def allocatable(self) -> Mapping[str, Amount]:
-        """``status.allocatable``: what pods can have, by resource name."""
-        return self.status.allocatable
+        """``status.allocatable``: what pods can have, by resource name; the capacity where it is not written."""
+        return self.status.allocatable or self.status.capacity
 
     @property
     def unschedulable(self) -> bool:

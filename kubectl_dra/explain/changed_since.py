@@ -26,7 +26,7 @@ def changes(trial: Trial, pod: Pod, word: LastWord) -> tuple[Evidence, ...]:
         *_of_spec(pod),
         *_of_nodes(trial, word),
         *_victims_gone(trial, pod),
-        *_newer(trial, word),
+        *_newer(trial, pod, word),
         *_ended(trial, pod),
     )
     return tuple(islice(found, MAX_SHOWN))
@@ -63,33 +63,42 @@ def _victims_gone(trial: Trial, pod: Pod) -> Iterator[Evidence]:
         )
 
 
-def _newer(trial: Trial, word: LastWord) -> Iterator[Evidence]:
-    """Objects made since, the newest first. Times are RFC 3339 in UTC, so text compares."""
+def _newer(trial: Trial, pod: Pod, word: LastWord) -> Iterator[Evidence]:
+    """Objects made since, the newest first; of the same second those that may be newer."""
     if not word.time:
         return
     scene = trial.scene
     snapshot = scene.snapshot
-    made = [(entry.creation_timestamp, "ResourceSlice", entry.name) for entry in trial.view.cycle.index.slices]
-    known: list[tuple[str, ObjectMeta]] = [
-        ("DeviceClass", entry.metadata) for entry in trial.view.cycle.classes.values()
-    ]
+    known: list[tuple[str, ObjectMeta]] = []
+    known += [("DeviceClass", entry.metadata) for entry in trial.view.cycle.classes.values()]
     known += [("Node", entry.metadata) for entry in snapshot.nodes.values()]
     known += [("DeviceTaintRule", entry.metadata) for entry in snapshot.taint_rules]
     known += [("ResourceClaim", entry.metadata) for entry in (*scene.allocated, *scene.unallocated)]
     known += [(kind, entry.metadata) for kind, objects in snapshot.others.items() for entry in objects.values()]
-    made += [(meta.creation_timestamp, kind, meta.key) for kind, meta in known]
-    for at, kind, name in sorted((entry for entry in made if entry[0] > word.time), reverse=True):
+    written = _number(pod.metadata)
+    found = [
+        (meta.creation_timestamp, kind, meta.key)
+        for kind, meta in known
+        # Times are RFC 3339 in UTC, so text compares.
+        if meta.creation_timestamp > word.time or (meta.creation_timestamp == word.time and 0 < written < _number(meta))
+    ]
+    found += [
+        (entry.creation_timestamp, "ResourceSlice", entry.name)
+        for entry in trial.view.cycle.index.slices
+        if entry.creation_timestamp >= word.time
+    ]
+    for at, kind, name in sorted(found, reverse=True):
         yield Evidence(Subject(kind, name), "metadata.creationTimestamp", at)
 
 
 def _ended(trial: Trial, pod: Pod) -> Iterator[Evidence]:
     """Pods that have ended and were written after this one."""
-    written = _number(pod)
+    written = _number(pod.metadata)
     for other in trial.scene.snapshot.pods.values():
-        if other.finished and other.node_name and 0 < written < _number(other):
+        if other.finished and other.node_name and 0 < written < _number(other.metadata):
             yield Evidence(Subject("Pod", other.key), "status.phase", other.phase)
 
 
-def _number(pod: Pod) -> int:
-    version = pod.metadata.resource_version
-    return int(version) if version.isdigit() else 0
+def _number(meta: ObjectMeta) -> int:
+    """The resource version, which counts the writes of the whole cluster; 0 where it is unknown."""
+    return int(meta.resource_version) if meta.resource_version.isdigit() else 0

@@ -54,6 +54,9 @@ class Look(Enum):
     POD_OF_SAME_CLAIM = auto()
     PODS_ON_NODE = auto()
     ALL_PODS = auto()
+    LABELS_OF_PODS = auto()
+    VOLUME_CLAIMS = auto()
+    VOLUMES_ATTACHED = auto()
     CLAIM = auto()
     CLAIM_HOLDER = auto()
     AS_WRITTEN = auto()
@@ -62,6 +65,9 @@ class Look(Enum):
     RESOURCES_OF_CLASSES = auto()
     SLICES = auto()
     NODES = auto()
+    ONE_NODE = auto()
+    LABELS_OF_NODES = auto()
+    FEATURES_OF_NODES = auto()
     VERSION = auto()
     TAINTS = auto()
     TAINTED_DEVICES = auto()
@@ -136,8 +142,8 @@ class Finding(Struct, frozen=True):
     """A cause found: its kind, one sentence, facts, and what ends it here (else what helps with its kind).
 
     ``object`` is the name of an object that is missing, ``device`` one that shows the cause, ``device_class`` the
-    class in which it is. ``contrary``: by what was read the pod fits, and the scheduler's word, which stands, says
-    otherwise.
+    class in which it is. ``next`` is what to look at next, where that depends on more than the kind. ``contrary``: by
+    what was read the pod fits, and the scheduler's word, which stands, says otherwise.
     """
 
     kind: CauseKind
@@ -149,6 +155,7 @@ class Finding(Struct, frozen=True):
     object: str = ""
     device: DeviceID | None = None
     device_class: str = ""
+    next: NextStep | None = None
     contrary: bool = False
 
     @property

@@ -38,6 +38,8 @@ def next_step(trial: Trial, verdict: Verdict, findings: Sequence[Finding]) -> Ne
 
 
 def _about(trial: Trial, finding: Finding) -> NextStep | None:
+    if finding.next is not None:
+        return finding.next
     look, asked = finding.kind.look, trial.question
     if look is Look.CLAIM and finding.claim:
         namespace, _, name = finding.claim.partition("/")

@@ -18,14 +18,18 @@ from kubectl_dra.explain.scene.prepare import NOT_ASKED
 from kubectl_dra.explain.trial import Trial
 
 _NEAREST = 10_000
+_AFTER = say("all claims fit when the scheduler has taken back the claim that nobody uses")
 
 
 def node_groups(trial: Trial, funnels: Sequence[Located]) -> list[NodeGroup]:
     """Nodes by outcome and reason."""
     groups: dict[tuple[str, Words], list[str]] = {}
+    given_back = frozenset(trial.after_giving_back)
     nearness: dict[tuple[str, Words], int] = {}
     for name, attempt in trial.attempts.items():
         outcome, reason, near = _outcome(trial, name, attempt, funnels)
+        if name in given_back and outcome == "rejected":
+            outcome, reason = "allocated", _AFTER
         groups.setdefault((outcome, reason), []).append(name)
         nearness[outcome, reason] = near
     if not trial.attempts and trial.scene.allocated and not trial.claims:
@@ -33,6 +37,8 @@ def node_groups(trial: Trial, funnels: Sequence[Located]) -> list[NodeGroup]:
         for node in trial.view.nodes:
             where = trial.unavailable.get(node.name)
             key = ("rejected", _for_others(where)) if where else ("allocated", usable)
+            if where and node.name in given_back:
+                key = ("allocated", _AFTER)
             groups.setdefault(key, []).append(node.name)
     for name, reason in trial.view.ineligible.items():
         if reason is not NOT_ASKED:

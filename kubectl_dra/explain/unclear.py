@@ -16,6 +16,8 @@ from kubectl_dra.explain.scene.assumptions import gap
 from kubectl_dra.explain.scheduler_profile import not_configured
 from kubectl_dra.explain.trial import Trial
 from kubectl_dra.scheduling.message import foreign
+from kubectl_dra.scheduling.queue import kept_out
+from kubectl_dra.scheduling.reasons import PluginName
 from kubectl_dra.scheduling.together import Obstacle
 
 
@@ -71,12 +73,24 @@ def not_decided(trial: Trial, verdict: Verdict, findings: Sequence[Finding]) -> 
                 yield say(text, nodes=trial.takers, contrary=finding.summary)
     yield from not_configured(trial, verdict)
     yield from _group(trial, verdict)
+    yield from _out_of_queue(trial, verdict)
     yield from _unread(trial, verdict)
     yield from _said_by_others(trial, verdict)
     yield from _not_admitted(trial, verdict)
     if trial.claims:
         yield from _too_long(trial, verdict)
         yield from _unmodelled(trial)
+
+
+def _out_of_queue(trial: Trial, verdict: Verdict) -> Iterator[Phrase]:
+    """The scheduler does not try the pod for a claim, and no cause has said so."""
+    filters = trial.scene.filters
+    if filters is None or verdict is not Verdict.ALLOCATABLE or not trial.question.exists:
+        return
+    rejection = kept_out(filters.chain.pod, filters.chain.state)
+    if rejection is not None and rejection.plugin is PluginName.DYNAMIC_RESOURCES:
+        text = "by what was read the scheduler leaves the pod out of its queue: {reasons}"
+        yield say(text, reasons=[reason.words for reason in rejection.reasons])
 
 
 def _unread(trial: Trial, verdict: Verdict) -> Iterator[Phrase]:

@@ -256,6 +256,8 @@ def _claim_name(pod: Pod, entry: PodClaim) -> tuple[str | None, bool]:
 
 def _owned(claim: ResourceClaim, pod: Pod) -> bool:
     owner = claim.metadata.controller()
+    if owner is not None and owner.kind == "PodGroup" and owner.name == pod.pod_group:
+        return True
     return not pod.metadata.uid or owner is None or owner.uid == pod.metadata.uid
 
 

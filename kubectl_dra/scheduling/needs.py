@@ -35,6 +35,13 @@ def uses_volumes(pod: Pod) -> bool:
     )
 
 
+def group_kind(pod: Pod) -> str:
+    """The kind that tells with whom the pod is scheduled; empty where it is scheduled alone."""
+    if pod.spec.workload_ref is not None:
+        return "Workload"
+    return "PodGroup" if pod.pod_group else ""
+
+
 def kinds_needed(pod: Pod, lowest: int | None) -> tuple[str, ...]:
     """The kinds, of ``cluster.kinds.SCHEDULING_KINDS``, that the scheduler looks at for this pod.
 
@@ -46,10 +53,8 @@ def kinds_needed(pod: Pod, lowest: int | None) -> tuple[str, ...]:
         found.extend(VOLUME_KINDS)
     if lowest is not None and lowest < pod.priority and pod.spec.preemption_policy != _NEVER:
         found.append("PodDisruptionBudget")
-    if pod.pod_group:
-        found.append("PodGroup")
-    if pod.spec.workload_ref is not None:
-        found.append("Workload")
+    if kind := group_kind(pod):
+        found.append(kind)
     return tuple(found)
 
 

@@ -40,8 +40,8 @@ class Insufficient(Reason, frozen=True):
 
     @property
     def free(self) -> int:
-        """What is left."""
-        return self.capacity - self.used
+        """What is left: nothing where more is used than the node has."""
+        return max(0, self.capacity - self.used)
 
     @property
     def never(self) -> bool:
@@ -50,7 +50,11 @@ class Insufficient(Reason, frozen=True):
 
 
 class NodeResourcesFit(Plugin):
-    """Refuses nodes with too little left. A node whose status names no allocatable is taken to have enough."""
+    """Refuses nodes with too little left. What a node does not name it does not have.
+
+    Of a node that was never stored (it has no UID) and names nothing at all, nothing is known: it is taken to have
+    enough.
+    """
 
     name = PluginName.NODE_RESOURCES_FIT
 
@@ -72,7 +76,7 @@ class NodeResourcesFit(Plugin):
 
     def filter(self, node: NodeState) -> Rejection | None:
         allocatable = node.allocatable
-        if not allocatable:
+        if not allocatable and not node.node.metadata.uid:
             return None
         reasons: list[Reason] = []
         resolvable = True

@@ -32,7 +32,7 @@ VOLUME_IN_USE = CauseKind(
     seen_as="node(s) unavailable due to PersistentVolumeClaim with ReadWriteOncePod access mode already in-use by "
     "another pod; node(s) had no available disk",
     family=Family.NODE_FILTERS,
-    look=Look.ALL_PODS,
+    look=Look.VOLUME_CLAIMS,
 )
 VOLUME_LIMIT = CauseKind(
     code="too-many-volumes-on-node",
@@ -41,7 +41,7 @@ VOLUME_LIMIT = CauseKind(
     fix="Use other nodes, or end pods with volumes of the driver there.",
     seen_as="node(s) exceed max volume count",
     family=Family.NODE_FILTERS,
-    look=Look.NODES,
+    look=Look.VOLUMES_ATTACHED,
 )
 VOLUME_UNUSABLE = CauseKind(
     code="volume-not-usable-here",
@@ -52,7 +52,7 @@ VOLUME_UNUSABLE = CauseKind(
     seen_as="node(s) didn't match PersistentVolume's node affinity; didn't find available persistent volumes to bind; "
     "pod has unbound immediate PersistentVolumeClaims; persistentvolumeclaim … not found",
     family=Family.NODE_FILTERS,
-    look=Look.NODES,
+    look=Look.VOLUME_CLAIMS,
 )
 VOLUME_ZONE = CauseKind(
     code="volume-in-other-zone",
@@ -61,7 +61,7 @@ VOLUME_ZONE = CauseKind(
     fix="Use nodes of the volume's zone.",
     seen_as="node(s) had no available volume zone",
     family=Family.NODE_FILTERS,
-    look=Look.NODES,
+    look=Look.VOLUME_CLAIMS,
 )
 SPREAD = CauseKind(
     code="topology-spread-unsatisfied",
@@ -71,7 +71,7 @@ SPREAD = CauseKind(
     fix="Make room in the emptiest domain, raise maxSkew, or use ScheduleAnyway.",
     seen_as="node(s) didn't match pod topology spread constraints",
     family=Family.NODE_FILTERS,
-    look=Look.ALL_PODS,
+    look=Look.LABELS_OF_PODS,
 )
 AFFINITY = CauseKind(
     code="pod-affinity-unsatisfied",
@@ -82,7 +82,7 @@ AFFINITY = CauseKind(
     seen_as="node(s) didn't match pod affinity rules; didn't match pod anti-affinity rules; didn't satisfy existing "
     "pods anti-affinity rules",
     family=Family.NODE_FILTERS,
-    look=Look.ALL_PODS,
+    look=Look.LABELS_OF_PODS,
 )
 FEATURES = CauseKind(
     code="node-feature-not-declared",
@@ -92,7 +92,7 @@ FEATURES = CauseKind(
     fix="Upgrade the node's kubelet and switch the feature on, or do without the field.",
     seen_as="node(s) didn't match Pod's required features",
     family=Family.NODE_FILTERS,
-    look=Look.NODES,
+    look=Look.FEATURES_OF_NODES,
 )
 
 _OF_PLUGIN: Final[Mapping[PluginName, CauseKind]] = {

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from kubectl_dra.explain.causes import device_needs_feature
 from kubectl_dra.explain.causes.registry import Finder, When
@@ -10,10 +10,11 @@ from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, 
 from kubectl_dra.explain.funnel.blocked import MAX_EVIDENCE, Blocked
 from kubectl_dra.explain.funnel.request_funnel import PARTITIONS
 from kubectl_dra.explain.funnel.stages import FeatureOff, counted
-from kubectl_dra.explain.phrase import Subject, say
+from kubectl_dra.explain.phrase import Subject, Words, say
 from kubectl_dra.explain.remedies import way_in
 
 MAX_REASONS = 4
+MAX_SAID = 3
 
 NOT_FOR_NODE = CauseKind(
     code="no-devices-on-eligible-nodes",
@@ -47,27 +48,41 @@ def _node(blocked: Blocked) -> Iterator[Finding]:
 
 
 def _out_of_reach(blocked: Blocked) -> Finding:
-    reasons = counted(blocked.reasons)[:MAX_REASONS]
-    first = reasons[0][0] if reasons else say("no node sees them")
-    ineligible = blocked.view.ineligible
+    """The devices by the reason that keeps the pod from their nodes; the first reason that can be ended is."""
+    reasons = counted(blocked.reasons)
+    barred = {
+        reason: sorted(node for node, why in blocked.view.ineligible.items() if why == reason) for reason, _ in reasons
+    }
     evidence: list[Evidence] = []
-    for reason, count in reasons:
-        nodes = sorted({node for node, why in ineligible.items() if why == reason})
-        about = say("nodes {nodes:some}", nodes=nodes) if nodes else "devices"
+    for reason, count in reasons[:MAX_REASONS]:
+        about = say("nodes {nodes:some}", nodes=barred[reason]) if barred[reason] else "devices"
         evidence.append(Evidence(about, reason, say("{count:device}", count=count)))
-    barred = sorted({node for node, why in ineligible.items() if why == first})
+    tried = (way_in.remedy(reason, barred[reason], blocked.world) for reason, _ in reasons[:MAX_REASONS])
+    offered = [remedy for remedy in tried if remedy is not None]
+    proved = next((remedy for remedy in offered if remedy.proof is not None), None)
+    first = reasons[0][0] if reasons else say("no node sees them")
     return Finding(
         NOT_FOR_NODE,
         say(
-            "{lost:device} for {where} {lost:is|are} {away}: {first}",
+            "{lost:device} for {where} {lost:is|are} {away}: {reasons}",
             lost=len(blocked.lost),
             where=blocked.where,
             away="on nodes where the pod cannot run" if reasons else "out of reach",
-            first=first,
+            reasons=_each(reasons) if reasons else first,
         ),
         tuple(evidence),
-        way_in.remedy(first, barred, blocked.world) or Remedy(NOT_FOR_NODE.fix),
+        proved or next(iter(offered), Remedy(NOT_FOR_NODE.fix)),
+        next=way_in.look_at(first, barred.get(first, ())),
     )
+
+
+def _each(reasons: Sequence[tuple[Words, int]]) -> Words:
+    """The reasons, each with how many devices it has; the only one without, because it has all of them."""
+    if len(reasons) == 1:
+        return reasons[0][0]
+    said = [say("{reason} ({count:device})", reason=reason, count=count) for reason, count in reasons[:MAX_SAID]]
+    more = len(reasons) - len(said)
+    return say("{said} and {more:more reason}" if more else "{said}", said=said, more=more)
 
 
 def _old_form(blocked: Blocked) -> Finding:

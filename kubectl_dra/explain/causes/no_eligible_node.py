@@ -39,7 +39,7 @@ def _no_node(trial: Trial) -> Iterator[Finding]:
         return
     first, nodes = groups[0]
     remedy = way_in.remedy(first, nodes, trial.world) or Remedy(NO_NODE.fix)
-    yield Finding(NO_NODE, summary, evidence(groups), remedy)
+    yield Finding(NO_NODE, summary, evidence(groups), remedy, next=way_in.look_at(first, nodes))
 
 
 KINDS = (NO_NODE,)

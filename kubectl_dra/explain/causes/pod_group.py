@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 
 from kubectl_dra.api.pods import Pod
+from kubectl_dra.api.policy import PodGroup
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.explain.causes.registry import Finder, When
 from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look, Remedy
@@ -36,8 +37,7 @@ GROUP_CLAIM = CauseKind(
     code="pod-group-claim-unknown",
     title="The claim belongs to the pod group, which has not named it",
     why="Pods of one group can share a claim made for the group. Its name stands in the status of the PodGroup, and "
-    "the claim is owned by the PodGroup: until both are so, the scheduler leaves the pod out of its queue. "
-    "PodGroups themselves are not read here.",
+    "the claim is owned by the PodGroup: until both are so, the scheduler leaves the pod out of its queue.",
     fix="Look at the status of the PodGroup, and check that the feature gates DRAWorkloadResourceClaims and "
     "GenericWorkload are on.",
     seen_as="nothing; the scheduler's log says: not created yet, or neither Pod nor PodGroup … is the owner",
@@ -184,6 +184,17 @@ def _membership(pod: Pod) -> Evidence:
     return Evidence(Subject("Pod", pod.key), "spec.schedulingGroup.podGroupName", pod.pod_group)
 
 
+def _named_by_group(pod: Pod, snapshot: Snapshot) -> Words:
+    """The claims that the status of the pod's group names."""
+    if "PodGroup" not in snapshot.others or snapshot.is_gap("PodGroup", pod.metadata.namespace):
+        return "not seen: no PodGroups were read"
+    group: PodGroup | None = snapshot.others["PodGroup"].get((pod.metadata.namespace, pod.pod_group))
+    if group is None:
+        return "there is no such PodGroup"
+    entries = [f"{entry.name}: {entry.resource_claim_name}" for entry in group.status.resource_claim_statuses]
+    return say("{entries: else none}", entries=entries)
+
+
 def claim_unknown(pod: Pod, entry: str, snapshot: Snapshot) -> Finding:
     """A claim entry that neither the pod nor, as far as it can be seen, its group has a claim for."""
     owned = [
@@ -203,9 +214,7 @@ def claim_unknown(pod: Pod, entry: str, snapshot: Snapshot) -> Finding:
             Evidence(Subject("Pod", pod.key), "spec.schedulingGroup.podGroupName", pod.pod_group),
             Evidence(Subject("Pod", pod.key), "status.resourceClaimStatuses", say("no entry {entry}", entry=entry)),
             Evidence(
-                Subject("PodGroup", pod.pod_group),
-                "status.resourceClaimStatuses",
-                "not seen: PodGroups are not read",
+                Subject("PodGroup", pod.pod_group), "status.resourceClaimStatuses", _named_by_group(pod, snapshot)
             ),
             Evidence("ResourceClaims", "owned by PodGroups here", say("{owned: else none}", owned=sorted(owned))),
         ),

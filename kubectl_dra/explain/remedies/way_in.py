@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 
 from kubectl_dra.api.nodes import NodeTaint
-from kubectl_dra.explain.diagnosis import Remedy
+from kubectl_dra.explain.diagnosis import Look, NextStep, Remedy
 from kubectl_dra.explain.phrase import Phrase, Words, say
 from kubectl_dra.explain.remedies.prove import Change, World
 from kubectl_dra.explain.remedies.room import ending_pods
 from kubectl_dra.explain.remedies.surroundings import Surroundings
 from kubectl_dra.explain.scene.node_eligibility import AffinityDiffers, LabelDiffers, NodeCordoned, Untolerated
-from kubectl_dra.explain.scene.node_resources import ResourceShort
+from kubectl_dra.explain.scene.node_resources import PodLimitReached, ResourceShort
 
 _NOT_TEXT = frozenset(("true", "false", "yes", "no", "on", "off", "y", "n", "null"))
 
@@ -90,6 +90,15 @@ def remedy(reason: Words, nodes: Sequence[str], world: World) -> Remedy | None:
     elif isinstance(reason, NodeCordoned) and len(nodes) == 1:
         words = say("When its maintenance is over: kubectl uncordon {node}", node=nodes[0])
     return Remedy(words, proof, offers=(change,))
+
+
+def look_at(reason: Words, nodes: Sequence[str]) -> NextStep | None:
+    """What shows more of a reason why nodes refuse the pod; None where that is not known here."""
+    if isinstance(reason, ResourceShort | PodLimitReached) and nodes:
+        return NextStep(Look.ONE_NODE, nodes[0])
+    if isinstance(reason, AffinityDiffers | LabelDiffers):
+        return NextStep(Look.LABELS_OF_NODES)
+    return None
 
 
 def _room(nodes: Sequence[str], world: World) -> Remedy | None:

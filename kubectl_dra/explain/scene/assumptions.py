@@ -6,12 +6,14 @@ from collections.abc import Iterator
 
 from kubectl_dra.allocation.extended import ExtendedRequests
 from kubectl_dra.api.known_defects import RULES_UNSEEN
+from kubectl_dra.api.pods import Pod
 from kubectl_dra.api.slices import PoolID
 from kubectl_dra.cluster.builder import MADE_BY
 from kubectl_dra.cluster.snapshot import ABSENT, NOT_SERVED, Gap, Snapshot
 from kubectl_dra.explain.phrase import Phrase, Words, say
 from kubectl_dra.explain.question.consumers import consumers
 from kubectl_dra.explain.scene.prepare import Scene, Settings
+from kubectl_dra.scheduling.needs import group_kind
 
 FIRST_SORTED_RELEASE = 36
 MAX_POOLS = 3
@@ -123,11 +125,21 @@ def _about_pod(scene: Scene) -> Iterator[Phrase]:
         yield say("not all Pods were read: nodes may have less cpu and memory left than is assumed here")
     if unread := scene.question.unread:
         yield say("not seen: {kinds}; the API server may refuse a new pod because of them", kinds=sorted(unread))
+    yield from _group_unread(scene, pod)
     if workload := pod.metadata.annotations.get(MADE_BY):
         yield say("this is one of the pods that {workload} makes; the others are not looked at", workload=workload)
     if not scene.settings.schedules(pod):
         text = "the pod asks for scheduler {name}; results are those of the default one"
         yield say(text, name=pod.scheduler_name)
+
+
+def _group_unread(scene: Scene, pod: Pod) -> Iterator[Phrase]:
+    """Whether the pod's group lets it be scheduled cannot be told."""
+    kind, filters = group_kind(pod), scene.filters
+    missing = filters.chain.state.snapshot.missing(kind, pod.metadata.namespace) if kind and filters else None
+    if missing is not None:
+        text = "not seen: {gap}; the pod may have to wait for other pods of its group"
+        yield say(text, gap=gap(missing))
 
 
 NO_CONSUMER = say("no pod uses this claim: devices are allocated only when a pod that names it is scheduled")

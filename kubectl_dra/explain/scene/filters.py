@@ -17,7 +17,7 @@ from kubectl_dra.explain.question.resolve import Question
 from kubectl_dra.explain.scene.node_reasons import reason_of
 from kubectl_dra.scheduling.chain import Chain, without_devices
 from kubectl_dra.scheduling.framework import ClusterState, NodeState
-from kubectl_dra.scheduling.needs import VOLUME_KINDS, uses_volumes
+from kubectl_dra.scheduling.needs import VOLUME_KINDS, group_kind, uses_volumes
 from kubectl_dra.scheduling.node_unschedulable import CORDON, Cordoned
 from kubectl_dra.scheduling.profile import Profile
 from kubectl_dra.scheduling.reasons import NotRead, Rejection
@@ -92,10 +92,13 @@ def _as_created(question: Question, pod: Pod, snapshot: Snapshot) -> tuple[Pod, 
 
 
 def _with_gaps(pod: Pod, snapshot: Snapshot) -> Snapshot:
-    """The snapshot, which knows nothing of volumes where none of their kinds was read, and none is in the files."""
-    if not uses_volumes(pod) or any(kind in snapshot.others for kind in VOLUME_KINDS):
-        return snapshot
-    missing = tuple(Gap(kind, ABSENT) for kind in VOLUME_KINDS if not snapshot.is_gap(kind))
+    """The snapshot, which knows nothing of kinds that were not read, and of which none is in the files."""
+    unread: list[str] = []
+    if uses_volumes(pod) and not any(kind in snapshot.others for kind in VOLUME_KINDS):
+        unread.extend(VOLUME_KINDS)
+    if (kind := group_kind(pod)) and kind not in snapshot.others:
+        unread.append(kind)
+    missing = tuple(Gap(kind, ABSENT) for kind in unread if not snapshot.is_gap(kind))
     return replace(snapshot, gaps=(*snapshot.gaps, *missing))
 
 
