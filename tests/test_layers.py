@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Mapping, Set
+from functools import cache
 from pathlib import Path
 
 PACKAGE = Path(__file__).parent.parent / "kubectl_dra"
@@ -41,10 +42,16 @@ def layer(module: str) -> tuple[str, int]:
     return parts[1], LEVELS.get(parts[1], BASE.get(parts[1], -1))
 
 
+@cache
+def parsed(path: Path) -> ast.Module:
+    """The syntax tree of a file, which several tests look at."""
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
 def imports(path: Path) -> list[str]:
     """The kubectl_dra modules that a file imports, anywhere in it."""
     found: list[str] = []
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in ast.walk(parsed(path)):
         if isinstance(node, ast.ImportFrom) and node.level == 0 and (node.module or "").startswith("kubectl_dra"):
             assert node.module is not None
             base = PACKAGE.parent / node.module.replace(".", "/")
@@ -151,7 +158,7 @@ def talks(path: Path) -> list[str]:
     """Where a file prints, asks a person or ends the process by itself."""
     own = {"sys.stdout", "sys.stderr", "sys.exit", "print", "input", "exit", "quit"}
     found = []
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in ast.walk(parsed(path)):
         if not isinstance(node, ast.Call | ast.Attribute):
             continue
         name = _dotted(node.func if isinstance(node, ast.Call) else node)
@@ -175,7 +182,7 @@ def test_the_test_sees_who_talks(tmp_path: Path) -> None:
 def test_no_public_classes_share_a_name() -> None:
     homes: dict[str, list[str]] = {}
     for path in FILES:
-        for node in ast.parse(path.read_text()).body:
+        for node in parsed(path).body:
             if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
                 homes.setdefault(node.name, []).append(name_of(path))
     assert {name: where for name, where in homes.items() if len(where) > 1} == {}
