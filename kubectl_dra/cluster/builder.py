@@ -2,25 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
-from msgspec import Struct, ValidationError, json, structs
-from msgspec.structs import replace
+from msgspec import Struct, ValidationError, json
 
-from kubectl_dra.api.claims import ResourceClaim, ResourceClaimTemplate
-from kubectl_dra.api.classes import DeviceClass
 from kubectl_dra.api.conversion import VERSIONS, reshaped
 from kubectl_dra.api.decoding import Mismatch, mismatch, struct_mismatch
-from kubectl_dra.api.meta import EMPTY, ObjectMeta
-from kubectl_dra.api.nodes import Node
-from kubectl_dra.api.pods import Pod
-from kubectl_dra.api.policy import ResourceQuota
-from kubectl_dra.api.slices import ResourceSlice
-from kubectl_dra.api.taints import DeviceTaintRule
+from kubectl_dra.api.meta import EMPTY
 from kubectl_dra.api.versions import GROUP, PLURALS, Release, parse_release
-from kubectl_dra.api.wire import Wire
+from kubectl_dra.cluster.copies import Kept, Place, essence, newer
+from kubectl_dra.cluster.field_by_field import READ
 from kubectl_dra.cluster.kinds import SCHEDULING_KINDS
 from kubectl_dra.cluster.pages import Page, page
 from kubectl_dra.cluster.reader import Found, Reader
@@ -31,13 +24,12 @@ from kubectl_dra.cluster.snapshot import (
     KINDS,
     UNREADABLE,
     UNSUPPORTED,
-    Event,
     Gap,
     Key,
     Snapshot,
 )
+from kubectl_dra.cluster.workload_pods import pods_of, title
 from kubectl_dra.errors import InputError
-from kubectl_dra.manifests.workloads import pod_templates
 
 _NAMESPACED: Final = frozenset(
     (
@@ -45,8 +37,6 @@ _NAMESPACED: Final = frozenset(
         *(name for name, kind in SCHEDULING_KINDS.items() if kind.namespaced),
     )
 )
-MADE_BY: Final = "kubectl-dra/made-by"
-"""Annotation of a pod that stands for those of a workload: the workload's kind and name."""
 _EVENT_ABOUT: Final = frozenset(("Pod", "ResourceClaim"))
 
 
@@ -66,28 +56,6 @@ class _Head(Struct, frozen=True, rename="camel"):
 
 
 _head: Final = json.Decoder(_Head)
-
-
-class Place(NamedTuple):
-    """Where an object was read: an input, the line of its document, and its index in a List."""
-
-    source: str
-    line: int = 0
-    item: int | None = None
-
-    def __str__(self) -> str:
-        line = f":{self.line}" if self.line else ""
-        item = f" (item {self.item})" if self.item is not None else ""
-        return f"{self.source}{line}{item}"
-
-
-class Kept(NamedTuple):
-    """An object that was read, with what its metadata says of the state that it is in."""
-
-    object: Any
-    place: Place
-    uid: Any
-    version: Any
 
 
 class SnapshotBuilder:
@@ -130,7 +98,7 @@ class SnapshotBuilder:
         elif (known := SCHEDULING_KINDS.get(kind)) and group == known.group and version in known.versions:
             self._keep(kind, raw, version, place)
         if self._workloads and kind != "Pod":
-            for pod in _pods_of(raw):
+            for pod in pods_of(raw):
                 self._keep("Pod", pod, "v1", place)
 
     def add_page(self, given: Page, kind: str, place: Place) -> list[Gap]:
@@ -301,10 +269,10 @@ class SnapshotBuilder:
         """Keeps an object, or settles which of two with one name is kept. Raises InputError where they differ."""
         objects, place = self._objects[kind], kept.place
         before = objects.get(key)
-        if before is not None and not _newer(before, kept):
-            if _newer(kept, before):
+        if before is not None and not newer(before, kept):
+            if newer(kept, before):
                 self._note_duplicate(kind, key, before.place, place)
-            elif _essence(before.object) != _essence(kept.object):
+            elif essence(before.object) != essence(kept.object):
                 raise InputError(
                     f"two different objects are called {kind} {'/'.join(filter(None, key))}: {before.place} and "
                     f"{place}; leave one of them out"
@@ -340,9 +308,9 @@ class SnapshotBuilder:
                 return wrong
             today = reshaped(raw) if kind in DRA_KINDS else raw
             found = self._reader.read(kind, json.encode(today)) if (kind, today["apiVersion"]) in _TYPED else None
-            return _READ[kind](today) if found is None else found.object
+            return READ[kind](today) if found is None else found.object
         except (AttributeError, KeyError, TypeError, ValueError) as error:
-            raise InputError(f"{place}: {_title(raw)} cannot be understood: {error}") from error
+            raise InputError(f"{place}: {title(raw)} cannot be understood: {error}") from error
 
     def _all(self, kind: str) -> Iterator[Any]:
         return (kept.object for kept in self._objects[kind].values())
@@ -367,96 +335,5 @@ class SnapshotBuilder:
         return best[0], f"kubelet of node {best[1]}; the API server may be newer"
 
 
-def _pods_of(workload: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """A pod for each template of a workload, named after the workload and what tells its templates apart."""
-    meta = workload.get("metadata") or EMPTY
-    found = list(pod_templates(workload))
-    shared = set.intersection(*(set(template.path) for template in found)) if found else set()
-    for template in found:
-        parts = [str(meta.get("name") or meta.get("generateName") or "pod").rstrip("-")]
-        if len(found) > 1:
-            parts += [str(step).removesuffix("Template").lower() for step in template.path if step not in shared]
-        made = template.content.get("metadata") or EMPTY
-        metadata: dict[str, Any] = {
-            "name": "-".join(parts),
-            "labels": made.get("labels") or {},
-            "annotations": {**(made.get("annotations") or {}), MADE_BY: _title(workload)},
-        }
-        if meta.get("namespace"):
-            metadata["namespace"] = meta["namespace"]
-        yield {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": template.content["spec"]}
-
-
-def _title(raw: Mapping[str, Any]) -> str:
-    meta = raw.get("metadata")
-    meta = meta if isinstance(meta, dict) else {}
-    name = meta.get("name") or meta.get("generateName") or "without a name"
-    namespace = meta.get("namespace")
-    return f"{raw['kind']} {namespace}/{name}" if namespace else f"{raw['kind']} {name}"
-
-
 def _mismatched(wrong: Mismatch | None, raw: Mapping[str, Any], place: Place) -> InputError:
-    return InputError(f"{place}: {_title(raw)}: {wrong}")
-
-
-def _newer(before: Kept, after: Kept) -> bool:
-    """Whether both are states of one object, and the second is the later one."""
-    if not before.uid or before.uid != after.uid:
-        return False
-    try:
-        return int(after.version) > int(before.version)
-    except (TypeError, ValueError):
-        return False
-
-
-def _essence(item: Any) -> Any:
-    """What makes two copies of an object different ones: all that is read but the server's book-keeping."""
-    if isinstance(item, ResourceSlice):
-        return replace(item.exact(), creation_timestamp="")
-    if isinstance(item, ObjectMeta):
-        return structs.replace(item, uid="", resource_version="", generation=0, creation_timestamp="")
-    if isinstance(item, Node | Event):
-        return item
-    if isinstance(item, Wire):
-        own: Any = item
-        return structs.replace(own, metadata=_essence(own.metadata))
-    return replace(item, metadata=_essence(item.metadata))
-
-
-def _namespace(raw: Mapping[str, Any]) -> ObjectMeta:
-    return ObjectMeta.from_json(raw.get("metadata") or EMPTY)
-
-
-def _event(raw: Mapping[str, Any]) -> Event:
-    about = raw.get("involvedObject") or raw.get("regarding") or EMPTY
-    series = raw.get("series") or EMPTY
-    first = raw.get("firstTimestamp") or raw.get("deprecatedFirstTimestamp") or raw.get("eventTime") or ""
-    last = series.get("lastObservedTime") or raw.get("lastTimestamp") or raw.get("deprecatedLastTimestamp")
-    source = raw.get("source") or raw.get("deprecatedSource") or EMPTY
-    return Event(
-        kind=about.get("kind") or "",
-        namespace=about.get("namespace") or (raw.get("metadata") or EMPTY).get("namespace") or "",
-        name=about.get("name") or "",
-        uid=about.get("uid") or "",
-        reason=raw.get("reason") or "",
-        message=raw.get("message") or raw.get("note") or "",
-        type=raw.get("type") or "",
-        count=int(series.get("count") or raw.get("count") or raw.get("deprecatedCount") or 1),
-        first=first,
-        last=last or first,
-        component=raw.get("reportingComponent") or raw.get("reportingController") or source.get("component") or "",
-    )
-
-
-_READ: Final[Mapping[str, Callable[[Any], Any]]] = {
-    "DeviceClass": DeviceClass.from_json,
-    "DeviceTaintRule": DeviceTaintRule.from_json,
-    "Event": _event,
-    "Namespace": _namespace,
-    "Node": Node.from_json,
-    "Pod": Pod.from_json,
-    "ResourceClaim": ResourceClaim.from_json,
-    "ResourceClaimTemplate": ResourceClaimTemplate.from_json,
-    "ResourceQuota": ResourceQuota.from_json,
-    "ResourceSlice": ResourceSlice.from_json,
-}
+    return InputError(f"{place}: {title(raw)}: {wrong}")

@@ -13,7 +13,7 @@ from typing import Any, Final
 from urllib.parse import unquote, urlsplit
 
 from kubectl_dra.cluster.exec_plugin import ExecCredential, run_plugin
-from kubectl_dra.cluster.transport import Endpoint
+from kubectl_dra.cluster.http_connection import Endpoint
 from kubectl_dra.errors import ClusterError
 
 Authorization = Callable[[], str]

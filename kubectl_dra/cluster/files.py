@@ -9,8 +9,9 @@ from typing import Any, Final
 
 from msgspec import DecodeError, Raw, field, json
 
-from kubectl_dra.cluster.builder import NestedList, Place, SnapshotBuilder
+from kubectl_dra.cluster.builder import NestedList, SnapshotBuilder
 from kubectl_dra.cluster.contents import STDIN, contents, unpacked
+from kubectl_dra.cluster.copies import Place
 from kubectl_dra.cluster.pages import Page
 from kubectl_dra.cluster.snapshot import KINDS, Progress, Snapshot
 from kubectl_dra.errors import InputError

@@ -15,7 +15,7 @@ from typing import Any, Final
 from msgspec import Struct
 
 from kubectl_dra.cluster.credentials import Authorization, prepared
-from kubectl_dra.cluster.transport import Endpoint
+from kubectl_dra.cluster.http_connection import Endpoint
 from kubectl_dra.errors import ClusterError
 from kubectl_dra.names import nearest
 

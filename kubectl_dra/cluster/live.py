@@ -12,8 +12,9 @@ from msgspec import Struct, ValidationError, convert, field
 
 from kubectl_dra.api.conversion import VERSIONS
 from kubectl_dra.api.versions import GROUP, PLURALS, Release, parse_release
-from kubectl_dra.cluster.builder import Place, SnapshotBuilder
+from kubectl_dra.cluster.builder import SnapshotBuilder
 from kubectl_dra.cluster.client import EXPIRED, Answered, Client, segment
+from kubectl_dra.cluster.copies import Place
 from kubectl_dra.cluster.kinds import SCHEDULING_KINDS, SchedulingKind
 from kubectl_dra.cluster.kubeconfig import ConnectionOptions, connect
 from kubectl_dra.cluster.pages import Page

@@ -26,7 +26,8 @@ import msgspec
 from kubectl_dra.api.pods import PodSpec
 from kubectl_dra.api.volumes import PodVolume
 from kubectl_dra.api.wire import builtins, convert
-from kubectl_dra.cluster.builder import Place, SnapshotBuilder
+from kubectl_dra.cluster.builder import SnapshotBuilder
+from kubectl_dra.cluster.copies import Place
 from kubectl_dra.cluster.files import SAID, add_files
 from kubectl_dra.cluster.kinds import SCHEDULING_KINDS
 from kubectl_dra.cluster.pages import Page, page

@@ -11,7 +11,8 @@ from msgspec.structs import replace
 from kubectl_dra.allocation.extended import amount_of
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.api.versions import GROUP
-from kubectl_dra.cluster.builder import Place, SnapshotBuilder
+from kubectl_dra.cluster.builder import SnapshotBuilder
+from kubectl_dra.cluster.copies import Place
 from kubectl_dra.cluster.overlay import overlay
 from kubectl_dra.cluster.snapshot import DRA_KINDS, Snapshot
 from kubectl_dra.errors import DraError, InputError

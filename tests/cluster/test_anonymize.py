@@ -15,7 +15,8 @@ import yaml
 from kubectl_dra.cli.assumed import assumed
 from kubectl_dra.cluster.agreement import disagreements
 from kubectl_dra.cluster.anonymize import Anonymizer
-from kubectl_dra.cluster.builder import Place, SnapshotBuilder
+from kubectl_dra.cluster.builder import SnapshotBuilder
+from kubectl_dra.cluster.copies import Place
 from kubectl_dra.cluster.files import read_snapshot
 from kubectl_dra.cluster.overlay import overlay
 from kubectl_dra.cluster.pseudonyms import Pseudonyms

@@ -15,8 +15,10 @@ from kubectl_dra.api.conversion import from_v1, reshaped
 from kubectl_dra.api.decoding import Mismatch, mismatch, struct_mismatch
 from kubectl_dra.api.nodes import Node
 from kubectl_dra.api.slices import ResourceSlice
-from kubectl_dra.cluster.builder import Place, SnapshotBuilder
-from kubectl_dra.cluster.reader import SAMPLE, Reader
+from kubectl_dra.cluster.builder import SnapshotBuilder
+from kubectl_dra.cluster.copies import Place
+from kubectl_dra.cluster.device_lists import SAMPLE
+from kubectl_dra.cluster.reader import Reader
 from kubectl_dra.errors import InputError
 
 Json = dict[str, Any]

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from kubectl_dra.api.versions import Release, default_features
+from kubectl_dra.cluster.device_lists import SAMPLE
 from kubectl_dra.cluster.files import read_snapshot
-from kubectl_dra.cluster.reader import SAMPLE
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.explain.pipeline import diagnose
 from kubectl_dra.explain.question.resolve import Question, about_claim

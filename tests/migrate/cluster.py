@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from kubectl_dra.cluster.builder import Place, SnapshotBuilder
+from kubectl_dra.cluster.builder import SnapshotBuilder
+from kubectl_dra.cluster.copies import Place
 from kubectl_dra.cluster.snapshot import Snapshot
 
 Json = dict[str, Any]

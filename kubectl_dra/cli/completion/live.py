@@ -223,7 +223,8 @@ def _read(asked: TypedWords, kinds: Iterable[str]) -> Snapshot | None:
 def _from_cluster(asked: TypedWords, kinds: tuple[str, ...]) -> Snapshot:
     from kubectl_dra.cli.live import connection_options
     from kubectl_dra.cli.options import connection_given
-    from kubectl_dra.cluster.builder import Place, SnapshotBuilder
+    from kubectl_dra.cluster.builder import SnapshotBuilder
+    from kubectl_dra.cluster.copies import Place
     from kubectl_dra.cluster.live import Cluster
     from kubectl_dra.cluster.pages import whole
     from kubectl_dra.errors import DraError

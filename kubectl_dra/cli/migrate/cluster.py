@@ -136,7 +136,8 @@ def in_manifests(paths: Sequence[str], exclude: Sequence[str]) -> ClusterSeen:
     Raises:
         InputError: a path that does not exist.
     """
-    from kubectl_dra.cluster.builder import Place, SnapshotBuilder
+    from kubectl_dra.cluster.builder import SnapshotBuilder
+    from kubectl_dra.cluster.copies import Place
     from kubectl_dra.migrate.rollout.read import file_objects, file_workloads
 
     inputs = find_inputs(paths, (), exclude)

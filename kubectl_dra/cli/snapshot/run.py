@@ -13,7 +13,8 @@ from kubectl_dra.cli.live import Progress, connection_options
 from kubectl_dra.cli.options import ConnectionFlags
 from kubectl_dra.cli.snapshot.flags import SnapshotFlags
 from kubectl_dra.cluster.anonymize import Anonymizer
-from kubectl_dra.cluster.builder import Place, SnapshotBuilder
+from kubectl_dra.cluster.builder import SnapshotBuilder
+from kubectl_dra.cluster.copies import Place
 from kubectl_dra.cluster.live import Cluster
 from kubectl_dra.cluster.save import (
     Recorder,

@@ -8,8 +8,8 @@ from kubectl_dra.allocation.extended import ExtendedRequests
 from kubectl_dra.api.known_defects import RULES_UNSEEN
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.api.slices import PoolID
-from kubectl_dra.cluster.builder import MADE_BY
 from kubectl_dra.cluster.snapshot import ABSENT, NOT_SERVED, Gap, Snapshot
+from kubectl_dra.cluster.workload_pods import MADE_BY
 from kubectl_dra.explain.phrase import Phrase, Words, say
 from kubectl_dra.explain.question.consumers import consumers
 from kubectl_dra.explain.scene.prepare import Scene, Settings

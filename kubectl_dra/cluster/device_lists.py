@@ -1,0 +1,188 @@
+"""Bytes of JSON to lists of devices: equal devices, attributes and capacity are one object each."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, TypeVar
+
+import msgspec
+from msgspec import Raw, json
+
+from kubectl_dra.api.decoding import struct_mismatch
+from kubectl_dra.api.slices import Device, Individual
+from kubectl_dra.api.wire import Wire
+
+T = TypeVar("T")
+SAMPLE: Final = 32
+"""Slices of a driver from which is learned which attributes are a device's own."""
+REMEMBERED: Final = 20_000
+"""How many different things of one kind are remembered, to find equal ones."""
+_LISTS: Final = 2_000
+"""The same for whole lists of devices."""
+
+
+class _Device(Wire, frozen=True, forbid_unknown_fields=True):
+    """A device of the usual shape; any other is read by ``Device.from_json``."""
+
+    name: str = ""
+    attributes: Raw = Raw(b"{}")
+    capacity: Raw = Raw(b"{}")
+
+
+class Unusual(ValueError):
+    """Not of the shape that is read here."""
+
+
+class FirstOfEqual(dict[Any, Any]):
+    """The first of each equal thing, as long as there are not too many."""
+
+    def first(self, key: Any, value: T) -> T:
+        known: T | None = self.get(key)
+        if known is not None:
+            return known
+        if len(self) < REMEMBERED:
+            self[key] = value
+        return value
+
+
+class DeviceLists:
+    """Lists of devices; those that are equal, but for texts of their own, are one."""
+
+    def __init__(self, *, compact: bool) -> None:
+        self._compact = compact
+        # Each with whether all devices have the texts that stand in for their own.
+        self._lists: dict[tuple[str, bytes], tuple[tuple[Device, ...], bool]] = {}
+        self._known: dict[tuple[str, bytes], Device] = {}
+        self._tables: dict[bytes, Mapping[str, Mapping[str, Any]]] = {}
+        self._values = FirstOfEqual()
+        self._names = FirstOfEqual()
+        self._samples: dict[str, list[Sequence[Mapping[str, Any]]]] = {}
+        # What takes a driver's individual texts out of the bytes of a list.
+        self._individual: dict[str, tuple[_Cut, ...]] = {}
+        self._device = json.Decoder(_Device)
+        self._each = json.Decoder(list[Raw])
+
+    def read(self, driver: str, data: bytes) -> tuple[tuple[Device, ...], Individual | None]:
+        """The devices of a list and what is individual of them. Raises ValueError."""
+        cuts = self._individual.get(driver)
+        if not cuts:
+            devices, _ = self._read(driver, data, ())
+            if self._compact and cuts is None:
+                self._sample(driver, devices)
+            return devices, None
+        rest, values = data, []
+        for cut in cuts:
+            rest, texts = cut.taken(rest)
+            values.append(texts)
+        devices, alike = self._read(driver, rest, cuts)
+        if not alike or any(len(texts) != len(devices) for texts in values):
+            return self._read(driver, data, cuts)[0], None
+        return devices, Individual(tuple(cut.name for cut in cuts), tuple(values))
+
+    def _read(self, driver: str, data: bytes, cuts: Sequence[_Cut]) -> tuple[tuple[Device, ...], bool]:
+        key = (driver, data)
+        found = self._lists.get(key)
+        if found is None:
+            devices = tuple(self._one(driver, bytes(memoryview(one))) for one in self._each.decode(data))
+            found = devices, all(cut.stands_in(device) for cut in cuts for device in devices)
+            if len(self._lists) < _LISTS:
+                self._lists[key] = found
+        return found
+
+    def _one(self, driver: str, data: bytes) -> Device:
+        key = (driver, data)
+        device = self._known.get(key)
+        if device is None:
+            try:
+                raw = self._device.decode(data)
+            except msgspec.ValidationError:
+                device = self._rare(driver, json.decode(data))
+            else:
+                name = self._names.first(raw.name, raw.name)
+                attributes, capacity = bytes(memoryview(raw.attributes)), bytes(memoryview(raw.capacity))
+                device = Device(driver, name, self._table(attributes, "attributes"), self._table(capacity, "capacity"))
+            if len(self._known) < REMEMBERED:
+                self._known[key] = device
+        return device
+
+    def _rare(self, driver: str, raw: Any) -> Device:
+        """A device with counters, taints and so on."""
+        if not isinstance(raw, dict) or raw.get("name", "") is None or struct_mismatch(raw, "Device") is not None:
+            raise Unusual
+        for name in ("attributes", "capacity"):
+            if raw.get(name):
+                raw[name] = self._table(json.encode(raw[name]), name)
+        return Device.from_json(driver, raw)
+
+    def _table(self, data: bytes, name: str) -> Mapping[str, Mapping[str, Any]]:
+        """Attributes or capacity, of which equal ones and equal values are shared."""
+        known = self._tables.get(data)
+        if known is None:
+            raw = json.decode(data)
+            if struct_mismatch({name: raw}, "Device") is not None or raw is None:
+                raise Unusual
+            for key, value in raw.items():
+                if value is None:
+                    raise Unusual
+                raw[key] = self._values.first(json.encode(value), value)
+            known = raw
+            if len(self._tables) < REMEMBERED:
+                self._tables[data] = known
+        return known
+
+    def _sample(self, driver: str, devices: Sequence[Device]) -> None:
+        samples = self._samples.setdefault(driver, [])
+        samples.append([device.attributes for device in devices])
+        if len(samples) >= SAMPLE:
+            first = samples[0][0] if samples[0] else {}
+            self._individual[driver] = tuple(_Cut(name, first[name]["string"]) for name in _individual_names(samples))
+            del self._samples[driver]
+            self._lists.clear()
+
+
+class _Cut:
+    """Takes the texts of one attribute out of the bytes of devices; ``text`` stands in for all of them."""
+
+    def __init__(self, name: str, text: str) -> None:
+        self.name: Final = name
+        self._value: Final = {"string": text}
+        written = json.encode(name)
+        self._pattern = re.compile(
+            re.escape(written) + rb'\s*:\s*\{\s*"string"\s*:\s*"([^"\\\x00-\x1f]*)"\s*\}',
+        )
+        self._same = written + b":" + json.encode(self._value)
+
+    def taken(self, data: bytes) -> tuple[bytes, tuple[str, ...]]:
+        """The bytes with the same text everywhere, and the texts. Raises UnicodeDecodeError."""
+        parts = self._pattern.split(data)
+        return self._same.join(parts[::2]), tuple([text.decode() for text in parts[1::2]])
+
+    def stands_in(self, device: Device) -> bool:
+        """Whether the device has the text that stands in for its own."""
+        return device.attributes.get(self.name) == self._value
+
+
+def _individual_names(samples: Sequence[Sequence[Mapping[str, Any]]]) -> tuple[str, ...]:
+    """The text attributes of which nearly every slice brings values that no slice before it had."""
+    first = samples[0][0] if samples[0] else {}
+    out: list[str] = []
+    for name in sorted(first):
+        seen: set[str] = set()
+        fresh = 0
+        for devices in samples:
+            texts = {_text_of(attributes, name) for attributes in devices}
+            if None in texts:
+                break
+            fresh += not texts <= seen
+            seen |= texts  # type: ignore[arg-type]
+        else:
+            if fresh >= 0.9 * len(samples):
+                out.append(name)
+    return tuple(out)
+
+
+def _text_of(attributes: Mapping[str, Any], name: str) -> str | None:
+    value = attributes.get(name)
+    text = value.get("string") if type(value) is dict and len(value) == 1 else None
+    return text if type(text) is str else None

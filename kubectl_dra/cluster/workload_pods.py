@@ -1,0 +1,41 @@
+"""The pods that a workload would make, from its templates."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from kubectl_dra.api.meta import EMPTY
+from kubectl_dra.manifests.workloads import pod_templates
+
+MADE_BY: Final = "kubectl-dra/made-by"
+"""Annotation of a pod that stands for those of a workload: the workload's kind and name."""
+
+
+def pods_of(workload: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """A pod for each template of a workload, named after the workload and what tells its templates apart."""
+    meta = workload.get("metadata") or EMPTY
+    found = list(pod_templates(workload))
+    shared = set.intersection(*(set(template.path) for template in found)) if found else set()
+    for template in found:
+        parts = [str(meta.get("name") or meta.get("generateName") or "pod").rstrip("-")]
+        if len(found) > 1:
+            parts += [str(step).removesuffix("Template").lower() for step in template.path if step not in shared]
+        made = template.content.get("metadata") or EMPTY
+        metadata: dict[str, Any] = {
+            "name": "-".join(parts),
+            "labels": made.get("labels") or {},
+            "annotations": {**(made.get("annotations") or {}), MADE_BY: title(workload)},
+        }
+        if meta.get("namespace"):
+            metadata["namespace"] = meta["namespace"]
+        yield {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": template.content["spec"]}
+
+
+def title(raw: Mapping[str, Any]) -> str:
+    """An object's kind and name, as people are told."""
+    meta = raw.get("metadata")
+    meta = meta if isinstance(meta, dict) else {}
+    name = meta.get("name") or meta.get("generateName") or "without a name"
+    namespace = meta.get("namespace")
+    return f"{raw['kind']} {namespace}/{name}" if namespace else f"{raw['kind']} {name}"
