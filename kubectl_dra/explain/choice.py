@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from kubectl_dra.explain.diagnosis import Choice, Verdict
 from kubectl_dra.explain.phrase import Phrase, say
 from kubectl_dra.explain.trial import Outlook, Trial
-from kubectl_dra.scheduling.scores.best import BestNodes
-from kubectl_dra.scheduling.winner import winner, winner_among
+
+if TYPE_CHECKING:
+    from kubectl_dra.scheduling.scores.best import BestNodes
 
 
 def choice(trial: Trial, verdict: Verdict) -> Choice | None:
@@ -21,6 +23,8 @@ def choice(trial: Trial, verdict: Verdict) -> Choice | None:
     # The nodes of a group's pods are chosen for all of them together.
     if pod.pod_group or pod.spec.workload_ref is not None:
         return None
+    from kubectl_dra.scheduling.winner import winner, winner_among
+
     if trial.outlook is Outlook.FITS:
         return _told(trial, winner_among(trial.chain, trial.takers), len(trial.takers))
     outcome = trial.outcome

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from kubectl_dra.explain.diagnosis import OUTCOMES, Diagnosis, Finding, Look, NextStep, NodeGroup, Verdict, Way
-from kubectl_dra.explain.overview import Overview
 from kubectl_dra.explain.phrase import Phrase
 from kubectl_dra.explain.remedies.prove import Proof
 from kubectl_dra.report.phrases import written
 from kubectl_dra.wording import amount, some
+
+if TYPE_CHECKING:
+    from kubectl_dra.explain.overview import Overview
 
 _TOGETHER: Final = "No change is enough by itself; several together are, see what would help."
 

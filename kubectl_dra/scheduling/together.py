@@ -22,7 +22,6 @@ from kubectl_dra.scheduling.framework import ClusterState
 from kubectl_dra.scheduling.gang_scheduling import Gang
 from kubectl_dra.scheduling.outcome import Outcome, schedule
 from kubectl_dra.scheduling.pod_claims import fully_bound, volume_claims
-from kubectl_dra.scheduling.winner import winner
 
 UNSCHEDULABLE_GROUP: Final = (
     "pod group is unschedulable, waiting for minCount pods from a gang to be scheduled, one or more plugins asked to "
@@ -177,6 +176,8 @@ def _in_some_domain(
 def _one_after_another(
     waiting: Sequence[Pod], state: ClusterState, nodes: frozenset[str], chance: _Chance
 ) -> tuple[dict[str, str], dict[str, Outcome]]:
+    from kubectl_dra.scheduling.winner import winner
+
     placed: dict[str, str] = {}
     refused: dict[str, Outcome] = {}
     for member in chance.in_order(waiting):

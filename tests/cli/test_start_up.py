@@ -50,7 +50,7 @@ def loaded(words: list[str]) -> tuple[set[str], list[str]]:
 
 @pytest.mark.parametrize(
     ("words", "own", "others"),
-    [(EXPLAIN, 275, 180), (["--help"], 25, 155), (["lint", "--help"], 12, 172)],
+    [(EXPLAIN, 290, 180), (["--help"], 25, 155), (["lint", "--help"], 12, 172)],
     ids=["explain", "help", "help of a command"],
 )
 def test_few_modules_are_imported(words: list[str], own: int, others: int) -> None:

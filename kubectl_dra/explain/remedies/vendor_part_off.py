@@ -7,7 +7,6 @@ from collections.abc import Collection, Iterable
 from typing import NamedTuple
 
 from kubectl_dra.api.nodes import Node
-from kubectl_dra.data.drivers import catalogue
 from kubectl_dra.explain.diagnosis import Evidence
 from kubectl_dra.explain.phrase import Subject, say
 
@@ -39,6 +38,8 @@ def part_off(wanted: str, nodes: Iterable[Node], drivers: Collection[str]) -> Pa
     """
     if not (wanted == NVIDIA or wanted.endswith(_NVIDIA_DOMAIN)) or NVIDIA in drivers or wanted in drivers:
         return None
+    from kubectl_dra.data.drivers import catalogue
+
     evidence: list[Evidence] = []
     known = catalogue().driver(NVIDIA)
     assert known is not None
