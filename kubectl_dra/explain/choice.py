@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from kubectl_dra.explain.diagnosis import Choice, Verdict
 from kubectl_dra.explain.phrase import Phrase, say
 from kubectl_dra.explain.trial import Outlook, Trial
+from kubectl_dra.scheduling.profile import Point
+from kubectl_dra.scheduling.reasons import PluginName
 
 if TYPE_CHECKING:
     from kubectl_dra.scheduling.scores.best import BestNodes
+
+BATCHING: Final = "OpportunisticBatching"
 
 
 def choice(trial: Trial, verdict: Verdict) -> Choice | None:
@@ -33,7 +37,19 @@ def choice(trial: Trial, verdict: Verdict) -> Choice | None:
 
 def _told(trial: Trial, best: BestNodes, feasible: int) -> Choice:
     unread = ("Pod",) if trial.scene.snapshot.missing("Pod") is not None and feasible > 1 else ()
-    return Choice(feasible, best.nodes, best.enough, (*unread, *best.unknown))
+    batched = (BATCHING,) if feasible > 1 and _batched(trial) else ()
+    return Choice(feasible, best.nodes, best.enough, (*unread, *best.unknown, *batched))
+
+
+def _batched(trial: Trial) -> bool:
+    """Whether the pod may take the next best node of one just like it that was scheduled before: without claims, and
+    without spread constraints, its own or the profile's."""
+    pod, filters = trial.question.pod, trial.scene.filters
+    if pod is None or filters is None or BATCHING not in trial.scene.settings.gates:
+        return False
+    profile = filters.chain.state.profile
+    spread = profile.runs(PluginName.POD_TOPOLOGY_SPREAD, Point.FILTER) and profile.args.spread.constraints
+    return not (pod.claims or pod.spec.topology_spread_constraints or spread)
 
 
 def open_choice(found: Choice | None, nodes: int) -> Iterator[Phrase]:

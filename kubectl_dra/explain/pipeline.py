@@ -219,13 +219,13 @@ def _message(trial: Trial, verdict: Verdict) -> str:
     if isinstance(trial.together, Placed):
         return message_of(filters.chain.pod, trial.together, filters.chain.state)
     if outcome is not None:
-        return outcome.message
+        return outcome.message if outcome.certain else ""
     # Where something else is the answer already, the scheduler tries the pod all the same if it is in its queue.
     waits = trial.question.exists and not pod.finished and not pod.metadata.deletion_timestamp
     if not waits or not trial.scene.settings.schedules(pod) or kept_out(filters.chain.pod, filters.chain.state):
         return ""
     tried = trial.trying_nodes().outcome
-    return tried.message if tried is not None else ""
+    return tried.message if tried is not None and tried.certain else ""
 
 
 def _scheduler_words(question: Question, snapshot: Snapshot) -> Iterator[SchedulerWord]:

@@ -16,6 +16,7 @@ from kubectl_dra.api.policy import PodDisruptionBudget
 from kubectl_dra.scheduling.chain import Chain
 from kubectl_dra.scheduling.framework import NodeState
 from kubectl_dra.scheduling.message import none_available
+from kubectl_dra.scheduling.plugin_args import DefaultPreemptionArgs
 from kubectl_dra.scheduling.reasons import PluginName, Reason, Rejection
 
 _NEVER = "Never"
@@ -69,13 +70,16 @@ class Candidate(Struct, frozen=True):
 
 class Preemption(Struct, frozen=True):
     """What came of it. ``ineligible``: the pod may not evict. ``best``: the candidates of which the scheduler takes one
-    (one, or several between which it has no preference). ``refused``: why not, for the nodes that were tried."""
+    (one, or several between which it has no preference). ``refused``: why not, for the nodes that were tried.
+    ``enough``: of so many candidates, from a random node on, it takes the best; 0: of all.
+    """
 
     total: int
     ineligible: Reason | None = None
     best: tuple[Candidate, ...] = ()
     candidates: tuple[Candidate, ...] = ()
     refused: Mapping[str, Rejection] = field(default_factory=dict)
+    enough: int = 0
 
     @property
     def words(self) -> str:
@@ -111,8 +115,19 @@ def preempt(chain: Chain, rejected: Mapping[str, Rejection]) -> Preemption:
             found.append(outcome)
         else:
             refused[name] = outcome
-    # Candidates that break no budget come first, which only matters for how many are looked at.
-    return Preemption(total, best=_best(found), candidates=tuple(found), refused={} if found else refused)
+    potential = sum(rejection.resolvable for rejection in rejected.values())
+    enough = _enough(found, potential, state.profile.args.preemption)
+    return Preemption(total, None, _best(found), tuple(found), {} if found else refused, enough)
+
+
+def _enough(found: Sequence[Candidate], potential: int, args: DefaultPreemptionArgs) -> int:
+    """How many candidates the scheduler stops at, of more that there are; 0 where it finds all.
+
+    It goes on for as long as all candidates break budgets.
+    """
+    wanted = max(potential * args.min_candidate_nodes_percentage // 100, args.min_candidate_nodes_absolute)
+    harmless = any(not candidate.violations for candidate in found)
+    return max(wanted, 1) if harmless and len(found) > wanted else 0
 
 
 def _ineligible(chain: Chain, rejected: Mapping[str, Rejection]) -> Reason | None:

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from kubectl_dra.api.claims import ResourceClaim
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.scheduling.chain import Chain
-from kubectl_dra.scheduling.default_preemption import Preemption, preempt
+from kubectl_dra.scheduling.default_preemption import Candidate, Preemption, preempt
 from kubectl_dra.scheduling.dynamic_resources import SearchNotEnded
 from kubectl_dra.scheduling.framework import ClusterState
 from kubectl_dra.scheduling.message import none_available
@@ -69,9 +69,28 @@ class Outcome(Struct, frozen=True, eq=False, dict=True):
         """The reason of the PodScheduled condition."""
         return SCHEDULER_ERROR if self.error is not None else UNSCHEDULABLE
 
-    @cached_property
+    @property
     def message(self) -> str:
-        """The message of the PodScheduled condition; empty where a node takes the pod."""
+        """The message of the PodScheduled condition, one of ``messages``; empty where a node takes the pod."""
+        return self.messages[0]
+
+    @cached_property
+    def messages(self) -> tuple[str, ...]:
+        """The messages that may be written: since 1.37 they name the node where pods are evicted, which may be any of
+        those that the scheduler likes best. Those of nodes that it likes less, and may sample alone, are not among
+        them."""
+        best = self.preemption.best if self.preemption is not None else ()
+        if best and self.chain.state.release.at_least(_FIRST_TERSE):
+            return tuple(self._written(candidate) for candidate in best)
+        return (self._written(best[0] if best else None),)
+
+    @property
+    def certain(self) -> bool:
+        """Whether the message is certain."""
+        named = self.preemption is not None and self.preemption.best and self.chain.state.release.at_least(_FIRST_TERSE)
+        return len(self.messages) == 1 and not (named and self.preemption is not None and self.preemption.enough)
+
+    def _written(self, chosen: Candidate | None) -> str:
         if self.feasible:
             return ""
         if self.error is not None:
@@ -81,18 +100,16 @@ class Outcome(Struct, frozen=True, eq=False, dict=True):
             return f'running "{self.error.plugin}" filter plugin: {text}'
         if not self.chain.state.nodes:
             return NO_NODES
-        after = ", ".join(self._after())
+        after = ", ".join(self._after(chosen))
         return none_available(len(self.chain.state.nodes), self.rejected.values(), self.before, after)
 
-    def _after(self) -> Iterator[str]:
+    def _after(self, chosen: Candidate | None) -> Iterator[str]:
         """What the plugins say that run when no node takes the pod (PostFilter)."""
         terse = self.chain.state.release.at_least(_FIRST_TERSE)
-        best = self.preemption.best if self.preemption is not None else ()
-        if best:
+        if chosen is not None:
             if terse:
-                victims = len(best[0].victims)
-                node = best[0].node
-                yield f"preemption: found a potential placement for pod on node {node}, preempting {victims} victims"
+                node, count = chosen.node, len(chosen.victims)
+                yield f"preemption: found a potential placement for pod on node {node}, preempting {count} victims"
             return
         devices = self.chain.devices
         for name in self.chain.state.profile.plugins[Point.POST_FILTER]:

@@ -227,5 +227,6 @@ def message_of(pod: Pod, found: Placed, state: ClusterState) -> str:
     if state.release.minor != _IN_ONE_CYCLE or found.domains or not found.alike:
         return ""
     if pod.key in found.refused:
-        return found.refused[pod.key].message
+        refused = found.refused[pod.key]
+        return refused.message if refused.certain else ""
     return "" if found.fits else UNSCHEDULABLE_GROUP

@@ -24,6 +24,7 @@ from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.scheduling.framework import ClusterState
 from kubectl_dra.scheduling.outcome import Outcome, schedule
 from kubectl_dra.scheduling.queue import kept_out
+from kubectl_dra.scheduling.scheduler_config import read_config
 from kubectl_dra.scheduling.winner import winner
 from tests.conformance.alloc import lines
 
@@ -38,7 +39,19 @@ def state_of(case: Case, folder: Path) -> tuple[ClusterState, Pod]:
     release = parse_release(case["release"])
     gates = frozenset(default_features(release))
     namespace, _, name = case["pod"].partition("/")
-    return ClusterState(snapshot, release, gates, release.patch), snapshot.pods[namespace, name]
+    pod = snapshot.pods[namespace, name]
+    config = _config(case, folder)
+    profile = read_config(str(config), release).profile_of(pod) if config is not None else None
+    return ClusterState(snapshot, release, gates, release.patch, profile), pod
+
+
+def _config(case: Case, folder: Path) -> Path | None:
+    """The configuration of the scheduler that was asked, where it was not the default one."""
+    if "schedulerConfig" not in case:
+        return None
+    path = folder / "scheduler.json"
+    path.write_text(json.dumps(case["schedulerConfig"]))
+    return path
 
 
 def of_library(case: Case) -> str:
@@ -89,7 +102,7 @@ def refused(outcome: Outcome, expect: Case) -> str:
         return f"fits on {list(outcome.feasible)}; scheduler: {expect['message']}"
     if outcome.reason != expect.get("reason", outcome.reason):
         return f"reason {outcome.reason}, scheduler: {expect['reason']}"
-    if outcome.message != expect["message"]:
+    if expect["message"] not in outcome.messages:
         return f"message\n  ours:      {outcome.message}\n  scheduler: {expect['message']}"
     best = (
         {entry.node: [pod.metadata.name for pod in entry.victims] for entry in outcome.preemption.best}
@@ -151,6 +164,8 @@ def diagnose(case: Case) -> tuple[int, Case]:
             manifest.write_text(json.dumps(asked))
             target = ["-f", str(manifest)]
         out = io.StringIO()
+        config = _config(case, Path(folder))
+        target += ["--scheduler-config", str(config)] if config is not None else []
         where = ["--snapshot", str(snapshot), "--kubernetes-version", case["release"], "-o", "json"]
         with redirect_stdout(out):
             code = command(["explain", *target, *where])

@@ -1,8 +1,9 @@
 """Ask a real kube-scheduler about made-up pods, and compare with what we say.
 
-    python -m tests.scheduling.differential --release 1.36 --seed 1 --pods 200 [--class volumes] [--save FILE]
+    python -m tests.scheduling.differential --release 1.36 --seed 1 --pods 200 [--class volumes] [--profiles]
 
-The scheduler is held still while a cluster and its pod are made and the snapshot is taken; then it decides. The lines
+With --profiles each pod asks for one of the profiles of a second scheduler (``profiles.py``). The scheduler is held
+still while a cluster and its pod are made and the snapshot is taken; then it decides. The lines
 have the form of ``pods.jsonl.gz`` and are judged as ``python -m tests.conformance pods`` does. Exit code 0 only where
 all agree.
 """
@@ -17,6 +18,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
+from contextlib import ExitStack
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -25,6 +27,7 @@ from tests.controlplane.client import ApiError
 from tests.controlplane.plane import own_plane
 from tests.controlplane.program import find_program, kubernetes_version
 from tests.scheduling.clusters import CLASSES, MIXED, make, shared_objects
+from tests.scheduling.profiles import CONFIG, profile_name, second_scheduler
 from tests.scheduling.recording import Recording, held_still, scheduler_pid
 
 Json = dict[str, Any]
@@ -33,11 +36,16 @@ SETTLED = 0.4
 """Seconds."""
 
 
-def recorded(classes: tuple[str, ...], seed: int, count: int) -> Iterator[Json]:
+def recorded(classes: tuple[str, ...], seed: int, count: int, profiles: bool = False) -> Iterator[Json]:
     """One line for each of ``count`` pods, the classes in turn; ``seed`` is the first cluster's."""
-    with tempfile.TemporaryDirectory() as directory, own_plane(find_program(print), [], Path(directory)) as plane:
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        program = find_program(print)
+        plane = stack.enter_context(own_plane(program, [], folder))
         api = plane.api()
         pid = scheduler_pid(plane)
+        if profiles:
+            pid = stack.enter_context(second_scheduler(plane, program, folder))
         release = kubernetes_version()
         for each in shared_objects():
             api.create(each)
@@ -45,7 +53,12 @@ def recorded(classes: tuple[str, ...], seed: int, count: int) -> Iterator[Json]:
             name = classes[index % len(classes)]
             world = make(name, seed + index)
             recording = Recording(api, world)
+            ours = profiles and "schedulerName" not in world.spec
+            if ours:
+                world.spec["schedulerName"] = profile_name(seed + index)
             line: Json = {"id": world.prefix, "class": name, "seed": seed + index, "features": [], "release": release}
+            if ours:
+                line["schedulerConfig"] = CONFIG
             try:
                 recording.make()
                 # What the scheduler watches reaches it within this; then the pod is the only news.
@@ -69,13 +82,14 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--pods", type=int, default=100)
     parser.add_argument("--class", dest="name", choices=CLASSES, help="only this class of pods")
+    parser.add_argument("--profiles", action="store_true", help="pods of several profiles")
     parser.add_argument("--save", type=Path, help="keep the recorded lines in this file (.jsonl.gz)")
     options = parser.parse_args()
     os.environ["KUBECTL_DRA_KUBERNETES"] = options.release
     classes = (options.name,) if options.name else (*CLASSES, MIXED)
     path = options.save or Path(tempfile.mkstemp(suffix=".jsonl.gz")[1])
     with gzip.GzipFile(path, "wb", mtime=0) as out:
-        for line in recorded(classes, options.seed, options.pods):
+        for line in recorded(classes, options.seed, options.pods, options.profiles):
             out.write(json.dumps(line).encode() + b"\n")
     code: int = import_module("tests.conformance.pods").run([path], None)
     return code

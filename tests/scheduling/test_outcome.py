@@ -94,6 +94,26 @@ def test_1_37_says_where_it_will_evict() -> None:
     )
 
 
+def test_1_37_names_any_of_those_that_it_likes_equally() -> None:
+    objects = [node("a", allocatable=ROOM), node("b", allocatable=ROOM), lower("x", "a"), lower("y", "b")]
+    found = outcome(objects, "1.37", priority=10)
+    assert [text.partition(" on node ")[2] for text in found.messages] == [
+        "a, preempting 1 victims",
+        "b, preempting 1 victims",
+    ]
+    assert not found.certain
+    assert outcome([node("a", allocatable=ROOM), lower("x", "a")], "1.37", priority=10).certain
+
+
+@pytest.mark.parametrize(("count", "enough"), [(100, 0), (101, 100), (1200, 120)])
+def test_of_many_nodes_where_evictions_help_a_part_is_looked_at(count: int, enough: int) -> None:
+    objects = [node(f"n{index}", allocatable=ROOM) for index in range(count)]
+    found = outcome([*objects, *(lower(f"x{index}", f"n{index}") for index in range(count))], priority=10)
+    assert found.preemption is not None and found.preemption.enough == enough
+    # Up to 1.36 the message does not say where.
+    assert found.certain
+
+
 def test_pods_that_need_not_go_stay() -> None:
     held = [lower("x", "a", "1"), lower("y", "a", "1", priority=2), lower("z", "a", "2")]
     assert best(outcome([node("a", allocatable=ROOM), *held], priority=10)) == {"a": ["z"]}

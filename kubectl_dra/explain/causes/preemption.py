@@ -8,7 +8,7 @@ from kubectl_dra.explain.causes.registry import Finder, When
 from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look, Remedy
 from kubectl_dra.explain.phrase import Subject, Words, say
 from kubectl_dra.explain.trial import Trial
-from kubectl_dra.scheduling.default_preemption import Candidate, VictimsEnding
+from kubectl_dra.scheduling.default_preemption import Candidate, Preemption, VictimsEnding
 
 MAX_CANDIDATES = 5
 
@@ -48,12 +48,17 @@ def _making_room(trial: Trial) -> Iterator[Finding]:
         return
     if not preemption.best:
         return
-    yield Finding(EVICTS, _eviction(preemption.best), tuple(_victims(preemption.best)), Remedy(EVICTS.fix))
+    seen = (*_victims(preemption.best), *_sample(preemption))
+    yield Finding(EVICTS, _eviction(preemption), seen, Remedy(EVICTS.fix))
 
 
-def _eviction(best: Sequence[Candidate]) -> Words:
+def _eviction(preemption: Preemption) -> Words:
     """Who is evicted; of several nodes between which the scheduler has no preference nobody knows which it takes."""
+    best = preemption.best
     first = best[0]
+    if preemption.enough:
+        text = "the scheduler evicts pods on one of {count:,} nodes to make room"
+        return say(text, count=len(preemption.candidates))
     if len(best) > 1:
         text = "the scheduler evicts pods on one of {nodes:some} ({count:pod} each) to make room"
         return say(text, nodes=[candidate.node for candidate in best], count=len(first.victims))
@@ -69,6 +74,14 @@ def _victims(best: Sequence[Candidate]) -> Iterator[Evidence]:
         )
     if (more := len(best) - MAX_CANDIDATES) > 0:
         yield Evidence("the scheduler", "has no preference", say("{count:more node} as good", count=more))
+
+
+def _sample(preemption: Preemption) -> Iterator[Evidence]:
+    """That the best of all candidates need not be among those that the scheduler looks at."""
+    if preemption.enough:
+        text = "{enough:,} of {count:,} nodes where evictions help, from a random one on: it may evict on another one"
+        seen = say(text, enough=preemption.enough, count=len(preemption.candidates))
+        yield Evidence("the scheduler", "looks at", seen)
 
 
 KINDS = (EVICTS, ENDING)
