@@ -59,8 +59,8 @@ $(DOCS_VENV)/.installed: pyproject.toml constraints.txt
 
 docs: $(VENV)/.installed-dev $(DOCS_VENV)/.installed ## Write the generated pages under docs/, and the site into site/
 	$(BIN)/python -m tests.docs.cel_reference docs/cel.md
-	$(BIN)/python -m kubectl_dra.cli.reference docs/commands
-	$(BIN)/python -m kubectl_dra.explain.reference docs/causes
+	$(BIN)/python -m tests.docs.commands docs/commands
+	$(BIN)/python -m tests.docs.causes docs/causes
 	$(BIN)/python -m tests.docs.rules docs/rules
 	$(BIN)/python -m tests.docs.changes docs/changes
 	$(BIN)/python -m tests.docs.vendors docs/vendors.md
@@ -78,7 +78,7 @@ lock: ## Write constraints.txt: the newest versions of all that is installed her
 		--custom-compile-command "make lock" pyproject.toml --output-file constraints.txt
 
 completions: $(VENV)/.installed-dev ## Write completions/ and the table of flags from the commands
-	$(BIN)/python -m kubectl_dra.cli.completion.generate
+	$(BIN)/python -m tests.completion.generate
 
 benchmark: $(VENV)/.installed-dev ## Run the benchmark programs
 	$(BIN)/python -m tests.benchmarks.cel

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from kubectl_dra.cli.completion import generate
-from kubectl_dra.cli.completion.scripts import FILES, SCRIPTS
+from kubectl_dra.cli.completion.scripts import FILES, script
+from tests.completion import generate
 
 
 @pytest.mark.parametrize("path", [*generate.files()], ids=str)
@@ -23,11 +23,11 @@ def test_what_kubectl_runs_is_executable() -> None:
     assert os.access(generate.ROOT / "completions" / FILES["kubectl"], os.X_OK)
 
 
-@pytest.mark.parametrize("shell", [*SCRIPTS])
+@pytest.mark.parametrize("shell", [*FILES])
 def test_the_command_prints_the_script(shell: str) -> None:
     command = [sys.executable, "-m", "kubectl_dra", "completion", shell]
     done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=generate.ROOT)
-    assert done.stdout == SCRIPTS[shell]
+    assert done.stdout == script(shell)
 
 
 def test_the_generator_sees_a_new_flag(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from kubectl_dra.migrate.reference import page
 from kubectl_dra.migrate.registry import FAMILIES, about
-from kubectl_dra.pages import write
+from tests.docs.folder import write
 
 
 def pages() -> Iterator[tuple[str, str]]:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from kubectl_dra.lint.reference import page, title
 from kubectl_dra.lint.registry import FAMILIES, RULES
-from kubectl_dra.pages import write
+from tests.docs.folder import write
 
 
 def pages() -> Iterator[tuple[str, str]]:

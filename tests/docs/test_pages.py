@@ -10,9 +10,8 @@ from typing import Any
 import pytest
 import typer.main
 
-from kubectl_dra.cli import reference
 from kubectl_dra.cli.main import everything
-from tests.docs import console, features, schemas
+from tests.docs import commands, console, features, schemas
 from tests.docs.links import DOCS, ROOT, broken
 
 PAGES = sorted(DOCS.rglob("*.md"))
@@ -94,13 +93,13 @@ def test_the_runner_of_commands_sees_differences() -> None:
 
 
 def test_commands_are_what_the_command_line_says() -> None:
-    expected = dict(reference.pages())
+    expected = dict(commands.pages())
     found = {path.name: path.read_text(encoding="utf-8") for path in (DOCS / "commands").glob("*.md")}
-    assert found == expected, "run: python -m kubectl_dra.cli.reference docs/commands"
+    assert found == expected, "run: python -m tests.docs.commands docs/commands"
 
 
 def test_every_flag_of_every_command_is_on_its_page() -> None:
-    for one in reference.commands():
+    for one in commands.commands():
         text = (DOCS / "commands" / one.file).read_text(encoding="utf-8")
         flags = {flag for parameter in one.command.params for flag in parameter.opts if flag.startswith("--")}
         assert flags or one.words == ("completion",)

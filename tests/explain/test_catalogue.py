@@ -9,8 +9,8 @@ import pytest
 
 from kubectl_dra.explain.causes.registry import all_kinds, families
 from kubectl_dra.explain.diagnosis import CauseKind
-from kubectl_dra.explain.reference import pages
-from kubectl_dra.pages import write
+from tests.docs.causes import pages
+from tests.docs.folder import write
 
 DOCS = Path(__file__).resolve().parents[2] / "docs" / "causes"
 

@@ -12,7 +12,7 @@ from kubectl_dra.lint.finding import SEVERITIES
 from kubectl_dra.lint.reference import title
 from kubectl_dra.lint.registry import FAMILIES, RULES
 from kubectl_dra.lint.rule import Rule
-from kubectl_dra.pages import write
+from tests.docs.folder import write
 from tests.docs.rules import pages
 
 DOCS = Path(__file__).resolve().parents[2] / "docs" / "rules"

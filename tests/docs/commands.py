@@ -1,6 +1,6 @@
 """Writes one page per command under ``docs/commands``, from the commands themselves.
 
-Run ``python -m kubectl_dra.cli.reference docs/commands`` after a change of a command, a flag or a help text.
+Run ``python -m tests.docs.commands docs/commands`` after a change of a command, a flag or a help text.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import typer
 import typer.main
 
-from kubectl_dra.pages import write
+from tests.docs.folder import write
 
 _VERBATIM = "\b\n"
 _ESCAPED = re.compile(r"([*<`])")

@@ -1,6 +1,6 @@
-"""Writes ``table.py`` from the command line, and the scripts under ``completions/``.
+"""Writes the table of the command line for completion, and the scripts under ``completions/``.
 
-``python -m kubectl_dra.cli.completion.generate`` writes them; with ``--check`` it says what differs and exits with 1.
+``python -m tests.completion.generate`` writes them; with ``--check`` it says what differs and exits with 1.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any
 
 from kubectl_dra.cli.completion import kinds, scripts
 
-ROOT = Path(__file__).resolve().parents[3]
+ROOT = Path(__file__).resolve().parents[2]
 TABLE = Path("kubectl_dra/cli/completion/table.py")
 FOLDER = Path("completions")
 _SUMMARY = 90
@@ -31,7 +31,7 @@ def files() -> dict[Path, str]:
     """Every generated file by its path in the repository, as it should be."""
     out = {TABLE: table()}
     for shell, name in scripts.FILES.items():
-        out[FOLDER / name] = scripts.SCRIPTS[shell]
+        out[FOLDER / name] = scripts.script(shell)
     return out
 
 
@@ -154,7 +154,7 @@ def _tuple(items: list[str]) -> str:
 
 def main() -> None:
     """Writes the files, or checks them."""
-    parser = argparse.ArgumentParser(prog="python -m kubectl_dra.cli.completion.generate")
+    parser = argparse.ArgumentParser(prog="python -m tests.completion.generate")
     parser.add_argument("--check", action="store_true", help="only say what differs")
     check = parser.parse_args().check
     differs = False

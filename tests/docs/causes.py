@@ -8,7 +8,7 @@ from pathlib import Path
 
 from kubectl_dra.explain.causes.registry import all_kinds, families
 from kubectl_dra.explain.diagnosis import CauseKind
-from kubectl_dra.pages import write
+from tests.docs.folder import write
 
 
 def pages() -> Iterator[tuple[str, str]]:
