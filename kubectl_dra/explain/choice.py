@@ -27,6 +27,8 @@ def choice(trial: Trial, verdict: Verdict) -> Choice | None:
     # The nodes of a group's pods are chosen for all of them together.
     if pod.pod_group or pod.spec.workload_ref is not None:
         return None
+    if len(trial.takers) == 1:
+        return Choice(1, tuple(trial.takers))
     from kubectl_dra.scheduling.winner import winner, winner_among
 
     if trial.outlook is Outlook.FITS:

@@ -28,9 +28,9 @@ from kubectl_dra.explain.scene.prepare import Settings, prepare
 from kubectl_dra.explain.trial import Outlook, Trial
 from kubectl_dra.explain.unclear import missing_objects, not_decided, not_seen
 from kubectl_dra.names import nearest
+from kubectl_dra.scheduling.gang_scheduling import Placed, message_of
 from kubectl_dra.scheduling.profile import Effect
 from kubectl_dra.scheduling.queue import kept_out
-from kubectl_dra.scheduling.together import Placed, message_of
 
 _VERDICTS = {
     Outlook.PLACED: Verdict.ALLOCATED,

@@ -20,10 +20,9 @@ from kubectl_dra.explain.scene.prepare import Scene
 from kubectl_dra.explain.scene.view import View
 from kubectl_dra.scheduling.chain import Chain
 from kubectl_dra.scheduling.dynamic_resources import DynamicResources
-from kubectl_dra.scheduling.gang_scheduling import Gang, gang_of
+from kubectl_dra.scheduling.gang_scheduling import Gang, Obstacle, Placed, gang_of
 from kubectl_dra.scheduling.outcome import Outcome, attempt
 from kubectl_dra.scheduling.queue import kept_out
-from kubectl_dra.scheduling.together import Obstacle, Placed, placed_together
 
 _DECIDING = ("ResourceSlice", "DeviceClass", "ResourceClaim")
 """Without all objects of these kinds nobody knows whether a claim can be allocated anew."""
@@ -153,7 +152,11 @@ class Trial:
             return None
         asked, state = filters.chain.pod, filters.chain.state
         gang = gang_of(asked, state) if kept_out(asked, state) is None else None
-        return placed_together(gang, asked, state) if isinstance(gang, Gang) else None
+        if not isinstance(gang, Gang):
+            return None
+        from kubectl_dra.scheduling.together import placed_together
+
+        return placed_together(gang, asked, state)
 
     @cached_property
     def chain(self) -> Chain | None:

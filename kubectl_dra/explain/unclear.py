@@ -15,10 +15,10 @@ from kubectl_dra.explain.question.resolve import Question
 from kubectl_dra.explain.scene.assumptions import gap
 from kubectl_dra.explain.scheduler_profile import not_configured
 from kubectl_dra.explain.trial import Trial
+from kubectl_dra.scheduling.gang_scheduling import Obstacle
 from kubectl_dra.scheduling.message import foreign
 from kubectl_dra.scheduling.queue import kept_out
 from kubectl_dra.scheduling.reasons import PluginName
-from kubectl_dra.scheduling.together import Obstacle
 
 
 def missing_objects(question: Question, snapshot: Snapshot, findings: Sequence[Finding]) -> Iterator[Phrase]:

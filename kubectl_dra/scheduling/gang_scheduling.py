@@ -6,12 +6,26 @@ with either, and a stored group, show that the feature is on.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from enum import Enum, auto
+from typing import TYPE_CHECKING, Final
+
 from msgspec import Struct
 
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.api.policy import GroupPolicy, PodGroup, Workload
 from kubectl_dra.scheduling.framework import ClusterState
 from kubectl_dra.scheduling.reasons import PluginName, Reason, Rejection
+
+if TYPE_CHECKING:
+    from kubectl_dra.scheduling.outcome import Outcome
+
+UNSCHEDULABLE_GROUP: Final = (
+    "pod group is unschedulable, waiting for minCount pods from a gang to be scheduled, one or more plugins asked to "
+    "wait and no plugin rejected pod"
+)
+"""What 1.36 writes of a pod that fits, but not its group."""
+_IN_ONE_CYCLE: Final = 36
 
 
 class GroupMissing(Reason, frozen=True):
@@ -56,6 +70,60 @@ class Gang(Struct, frozen=True):
     minimum: int
     members: tuple[Pod, ...]
     topology: tuple[str, ...] = ()
+
+
+class Obstacle(Enum):
+    """Why nobody can say whether a group fits."""
+
+    TOO_LARGE = auto()
+    """There are too many pods, nodes and slices to try."""
+    VOLUMES = auto()
+    """Volumes are bound together with a pod: which, is not known before the next pod is tried."""
+    CHANCE = auto()
+    """Which pod is tried first, and which of several nodes it takes, decides whether the group fits."""
+    LEFT_OUT = auto()
+    """The group fits, but not all of its pods: which one is left out is chance."""
+    CLAIMS = auto()
+    """Claims of other pods of the group do not exist yet."""
+    DOMAIN = auto()
+    """Pods of the group that run already are in no domain of the topology key, or in several."""
+
+
+class Placed(Struct, frozen=True):
+    """What came of a gang. ``nodes``: where pods that waited are placed, by key. ``bound``: those that had a node.
+
+    ``refused``: the attempts with pods that fit nowhere, in the order of the attempts. ``domain`` is the value of the
+    topology key in which they are; ``domains`` are those tried. ``alike``: the pod that was asked about fares the same
+    in whatever order those of one priority are tried.
+    """
+
+    gang: Gang
+    nodes: Mapping[str, str]
+    bound: tuple[str, ...]
+    refused: Mapping[str, Outcome]
+    domain: str = ""
+    domains: tuple[str, ...] = ()
+    alike: bool = True
+
+    @property
+    def count(self) -> int:
+        """How many pods of the group have a node then."""
+        return len(self.bound) + len(self.nodes)
+
+    @property
+    def fits(self) -> bool:
+        """Whether as many fit as are scheduled together."""
+        return bool(self.nodes) and self.count >= self.gang.minimum
+
+
+def message_of(pod: Pod, found: Placed, state: ClusterState) -> str:
+    """What the scheduler writes of a pod of the gang; empty where it writes nothing, or that is not known."""
+    if state.release.minor != _IN_ONE_CYCLE or found.domains or not found.alike:
+        return ""
+    if pod.key in found.refused:
+        refused = found.refused[pod.key]
+        return refused.message if refused.certain else ""
+    return "" if found.fits else UNSCHEDULABLE_GROUP
 
 
 def in_queue(pod: Pod, state: ClusterState) -> Rejection | None:

@@ -12,11 +12,10 @@ from kubectl_dra.explain.causes.registry import Finder, When
 from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look, Remedy
 from kubectl_dra.explain.phrase import Subject, Words, say
 from kubectl_dra.explain.trial import Trial
-from kubectl_dra.scheduling.gang_scheduling import GroupMissing, GroupNotInWorkload, TooFewPeers
+from kubectl_dra.scheduling.gang_scheduling import GroupMissing, GroupNotInWorkload, Placed, TooFewPeers
 from kubectl_dra.scheduling.outcome import schedule
 from kubectl_dra.scheduling.queue import kept_out
 from kubectl_dra.scheduling.reasons import Reason
-from kubectl_dra.scheduling.together import Placed
 
 _WAITS_FOR_GROUP = re.compile(r"\bgang\b|\bpod group\b")
 """What kube-scheduler writes of such a pod."""
