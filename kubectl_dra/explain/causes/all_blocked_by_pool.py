@@ -58,7 +58,6 @@ def _node_selector(_: Trial, error: AllocationError, __: str) -> Iterator[Findin
     yield plain(BAD_NODE_SELECTOR, error)
 
 
-KINDS = (ALL_BLOCKED, BAD_NODE_SELECTOR)
 FINDERS = (
     Finder(When.ERROR, _pool, of="all-pool"),
     Finder(When.ERROR, _node_selector, of="slice-node-selector"),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from kubectl_dra.explain.causes.registry import Finder
 from kubectl_dra.explain.diagnosis import CauseKind, Family
 
 ALL_INCOMPLETE = CauseKind(
@@ -14,6 +13,3 @@ ALL_INCOMPLETE = CauseKind(
     family=Family.DEVICES,
     held=True,
 )
-
-KINDS = (ALL_INCOMPLETE,)
-FINDERS: tuple[Finder, ...] = ()

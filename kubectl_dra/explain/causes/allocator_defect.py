@@ -58,5 +58,4 @@ def _defect(trial: Trial) -> Iterator[Finding]:
     yield Finding(KNOWN_DEFECT, say(text, told=told), (fact,), Remedy(fix, proof))
 
 
-KINDS = (KNOWN_DEFECT,)
 FINDERS = (Finder(When.TOGETHER, _defect, 20),)

@@ -72,5 +72,4 @@ def _only(claim: ResourceClaim, number: int) -> ResourceClaim:
     return replace(claim, requests=(entry,), constraints=own)
 
 
-KINDS = (TOO_MANY_TOGETHER,)
 FINDERS = (Finder(When.TOGETHER, _too_large, 30),)

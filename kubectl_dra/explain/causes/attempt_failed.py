@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from msgspec.structs import replace
 
 from kubectl_dra.explain.causes.registry import Finder, When, of_error
-from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Finding
+from kubectl_dra.explain.diagnosis import Evidence, Finding
 from kubectl_dra.explain.phrase import Subject
 from kubectl_dra.explain.trial import Trial
 
@@ -24,5 +24,4 @@ def _error(trial: Trial) -> Iterator[Finding]:
     yield found
 
 
-KINDS: tuple[CauseKind, ...] = ()
 FINDERS = (Finder(When.FAILS, _error, 10),)

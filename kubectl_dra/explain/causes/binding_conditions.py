@@ -116,5 +116,4 @@ def _state(condition: tuple[str, tuple[str, ...]] | None) -> Words:
     return say("{state}, {said}" if said else "{state}", state=status or "no status", said=Joined(said, ": "))
 
 
-KINDS = (BINDING_PENDING, BINDING_FAILED)
 FINDERS = (Finder(When.SCENE, _before_binding, 20), Finder(When.PLACED, _of_claim))

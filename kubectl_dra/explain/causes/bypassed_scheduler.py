@@ -69,5 +69,4 @@ def _misplaced(pod: Pod, claims: Sequence[ResourceClaim], snapshot: Snapshot) ->
         return
 
 
-KINDS = (BOUND_BY_HAND,)
 FINDERS = (Finder(When.QUESTION, _bound, 60),)

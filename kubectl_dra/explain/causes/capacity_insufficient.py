@@ -102,5 +102,4 @@ def _most_left(shorts: _Shorts) -> Words:
     return say(text, short=short, left=left, device=item.id)
 
 
-KINDS = (CAPACITY, CAPACITY_UNKNOWN, CAPACITY_POLICY)
 FINDERS = (Finder(When.STAGE, _capacity, of="capacity"),)

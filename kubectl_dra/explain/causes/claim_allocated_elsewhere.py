@@ -105,5 +105,4 @@ def _finding(trial: Trial, claim: ResourceClaim) -> Finding:
     )
 
 
-KINDS = (ELSEWHERE, ELSEWHERE_UNUSED, STUCK)
 FINDERS = (Finder(When.FAILS, _elsewhere, 40), Finder(When.BESIDE_REQUESTS, _stuck))

@@ -59,5 +59,4 @@ def _mixed(trial: Trial) -> Iterator[Finding]:
     )
 
 
-KINDS = (MIXED,)
 FINDERS = (Finder(When.FITS, _mixed, 30),)

@@ -45,5 +45,4 @@ def _deleting(question: Question, _: Snapshot, __: Sequence[Finding]) -> Iterato
         )
 
 
-KINDS = (CLAIM_DELETING,)
 FINDERS = (Finder(When.QUESTION, _deleting, 84),)

@@ -37,5 +37,4 @@ def _full(question: Question, _: Snapshot, __: Sequence[Finding]) -> Iterator[Fi
             yield Finding(TOO_MANY_CONSUMERS, say(text, claim=claim.key, count=count), (facts,), claim=claim.key)
 
 
-KINDS = (TOO_MANY_CONSUMERS,)
 FINDERS = (Finder(When.QUESTION, _full, 40),)

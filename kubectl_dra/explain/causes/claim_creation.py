@@ -233,5 +233,4 @@ def _amount(text: str) -> Quantity:
         return _ZERO
 
 
-KINDS = (NOT_CREATED, CREATION_DENIED, QUOTA, ADMIN_NAMESPACE)
 FINDERS = (Finder(When.QUESTION, _refused, 50), Finder(When.QUESTION, _not_created, 85))

@@ -37,5 +37,4 @@ def _twice(question: Question, _: Snapshot, __: Sequence[Finding]) -> Iterator[F
             )
 
 
-KINDS = (TWICE,)
 FINDERS = (Finder(When.QUESTION, _twice, 70),)

@@ -152,5 +152,4 @@ def _named(pod: Pod, entry: ClaimEntry, field: str, name: str) -> Evidence:
     return Evidence(Subject("Pod", pod.key), path, name)
 
 
-KINDS = (CLAIM_MISSING, TEMPLATE_MISSING, ENTRY_WITHOUT_SOURCE)
 FINDERS = (Finder(When.QUESTION, _missing, 80),)

@@ -41,5 +41,4 @@ def _not_owned(question: Question, _: Snapshot, __: Sequence[Finding]) -> Iterat
         )
 
 
-KINDS = (CLAIM_NOT_OWNED,)
 FINDERS = (Finder(When.QUESTION, _not_owned, 82),)

@@ -38,5 +38,4 @@ def _different_nodes(trial: Trial) -> Iterator[Finding]:
     yield Finding(DIFFERENT_NODES, say("the pod's requests fit on different nodes only: {told}", told=told), evidence)
 
 
-KINDS = (DIFFERENT_NODES,)
 FINDERS = (Finder(When.TOGETHER, _different_nodes, 40),)

@@ -57,5 +57,4 @@ def _finding(trial: Trial, claim: ResourceClaim, name: str, wanted: str) -> Find
     return Finding(CLASS_MISSING, summary, evidence, remedy, claim=claim.key, request=name)
 
 
-KINDS = (CLASS_MISSING,)
 FINDERS = (Finder(When.SCENE, _missing, 50),)

@@ -146,5 +146,4 @@ def _identifier(name: str) -> str:
     return name.rpartition("/")[2].casefold()
 
 
-KINDS = (CONSTRAINT, ATTRIBUTE_MISSING)
 FINDERS = (Finder(When.TOGETHER, _together, 10), Finder(When.ERROR, _of_error, of="constraint-all"))

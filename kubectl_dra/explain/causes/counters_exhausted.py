@@ -73,5 +73,4 @@ def _remedy(blocked: Blocked) -> Remedy | None:
     return None
 
 
-KINDS = (COUNTERS, OVERDRAWN)
 FINDERS = (Finder(When.STAGE, _counters, of="counters"),)

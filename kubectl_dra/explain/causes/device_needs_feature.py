@@ -40,5 +40,4 @@ def _binding(blocked: Blocked) -> Iterator[Finding]:
     yield finding(blocked, BINDING, binding_conditions=True)
 
 
-KINDS = (NEEDS_FEATURE,)
 FINDERS = (Finder(When.STAGE, _binding, of="binding"),)

@@ -58,5 +58,4 @@ def _exhausted(trial: Trial) -> Iterator[Finding]:
         return
 
 
-KINDS = (PLUGIN_EXHAUSTED,)
 FINDERS = (Finder(When.FAILS, _exhausted, 20),)

@@ -145,5 +145,4 @@ def _rank(blocked: Blocked, claim: ResourceClaim) -> Words:
     return say(" ({said})", said=Joined(tuple(said))) if said else ""
 
 
-KINDS = (ALL_HELD, ORPHANED, HOLDER_STUCK, HELD_WHOLE)
 FINDERS = (Finder(When.STAGE, _held, of="held"),)

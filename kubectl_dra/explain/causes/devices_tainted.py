@@ -116,5 +116,4 @@ def _since(taints: Collection[DeviceTaint]) -> Words:
     return say(", since {time}", time=times[0]) if times else ""
 
 
-KINDS = (TAINTED, TOLERATION)
 FINDERS = (Finder(When.STAGE, _tainted, of="taint"),)

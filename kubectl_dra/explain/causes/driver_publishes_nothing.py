@@ -89,5 +89,4 @@ def _device_plugins(view: View, driver: str) -> Iterator[Evidence]:
         yield Evidence(say("nodes {names:some}", names=names), "status.allocatable", value)
 
 
-KINDS = (NO_SLICES,)
 FINDERS = (Finder(When.STAGE, _published, of="published"),)

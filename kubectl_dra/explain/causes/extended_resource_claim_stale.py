@@ -56,5 +56,4 @@ def _left_over(trial: Trial) -> Iterator[Finding]:
         )
 
 
-KINDS = (STALE_CLAIM,)
 FINDERS = (Finder(When.FITS, _left_over, 50),)

@@ -70,5 +70,4 @@ def _request_of(entry: Request, old: str, new: str) -> Request:
     return replace(entry, exactly=replace(spec, device_class=new))
 
 
-KINDS = (TWO_CLASSES,)
 FINDERS = (Finder(When.REQUESTS, _two_classes),)

@@ -106,5 +106,4 @@ def _not_eligible(trial: Trial) -> Iterator[Finding]:
         )
 
 
-KINDS = (UNBACKED, GATE_OFF, NOT_ELIGIBLE)
 FINDERS = (Finder(When.SCENE, _unserved, 10), Finder(When.SCENE, _not_eligible, 30))

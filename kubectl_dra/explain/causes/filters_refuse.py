@@ -136,5 +136,4 @@ def _refused(trial: Trial) -> Iterator[Finding]:
         yield Finding(kind, summary, evidence(groups))
 
 
-KINDS = (PORTS, VOLUME_IN_USE, VOLUME_LIMIT, VOLUME_UNUSABLE, VOLUME_ZONE, SPREAD, AFFINITY, FEATURES)
 FINDERS = (Finder(When.FAILS_TOO, _refused, 50),)

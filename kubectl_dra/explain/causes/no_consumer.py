@@ -37,5 +37,4 @@ def _nobody(trial: Trial) -> Iterator[Finding]:
     )
 
 
-KINDS = (NOBODY_CONSUMES,)
 FINDERS = (Finder(When.FITS, _nobody, 10),)

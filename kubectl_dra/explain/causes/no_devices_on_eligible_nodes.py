@@ -99,5 +99,4 @@ def _old_form(blocked: Blocked) -> Finding:
     )
 
 
-KINDS = (NOT_FOR_NODE, OLD_SLICES)
 FINDERS = (Finder(When.STAGE, _node, of="node"),)

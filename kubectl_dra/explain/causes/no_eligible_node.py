@@ -42,5 +42,4 @@ def _no_node(trial: Trial) -> Iterator[Finding]:
     yield Finding(NO_NODE, summary, evidence(groups), remedy, next=way_in.look_at(first, nodes))
 
 
-KINDS = (NO_NODE,)
 FINDERS = (Finder(When.FAILS, _no_node, 30),)

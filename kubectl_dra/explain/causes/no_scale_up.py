@@ -51,5 +51,4 @@ def _not_scaled(trial: Trial) -> Iterator[Finding]:
     )
 
 
-KINDS = (NO_SCALE_UP,)
 FINDERS = (Finder(When.FAILS_TOO, _not_scaled, 20),)

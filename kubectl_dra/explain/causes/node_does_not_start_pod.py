@@ -145,5 +145,4 @@ def _drivers(node: str, claims: Sequence[ResourceClaim], snapshot: Snapshot) -> 
         yield Evidence(Subject("driver", driver), say("publishes for node {node}", node=node), value)
 
 
-KINDS = (NOT_REGISTERED, NO_ANSWER, PREPARE_FAILED, NOT_RESERVED, DRIVER_GONE)
 FINDERS = (Finder(When.PLACED, _on_node),)

@@ -46,5 +46,4 @@ def _ignored(trial: Trial) -> Iterator[Finding]:
     )
 
 
-KINDS = (OTHER_SCHEDULER,)
 FINDERS = (Finder(When.SCENE, _ignored, 90),)

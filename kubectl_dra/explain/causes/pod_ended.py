@@ -142,5 +142,4 @@ def _no_execute(result: DeviceResult, snapshot: Snapshot) -> Iterator[DeviceTain
             yield rule.taint
 
 
-KINDS = (DELETING, EVICTED, FINISHED)
 FINDERS = (Finder(When.QUESTION, _ended, 10),)

@@ -227,5 +227,4 @@ def claim_unknown(pod: Pod, entry: str, snapshot: Snapshot) -> Finding:
     )
 
 
-KINDS = (POD_GROUP, GROUP_CLAIM)
 FINDERS = (Finder(When.SCENE, _waiting, 5),)

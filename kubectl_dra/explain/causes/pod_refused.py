@@ -63,5 +63,4 @@ def _fix(refusal: Refusal, snapshot: Snapshot) -> Phrase:
     return say("Name a PriorityClass that exists: {names}.", names=near)
 
 
-KINDS = (POD_REFUSED,)
 FINDERS = (Finder(When.QUESTION, _refused, 5),)

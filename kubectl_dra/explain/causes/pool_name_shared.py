@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from kubectl_dra.api.known_defects import COUNTERS_KEYED_BY_POOL_NAME
-from kubectl_dra.explain.causes.registry import Finder
 from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Remedy
 from kubectl_dra.explain.phrase import say
 from kubectl_dra.explain.remedies.prove import World
@@ -53,7 +52,3 @@ def finding(view: View, world: World) -> Finding | None:
         ),
         Remedy(POOL_NAME_SHARED.fix, proof),
     )
-
-
-KINDS = (POOL_NAME_SHARED,)
-FINDERS: tuple[Finder, ...] = ()

@@ -82,5 +82,4 @@ def _disagreement(pool: Pool) -> Evidence | None:
     return Evidence(Subject("pool", pool.id), field, say("{said}", said=said))
 
 
-KINDS = (INCOMPLETE, OBSOLETE, INVALID)
 FINDERS = (Finder(When.STAGE, _pool, of="pool"),)

@@ -84,5 +84,4 @@ def _sample(preemption: Preemption) -> Iterator[Evidence]:
         yield Evidence("the scheduler", "looks at", seen)
 
 
-KINDS = (EVICTS, ENDING)
 FINDERS = (Finder(When.FAILS, _making_room, 5),)

@@ -1,7 +1,7 @@
 """All causes and their finders, from the modules of this folder.
 
-A module that finds causes has ``KINDS``, its entries of the catalogue, and ``FINDERS``. ``When`` says at which point
-of an answer a finder is asked, ``rank`` in which order.
+A module has entries of the catalogue as constants, and ``FINDERS`` unless others find them. ``When`` says at which
+point of an answer a finder is asked, ``rank`` in which order.
 """
 
 from __future__ import annotations
@@ -71,14 +71,17 @@ _FIRST = frozenset((When.CRASH, When.FAILS, When.TOGETHER, When.FITS))
 
 @cache
 def _modules() -> tuple[tuple[CauseKind, ...], tuple[Finder, ...]]:
-    kinds: list[CauseKind] = []
+    # By identity: a module may use an entry of another one.
+    kinds: dict[int, CauseKind] = {}
     finders: list[Finder] = []
     for module in iter_modules(folder.__path__, f"{folder.__name__}."):
         if module.name != __name__:
             loaded = import_module(module.name)
-            kinds.extend(loaded.KINDS)
-            finders.extend(loaded.FINDERS)
-    return tuple(sorted(kinds, key=lambda kind: kind.code)), tuple(sorted(finders, key=lambda finder: finder.rank))
+            kinds |= {id(value): value for value in vars(loaded).values() if isinstance(value, CauseKind)}
+            finders.extend(getattr(loaded, "FINDERS", ()))
+    return tuple(sorted(kinds.values(), key=lambda kind: kind.code)), tuple(
+        sorted(finders, key=lambda finder: finder.rank)
+    )
 
 
 def all_kinds() -> tuple[CauseKind, ...]:

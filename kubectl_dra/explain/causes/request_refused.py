@@ -65,7 +65,6 @@ def _unsupported(_: Trial, error: AllocationError, __: str) -> Iterator[Finding]
     yield plain(UNSUPPORTED, error)
 
 
-KINDS = (TOO_MANY_DEVICES, FEATURE_OFF, UNSUPPORTED)
 FINDERS = (
     Finder(When.ERROR, _too_many, of="too-many-devices"),
     Finder(When.ERROR, _feature_off, of="feature-disabled"),

@@ -127,7 +127,6 @@ def _admin(entry: Request) -> bool:
     return any(spec.admin_access for spec in entry.alternatives())
 
 
-KINDS = (COMPETITION, ADMIN_BLOCKS)
 FINDERS = (
     Finder(When.TOGETHER, _competition, 50),
     Finder(When.TOGETHER, _used_up, 60),

@@ -54,5 +54,4 @@ def _crash(trial: Trial) -> Iterator[Finding]:
         return
 
 
-KINDS = (PANIC,)
 FINDERS = (Finder(When.CRASH, _crash),)

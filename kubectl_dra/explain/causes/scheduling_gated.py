@@ -44,5 +44,4 @@ def _gated(question: Question, _: Snapshot, __: Sequence[Finding]) -> Iterator[F
     )
 
 
-KINDS = (SCHEDULING_GATED,)
 FINDERS = (Finder(When.QUESTION, _gated, 20),)

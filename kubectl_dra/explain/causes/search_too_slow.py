@@ -56,7 +56,6 @@ def _remedy(trial: Trial) -> Remedy | None:
     return None
 
 
-KINDS = (SLOW,)
 FINDERS = (
     Finder(When.OPEN, _slow),
     Finder(When.FAILS_TOO, _slow, 10),

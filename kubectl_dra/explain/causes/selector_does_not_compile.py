@@ -55,5 +55,4 @@ def _compile(_: Trial, error: AllocationError, __: str) -> Iterator[Finding]:
     )
 
 
-KINDS = (SELECTOR_COMPILE,)
 FINDERS = (Finder(When.ERROR, _compile, of="cel-compile"),)

@@ -234,5 +234,4 @@ def class_of(error: AllocationError) -> str:
     return str(error.detail.get("class") or "")
 
 
-KINDS = (SELECTOR_ERROR, UNCONVERTIBLE)
 FINDERS = (Finder(When.ERROR, _runtime, of="cel-runtime"),)

@@ -138,7 +138,6 @@ def _have_instead(view: View, stage: StageResult) -> Words:
     return Joined(tuple(parts)) if parts else ""
 
 
-KINDS = (CLASS_MATCHES_NOTHING, SELECTOR_MATCHES_NOTHING)
 FINDERS = (
     Finder(When.STAGE, _class_selector, of="class-selector"),
     Finder(When.STAGE, _request_selector, of="request-selector"),

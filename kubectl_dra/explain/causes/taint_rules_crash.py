@@ -43,5 +43,4 @@ def _unseen(trial: Trial) -> Iterator[Finding]:
     )
 
 
-KINDS = (RULES_UNSEEN,)
 FINDERS = (Finder(When.SCENE, _unseen, 40),)

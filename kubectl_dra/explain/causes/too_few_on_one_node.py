@@ -63,5 +63,4 @@ def _in_shares(blocked: Blocked) -> Proof | None:
     return split.proof() if split is not None else None
 
 
-KINDS = (TOO_FEW,)
 FINDERS = (Finder(When.STAGE, _too_few, of="too-few"),)

@@ -40,5 +40,4 @@ def _overfull(trial: Trial) -> Iterator[Finding]:
     )
 
 
-KINDS = (TOO_MANY_CONFIGS,)
 FINDERS = (Finder(When.FITS, _overfull, 40),)

@@ -126,5 +126,4 @@ def _other_consumers(trial: Trial, asking: Pod) -> Iterator[Evidence]:
             yield Evidence(Subject("ResourceClaim", claim.key), "other pods that use it", shown)
 
 
-KINDS = (IN_FLIGHT, CHANGED, RETRY, CHANGED_SINCE, BINDING_DENIED)
 FINDERS = (Finder(When.FITS, _waiting, 60),)
