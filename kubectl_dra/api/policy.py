@@ -191,6 +191,7 @@ class PodGroupSpec(Wire, frozen=True):
     priority_class_name: str = ""
     priority: int | None = None
     disruption_mode: str | dict[str, Any] = ""
+    parent_composite_pod_group_name: str = ""
 
 
 class GroupClaimStatus(Wire, frozen=True):

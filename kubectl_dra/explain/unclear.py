@@ -137,7 +137,8 @@ _OBSTACLES: Final = {
     Obstacle.TOO_LARGE: "whether the group {group} fits is not tried: too many pods, nodes and slices",
     Obstacle.VOLUMES: "whether the group {group} fits is not known: volumes are bound together with its pods",
     Obstacle.CHANCE: "whether the group {group} fits depends on chance: which pod is tried first, which node it gets",
-    Obstacle.LEFT_OUT: "the group {group} fits, but not all of its pods: which is left out is chance",
+    Obstacle.LEFT_OUT: "the group {group} fits, but not all of its pods: which is left out is not known",
+    Obstacle.NESTED: "the group {group} is part of a group of groups, which is not modelled",
     Obstacle.CLAIMS: "whether the group {group} fits is not known: claims of its other pods do not exist yet",
     Obstacle.DOMAIN: "pods of the group {group} run in several domains of its topology key, or in none",
 }

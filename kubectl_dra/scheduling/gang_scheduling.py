@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from enum import Enum, auto
 from typing import TYPE_CHECKING, Final
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.api.policy import GroupPolicy, PodGroup, Workload
@@ -70,6 +70,7 @@ class Gang(Struct, frozen=True):
     minimum: int
     members: tuple[Pod, ...]
     topology: tuple[str, ...] = ()
+    nested: bool = False
 
 
 class Obstacle(Enum):
@@ -82,7 +83,9 @@ class Obstacle(Enum):
     CHANCE = auto()
     """Which pod is tried first, and which of several nodes it takes, decides whether the group fits."""
     LEFT_OUT = auto()
-    """The group fits, but not all of its pods: which one is left out is chance."""
+    """The group fits, but not all of its pods: which is left out is chance, or depends on the domain that is taken."""
+    NESTED = auto()
+    """The group is part of a group of groups (1.37)."""
     CLAIMS = auto()
     """Claims of other pods of the group do not exist yet."""
     DOMAIN = auto()
@@ -155,7 +158,9 @@ def gang_of(pod: Pod, state: ClusterState) -> Gang | Reason | None:
         return None if state.unknown("PodGroup", namespace) else GroupMissing("PodGroup", name)
     constraints = group.spec.scheduling_constraints
     topology = tuple(entry.key for entry in constraints.topology) if constraints else ()
-    return _gang(name, group.spec.scheduling_policy, pod, state, topology)
+    found = _gang(name, group.spec.scheduling_policy, pod, state, topology)
+    nested = bool(group.spec.parent_composite_pod_group_name)
+    return found if found is None else structs.replace(found, nested=nested)
 
 
 def _gang(name: str, policy: GroupPolicy, pod: Pod, state: ClusterState, topology: tuple[str, ...] = ()) -> Gang | None:

@@ -32,6 +32,8 @@ def placed_together(gang: Gang, pod: Pod, state: ClusterState) -> Placed | Obsta
     """Where the pods of a gang would be, of which ``pod`` is one; or why that cannot be said."""
     waiting = [member for member in gang.members if _is_tried(member)]
     bound = tuple(member.key for member in gang.members if member.node_name)
+    if gang.nested:
+        return Obstacle.NESTED
     if len(waiting) * (len(state.nodes) + len(state.snapshot.slices)) > MAX_WORK:
         return Obstacle.TOO_LARGE
     if any(isinstance(found, ClaimNotCreated) for member in waiting for found in resolve(member, state)):
@@ -41,15 +43,15 @@ def placed_together(gang: Gang, pod: Pod, state: ClusterState) -> Placed | Obsta
     domains = _domains(gang, state)
     if domains is None:
         return Obstacle.DOMAIN
-    found = _in_some_domain(gang, waiting, bound, state, domains, chance := _Chance(0))
-    alike = True
+    found, *others = _in_domains(gang, waiting, bound, state, domains, chance := _Chance(0))
     for number in range(1, TRIES if chance.taken else 1):
-        other = _in_some_domain(gang, waiting, bound, state, domains, _Chance(number))
-        alike = alike and (pod.key in other.nodes) == (pod.key in found.nodes)
-        if other.fits != found.fits:
+        more = _in_domains(gang, waiting, bound, state, domains, _Chance(number))
+        if more[0].fits != found.fits:
             return Obstacle.CHANCE
-        if found.fits and not alike:
-            return Obstacle.LEFT_OUT
+        others.extend(more)
+    alike = all((pod.key in other.nodes) == (pod.key in found.nodes) for other in others)
+    if found.fits and not alike:
+        return Obstacle.LEFT_OUT
     return found if alike else structs.replace(found, alike=False)
 
 
@@ -101,25 +103,27 @@ def _domains(gang: Gang, state: ClusterState) -> Mapping[str, frozenset[str]] | 
     return {value: frozenset(names) for value, names in found.items() if not running or value in running}
 
 
-def _in_some_domain(
+def _in_domains(
     gang: Gang,
     waiting: Sequence[Pod],
     bound: tuple[str, ...],
     state: ClusterState,
     domains: Mapping[str, frozenset[str]],
     chance: _Chance,
-) -> Placed:
-    """The first domain in which the group fits; where there is none, that in which most of it does."""
+) -> list[Placed]:
+    """The group in each domain in which it fits; where there is none, in that in which most of it does.
+
+    Of several domains the scheduler takes one by scores of its own.
+    """
     names = tuple(name for name in domains if name)
-    best = Placed(gang, {}, bound, {}, domains=names)
+    tried = []
     for value, nodes in domains.items():
         placed, refused = _one_after_another(waiting, state, nodes, chance)
-        found = Placed(gang, placed, bound, refused, value, names)
-        if found.fits:
-            return found
-        if not best.refused or found.count > best.count:
-            best = found
-    return best
+        tried.append(Placed(gang, placed, bound, refused, value, names))
+    if fitting := [one for one in tried if one.fits]:
+        return fitting
+    nowhere = Placed(gang, {}, bound, {}, domains=names)
+    return [max(tried, key=lambda one: one.count, default=nowhere)]
 
 
 def _one_after_another(

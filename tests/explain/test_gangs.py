@@ -78,7 +78,7 @@ def test_devices_for_some_of_a_gang(tmp_path: Path) -> None:
 def test_one_of_a_gang_is_left_out(tmp_path: Path) -> None:
     code, found = explained(tmp_path, cluster(2, 3, 2))
     assert code == 3
-    assert "the group train fits, but not all of its pods: which is left out is chance" in found["answer"]
+    assert "the group train fits, but not all of its pods: which is left out is not known" in found["answer"]
 
 
 def test_what_the_scheduler_said_of_a_group_that_fits_now(tmp_path: Path) -> None:

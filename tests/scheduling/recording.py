@@ -183,7 +183,8 @@ class Recording:
         return {}
 
     def _victims(self) -> list[str]:
-        pods = self.api.list("v1", "Pod", self.world.prefix)
+        spaces = (self.world.prefix, f"{self.world.prefix}-b")
+        pods = [pod for space in spaces for pod in self.api.list("v1", "Pod", space)]
         left = {pod["metadata"]["name"] for pod in pods if not pod["metadata"].get("deletionTimestamp")}
         return sorted({pod["metadata"]["name"] for pod in self.world.bound} - left)
 

@@ -108,6 +108,21 @@ def test_all_in_one_domain(cpu: str, expected: bool) -> None:
 NODE_ZONES: Mapping[str, str] = {"n1": "a", "n2": "b", "n3": "b"}
 
 
+def test_which_of_several_domains_is_taken_can_decide_about_a_pod() -> None:
+    """As a real scheduler did: the group had all it wants in one domain, and the pod's selector was for the other."""
+    there = member("p2", "1", nodeSelector={ZONE: "b"})
+    objects = [*NODES, group(2, ZONE), member("p0", "1"), member("p1", "1"), there]
+    assert outcome("p2", objects)[0] is Obstacle.LEFT_OUT
+    found, _ = outcome("p0", objects)
+    assert isinstance(found, Placed) and found.fits
+
+
+def test_a_group_of_a_group() -> None:
+    nested = group(2)
+    nested["spec"]["parentCompositePodGroupName"] = "all"
+    assert outcome("p0", [*NODES, nested, member("p0", "1"), member("p1", "1")])[0] is Obstacle.NESTED
+
+
 def test_in_the_domain_of_those_that_run() -> None:
     found, _ = outcome("p1", [*NODES, group(2, ZONE), member("p0", "1", "n2"), member("p1", "1")])
     assert isinstance(found, Placed)
