@@ -6,6 +6,7 @@ from collections.abc import Hashable, Iterator, Sequence
 from typing import Any, Final
 
 from kubectl_dra.api.pods import Pod
+from kubectl_dra.explain.phrase import Phrase, say
 from kubectl_dra.explain.question.what_if_flag import Supposition
 from kubectl_dra.explain.remedies.prove import Change, World
 from kubectl_dra.explain.remedies.surroundings import Surroundings
@@ -22,16 +23,16 @@ _SYSTEM: Final = 2_000_000_000
 class EndPods(Change, frozen=True):
     """Pods of one node that end."""
 
-    TEXT = "end {pods:some} on {node}"
+    TEXT = "end {pods} on {node}"
     ASIDE = frozenset(("ended",))
     node: str
     keys: tuple[str, ...]
     ended: tuple[Pod, ...]
 
     @property
-    def pods(self) -> list[str]:
+    def pods(self) -> Phrase:
         """What they are called."""
-        return [f"pod {key}" for key in self.keys]
+        return say("pod {keys}" if len(self.keys) == 1 else "pods {keys:some 8}", keys=self.keys)
 
     @property
     def said(self) -> dict[str, Any]:

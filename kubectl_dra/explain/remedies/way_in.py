@@ -108,7 +108,7 @@ def _room(nodes: Sequence[str], world: World) -> Remedy | None:
     for change in ending_pods(world.surroundings, nodes):
         if proof := world.proof_with(change):
             return Remedy(
-                say("It is enough that {pods:some} on {node} {count:ends|end}.", **change.said), proof, offers=(change,)
+                say("It is enough that {pods} on {node} {count:ends|end}.", **change.said), proof, offers=(change,)
             )
     return None
 
