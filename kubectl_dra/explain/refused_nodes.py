@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 
 from kubectl_dra.explain.diagnosis import Evidence
-from kubectl_dra.explain.phrase import Words, say
+from kubectl_dra.explain.phrase import Joined, Words, say
 
 _SAID: Final = 3
 _PROVED_BY: Final = 6
@@ -32,9 +32,10 @@ def counted(groups: Sequence[RefusingNodes]) -> Words:
     """The reasons, each with how many nodes it has; the only one without, because it has all of them."""
     if len(groups) == 1:
         return groups[0].reason
-    said = [say("{reason} on {count:,}", reason=group.reason, count=len(group.nodes)) for group in groups[:_SAID]]
+    said = [say("{reason} ({count:node})", reason=group.reason, count=len(group.nodes)) for group in groups[:_SAID]]
     more = len(groups) - len(said)
-    return say("{said} and {more:more reason}" if more else "{said}", said=said, more=more)
+    # Reasons have commas of their own.
+    return say("{said} and {more:more reason}" if more else "{said}", said=Joined(tuple(said)), more=more)
 
 
 def evidence(groups: Sequence[RefusingNodes]) -> tuple[Evidence, ...]:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
 from kubectl_dra.explain.causes.registry import Finder, When
-from kubectl_dra.explain.diagnosis import CauseKind, Family, Finding, Look
+from kubectl_dra.explain.diagnosis import CauseKind, Family, Finding, Look, Remedy
 from kubectl_dra.explain.phrase import Words, say
 from kubectl_dra.explain.refused_nodes import by_reason, counted, evidence
+from kubectl_dra.explain.scene.filters import Filters
+from kubectl_dra.explain.scene.node_reasons import KINDS as OBJECT_KINDS
 from kubectl_dra.explain.trial import Trial
 from kubectl_dra.scheduling.pod_claims import ObjectNotFound
 from kubectl_dra.scheduling.reasons import PluginName
@@ -107,6 +109,16 @@ _OF_PLUGIN: Final[Mapping[PluginName, CauseKind]] = {
 }
 
 
+def kind_on(filters: Filters | None, node: str) -> CauseKind | None:
+    """The cause, of those here, that refuses a node."""
+    rejection = filters.rejections.get(node) if filters is not None else None
+    if rejection is None:
+        return None
+    if any(isinstance(reason, ObjectNotFound) for reason in rejection.reasons):
+        return VOLUME_UNUSABLE
+    return _OF_PLUGIN.get(rejection.plugin)
+
+
 def kind_of_all(trial: Trial) -> CauseKind | None:
     """The cause that refuses every node, where a single one does."""
     kinds = _by_kind(trial)
@@ -120,10 +132,8 @@ def _by_kind(trial: Trial) -> dict[CauseKind, dict[str, Words]]:
     """The nodes of each cause, with their reasons."""
     found: dict[CauseKind, dict[str, Words]] = {}
     filters = trial.scene.filters
-    for name, rejection in filters.rejections.items() if filters is not None else ():
-        kind = _OF_PLUGIN.get(rejection.plugin)
-        if any(isinstance(reason, ObjectNotFound) for reason in rejection.reasons):
-            kind = VOLUME_UNUSABLE
+    for name in filters.rejections if filters is not None else ():
+        kind = kind_on(filters, name)
         if kind is not None and name in trial.view.ineligible:
             found.setdefault(kind, {})[name] = trial.view.ineligible[name]
     return found
@@ -133,7 +143,18 @@ def _refused(trial: Trial) -> Iterator[Finding]:
     for kind, reasons in _by_kind(trial).items():
         groups = by_reason(reasons)
         summary = say("{count:node} refused: {reasons}", count=len(reasons), reasons=counted(groups))
-        yield Finding(kind, summary, evidence(groups))
+        yield Finding(kind, summary, evidence(groups), remedy_on(trial.scene.filters, reasons))
+
+
+def remedy_on(filters: Filters | None, nodes: Iterable[str]) -> Remedy | None:
+    """What ends the cause where an object is missing; None where what helps with its kind has to do."""
+    for name in nodes:
+        rejection = filters.rejections.get(name) if filters is not None else None
+        for reason in rejection.reasons if rejection is not None else ():
+            if isinstance(reason, ObjectNotFound):
+                kind = OBJECT_KINDS.get(reason.resource, reason.resource)
+                return Remedy(say("Create {kind} {name}, or correct the name.", kind=kind, name=reason.name))
+    return None
 
 
 FINDERS = (Finder(When.FAILS_TOO, _refused, 50),)

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from kubectl_dra.explain.causes import device_needs_feature
+from kubectl_dra.explain.causes.filters_refuse import kind_on
 from kubectl_dra.explain.causes.registry import Finder, When
-from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look, Remedy
+from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look, NextStep, Remedy
 from kubectl_dra.explain.funnel.blocked import MAX_EVIDENCE, Blocked
 from kubectl_dra.explain.funnel.request_funnel import PARTITIONS
 from kubectl_dra.explain.funnel.stages import FeatureOff, counted
@@ -55,12 +56,15 @@ def _out_of_reach(blocked: Blocked) -> Finding:
     }
     evidence: list[Evidence] = []
     for reason, count in reasons[:MAX_REASONS]:
-        about = say("nodes {nodes:some}", nodes=barred[reason]) if barred[reason] else "devices"
+        text = "node {nodes}" if len(barred[reason]) == 1 else "nodes {nodes:some}"
+        about = say(text, nodes=barred[reason]) if barred[reason] else "devices"
         evidence.append(Evidence(about, reason, say("{count:device}", count=count)))
-    tried = (way_in.remedy(reason, barred[reason], blocked.world) for reason, _ in reasons[:MAX_REASONS])
-    offered = [remedy for remedy in tried if remedy is not None]
-    proved = next((remedy for remedy in offered if remedy.proof is not None), None)
+    remedy = way_in.best(((reason, barred[reason]) for reason, _ in reasons[:MAX_REASONS]), blocked.world)
     first = reasons[0][0] if reasons else say("no node sees them")
+    nodes = barred.get(first, ())
+    kind = kind_on(blocked.scene.filters, nodes[0]) if nodes else None
+    space = blocked.scene.question.namespace
+    look = NextStep(kind.look, namespace=space) if kind is not None else way_in.look_at(first, nodes)
     return Finding(
         NOT_FOR_NODE,
         say(
@@ -71,8 +75,8 @@ def _out_of_reach(blocked: Blocked) -> Finding:
             reasons=_each(reasons) if reasons else first,
         ),
         tuple(evidence),
-        proved or next(iter(offered), Remedy(NOT_FOR_NODE.fix)),
-        next=way_in.look_at(first, barred.get(first, ())),
+        remedy or Remedy((kind or NOT_FOR_NODE).fix),
+        next=look,
     )
 
 

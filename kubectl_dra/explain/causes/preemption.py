@@ -42,7 +42,8 @@ def _making_room(trial: Trial) -> Iterator[Finding]:
         return
     if isinstance(preemption.ineligible, VictimsEnding):
         node, victims = preemption.ineligible.node, preemption.ineligible.victims
-        summary = say("{count:pod} evicted for it still {count:ends|end} on {node}", count=len(victims), node=node)
+        text = "the scheduler evicted {victims:some} on {node} for it, and {count:that has|they have} not ended yet"
+        summary = say(text, victims=victims, count=len(victims), node=node)
         facts = tuple(Evidence(Subject("Pod", victim), "metadata.deletionTimestamp", "set") for victim in victims)
         yield Finding(ENDING, summary, facts)
         return
@@ -69,9 +70,11 @@ def _eviction(preemption: Preemption) -> Words:
 def _victims(best: Sequence[Candidate]) -> Iterator[Evidence]:
     for candidate in best[:MAX_CANDIDATES]:
         names = [victim.key for victim in candidate.victims]
-        yield Evidence(
-            Subject("node", candidate.node), "would be evicted there", say("{victims:some 12}", victims=names)
-        )
+        text = "{victims:some 12}"
+        if candidate.violations:
+            text += "; {broken} of them against a PodDisruptionBudget"
+        shown = say(text, victims=names, broken=candidate.violations)
+        yield Evidence(Subject("node", candidate.node), "would be evicted there", shown)
     if (more := len(best) - MAX_CANDIDATES) > 0:
         yield Evidence("the scheduler", "has no preference", say("{count:more node} as good", count=more))
 

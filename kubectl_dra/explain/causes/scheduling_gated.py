@@ -36,9 +36,14 @@ def _gated(question: Question, _: Snapshot, __: Sequence[Finding]) -> Iterator[F
         )
         remedy = Remedy(say(text, namespace=pod.metadata.namespace))
     gates = say("{gates}", gates=tuple(pod.scheduling_gates))
+    text = "the pod is held back by scheduling {count:gate|gates} {gates}"
     yield Finding(
         SCHEDULING_GATED,
-        say("the pod is held back by scheduling gate {gates}", gates=gates),
+        say(
+            "the pod is held back by scheduling {count:gate|gates} {gates}",
+            count=len(pod.scheduling_gates),
+            gates=gates,
+        ),
         (Evidence(Subject("Pod", pod.key), "spec.schedulingGates", gates),),
         remedy,
     )

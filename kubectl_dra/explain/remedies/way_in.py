@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 
 from kubectl_dra.api.nodes import NodeTaint
 from kubectl_dra.explain.diagnosis import Look, NextStep, Remedy
@@ -90,6 +90,12 @@ def remedy(reason: Words, nodes: Sequence[str], world: World) -> Remedy | None:
     elif isinstance(reason, NodeCordoned) and len(nodes) == 1:
         words = say("When its maintenance is over: kubectl uncordon {node}", node=nodes[0])
     return Remedy(words, proof, offers=(change,))
+
+
+def best(reasons: Iterable[tuple[Words, Sequence[str]]], world: World) -> Remedy | None:
+    """What ends the first of several reasons, each with its nodes, for which that is proved; else what may end one."""
+    offered = [found for reason, nodes in reasons if (found := remedy(reason, nodes, world)) is not None]
+    return next((found for found in offered if found.proof is not None), next(iter(offered), None))
 
 
 def look_at(reason: Words, nodes: Sequence[str]) -> NextStep | None:

@@ -40,15 +40,15 @@ _TEXTS: Final[Mapping[type[Reason], str]] = {
     node_volume_limits.VolumeLimitReached: "{attached} of {limit} volumes of {driver} attached, {wanted} wanted",
     node_volume_limits.DriverNotOnNode: "CSI driver {driver} is not on the node",
     node_volume_limits.ClaimUnknown: "PersistentVolumeClaim {namespace}/{claim} does not exist",
-    pod_claims.ObjectNotFound: "{resource} {name} does not exist",
+    pod_claims.ObjectNotFound: "{kind} {name} does not exist",
     pod_claims.ClaimOfAnotherPod: "PersistentVolumeClaim {namespace}/{claim} belongs to another pod",
     volume_binding.EphemeralClaimNotMade: "PersistentVolumeClaim {claim} of an ephemeral volume is not made yet",
     volume_binding.ClaimLost: "PersistentVolumeClaim {claim} is bound to volume {volume}, which is gone",
     volume_binding.ClaimEnding: "PersistentVolumeClaim {claim} is being deleted",
     volume_binding.UnboundImmediateClaims: "PersistentVolumeClaims {claims} have no volume, and do not wait for a pod",
-    volume_binding.VolumeElsewhere: "volume {volume} of PersistentVolumeClaim {claim} cannot be used here",
-    volume_binding.NoVolumeToBind: "no volume for PersistentVolumeClaim {claims} can be used or made here",
-    volume_binding.NotEnoughStorage: "storage class {storage_class} has too little room here for {claim}",
+    volume_binding.VolumeElsewhere: "volume {volume} of PersistentVolumeClaim {claim} cannot be used there",
+    volume_binding.NoVolumeToBind: "no volume for PersistentVolumeClaim {claims} can be used or made there",
+    volume_binding.NotEnoughStorage: "storage class {storage_class} has too little room there for volume claim {claim}",
     volume_binding.VolumeMissing: "volume {volume} of PersistentVolumeClaim {claim} does not exist",
     volume_binding.StorageClassNotFound: "StorageClass {storage_class} does not exist",
     volume_restrictions.DiskConflict: "pod {holder} uses the disk of volume {volume}",
@@ -61,6 +61,14 @@ _TEXTS: Final[Mapping[type[Reason], str]] = {
     inter_pod_affinity.AntiAffinityBroken: "pod anti-affinity: a pod that it excludes is in {key}={value}",
     inter_pod_affinity.ExistingAntiAffinityBroken: "a pod in {key}={value} excludes this one (its anti-affinity)",
 }
+
+
+KINDS: Final = {
+    "persistentvolumeclaim": "PersistentVolumeClaim",
+    "persistentvolume": "PersistentVolume",
+    "storageclass.storage.k8s.io": "StorageClass",
+}
+"""How kinds are written that the scheduler names by their resource."""
 
 
 class Refused(Statement, frozen=True):
@@ -83,6 +91,8 @@ class Refused(Statement, frozen=True):
         if isinstance(reason, pod_topology_spread.TooManyInDomain):
             text = "topology spread: {here} matching pods in {key}={value}, {least} in the emptiest, maxSkew {max_skew}"
             return say(text, **values)
+        if isinstance(reason, pod_claims.ObjectNotFound):
+            values["kind"] = KINDS.get(reason.resource, reason.resource)
         template = _TEXTS.get(type(reason))
         return reason.words if template is None else say(template, **values)
 
