@@ -64,6 +64,12 @@ class Attempt(Struct, frozen=True):
     steps: int = 0
     would_time_out: bool = False
 
+    @property
+    def devices(self) -> list[DeviceID]:
+        """The devices of all claims, in the order of the results."""
+        found = (device for result in self.results for device in result.devices)
+        return [DeviceID(device["driver"], device["pool"], device["device"]) for device in found]
+
 
 class Cycle(Struct):
     """What all attempts of one scheduling cycle share: slices, classes, allocated state, settings.

@@ -114,3 +114,15 @@ def amount_of(value: object) -> int:
         return Quantity.from_json(value).value()
     except QuantityError:
         return 0
+
+
+def resources_of(pod: Pod) -> list[str]:
+    """The names of the extended resources that a pod asks for, in order."""
+    return sorted(
+        {
+            name
+            for container in pod.containers
+            for name, value in container.requests.items()
+            if eligible_name(name) and amount_of(value)
+        }
+    )

@@ -271,6 +271,13 @@ class Pod(Wire, frozen=True):
         return {entry.name: entry.resource_claim_name for entry in self.status.resource_claim_statuses}
 
     @property
+    def claim_names(self) -> frozenset[str]:
+        """The claims that it uses, named by it or made for it."""
+        made = self.claim_statuses
+        names = (entry.claim_name or made.get(entry.name) or "" for entry in self.claims)
+        return frozenset((*names, self.extended_resource_claim)) - {""}
+
+    @property
     def extended_resource_claim(self) -> str:
         """The claim that the scheduler made for the pod's extended resources; empty where it made none."""
         made = self.status.extended_resource_claim_status

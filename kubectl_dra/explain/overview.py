@@ -4,21 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from msgspec import Struct, structs
+from msgspec import Struct
 from msgspec.structs import replace
 
-from kubectl_dra.allocation.extended import amount_of, class_by_resource
+from kubectl_dra.allocation.extended import amount_of, class_by_resource, resources_of
 from kubectl_dra.allocation.features import Features
 from kubectl_dra.api.claims import ResourceClaim
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.cluster.snapshot import ABSENT, NOT_FOUND, Snapshot
-from kubectl_dra.explain.causes.registry import of_question
+from kubectl_dra.explain.alike import shape
 from kubectl_dra.explain.diagnosis import Diagnosis
 from kubectl_dra.explain.phrase import Words, say
 from kubectl_dra.explain.pipeline import diagnose
 from kubectl_dra.explain.question.resolve import Question, about_claim, about_pod
 from kubectl_dra.explain.scene.assumptions import gap
-from kubectl_dra.explain.scene.extended_resources import resources_of
 from kubectl_dra.explain.scene.prepare import Settings
 
 
@@ -56,14 +55,14 @@ def pending(
     A pod needs devices by its claims, or by an extended resource that a DeviceClass names. ``namespace`` is empty
     for all. Pods that differ in nothing but their name are diagnosed once.
     """
-    groups: dict[object, list[Question]] = {}
+    groups: dict[str, list[Question]] = {}
     elsewhere = 0
     for entry in _waiting(snapshot, settings):
         if namespace not in ("", entry.metadata.namespace):
             elsewhere += 1
             continue
         question = about_pod(entry, snapshot, exists=True) if isinstance(entry, Pod) else about_claim(entry)
-        groups.setdefault(_shape(question, snapshot), []).append(question)
+        groups.setdefault(shape(question, snapshot), []).append(question)
     out: list[Alike] = []
     for number, questions in enumerate(groups.values(), 1):
         if progress is not None:
@@ -96,9 +95,7 @@ def _waiting(snapshot: Snapshot, settings: Settings) -> Iterator[Pod | ResourceC
     backed = _backed(snapshot, settings)
     used: set[tuple[str, str]] = set()
     for (space, _), pod in snapshot.pods.items():
-        for entry in pod.claims:
-            used.add((space, entry.claim_name or pod.claim_statuses.get(entry.name) or ""))
-        used.add((space, pod.extended_resource_claim))
+        used |= {(space, name) for name in pod.claim_names}
         if not pod.node_name and not pod.finished and (pod.claims or not backed.isdisjoint(resources_of(pod))):
             yield pod
     for key, claim in snapshot.claims.items():
@@ -113,27 +110,3 @@ def _backed(snapshot: Snapshot, settings: Settings) -> frozenset[str]:
         return frozenset(names)
     nodes = snapshot.nodes.values()
     return frozenset(name for name in names if not any(amount_of(node.allocatable.get(name)) for node in nodes))
-
-
-def _shape(question: Question, snapshot: Snapshot) -> object:
-    """What makes the answer: the pod's placement and claims, without names that differ per pod."""
-    pod = question.pod
-    return (
-        question.kind,
-        question.namespace,
-        None if pod is None else _placement(pod),
-        tuple((state.entry, state.template, _content(state.claim)) for state in question.claims),
-        tuple((finding.kind.code, finding.summary) for finding in of_question(question, snapshot)),
-    )
-
-
-def _placement(pod: Pod) -> str:
-    return repr(structs.replace(pod.spec, resource_claims=())) + pod.extended_resource_claim
-
-
-def _content(claim: ResourceClaim | None) -> object:
-    if claim is None:
-        return None
-    if claim.allocation is not None:
-        return claim.key
-    return repr((claim.requests, claim.constraints, claim.config))

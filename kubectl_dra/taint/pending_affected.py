@@ -7,18 +7,18 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from datetime import datetime
 from typing import Final
 
-from msgspec import Struct, structs
+from msgspec import Struct
 from msgspec.structs import replace
 
 from kubectl_dra.allocation.attempt import Attempt, AttemptVerdict, Cycle
 from kubectl_dra.allocation.extended import extended_requests
 from kubectl_dra.allocation.search import Budget
 from kubectl_dra.api.claims import ALL, DeviceRequest, Request
-from kubectl_dra.api.meta import ObjectMeta
 from kubectl_dra.api.nodes import Node
 from kubectl_dra.api.slices import Device, DeviceID, PoolID, ResourceSlice
 from kubectl_dra.api.taints import DeviceTaint
 from kubectl_dra.cluster.snapshot import Snapshot
+from kubectl_dra.explain.alike import shape
 from kubectl_dra.explain.attempts import SECONDS_PER_NODE, STEPS_PER_NODE, unavailable_nodes
 from kubectl_dra.explain.causes.registry import of_question
 from kubectl_dra.explain.question.resolve import Question, about_claim, about_pod
@@ -67,14 +67,14 @@ def lost_matches(
     for number, question in enumerate(questions):
         if progress is not None:
             progress(f"trying pending claims: {number + 1} of {len(questions)}")
-        shape = _shape(question, snapshot)
-        if shape not in known:
+        kind = shape(question, snapshot)
+        if kind not in known:
             try:
-                known[shape] = trial.loses(question)
+                known[kind] = trial.loses(question)
             except _TooLong:
                 untried += 1
                 continue
-        if known[shape]:
+        if known[kind]:
             specs = [spec for state in question.claims if state.claim for spec in _specs(state.claim.requests)]
             alls = any(spec.allocation_mode == ALL for spec in specs)
             out.append(Lost(question.kind, question.namespace, question.name, alls))
@@ -110,7 +110,7 @@ class _Trial:
         near, far = self._nodes(now, unavailable)
         # Who fits on a node without one of the devices goes on doing so, and nothing changes on nodes that see none.
         fit = self._fit(now, near)
-        if fit is None or not self._takes(fit) or self._fit(now, far) is not None:
+        if fit is None or self._devices.isdisjoint(fit.devices) or self._fit(now, far) is not None:
             return False
         if self._after is None:
             self._after = with_taints(self._snapshot, self._wishes, times.now())
@@ -130,14 +130,6 @@ class _Trial:
                 sees = pools is not None and any(pool.id in self._pools for pool in pools.pools)
                 (near if sees else far).append(node)
         return near, far
-
-    def _takes(self, attempt: Attempt) -> bool:
-        """Whether the devices found are some of those to taint."""
-        return any(
-            DeviceID(device["driver"], device["pool"], device["device"]) in self._devices
-            for result in attempt.results
-            for device in result.devices
-        )
 
     def _fit(self, case: Scene, nodes: Sequence[Node]) -> Attempt | None:
         """The attempt on the first node that works; None where none does."""
@@ -168,27 +160,12 @@ class _Trial:
 def _pending(snapshot: Snapshot) -> Iterator[Question]:
     used: set[tuple[str, str]] = set()
     for (space, _), pod in snapshot.pods.items():
-        for entry in pod.claims:
-            used.add((space, entry.claim_name or pod.claim_statuses.get(entry.name) or ""))
+        used |= {(space, name) for name in pod.claim_names}
         if pod.claims and not pod.node_name and not pod.finished and not pod.metadata.deletion_timestamp:
             yield about_pod(pod, snapshot, exists=True)
     for key, claim in snapshot.claims.items():
         if claim.allocation is None and key not in used and not claim.metadata.deletion_timestamp:
             yield about_claim(claim)
-
-
-def _shape(question: Question, snapshot: Snapshot) -> str:
-    """What decides whether a question fits, as one text: the many pods of a workload have the same."""
-    claims = []
-    names = [state.claim.metadata.name if state.claim else "" for state in question.claims]
-    for state, name in zip(question.claims, names, strict=True):
-        claim = replace(state.claim, metadata=ObjectMeta()) if state.claim else None
-        # Which entries mean one and the same claim is part of it.
-        claims.append((state.entry, names.index(name), claim, state.unresolved))
-    found = [(finding.kind.code, finding.summary) for finding in of_question(question, snapshot)]
-    pod = question.pod
-    spec = structs.replace(pod.spec, resource_claims=()) if pod else None
-    return repr((question.kind, question.namespace, spec, claims, found))
 
 
 def _may_get(question: Question, devices: Sequence[Device], cycle: Cycle, cache: dict[str, bool]) -> bool:

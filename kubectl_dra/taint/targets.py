@@ -131,9 +131,8 @@ class Devices:
         pod = self._snapshot.pods.get(key)
         if pod is None:
             raise InputError(f"--pod: {_absent('Pod', key, self._snapshot.pods, self._snapshot)}")
-        names = {entry.claim_name or pod.claim_statuses.get(entry.name) or "" for entry in pod.claims}
-        names.add(pod.extended_resource_claim)
-        claims = [claim for (space, name), claim in self._snapshot.claims.items() if space == key[0] and name in names]
+        names = {(key[0], name) for name in pod.claim_names}
+        claims = [claim for key, claim in self._snapshot.claims.items() if key in names]
         return self._allocated(claims, f"--pod: Pod {pod.key}")
 
     def _allocated(self, claims: Iterable[ResourceClaim], what: str) -> tuple[Target, ...]:

@@ -13,8 +13,7 @@ from kubectl_dra.api.versions import Release
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.explain.phrase import Words
 from kubectl_dra.explain.remedies.way_in import toleration_for
-from kubectl_dra.explain.scene.node_eligibility import AffinityDiffers, LabelDiffers, NodeCordoned, Untolerated
-from kubectl_dra.explain.scene.node_reasons import reason_of
+from kubectl_dra.explain.scene.node_reasons import AffinityDiffers, LabelDiffers, NodeCordoned, Untolerated, reason_of
 from kubectl_dra.scheduling.chain import Chain
 from kubectl_dra.scheduling.framework import ClusterState, Plugin
 from kubectl_dra.scheduling.node_affinity import NodeAffinityFilter

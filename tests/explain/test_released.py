@@ -6,12 +6,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kubectl_dra.allocation.features import Features
-from kubectl_dra.allocation.state import AllocatedState, allocated_state
+from kubectl_dra.allocation.state import AllocatedState, allocated_state, released
 from kubectl_dra.api.claims import Allocation, DeviceResult, ResourceClaim
 from kubectl_dra.api.meta import ObjectMeta
 from kubectl_dra.api.quantity import Quantity
 from kubectl_dra.api.slices import DeviceID
-from kubectl_dra.explain.remedies.released_state import released
 
 RESULTS = st.builds(
     lambda device, share, amount, admin: DeviceResult(

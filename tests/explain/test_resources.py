@@ -15,8 +15,7 @@ from kubectl_dra.api.quantity import Quantity
 from kubectl_dra.api.versions import Release
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.explain.phrase import Words
-from kubectl_dra.explain.scene.node_reasons import reason_of
-from kubectl_dra.explain.scene.node_resources import PodLimitReached, ResourceShort
+from kubectl_dra.explain.scene.node_reasons import PodLimitReached, ResourceShort, reason_of
 from kubectl_dra.scheduling.framework import ClusterState
 from kubectl_dra.scheduling.node_resources_fit import NodeResourcesFit
 

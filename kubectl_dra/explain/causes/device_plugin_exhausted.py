@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kubectl_dra.allocation.extended import amount_of
+from kubectl_dra.allocation.extended import amount_of, resources_of
 from kubectl_dra.explain.causes.registry import Finder, When
 from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look
 from kubectl_dra.explain.phrase import Subject, say
-from kubectl_dra.explain.scene.extended_resources import resources_of
-from kubectl_dra.explain.scene.node_resources import ResourceShort
+from kubectl_dra.explain.scene.node_reasons import ResourceShort
 from kubectl_dra.explain.trial import Trial
 
 MAX_NODES = 6

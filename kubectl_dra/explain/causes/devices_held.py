@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from kubectl_dra.api.claims import ALL, ResourceClaim
-from kubectl_dra.explain.causes.all_not_possible import ALL_INCOMPLETE
 from kubectl_dra.explain.causes.registry import Finder, When
 from kubectl_dra.explain.causes.too_few_on_one_node import TOO_FEW
 from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Remedy
@@ -14,6 +13,15 @@ from kubectl_dra.explain.phrase import Joined, Phrase, Words, say
 from kubectl_dra.explain.remedies.candidates import freeing
 from kubectl_dra.explain.remedies.change import Free, LowerCount
 
+ALL_INCOMPLETE = CauseKind(
+    code="all-not-possible",
+    title="A request for all devices meets one that cannot be had",
+    why="Mode All needs every matching device of the node: one that is held, tainted or short of counters fails it.",
+    fix="Exclude the device by a selector, or ask for a count.",
+    seen_as="cannot allocate all claims",
+    family=Family.DEVICES,
+    held=True,
+)
 ALL_HELD = CauseKind(
     code="devices-held",
     title="The matching devices are held by other claims",

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kubectl_dra.allocation.extended import amount_of, class_by_resource, eligible_name
+from kubectl_dra.allocation.extended import amount_of, class_by_resource, eligible_name, resources_of
 from kubectl_dra.explain.causes.registry import Finder, When
 from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look
 from kubectl_dra.explain.phrase import Subject, say
-from kubectl_dra.explain.scene.extended_resources import resources_of
 from kubectl_dra.explain.trial import Trial
 
 UNBACKED = CauseKind(

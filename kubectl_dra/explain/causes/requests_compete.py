@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from kubectl_dra.api.claims import ALL, MAX_RESULTS, Request
-from kubectl_dra.explain.causes.all_not_possible import ALL_INCOMPLETE
 from kubectl_dra.explain.causes.capacity_insufficient import CAPACITY
 from kubectl_dra.explain.causes.counters_exhausted import COUNTERS
+from kubectl_dra.explain.causes.devices_held import ALL_INCOMPLETE
 from kubectl_dra.explain.causes.registry import Finder, When
 from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Remedy
 from kubectl_dra.explain.funnel.blocked import made_by_scheduler

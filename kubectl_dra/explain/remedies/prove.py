@@ -14,17 +14,16 @@ from kubectl_dra.allocation.attempt import Attempt, AttemptVerdict, Cycle
 from kubectl_dra.allocation.features import Features, Quirks
 from kubectl_dra.allocation.pools import SliceIndex
 from kubectl_dra.allocation.search import Budget
-from kubectl_dra.allocation.state import allocated_state
+from kubectl_dra.allocation.state import allocated_state, released
 from kubectl_dra.api.claims import EXACT_COUNT, DeviceConstraint, DeviceRequest, Request, ResourceClaim
 from kubectl_dra.api.nodes import Node
 from kubectl_dra.api.pods import Pod
-from kubectl_dra.api.slices import DeviceID, ResourceSlice
+from kubectl_dra.api.slices import ResourceSlice
 from kubectl_dra.cluster.snapshot import Key
 from kubectl_dra.explain.funnel.search_refusals import Refusals
 from kubectl_dra.explain.phrase import Phrase, Statement, say
 from kubectl_dra.explain.question.giving_back import GivingBack, of_claims, of_pods
 from kubectl_dra.explain.question.what_if_flag import Supposition
-from kubectl_dra.explain.remedies.released_state import released
 from kubectl_dra.explain.remedies.surroundings import Surroundings
 
 MAX_NODES = 200
@@ -128,7 +127,7 @@ class World(Struct, frozen=True):
         cycle = self.cycle.changed()
         for attempt in self._taken(cycle, self.nodes if nodes is None else nodes, Tries(), STEPS):
             if not self.rereads or not self._errs(cycle, attempt.node):
-                return Proof(attempt.node, tuple(device_names(attempt)))
+                return Proof(attempt.node, tuple(map(str, attempt.devices)))
             break
         return None
 
@@ -337,13 +336,6 @@ class World(Struct, frozen=True):
             return self
         known = {node.name for node in self.nodes}
         return replace(self, nodes=(*self.nodes, *(node for node in more if node.name not in known)))
-
-
-def device_names(attempt: Attempt) -> Iterator[str]:
-    """The devices of an allocation, in order, as ``driver/pool/device``."""
-    for result in attempt.results:
-        for device in result.devices:
-            yield str(DeviceID(device["driver"], device["pool"], device["device"]))
 
 
 def _edited(

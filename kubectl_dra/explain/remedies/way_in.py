@@ -10,8 +10,14 @@ from kubectl_dra.explain.phrase import Phrase, Words, say
 from kubectl_dra.explain.remedies.prove import Change, World
 from kubectl_dra.explain.remedies.room import ending_pods
 from kubectl_dra.explain.remedies.surroundings import Surroundings
-from kubectl_dra.explain.scene.node_eligibility import AffinityDiffers, LabelDiffers, NodeCordoned, Untolerated
-from kubectl_dra.explain.scene.node_resources import PodLimitReached, ResourceShort
+from kubectl_dra.explain.scene.node_reasons import (
+    AffinityDiffers,
+    LabelDiffers,
+    NodeCordoned,
+    PodLimitReached,
+    ResourceShort,
+    Untolerated,
+)
 
 _NOT_TEXT = frozenset(("true", "false", "yes", "no", "on", "off", "y", "n", "null"))
 

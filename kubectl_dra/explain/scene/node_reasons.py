@@ -7,10 +7,9 @@ from typing import Final
 
 from msgspec.structs import asdict
 
+from kubectl_dra.api.nodes import NodeTaint
 from kubectl_dra.api.quantity import Quantity
-from kubectl_dra.explain.phrase import Joined, Statement, Words, say
-from kubectl_dra.explain.scene.node_eligibility import AffinityDiffers, LabelDiffers, NodeCordoned, Untolerated
-from kubectl_dra.explain.scene.node_resources import PodLimitReached, ResourceShort
+from kubectl_dra.explain.phrase import Joined, Phrase, Statement, Words, say
 from kubectl_dra.scheduling import (
     chain,
     inter_pod_affinity,
@@ -29,6 +28,69 @@ from kubectl_dra.scheduling import (
     volume_zone,
 )
 from kubectl_dra.scheduling.reasons import NotRead, Reason, Rejection
+
+# The node controllers set and remove these; a pod that tolerates them ends up where it cannot run.
+_CONDITIONS = ("node.kubernetes.io/", "node.cloudprovider.kubernetes.io/")
+
+
+class NodeCordoned(Statement, frozen=True):
+    """Somebody cordoned the node."""
+
+    TEXT = "node is cordoned (spec.unschedulable)"
+
+
+class Untolerated(Statement, frozen=True):
+    """The node has a taint that the pod does not tolerate."""
+
+    TEXT = "untolerated node taint {taint}"
+    taint: NodeTaint
+
+    @property
+    def is_condition(self) -> bool:
+        """Whether the taint stands for the state of the node, such as not-ready."""
+        return self.taint.key.startswith(_CONDITIONS)
+
+
+class LabelDiffers(Statement, frozen=True):
+    """The node has not the label that the pod's nodeSelector wants."""
+
+    TEXT = "nodeSelector {key}={value} does not match"
+    key: str
+    value: str
+
+
+class AffinityDiffers(Statement, frozen=True):
+    """The pod's required node affinity does not match."""
+
+    TEXT = "node affinity requires {affinity}"
+    affinity: str
+
+
+class PodLimitReached(Statement, frozen=True):
+    """The node runs as many pods as it takes."""
+
+    TEXT = "Too many pods"
+
+
+class ResourceShort(Statement, frozen=True):
+    """The node has less left of a resource than the pod requests."""
+
+    TEXT = "Insufficient {name}: {numbers}"
+    name: str
+    needed: Quantity
+    left: Quantity
+    total: Quantity
+
+    @property
+    def numbers(self) -> Phrase:
+        """What is needed and what is left."""
+        return say("needs {needed}, {left} of {total} left", needed=self.needed, left=self.left, total=self.total)
+
+    @property
+    def passes(self) -> bool:
+        """Whether room can be made: pods take some of it, and it is nothing that the node does not offer."""
+        return bool(self.total) and self.left != self.total and "/" not in self.name
+
 
 _TEXTS: Final[Mapping[type[Reason], str]] = {
     chain.NotAmongThose: "the pod names other nodes (matchFields), or a volume of it is elsewhere",
