@@ -54,8 +54,9 @@ def scheduler_notes(scene: Scene) -> Iterator[Phrase]:
     for effect, what in ((Effect.EVICTS, "evict pods for this one"), (Effect.SCORES, "choose among the nodes")):
         if unknown := profile.unknown(effect, pod):
             yield say("{unknown} may {what}, and is not modelled", unknown=list(unknown), what=what)
-    timeout = profile.args.dynamic_resources.filter_timeout
-    if timeout != FILTER_TIMEOUT:
+    args = profile.args.dynamic_resources
+    timeout = args.filter_timeout
+    if timeout != FILTER_TIMEOUT and not args.takes_its_time:
         text = "the profile's filterTimeout is {timeout}; searches are judged by {default} here"
         yield say(text, timeout=timeout, default=FILTER_TIMEOUT)
 

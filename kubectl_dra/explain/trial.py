@@ -91,6 +91,13 @@ class Trial:
         """Nodes on which an allocated claim cannot be used, with the claim."""
         return unavailable_nodes(self.scene)
 
+    def would_time_out(self, attempt: Attempt) -> bool:
+        """Whether the scheduler's own search would probably not end in time; a profile can set no limit."""
+        filters = self.scene.filters
+        if filters is not None and filters.chain.state.profile.args.dynamic_resources.takes_its_time:
+            return False
+        return attempt.would_time_out
+
     @cached_property
     def fitting(self) -> tuple[str, ...]:
         """The nodes where the unallocated claims fit."""

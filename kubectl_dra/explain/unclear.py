@@ -155,7 +155,7 @@ def _group(trial: Trial, verdict: Verdict) -> Iterator[Phrase]:
 
 def _too_long(trial: Trial, verdict: Verdict) -> Iterator[Phrase]:
     fitting = [trial.attempts[name] for name in trial.fitting]
-    if verdict is Verdict.ALLOCATABLE and fitting and all(attempt.would_time_out for attempt in fitting):
+    if verdict is Verdict.ALLOCATABLE and fitting and all(trial.would_time_out(attempt) for attempt in fitting):
         text = "the claims fit, but the scheduler would probably time out before it finds out ({node})"
         yield say(text, node=fitting[0].node)
     if verdict is not Verdict.UNDETERMINED:

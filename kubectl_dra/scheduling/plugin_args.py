@@ -148,6 +148,11 @@ class DynamicResourcesArgs(_Args, frozen=True, kw_only=True):
     filter_timeout: str = FILTER_TIMEOUT
     binding_timeout: str = "10m"
 
+    @property
+    def takes_its_time(self) -> bool:
+        """Whether a search for devices is never stopped."""
+        return not any(digit in self.filter_timeout for digit in "123456789")
+
 
 class PluginArgs(msgspec.Struct, frozen=True, kw_only=True):
     """The arguments of all plugins that take some."""

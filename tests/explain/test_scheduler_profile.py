@@ -99,6 +99,27 @@ def test_filters_that_are_off_are_noted(tmp_path: Path) -> None:
     assert "off in profile default-scheduler: NodePorts, NodeAffinity (filter)" in found["notes"]
 
 
+@pytest.mark.parametrize(("timeout", "noted"), [("2s", True), ("10s", False), ("0s", False)])
+def test_another_time_limit_of_searches_is_noted(timeout: str, noted: bool, tmp_path: Path) -> None:
+    told = [{"name": "DynamicResources", "args": {"filterTimeout": timeout}}]
+    _, found = explained(tmp_path, {"pluginConfig": told})
+    assert (f"the profile's filterTimeout is {timeout}; searches are judged by 10s here" in found["notes"]) is noted
+
+
+def test_everything_that_waits_by_its_own_profile(tmp_path: Path) -> None:
+    """With --all each pod is answered for by its own profile."""
+    config = tmp_path / "scheduler.json"
+    about = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"}
+    config.write_text(json.dumps({**about, "profiles": [{"schedulerName": "other"}]}))
+    out = io.StringIO()
+    with redirect_stdout(out):
+        where = ["--snapshot", str(FITS.parent / "all-held" / "cluster.yaml"), "--scheduler-config", str(config)]
+        code = command(["explain", "-A", "-o", "json", *where])
+    (item,) = json.loads(out.getvalue())["items"]
+    assert code == 3
+    assert "asks for scheduler default-scheduler, which has no profile" in item["answer"]
+
+
 def test_one_sentence_for_a_bad_configuration(tmp_path: Path) -> None:
     bad = tmp_path / "bad.yaml"
     bad.write_text("kind: Pod\napiVersion: v1\n")

@@ -322,6 +322,12 @@ def test_arguments_that_a_plugin_refuses(plugin: str, args: JSON, problem: str, 
     assert str(error.value) == f"{tmp_path}/scheduler.yaml: profiles[0].pluginConfig[0]{problem}"
 
 
+@pytest.mark.parametrize(("timeout", "endless"), [("0", True), ("0s", True), ("10s", False), ("1m0s", False)])
+def test_a_search_for_devices_without_end(timeout: str, endless: bool, tmp_path: Path) -> None:
+    used = profile(tmp_path, args={"DynamicResources": {"filterTimeout": timeout}})
+    assert used.args.dynamic_resources.takes_its_time is endless
+
+
 def test_files_that_cannot_be_read(tmp_path: Path) -> None:
     with pytest.raises(FileError, match="cannot be read: No such file"):
         read_config(str(tmp_path / "none.yaml"), RELEASE)

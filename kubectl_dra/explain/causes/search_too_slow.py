@@ -25,7 +25,7 @@ def _slow(trial: Trial) -> Iterator[Finding]:
         (
             attempt
             for attempt in trial.attempts.values()
-            if attempt.verdict is AttemptVerdict.UNDETERMINED or attempt.would_time_out
+            if attempt.verdict is AttemptVerdict.UNDETERMINED or trial.would_time_out(attempt)
         ),
         None,
     )
@@ -42,7 +42,7 @@ def _slow(trial: Trial) -> Iterator[Finding]:
 def _where_all_are_slow(trial: Trial) -> Iterator[Finding]:
     """The claims fit, but the search would end too late on every node."""
     fitting = [trial.attempts[name] for name in trial.fitting]
-    if trial.question.pod is not None and fitting and all(attempt.would_time_out for attempt in fitting):
+    if trial.question.pod is not None and fitting and all(trial.would_time_out(attempt) for attempt in fitting):
         yield from _slow(trial)
 
 
