@@ -10,7 +10,7 @@ import difflib
 import json
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -65,11 +65,18 @@ def table() -> str:
         "}",
         '"""Command to its arguments: kind (or the words themselves), and whether it may be repeated."""',
         "",
-        "FLAGS: Final[dict[str, dict[str, tuple[str | tuple[str, ...], bool, str, str]]]] = {",
+        "_Flags = dict[str, tuple[str | tuple[str, ...], bool, str, str]]",
+        "_CONNECTION: Final[_Flags] = {",
     ]
-    for name, command in (("", root), *_commands(root)):
+    flags = {name: list(_flags(command)) for name, command in (("", root), *_commands(root))}
+    connection = _shared_end([each for each in flags.values() if any("--kubeconfig" in line for line in each)])
+    lines += [f"    {line}," for line in connection]
+    lines += ["}", "FLAGS: Final[dict[str, _Flags]] = {"]
+    for name, each in flags.items():
+        shared = bool(connection) and each[-len(connection) :] == connection
         lines.append(f"    {_quoted(name)}: {{")
-        lines += [f"        {line}," for line in _flags(command)]
+        lines += [f"        {line}," for line in (each[: -len(connection)] if shared else each)]
+        lines += ["        **_CONNECTION,"] if shared else []
         lines.append("    },")
     lines += [
         "}",
@@ -106,6 +113,14 @@ def _flags(command: Any) -> Iterator[str]:
             entry = [_kind(kinds.of_option(option)), str(repeatable), _quoted(short), _quoted(_first(option.help))]
             yield f"{_quoted(name)}: {_tuple(entry)}"
     yield f"{_quoted('--help')}: {_tuple([_quoted(''), 'False', _quoted('-h'), _quoted('Show the help and exit')])}"
+
+
+def _shared_end(commands: Sequence[list[str]]) -> list[str]:
+    """The flags that all commands on a cluster have behind their own."""
+    count = 0
+    while commands and len({tuple(each[-count - 1 :]) for each in commands}) == 1 and count < len(commands[0]):
+        count += 1
+    return commands[0][-count:] if count else []
 
 
 def _values() -> dict[str, list[tuple[str, str]]]:
