@@ -13,21 +13,26 @@ from kubectl_dra.explain.remedies.surroundings import Surroundings
 from kubectl_dra.scheduling.chain import Chain
 from kubectl_dra.scheduling.default_preemption import by_importance
 from kubectl_dra.scheduling.framework import NodeState
+from kubectl_dra.scheduling.inter_pod_affinity import AntiAffinityBroken, ExistingAntiAffinityBroken
+from kubectl_dra.scheduling.reasons import Reason
+from kubectl_dra.scheduling.volume_restrictions import ClaimOfOnePodInUse
 
 MAX_NODES: Final = 3
 MAX_ALONE: Final = 4
+MAX_ELSEWHERE: Final = 8
 _MIRROR: Final = "kubernetes.io/config.mirror"
 _SYSTEM: Final = 2_000_000_000
 
 
 class EndPods(Change, frozen=True):
-    """Pods of one node that end."""
+    """Pods of one node that end, so that the pod may run on the node ``onto``."""
 
     TEXT = "end {pods} on {node}"
-    ASIDE = frozenset(("ended",))
+    ASIDE = frozenset(("ended", "onto"))
     node: str
     keys: tuple[str, ...]
     ended: tuple[Pod, ...]
+    onto: str
 
     @property
     def pods(self) -> Phrase:
@@ -52,7 +57,7 @@ class EndPods(Change, frozen=True):
         return Supposition("", "end", ",".join(self.keys))
 
     def made_in(self, world: World) -> World:
-        return world.ending(self.ended).on_named({self.node})
+        return world.ending(self.ended).on_named({self.onto})
 
 
 def ending_pods(around: Surroundings, nodes: Sequence[str]) -> Iterator[EndPods]:
@@ -62,8 +67,11 @@ def ending_pods(around: Surroundings, nodes: Sequence[str]) -> Iterator[EndPods]
         return
     for name in nodes[:MAX_NODES]:
         node = around.state.nodes.get(name)
-        for pods in _sets(chain, node) if node is not None else ():
-            yield EndPods(name, tuple(pod.key for pod in pods), tuple(pods))
+        if node is None or chain.filter(node) is None:
+            continue
+        found = list(_sets(chain, node)) or [[pod] for pod in _elsewhere(around, chain, node)]
+        for pods in found:
+            yield EndPods(pods[0].spec.node_name, tuple(pod.key for pod in pods), tuple(pods), name)
 
 
 def _sets(chain: Chain, node: NodeState) -> Iterator[Sequence[Pod]]:
@@ -79,6 +87,35 @@ def _sets(chain: Chain, node: NodeState) -> Iterator[Sequence[Pod]]:
         if _takes_without(chain, node, left):
             gone = left
     yield gone
+
+
+def _elsewhere(around: Surroundings, chain: Chain, node: NodeState) -> Iterator[Pod]:
+    """Pods of other nodes, each of which alone keeps the pod from this node: by a volume, or by anti-affinity."""
+    rejection = chain.filter(node)
+    suspects = [pod for reason in (rejection.reasons if rejection else ()) for pod in _suspects(around, reason)]
+    for pod in suspects[:MAX_ELSEWHERE]:
+        if pod.spec.node_name == node.name or not _can_end(pod):
+            continue
+        after = around.without_pods([(pod.metadata.namespace, pod.metadata.name)])
+        if after.refusal(node.node) is None and after.chain is not None:
+            yield pod
+
+
+def _suspects(around: Surroundings, reason: Reason) -> Iterator[Pod]:
+    """The pods that a reason may be about."""
+    state, space = around.state, around.pod.metadata.namespace
+    if isinstance(reason, ClaimOfOnePodInUse):
+        for node in state.nodes.values():
+            for pod in node.pods:
+                used = [entry.persistent_volume_claim for entry in pod.spec.volumes]
+                names = {claim.claim_name for claim in used if claim is not None}
+                if pod.metadata.namespace == space and names & set(reason.claims):
+                    yield pod
+    elif isinstance(reason, AntiAffinityBroken | ExistingAntiAffinityBroken):
+        near = [node for node in state.nodes.values() if node.node.labels.get(reason.key) == reason.value]
+        for node in near:
+            excluding = isinstance(reason, ExistingAntiAffinityBroken)
+            yield from node.pods_with_required_anti_affinity if excluding else node.pods
 
 
 def _takes_without(chain: Chain, node: NodeState, pods: Sequence[Pod]) -> bool:

@@ -75,7 +75,7 @@ class Surroundings:
         return Chain(self.pod, self.state, without_devices(self.state.profile))
 
     def refusal(self, node: Node) -> Rejection | None:
-        """Why filters other than that for devices refuse the node."""
+        """Why filters other than that for devices refuse the node; None as well where no more clusters may be made."""
         chain = self.chain
         return (
             chain.filter(self.state.nodes[node.name]) if chain is not None and node.name in self.state.nodes else None

@@ -107,7 +107,7 @@ _TEXTS: Final[Mapping[type[Reason], str]] = {
     volume_binding.EphemeralClaimNotMade: "PersistentVolumeClaim {claim} of an ephemeral volume is not made yet",
     volume_binding.ClaimLost: "PersistentVolumeClaim {claim} is bound to volume {volume}, which is gone",
     volume_binding.ClaimEnding: "PersistentVolumeClaim {claim} is being deleted",
-    volume_binding.UnboundImmediateClaims: "PersistentVolumeClaims {claims} have no volume, and do not wait for a pod",
+    volume_binding.UnboundImmediateClaims: "nothing is bound to PersistentVolumeClaim {claims}, which waits for no pod",
     volume_binding.VolumeElsewhere: "volume {volume} of PersistentVolumeClaim {claim} cannot be used there",
     volume_binding.NoVolumeToBind: "no volume for PersistentVolumeClaim {claims} can be used or made there",
     volume_binding.NotEnoughStorage: "storage class {storage_class} has too little room there for volume claim {claim}",
