@@ -205,9 +205,10 @@ ABOUT: Final = (
         "quota-counts-claims",
         "safe",
         "The quota counts claims as well",
-        "The key of the DeviceClass counts devices that pods claim. Its number is that of the old key, which stays for "
-        "pods that still use the device plugin. Where the class carries the resource's name, from 1.36, the old key "
-        "counts claims too; elsewhere both kinds of pods together can have up to twice the number while both run.",
+        "The key of the DeviceClass counts devices that pods claim. It has the number of the old key, which stays "
+        "for pods that still use the device plugin. Where the class carries the resource's name (from 1.36), the "
+        "old key counts claims too. Elsewhere both kinds of pods together can use up to twice the number while "
+        "both run.",
         'spec:\n  hard:\n    requests.nvidia.com/gpu: "8"\n',
         'spec:\n  hard:\n    requests.nvidia.com/gpu: "8"\n'
         '    gpu.nvidia.com.deviceclass.resource.k8s.io/devices: "8"\n',
@@ -224,8 +225,9 @@ ABOUT: Final = (
         "limit-range",
         "note",
         "A LimitRange does not reach claims",
-        "Defaults and limits of a LimitRange are for resources of containers. A pod that got its GPU by default gets "
-        "none once it is written with claims, and no maximum holds for these; a quota or an admission policy can.",
+        "Defaults and limits of a LimitRange apply to containers' resources. A pod that got its GPU by default "
+        "gets none once it is written with claims, and no maximum applies to claims; a quota or an admission "
+        "policy can set one.",
     ),
     ChangePage(
         "MIG204",
@@ -240,7 +242,7 @@ ABOUT: Final = (
         "note",
         "Kueue maps classes to the queue's resources",
         "A ClusterQueue keeps the name that it counts; deviceClassMappings in Kueue's Configuration say which "
-        "DeviceClasses are counted under it.",
+        "DeviceClasses count under it.",
         "coveredResources: [nvidia.com/gpu]\n",
         "resources:\n  deviceClassMappings:\n  - name: nvidia.com/gpu\n    deviceClassNames: [gpu.nvidia.com]\n",
     ),
@@ -257,7 +259,7 @@ ABOUT: Final = (
         "MIG207",
         "no-quota-for-it",
         "refusal",
-        "No key counts this",
+        "No quota key counts this",
         "Quotas count devices of a class. What the old key counted is something else, or the quota is for pods only.",
     ),
 )

@@ -32,8 +32,8 @@ ABOUT: Final = (
         "template",
         "refusal",
         "The file is a template",
-        "A template has no objects until it is rendered, and what a value will be is not known before. "
-        "Change the chart's values and templates by hand, or migrate what it renders to see what should come out.",
+        "A template has no objects until it is rendered, and nobody knows before what a value will be. Change the "
+        "chart's values and templates by hand, or migrate what it renders to see what should come out.",
         "resources:\n  limits:\n    nvidia.com/gpu: {{ .Values.gpus }}\n",
         "helm template CHART | kubectl dra migrate - -o yaml\n",
     ),
@@ -43,18 +43,18 @@ ABOUT: Final = (
         "refusal",
         "The file cannot be read",
         "It asks for devices of a device plugin or for an old API version, but it is not valid YAML or JSON. "
-        "kubectl dra lint says where; then run migrate again. A changed file is read again as a whole, so that one "
-        "document that cannot be read holds up those beside it: kubectl would stop at it, too. A file or directory "
-        "that the system does not let migrate read is refused as well, because nobody knows what it asks for.",
+        "kubectl dra lint says where; then run migrate again. A changed file is read again as a whole, so one "
+        "unreadable document holds up the others: kubectl would stop at it, too. A file or directory that the "
+        "system does not let migrate read is also refused, because nobody knows what it asks for.",
     ),
     ChangePage(
         NOT_AN_OBJECT,
         "not-an-object",
         "refusal",
-        "The document is no Kubernetes object",
-        "Helm values and other files of tools name resources of device plugins too. What the tool makes of them is "
-        "known to the tool only, so they are not touched. Migrate what it renders, and change its input so that the "
-        "same comes out.",
+        "The document is not a Kubernetes object",
+        "Helm values and other tools' files name resources of device plugins too. Only the tool knows what it "
+        "makes of them, so they are not touched. Migrate what it renders, and change its input so that the same "
+        "comes out.",
         "resources:\n  limits:\n    nvidia.com/gpu: 1\n",
         "resources:\n  claims:\n  - name: gpu\n",
     ),
@@ -62,10 +62,10 @@ ABOUT: Final = (
         NO_EDIT,
         "no-edit",
         "refusal",
-        "The text cannot be changed for certain",
-        "Only bytes that have to change are changed, and the result is read again: it must be the intended object, "
-        "with all its comments. Where that cannot be had, as where an anchor is shared with something that must stay "
-        "as it is, the object is left alone.",
+        "The text cannot be changed safely",
+        "Only bytes that have to change are changed, and the result is read again: it must be the intended "
+        "object, with all its comments. If that is impossible, for instance because an anchor is shared with "
+        "something that must stay as it is, the object is left alone.",
         "containers:\n- name: a\n  resources: &gpu\n    limits: {nvidia.com/gpu: 1}\n"
         "# also used where nothing changes\nx-default: *gpu\n",
         "containers:\n- name: a\n  resources:\n    limits: {nvidia.com/gpu: 1}\n",
@@ -75,8 +75,8 @@ ABOUT: Final = (
         "no-place",
         "refusal",
         "There is no place for the new object",
-        "A JSON file that is one object cannot hold a second one, and JSON stays JSON. "
-        "Give another file for new objects with --claims-file, or make the file a List.",
+        "A JSON file that is one object cannot hold a second one, and JSON stays JSON. Name another file for new "
+        "objects with --claims-file, or make the file a List.",
         '{"apiVersion": "v1", "kind": "Pod"}\n',
         '{"apiVersion": "v1", "kind": "List", "items": [{"apiVersion": "v1", "kind": "Pod"}]}\n',
     ),
@@ -85,17 +85,17 @@ ABOUT: Final = (
         "name-taken",
         "refusal",
         "Another object has the name",
-        "Two workloads want an object of the same kind, namespace and name in one place, but not the same one; or an "
-        "object of that name is there already. Which of them is meant cannot be told. Rename a workload, or leave "
-        "--claims-file out: then each object goes into the file of its workload.",
+        "Two workloads want an object of the same kind, namespace and name in one place, but not the same one; or "
+        "an object of that name already exists. There is no way to tell which one is meant. Rename a workload, or "
+        "leave --claims-file out: then each object goes into the file of its workload.",
     ),
     ChangePage(
         REPEATED,
         "repeated-key",
         "refusal",
-        "A key is there twice",
-        "YAML readers take the last of two equal keys, kubectl's strict validation refuses the file, and people may "
-        "have meant the first. Changing one of them would hide the other. Make one of the two, then migrate.",
+        "A duplicate key",
+        "YAML readers take the last of two equal keys, kubectl's strict validation refuses the file, and people "
+        "may have meant the first. Changing one of them would hide the other. Keep only one, then migrate.",
         "resources:\n  requests: {cpu: 1}\nresources:\n  limits: {nvidia.com/gpu: 1}\n",
         "resources:\n  requests: {cpu: 1}\n  limits: {nvidia.com/gpu: 1}\n",
     ),
@@ -104,9 +104,9 @@ ABOUT: Final = (
         "patch",
         "refusal",
         "A patch names the resource",
-        "A JSON patch, or a patch inside a kustomization, sets or removes the resource of an object that is somewhere "
-        "else. Left as it is, it would bring the resource back beside the claim, or fail because there is no limit "
-        "any more to replace. The count of devices is in the ResourceClaimTemplate now: patch that.",
+        "A JSON patch, or a patch inside a kustomization, sets or removes the resource of an object elsewhere. "
+        "Unchanged, it would bring the resource back beside the claim, or fail because there is no limit left to "
+        "replace. The count of devices is now in the ResourceClaimTemplate: patch that.",
         "- op: replace\n  path: /spec/template/spec/containers/0/resources/limits/nvidia.com~1gpu\n  value: 4\n",
         "# target: {kind: ResourceClaimTemplate, name: train-gpu}\n"
         "- op: replace\n  path: /spec/spec/devices/requests/0/exactly/count\n  value: 4\n",
@@ -116,10 +116,10 @@ ABOUT: Final = (
         "kustomization",
         "refusal",
         "A kustomization would build something else",
-        "Every kustomization that is built from a changed file, wherever it is in the repository, is built before and "
-        "after. What it builds after has to be what migrate makes of what it builds before. Where anything else "
-        "would differ, where it cannot be built, or where it takes a base from elsewhere, none of the files that it "
-        "has in common with others is changed.",
+        "Every kustomization that is built from a changed file, anywhere in the repository, is built before and "
+        "after. Afterwards it must build what migrate makes of the earlier build. If anything else would differ, "
+        "if it cannot be built, or if it takes a base from elsewhere, none of the files that it shares with "
+        "others is changed.",
         "patches:\n- target: {kind: Deployment}\n  patch: |-\n    - op: replace\n"
         "      path: /spec/template/spec/containers/0/resources/limits/nvidia.com~1gpu\n      value: 4\n",
         "patches:\n- target: {kind: ResourceClaimTemplate}\n  patch: |-\n    - op: add\n"

@@ -98,7 +98,7 @@ spec:
 
 
 class MatchesNothing(Rule):
-    """A selector that none of the devices fulfils."""
+    """A selector that no device satisfies."""
 
     code = "DRA221"
     name = "selector-matches-no-device"
@@ -106,8 +106,8 @@ class MatchesNothing(Rule):
     kinds = CLAIM_KINDS
     scope = "set"
     why = (
-        "No device that the cluster publishes now fulfils the class and this selector. It may be right for devices "
-        "that come later; for those that are there it is not, and the pod stays pending."
+        "No device that the cluster publishes now satisfies both the class and this selector. It may suit devices "
+        "that come later; until then the pod stays pending."
     )
     bad = claim("selectors:", """- cel: {expression: 'device.attributes["gpu.example.com"].model == "z9"'}""")
     good = claim("selectors:", """- cel: {expression: 'device.attributes["gpu.example.com"].model == "a1"'}""")
@@ -136,7 +136,7 @@ class MatchesNothing(Rule):
 
 
 class AbsentOnSome(Rule):
-    """An attribute that some of the devices do not have."""
+    """An attribute that some devices do not have."""
 
     code = "DRA222"
     name = "attribute-absent-on-some"

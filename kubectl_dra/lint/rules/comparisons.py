@@ -153,7 +153,7 @@ class QuantityEquality(Rule):
 
 
 class Contradiction(Rule):
-    """Terms that no device can fulfil together."""
+    """Terms that no single device can satisfy."""
 
     code = "DRA215"
     name = "contradictory-terms"
@@ -161,8 +161,8 @@ class Contradiction(Rule):
     kinds = SELECTOR_KINDS
     scope = "set"
     why = (
-        "All selectors of a class and of a request must be true for the same device. Two of them demand what no "
-        "value can fulfil, so no device ever matches and the pod stays pending."
+        "All selectors of a class and of a request must be true for the same device. Two of them contradict each "
+        "other, so no device ever matches and the pod stays pending."
     )
     bad = selecting(
         'device.attributes["gpu.nvidia.com"].architecture == "Ampere" '

@@ -50,9 +50,8 @@ class PluginAndClaim(Rule):
     kinds = ("Pod", "ComputeDomain")
     scope = "set"
     why = (
-        "The device plugin and the DRA driver of a vendor know nothing of each other. A pod that asks both gets two "
-        "sets of devices where one was meant, needs a node that runs both, and there the same device can be given out "
-        "twice."
+        "A vendor's device plugin and DRA driver know nothing of each other. A pod that asks both gets two sets of "
+        "devices instead of one, and needs a node that runs both, where the same device can be handed out twice."
     )
     bad = _POD % ("", "      limits: {nvidia.com/gpu: 1}\n")
     good = _POD % ("", "      limits: {cpu: 1}\n")
@@ -87,7 +86,7 @@ class PluginAndClaim(Rule):
 
 
 class PluginResource(Rule):
-    """Devices that are asked of a device plugin."""
+    """Devices requested from a device plugin."""
 
     code = "DRA703"
     name = "device-plugin-resource"
@@ -95,9 +94,9 @@ class PluginResource(Rule):
     kinds = ("Pod",)
     scope = "set"
     why = (
-        "The resource is what a device plugin offers. That works where the plugin is installed, and where a "
-        "DeviceClass has it as extendedResourceName; a node with only the vendor's DRA driver has no such resource, "
-        "and the pod stays pending there."
+        "A device plugin offers this resource. That works where the plugin is installed, and where a DeviceClass "
+        "names it as extendedResourceName. A node with only the vendor's DRA driver has no such resource, and the "
+        "pod stays pending there."
     )
     bad = _PLAIN_POD % "limits: {nvidia.com/gpu: 1}"
     good = _PLAIN_POD % "limits: {cpu: 1}"
@@ -153,9 +152,9 @@ class VisibleDevices(Rule):
     kinds = ("Pod",)
     scope = "set"
     why = (
-        "NVIDIA_VISIBLE_DEVICES tells the NVIDIA container runtime which devices to add, beside those of the claim. "
-        "The DRA driver passes devices by CDI and needs no such variable: a value set by hand has no effect or adds "
-        "devices that belong to others."
+        "NVIDIA_VISIBLE_DEVICES tells the NVIDIA container runtime which devices to add to those of the claim. The "
+        "DRA driver passes devices by CDI and needs no such variable: set by hand, it has no effect or adds devices "
+        "that belong to others."
     )
     bad = _POD % ("    env: [{name: NVIDIA_VISIBLE_DEVICES, value: all}]\n", "")
     good = _POD % ("", "")

@@ -71,8 +71,8 @@ class MigProfile(Rule):
     severity = "error"
     kinds = SELECTOR_KINDS
     why = (
-        "A MIG profile is text such as 3g.40gb or 1g.10gb+me: slices of compute, memory, and what else it has. A "
-        "selector for a profile that no GPU offers matches nothing, and the pod stays pending."
+        "A MIG profile is a text such as 3g.40gb or 1g.10gb+me: compute slices, memory and extras. A selector for a "
+        "profile that no GPU offers matches nothing, and the pod stays pending."
     )
     bad = selecting('device.attributes["gpu.nvidia.com"].profile == "3g.40GB"', "mig.nvidia.com")
     good = selecting('device.attributes["gpu.nvidia.com"].profile == "3g.40gb"', "mig.nvidia.com")
@@ -134,8 +134,8 @@ class DomainAndName(Rule):
     severity = "error"
     kinds = SELECTOR_KINDS
     why = (
-        "device.attributes has one key per domain, and behind it one per name. A key with both is a domain that no "
-        "driver has: the lookup gives an empty map, and what is read of it is an error."
+        "device.attributes has one key per domain, and each domain has one key per name. A key with both is a domain "
+        "that no driver has: looking it up gives an empty map, and reading from that is an error."
     )
     bad = selecting('device.attributes["dra.net/rdma"].bool == true', "dranet")
     good = selecting('device.attributes["dra.net"].rdma == true', "dranet")

@@ -28,28 +28,28 @@ class FileRule(Rule):
 
 
 class Unreadable(FileRule):
-    """Text that is no manifest."""
+    """Text that is not a manifest."""
 
     code = "DRA901"
     name = "unreadable-manifest"
     severity = "error"
     why = (
-        "kubectl cannot read the document: it is not YAML or JSON, not text, no object or a List with an item that is "
-        "none, nested too deeply, or so full of aliases that it would expand to millions of values. The file's other "
-        "documents are checked, as far as they can be told from it."
+        "kubectl cannot read the document: it is not YAML or JSON, not text, not an object, a List with an item that "
+        "is not an object, nested too deeply, or so full of aliases that it would expand to millions of values. The "
+        "file's other documents are checked as far as they can be told apart."
     )
     bad = "apiVersion: resource.k8s.io/v1\nkind: DeviceClass\nmetadata:\n\tname: gpu.example.com\n"
 
 
 class DuplicateKey(FileRule):
-    """A key that is there twice."""
+    """A duplicate key."""
 
     code = "DRA902"
     name = "duplicate-key"
     severity = "warning"
     why = (
-        "A mapping has the same key twice. kubectl takes the last and says nothing; kustomize and other tools refuse "
-        "the file, or take the first."
+        "A mapping has the same key twice. kubectl silently takes the last one; kustomize and other tools refuse the "
+        "file or take the first one."
     )
     bad = f"{_GOOD}metadata:\n  name: other.example.com\n"
 
@@ -61,8 +61,8 @@ class UnusedSuppression(FileRule):
     name = "unused-suppression"
     severity = "warning"
     why = (
-        "The comment asks to ignore a finding that is not there: it was repaired, or the comment is on another line. "
-        "Left in place it would hide the next mistake."
+        "The comment asks to ignore a finding that does not exist: it was fixed, or the comment is on another line. "
+        "Left in place, it would hide the next mistake."
     )
     bad = f"# kubectl-dra: ignore[DRA101] not any more\n{_GOOD}"
 
@@ -78,25 +78,25 @@ class BadSuppression(FileRule):
 
 
 class TooLarge(FileRule):
-    """A file that is too large to be checked."""
+    """A file that is too large to check."""
 
     code = "DRA905"
     name = "file-too-large"
     severity = "error"
     why = (
-        "The file is larger than anything the API server would take, so it is not read: an object has at most about "
-        "1.5 MB, and checking far more at once would take minutes and gigabytes."
+        "The file is larger than anything the API server would accept, so it is not read: an object has at most "
+        "about 1.5 MB, and checking far more at once would take minutes and gigabytes."
     )
     bad = "# a YAML document of more than 10 MB, a YAML file of more than 32 MB, or a file of more than 64 MB\n"
 
 
 class Unavailable(FileRule):
-    """A file or directory that the system does not let us read."""
+    """A file or directory that cannot be read."""
 
     code = "DRA906"
     name = "file-not-readable"
     severity = "error"
-    why = "The file or directory is there but cannot be read, or it changed while it was read: it is not checked."
+    why = "The file or directory exists but cannot be read, or it changed while it was being read. It is not checked."
     bad = "# a file without read permission\n"
 
 

@@ -49,8 +49,8 @@ class UnguardedAttribute(Rule):
     why = (
         "Reading an attribute or capacity that a device does not have is an error in CEL, not false. The scheduler "
         "evaluates the selector on every device that the class admits, and one error ends the allocation for the "
-        "whole pod: it stays pending although other devices would fit. It is only a note where no kind of device is "
-        "known that never has it."
+        "whole pod: it stays pending although other devices would fit. This is only a note if no known kind of "
+        "device always lacks it."
     )
     bad = selecting('device.attributes["accel.example.com"].model == "a1"', "accelerator")
     good = selecting(
@@ -84,9 +84,9 @@ class ForeignDevices(Rule):
     severity = "warning"
     kinds = ("DeviceClass",)
     why = (
-        "A class's selectors are evaluated on every device of the cluster, of all drivers. On a device of another "
-        "driver the attributes are not there, reading them is an error, and the error ends the allocation for every "
-        "pod that uses the class. It shows on the day when a second driver is installed."
+        "A class's selectors are evaluated on every device of the cluster, of all drivers. A device of another "
+        "driver lacks the attributes, reading them is an error, and the error ends the allocation for every pod that "
+        "uses the class. You notice on the day a second driver is installed."
     )
     bad = _CLASS % """'device.attributes["accel.example.com"].model == "a1"'"""
     good = _CLASS % (

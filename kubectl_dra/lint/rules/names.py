@@ -17,7 +17,7 @@ from kubectl_dra.names import nearest
 
 
 class MissingName(Rule):
-    """A name that is nearly that of another object."""
+    """A name that nearly matches another object."""
 
     code = "DRA406"
     name = "misspelt-name"
@@ -25,8 +25,8 @@ class MissingName(Rule):
     kinds = ("Pod", *CLAIM_KINDS)
     scope = "set"
     why = (
-        "The object that is named is not among the manifests, but one with nearly the same name is. If it is a slip, "
-        "the pod waits for ever for an object that nobody makes."
+        "The named object is not among the manifests, but one with nearly the same name is. If this is a typo, the "
+        "pod waits forever for an object that nobody creates."
     )
     bad = POD % ("", "{name: gpu}", "resourceClaimTemplateName: one-gpus") + TEMPLATE
     good = POD % ("", "{name: gpu}", BY_TEMPLATE) + TEMPLATE

@@ -113,8 +113,8 @@ class UnknownRequest(Rule):
     kinds = ("Pod",)
     scope = "set"
     why = (
-        "The container wants the devices of one request, and the claim has no request of that name. The API server "
-        "does not compare the two; the pod is scheduled, or not, and never starts."
+        "The container wants the devices of one request, but the claim has no request of that name. The API server "
+        "does not compare the two, so the pod may be scheduled but never starts."
     )
     bad = POD % ("", "{name: gpu, request: gpus}", BY_TEMPLATE) + TEMPLATE
     good = POD % ("", "{name: gpu, request: gpu}", BY_TEMPLATE) + TEMPLATE
@@ -182,9 +182,9 @@ class SharedClaim(Rule):
     kinds = ("Pod",)
     scope = "set"
     why = (
-        "All pods of the workload share this one claim: its devices are allocated once, mostly on one node, so the "
-        "pods all have to run there and share the same device. Pods for which that node has no room stay pending; in "
-        "a DaemonSet that is every pod but one."
+        "All pods of the workload share this one claim: its devices are allocated once, usually on one node, so all "
+        "pods have to run there and share them. Pods for which that node has no room stay pending; in a DaemonSet "
+        "that is every pod but one."
     )
     bad = """\
 apiVersion: apps/v1
@@ -234,7 +234,7 @@ class FixedNodeName(Rule):
     severity = "error"
     kinds = ("Pod",)
     why = (
-        "spec.nodeName goes past the scheduler, and only the scheduler allocates claims and reserves them for a pod. "
+        "spec.nodeName bypasses the scheduler, and only the scheduler allocates claims and reserves them for a pod. "
         "The kubelet refuses to start a pod whose claims are not reserved for it."
     )
     bad = POD % ("  nodeName: node-1\n", "{name: gpu}", BY_TEMPLATE)

@@ -89,8 +89,8 @@ class UnknownAttribute(Rule):
     severity = "warning"
     kinds = SELECTOR_KINDS
     why = (
-        "The driver publishes no attribute or capacity of this name, so reading it is an error on every device, and a "
-        "constraint on it can never be met. The API server cannot know; the pod just stays pending."
+        "The driver publishes no attribute or capacity of this name, so reading it is an error on every device, and "
+        "no devices can satisfy a constraint on it. The API server cannot know this; the pod just stays pending."
     )
     bad = selecting('device.attributes["gpu.nvidia.com"].memoryGiB >= 40')
     good = selecting('device.capacity["gpu.nvidia.com"].memory.compareTo(quantity("39Gi")) >= 0')
@@ -155,7 +155,7 @@ class UnknownAttribute(Rule):
 
 
 class ClassAsDomain(Rule):
-    """A class where the driver has to be named."""
+    """A class name where the driver's name belongs."""
 
     code = "DRA216"
     name = "class-as-domain"
@@ -163,8 +163,9 @@ class ClassAsDomain(Rule):
     kinds = SELECTOR_KINDS
     scope = "set"
     why = (
-        "Attributes stand under the name of the driver that publishes them, not under the class's. In a domain that "
-        "no driver has, every reading is an error and has() is always false, so the claim is never allocated."
+        "Attributes are listed under the name of the driver that publishes them, not under the class. In a domain "
+        "that belongs to no driver, every read is an error and has() is always false, so the claim is never "
+        "allocated."
     )
     bad = selecting('device.attributes["mig.nvidia.com"].profile == "1g.10gb"', "mig.nvidia.com")
     good = selecting('device.attributes["gpu.nvidia.com"].profile == "1g.10gb"', "mig.nvidia.com")

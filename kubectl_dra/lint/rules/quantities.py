@@ -39,9 +39,9 @@ class EndlessQuantity(Rule):
     severity = "error"
     kinds = (*CLAIM_KINDS, "DeviceClass", "ResourceSlice", "Pod", "ResourceQuota")
     why = (
-        "Kubernetes works a quantity out to its last digit when it rounds or compares it. With an exponent of ten "
-        "million that takes about a second, with one of a hundred million minutes: the API server does not answer "
-        "the request and its processor stays busy. A selector with one keeps the scheduler busy in the same way."
+        "Kubernetes computes every digit of a quantity when it rounds or compares it. An exponent of ten million "
+        "takes about a second, one of a hundred million takes minutes: the API server does not answer the request, "
+        "and its processor stays busy. A selector with such a quantity keeps the scheduler busy in the same way."
     )
     bad = claim('capacity: {requests: {memory: "1e-999999999"}}')
     good = bad.replace('"1e-999999999"', "1Gi")

@@ -27,7 +27,7 @@ _REPLICAS: Final[Mapping[str, str]] = {
 
 
 class QuotaTooSmall(Rule):
-    """A quota that the workloads given with it exceed."""
+    """A quota that its own workloads exceed."""
 
     code = "DRA411"
     name = "quota-too-small"
@@ -35,8 +35,8 @@ class QuotaTooSmall(Rule):
     kinds = ("ResourceQuota",)
     scope = "set"
     why = (
-        "The quota counts a claim when it is made, which for a template is once for every pod. What goes beyond it is "
-        "refused, and the pods that wait for those claims stay pending with no more than an event to say so."
+        "The quota counts a claim when it is created, which for a template is once per pod. Claims beyond the quota "
+        "are refused, and the pods that wait for them stay pending; only an event says so."
     )
     bad = """\
 apiVersion: v1

@@ -194,7 +194,7 @@ class FieldTooNew(Rule):
     kinds = ("DeviceClass", "ResourceClaim", "ResourceClaimTemplate", "ResourceSlice")
     why = (
         "The target release does not have this field. kubectl's strict validation rejects it there; other clients "
-        "lose it without a word."
+        "lose it silently."
     )
     bad = claim("derivedAttributes:", "- {name: example.com/a, expression: 'true'}")
     good = claim("count: 1")
@@ -208,15 +208,15 @@ class FieldTooNew(Rule):
 
 
 class GateOff(Rule):
-    """A field that a gate drops while it is off."""
+    """A field that is dropped because its gate is off."""
 
     code = "DRA506"
     name = "gate-off"
     severity = "warning"
     kinds = ("DeviceClass", "ResourceClaim", "ResourceClaimTemplate", "ResourceSlice", "DeviceTaintRule")
     why = (
-        "A field of a feature whose gate is off is dropped before anything is checked. The object is accepted without "
-        "it and means something else, or it is rejected for what then is missing."
+        "If a feature gate is off, the API server drops the feature's fields before it checks anything. The object "
+        "is accepted without them and means something else, or it is rejected because a required field is gone."
     )
     bad = """\
 apiVersion: resource.k8s.io/v1
@@ -263,9 +263,9 @@ class FunctionTooNew(Rule):
     severity = "error"
     kinds = SELECTOR_KINDS
     why = (
-        "The expression uses a function or field that device selectors of the target release do not have, but those "
-        "of a later one, or with another gate, do. A cluster takes a function in new expressions one release after "
-        "it was added."
+        "The expression uses a function or field that device selectors of the target release do not have. A later "
+        "release has it, or another gate enables it. A cluster accepts a function in new expressions one release "
+        "after it was added."
     )
     bad = claim("selectors:", """- cel: {expression: 'device.driver in ["a", "b"].sort()'}""")
     good = claim("selectors:", """- cel: {expression: 'device.driver in ["a", "b"]'}""")

@@ -34,8 +34,8 @@ class CountZero(Rule):
     severity = "warning"
     kinds = CLAIM_KINDS
     why = (
-        "Zero is taken as not set: the API server turns count: 0 into 1. The claim takes one device where the author "
-        "wanted none."
+        "Zero counts as not set: the API server turns count: 0 into 1. The claim takes one device although its "
+        "author wanted none."
     )
     bad = _CLAIM % (", count: 0", "")
     good = _CLAIM % (", count: 1", "")
@@ -96,8 +96,8 @@ class VacuousConstraint(Rule):
     severity = "warning"
     kinds = CLAIM_KINDS
     why = (
-        "A constraint compares the devices of one claim with each other. Over a single device it is always met, so "
-        "it does nothing; it cannot relate devices of different claims or pods."
+        "A constraint compares the devices of one claim with each other. A single device always satisfies it, so it "
+        "does nothing; it cannot relate devices of different claims or pods."
     )
     bad = _CLAIM % ("", "    constraints:\n    - matchAttribute: resource.kubernetes.io/pcieRoot\n")
     good = _CLAIM % (", count: 2", "    constraints:\n    - matchAttribute: resource.kubernetes.io/pcieRoot\n")
@@ -133,8 +133,8 @@ class MatchAndDistinct(Rule):
     severity = "warning"
     kinds = CLAIM_KINDS
     why = (
-        "A constraint has one meaning. With both fields set the scheduler follows matchAttribute and ignores "
-        "distinctAttribute, without a word."
+        "A constraint has one meaning. If both fields are set, the scheduler follows matchAttribute and silently "
+        "ignores distinctAttribute."
     )
     releases = (34, None)
     bad = _CLAIM % (
@@ -159,15 +159,15 @@ class MatchAndDistinct(Rule):
 
 
 class MatchUnique(Rule):
-    """matchAttribute on what is different on every device."""
+    """matchAttribute on an attribute that differs on every device."""
 
     code = "DRA305"
     name = "match-of-unique-attribute"
     severity = "error"
     kinds = CLAIM_KINDS
     why = (
-        "matchAttribute demands the same value on all devices, and this attribute is different on each. Two devices "
-        "can never meet it, so the claim is never allocated."
+        "matchAttribute requires the same value on all devices, but this attribute differs on each. No two devices "
+        "can satisfy it, so the claim is never allocated."
     )
     bad = _CLAIM % (", count: 2", "    constraints:\n    - matchAttribute: gpu.example.com/uuid\n")
     good = _CLAIM % (", count: 2", "    constraints:\n    - distinctAttribute: gpu.example.com/uuid\n")

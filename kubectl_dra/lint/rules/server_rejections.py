@@ -141,9 +141,9 @@ class UnknownField(ServerRule):
     code = "DRA101"
     name = "unknown-field"
     why = (
-        "The API version does not have this field at this place. kubectl asks the API server for strict validation, "
-        "and it rejects the object; other clients get a warning at best, and the field is dropped without effect. "
-        "Mostly it is a misspelling, or a field of another version."
+        "The API version has no such field here. kubectl asks the API server for strict validation, which rejects "
+        "the object; other clients get a warning at best, and the field is dropped. Usually it is a misspelling, or "
+        "a field of another version."
     )
     bad = f"{_CLAIM}    - name: gpu\n      deviceClassName: gpu.example.com\n"
     fixable = "safe"
@@ -228,19 +228,20 @@ class Duplicate(ServerRule):
     code = "DRA107"
     name = "duplicate"
     why = (
-        "Two entries of a list have the same name or value where the API server wants them different; it rejects that."
+        "Two entries of a list have the same name or value where the API server requires different ones, so it "
+        "rejects the object."
     )
     bad = f"{_REQUEST}    - name: gpu\n      exactly:\n        deviceClassName: gpu.example.com\n"
     reasons = ("Duplicate",)
 
 
 class NotSupported(ServerRule):
-    """A value that is none of those there are."""
+    """A value outside the allowed set."""
 
     code = "DRA108"
     name = "unsupported-value"
     why = (
-        "The field takes one of a few values, spelled exactly as Kubernetes does, and this is none of them. The API "
+        "The field takes one of a few values, spelled exactly as in Kubernetes, and this is not one of them. The API "
         "server rejects the object."
     )
     bad = f"{_REQUEST}        allocationMode: all\n"
@@ -249,7 +250,7 @@ class NotSupported(ServerRule):
 
 
 class Forbidden(ServerRule):
-    """Something that must not be there."""
+    """A field that must not be set here."""
 
     code = "DRA109"
     name = "forbidden"
@@ -267,7 +268,7 @@ class NotFound(ServerRule):
 
     code = "DRA110"
     name = "not-found"
-    why = "The object refers to a part of itself that is not there. The API server rejects it."
+    why = "The object refers to a part of itself that does not exist. The API server rejects it."
     bad = _POD.replace("      - name: gpu", "      - name: gpus")
     good = _POD
     fixable = "unsafe"
@@ -275,13 +276,13 @@ class NotFound(ServerRule):
 
 
 class ServerFails(ServerRule):
-    """An object on which the server itself fails."""
+    """An object that makes the server itself fail."""
 
     code = "DRA111"
     name = "server-fails"
     why = (
-        "The API server does not answer with a reason but with an internal error (HTTP 500): its own code fails on "
-        "this object. It is not created."
+        "The API server answers with an internal error (HTTP 500) instead of a reason: its own code fails on this "
+        "object. The object is not created."
     )
     bad = _SLICE
     good = _SLICE.replace('step: "0"', "step: 1Gi")
@@ -336,15 +337,15 @@ class CelTooLong(ServerRule):
 
 
 class ServerWarns(Rule):
-    """Something that the server takes with a warning."""
+    """A value accepted with a warning."""
 
     code = "DRA115"
     name = "server-warning"
     severity = "warning"
     kinds = ("ResourceSlice",)
     why = (
-        "The API server creates the object and answers with a warning: the value is allowed only because older "
-        "releases allowed it, and other components compare it in another form."
+        "The API server creates the object but warns: the value is allowed only because older releases allowed it, "
+        "and other components compare it in another form."
     )
     bad = _SLICE.replace("driver: gpu.example.com", "driver: GPU.example.com").replace('step: "0"', "step: 1Gi")
     good = _SLICE.replace('step: "0"', "step: 1Gi")

@@ -39,9 +39,9 @@ class SelectsEverything(Rule):
     severity = "error"
     kinds = ("DeviceTaintRule",)
     why = (
-        "An empty deviceSelector matches every device of every driver in the cluster. With NoExecute all pods that "
-        "use devices are evicted; PodDisruptionBudgets are not asked. If that is meant, say so with the annotation "
-        f'{MEANT}: "true".'
+        "An empty deviceSelector matches every device of every driver in the cluster. With NoExecute, all pods that "
+        "use devices are evicted, and PodDisruptionBudgets are not consulted. If that is intended, say so with the "
+        'annotation kubectl-dra/selects-everything: "true".'
     )
     bad = _RULE % "  deviceSelector: {}\n"
     good = _RULE % "  deviceSelector: {driver: gpu.example.com, pool: node-1, device: gpu-3}\n"
@@ -73,7 +73,7 @@ class SelectsNothing(Rule):
     name = "taint-rule-selects-nothing"
     severity = "warning"
     kinds = ("DeviceTaintRule",)
-    why = "Without deviceSelector a rule matches no device at all: it is accepted and does nothing."
+    why = "Without a deviceSelector, a rule matches no device: it is accepted and does nothing."
     bad = _RULE % ""
     good = SelectsEverything.good
 
@@ -94,8 +94,8 @@ class SelectsAnyDriver(Rule):
     severity = "warning"
     kinds = ("DeviceTaintRule",)
     why = (
-        "Pool and device names are only unique within a driver. Without driver the rule also taints devices of other "
-        "drivers that are called the same, and many drivers name their pools after the node."
+        "Pool and device names are unique only within a driver. Without a driver, the rule also taints devices of "
+        "other drivers with the same names, and many drivers name their pools after the node."
     )
     bad = _RULE % "  deviceSelector: {pool: node-1, device: gpu-3}\n"
     good = SelectsEverything.good
@@ -116,15 +116,16 @@ class SelectsAnyDriver(Rule):
 
 
 class TolerationDoesNotStay(Rule):
-    """A toleration that admits a device and does not keep the pod."""
+    """A toleration that lets the pod start but not stay."""
 
     code = "DRA802"
     name = "toleration-does-not-stay"
     severity = "warning"
     kinds = CLAIM_KINDS
     why = (
-        "A toleration without effect lets the scheduler use a device whose taint is NoExecute. The controller that "
-        "evicts looks only at tolerations whose effect is NoExecute, so the pod is scheduled and at once deleted."
+        "A toleration without an effect lets the scheduler use a device whose taint is NoExecute. The controller "
+        "that evicts pods looks only at tolerations with the effect NoExecute, so the pod is scheduled and deleted "
+        "at once."
     )
     releases = (33, None)
     bad = claim("tolerations:", "- {key: example.com/broken, operator: Exists}")
@@ -165,9 +166,8 @@ class AdminAccess(Rule):
     kinds = CLAIM_KINDS
     scope = "set"
     why = (
-        "Claims with adminAccess are admitted only in namespaces with the label "
-        'resource.kubernetes.io/admin-access: "true". The namespace that is given here does not have it, so the '
-        "claim is rejected."
+        "Claims with adminAccess are admitted only in namespaces with the label resource.kubernetes.io/admin-access: "
+        '"true". The given namespace does not have it, so the claim is rejected.'
     )
     releases = (33, None)
     bad = claim("adminAccess: true") + _NAMESPACE % ""

@@ -13,12 +13,12 @@ _CHANGES: Final = (
         "MIG101",
         "claim-for-devices",
         "safe",
-        "Devices of a device plugin are claimed",
-        "A pod that asks a device plugin for devices by number gets a claim for as many: a request for each container "
-        "that asks, and the container refers to its own request, so that it sees its own devices only. Init containers "
-        "use again what later containers get, and sidecars keep their own, as with device plugins. Node labels that "
-        "chose a device by its node become selectors of the device. All of it changes together, or nothing does. It is "
-        "unsafe where the vendor's driver may not give just what the plugin gave.",
+        "A pod's device-plugin request becomes a claim",
+        "A pod that asks a device plugin for a number of devices gets a claim for as many. Each container that "
+        "asks has its own request and refers to it, so it sees only its own devices. Init containers reuse what "
+        "later containers get, and sidecars keep their own, as with device plugins. Node labels that chose a "
+        "device by its node become selectors of the device. Either all of it changes or nothing does. It is "
+        "unsafe where the vendor's driver may give something other than the plugin did.",
         _POD % "nvidia.com/gpu: 2",
         "containers:\n- name: trainer\n  resources:\n    claims:\n    - name: gpu\n      request: gpu\n"
         "resourceClaims:\n- name: gpu\n  resourceClaimTemplateName: trainer-gpu\n",
@@ -27,9 +27,9 @@ _CHANGES: Final = (
         "MIG102",
         "zero-devices",
         "safe",
-        "A quantity of 0 goes",
-        "A container that asks for 0 devices asks for none, and needs no claim. In a namespace whose LimitRange gives "
-        "devices by default a 0 kept them away; a pod with claims gets none by default anyway.",
+        "A quantity of 0 is removed",
+        "A container that asks for 0 devices asks for none and needs no claim. In a namespace whose LimitRange "
+        "adds devices by default, the 0 kept them away; a pod with claims gets none by default.",
         _POD % "nvidia.com/gpu: 0",
         "containers:\n- name: trainer\n",
     ),
@@ -38,9 +38,9 @@ _CHANGES: Final = (
         "claim-template",
         "safe",
         "A ResourceClaimTemplate is added",
-        "Each pod that refers to it gets a ResourceClaim of its own, made and removed with the pod. The template "
-        "cannot be changed once it is there: make one of another name, and let the pods refer to that. It has to be "
-        "in the cluster before the pods.",
+        "Each pod that refers to it gets a ResourceClaim of its own, created and removed with the pod. The "
+        "template cannot be changed later: create one with another name and let the pods refer to that. It must "
+        "be in the cluster before the pods.",
         "",
         "apiVersion: resource.k8s.io/v1\nkind: ResourceClaimTemplate\nmetadata:\n  name: trainer-gpu\nspec:\n  spec:\n"
         "    devices:\n      requests:\n      - name: gpu\n        exactly:\n"
@@ -58,7 +58,7 @@ _CHANGES: Final = (
         "MIG105",
         "device-class-for-resource",
         "safe",
-        "A DeviceClass takes a resource's name over",
+        "A DeviceClass takes over a resource's name",
         "From Kubernetes 1.36 the scheduler gives pods that ask for an extended resource devices of the DeviceClass "
         "that carries its name (KEP-5004). The workloads stay as they are. A node must not serve the same name from a "
         "device plugin as well; different nodes may.",
@@ -73,7 +73,7 @@ _REFUSALS: Final = (
         "MIG109",
         "patch-without-request",
         "safe",
-        "The patch asks device plugins for nothing any more",
+        "The patch no longer asks device plugins for anything",
         "A strategic merge patch of a kustomization says only what differs. The claim is in what it patches; lists "
         "that a patch would add, such as tolerations and resourceClaims of custom resources, would take the place of "
         "the base's. Another number of devices becomes a patch of the claim template (MIG110).",
@@ -85,9 +85,9 @@ _REFUSALS: Final = (
         "claim-patched",
         "safe",
         "The overlay patches the claim",
-        "The overlay wants another number of devices, or other ones, than its base. The patch has all requests of the "
-        "claim: kustomize knows no keys by which it could merge them. What the overlay builds is compared with what "
-        "migrate makes of its build from before.",
+        "The overlay wants a different number of devices than its base, or different ones. The patch contains all "
+        "requests of the claim, because kustomize has no keys by which to merge them. What the overlay builds is "
+        "compared with what migrate makes of its earlier build.",
         "kind: Deployment\nspec:\n  template:\n    spec:\n      containers:\n      - name: main\n"
         "        resources: {limits: {nvidia.com/gpu: 4}}\n",
         "kind: ResourceClaimTemplate\nmetadata: {name: train-gpu}\nspec:\n  spec:\n    devices:\n      requests:\n"
@@ -97,17 +97,17 @@ _REFUSALS: Final = (
         "MIG140",
         "node-pool-limit",
         "note",
-        "The limit of a node pool counts no claims",
-        "Karpenter's NodePool and the Provisioner before it limit what their nodes have in sum. Devices that pods "
-        "claim are none of these resources, so the limit does not hold any more for pods that are migrated.",
+        "The limit of a node pool does not count claims",
+        "Karpenter's NodePool, and the Provisioner before it, limit the total of what their nodes have. Devices "
+        "that pods claim are not among these resources, so the limit no longer holds for migrated pods.",
     ),
     ChangePage(
         "MIG139",
         "names-followed",
         "safe",
         "kustomize follows the names of claims",
-        "namePrefix and nameSuffix give claim templates other names, and kustomize does not know where pods refer to "
-        "them: the pods would wait for a template that is not there. A configuration says so.",
+        "namePrefix and nameSuffix rename claim templates, but kustomize does not know where pods refer to them: "
+        "the pods would wait for a template that does not exist. A configuration tells it.",
         "namePrefix: prod-\n",
         "namePrefix: prod-\nconfigurations:\n- kubectl-dra-names.yaml\n",
     ),
@@ -115,10 +115,10 @@ _REFUSALS: Final = (
         "MIG111",
         "unknown-resource",
         "refusal",
-        "The resource is of no vendor that is known",
-        "What a resource name stands for is known to its device plugin only. It is listed and never guessed; a file "
-        "for --vendors says which DeviceClass it becomes, or with outcome: keep that it stays where it is, and then "
-        "nothing is said of it any more.",
+        "No known vendor has the resource",
+        "Only its device plugin knows what a resource name stands for. It is listed and never guessed. A file for "
+        "--vendors can say which DeviceClass it becomes, or with outcome: keep that it stays, and then nothing "
+        "more is said about it.",
         _POD % "example.org/accelerator: 1",
     ),
     ChangePage(
@@ -135,17 +135,16 @@ _REFUSALS: Final = (
         "no-device-for-it",
         "refusal",
         "DRA has nothing for it",
-        "No driver for dynamic resource allocation offers what the device plugin gives under this name. Leave it with "
-        "the plugin.",
+        "No DRA driver offers what the device plugin provides under this name. Leave it with the plugin.",
         _POD % "rdma/hca: 1",
     ),
     ChangePage(
         "MIG114",
         "no-number-of-devices",
         "refusal",
-        "The quantity is no number of devices",
-        "A placeholder is no quantity, devices come in whole numbers, and a claim can hold 32 of them. 1k is 1000: no "
-        "node has so many devices, so it counts something else, such as shares of one.",
+        "The quantity is not a number of devices",
+        "A placeholder is not a quantity, devices come in whole numbers, and a claim can hold 32 of them. 1k is "
+        "1000: no node has that many devices, so it counts something else, such as shares of one.",
         _POD % "nvidia.com/gpu: $GPUS",
     ),
     ChangePage(
@@ -153,23 +152,23 @@ _REFUSALS: Final = (
         "request-and-limit",
         "refusal",
         "Request and limit do not agree",
-        "Extended resources need a limit, and a request beside it must be equal; and containers ask for them, not the "
-        "pod as a whole. The API server refuses this pod as it is, so what is meant is not certain.",
+        "Extended resources need a limit, and a request beside it must be equal. Containers ask for them, not the "
+        "pod as a whole. The API server refuses this pod as it is, so nobody can tell what was intended.",
         "containers:\n- name: trainer\n  resources:\n    requests:\n      nvidia.com/gpu: 1\n",
     ),
     ChangePage(
         "MIG116",
         "placement-not-translated",
         "refusal",
-        "What the pod says of nodes cannot be said of devices",
-        "Labels of nodes choose the device, and these cannot be translated. To remove the resource alone would give "
-        "the pod other devices.",
+        "Node constraints cannot be translated to devices",
+        "Node labels choose the device, and these cannot be translated. Removing only the resource would give the "
+        "pod other devices.",
     ),
     ChangePage(
         "MIG117",
         "no-name",
         "refusal",
-        "There is no name to begin with",
+        "There is no name to start from",
         "New objects are named after their workload. Its name is missing, is a placeholder, or breaks the rules for "
         "names.",
         "metadata:\n  name: $JOB\n",
@@ -178,41 +177,41 @@ _REFUSALS: Final = (
         "MIG118",
         "vendor-in-part",
         "refusal",
-        "Something else of the vendor stays",
-        "Devices of one vendor come from its device plugin or from its DRA driver, on each node from one of them. A "
-        "pod that asks both would fit nowhere, so all its requests for the vendor move together or stay together.",
+        "Another resource of the vendor stays",
+        "On each node, a vendor's devices come either from its device plugin or from its DRA driver. A pod that "
+        "asks both fits nowhere, so all its requests for the vendor move together or stay together.",
     ),
     ChangePage(
         "MIG119",
         "not-to-be-shared",
         "refusal",
         "Pods of this kind cannot share a claim",
-        "Pods that share a ResourceClaim run where its devices are, which is one node for most. A DaemonSet, a "
-        "StatefulSet or a job over several nodes cannot.",
+        "Pods that share a ResourceClaim run where its devices are, which usually is one node. A DaemonSet, a "
+        "StatefulSet or a job over several nodes cannot do that.",
     ),
     ChangePage(
         "MIG120",
         "kind-without-claims",
         "refusal",
         "The kind has no place for claims",
-        "The controller of this kind drops, refuses or does not know resource claims. The message says what can be "
-        "done by hand.",
+        "The controller of this kind drops or refuses resource claims, or does not know them. The message says "
+        "what to do by hand.",
     ),
     ChangePage(
         "MIG121",
         "unknown-kind",
         "refusal",
-        "Where the kind keeps its pods is not known",
-        "The object names a resource of a device plugin, but whether its fields become those of a pod is known to its "
-        "controller only.",
+        "Nobody knows where the kind keeps its pods",
+        "The object names a resource of a device plugin, but only its controller knows whether its fields end up "
+        "in a pod.",
     ),
     ChangePage(
         "MIG124",
         "claim-beside-resource",
         "refusal",
         "The pod claims such devices already",
-        "A pod that asks the device plugin for a GPU and has a claim for one gets two, if any. Most likely a migration "
-        "by hand was not finished, and then one of them has to go, not to be added to.",
+        "A pod that asks the device plugin for a GPU and also has a claim for one gets two, if any. Most likely "
+        "somebody did not finish a migration by hand; then one of them has to go.",
         _POD % "nvidia.com/gpu: 1" + "    claims:\n    - name: gpu\n",
         "containers:\n- name: trainer\n  resources:\n    claims:\n    - name: gpu\n",
     ),
@@ -220,9 +219,9 @@ _REFUSALS: Final = (
         "MIG125",
         "not-a-list",
         "refusal",
-        "Something else stands where a list belongs",
-        "Claims and tolerations are added to lists, and the API server refuses the pod as it is. Nothing is put in the "
-        "place of what somebody wrote.",
+        "A list was expected here",
+        "Claims and tolerations are added to lists, and the API server refuses the pod as it is. Nothing that "
+        "somebody wrote is overwritten.",
         "resources:\n  claims: true\n  limits:\n    nvidia.com/gpu: 1\n",
         "resources:\n  limits:\n    nvidia.com/gpu: 1\n",
     ),
@@ -231,8 +230,8 @@ _REFUSALS: Final = (
         "no-class-for-resource",
         "refusal",
         "A DeviceClass cannot stand for the resource",
-        "A class with extendedResourceName serves pods that need nothing but a number of devices, on Kubernetes 1.36 "
-        "or later.",
+        "A class with an extendedResourceName serves pods that need nothing but a number of devices, on "
+        "Kubernetes 1.36 or later.",
     ),
 )
 
@@ -241,18 +240,18 @@ _NOTES: Final = (
         "MIG106",
         "class-has-the-name",
         "note",
-        "The driver's class carries the name itself",
-        "Its DeviceClass has extendedResourceName, so that unchanged workloads get devices from the driver on nodes "
-        "without the device plugin.",
+        "The driver's class already carries the name",
+        "Its DeviceClass has the extendedResourceName, so unchanged workloads get devices from the driver on "
+        "nodes without the device plugin.",
     ),
     ChangePage(
         "MIG107",
         "toleration-written-out",
         "note",
         "A toleration is written out",
-        "The admission plugin ExtendedResourceToleration adds a toleration to pods that ask for an extended resource, "
-        "and clusters such as GKE rely on it for nodes tainted with the resource's name. It adds nothing for claims. "
-        "Where no node has the taint, the toleration does nothing.",
+        "The admission plugin ExtendedResourceToleration adds a toleration to pods that ask for an extended "
+        "resource, and clusters such as GKE rely on it for nodes tainted with the resource's name. It adds "
+        "nothing for claims. If no node has the taint, the toleration does nothing.",
         _POD % "nvidia.com/gpu: 1",
         "tolerations:\n- key: nvidia.com/gpu\n  operator: Exists\n  effect: NoSchedule\n",
     ),
@@ -261,13 +260,13 @@ _NOTES: Final = (
         "pods-share-devices",
         "note",
         "All pods use the same devices",
-        "With --share claim the replicas of a workload do not add devices: they share those of one claim, on its node.",
+        "With --share claim, more replicas do not mean more devices: they share the devices of one claim, on its node.",
     ),
     ChangePage(
         "MIG123",
         "manifest-in-text",
         "note",
-        "A manifest inside a text is not looked into",
+        "A manifest inside a text is not examined",
         "Some kinds carry other objects as text, often with placeholders: a ConfigMap with a pod template, a script "
         "that makes pods. Texts are never changed.",
     ),
@@ -275,15 +274,15 @@ _NOTES: Final = (
         "MIG130",
         "vendor-advice",
         "note",
-        "What the vendor's driver does in another way",
-        "The claim asks for the same number of devices, and the driver differs from the device plugin in what the "
-        "message says. Where that may change what a pod gets, the change is unsafe, and its reason says so.",
+        "The vendor's driver works differently",
+        "The claim asks for the same number of devices, but the driver differs from the device plugin as the "
+        "message says. If that may change what a pod gets, the change is unsafe, and its reason says so.",
     ),
     ChangePage(
         "MIG131",
         "label-stays",
         "note",
-        "A label is kept, or went with advice",
+        "A label stays, or is removed with advice",
         "Labels that drive autoscaling, or say something that no attribute of a device says, stay on the pod.",
     ),
     ChangePage(
@@ -291,24 +290,25 @@ _NOTES: Final = (
         "needs-newer-controller",
         "note",
         "Older releases of the controller drop claims",
-        "The CustomResourceDefinition of the kind keeps resourceClaimTemplateName and the request of a container from "
-        "the named release on. Before that the API server drops the fields, and the pods start without devices.",
+        "From the named release on, the CustomResourceDefinition of the kind keeps resourceClaimTemplateName and "
+        "the containers' requests. Before that, the API server drops the fields, and the pods start without "
+        "devices.",
     ),
     ChangePage(
         "MIG133",
         "claims-and-plugins",
         "note",
         "The pod keeps a device plugin's resource",
-        "What of another vendor cannot be migrated stays. The scheduler places claims and extended resources without "
-        "regard to each other: the GPU and the network adapter may be far apart.",
+        "Another vendor's resource that cannot be migrated stays. The scheduler places claims and extended "
+        "resources independently of each other: the GPU and the network adapter may be far apart.",
     ),
     ChangePage(
         "MIG134",
         "controller-needs-telling",
         "note",
-        "The controller learnt it from the resource",
-        "Some controllers read the number of GPUs from the limits of their pods, for a setting or an image. With a "
-        "claim they find none, and must be told.",
+        "The controller read a setting from the resource",
+        "Some controllers read the number of GPUs from the limits of their pods, to choose a setting or an image. "
+        "With a claim they find none and must be told.",
         _POD % "nvidia.com/gpu: 4",
         'rayStartParams:\n  num-gpus: "4"\n',
     ),
@@ -325,15 +325,15 @@ _NOTES: Final = (
         "queue-must-map-classes",
         "note",
         "Kueue must know the class",
-        "Kueue counts claims by its deviceClassMappings, which name a resource of the ClusterQueue for each "
-        "DeviceClass. Without, the workload is not admitted or not counted.",
+        "Kueue counts claims by its deviceClassMappings, which map each DeviceClass to a resource of the "
+        "ClusterQueue. Without a mapping the workload is not admitted or not counted.",
     ),
     ChangePage(
         "MIG137",
         "generated-name",
         "note",
         "The object has a new name each time",
-        "An object with generateName is created again and again, and its ResourceClaimTemplate once: apply the "
+        "An object with generateName is created again and again, its ResourceClaimTemplate only once: apply the "
         "template, create the object.",
     ),
     ChangePage(
@@ -341,7 +341,8 @@ _NOTES: Final = (
         "needs-gate",
         "note",
         "A feature gate is off",
-        "The claim uses what the API server of this release drops or the scheduler does not see unless the gate is on.",
+        "The claim uses a field that the API server of this release drops, or the scheduler ignores, unless the "
+        "gate is on.",
     ),
 )
 
@@ -350,9 +351,9 @@ _BESIDE: Final = (
         "MIG401",
         "environment-variable",
         "note",
-        "A variable steers devices",
-        "Variables such as NVIDIA_VISIBLE_DEVICES let the container runtime add devices beside those of the claim. A "
-        "device plugin set them; by hand they go past the claim.",
+        "A variable controls devices",
+        "Variables such as NVIDIA_VISIBLE_DEVICES make the container runtime add devices to those of the claim. A "
+        "device plugin sets them; set by hand, they bypass the claim.",
         "env:\n- name: NVIDIA_VISIBLE_DEVICES\n  value: all\n",
     ),
     ChangePage(
@@ -360,31 +361,31 @@ _BESIDE: Final = (
         "runtime-class",
         "note",
         "A runtime class of the vendor",
-        "DRA drivers pass devices by CDI, which needs no runtime of the vendor. It may be there for other reasons, and "
-        "stays.",
+        "DRA drivers pass devices by CDI, which needs no vendor runtime. The runtime class may serve other "
+        "purposes, so it stays.",
         "runtimeClassName: nvidia\n",
     ),
     ChangePage(
         "MIG403",
         "annotation",
         "note",
-        "An annotation steers devices",
-        "Annotations of device plugins and of their schedulers say nothing to a DRA driver.",
+        "An annotation controls devices",
+        "Annotations of device plugins and their schedulers mean nothing to a DRA driver.",
     ),
     ChangePage(
         "MIG404",
         "devices-past-the-claim",
         "note",
         "The container reaches devices without a claim",
-        "A privileged container, or one with device files or driver libraries of the host, sees devices that are not "
-        "its own.",
+        "A privileged container, or one with the host's device files or driver libraries, sees devices that are "
+        "not its own.",
     ),
     ChangePage(
         "MIG405",
         "scheduler-name",
         "note",
         "Another scheduler",
-        "Claims are allocated by the scheduler of the pod. Others than Kubernetes' own support them in part.",
+        "The pod's scheduler allocates its claims. Schedulers other than Kubernetes' own support them only in part.",
     ),
 )
 

@@ -22,8 +22,8 @@ ABOUT: Final = (
         "claims-to-plugin",
         "safe",
         "The claim becomes a request of the device plugin again",
-        "What `--reverse` writes is migrated forward again before anything is changed: only if exactly the claims that "
-        "are there come out, they were made by migrate, and the request is put back.",
+        "Before anything is changed, what `--reverse` writes is migrated forward again. Only if exactly the "
+        "existing claims come out did migrate make them, and the request is put back.",
         "resources:\n  claims:\n  - name: gpu\n    request: gpu\n",
         "resources:\n  limits:\n    nvidia.com/gpu: 2\n",
     ),
@@ -31,7 +31,7 @@ ABOUT: Final = (
         REMOVED,
         "claim-object-removed",
         "safe",
-        "The claim or its template goes",
+        "The claim or its template is removed",
         "No workload among the files refers to it any more. Running pods keep their claims: delete the object in the "
         "cluster only after the last of them is gone.",
     ),
@@ -48,32 +48,32 @@ ABOUT: Final = (
         TOLERATION,
         "toleration-may-go",
         "unsafe",
-        "The toleration of the device's taint may go",
-        "migrate adds a toleration that an admission plugin may have added before. It looks like one written by hand, "
-        "and without it a pod may not run where it ran; so it stays, unless `--unsafe` takes it away.",
+        "The toleration of the device's taint may be removed",
+        "migrate adds a toleration that an admission plugin may have added before. It looks like one written by "
+        "hand, and without it a pod may no longer run where it ran, so it stays unless `--unsafe` removes it.",
     ),
     ChangePage(
         LOST,
         "not-restored",
         "note",
-        "What migrate took out does not come back",
-        "Labels that the claim implied, such as nvidia.com/gpu.present, and variables and annotations that a claim "
-        "must not have are not kept anywhere; a pod with the device plugin's resource does without them as well. "
-        "Whether the resource also stood under requests is not kept either: a limit alone means the same.",
+        "What migrate removed does not come back",
+        "Labels that the claim implied, such as nvidia.com/gpu.present, and variables and annotations that a "
+        "claim must not have are not stored anywhere; a pod with the device plugin's resource works without them "
+        "too. Nor is it stored whether the resource was also under requests: a limit alone means the same.",
     ),
     ChangePage(
         NOT_OURS,
         "not-made-by-migrate",
         "refusal",
         "migrate did not make this claim",
-        "Migrating the restored workload again gives another claim than the one that is there. It was written or "
-        "changed by hand, and says something that a count of a resource cannot say.",
+        "Migrating the restored workload again gives a different claim than the existing one. Somebody wrote or "
+        "changed it by hand, and it says something that a resource count cannot say.",
     ),
     ChangePage(
         NO_RESOURCE,
         "no-resource-for-claim",
         "refusal",
-        "No one resource of a device plugin is meant",
+        "No single device-plugin resource is meant",
         "The class, selectors or capacity of a request do not tell which resource it was made from, or a selector "
         "cannot be traced back to one node label, or the claim is for all devices of a node and no label of the pod "
         "says how many these are.",
@@ -83,13 +83,13 @@ ABOUT: Final = (
         "claim-not-read",
         "refusal",
         "The claim or template is not among the files",
-        "What the pod asked for is known from its claim only. Name the file that has it as well.",
+        "Only its claim says what the pod asked for. Also name the file that contains it.",
     ),
     ChangePage(
         STILL_USED,
         "claim-object-stays",
         "note",
         "The claim or its template stays",
-        "It stands in a place from which it cannot be taken without losing something else.",
+        "It cannot be removed from its place without losing something else.",
     ),
 )

@@ -138,9 +138,9 @@ MIGRATION: Final = Migration(
             "api-version",
             "safe",
             "An older API version",
-            "Kubernetes 1.34 and later serve resource.k8s.io in v1 only, unless the older versions are switched on; "
+            "Kubernetes 1.34 and later serve only v1 of resource.k8s.io, unless older versions are switched on; "
             "v1beta1 is gone from 1.38 on. The object becomes what the API server would make of it: requests get "
-            "exactly, devices lose basic, capacities of v1alpha3 get a value. With --to v1beta1 it goes the other way.",
+            "exactly, devices lose basic, capacities of v1alpha3 get a value. --to v1beta1 goes the other way.",
             "apiVersion: resource.k8s.io/v1beta1\nkind: ResourceClaim\nmetadata:\n  name: gpu\nspec:\n  devices:\n"
             "    requests:\n    - name: gpu\n      deviceClassName: gpu.example.com # ours\n",
             "apiVersion: resource.k8s.io/v1\nkind: ResourceClaim\nmetadata:\n  name: gpu\nspec:\n  devices:\n"
@@ -151,9 +151,9 @@ MIGRATION: Final = Migration(
             "pod-claim-source",
             "safe",
             "A pod's claim inside source",
-            "Up to 1.30 the name of a pod's claim or template stood inside source. Since 1.31 it stands in the entry; "
-            "kubectl's strict validation refuses source, and without that the API server drops it and then refuses "
-            "the entry because it names nothing.",
+            "Up to 1.30, the name of a pod's claim or template was inside source. Since 1.31 it is in the entry "
+            "itself. kubectl's strict validation refuses source; without it, the API server drops source and then "
+            "refuses the entry because it names nothing.",
             "resourceClaims:\n- name: gpu\n  source:\n    resourceClaimTemplateName: gpu\n",
             "resourceClaims:\n- name: gpu\n  resourceClaimTemplateName: gpu\n",
         ),
@@ -162,9 +162,10 @@ MIGRATION: Final = Migration(
             "dropped-field",
             "unsafe",
             "A field without a successor",
-            "v1alpha3 of 1.31 still had controller, deallocationRequested and suitableNodes. The API server dropped "
-            "them when it converted. A class that was limited to some nodes is not limited any more, and a claim for "
-            "a controller is allocated by the scheduler now, so read what that means before it is made.",
+            "v1alpha3 of 1.31 still had controller, deallocationRequested and suitableNodes. The API server "
+            "dropped them when it converted. A class that was limited to some nodes no longer is, and the "
+            "scheduler now allocates claims that named a controller, so think about what that means before you "
+            "apply the change.",
             "apiVersion: resource.k8s.io/v1alpha3\nkind: DeviceClass\nmetadata:\n  name: gpu\nspec:\n"
             "  suitableNodes: {nodeSelectorTerms: [{}]}\n  selectors: []\n",
             "apiVersion: resource.k8s.io/v1\nkind: DeviceClass\nmetadata:\n  name: gpu\nspec:\n  selectors: []\n",
@@ -187,8 +188,8 @@ MIGRATION: Final = Migration(
             "wrong-version",
             "unsafe",
             "The shape of another version",
-            "The object has the fields of the new version under the name of the old one. The API server refuses it as "
-            "it is, or drops those fields where it is not strict. Most likely only apiVersion was forgotten.",
+            "The object has the fields of the new version under the name of the old one. The API server refuses "
+            "it, or drops those fields if it is not strict. Most likely somebody forgot to change apiVersion.",
             "apiVersion: resource.k8s.io/v1beta1\nkind: ResourceClaim\nmetadata:\n  name: gpu\nspec:\n  devices:\n"
             "    requests:\n    - name: gpu\n      exactly: {deviceClassName: gpu.example.com}\n",
             "apiVersion: resource.k8s.io/v1\nkind: ResourceClaim\nmetadata:\n  name: gpu\nspec:\n  devices:\n"
@@ -199,8 +200,8 @@ MIGRATION: Final = Migration(
             "classic-parameters",
             "refusal",
             "Parameters of classic DRA",
-            "Parameters were objects that only the controller of the driver understood. What they ask for has to be "
-            "written as selectors, counts and opaque configuration by somebody who knows the driver.",
+            "Parameters were objects that only the driver's controller understood. Somebody who knows the driver "
+            "has to write what they ask for as selectors, counts and opaque configuration.",
             "spec:\n  resourceClassName: gpu.example.com\n  parametersRef:\n    apiGroup: gpu.example.com\n"
             "    kind: GpuClaimParameters\n    name: two\n",
             "spec:\n  devices:\n    requests:\n    - name: gpus\n      exactly:\n"
@@ -227,8 +228,8 @@ MIGRATION: Final = Migration(
             "unclear",
             "refusal",
             "It is not clear what is meant",
-            "The object mixes the shapes of two versions, or has a value of the wrong kind. The API server would drop "
-            "one half or refuse it, so there is no conversion to follow.",
+            "The object mixes the shapes of two versions, or has a value of the wrong type. The API server would "
+            "drop one half or refuse it, so there is no conversion to follow.",
             "requests:\n- name: gpu\n  deviceClassName: gpu.example.com\n  exactly: {count: 2}\n",
             "requests:\n- name: gpu\n  exactly: {deviceClassName: gpu.example.com, count: 2}\n",
         ),
@@ -237,8 +238,8 @@ MIGRATION: Final = Migration(
             "taint-rule-selector",
             "refusal",
             "A DeviceTaintRule that selects by class or CEL",
-            "deviceClassName and selectors were there in 1.33 and 1.34 and have no successor: newer servers drop them, "
-            "and the rule then taints more devices than it was meant to.",
+            "deviceClassName and selectors existed in 1.33 and 1.34 and have no successor: newer servers drop "
+            "them, and the rule then taints more devices than intended.",
             "deviceSelector:\n  deviceClassName: gpu.example.com\n",
             "deviceSelector:\n  driver: gpu.example.com\n  pool: node-1\n",
         ),
