@@ -25,7 +25,10 @@ from kubectl_dra.scheduling.pod_claims import fully_bound, volume_claims
 MAX_WORK: Final = 60_000
 """Members times nodes and slices, up to which a group is tried."""
 TRIES: Final = 6
+TRIES_OF_SMALL: Final = 30
 """How often a group is tried, with other choices where the scheduler chooses at random."""
+SMALL: Final = 1_000
+"""Work of a group that is tried more often."""
 
 
 def placed_together(gang: Gang, pod: Pod, state: ClusterState) -> Placed | Obstacle:
@@ -34,7 +37,8 @@ def placed_together(gang: Gang, pod: Pod, state: ClusterState) -> Placed | Obsta
     bound = tuple(member.key for member in gang.members if member.node_name)
     if gang.nested:
         return Obstacle.NESTED
-    if len(waiting) * (len(state.nodes) + len(state.snapshot.slices)) > MAX_WORK:
+    work = len(waiting) * (len(state.nodes) + len(state.snapshot.slices))
+    if work > MAX_WORK:
         return Obstacle.TOO_LARGE
     if any(isinstance(found, ClaimNotCreated) for member in waiting for found in resolve(member, state)):
         return Obstacle.CLAIMS
@@ -44,15 +48,22 @@ def placed_together(gang: Gang, pod: Pod, state: ClusterState) -> Placed | Obsta
     if domains is None:
         return Obstacle.DOMAIN
     found, *others = _in_domains(gang, waiting, bound, state, domains, chance := _Chance(0))
-    for number in range(1, TRIES if chance.taken else 1):
+    tries = TRIES_OF_SMALL if work <= SMALL else TRIES
+    for number in range(1, tries if chance.taken else 1):
         more = _in_domains(gang, waiting, bound, state, domains, _Chance(number))
         if more[0].fits != found.fits:
             return Obstacle.CHANCE
         others.extend(more)
-    alike = all((pod.key in other.nodes) == (pod.key in found.nodes) for other in others)
-    if found.fits and not alike:
+    if found.fits and any((pod.key in other.nodes) != (pod.key in found.nodes) for other in others):
         return Obstacle.LEFT_OUT
-    return found if alike else structs.replace(found, alike=False)
+    said = {_said(pod, one) for one in (found, *others)}
+    return found if len(said) == 1 else structs.replace(found, alike=False)
+
+
+def _said(pod: Pod, found: Placed) -> str:
+    """What the scheduler says of the pod itself; empty where it fits."""
+    refused = found.refused.get(pod.key)
+    return refused.message if refused is not None else ""
 
 
 class _Chance:

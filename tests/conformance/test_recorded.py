@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.conformance import alloc, conversions, pods, scheduled
+from tests.scheduling import gangs
 
 DATA = Path(__file__).parent / "data"
 
@@ -47,3 +48,8 @@ def test_whole_pods_as_explain_answers(capsys: pytest.CaptureFixture[str]) -> No
 def test_pods_of_other_releases_and_profiles(name: str, count: int, capsys: pytest.CaptureFixture[str]) -> None:
     assert pods.run([DATA / f"{name}.jsonl.gz"], Namespace(library=False)) == 0, capsys.readouterr().out[-4000:]
     assert capsys.readouterr().out.endswith(f"agree {count} of {count}\n")
+
+
+def test_gangs(capsys: pytest.CaptureFixture[str]) -> None:
+    assert gangs.run([DATA / "gangs.jsonl.gz"]) == 0, capsys.readouterr().out[-4000:]
+    assert "agrees " in capsys.readouterr().out
