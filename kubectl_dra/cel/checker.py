@@ -93,7 +93,8 @@ class _Checker:
     def _undeclared(self, node: ast.Expression, name: str, member: bool) -> None:
         near = self._environment.suggestion(name, member)
         hint = None if near is None else f"did you mean '{near}'?"
-        self._report(node.position, f"undeclared reference to '{name}' (in container '')", hint)
+        message = f"undeclared reference to '{name}' (in container '')"
+        self.issues.append(Issue(message, node.position, hint=hint, undeclared=name))
         self.node_types[node.id] = ERROR
 
     # --- nodes -----------------------------------------------------------------------------------

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from msgspec.structs import replace
+
 from kubectl_dra.cel.errors import CompileError, Issue, Phase
 
 
@@ -14,7 +16,7 @@ def locate(issue: Issue, source: str) -> Issue:
     before = source[: issue.offset]
     line = before.count("\n") + 1
     column = issue.offset - (before.rfind("\n") + 1) + 1
-    return Issue(issue.message, issue.offset, line, column, issue.hint)
+    return replace(issue, line=line, column=column)
 
 
 def render(issue: Issue, source: str) -> str:

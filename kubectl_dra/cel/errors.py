@@ -19,7 +19,8 @@ class Issue(Struct, frozen=True):
     """One complaint of the compiler.
 
     ``offset`` counts code points from 0 and may be None for a complaint about the whole
-    expression; ``line`` and ``column`` count from 1. ``hint`` is our addition, not Kubernetes'.
+    expression; ``line`` and ``column`` count from 1. ``hint`` is our addition, not Kubernetes'. ``undeclared`` is the
+    name that is not known, where that is the complaint.
     """
 
     message: str
@@ -27,6 +28,7 @@ class Issue(Struct, frozen=True):
     line: int = 0
     column: int = 0
     hint: str | None = None
+    undeclared: str = ""
 
 
 class Phase(Enum):

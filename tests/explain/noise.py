@@ -39,10 +39,11 @@ def garble(kind: type, *names: str) -> None:
         made(self, *first, **rest)
 
     kind.__init__ = garbled  # type: ignore[misc]
+    assert not hasattr(kind, "__struct_fields__"), f"{kind.__name__} never calls __init__: use garble_struct"
 
 
 def garble_struct(home: ModuleType, name: str, *names: str) -> None:
-    """Puts a struct with noise in these fields, which come first, in the place of one of a module."""
+    """Puts a struct with noise in these fields, which come first, in the place of one of a module, wherever it is."""
 
     class Garbling(StructMeta):
         def __call__(cls, *values: object, **named: object) -> object:
@@ -50,7 +51,11 @@ def garble_struct(home: ModuleType, name: str, *names: str) -> None:
             return super().__call__(*first, **rest)
 
     kind = getattr(home, name)
-    setattr(home, name, Garbling(name, (kind,), {"__module__": home.__name__}, frozen=True))
+    garbling = Garbling(name, (kind,), {"__module__": home.__name__}, frozen=True)
+    users = [module for key, module in sys.modules.items() if key.startswith("kubectl_dra")]
+    for module in users:
+        if vars(module).get(name) is kind:
+            setattr(module, name, garbling)
 
 
 def _noisy(
@@ -74,14 +79,15 @@ def garble_everything() -> None:
 
     from kubectl_dra.allocation.errors import AllocationError, NodeRejected
     from kubectl_dra.api.labels import InvalidNodeSelector
-    from kubectl_dra.cel.errors import CompileError, EvaluationError, Issue
+    from kubectl_dra.cel import errors
+    from kubectl_dra.cel.errors import CompileError, EvaluationError
     from kubectl_dra.explain import diagnosis
 
     garble(AllocationError, "message")
     garble(NodeRejected, "message")
     garble(InvalidNodeSelector, "message")
     garble(EvaluationError, "message")
-    garble(Issue, "message")
+    garble_struct(errors, "Issue", "message")
     garble(CompileError, "issues", "text")
     garble_struct(diagnosis, "Evidence", "object", "field", "value")
     garble_struct(diagnosis, "Remedy", "change")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from kubectl_dra.allocation.errors import AllocationError
@@ -15,7 +14,6 @@ from kubectl_dra.explain.trial import Trial
 
 _CONTAINER = " (in container '')"
 """What the compiler adds, and what means nothing here."""
-_UNDECLARED = re.compile(r"undeclared reference to '(\w+)'")
 
 SELECTOR_COMPILE = CauseKind(
     code="selector-does-not-compile",
@@ -40,10 +38,9 @@ def _compile(_: Trial, error: AllocationError, __: str) -> Iterator[Finding]:
             text = "{text} (line {line}, column {column})" if issue.line > 1 else "{text} (column {column})"
             words = issue.message.removesuffix(_CONTAINER)
             message = say(text, text=words, line=issue.line, column=issue.column)
-            # The compiler's own words; they only choose a hint.
-            if unknown := _UNDECLARED.search(issue.message):
+            if issue.undeclared.isidentifier():
                 text = 'Write "{name}" with quotes if the text is meant; there is no such name.'
-                remedy = Remedy(say(text, name=unknown[1]))
+                remedy = Remedy(say(text, name=issue.undeclared))
     text = "selector {number} of {subject} does not compile: {message}"
     yield Finding(
         SELECTOR_COMPILE,
