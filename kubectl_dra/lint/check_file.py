@@ -1,4 +1,4 @@
-"""One file: read, take apart into items, run the rules on each, locate what they find."""
+"""Checks one file: reads it, splits it into items, runs the rules on each and locates what they find."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``.kubectl-dra.yaml``: what a project wants of lint, found beside the files or above them."""
+"""``.kubectl-dra.yaml``: the settings of a project, found beside the files or above them."""
 
 from __future__ import annotations
 

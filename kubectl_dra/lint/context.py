@@ -1,4 +1,4 @@
-"""What a rule is given: one object, the objects that came with it, and what cluster is assumed."""
+"""What a rule is given: an object, the objects linted with it, and the assumed cluster."""
 
 from __future__ import annotations
 

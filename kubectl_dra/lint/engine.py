@@ -1,4 +1,4 @@
-"""A run of lint: all files by themselves, in several processes if there are many, then all of them together."""
+"""A run of lint: first each file by itself, in several processes if there are many, then all files together."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a rule finds, by object path; where that is in a text is worked out later."""
+"""What a rule finds, by object path; its place in the text is worked out later."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``--fix``: the fixes of findings made in the texts, round after round until nothing is left to fix."""
+"""``--fix``: applies the fixes of findings to the texts, round after round, until nothing is left to fix."""
 
 from __future__ import annotations
 

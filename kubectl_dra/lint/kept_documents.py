@@ -1,4 +1,4 @@
-"""The documents that were read: some kept, so that findings can be located later, the others read again."""
+"""Documents that were read: some are kept to locate findings later, the others are read again."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Findings in objects become findings in files: with line, column, field path and the text of the line."""
+"""Turns findings in objects into findings in files: line, column, field path and the text of the line."""
 
 from __future__ import annotations
 

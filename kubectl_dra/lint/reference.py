@@ -1,4 +1,4 @@
-"""The page of a rule: as ``docs/rules`` and ``lint --rule`` have it, and where it is to be found."""
+"""The page of a rule, for ``docs/rules`` and ``lint --rule``, and where to find it."""
 
 from __future__ import annotations
 

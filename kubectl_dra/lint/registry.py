@@ -1,4 +1,4 @@
-"""Every rule there is, in the order of their codes, from the modules of ``lint/rules``."""
+"""All rules, in the order of their codes, from the modules of ``lint/rules``."""
 
 from __future__ import annotations
 

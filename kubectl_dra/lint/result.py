@@ -1,4 +1,4 @@
-"""What a run of lint found, ready to be reported: everything located, nothing left to look up but rule texts."""
+"""The result of a run of lint, ready to report: everything is located, only rule texts are left to look up."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a rule is: one class with its documentation beside its check."""
+"""The base class of a rule: its documentation stands beside its check."""
 
 from __future__ import annotations
 

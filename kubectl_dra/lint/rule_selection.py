@@ -1,4 +1,4 @@
-"""Which rules are asked for: codes, beginnings of codes, and names."""
+"""Which rules to run: codes, prefixes of codes, and names."""
 
 from __future__ import annotations
 

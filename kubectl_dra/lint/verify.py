@@ -1,4 +1,4 @@
-"""``--verify``: every selector on every device that is known, by cel-python as well."""
+"""``--verify``: cel-python evaluates every selector on every known device, too."""
 
 from __future__ import annotations
 

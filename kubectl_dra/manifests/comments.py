@@ -1,4 +1,4 @@
-"""The comments of a text: where each is, told from what only looks like one in a quoted or block scalar."""
+"""Finds the comments of a text, and tells them from look-alikes in quoted and block scalars."""
 
 from __future__ import annotations
 

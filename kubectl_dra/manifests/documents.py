@@ -1,4 +1,4 @@
-"""Texts to documents: each an object with the position of everything in it."""
+"""Parses texts into documents: objects with the position of everything in them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Entries of mappings and lists that go, and new ones behind the last."""
+"""Removes entries of mappings and lists, and adds new ones after the last."""
 
 from __future__ import annotations
 

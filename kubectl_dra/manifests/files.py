@@ -1,4 +1,4 @@
-"""Files that change: replaced at once, and shown as a unified diff."""
+"""Writes files atomically, and shows their changes as a unified diff."""
 
 from __future__ import annotations
 

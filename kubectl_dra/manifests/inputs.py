@@ -1,4 +1,4 @@
-"""The files to check: what is named, what is below directories, standard input, and what kustomize builds."""
+"""The inputs of a command: named files, directories, standard input, and what kustomize builds."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A kustomization as its file says it: what it reads, which of that are patches, and what it takes from elsewhere."""
+"""One kustomization as its file describes it: what it reads, which of that are patches, what is remote."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Entries that move: fields into a new mapping, and out of one."""
+"""Moves entries: fields into a new mapping, and out of one."""
 
 from __future__ import annotations
 

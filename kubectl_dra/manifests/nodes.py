@@ -1,4 +1,4 @@
-"""PyYAML's node graphs: the loader that makes them, and finding one's way in them."""
+"""PyYAML's node graphs: the loader that makes them, and how to navigate them."""
 
 from __future__ import annotations
 

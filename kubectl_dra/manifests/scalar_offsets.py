@@ -1,4 +1,4 @@
-"""Characters of a decoded YAML or JSON text back to where the source has them, by the style of the scalar."""
+"""Maps characters of a decoded YAML or JSON scalar back to their place in the source."""
 
 from __future__ import annotations
 

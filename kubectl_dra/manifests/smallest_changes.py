@@ -1,4 +1,4 @@
-"""Changes of whole mappings and lists as the smallest ones that do the same, so that what is beside them stays."""
+"""Splits changes of whole mappings and lists into the smallest equivalent ones, so that the rest stays as written."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Large YAML Lists item by item, so that nobody has to hold all of their raw objects at once."""
+"""Reads large YAML Lists item by item, so that the raw objects are never in memory all at once."""
 
 from __future__ import annotations
 

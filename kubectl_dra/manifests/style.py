@@ -1,4 +1,4 @@
-"""How a document is written, and new values written the same way."""
+"""The style of a document, and how to write new values in it."""
 
 from __future__ import annotations
 

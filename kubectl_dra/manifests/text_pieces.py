@@ -1,4 +1,4 @@
-"""Pieces of new text in the place of old, and how far lines are moved meanwhile."""
+"""Replacement pieces of a text, and how they shift the lines after them."""
 
 from __future__ import annotations
 

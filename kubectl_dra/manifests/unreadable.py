@@ -1,4 +1,4 @@
-"""Why a text cannot be read, in a sentence: where the mistake is, and what to do about it."""
+"""Why a text cannot be read, in one sentence: where the mistake is, and what to do."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Single changes of a document as pieces of its new text."""
+"""Turns single changes of a document into pieces of its new text."""
 
 from __future__ import annotations
 

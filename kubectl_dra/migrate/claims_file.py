@@ -1,4 +1,4 @@
-"""The file of ``--claims-file``: all new objects in one place, behind what it has already."""
+"""``--claims-file``: all new objects in one file, after its existing content."""
 
 from __future__ import annotations
 

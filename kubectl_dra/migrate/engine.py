@@ -1,4 +1,4 @@
-"""A run of migrate: every file read, planned object by object, edited as text, and read again."""
+"""A run of migrate: reads every file, plans object by object, edits the text, and reads it again."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where each migrated pod would land, and where it could before: the allocator is run, nothing is claimed."""
+"""Where each migrated pod would land, and where it could land before: runs the allocator, claims nothing."""
 
 from __future__ import annotations
 

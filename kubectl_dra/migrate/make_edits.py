@@ -1,4 +1,4 @@
-"""Makes what is wanted of the objects of a file: the edits of its text, read again; one by one where not all can be."""
+"""Makes the wanted changes of a file's objects: edits of its text, read again; one by one if they fail together."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a migration says of one object: steps that change it, objects to add, notes and refusals."""
+"""What a migration plans for one object: steps that change it, objects to add, notes and refusals."""
 
 from __future__ import annotations
 

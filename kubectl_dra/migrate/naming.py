@@ -1,4 +1,4 @@
-"""Names of what a migration adds: short, valid, the same on every run, and taken by nothing else."""
+"""Names for what a migration adds: short, valid, the same on every run, and unused."""
 
 from __future__ import annotations
 

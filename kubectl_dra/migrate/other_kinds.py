@@ -1,4 +1,4 @@
-"""Device plugins' resources in kinds that cannot have claims, or whose pods are not known: reported, never changed."""
+"""Reports device plugins' resources in kinds without claims or with unknown pods. Nothing is changed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which texts can have something to migrate: told from the text alone, because most files have nothing."""
+"""Tells from the text alone whether a file can have something to migrate: most have nothing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Quotas and queues that count the resources of device plugins: the keys that count claims, beside the old ones."""
+"""Quotas and queues that count device plugins' resources get keys that count claims."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reading the texts of a run; and whether nothing was found because nothing is there, or nothing could be read."""
+"""Reads the texts of a run, and tells an empty result from unreadable input."""
 
 from __future__ import annotations
 

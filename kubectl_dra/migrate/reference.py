@@ -1,4 +1,4 @@
-"""The page of a code: as ``docs/changes`` and ``migrate --code`` have it, and where it is to be found."""
+"""The page of a code, for ``docs/changes`` and ``migrate --code``, and where to find it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Why a file or an object as a whole is left alone."""
+"""Why a whole file or object is left alone."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every migration there is, in the order in which they run, and the pages of all codes."""
+"""All migrations in the order in which they run, and the pages of all codes."""
 
 from __future__ import annotations
 

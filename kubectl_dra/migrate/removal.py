@@ -1,4 +1,4 @@
-"""Documents that go from a text, each with a marker between it and its neighbours."""
+"""Removes documents from a text, each with a marker between it and its neighbours."""
 
 from __future__ import annotations
 

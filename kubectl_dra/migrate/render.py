@@ -1,4 +1,4 @@
-"""New objects as text in the style of the file that gets them, and where they go."""
+"""New objects as text, in the style of the file that receives them, and where they go."""
 
 from __future__ import annotations
 

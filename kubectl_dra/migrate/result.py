@@ -1,4 +1,4 @@
-"""What a run of migrate says: per file the text before and after, and every change, offer, note and refusal."""
+"""The result of a run of migrate: each file before and after, with all changes, offers, notes and refusals."""
 
 from __future__ import annotations
 

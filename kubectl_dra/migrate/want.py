@@ -1,4 +1,4 @@
-"""What is wanted of one object, and what is to be said of it."""
+"""The wanted changes of one object, and what to report about it."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What rules find out about an object: its requests, its selectors, what the API server says of it."""
+"""What rules find out about an object: its requests, its selectors, what the API server says about it."""

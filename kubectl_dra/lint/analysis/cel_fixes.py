@@ -1,4 +1,4 @@
-"""Corrections of expressions that do not compile, for the mistakes that are made most."""
+"""Corrections of expressions that do not compile, for the most common mistakes."""
 
 from __future__ import annotations
 

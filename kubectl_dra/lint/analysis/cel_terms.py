@@ -1,4 +1,4 @@
-"""The comparisons of an expression with a constant, and what the operands of its ``&&`` demand together."""
+"""Comparisons of an expression with constants, and what the operands of its ``&&`` require together."""
 
 from __future__ import annotations
 

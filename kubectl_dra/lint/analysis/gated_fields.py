@@ -1,4 +1,4 @@
-"""The fields of an object that hang on a feature gate."""
+"""The fields of an object that need a feature gate."""
 
 from __future__ import annotations
 

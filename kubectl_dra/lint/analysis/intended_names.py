@@ -1,4 +1,4 @@
-"""Which name is meant where an object refers to a part of itself that is not there."""
+"""Which name was meant where an object refers to a part of itself that does not exist."""
 
 from __future__ import annotations
 

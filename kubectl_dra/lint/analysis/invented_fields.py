@@ -1,4 +1,4 @@
-"""Fields of a claim that articles show and no API ever had: the same wish, as the API of today says it."""
+"""Claim fields that articles show but no API ever had, and how to say the same today."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The command that does what a finding asks for, where it is another of kubectl-dra's."""
+"""The command line that does what a finding recommends, where ``migrate`` can do it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The claims that a pod names, what is known of them, and which containers use them."""
+"""The claims that a pod names, what is known about them, and which containers use them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a selector can come to on a kind of device of which only some things are known.
+"""What a selector can evaluate to on a kind of device that is only partly known.
 
 A *shape* says which attributes and capacities a device has, and the values of a few of them. The expression is
 evaluated on it with unknown values kept apart: the answer is which of true, false and error can happen. A guard

@@ -1,4 +1,4 @@
-"""What to change about what the API server rejects: where a field has moved to, and how a value is written."""
+"""How to fix what the API server rejects: where a field has moved, how a value is written."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which devices a selector is asked about: the class of its request, the selectors before it, known drivers."""
+"""Which devices a selector is evaluated on: the class of its request, earlier selectors, known drivers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the API server says of an object, and which objects it is asked about."""
+"""The API server's verdict on an object, and which objects it is computed for."""
 
 from __future__ import annotations
 

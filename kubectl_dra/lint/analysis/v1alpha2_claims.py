@@ -1,4 +1,4 @@
-"""Claims of the time before structured parameters (v1alpha2): what becomes of each of their fields."""
+"""Claims from before structured parameters (v1alpha2), and what becomes of each field."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a snapshot of a cluster says about a manifest: names that are not there, selectors that match nothing."""
+"""A manifest compared with a snapshot of a cluster: missing names, selectors that match nothing."""
 
 from __future__ import annotations
 

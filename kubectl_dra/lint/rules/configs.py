@@ -1,4 +1,4 @@
-"""Opaque configuration that a known driver does not understand."""
+"""Opaque configuration that a known driver cannot read."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the devices of a known driver offer: attributes by class, MIG profiles, the taints that it sets."""
+"""What devices of a known driver offer: attributes by class, MIG profiles, taints."""
 
 from __future__ import annotations
 

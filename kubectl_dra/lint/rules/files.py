@@ -1,4 +1,4 @@
-"""What is wrong with files rather than with objects. The engine finds these; here is what they mean."""
+"""Problems of files rather than of objects. The engine finds them; this module says what they mean."""
 
 from __future__ import annotations
 

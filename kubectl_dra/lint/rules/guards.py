@@ -1,4 +1,4 @@
-"""Attributes that are read although a device may not have them, and selectors without a comparison."""
+"""Attributes that are read although a device may lack them, and selectors without a comparison."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pods, their claims, and the names between objects that are given together."""
+"""Pods, their claims, and references between objects that are linted together."""
 
 from __future__ import annotations
 

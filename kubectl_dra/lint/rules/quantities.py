@@ -1,4 +1,4 @@
-"""Quantities that are valid and that nothing should ever have to work out."""
+"""Quantities that are valid but too expensive to compute."""
 
 from __future__ import annotations
 

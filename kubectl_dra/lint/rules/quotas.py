@@ -1,4 +1,4 @@
-"""What quotas allow against what the workloads given with them ask for."""
+"""Quotas compared with what the workloads linted with them ask for."""
 
 from __future__ import annotations
 

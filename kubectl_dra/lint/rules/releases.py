@@ -1,4 +1,4 @@
-"""API versions, fields and functions by Kubernetes release, and what a feature gate that is off drops."""
+"""API versions, fields and functions by Kubernetes release, and what a disabled feature gate drops."""
 
 from __future__ import annotations
 

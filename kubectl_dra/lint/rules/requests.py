@@ -1,4 +1,4 @@
-"""Requests, constraints and request policies that the API server accepts and that do not do what they say."""
+"""Requests, constraints and request policies that the API server accepts but that do not do what they say."""
 
 from __future__ import annotations
 

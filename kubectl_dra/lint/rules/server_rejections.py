@@ -1,4 +1,4 @@
-"""What the API server rejects, as findings: one code per kind of complaint, the server's own rule as detail."""
+"""The API server's rejections as findings: one code per kind of complaint, with the server's own rule as detail."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Ports of containers, and the ports of the host that they ask for.
+"""Ports of containers, and the host ports they ask for.
 
 From ``validateContainerPorts`` and ``AccumulateUniqueHostPorts`` of Kubernetes 1.36.
 """

@@ -1,4 +1,4 @@
-"""What the rules of a server depend on: its release, its feature gates, the namespaces it has."""
+"""What the server's rules depend on: its release, feature gates and namespaces."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a check of the API server's rules finds, and how the server writes where it found it."""
+"""Violations of the API server's rules, and how the server writes where it found them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where a pod may run, and how it is scheduled: tolerations, affinity, topology spread, gates, priority.
+"""Where a pod may run and how it is scheduled: tolerations, affinity, topology spread, gates, priority.
 
 From ``ValidatePodSpec`` of Kubernetes 1.36.
 """

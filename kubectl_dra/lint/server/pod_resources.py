@@ -1,4 +1,4 @@
-"""The resources of a whole pod: what the server takes over from the containers, and how the two must agree.
+"""The resources of a whole pod: what the server derives from the containers, and how both must agree.
 
 From ``SetDefaults_Pod`` and ``validatePodResources`` of Kubernetes 1.36 (KEP-2837).
 """

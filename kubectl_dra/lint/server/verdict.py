@@ -1,4 +1,4 @@
-"""What a Kubernetes API server would say to creating an object: the order in which it checks, and its answer."""
+"""The API server's answer to creating an object: what it checks, in which order."""
 
 from __future__ import annotations
 

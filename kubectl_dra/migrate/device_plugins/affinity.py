@@ -1,4 +1,4 @@
-"""Where a pod's spec states conditions on node labels, and what is left of it when some of them go."""
+"""Conditions on node labels in a pod's spec, and what is left when some of them are removed."""
 
 from __future__ import annotations
 

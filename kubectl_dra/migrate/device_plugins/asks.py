@@ -1,4 +1,4 @@
-"""What the containers of a pod ask of device plugins."""
+"""What the containers of a pod request from device plugins."""
 
 from __future__ import annotations
 

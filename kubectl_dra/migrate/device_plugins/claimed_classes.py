@@ -1,4 +1,4 @@
-"""Which classes the claims that a pod has already are for, as far as the run has read them."""
+"""The classes of a pod's existing claims, as far as the run has read them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Claims from asks: one claim per pod with one request per container that asks, and who refers to which request."""
+"""Claims for a pod: one claim with a request per container that asks, and who refers to which request."""
 
 from __future__ import annotations
 

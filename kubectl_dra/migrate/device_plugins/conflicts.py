@@ -1,4 +1,4 @@
-"""Asks of one pod that stand in each other's way, or in that of what the pod has already."""
+"""Requests of one pod that conflict with each other or with what the pod already has."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Deletions that would leave nothing in a mapping or list take the mapping or list with them."""
+"""A deletion that would leave an empty mapping or list deletes that as well."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What stands beside device requests and steers devices too: variables, annotations, runtime classes, host paths."""
+"""What controls devices beside requests: variables, annotations, runtime classes, host paths."""
 
 from __future__ import annotations
 

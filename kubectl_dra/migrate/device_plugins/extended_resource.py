@@ -1,4 +1,4 @@
-"""The other way: workloads stay as they are, and DeviceClasses take over the names of the extended resources."""
+"""``--strategy extended-resource``: workloads stay, and DeviceClasses take over the resource names."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What controllers of workloads worked out from device requests, and must now be told."""
+"""What workload controllers derived from device requests and must now be told."""
 
 from __future__ import annotations
 

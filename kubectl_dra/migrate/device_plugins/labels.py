@@ -1,4 +1,4 @@
-"""One condition on a node label, and what it says of the devices that a pod claims."""
+"""One condition on a node label, and what it says about the devices that a pod claims."""
 
 from __future__ import annotations
 

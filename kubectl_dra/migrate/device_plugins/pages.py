@@ -1,4 +1,4 @@
-"""The pages of the codes about device plugins and what stands beside their resources."""
+"""The pages of the codes about device plugins and what accompanies their resources."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From where a pod may run to which devices it wants: nodeSelector and node affinity as selectors and classes."""
+"""Translates where a pod may run into the devices it wants: nodeSelector and node affinity become selectors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tolerations that the API server added to pods with extended resources, and adds to no pod with claims."""
+"""Tolerations that the API server adds to pods with extended resources but not to pods with claims."""
 
 from __future__ import annotations
 

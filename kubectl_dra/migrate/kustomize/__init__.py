@@ -1,1 +1,1 @@
-"""Kustomizations around migrated files: what they build has to change by the migration, and by nothing else."""
+"""Kustomizations around migrated files: only the migration may change what they build."""

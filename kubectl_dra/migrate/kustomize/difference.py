@@ -1,4 +1,4 @@
-"""Compares two builds: workloads with their claims in place, so that it does not matter how a template is called."""
+"""Compares two builds, with claims in place of their templates' names."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What overlays need beside a migrated base: counts as patches of the claim template, and names that are followed."""
+"""What overlays of a migrated base need: counts as patches of the claim template, and renamed references."""
 
 from __future__ import annotations
 

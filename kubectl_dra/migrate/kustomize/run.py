@@ -1,4 +1,4 @@
-"""A run of migrate over files that kustomizations are built from: built before and after, or left as they were."""
+"""Runs migrate on files that kustomizations use: each build must change as intended, or nothing is written."""
 
 from __future__ import annotations
 

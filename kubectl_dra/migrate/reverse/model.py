@@ -1,4 +1,4 @@
-"""What the way back is planned with: claims of a pod, and why an object is left alone."""
+"""The data for planning the way back: claims of a pod, and why an object is left alone."""
 
 from __future__ import annotations
 

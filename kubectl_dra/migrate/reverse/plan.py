@@ -1,4 +1,4 @@
-"""Plans the way back for one object: what it was before migrate made claims of it."""
+"""Plans the way back for one object: what it was before migrate gave it claims."""
 
 from __future__ import annotations
 

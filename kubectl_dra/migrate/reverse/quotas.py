@@ -1,4 +1,4 @@
-"""The way back of a quota: the keys that migrate added go."""
+"""The way back for a quota: removes the keys that migrate added."""
 
 from __future__ import annotations
 

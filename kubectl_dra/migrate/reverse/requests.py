@@ -1,4 +1,4 @@
-"""What the containers of a pod asked device plugins for before it had claims, and its labels."""
+"""What a pod's containers requested from device plugins before it had claims, and its labels."""
 
 from __future__ import annotations
 

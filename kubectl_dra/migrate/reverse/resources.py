@@ -1,4 +1,4 @@
-"""From a request of a claim back to the resource of a device plugin that it was made from."""
+"""Traces a request of a claim back to the device-plugin resource it was made from."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a plan of a rollout is made of, and the names of its files."""
+"""The data of a rollout plan, and the names of its files."""
 
 from __future__ import annotations
 

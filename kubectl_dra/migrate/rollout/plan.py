@@ -1,4 +1,4 @@
-"""``migrate plan``: the way from device plugins to claims in phases, as files to review. Nothing is applied."""
+"""``migrate plan``: the phases from device plugins to claims, as files to review. Nothing is applied."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The ValidatingAdmissionPolicy that warns of, then refuses, device plugins' resources in labelled namespaces."""
+"""The ValidatingAdmissionPolicy that first warns about, then refuses, device plugins' resources by namespace."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reads what ``live`` looks at: a live cluster, or files. Nothing is ever written."""
+"""Reads a live cluster or files for the survey. Nothing is ever written."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What of a cluster still uses device plugins, where a driver would hand out the same devices, and who can move."""
+"""What in a cluster still uses device plugins, where a device would be handed out twice, and who can move."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What is known of device plugins and DRA drivers: resources, classes, labels; one file of data per vendor."""
+"""What is known about device plugins and DRA drivers: resources, classes, labels; one data file per vendor."""

@@ -1,4 +1,4 @@
-"""Checks of vendors' files that users write: the schema, names, patterns, and that all CEL they lead to compiles."""
+"""Checks vendors' files that users write: schema, names, patterns, and that all CEL made from them compiles."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Label values as CEL: what a device's attribute or capacity has to be for a node label to have one of some values."""
+"""Label values as CEL: what a device's attribute or capacity must be if its node has the label."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a vendor's file says: resources of device plugins, node labels, DeviceClasses, and what stands beside them."""
+"""What a vendor's document says: resources of device plugins, node labels, DeviceClasses, and things beside them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a vendor's document says, as values: those of this package as they are, those of users after all checks."""
+"""Vendors' documents as values: this package's as they are, users' after all checks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Older API versions of resource.k8s.io to the one that is asked for, and back; pods' claims without ``source``."""
+"""Converts resource.k8s.io objects to the requested API version, and pods' claims to the form without ``source``."""
 
 from __future__ import annotations
 
