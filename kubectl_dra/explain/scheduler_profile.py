@@ -21,7 +21,16 @@ _NOTED = (Point.PRE_ENQUEUE, Point.PRE_FILTER, Point.FILTER, Point.POST_FILTER)
 def not_configured(trial: Trial, verdict: Verdict) -> Iterator[Phrase]:
     """Why a configuration leaves the answer open: the pod is for another scheduler, or a plugin is not modelled."""
     pod, settings = trial.question.pod, trial.scene.settings
-    if pod is None or pod.node_name or settings.scheduler is None:
+    if pod is None or pod.node_name:
+        return
+    if settings.scheduler is None:
+        if verdict is Verdict.ALLOCATABLE and not settings.schedules(pod):
+            yield say(
+                "the pod asks for scheduler {name}, whose rules are not known; by those of the default one it fits on "
+                "{nodes:some}",
+                name=pod.scheduler_name,
+                nodes=list(trial.takers),
+            )
         return
     profile = settings.profile_of(pod)
     if profile is None:

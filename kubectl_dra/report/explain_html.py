@@ -23,6 +23,7 @@ from kubectl_dra.report.explain_words import (
     Invocation,
     answer,
     changes,
+    choice,
     command,
     fix,
     node_groups,
@@ -143,6 +144,8 @@ def _sections(
         yield _nodes(node_groups(diagnosis), below)
     if diagnosis.placements and any(placement.devices for placement in diagnosis.placements):
         yield _placements(diagnosis.placements, below)
+    if chosen := choice(diagnosis):
+        yield tag("p", chosen[0].upper() + chosen[1:] + ".")
     for trace in diagnosis.traces:
         yield _trace(trace, below)
     if diagnosis.second_opinion is not None:

@@ -18,6 +18,8 @@ Examples:
   kubectl dra explain claim/gpus -n ml --devices
   # would two devices be had?
   kubectl dra explain pod/train-0 -n ml --what-if count=2
+  # with the profiles that the scheduler runs with
+  kubectl dra explain pod/train-0 -n ml --scheduler-config scheduler.yaml
   # every pending claim of the cluster, with its first cause
   kubectl dra explain -A
   # each part of the selectors on one device
