@@ -17,8 +17,12 @@ def are(count: int) -> str:
 
 def some(names: Sequence[str], limit: int = 4) -> str:
     """The first names, and how many more there are."""
-    more = f" and {len(names) - limit:,} more" if len(names) > limit else ""
-    return ", ".join(names[:limit]) + more
+    return listed(names[:limit], len(names))
+
+
+def listed(names: Sequence[str], total: int) -> str:
+    """Names that are shown, and how many more there are in all."""
+    return ", ".join(names) + (f" and {total - len(names):,} more" if total > len(names) else "")
 
 
 def join(names: Iterable[str]) -> str:

@@ -11,6 +11,7 @@ from kubectl_dra.explain.devices.inventory import DeviceRow, Inventory
 from kubectl_dra.report.paint import Painter
 from kubectl_dra.report.phrases import written
 from kubectl_dra.report.table import fitted
+from kubectl_dra.wording import amount, listed, some
 
 HEADER = ("NODE", "DRIVER", "POOL", "DEVICE", "CLASS", "STATE", "HELD-BY", "REASON")
 WIDE = ("CAPACITY", "TAINTS", "ATTRIBUTES")
@@ -61,8 +62,8 @@ def summary(inventory: Inventory) -> str:
     """How many devices there are, on how many nodes, and in which states."""
     total, nodes = len(inventory.rows), inventory.node_count()
     states = ", ".join(f"{count:,} {state}" for state, count in inventory.states().items())
-    place = f" on {nodes:,} node{'' if nodes == 1 else 's'}" if nodes else ""
-    return f"{total:,} device{'' if total == 1 else 's'}{place}: {states}"
+    place = f" on {amount(nodes, 'node')}" if nodes else ""
+    return f"{amount(total)}{place}: {states}"
 
 
 def _nothing(inventory: Inventory) -> str:
@@ -101,15 +102,11 @@ def _cells(row: DeviceRow, wide: bool) -> tuple[str, ...]:
 
 def _held_by(holders: tuple[ResourceClaim, ...]) -> str:
     """The claims, each with the pods that consume it."""
-    shown = [f"{claim.key} ({_consumers(claim)})" for claim in holders[:MAX_HOLDERS]]
-    return ", ".join(shown) + (f" and {len(holders) - MAX_HOLDERS} more" if len(holders) > MAX_HOLDERS else "")
+    return listed([f"{claim.key} ({_consumers(claim)})" for claim in holders[:MAX_HOLDERS]], len(holders))
 
 
 def _consumers(claim: ResourceClaim) -> str:
-    names = [str(entry) for entry in claim.reserved_for]
-    if not names:
-        return "no pod"
-    return names[0] + (f" and {len(names) - 1} more" if len(names) > 1 else "")
+    return some([str(entry) for entry in claim.reserved_for], 1) or "no pod"
 
 
 def _capacity(row: DeviceRow) -> Iterator[str]:

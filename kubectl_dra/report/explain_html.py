@@ -38,7 +38,7 @@ from kubectl_dra.report.html.marks import funnels_of, marks_of
 from kubectl_dra.report.html.markup import Markup, code, join, tag
 from kubectl_dra.report.html.page import notes_html, page
 from kubectl_dra.report.phrases import written
-from kubectl_dra.wording import amount
+from kubectl_dra.wording import amount, some
 
 WORDS = {
     Verdict.ALLOCATED: "allocated",
@@ -82,8 +82,7 @@ def overview_html(overview: Overview, invocation: Invocation = _UNKNOWN) -> str:
 
 
 def _waiting(alike: Alike) -> str:
-    more = f" and {len(alike.names) - 1:,} more" if len(alike.names) > 1 else ""
-    return f"{alike.diagnosis.namespace}: {alike.names[0]}{more}"
+    return f"{alike.diagnosis.namespace}: {some(alike.names, 1)}"
 
 
 def _contents(listed: Sequence[tuple[Diagnosis, str]]) -> Markup:
@@ -245,9 +244,7 @@ def _nodes(groups: Sequence[NodeGroup], heading: str) -> Markup:
 def _names(names: Sequence[str]) -> Markup:
     if len(names) <= 6:
         return join([", ".join(names)])
-    more = f" and {len(names) - MAX_NAMES:,} more" if len(names) > MAX_NAMES else ""
-    listed = tag("span", ", ".join(names[:MAX_NAMES]), more)
-    return tag("details", tag("summary", amount(len(names), "node")), listed)
+    return tag("details", tag("summary", amount(len(names), "node")), tag("span", some(names, MAX_NAMES)))
 
 
 def _placements(placements: Sequence[NodeDevices], heading: str) -> Markup:

@@ -40,6 +40,7 @@ from kubectl_dra.report.explain_words import (
 from kubectl_dra.report.observations import observation
 from kubectl_dra.report.paint import Painter, wrap
 from kubectl_dra.report.phrases import written
+from kubectl_dra.wording import amount, some
 
 MAX_PLACEMENTS = 3
 MAX_REASONS = 4
@@ -309,8 +310,7 @@ def _placed(placed: PlacedDevice) -> str:
 
 def _group(out: Painter, group: NodeGroup) -> None:
     style = {"allocated": "green", "error": "red", "rejected": "yellow"}.get(group.outcome, "dim")
-    count = f"{len(group.nodes):,} node" + ("" if len(group.nodes) == 1 else "s")
-    names = ", ".join(group.nodes[:6]) + (f" and {len(group.nodes) - 6:,} more" if len(group.nodes) > 6 else "")
+    count, names = amount(len(group.nodes), "node"), some(group.nodes, 6)
     fits = "fits" if len(group.nodes) == 1 else "fit"
     word = {"allocated": fits, "not-eligible": "not eligible", "error": "with an error"}.get(
         group.outcome, group.outcome

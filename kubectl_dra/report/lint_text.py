@@ -11,6 +11,7 @@ from typing import Final, TextIO
 from kubectl_dra.lint.registry import BY_CODE
 from kubectl_dra.lint.result import LocatedFinding, Report
 from kubectl_dra.report.paint import Painter
+from kubectl_dra.wording import amount
 
 _STYLES: Final = {"error": "red", "warning": "yellow", "info": "cyan"}
 _BEFORE: Final = 60
@@ -80,19 +81,19 @@ def _shown(line: str) -> str:
 def summary(report: Report) -> str:
     """One sentence: how many findings, in what, for which Kubernetes."""
     files = len({finding.file for finding in report.findings})
-    read = _many(len(report.files), "file")
-    objects = _many(len(report.objects), "object")
+    read = amount(len(report.files), "file")
+    objects = amount(len(report.objects), "object")
     counts: Mapping[str, int] = report.counts()
     # "info" has no plural that people write.
     found = [
-        f"{number:,} info" if severity == "info" else _many(number, severity)
+        f"{number:,} info" if severity == "info" else amount(number, severity)
         for severity, number in counts.items()
         if number
     ]
     text = f"{', '.join(found)} in {files} of {read}" if found else f"no findings in {objects} of {read}"
     text += f", for Kubernetes {report.release}."
     if report.left_out:
-        text += f" {_many(report.left_out, 'file')} left out."
+        text += f" {amount(report.left_out, 'file')} left out."
     fixes = [
         f"{number} with {flag}"
         for safety, flag in (("safe", "--fix"), ("unsafe", "--unsafe-fixes"))
@@ -103,7 +104,3 @@ def summary(report: Report) -> str:
     if report.suppressed:
         text += f" {report.suppressed} ignored by comments."
     return text
-
-
-def _many(number: int, word: str) -> str:
-    return f"{number:,} {word}" + ("" if number == 1 else "s")

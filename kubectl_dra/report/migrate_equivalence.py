@@ -14,6 +14,7 @@ from kubectl_dra.migrate.result import LandingComparison
 from kubectl_dra.report.explain_words import reason
 from kubectl_dra.report.paint import Painter
 from kubectl_dra.report.phrases import written
+from kubectl_dra.wording import amount, some
 
 _NOW: Final = {
     Verdict.ALLOCATABLE: "allocatable",
@@ -33,7 +34,7 @@ def write_comparisons(found: Sequence[LandingComparison], color: str = "auto", s
         _one(out, one)
     fewer, same, more = changed_total(found)
     out.paragraph(
-        f"{_many(len(found), 'pod')}: {same} on as many nodes as before, {fewer} on fewer, {more} on more. Before: "
+        f"{amount(len(found), 'pod')}: {same} on as many nodes as before, {fewer} on fewer, {more} on more. Before: "
         "nodes whose device plugin offers as much, used or not. After: nodes with such devices, used or not."
     )
 
@@ -48,13 +49,13 @@ def _one(out: Painter, one: LandingComparison) -> None:
     else:
         out.write("    nodes: none before, ", ("none after", "yellow"))
     for lost in one.lost:
-        out.paragraph(f"no more on {_some(lost.nodes)}: {_said(lost.reason)}", indent="      ")
+        out.paragraph(f"no more on {some(lost.nodes, SHOWN)}: {_said(lost.reason)}", indent="      ")
     if one.gained:
-        out.paragraph(f"also on {_some(one.gained)}", indent="      ")
+        out.paragraph(f"also on {some(one.gained, SHOWN)}", indent="      ")
     if one.landings:
         first = one.landings[0]
         out.paragraph(
-            f"now: {_many(len(one.landings), 'node')}; on {first.node}: {', '.join(first.devices)}", indent="    "
+            f"now: {amount(len(one.landings), 'node')}; on {first.node}: {', '.join(first.devices)}", indent="    "
         )
     else:
         out.paragraph(f"now: {_NOW[one.verdict]}: {_said(one.answer)}", indent="    ", style="yellow")
@@ -67,15 +68,6 @@ def _said(why: Words | Diagnosis | DraError | None) -> str:
     if isinstance(why, DraError):
         return str(why)
     return f"{reason(why)}." if isinstance(why, Diagnosis) else written(why)
-
-
-def _some(names: Sequence[str]) -> str:
-    more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
-    return ", ".join(names[:SHOWN]) + more
-
-
-def _many(number: int, word: str) -> str:
-    return f"{number:,} {word}" + ("" if number == 1 else "s")
 
 
 def to_json(found: Sequence[LandingComparison]) -> list[dict[str, Any]]:

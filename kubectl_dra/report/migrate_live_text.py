@@ -9,6 +9,7 @@ from typing import Final, TextIO
 from kubectl_dra.migrate.rollout.survey import Clash, Standing, Survey, Use
 from kubectl_dra.report.paint import Painter
 from kubectl_dra.report.table import aligned
+from kubectl_dra.wording import amount, some
 
 _STYLES: Final[Mapping[str, str]] = {"migrated": "green", "ready": "green", "decide": "yellow", "blocked": "red"}
 _MIGRATE: Final[Mapping[str, str]] = {"auto": "yes", "unsafe": "with --unsafe", "refused": "refused"}
@@ -56,9 +57,11 @@ def _use(use: Use) -> tuple[str, ...]:
 
 
 def _clash(clash: Clash) -> tuple[str, ...]:
-    shown = ", ".join(clash.same[:_SHOWN])
-    more = f" and {len(clash.same) - _SHOWN} more" if len(clash.same) > _SHOWN else ""
-    same = f"{len(clash.same)}: {shown}{more}" if clash.same else f"none (of {clash.published} that it publishes)"
+    same = (
+        f"{len(clash.same)}: {some(clash.same, _SHOWN)}"
+        if clash.same
+        else f"none (of {clash.published} that it publishes)"
+    )
     return clash.node, clash.resource, str(clash.amount), clash.driver, same
 
 
@@ -72,7 +75,7 @@ def _standing(out: Painter, one: Standing) -> None:
 
 
 def _counts(one: Standing) -> str:
-    return f"{_many(one.pods, 'pod')} with device plugins, {one.claims} claims and templates"
+    return f"{amount(one.pods, 'pod')} with device plugins, {one.claims} claims and templates"
 
 
 def summary(survey: Survey) -> str:
@@ -82,16 +85,12 @@ def summary(survey: Survey) -> str:
     states = [one.state for one in survey.namespaces]
     counts = ", ".join(f"{states.count(state)} {state}" for state in _STYLES if state in states)
     use = "uses" if owners == 1 else "use"
-    text = f"{_many(owners, 'owner')} with {_many(pods, 'pod')} {use} device plugins"
+    text = f"{amount(owners, 'owner')} with {amount(pods, 'pod')} {use} device plugins"
     text += f"; namespaces: {counts}" if counts else ""
     twice = sum(1 for clash in survey.clashes if clash.same)
     if twice:
-        text += f"; on {_many(twice, 'node')} a device plugin and a driver hand out the same devices: switch one off"
+        text += f"; on {amount(twice, 'node')} a device plugin and a driver hand out the same devices: switch one off"
     text += f". For Kubernetes {survey.release}. Nothing was written."
     if owners:
         text += " Next: kubectl dra migrate plan --live -A --output-dir DIR"
     return text
-
-
-def _many(number: int, word: str) -> str:
-    return f"{number:,} {word}" + ("" if number == 1 else "s")

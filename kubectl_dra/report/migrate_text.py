@@ -11,6 +11,7 @@ from kubectl_dra.manifests.inputs import is_file
 from kubectl_dra.migrate.registry import about
 from kubectl_dra.migrate.result import MigratedFile, MigrationReport, Remark, Sort
 from kubectl_dra.report.paint import Painter
+from kubectl_dra.wording import amount
 
 _STYLES: Final[Mapping[Sort, str]] = {
     "change": "green",
@@ -88,16 +89,16 @@ def summary(report: MigrationReport, done: str = "") -> str:
     files = len(report.changed)
     parts = []
     if changes or added:
-        what = [_many(changes, "change")] if changes else []
-        what += [_many(added, "new object")] if added else []
+        what = [amount(changes, "change")] if changes else []
+        what += [amount(added, "new object")] if added else []
         # The file of --claims-file need not be one of those that were read.
-        where = _many(files, "file") if report.claims is not None else f"{files:,} of {_many(report.read, 'file')}"
+        where = amount(files, "file") if report.claims is not None else f"{files:,} of {amount(report.read, 'file')}"
         parts.append(f"{' and '.join(what)} in {where}")
     if offers:
-        parts.append(f"{_many(offers, 'unsafe change')} not made (--unsafe makes {'it' if offers == 1 else 'them'})")
-    parts += [_many(refused, "refusal")] if refused else []
-    parts += [_many(notes, "note")] if notes else []
-    text = ", ".join(parts) if parts else f"nothing to migrate in {_many(report.read, 'file')}"
+        parts.append(f"{amount(offers, 'unsafe change')} not made (--unsafe makes {'it' if offers == 1 else 'them'})")
+    parts += [amount(refused, "refusal")] if refused else []
+    parts += [amount(notes, "note")] if notes else []
+    text = ", ".join(parts) if parts else f"nothing to migrate in {amount(report.read, 'file')}"
     settings = report.settings
     text += f"; for Kubernetes {settings.release}, resource.k8s.io/{settings.version}."
     if done:
@@ -111,7 +112,3 @@ def summary(report: MigrationReport, done: str = "") -> str:
     if codes:
         text += f" About {codes[0]}: kubectl dra migrate --code {codes[0]}."
     return text
-
-
-def _many(number: int, word: str) -> str:
-    return f"{number:,} {word}" + ("" if number == 1 else "s")

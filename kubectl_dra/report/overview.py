@@ -10,6 +10,7 @@ from kubectl_dra.report.explain_words import overview_answer, reason
 from kubectl_dra.report.paint import Painter
 from kubectl_dra.report.phrases import written
 from kubectl_dra.report.table import fitted
+from kubectl_dra.wording import some
 
 HEADER = ("NAMESPACE", "WAITING", "VERDICT", "CAUSE", "REASON")
 BELOW = ("REASON", "CAUSE")
@@ -59,8 +60,7 @@ def _notes(out: Painter, overview: Overview) -> None:
 
 def _row(alike: Alike) -> tuple[str, ...]:
     diagnosis = alike.diagnosis
-    more = f" and {len(alike.names) - 1:,} more" if len(alike.names) > 1 else ""
     first = diagnosis.findings[0] if diagnosis.findings else None
     cause = first.kind.code if first else "-"
     why = written(first.summary) if first else reason(diagnosis)
-    return diagnosis.namespace, alike.names[0] + more, _WORDS[diagnosis.verdict], cause, why
+    return diagnosis.namespace, some(alike.names, 1), _WORDS[diagnosis.verdict], cause, why

@@ -8,6 +8,7 @@ from kubectl_dra.api.versions import TARGET
 from kubectl_dra.migrate.rollout.model import Rollout
 from kubectl_dra.migrate.rollout.policy import WARNED
 from kubectl_dra.migrate.rollout.survey import LABEL, REFUSED, Use
+from kubectl_dra.wording import some
 
 
 def page(plan: Rollout) -> str:
@@ -223,8 +224,7 @@ def _namespaces(plan: Rollout) -> Iterator[str]:
 
 def _uses(mine: Sequence[Use]) -> str:
     parts = [f"{use.owner} ({use.each} {use.resource} each, pods: {use.pods})" for use in mine]
-    shown = ", ".join(parts[:8])
-    return shown + (f" and {len(parts) - 8} more" if len(parts) > 8 else "") if parts else "nothing left"
+    return some(parts, 8) or "nothing left"
 
 
 def _refuse(plan: Rollout) -> Iterator[str]:

@@ -12,6 +12,7 @@ from kubectl_dra.explain.devices.device_state import DeviceState, NodeMissing, S
 from kubectl_dra.explain.devices.inventory import DeviceRow
 from kubectl_dra.report.devices_text import plain
 from kubectl_dra.report.phrases import written
+from kubectl_dra.wording import amount, listed, some
 
 GOT, FITS, KEPT, PASSED_OVER = "got", "fits", "kept", "no"
 MARKS = (GOT, FITS, KEPT, PASSED_OVER)
@@ -102,21 +103,21 @@ def cell_of_alike(look: CellLook, rows: Sequence[DeviceRow], marks: Sequence[Mar
     total = len(rows)
     facts = [("Devices", f"{total // nodes:,} on each of {nodes:,} nodes, {total:,} in all")] if nodes > 1 else []
     if not facts:
-        facts = [("Devices", f"{total:,}: {_some([row.id.device for row in rows], MAX_CLAIMS)}")]
+        facts = [("Devices", f"{total:,}: {some([row.id.device for row in rows], MAX_CLAIMS)}")]
     facts.append(("Driver", look.driver))
     kinds = Counter([look.kind] if look.kind else map(_kind, rows))
     if any(kinds):
-        facts.append(("Kind", _more([kind or "unknown" for kind, _ in kinds.most_common(MAX_KIND)], len(kinds))))
+        facts.append(("Kind", listed([kind or "unknown" for kind, _ in kinds.most_common(MAX_KIND)], len(kinds))))
     facts.append(("State", f"{look.state}{': ' if look.reason else ''}{look.reason}"))
     claims = {claim.key: claim for row in rows for claim in row.holders}
     if claims:
         shown = [_claim(claim) for claim in list(claims.values())[:MAX_CLAIMS]]
-        facts.append(("Held by", f"{_count(len(claims), 'claim')}: {_more(shown, len(claims))}"))
+        facts.append(("Held by", f"{amount(len(claims), 'claim')}: {listed(shown, len(claims))}"))
     if look.twentieths >= 0:
         facts.append(("Used", f"about {look.twentieths * 5} % of the capacity that is used most"))
     taints = Counter(str(taint) for row in rows for taint in row.taints)
     if taints:
-        facts.append(("Taints", _more([taint for taint, _ in taints.most_common(MAX_TAINTS)], len(taints))))
+        facts.append(("Taints", listed([taint for taint, _ in taints.most_common(MAX_TAINTS)], len(taints))))
     facts.append(("Classes", ", ".join(look.classes) or "none"))
     first = marks[0]
     if first is not None:
@@ -141,7 +142,7 @@ def _facts(row: DeviceRow, mark: Mark | None) -> Iterator[tuple[str, str]]:
     yield "State", f"{row.state}{': ' if row.reason else ''}{written(row.reason)}"
     if row.holders:
         shown = [_holder(row, claim) for claim in row.holders[:MAX_CLAIMS]]
-        yield ("Shares" if row.state is DeviceState.SHARED else "Held by"), _more(shown, len(row.holders))
+        yield ("Shares" if row.state is DeviceState.SHARED else "Held by"), listed(shown, len(row.holders))
     elif row.state is DeviceState.HELD:
         yield "Held by", "a claim that was not read"
     capacity = list(_capacity(row))
@@ -201,19 +202,7 @@ def _holder(row: DeviceRow, claim: ResourceClaim) -> str:
 
 def _claim(claim: ResourceClaim) -> str:
     names = [str(entry) for entry in claim.reserved_for]
-    return f"{claim.key} ({_some(names, MAX_PODS) or 'no pod uses it'})"
-
-
-def _some(names: Sequence[str], limit: int) -> str:
-    return _more(names[:limit], len(names))
-
-
-def _more(shown: Sequence[str], total: int) -> str:
-    return ", ".join(shown) + (f" and {total - len(shown):,} more" if total > len(shown) else "")
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+    return f"{claim.key} ({some(names, MAX_PODS) or 'no pod uses it'})"
 
 
 def counted(states: Mapping[str, int]) -> str:
