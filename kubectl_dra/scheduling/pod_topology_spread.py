@@ -72,9 +72,10 @@ class PodTopologySpread(Plugin):
     def __init__(self, pod: Pod, state: ClusterState) -> None:
         super().__init__(pod, state)
         self._constraints = constraints(pod, "DoNotSchedule", state)
+        self._unread: Rejection | None = None
         defaults = [entry for entry in state.profile.args.spread.constraints if entry.required]
         if defaults and (kind := unread_selecting(pod, state)):
-            self.rejection = Rejection(self.name, (NotRead(kind, NoDomain(defaults[0].topology_key)),))
+            self._unread = Rejection(self.name, (NotRead(kind, NoDomain(defaults[0].topology_key)),))
             return
         self.skipped = not self._constraints
         self._comparing = comparing(state)
@@ -92,6 +93,8 @@ class PodTopologySpread(Plugin):
             domains.settle()
 
     def filter(self, node: NodeState) -> Rejection | None:
+        if self._unread is not None:
+            return self._unread
         labels = node.node.labels
         for entry, domains in zip(self._constraints, self._domains, strict=True):
             value = labels.get(entry.key)

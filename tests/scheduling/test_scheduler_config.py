@@ -166,6 +166,9 @@ def test_default_constraints_by_services_that_nobody_read(tmp_path: Path) -> Non
     used = profile(tmp_path, args={"PodTopologySpread": args})
     found = attempt(pod("p", labels={"app": "x"}), [node("a", "za", allocatable=ROOM)], used)
     assert found.undetermined == ("a",)
+    # What another filter refuses before is refused whatever the Services select.
+    asked = pod("p", labels={"app": "x"}, nodeSelector={"a": "b"})
+    assert attempt(asked, [node("a", "za", allocatable=ROOM)], used).undetermined == ()
     assert attempt(pod("p"), [node("a", "za", allocatable=ROOM)], used).fits
 
 
