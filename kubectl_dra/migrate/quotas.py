@@ -195,7 +195,7 @@ def _whole(value: Any) -> int | None:
 
 
 def _not_a_number(name: str, value: Any, path: Path) -> PlanRefusal:
-    message = f"requests.{name} is {shown(value)}, which is no number of devices"
+    message = f"requests.{name} is {shown(value)}, which is not a number of devices"
     return PlanRefusal("MIG114", path, message, "Put the number in (fill the template in first), then migrate.")
 
 

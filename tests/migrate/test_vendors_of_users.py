@@ -137,7 +137,7 @@ WRONG = {
         "labels[0]: the selector",
     ),
     "form without a place": (GOOD.replace("attribute: model}", "attribute: model, form: x}"), "has no place {}"),
-    "unknown group": (GOOD.replace('"{model}"', '"{size}"'), "resources[1].selectors: {size} is no named group"),
+    "unknown group": (GOOD.replace('"{model}"', '"{size}"'), "resources[1].selectors: {size} is not a named group"),
     "label without an attribute": (GOOD.replace(", attribute: model}", "}"), "needs an attribute or a capacity"),
     "attribute that is none": (GOOD.replace("attribute: model}", "attribute: my-model}"), "labels[0].attribute"),
     "capacity that is none": (

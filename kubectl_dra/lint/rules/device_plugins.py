@@ -118,7 +118,7 @@ class PluginResource(Rule):
                     told.add(name)
                     yield self.finding(
                         ("spec", list_name, index, "resources", "limits", name),
-                        f"{name} is no claim for {driver}: it needs the device plugin{_or_a_class(context, name)}",
+                        f"{name} is not a claim for {driver}: it needs the device plugin{_or_a_class(context, name)}",
                         fix=f"To ask the DRA driver: {migrate(context.item)}",
                         on_key=True,
                     )

@@ -179,4 +179,4 @@ def _check_reference(name: str, at: Path, rule: str, names: RequestNames) -> Vio
 def _unknown_request(name: str, at: Path, rule: str, names: RequestNames) -> Violation:
     owner = next((request for request, alternatives in names.items() if name in alternatives), None)
     hint = f"; the subrequest is written {owner}/{name}" if owner is not None else ""
-    return violation(at, INVALID, rule, f"{name!r} is no request of this claim{hint}")
+    return violation(at, INVALID, rule, f"{name!r} is not a request of this claim{hint}")

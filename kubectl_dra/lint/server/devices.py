@@ -114,7 +114,7 @@ def _check_attribute(attribute: Mapping[str, Any]) -> Any:
 
 def _check_text(value: str, inside: Path, kind: str) -> Any:
     if kind == "version" and not is_version(value):
-        message = f"{value!r} is no semantic version such as 1.2.3"
+        message = f"{value!r} is not a semantic version such as 1.2.3"
         yield inside, INVALID, "attribute-version", message
     rule = "attribute-version" if kind == "version" else "attribute-string-long"
     for found in check_length(value, inside, MAX_ATTRIBUTE_VALUE, rule):
@@ -175,7 +175,7 @@ def _check_mappings(mappings: Mapping[str, Any] | None, capacity: Mapping[str, A
     for name, mapping in (mappings or {}).items():
         where: Path = (*at, "nodeAllocatableResourceMappings", Key(name))
         if not is_native_resource(name):
-            message = f"{name!r} is no resource of nodes, such as cpu or memory"
+            message = f"{name!r} is not a resource of nodes such as cpu or memory"
             yield violation(where, INVALID, "node-allocatable-key", message)
         multiplier, key = (mapping or {}).get("allocationMultiplier"), (mapping or {}).get("capacityKey")
         if multiplier is not None and Quantity.from_json(multiplier).sign() <= 0:
@@ -184,5 +184,5 @@ def _check_mappings(mappings: Mapping[str, Any] | None, capacity: Mapping[str, A
         if key == "":
             yield violation((*where, "capacityKey"), INVALID, "node-allocatable-capacity-key", "must not be empty")
         elif key is not None and key not in capacity:
-            message = f"{key!r} is no capacity of this device"
+            message = f"{key!r} is not a capacity of this device"
             yield violation((*where, "capacityKey"), NOT_FOUND, "node-allocatable-capacity-key", message)

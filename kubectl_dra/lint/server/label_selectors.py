@@ -27,7 +27,7 @@ def check_label_selector(selector: Mapping[str, Any] | None, at: Path) -> Violat
                 message = f"must be empty with the operator {operator}"
                 yield violation((*where, "values"), FORBIDDEN, RULE, message)
         else:
-            message = f"{operator!r} is no operator of a label selector"
+            message = f"{operator!r} is not an operator of label selectors"
             yield violation((*where, "operator"), INVALID, RULE, message)
         yield from check_format(text(expression, "key"), (*where, "key"), RULE, label_key_problems)
         for number, value in enumerate(values):

@@ -57,7 +57,7 @@ def _check_field_expression(expression: Mapping[str, Any], at: Path) -> Violatio
         yield missing((*at, "values"), _EXPRESSION, f"must be exactly one value with the operator {operator}")
     key = text(expression, "key")
     if key != "metadata.name":
-        message = f"{key!r} is no field that nodes are selected by; only metadata.name is"
+        message = f"{key!r} is not a field that selects nodes; only metadata.name is"
         yield violation((*at, "key"), INVALID, _EXPRESSION, message)
         return
     for index, value in enumerate(values):
@@ -65,4 +65,4 @@ def _check_field_expression(expression: Mapping[str, Any], at: Path) -> Violatio
 
 
 def _unknown_operator(operator: str, at: Path) -> Any:
-    return violation((*at, "operator"), INVALID, _EXPRESSION, f"{operator!r} is no operator of a node selector")
+    return violation((*at, "operator"), INVALID, _EXPRESSION, f"{operator!r} is not an operator of node selectors")

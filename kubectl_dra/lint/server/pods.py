@@ -215,5 +215,5 @@ def _check_container_claims(used: Any, at: Path, claims: frozenset[str]) -> Viol
             parts.setdefault(name, set()).add(request)
         if name not in claims:
             has = f"it has {', '.join(sorted(claims))}" if claims else "it has none"
-            message = f"{name!r} is no entry of the pod's resourceClaims: {has}"
+            message = f"{name!r} is not in the pod's resourceClaims: {has}"
             yield violation(where, NOT_FOUND, "container-claim-unknown", message)

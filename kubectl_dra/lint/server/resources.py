@@ -85,7 +85,7 @@ def quota_key_problems(name: str) -> tuple[str, ...]:
     """What is wrong with a key of a quota's ``hard``."""
     problems = [message for _, message in _name_problems(name)]
     if "/" not in name and not is_quota_resource(name):
-        problems.append(f"{name!r} is no resource that quotas know")
+        problems.append(f"{name!r} is not a resource that quotas know")
     return tuple(problems)
 
 
@@ -130,7 +130,7 @@ def _container_problem(name: str) -> list[tuple[str, str]]:
     problems = _name_problems(name)
     if "/" not in name:
         if name not in _COMPUTE and not is_huge_page(name):
-            problems.append((INVALID, f"{name!r} is no resource that containers can request"))
+            problems.append((INVALID, f"{name!r} is not a resource that containers can request"))
     elif not is_native_resource(name) and not is_extended_resource(name):
         problems.append((INVALID, f"{name!r} must not begin with 'requests.' and must be valid after it"))
     return problems
@@ -167,7 +167,7 @@ def _huge_page_problems(name: str, amount: Quantity) -> list[tuple[str, str]]:
         page = Quantity(0)
     if page.sign() > 0 and not page.nanos % 10**9 and not amount.value() % page.value():
         return []
-    return [(INVALID, f"{amount} is no multiple of the page size in {name}")]
+    return [(INVALID, f"{amount} is not a multiple of the page size in {name}")]
 
 
 def _check_limit(name: str, request: Quantity, limit: Quantity | None, at: Path) -> Violations:

@@ -71,7 +71,7 @@ def _quantity_problem(value: Any) -> tuple[str, str] | None:
         Quantity.from_json(value)
     except QuantityError as error:
         shown = repr(value) if isinstance(value, str) else type_name(value)
-        return "quantity-syntax", f"{shown} is no quantity such as 40Gi or 500m: {error}"
+        return "quantity-syntax", f"{shown} is not a quantity such as 40Gi or 500m: {error}"
     return None
 
 

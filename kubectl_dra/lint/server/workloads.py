@@ -71,7 +71,7 @@ def check_replicated(workload: Mapping[str, Any], context: ServerContext) -> Vio
     if syntax:
         # The server does not look into the template then.
         if kind != "DaemonSet":
-            yield violation(at, INVALID, RULE, "is no valid label selector")
+            yield violation(at, INVALID, RULE, "is not a valid label selector")
             if kind != "StatefulSet":
                 return
     else:

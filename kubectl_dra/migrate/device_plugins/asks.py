@@ -150,7 +150,7 @@ def _count(name: str, found: Iterable[tuple[Path, Any]]) -> int:
         except QuantityError:
             raise _Problem(
                 "MIG114",
-                f"{name} is {shown(value)}, which is no number of devices",
+                f"{name} is {shown(value)}, which is not a number of devices",
                 "Put the number in (fill the template in first), then migrate.",
             ) from None
         if quantity.nanos % 1_000_000_000 or quantity.sign() < 0:

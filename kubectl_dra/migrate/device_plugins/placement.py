@@ -182,7 +182,7 @@ class _Reader:
         path: Path = ("metadata", "annotations", name)
         try:
             if not isinstance(value, str):
-                raise Untranslatable("is no text")
+                raise Untranslatable("is not text")
             driver = self._catalogue.compared(labelled.rule, self._resource)
             made = condition(labelled.rule, driver, "In", (value,))
         except Untranslatable as error:

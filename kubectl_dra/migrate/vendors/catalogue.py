@@ -252,7 +252,7 @@ def _with_parts(resource: Resource, rule: ResourceRule, vendor: Vendor, beside: 
         if amount is None:
             return resource._replace(
                 outcome="refuse",
-                message=f"{name} beside it is no whole number",
+                message=f"{name} beside it is not a whole number",
                 way_out="Write the number, and migrate again.",
             )
         if amount:

@@ -57,7 +57,7 @@ def read(path: str, known: Known) -> Iterator[Vendor]:
         raise InputError(f"{path}: cannot be read: {error.strerror or error}") from None
     documents = read_documents(data, path, strict=True)
     if not documents:
-        raise InputError(f"{path}: there is no vendor in it")
+        raise InputError(f"{path}: it contains no vendor")
     seen: set[str] = set()
     for document in documents:
         structure(document)
@@ -237,7 +237,7 @@ def _places(document: Document, path: Path, texts: Any, groups: Sequence[str]) -
     for text in texts:
         for place in _PLACE.findall(text):
             if place not in groups:
-                fail(document, path, f"{{{place}}} is no named group of the pattern")
+                fail(document, path, f"{{{place}}} is not a named group of the pattern")
 
 
 def _compiles(document: Document, path: Path, expression: str) -> None:

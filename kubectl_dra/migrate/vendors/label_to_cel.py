@@ -42,9 +42,9 @@ def condition(rule: LabelRule, driver: KnownDriver, operator: str, values: Seque
     """
     if operator in ("Gt", "Lt"):
         if len(values) != 1 or not _INT.fullmatch(values[0]):
-            raise Untranslatable(f"is compared by {operator} with what is no whole number")
+            raise Untranslatable(f"is compared by {operator} with something other than a whole number")
         if rule.compare not in _ORDERS:
-            raise Untranslatable(f"is no number, so {operator} is true of no node")
+            raise Untranslatable(f"is not a number, so {operator} is true on no node")
     guard, subject = subject_of(rule, driver)
     if operator in ("Gt", "Lt"):
         made = _ORDERS[rule.compare](_formed(rule, subject, values[0]), operator, int(values[0]))
