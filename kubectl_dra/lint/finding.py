@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, Literal
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from kubectl_dra.manifests.changes import Change, Path
 
@@ -20,8 +22,7 @@ Safety = Literal["safe", "unsafe", "none"]
 """safe: the meaning stays, or the manifest was rejected before and can only mean this. unsafe: a likely guess."""
 
 
-@dataclass(frozen=True, slots=True)
-class Fix:
+class Fix(Struct, frozen=True):
     """What to change. ``title`` is an imperative sentence for people; without ``changes`` it is only advice.
 
     All changes are made, or none. ``safety`` must be the rule's ``fixable``, or safer.
@@ -32,8 +33,7 @@ class Fix:
     safety: Safety = "none"
 
 
-@dataclass(frozen=True, slots=True)
-class LintFinding:
+class LintFinding(Struct, frozen=True):
     """One thing that is wrong in one object.
 
     ``path`` leads from the item's root to the culprit, in v1's shape or the manifest's own; what is missing

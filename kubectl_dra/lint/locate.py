@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 from typing import Final
+
+from msgspec.structs import replace
 
 from kubectl_dra.lint.context import Item
 from kubectl_dra.lint.finding import LintFinding

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 Path = tuple[str | int, ...]
 """Keys and list indices from the root of an object."""
@@ -14,39 +15,34 @@ class EditRefused(Exception):
     """The change cannot be made for certain; the message says why."""
 
 
-@dataclass(frozen=True, slots=True)
-class Set:
+class Set(Struct, frozen=True):
     """The value at ``path`` becomes ``value``. A key that is missing is added; its parent must exist."""
 
     path: Path
     value: Any
 
 
-@dataclass(frozen=True, slots=True)
-class Append:
+class Append(Struct, frozen=True):
     """The list at ``path`` gets one more item, as its last."""
 
     path: Path
     value: Any
 
 
-@dataclass(frozen=True, slots=True)
-class Delete:
+class Delete(Struct, frozen=True):
     """The key or list item at ``path`` goes, with its value."""
 
     path: Path
 
 
-@dataclass(frozen=True, slots=True)
-class Rename:
+class Rename(Struct, frozen=True):
     """The last key of ``path`` becomes ``key``; its value stays."""
 
     path: Path
     key: str
 
 
-@dataclass(frozen=True, slots=True)
-class Wrap:
+class Wrap(Struct, frozen=True):
     """The ``fields`` of the mapping at ``path`` move into a new mapping ``key`` of it: flat requests to exactly."""
 
     path: Path
@@ -54,23 +50,20 @@ class Wrap:
     fields: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Unwrap:
+class Unwrap(Struct, frozen=True):
     """The entries of the mapping at ``path`` move up beside its key, which goes: ``basic`` of older devices."""
 
     path: Path
 
 
-@dataclass(frozen=True, slots=True)
-class Enclose:
+class Enclose(Struct, frozen=True):
     """The value at ``path`` moves into a new mapping in its place, under ``key``: quantities of v1alpha3."""
 
     path: Path
     key: str
 
 
-@dataclass(frozen=True, slots=True)
-class Splice:
+class Splice(Struct, frozen=True):
     """In the text at ``path`` the characters ``start`` to ``end`` (code points) become ``text``: an edit in CEL."""
 
     path: Path

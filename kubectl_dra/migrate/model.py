@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
+
+from msgspec import Struct, field
 
 from kubectl_dra.api.versions import Release
 from kubectl_dra.manifests.changes import Change, Path
@@ -24,8 +25,7 @@ Share = Literal["template", "claim"]
 """template: each pod has its own claim. claim: all pods of a workload share one ResourceClaim."""
 
 
-@dataclass(frozen=True, slots=True)
-class Step:
+class Step(Struct, frozen=True):
     """One thing that changes in one object. ``changes`` go together, or not at all.
 
     ``code`` is that of an ``ChangePage``. Paths lead from the object's root. ``reason`` is one sentence for people.
@@ -38,8 +38,7 @@ class Step:
     safety: Safety = "safe"
 
 
-@dataclass(frozen=True, slots=True)
-class NewObject:
+class NewObject(Struct, frozen=True):
     """An object to add beside the one that needs it. ``kind/name`` is unique in the file."""
 
     code: str
@@ -48,8 +47,7 @@ class NewObject:
     safety: Safety = "safe"
 
 
-@dataclass(frozen=True, slots=True)
-class Note:
+class Note(Struct, frozen=True):
     """What stays to do or to know; nothing is changed for it."""
 
     code: str
@@ -57,8 +55,7 @@ class Note:
     message: str
 
 
-@dataclass(frozen=True, slots=True)
-class PlanRefusal:
+class PlanRefusal(Struct, frozen=True):
     """What asks for a change that is not made. ``message`` says why, ``way_out`` what to do by hand."""
 
     code: str
@@ -67,8 +64,7 @@ class PlanRefusal:
     way_out: str
 
 
-@dataclass(frozen=True, slots=True)
-class ObjectPlan:
+class ObjectPlan(Struct, frozen=True):
     """All that is said of one object. A plan with nothing in it means: nothing to do."""
 
     steps: tuple[Step, ...] = ()
@@ -77,8 +73,7 @@ class ObjectPlan:
     refusals: tuple[PlanRefusal, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class MigrationSettings:
+class MigrationSettings(Struct, frozen=True):
     """What the user asked for. ``version`` is the API version of resource.k8s.io that the result is written in."""
 
     catalogue: VendorCatalogue
@@ -89,8 +84,7 @@ class MigrationSettings:
     reverse: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class PlanSurroundings:
+class PlanSurroundings(Struct, frozen=True):
     """The other objects of the run: those that a reference of the object may mean, and names that are taken.
 
     ``taken`` holds ``(kind, namespace, name)`` of all objects read and of those added so far. With ``patch`` the object
@@ -106,8 +100,7 @@ Plan = Callable[[Mapping[str, Any], PlanSurroundings, MigrationSettings], Object
 """Plans the migration of one object (as written); ``apiVersion`` and ``kind`` are texts."""
 
 
-@dataclass(frozen=True, slots=True)
-class ChangePage:
+class ChangePage(Struct, frozen=True):
     """The page of one code: what changes and why, with an example as YAML before and after."""
 
     code: str
@@ -119,8 +112,7 @@ class ChangePage:
     after: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Migration:
+class Migration(Struct, frozen=True):
     """One family of changes: which objects it looks at, and the pages of its codes."""
 
     name: str

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
+
+from msgspec.structs import replace
 
 from kubectl_dra.api.conversion import from_v1
 from kubectl_dra.api.fields import path_text

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
+
+from msgspec import Struct
 
 Path = tuple[str | int, ...]
 """Keys and list indices from the object's root; a key of a map (not a field's name) is a ``Key``."""
@@ -25,8 +26,7 @@ class Key(str):
     """A key of a map in a path: Kubernetes writes it in brackets."""
 
 
-@dataclass(frozen=True, slots=True)
-class Violation:
+class Violation(Struct, frozen=True):
     """One thing for which the API server rejects the manifest.
 
     ``path`` leads to the place in this manifest's own version; its last steps may be missing there (see
@@ -43,8 +43,7 @@ class Violation:
     cel_offset: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class ServerVerdict:
+class ServerVerdict(Struct, frozen=True):
     """The API server's answer to creating an object.
 
     ``code`` is 201, or 400 for what cannot be decoded, 422 for what is invalid, 500 where the server

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 from typing import Any, Final
+
+from msgspec.structs import replace
 
 from kubectl_dra.api.quantity import Quantity
 from kubectl_dra.lint.server.context import ServerContext

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import replace
 from typing import Any, Final
+
+from msgspec.structs import replace
 
 from kubectl_dra.api.conversion import VERSIONS, reshaped
 from kubectl_dra.api.defaults import defaulted, without_disabled

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from typing import Any, Final
+
+from msgspec.structs import replace
 
 from kubectl_dra.lint.server.context import ServerContext
 from kubectl_dra.lint.server.label_selectors import RULE, check_label_selector, is_empty, matches

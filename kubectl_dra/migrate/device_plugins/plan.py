@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import Any, Final, NamedTuple
+
+from msgspec.structs import replace
 
 from kubectl_dra.api.versions import GROUP, gate_default
 from kubectl_dra.manifests.changes import Append, Change, Delete, Path, Set, value_at

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path as File
 from tempfile import TemporaryDirectory
 from typing import Any, Final
+
+from msgspec import Struct, field
 
 from kubectl_dra.api.fields import path_text
 from kubectl_dra.errors import InputError
@@ -33,8 +34,7 @@ _SHOWN: Final = 120
 Run = Callable[[Sequence[Input], MigrationJob], MigrationReport]
 
 
-@dataclass(slots=True)
-class _Group:
+class _Group(Struct):
     """Kustomizations that have changed files in common, those that others build upon first.
 
     ``texts`` are the changed files by absolute path as they are to be, ``said`` what is to be said of them.

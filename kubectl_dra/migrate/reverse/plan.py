@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from itertools import product
 from typing import Any, Final, NamedTuple
+
+from msgspec.structs import replace
 
 from kubectl_dra.api.conversion import reshaped, to_v1
 from kubectl_dra.api.versions import GROUP

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
+
+from msgspec.structs import replace
 
 from kubectl_dra.manifests.changes import Delete, Path, changed, value_at
 from kubectl_dra.migrate import quotas

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections import ChainMap
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import replace
 from typing import Any
+
+from msgspec.structs import replace
 
 from kubectl_dra.errors import InputError
 from kubectl_dra.manifests.documents import parse
