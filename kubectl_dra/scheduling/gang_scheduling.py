@@ -114,6 +114,11 @@ class Placed(Struct, frozen=True):
         return len(self.bound) + len(self.nodes)
 
     @property
+    def evicting(self) -> Outcome | None:
+        """The first attempt that found pods to evict: the scheduler may do so for the group."""
+        return next((one for one in self.refused.values() if one.preemption is not None and one.preemption.best), None)
+
+    @property
     def fits(self) -> bool:
         """Whether as many fit as are scheduled together."""
         return bool(self.nodes) and self.count >= self.gang.minimum
@@ -121,7 +126,7 @@ class Placed(Struct, frozen=True):
 
 def message_of(pod: Pod, found: Placed, state: ClusterState) -> str:
     """What the scheduler writes of a pod of the gang; empty where it writes nothing, or that is not known."""
-    if state.release.minor != _IN_ONE_CYCLE or found.domains or not found.alike:
+    if state.release.minor != _IN_ONE_CYCLE or found.domains or not found.alike or found.evicting is not None:
         return ""
     if pod.key in found.refused:
         refused = found.refused[pod.key]

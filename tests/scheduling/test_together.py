@@ -151,3 +151,13 @@ def test_what_cannot_be_tried() -> None:
 def test_gated_pods_are_not_tried() -> None:
     gated = member("p1", "1", schedulingGates=[{"name": "wait"}])
     assert not fits("p0", group(2), member("p0", "1"), gated)
+
+
+def test_pods_that_may_be_evicted_for_a_member() -> None:
+    objects = [*NODES, group(2), member("p0", "3", priority=9), member("p1", "3", priority=9)]
+    low: JSON = {"containers": [{"name": "c", "resources": {"requests": {"cpu": "3"}}}]}
+    found, message = outcome("p0", [*objects, pod("low", "n1", priority=1, **low)])
+    assert isinstance(found, Placed) and not found.fits
+    assert found.evicting is not None and found.evicting.preemption is not None
+    assert [victim.metadata.name for victim in found.evicting.preemption.best[0].victims] == ["low"]
+    assert message == ""

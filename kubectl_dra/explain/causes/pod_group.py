@@ -86,6 +86,11 @@ def _does_not_fit(pod: Pod, found: Placed, quoted: tuple[Evidence, ...]) -> Find
         # Without a message it fits, but in another domain.
         refused = found.refused[first].message or say("only outside of {domain}", domain=found.domain)
         facts.append(Evidence(Subject("Pod", first), "fits nowhere then", refused))
+    evicting = found.evicting
+    if evicting is not None and evicting.preemption is not None:
+        best = evicting.preemption.best[0]
+        victims = say("{victims:some} on {node}", victims=[victim.key for victim in best.victims], node=best.node)
+        facts.append(Evidence("the scheduler", say("may evict for {pod}", pod=evicting.pod.key), victims))
     change = "Make room for {first}, or ask for less in the pods of the group." if first else POD_GROUP.fix
     return Finding(POD_GROUP, summary, (*facts, *quoted), Remedy(say(change, first=first)))
 
