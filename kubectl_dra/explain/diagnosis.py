@@ -128,13 +128,15 @@ class Remedy(Struct, frozen=True):
     """What ends a cause here: the change in words, its proof where the allocation was run with it, and its cost.
 
     ``cost`` counts devices that somebody else has to give up. ``offers`` are the changes that the words name, so that
-    they are not offered twice. ``not_alone``: it takes more than one change, and the ways out name them.
+    they are not offered twice; ``what_if`` is the first as ``--what-if`` takes it. ``not_alone``: it takes more than
+    one change, and the ways out name them.
     """
 
     change: Words
     proof: Proof | None = None
     cost: int = 0
     offers: tuple[Change, ...] = ()
+    what_if: tuple[Supposition, ...] = ()
     not_alone: bool = False
 
 

@@ -59,7 +59,7 @@ def diagnose(question: Question, snapshot: Snapshot, settings: Settings) -> Diag
     expected = Verdict.NOT_ALLOCATABLE if first else _expected(trial, findings)
     judged = _judge(trial, expected, findings, before, stopped=stopped)
     found = [] if stopped else _ways(trial, judged)
-    shown = _with_note_on_ways(judged.findings, found)
+    shown = _with_note_on_ways(list(_with_what_if(trial, judged.findings)), found)
     chosen = choice(trial, judged.verdict)
     return Diagnosis(
         kind=question.kind,
@@ -193,6 +193,18 @@ def _with_note_on_ways(findings: Sequence[Finding], ways: Sequence[Way]) -> list
     first = findings[0]
     remedy = replace(first.remedy or Remedy(first.kind.fix), not_alone=True)
     return [replace(first, remedy=remedy), *findings[1:]]
+
+
+def _with_what_if(trial: Trial, findings: Sequence[Finding]) -> Iterator[Finding]:
+    """The findings, each fix also as ``--what-if`` takes it."""
+    for finding in findings:
+        remedy = finding.remedy
+        if remedy is None or remedy.proof is None or not remedy.offers:
+            yield finding
+            continue
+        from kubectl_dra.explain.remedies.combine import as_what_if
+
+        yield replace(finding, remedy=replace(remedy, what_if=as_what_if(trial.world, remedy.offers[:1])))
 
 
 def _asked_for(trial: Trial) -> list[Located]:

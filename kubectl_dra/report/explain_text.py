@@ -16,7 +16,6 @@ from kubectl_dra.explain.diagnosis import (
     Finding,
     Funnel,
     NodeGroup,
-    PlacedDevice,
     SecondOpinion,
     Stage,
     Trace,
@@ -35,6 +34,7 @@ from kubectl_dra.report.explain_words import (
     fix,
     node_groups,
     notes,
+    placed,
     proof,
 )
 from kubectl_dra.report.observations import observation
@@ -66,13 +66,18 @@ def write_text(
     color: str = "auto",
     stream: TextIO | None = None,
     invocation: Invocation = _UNKNOWN,
+    *,
+    full: bool = False,
 ) -> None:
-    """Writes diagnoses, an empty line between two."""
+    """Writes diagnoses, an empty line between two; ``full``: with all that supports them."""
     painter = Painter(stream, color)
+    write = _diagnosis
+    if not full:
+        from kubectl_dra.report.explain_brief import brief as write
     for index, diagnosis in enumerate(diagnoses):
         if index:
             painter.write("")
-        _diagnosis(painter, diagnosis, invocation)
+        write(painter, diagnosis, invocation)
 
 
 def _diagnosis(out: Painter, diagnosis: Diagnosis, invocation: Invocation) -> None:
@@ -293,19 +298,10 @@ def _nodes(out: Painter, diagnosis: Diagnosis) -> None:
 
 def _placements(out: Painter, diagnosis: Diagnosis) -> None:
     for placement in diagnosis.placements[:MAX_PLACEMENTS]:
-        devices: dict[str, list[str]] = {}
-        for placed in placement.devices:
-            devices.setdefault(placed.request, []).append(_placed(placed))
-        listed = "; ".join(f"{request}: {', '.join(names)}" for request, names in devices.items())
-        if listed:
+        if listed := placed(placement):
             out.paragraph(f"on {placement.node}: {listed}", indent="        ", first="    ")
     if len(diagnosis.placements) > MAX_PLACEMENTS:
         out.write(f"    … and {len(diagnosis.placements) - MAX_PLACEMENTS:,} more nodes (all of them with -o json)")
-
-
-def _placed(placed: PlacedDevice) -> str:
-    taken = ", ".join(f"{amount} of {name}" for name, amount in placed.consumed_capacity.items())
-    return f"{placed.device} ({taken})" if taken else placed.device
 
 
 def _group(out: Painter, group: NodeGroup) -> None:

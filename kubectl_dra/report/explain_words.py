@@ -4,7 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from kubectl_dra.explain.diagnosis import OUTCOMES, Diagnosis, Finding, Look, NextStep, NodeGroup, Verdict, Way
+from kubectl_dra.explain.diagnosis import (
+    OUTCOMES,
+    Diagnosis,
+    Finding,
+    Look,
+    NextStep,
+    NodeDevices,
+    NodeGroup,
+    Verdict,
+    Way,
+)
 from kubectl_dra.explain.phrase import Phrase
 from kubectl_dra.explain.remedies.prove import Proof
 from kubectl_dra.report.phrases import written
@@ -123,6 +133,15 @@ def proof(found: Proof) -> str:
 def changes(way: Way) -> list[str]:
     """The changes of a way out."""
     return [written(change) for change in way.changes]
+
+
+def placed(placement: NodeDevices) -> str:
+    """The devices of each request on a node."""
+    devices: dict[str, list[str]] = {}
+    for one in placement.devices:
+        taken = ", ".join(f"{amount} of {name}" for name, amount in one.consumed_capacity.items())
+        devices.setdefault(one.request, []).append(f"{one.device} ({taken})" if taken else one.device)
+    return "; ".join(f"{request}: {', '.join(names)}" for request, names in devices.items())
 
 
 def node_groups(diagnosis: Diagnosis) -> list[NodeGroup]:

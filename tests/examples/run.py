@@ -12,6 +12,8 @@ from typing import NamedTuple
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLES = ROOT / "examples" / "explain"
 PREFIX = ["kubectl", "dra"]
+GOLDENS = {"expected.txt": (), "full.txt": ("--full",)}
+"""What is written into a file of each example, and the flags that it takes beside those of ``command``."""
 # What would change colours, or let the command find a cluster.
 LEFT_OUT = ("FORCE_COLOR", "NO_COLOR", "KUBECONFIG", "COLUMNS")
 
@@ -37,14 +39,14 @@ def arguments(example: Path) -> list[str]:
     return words[2:]
 
 
-def run(example: Path) -> Outcome:
+def run(example: Path, *flags: str) -> Outcome:
     """Runs the example's command with this Python, in a process of its own."""
     environment = {key: value for key, value in os.environ.items() if key not in LEFT_OUT}
     path = environment.get("PYTHONPATH")
     environment["PYTHONPATH"] = f"{ROOT}{os.pathsep}{path}" if path else str(ROOT)
     environment["PYTHONUTF8"] = "1"
     done = subprocess.run(
-        [sys.executable, "-m", "kubectl_dra", *arguments(example)],
+        [sys.executable, "-m", "kubectl_dra", *arguments(example), *flags],
         cwd=example,
         env=environment,
         stdin=subprocess.DEVNULL,

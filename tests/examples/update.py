@@ -1,4 +1,4 @@
-"""``python -m tests.examples.update [NAME…]``: rewrites expected.txt, and shows what changed.
+"""``python -m tests.examples.update [NAME…]``: rewrites expected.txt and full.txt, and shows what changed.
 
 Only for a change that a person has read and wants: the golden files say what users see. The exit code of an
 example is never rewritten: with a different one nothing is written, until somebody changes ``exit-code`` by hand.
@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import difflib
 import sys
+from collections.abc import Sequence
+from pathlib import Path
 
-from tests.examples.run import examples, run
+from tests.examples.run import GOLDENS, examples, run
 
 
 def main(names: list[str]) -> int:
@@ -19,26 +21,26 @@ def main(names: list[str]) -> int:
     if unknown:
         sys.stderr.write(f"no such example: {', '.join(unknown)}\n")
         return 1
-    failed = 0
-    for name in names or list(known):
-        example = known[name]
-        outcome = run(example)
-        code = int((example / "exit-code").read_text())
-        if outcome.code != code or outcome.stderr:
-            wanted = f"write {outcome.code} into {name}/exit-code first if that is meant"
-            sys.stderr.write(f"{name}: exit code {outcome.code} instead of {code}; {wanted}\n{outcome.stderr}")
-            failed = 1
-            continue
-        golden = example / "expected.txt"
-        before = golden.read_text(encoding="utf-8") if golden.exists() else ""
-        if before == outcome.stdout:
-            continue
-        golden.write_text(outcome.stdout, encoding="utf-8")
-        lines = difflib.unified_diff(
-            before.splitlines(keepends=True), outcome.stdout.splitlines(keepends=True), f"{name} before", f"{name} now"
-        )
-        sys.stdout.writelines(lines)
-    return failed
+    written = [_update(known[name], golden, flags) for name in names or known for golden, flags in GOLDENS.items()]
+    return int(not all(written))
+
+
+def _update(example: Path, golden: str, flags: Sequence[str]) -> bool:
+    """Rewrites one golden file; False where the exit code is another one."""
+    outcome = run(example, *flags)
+    code = int((example / "exit-code").read_text())
+    if outcome.code != code or outcome.stderr:
+        wanted = f"write {outcome.code} into {example.name}/exit-code first if that is meant"
+        sys.stderr.write(f"{example.name}: exit code {outcome.code} instead of {code}; {wanted}\n{outcome.stderr}")
+        return False
+    file = example / golden
+    before = file.read_text(encoding="utf-8") if file.exists() else ""
+    if before != outcome.stdout:
+        file.write_text(outcome.stdout, encoding="utf-8")
+        old, new = before.splitlines(keepends=True), outcome.stdout.splitlines(keepends=True)
+        name = f"{example.name}/{golden}"
+        sys.stdout.writelines(difflib.unified_diff(old, new, f"{name} before", f"{name} now"))
+    return True
 
 
 if __name__ == "__main__":

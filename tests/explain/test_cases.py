@@ -100,7 +100,7 @@ def run_case(case: Case, folder: Path, output: str) -> tuple[int, str]:
     lists += [entry for entry in case.objects if entry["kind"] in SCHEDULING_KINDS]
     snapshot = folder / "cluster.yaml"
     snapshot.write_text("\n---\n".join(json.dumps(entry) for entry in lists))
-    words = ["explain", "--snapshot", str(snapshot), "-o", output, *case.raw.get("flags", ())]
+    words = ["explain", "--snapshot", str(snapshot), "-o", output, "--full", *case.raw.get("flags", ())]
     if "explain" in case.raw:
         words.append(case.raw["explain"])
     if "manifest" in case.raw:

@@ -30,10 +30,11 @@ def next_of(capsys: pytest.CaptureFixture[str], *words: str) -> list[str]:
 def test_it_leads_on_step_by_step(
     example: str, last: list[str], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """From the answer to every device, from there to one device or to who holds which; each command works."""
+    """From the answer to what supports it, to every device, to one device or who holds which; each command works."""
     monkeypatch.chdir(EXAMPLES / example)
     first = arguments(EXAMPLES / example)
-    second = next_of(capsys, *first)
+    assert next_of(capsys, *first)[: len(first) + 1] == [*first, "--full"]
+    second = next_of(capsys, *first, "--full")
     assert second == [*first, "--devices"]
     third = next_of(capsys, *second)
     assert third != second

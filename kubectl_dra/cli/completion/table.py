@@ -110,6 +110,7 @@ FLAGS: Final[dict[str, _Flags]] = {
         "--node": ("node", False, "", "Look at this node only"),
         "--request": ("request", False, "", "Show this request (or request/subrequest) only"),
         "--devices": ("", False, "", "List every device and the first reason that refuses it"),
+        "--full": ("", False, "", "Show everything that supports the answer, not fifteen lines"),
         "--trace": ("device", False, "", "Show every part of the selectors on one device ([driver/]pool/device)"),
         "--what-if": ("change", True, "", "Answer as if something were different"),
         "--all": ("", False, "", "A table of every pending claim of the namespace, with its first cause"),

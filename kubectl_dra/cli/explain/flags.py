@@ -47,6 +47,9 @@ class ExplainFlags(opt.CommandFlags, frozen=True):
     with_devices: Annotated[
         bool, typer.Option("--devices", help="List every device and the first reason that refuses it.")
     ] = False
+    full: Annotated[
+        bool, typer.Option("--full", help="Show everything that supports the answer, not fifteen lines.")
+    ] = False
     trace: Annotated[
         str,
         typer.Option(
@@ -94,6 +97,11 @@ class ExplainFlags(opt.CommandFlags, frozen=True):
     color: opt.ColorOption = opt.Color.auto
     release: opt.ReleaseOption = ""
     gates: opt.GatesOption = ()
+
+    @property
+    def whole_page(self) -> bool:
+        """Whether the text has to show what only the full page does."""
+        return self.full or self.with_devices or self.verify or bool(self.trace or self.request or self.node)
 
     @property
     def everything(self) -> bool:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from kubectl_dra.api.versions import UNTOLD
-from kubectl_dra.cli.explain.flags import ExplainFlags
+from kubectl_dra.cli.explain.flags import ExplainFlags, ExplainOutput
 from kubectl_dra.cli.explain.questions import (
     NotThere,
     Posed,
@@ -43,18 +43,17 @@ def run(asked: ExplainFlags, connection: ConnectionFlags) -> int:
     Raises:
         DraError: wrong usage, input that cannot be read, a cluster that does not answer.
     """
-    output, color = asked.output.value, asked.color.value
     changes = [parse(text) for text in asked.what_if]
     # What is wrong with it is said before anything is read.
     scheduler_config(asked, UNTOLD)
     if asked.everything:
-        return _run_all(asked, connection, output, color)
-    if output == "html":
+        return _run_all(asked, connection, asked.output.value, asked.color.value)
+    if asked.output is ExplainOutput.html:
         return _run_html(asked, connection, changes)
     if asked.watch:
-        return _run_watch(asked, connection, output, color, changes)
+        return _run_watch(asked, connection, changes)
     diagnoses = _answer(asked, connection, changes)
-    _print(diagnoses, output, color, _invocation(asked, connection))
+    _print(diagnoses, asked, _invocation(asked, connection))
     return _code(diagnoses)
 
 
@@ -99,9 +98,7 @@ def _code(diagnoses: Sequence[Diagnosis]) -> int:
     return max((diagnosis.verdict.exit_code for diagnosis in diagnoses), default=0)
 
 
-def _run_watch(
-    asked: ExplainFlags, connection: ConnectionFlags, output: str, color: str, changes: Sequence[Supposition]
-) -> int:
+def _run_watch(asked: ExplainFlags, connection: ConnectionFlags, changes: Sequence[Supposition]) -> int:
     """Prints whenever the answer changes, until everything asked about is allocated, or has ended without.
 
     A server that does not answer for a while is asked again.
@@ -129,9 +126,9 @@ def _run_watch(
             raise
         silent = ""
         if diagnoses != shown:
-            if shown and output == "text":
+            if shown and asked.output is ExplainOutput.text:
                 sys.stdout.write("\n")
-            _print(diagnoses, output, color, _invocation(asked, connection))
+            _print(diagnoses, asked, _invocation(asked, connection))
             sys.stdout.flush()
             shown = diagnoses
         if all(diagnosis.verdict is Verdict.ALLOCATED or diagnosis.ended for diagnosis in diagnoses):
@@ -206,11 +203,12 @@ def _of_everything(asked: ExplainFlags) -> str:
     return "".join(f" {flag} {shlex.quote(value)}" for flag, value in words if value)
 
 
-def _print(diagnoses: Sequence[Diagnosis], output: str, color: str, invocation: Invocation) -> None:
+def _print(diagnoses: Sequence[Diagnosis], asked: ExplainFlags, invocation: Invocation) -> None:
+    output = asked.output.value
     if output == "text":
         from kubectl_dra.report.explain_text import write_text
 
-        write_text(diagnoses, color, invocation=invocation)
+        write_text(diagnoses, asked.color.value, invocation=invocation, full=asked.whole_page)
         return
     from kubectl_dra.report.explain_json import to_json
     from kubectl_dra.report.structured import write

@@ -71,7 +71,8 @@ def _finding(trial: Trial, index: int, claim: ResourceClaim, constraint: DeviceC
     change = DropConstraint(index, claim.key, constraint)
     remedy = Remedy(say("Drop or widen the constraint {constraint}.", **words), proof, offers=(change,))
     kind = CONSTRAINT
-    summary = say("constraint {constraint} over {covered} cannot be met together with the rest on any node", **words)
+    text = "no node can give {covered} free devices with {same} {name} (constraint {constraint})"
+    summary = say(text, **words, same="the same" if constraint.match_attribute else "different values of")
     if _lacking(trial, group, name):
         kind = ATTRIBUTE_MISSING
         summary = say("too few devices have {name}, which the constraint {constraint} over {covered} reads", **words)

@@ -12,6 +12,7 @@ from kubectl_dra.explain.funnel.blocked import MAX_EVIDENCE, MAX_TRIES, Blocked,
 from kubectl_dra.explain.phrase import Joined, Phrase, Words, say
 from kubectl_dra.explain.remedies.candidates import freeing
 from kubectl_dra.explain.remedies.change import Free, LowerCount
+from kubectl_dra.explain.scene.view import Published
 
 ALL_INCOMPLETE = CauseKind(
     code="all-not-possible",
@@ -91,19 +92,35 @@ def _kind(blocked: Blocked) -> CauseKind:
 
 def _summary(blocked: Blocked) -> Phrase:
     if blocked.left:
+        best, lost, left = _best_node(blocked)
+        holders = {claim.key: claim for item in lost for claim in blocked.scene.holders.claims(item.id)}
+        held = [blocked.scene.holders.users(claim) for claim in holders.values()]
+        whole = blocked.spec.allocation_mode == ALL
+        needs: Words = "all of a node's" if whole else say("{count:,} on one node", count=blocked.spec.count)
+        verb = "holds" if len(held) == 1 else "hold"
+        rest = say("the other") if len(lost) == 1 else say("the {count:other}", count=len(lost))
+        others = say(" ({held:some 2} {verb} {rest})", held=held, verb=verb, rest=rest)
         return say(
-            "{left:,} of {tested:,} matching devices {left:is|are} free, at most {best} on one node; {where} needs "
-            "{needed}",
-            left=blocked.left,
-            tested=blocked.tested,
-            best=blocked.most_on_one_node,
+            "{where} needs {needs}; {node} comes nearest with {left} of {tested:matching device} free{others}",
             where=blocked.where,
-            needed=blocked.located.needed,
+            needs=needs,
+            node=best,
+            left=left,
+            tested=left + len(lost),
+            others=others if held else "",
         )
     if blocked.tested == 1:
         return say("the only device that matches {where} is held by another claim", where=blocked.where)
     every = "both" if blocked.tested == 2 else say("all {count:,}", count=blocked.tested)
     return say("{every} devices that match {where} are held by other claims", every=every, where=blocked.where)
+
+
+def _best_node(blocked: Blocked) -> tuple[str, Sequence[Published], int]:
+    """The node with the most devices left, those that it loses at the stage, and how many are left."""
+    position = blocked.funnel.stages.index(blocked.stage)
+    best = max(blocked.nodes, key=lambda name: blocked.funnel.left_on(name, position))
+    lost, _, left = blocked.funnel.lost_on([best], position)
+    return best, lost, left
 
 
 def _free(blocked: Blocked, claims: Sequence[ResourceClaim], kind: CauseKind) -> tuple[CauseKind, Remedy | None]:

@@ -11,6 +11,7 @@ from kubectl_dra.explain.causes.too_few_on_one_node import TOO_FEW, counted_lowe
 from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look, Remedy
 from kubectl_dra.explain.funnel.blocked import Blocked
 from kubectl_dra.explain.funnel.observed_values import observations
+from kubectl_dra.explain.funnel.plain_terms import plain
 from kubectl_dra.explain.funnel.stages import StageResult
 from kubectl_dra.explain.phrase import Joined, Phrase, Subject, Words, say
 from kubectl_dra.explain.remedies.change import ReplaceTerm, RequestChange, UseClass
@@ -47,26 +48,31 @@ def _class_selector(blocked: Blocked) -> Iterator[Finding]:
     name = blocked.funnel.device_class.name
     found = driver_publishes_nothing.of_class(blocked)
     subject = Subject("DeviceClass", name)
-    yield found or _selector(blocked, CLASS_MATCHES_NOTHING, subject, say("class {name}", name=name))
+    what = say("class {name}", name=name)
+    yield found or _selector(blocked, CLASS_MATCHES_NOTHING, subject, what, what)
 
 
 def _request_selector(blocked: Blocked) -> Iterator[Finding]:
     what = say("{label} of {where}", label=blocked.stage.label, where=blocked.where)
-    yield _selector(blocked, SELECTOR_MATCHES_NOTHING, Subject("claim", blocked.located.claim.key), what)
+    claim = Subject("claim", blocked.located.claim.key)
+    yield _selector(blocked, SELECTOR_MATCHES_NOTHING, claim, what, blocked.where)
 
 
-def _selector(blocked: Blocked, kind: CauseKind, owner: Subject, what: Phrase) -> Finding:
+def _selector(blocked: Blocked, kind: CauseKind, owner: Subject, what: Phrase, who: Phrase) -> Finding:
     stage = blocked.stage
+    asked = _asked(blocked.view, stage)
     evidence = (Evidence(owner, "selector term", stage.expression, is_cel=True),)
     if blocked.left:
         best = blocked.most_on_one_node
-        text = (
-            "{what} is true on {left} of {tested} devices, but {where} needs {needed} on one node and no node has more "
-            "than {best}"
-        )
+        need = "but {where} needs {needed} on one node and no node has more than {best}"
+        text = "{what} is true on {left} of {tested} devices, "
+        if asked is not None:
+            text = "{who} wants {asked}; {left} of {tested} devices {left:is|are} so, "
         summary = say(
-            text,
+            text + need,
             what=what,
+            who=who,
+            asked=asked,
             left=blocked.left,
             tested=blocked.tested,
             where=blocked.where,
@@ -75,6 +81,9 @@ def _selector(blocked: Blocked, kind: CauseKind, owner: Subject, what: Phrase) -
         )
         return Finding(TOO_FEW, summary, evidence, counted_lower(blocked, best))
     have = _have_instead(blocked.view, stage)
+    if asked is not None and not stage.errors and (instead := _instead(blocked)):
+        summary = say("{who} wants {asked}; {instead}", who=who, asked=asked, instead=instead)
+        return Finding(kind, summary, evidence, _remedy(blocked, have))
     summary = say(
         "{what} is {fails} on {every}{nodes}: {expression}{have}",
         what=what,
@@ -115,6 +124,42 @@ def _remedy(blocked: Blocked, have: Words) -> Remedy | None:
 def _proved(blocked: Blocked, change: RequestChange, text: str) -> Remedy | None:
     proof = blocked.world.proof_with(change)
     return Remedy(say(text, what=change.what), proof, offers=(change,)) if proof is not None else None
+
+
+def _asked(view: View, stage: StageResult) -> Words | None:
+    """What the term asks for in words; None where it is said best as it is written."""
+    terms = view.cycle.selectors.terms(stage.program)
+    return plain(terms[stage.term]) if terms and stage.term < len(terms) else None
+
+
+def _instead(blocked: Blocked) -> Words:
+    """What the refused devices have of the one thing that the term reads; nothing where it reads more."""
+    stage = blocked.stage
+    terms = blocked.view.cycle.selectors.terms(stage.program)
+    seen = observations(terms[stage.term], [item.device for item in stage.failed])
+    if len(seen) != 1:
+        return ""
+    values = seen[0].values
+    nodes = say(" of {nodes:some}", nodes=blocked.nodes) if blocked.nodes and stage.passed else ""
+    every: Words = {1: "the only device", 2: "both devices"}.get(blocked.tested) or say(
+        "all {count:device}", count=blocked.tested
+    )
+    if len(values) == 1:
+        value = values[0][0]
+        if value is None:
+            return say("nothing of that name is published for {every}{nodes}", every=every, nodes=nodes)
+        verb = "has" if blocked.tested == 1 else "have"
+        return say("{every}{nodes} {verb} {value}", every=every, nodes=nodes, verb=verb, value=value)
+    if len(values) > MAX_TEXTS and values[0][1] == 1:
+        text = "the {tested:device}{nodes} have {count:,} different ones, such as {first}"
+        return say(text, tested=blocked.tested, nodes=nodes, count=len(values), first=values[0][0] or "")
+    shown = [
+        say("{value} ({count:,})", value="none" if value is None else value, count=count)
+        for value, count in values[:_MAX_VALUES]
+    ]
+    more = len(values) - _MAX_VALUES
+    text = "the {tested:device}{nodes} have {shown}" + (" and {more:other value}" if more > 0 else "")
+    return say(text, tested=blocked.tested, nodes=nodes, shown=shown, more=more)
 
 
 def _have_instead(view: View, stage: StageResult) -> Words:

@@ -65,10 +65,10 @@ def _distinct(world: World, groups: Sequence[tuple[Change, ...]], findings: Sequ
         if proof is None:
             continue
         shown += 1
-        yield Way(group, proof, _as_what_if(world, group))
+        yield Way(group, proof, as_what_if(world, group))
 
 
-def _as_what_if(world: World, group: Sequence[Change]) -> tuple[Supposition, ...]:
+def as_what_if(world: World, group: Sequence[Change]) -> tuple[Supposition, ...]:
     """The changes as values of --what-if; changes of one request's selectors are one. Empty where one is none."""
     for change in group:
         world = change.made_in(world)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from difflib import SequenceMatcher
 from itertools import islice
 from typing import Any, Final, NamedTuple
 
@@ -216,14 +217,20 @@ def _texts(slot: Slot, program: Program, seen: Mapping[str, Seen]) -> Iterator[t
 
 
 def _ranked(slot: Slot, seen: Mapping[str, Seen]) -> list[str]:
-    """The most frequent values; of very many texts those that look like the constant."""
+    """The values that look most like the constant, then the most frequent; of very many texts only those alike."""
     if slot.kind == "string" and len(seen) > MAX_TEXTS:
         asked = slot.value.lower()
         half = max(1, len(asked) // 2)
         start, end = asked[:half], asked[-half:]
         alike = (value for value in seen if value.lower().startswith(start) or value.lower().endswith(end))
         return list(nearest(slot.value, islice(alike, MAX_DEVICES), MAX_VALUES))
-    return sorted(seen, key=lambda value: (-seen[value].count, value))[:MAX_VALUES]
+    asked = slot.value if slot.kind == "string" else ""
+
+    def order(value: str) -> tuple[float, int, str]:
+        likeness = SequenceMatcher(None, value.lower(), asked.lower()).ratio() if asked else 0.0
+        return -likeness, -seen[value].count, value
+
+    return sorted(seen, key=order)[:MAX_VALUES]
 
 
 def _quantities(asked: str, values: Sequence[str], quote: str) -> Iterator[tuple[str, str]]:

@@ -9,7 +9,7 @@ from kubectl_dra.allocation.state import AllocatedState
 from kubectl_dra.api.claims import ResourceClaim
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.api.slices import DeviceID
-from kubectl_dra.explain.phrase import Joined, Phrase, say
+from kubectl_dra.explain.phrase import Joined, Phrase, Words, say
 
 
 class HolderIndex:
@@ -68,6 +68,14 @@ class HolderIndex:
     def describe(self, device: DeviceID) -> Joined:
         """Who holds a device."""
         return Joined(tuple(self.describe_claim(claim) for claim in self.claims(device)), " and ")
+
+    def users(self, claim: ResourceClaim) -> Words:
+        """Who uses a claim: its pods, or else the claim itself."""
+        space = claim.metadata.namespace
+        pods = [entry for entry in claim.reserved_for if entry.resource == "pods"]
+        if len(pods) != len(claim.reserved_for) or not pods:
+            return say("claim {key}", key=claim.key)
+        return say("pod {names}", names=[f"{space}/{entry.name}" for entry in pods])
 
     def describe_claim(self, claim: ResourceClaim) -> Phrase:
         """A claim and its consumers: pods with phase, other kinds by name, or nobody."""

@@ -50,7 +50,7 @@ def test_examples(dra: Dra, monkeypatch: pytest.MonkeyPatch, folder: Path) -> No
     ran = dra(*words_of(folder), "-o", "html")
     assert ran.code == int((folder / "exit-code").read_text()) and not ran.err
     shown = " ".join(promises(ran.out).text().split())
-    expected = (folder / "expected.txt").read_text()
+    expected = (folder / "full.txt").read_text()
     answer = " ".join(expected.split("\n\n")[0].split())
     assert answer in shown
     for cause in re.findall(r"^  [0-9]+\. ([a-z-]+): ", expected, re.MULTILINE):

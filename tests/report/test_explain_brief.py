@@ -1,0 +1,51 @@
+"""The answer on fifteen lines."""
+
+from __future__ import annotations
+
+import pytest
+
+from kubectl_dra.cli.main import run
+from tests.examples.run import EXAMPLES, arguments
+
+
+def shown(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, example: str, *flags: str, columns: int = 100
+) -> list[str]:
+    monkeypatch.chdir(EXAMPLES / example)
+    monkeypatch.setenv("COLUMNS", str(columns))
+    run([*arguments(EXAMPLES / example), *flags])
+    return capsys.readouterr().out.splitlines()
+
+
+def test_a_fix_comes_with_the_command_that_makes_or_tries_it(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    held = shown(capsys, monkeypatch, "gaudi-too-few")
+    assert "    $ kubectl delete pod -n ml eval-hpu-0" in held
+    missing = shown(capsys, monkeypatch, "mig-profile-missing")
+    tried = next(line for line in missing if line.startswith("    $ "))
+    assert """profile == "3g.20gb"'""" in tried and "--what-if" in tried
+
+
+def test_devices_that_nobody_has_are_not_offered(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert not any("dd 1 device" in line for line in shown(capsys, monkeypatch, "pool-incomplete"))
+    assert any("add 1 device" in line for line in shown(capsys, monkeypatch, "pool-incomplete", "--full"))
+
+
+@pytest.mark.parametrize("flag", ["--full", "--devices", "--request=gpu", "--node=gpu-1"])
+def test_details_that_are_asked_for_are_shown(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, flag: str
+) -> None:
+    lines = shown(capsys, monkeypatch, "no-device-matches", flag)
+    assert any("devices left after each step" in line for line in lines)
+
+
+@pytest.mark.parametrize("columns", [60, 80, 120, 200])
+def test_only_commands_are_wider_than_the_terminal(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, columns: int
+) -> None:
+    for line in shown(capsys, monkeypatch, "no-device-matches", columns=columns):
+        assert len(line) <= columns or "kubectl " in line
+    assert len(shown(capsys, monkeypatch, "no-device-matches", columns=columns)) <= 18
