@@ -34,7 +34,7 @@ def answer_notes(
                 *(say("supposed: {change}", change=str(change)) for change in supposed),
                 *to_make(trial.question, supposed),
                 *unclear,
-                *scheduler_notes(trial.scene),
+                *scheduler_notes(trial),
                 *assumed,
                 *_about_causes(trial, findings),
                 *_cut(trial, findings, ways),

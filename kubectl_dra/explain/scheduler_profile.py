@@ -6,13 +6,12 @@ from collections.abc import Iterator
 
 from kubectl_dra.explain.diagnosis import Verdict
 from kubectl_dra.explain.phrase import Phrase, say
-from kubectl_dra.explain.scene.prepare import Scene
 from kubectl_dra.explain.trial import Trial
+from kubectl_dra.scheduling.gang_scheduling import Placed
 from kubectl_dra.scheduling.plugin_args import FILTER_TIMEOUT
 from kubectl_dra.scheduling.profile import Effect, Point, Profile, default_profile
 from kubectl_dra.scheduling.reasons import PluginName
 
-GROUP_GATES = ("GenericWorkload", "GangScheduling")
 _ONE_GATE_SINCE = 37
 _NOTED = (Point.PRE_ENQUEUE, Point.PRE_FILTER, Point.FILTER, Point.POST_FILTER)
 """Where a plugin that is off changes more than who wins."""
@@ -47,13 +46,11 @@ def not_configured(trial: Trial, verdict: Verdict) -> Iterator[Phrase]:
         yield say(text, profile=profile.scheduler, plugin=PluginName.DYNAMIC_RESOURCES)
 
 
-def scheduler_notes(scene: Scene) -> Iterator[Phrase]:
+def scheduler_notes(trial: Trial) -> Iterator[Phrase]:
     """How the profile of the pod differs from the default one, and gates that its group takes for granted."""
-    pod, settings = scene.question.pod, scene.settings
-    if pod is not None and not pod.node_name and (pod.pod_group or pod.spec.workload_ref):
-        needed = GROUP_GATES if settings.release.minor < _ONE_GATE_SINCE else GROUP_GATES[:1]
-        if off := [gate for gate in needed if gate not in settings.gates]:
-            yield say("the pod is in a group: {gates} (off by default) must be on in the scheduler", gates=off)
+    pod, settings = trial.question.pod, trial.scene.settings
+    if off := [gate for gate in _group_gates(trial) if gate not in settings.gates]:
+        yield say("the pod is in a group: {gates} (off by default) must be on in the scheduler", gates=off)
     profile = settings.profile_of(pod) if pod is not None and not pod.node_name else None
     if pod is None or profile is None or settings.scheduler is None:
         return
@@ -68,6 +65,18 @@ def scheduler_notes(scene: Scene) -> Iterator[Phrase]:
     if timeout != FILTER_TIMEOUT and not args.takes_its_time:
         text = "the profile's filterTimeout is {timeout}; searches are judged by {default} here"
         yield say(text, timeout=timeout, default=FILTER_TIMEOUT)
+
+
+def _group_gates(trial: Trial) -> Iterator[str]:
+    """The gates without which the scheduler does not know the pod's group, or its topology constraints."""
+    pod = trial.question.pod
+    if pod is None or pod.node_name or not (pod.pod_group or pod.spec.workload_ref):
+        return
+    yield "GenericWorkload"
+    if trial.scene.settings.release.minor < _ONE_GATE_SINCE:
+        yield "GangScheduling"
+    if isinstance(trial.together, Placed) and trial.together.gang.topology:
+        yield "TopologyAwareWorkloadScheduling"
 
 
 def _off(profile: Profile, default: Profile) -> list[str]:

@@ -15,7 +15,8 @@ OTHER_SCHEDULER = CauseKind(
     title="The pod asks for another scheduler",
     why="The pod names in spec.schedulerName a scheduler other than the default one. If it does not run, or does not "
     "support claims, nothing happens.",
-    fix="Correct spec.schedulerName, or look at that scheduler; results here assume the default allocator.",
+    fix="Correct spec.schedulerName, or look at that scheduler. Results here are those of the default one; where it is "
+    "kube-scheduler with another profile, give its configuration with --scheduler-config.",
     seen_as="nothing from the default scheduler",
     family=Family.POD,
     look=Look.POD,
