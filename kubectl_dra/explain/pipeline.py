@@ -168,7 +168,7 @@ def _ways(trial: Trial, judged: Judgement) -> list[Way]:
         if way_in.can_end(reason):
             near.setdefault(reason, []).append(node.name)
     changes = candidates(trial.view, trial.claims, trial.funnels, scene.holders, near)
-    changes = sorted([*changes, *_ends(trial)], key=lambda change: change.cost)
+    changes = sorted(dict.fromkeys((*changes, *_ends(trial))), key=lambda change: change.cost)
     found = ways(trial.world, changes, judged.findings)
     more = devices_to_add(trial.view, trial.world, trial.funnels)
     return [*found, more] if more else found

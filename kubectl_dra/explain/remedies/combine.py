@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
 
 from kubectl_dra.explain.diagnosis import Finding, Way
 from kubectl_dra.explain.question.what_if_flag import Supposition
 from kubectl_dra.explain.remedies.change import Free, ReplaceTerm, selector_of
-from kubectl_dra.explain.remedies.prove import Change, Tries, World
+from kubectl_dra.explain.remedies.prove import Change, Proof, Tries, World
 
 MAX_WAYS = 4
 MAX_HOLDERS = 2
@@ -23,17 +23,19 @@ def ways(world: World, changes: Sequence[Change], findings: Sequence[Finding]) -
     Larger sets are looked for only where no smaller one helps, and only as far as a number of tries goes.
     """
     tries = Tries(TRIES_ALONE)
-    alone = [change for change in changes if world.quick_proof([change], tries) is not None]
-    if alone:
-        return list(_distinct(world, [(change,) for change in alone], findings))
+    proofs: dict[tuple[Change, ...], Proof] = {
+        (change,): proof for change in changes if (proof := world.quick_proof([change], tries)) is not None
+    }
+    if proofs:
+        return list(_distinct(world, proofs, findings))
     tries = Tries(TRIES_TOGETHER)
     for size in range(2, MAX_TOGETHER + 1):
-        found: list[tuple[Change, ...]] = []
+        found: dict[tuple[Change, ...], Proof] = {}
         for group in _groups(changes, size):
             if not tries.left or len(found) == MAX_WAYS:
                 break
-            if world.quick_proof(group, tries) is not None:
-                found.append(group)
+            if (proof := world.quick_proof(group, tries)) is not None:
+                found[group] = proof
         if found:
             return list(_distinct(world, found, findings))
     return []
@@ -45,12 +47,12 @@ def _groups(changes: Sequence[Change], size: int) -> Iterator[tuple[Change, ...]
     return iter(sorted(groups, key=lambda group: sum(change.cost for change in group)))
 
 
-def _distinct(world: World, groups: Sequence[tuple[Change, ...]], findings: Sequence[Finding]) -> Iterator[Way]:
+def _distinct(world: World, proofs: Mapping[tuple[Change, ...], Proof], findings: Sequence[Finding]) -> Iterator[Way]:
     """The best change of each kind, without those that a finding offers and proves."""
     offered = [change for found in findings if found.remedy and found.proof for change in found.remedy.offers]
     seen: set[tuple[object, ...]] = set()
     shown = holders = 0
-    for group in groups:
+    for group, proof in proofs.items():
         about = tuple(change.about for change in group)
         if about in seen or shown == MAX_WAYS:
             continue
@@ -61,8 +63,7 @@ def _distinct(world: World, groups: Sequence[tuple[Change, ...]], findings: Sequ
         holders += frees
         if frees and holders > MAX_HOLDERS:
             continue
-        proof = world.quick_proof(group, Tries(TRIES_ALONE))
-        if proof is None:
+        if not world.with_all(group).ends_without_error(proof):
             continue
         shown += 1
         yield Way(group, proof, as_what_if(world, group))

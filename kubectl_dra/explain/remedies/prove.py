@@ -126,9 +126,8 @@ class World(Struct, frozen=True):
         """The first node that takes the pod, claims and all, with the devices; none where an error ends the attempt."""
         cycle = self.cycle.changed()
         for attempt in self._taken(cycle, self.nodes if nodes is None else nodes, Tries(), STEPS):
-            if not self.rereads or not self._errs(cycle, attempt.node):
-                return Proof(attempt.node, tuple(map(str, attempt.devices)))
-            break
+            proof = Proof(attempt.node, tuple(map(str, attempt.devices)))
+            return proof if self.ends_without_error(proof) else None
         return None
 
     def proof_with(self, change: Change) -> Proof | None:
@@ -176,15 +175,23 @@ class World(Struct, frozen=True):
             tries.left -= 1
             yield node
 
-    def _errs(self, cycle: Cycle, beside: str) -> bool:
-        """Whether the attempt on another node ends with an error, which ends that with the pod."""
+    def ends_without_error(self, proof: Proof) -> bool:
+        """Whether the attempt on no other node ends with an error, which would end that with the pod.
+
+        Only selectors that see other devices than before can fail where they did not.
+        """
+        if not self.rereads:
+            return True
+        cycle = self.cycle.changed()
         for node in self.nodes:
+            if node.name == proof.node:
+                continue
             attempt = cycle.attempt(node, self.claims, budget=Budget(max_steps=STEPS // 10))
-            if node.name == beside or attempt.verdict is not AttemptVerdict.ERROR:
+            if attempt.verdict is not AttemptVerdict.ERROR:
                 continue
             if self.surroundings is None or self.surroundings.refusal(node) is None:
-                return True
-        return False
+                return False
+        return True
 
     def proof_with_slice(self, entry: ResourceSlice, node: Node) -> Proof | None:
         """The proof that the claims fit on one node when a further slice is published for it."""
