@@ -35,7 +35,7 @@ def catalogue() -> VendorCatalogue:
 
 def cases() -> Iterator[Any]:
     for file in sorted(CASES.glob("*.yaml")):
-        for case in yaml.safe_load(file.read_text()):
+        for case in yaml.load(file.read_text(), Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader)):
             yield pytest.param(case, id=f"{file.stem}: {case['name']}")
 
 
