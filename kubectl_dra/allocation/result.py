@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from kubectl_dra.allocation.errors import AllocationError
 from kubectl_dra.allocation.features import Features, Quirks
-from kubectl_dra.allocation.search import PickedDevice
+from kubectl_dra.allocation.search_context import PickedDevice
 from kubectl_dra.api.claims import ResourceClaim
 from kubectl_dra.api.labels import Requirement
 from kubectl_dra.api.nodes import Node, NodeSelectorTerm

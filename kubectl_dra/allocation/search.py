@@ -2,30 +2,21 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from enum import Enum
-from typing import NamedTuple, Protocol
 
-from msgspec import Struct, field
+from msgspec import Struct
 
-from kubectl_dra.allocation.capacity import NOTHING, consumption, fault, shortage
+from kubectl_dra.allocation.capacity import NOTHING, consumption, shortage
 from kubectl_dra.allocation.constraints import ConstraintState, constraint_state
 from kubectl_dra.allocation.counters import CounterLedger
-from kubectl_dra.allocation.errors import AllocationError, SearchBudgetExceeded
-from kubectl_dra.allocation.features import Features, Quirks
-from kubectl_dra.allocation.pools import Pool, scope_matches
+from kubectl_dra.allocation.errors import AllocationError
 from kubectl_dra.allocation.request import Alternative, PreparedClaim
-from kubectl_dra.allocation.selection import Selectors, matches
-from kubectl_dra.allocation.state import AllocatedState
+from kubectl_dra.allocation.search_context import CandidateDevice, PickedDevice, SearchContext
 from kubectl_dra.api.claims import MAX_RESULTS, ResourceClaim
-from kubectl_dra.api.labels import InvalidNodeSelector
-from kubectl_dra.api.nodes import Node
 from kubectl_dra.api.quantity import Quantity
-from kubectl_dra.api.slices import Device, DeviceID, ResourceSlice
+from kubectl_dra.api.slices import DeviceID
 from kubectl_dra.api.taints import blocking_taint
-
-TICKS_PER_CLOCK = 256
 
 
 class SearchOutcome(Enum):
@@ -34,108 +25,6 @@ class SearchOutcome(Enum):
     SUCCESS = 0
     FAIL = 1
     TOO_MANY = 2
-
-
-class CandidateDevice(NamedTuple):
-    """A device of a usable pool on the node, in the order in which it is tried."""
-
-    position: int
-    device: Device
-    id: DeviceID
-    pool: Pool
-    slice: ResourceSlice
-    shareable: bool
-
-
-class PickedDevice(Struct, frozen=True):
-    """A device picked for an alternative; ``consumed`` is None for a device that is not shareable.
-
-    ``shared_before``: the pod had a share of the device already.
-    """
-
-    alternative: Alternative
-    candidate: CandidateDevice
-    consumed: dict[str, Quantity] | None
-    charged: bool
-    shared_before: bool
-
-
-class Observer(Protocol):
-    """Told of every device that the search refuses. ``check`` names the rule, ``detail`` what it saw."""
-
-    def rejected(self, alternative: Alternative, candidate: CandidateDevice, check: str, detail: object) -> None: ...
-
-
-class Budget(Struct):
-    """How long a search may go on. ``steps`` counts tried devices; ``deadline`` is seconds of the
-    process's own time, so that an answer does not depend on what else the machine does."""
-
-    max_steps: int = 2_000_000
-    deadline: float = float("inf")
-    steps: int = 0
-
-    def tick(self) -> None:
-        """Counts one step.
-
-        Raises:
-            SearchBudgetExceeded: the budget is used up.
-        """
-        self.steps += 1
-        if self.steps >= self.max_steps or (self.steps % TICKS_PER_CLOCK == 0 and time.process_time() > self.deadline):
-            raise SearchBudgetExceeded
-
-
-class SearchContext(Struct):
-    """What does not change during an attempt on one node."""
-
-    node: Node
-    features: Features
-    quirks: Quirks
-    selectors: Selectors
-    state: AllocatedState
-    candidates: Sequence[CandidateDevice]
-    budget: Budget
-    observer: Observer | None = None
-    _selectable: dict[tuple[int, int, int], list[bool | None]] = field(default_factory=dict)
-
-    def selectable(self, alternative: Alternative, candidate: CandidateDevice) -> bool:
-        """Whether class, request and node scope admit the device; answered once per attempt.
-
-        Raises:
-            AllocationError: a selector fails on the device.
-        """
-        answers = self._selectable.get(alternative.indices)
-        if answers is None:
-            answers = self._selectable[alternative.indices] = [None] * len(self.candidates)
-        answer = answers[candidate.position]
-        if answer is None:
-            answer = answers[candidate.position] = self._selects(alternative, candidate)
-        return answer
-
-    def _selects(self, alternative: Alternative, candidate: CandidateDevice) -> bool:
-        if not self._admits(alternative, candidate):
-            return False
-        # The scheduler looks at the capacity next. What cannot be computed is fatal whatever else is taken.
-        if self.features.consumable_capacity and not self.quirks.capacity_wraps:
-            why = fault(candidate.device, alternative.spec.capacity)
-            if why:
-                owner = f"{alternative.selectors[1].owner}, request {alternative.spec.name}"
-                message = f"{owner}: checking capacity for device {candidate.id}: {why}"
-                raise AllocationError(message, check="capacity-fault", subject=str(candidate.id))
-        return True
-
-    def _admits(self, alternative: Alternative, candidate: CandidateDevice) -> bool:
-        device = candidate.device
-        if device.binding_conditions and not self.features.binding_conditions:
-            return False
-        if not matches(alternative.selectors, self.selectors, device):
-            return False
-        if not candidate.slice.per_device_node_selection:
-            return True
-        try:
-            return scope_matches(device.scope, self.node)
-        except InvalidNodeSelector as error:
-            raise AllocationError(str(error), check="device-node-selector", subject=str(candidate.id)) from error
 
 
 class Solution(Struct, frozen=True):

@@ -8,7 +8,8 @@ from collections.abc import Callable, Sequence
 from kubectl_dra.allocation.counters import CounterLedger
 from kubectl_dra.allocation.errors import SearchBudgetExceeded
 from kubectl_dra.allocation.request import PreparedClaim
-from kubectl_dra.allocation.search import Budget, Search, SearchContext, Solution
+from kubectl_dra.allocation.search import Search, Solution
+from kubectl_dra.allocation.search_context import Budget, SearchContext
 from kubectl_dra.api.claims import ResourceClaim
 from kubectl_dra.cel.recursion import with_room
 

@@ -8,7 +8,7 @@ from collections.abc import Hashable
 from msgspec.structs import replace
 
 from kubectl_dra.allocation.attempt import Attempt, AttemptVerdict
-from kubectl_dra.allocation.search import Budget
+from kubectl_dra.allocation.search_context import Budget
 from kubectl_dra.explain.scene.equivalent_nodes import Likeness
 from kubectl_dra.explain.scene.prepare import Scene
 

@@ -8,7 +8,7 @@ from typing import Final
 
 from kubectl_dra.allocation.attempt import Attempt, AttemptVerdict, Cycle
 from kubectl_dra.allocation.extended import CLAIM_NAME, MADE_FOR_EXTENDED, ExtendedRequests, extended_requests
-from kubectl_dra.allocation.search import Budget
+from kubectl_dra.allocation.search_context import Budget
 from kubectl_dra.api.claims import ResourceClaim
 from kubectl_dra.api.limits import MAX_CONSUMERS
 from kubectl_dra.api.nodes import Node

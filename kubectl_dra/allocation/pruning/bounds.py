@@ -21,7 +21,7 @@ from kubectl_dra.allocation.counters import CounterLedger
 from kubectl_dra.allocation.pruning.flow import Flow
 from kubectl_dra.allocation.pruning.problem import USABLE, Component, Problem, value_of
 from kubectl_dra.allocation.request import Alternative
-from kubectl_dra.allocation.search import CandidateDevice
+from kubectl_dra.allocation.search_context import CandidateDevice
 from kubectl_dra.api.claims import DeviceConstraint
 
 MANY = 10**6

@@ -39,7 +39,8 @@ from kubectl_dra.allocation.counters import CounterLedger, Key, Table
 from kubectl_dra.allocation.pruning.bounds import Bounds
 from kubectl_dra.allocation.pruning.problem import FAILS, IRRELEVANT, NEVER, Component, Problem
 from kubectl_dra.allocation.request import Alternative
-from kubectl_dra.allocation.search import CandidateDevice, Search, SearchOutcome
+from kubectl_dra.allocation.search import Search, SearchOutcome
+from kubectl_dra.allocation.search_context import CandidateDevice
 from kubectl_dra.api.claims import ResourceClaim
 from kubectl_dra.api.quantity import Quantity
 

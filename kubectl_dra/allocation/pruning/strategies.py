@@ -13,7 +13,8 @@ from kubectl_dra.allocation.pruning.distinct_values import lacks_values
 from kubectl_dra.allocation.pruning.merged_search import MergedSearch, RelaxedSearch
 from kubectl_dra.allocation.pruning.problem import Problem
 from kubectl_dra.allocation.request import PreparedClaim
-from kubectl_dra.allocation.search import Budget, Search, SearchContext, Solution
+from kubectl_dra.allocation.search import Search, Solution
+from kubectl_dra.allocation.search_context import Budget, SearchContext
 from kubectl_dra.api.claims import ResourceClaim
 
 COUNTING_STEPS = 30_000

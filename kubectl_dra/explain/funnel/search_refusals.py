@@ -10,7 +10,7 @@ from msgspec import Struct, field
 from kubectl_dra.allocation.capacity import CapacityShortage
 from kubectl_dra.allocation.counters import CounterShortage
 from kubectl_dra.allocation.request import Alternative
-from kubectl_dra.allocation.search import CandidateDevice
+from kubectl_dra.allocation.search_context import CandidateDevice
 from kubectl_dra.api.slices import DeviceID
 from kubectl_dra.explain.phrase import Words, say
 

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from kubectl_dra.allocation.attempt import Attempt, AttemptVerdict, Cycle
 from kubectl_dra.allocation.features import Features, Quirks
 from kubectl_dra.allocation.pools import SliceIndex
-from kubectl_dra.allocation.search import Budget
+from kubectl_dra.allocation.search_context import Budget
 from kubectl_dra.allocation.state import allocated_state, released
 from kubectl_dra.api.claims import EXACT_COUNT, DeviceConstraint, DeviceRequest, Request, ResourceClaim
 from kubectl_dra.api.nodes import Node
