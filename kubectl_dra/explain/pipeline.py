@@ -174,7 +174,7 @@ def _ways(trial: Trial, judged: Judgement) -> list[Way]:
     return [*found, more] if more else found
 
 
-def _ends(trial: Trial) -> list[Change]:
+def _ends(trial: Trial) -> Sequence[Change]:
     """Pods whose end makes room, where the scheduler does not evict them by itself."""
     from kubectl_dra.explain.remedies.room import ending_pods
 
@@ -182,7 +182,7 @@ def _ends(trial: Trial) -> list[Change]:
     if filters is None or around is None or (outcome and outcome.preemption and outcome.preemption.best):
         return []
     full = [node.name for node in trial.one_step_away if filters.rejections[node.name].resolvable]
-    return list(ending_pods(around, full))
+    return ending_pods(around, full)
 
 
 def _with_note_on_ways(findings: Sequence[Finding], ways: Sequence[Way]) -> list[Finding]:

@@ -25,14 +25,14 @@ _SYSTEM: Final = 2_000_000_000
 
 
 class EndPods(Change, frozen=True):
-    """Pods of one node that end, so that the pod may run on the node ``onto``."""
+    """Pods of one node that end, so that the pod may run on the nodes ``onto``."""
 
     TEXT = "end {pods} on {node}"
     ASIDE = frozenset(("ended", "onto"))
     node: str
     keys: tuple[str, ...]
     ended: tuple[Pod, ...]
-    onto: str
+    onto: tuple[str, ...]
 
     @property
     def pods(self) -> Phrase:
@@ -57,21 +57,25 @@ class EndPods(Change, frozen=True):
         return Supposition("", "end", ",".join(self.keys))
 
     def made_in(self, world: World) -> World:
-        return world.ending(self.ended).on_named({self.onto})
+        return world.ending(self.ended).on_named(self.onto)
 
 
-def ending_pods(around: Surroundings, nodes: Sequence[str]) -> Iterator[EndPods]:
+def ending_pods(around: Surroundings, nodes: Sequence[str]) -> list[EndPods]:
     """Pods without which the filters take the pod on a node, the fewest and least important; for some nodes."""
     chain = around.chain
     if chain is None or chain.rejection is not None:
-        return
+        return []
+    found: dict[tuple[str, ...], EndPods] = {}
     for name in nodes[:MAX_NODES]:
         node = around.state.nodes.get(name)
         if node is None or chain.filter(node) is None:
             continue
-        found = list(_sets(chain, node)) or [[pod] for pod in _elsewhere(around, chain, node)]
-        for pods in found:
-            yield EndPods(pods[0].spec.node_name, tuple(pod.key for pod in pods), tuple(pods), name)
+        for pods in list(_sets(chain, node)) or [[pod] for pod in _elsewhere(around, chain, node)]:
+            keys = tuple(pod.key for pod in pods)
+            known = found.get(keys)
+            onto = (*known.onto, name) if known is not None else (name,)
+            found[keys] = EndPods(pods[0].spec.node_name, keys, tuple(pods), onto)
+    return list(found.values())
 
 
 def _sets(chain: Chain, node: NodeState) -> Iterator[Sequence[Pod]]:
