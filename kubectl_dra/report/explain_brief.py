@@ -107,7 +107,7 @@ def _fact(out: Painter, evidence: Evidence) -> Line:
     value = " ".join(written(evidence.value).split())
     if evidence.is_cel:
         first, *rest = folded(value, out.width - 6)
-        return "    ", first + (" …" if rest else "")
+        return "    ", first + (" ..." if rest else "")
     return _labelled(out, f"{written(evidence.object)}", f"{written(evidence.field)} {value}", "    ", "")
 
 
@@ -210,5 +210,5 @@ def _labelled(out: Painter, label: str, text: str, indent: str = "", style: str 
     """One line, cut between two words where it is too long."""
     lead = f"{label}: " if text else label
     room = min(out.width, 120) - len(indent) - len(lead)
-    shown = text if len(text) <= room else textwrap.shorten(text, room, placeholder=" …")
+    shown = text if len(text) <= room else textwrap.shorten(text, room, placeholder=" ...")
     return indent, (label, style), f"{lead[len(label) :]}{shown}"
