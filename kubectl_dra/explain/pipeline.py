@@ -28,6 +28,7 @@ from kubectl_dra.explain.scene.prepare import Settings, prepare
 from kubectl_dra.explain.trial import Outlook, Trial
 from kubectl_dra.explain.unclear import missing_objects, not_decided, not_seen
 from kubectl_dra.names import nearest
+from kubectl_dra.scheduling.default_preemption import VictimsEnding
 from kubectl_dra.scheduling.gang_scheduling import Placed, message_of
 from kubectl_dra.scheduling.profile import Effect
 from kubectl_dra.scheduling.queue import kept_out
@@ -175,11 +176,14 @@ def _ways(trial: Trial, judged: Judgement) -> list[Way]:
 
 
 def _ends(trial: Trial) -> Sequence[Change]:
-    """Pods whose end makes room, where the scheduler does not evict them by itself."""
+    """Pods whose end makes room, where the scheduler does not evict them by itself, or has."""
     from kubectl_dra.explain.remedies.room import ending_pods
 
     filters, around, outcome = trial.scene.filters, trial.world.surroundings, trial.outcome
-    if filters is None or around is None or (outcome and outcome.preemption and outcome.preemption.best):
+    preemption = outcome.preemption if outcome is not None else None
+    if filters is None or around is None:
+        return []
+    if preemption is not None and (preemption.best or isinstance(preemption.ineligible, VictimsEnding)):
         return []
     full = [node.name for node in trial.one_step_away if filters.rejections[node.name].resolvable]
     return ending_pods(around, full)

@@ -27,12 +27,23 @@ _SYSTEM: Final = 2_000_000_000
 class EndPods(Change, frozen=True):
     """Pods of one node that end, so that the pod may run on the nodes ``onto``."""
 
-    TEXT = "end {pods} on {node}"
+    TEXT = "{what}"
     ASIDE = frozenset(("ended", "onto"))
     node: str
     keys: tuple[str, ...]
     ended: tuple[Pod, ...]
     onto: tuple[str, ...]
+
+    @property
+    def what(self) -> Phrase:
+        """The change in words."""
+        text = "wait until {pods} on {node} {count:has|have} ended" if self.ending else "end {pods} on {node}"
+        return say(text, **self.said)
+
+    @property
+    def ending(self) -> bool:
+        """Whether all of them are being deleted: they end by themselves."""
+        return all(pod.metadata.deletion_timestamp for pod in self.ended)
 
     @property
     def pods(self) -> Phrase:

@@ -119,9 +119,8 @@ def _room(nodes: Sequence[str], world: World) -> Remedy | None:
         return None
     for change in ending_pods(world.surroundings, nodes):
         if proof := world.proof_with(change):
-            return Remedy(
-                say("It is enough that {pods} on {node} {count:ends|end}.", **change.said), proof, offers=(change,)
-            )
+            text = "{what:capital}." if change.ending else "It is enough that {pods} on {node} {count:ends|end}."
+            return Remedy(say(text, what=change.what, **change.said), proof, offers=(change,))
     return None
 
 
