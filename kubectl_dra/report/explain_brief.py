@@ -196,7 +196,8 @@ def _foot(out: Painter, diagnosis: Diagnosis, asked: Invocation, room: int) -> l
     following = diagnosis.next
     if following is not None and following.look not in _OUR_PAGE and (text := command(following, asked)):
         last.append((("Next: ", "bold"), text))
-    remarks = [*notes(diagnosis), assumed(diagnosis)]
+    said_above = {written(words) for words in diagnosis.unclear[:1]}
+    remarks = [note for note in (*notes(diagnosis), assumed(diagnosis)) if note not in said_above]
     shown = min(len(remarks), max(1, min(MAX_NOTES, room - len(lines) - len(last) - 1)))
     lines += [_labelled(out, "Note", note) for note in remarks[:shown]]
     if asked.command:

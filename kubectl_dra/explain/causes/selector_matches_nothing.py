@@ -64,14 +64,18 @@ def _selector(blocked: Blocked, kind: CauseKind, owner: Subject, what: Phrase, w
     evidence = (Evidence(owner, "selector term", stage.expression, is_cel=True),)
     if blocked.left:
         best = blocked.most_on_one_node
-        need = "but {where} needs {needed} on one node and no node has more than {best}"
-        text = "{what} is true on {left} of {tested} devices, "
-        if asked is not None:
-            text = "{who} wants {asked}; {left} of {tested} devices {left:is|are} so, "
+        text = (
+            "{where} needs {needed} on one node, each with {asked}; {left} of {tested:device} {left:has|have} that, at "
+            "most {best} on one node"
+        )
+        if asked is None:
+            text = (
+                "{what} is true on {left} of {tested} devices, but {where} needs {needed} on one node and no node has "
+                "more than {best}"
+            )
         summary = say(
-            text + need,
+            text,
             what=what,
-            who=who,
             asked=asked,
             left=blocked.left,
             tested=blocked.tested,

@@ -65,14 +65,14 @@ class Matches(TermAsks, frozen=True):
 class Has(Statement, frozen=True):
     """The device has an attribute or capacity at all."""
 
-    TEXT = "a device that has {name}"
+    TEXT = "attribute {name}"
     name: str
 
 
 class Lacks(Statement, frozen=True):
     """The device must not have it."""
 
-    TEXT = "a device without {name}"
+    TEXT = "no attribute {name}"
     name: str
 
 
