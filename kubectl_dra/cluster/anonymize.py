@@ -114,7 +114,7 @@ class Anonymizer:
             out["uid"] = self._new.names.scrambled(meta["uid"])
         if meta.get("generateName"):
             out["generateName"] = f"{category}-"
-        for key in ("resourceVersion", "creationTimestamp", "deletionTimestamp"):
+        for key in ("resourceVersion", "generation", "creationTimestamp", "deletionTimestamp"):
             if meta.get(key):
                 out[key] = meta[key]
         if labels and meta.get("labels"):

@@ -42,6 +42,7 @@ _META: Final = (
     "namespace",
     "uid",
     "resourceVersion",
+    "generation",
     "generateName",
     "creationTimestamp",
     "deletionTimestamp",

@@ -133,7 +133,7 @@ def test_untaint_waits_in_vain_for_a_driver(team: Team) -> None:
 def test_untaint_waits_through_faults(team: Team, tmp_path: Path) -> None:
     assert team.dra("taint", team.full("gpu-0"), f"{KEY}:NoSchedule").code == 0
     # The first list is the one before the rule is deleted; those after it come while waiting.
-    answers = itertools.chain([None], [503] * 5, [410], itertools.repeat(None))
+    answers = itertools.chain([None], [503] * 11, [410], itertools.repeat(None))
 
     def fault(asked: Asked) -> int | None:
         return next(answers) if asked.path.partition("?")[0].endswith("/resourceslices") else None
@@ -143,7 +143,7 @@ def test_untaint_waits_through_faults(team: Team, tmp_path: Path) -> None:
     answer = team.command("untaint", team.full("gpu-0"), "--wait=60s", *config)
     front.close()
     assert answer.code == 0 and "Allocatable again" in answer.out, answer.text
-    assert len(front.faults) == 6 and "trying again" in answer.err and "answers again" in answer.err
+    assert len(front.faults) == 12 and "trying again" in answer.err and "answers again" in answer.err
 
 
 def test_untaint_of_a_rule_that_is_still_being_asked_about(team: Team) -> None:
