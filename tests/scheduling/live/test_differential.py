@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+import pytest
+
 from tests.conformance.pods import of_command, of_library
 from tests.controlplane.program import Program
 from tests.scheduling.clusters import CLASSES, MIXED
@@ -16,6 +18,8 @@ SEED = 20_261_122
 
 def test_answers_are_the_schedulers(control_plane_program: Program) -> None:
     """What differs is tried once more: on a busy machine the scheduler may decide before it has seen all objects."""
+    if not control_plane_program.built:
+        pytest.skip("programs of KUBEBUILDER_ASSETS: their scheduler cannot be started a second time")
     first = differing(recorded((*CLASSES, MIXED), SEED, PODS))
     again = [said for line, _ in first for said in differing(recorded((line["class"],), line["seed"], 1))]
     assert [f"{line['id']}: {said}" for line, said in again] == []
