@@ -54,8 +54,11 @@ def type_of_source(volume: PodVolume | PersistentVolumeSpec) -> tuple[MigratedTy
 
 
 def counts_as_csi(kind: MigratedType, node: CSINode | None, release: Release) -> bool:
-    """Whether volumes of the type count towards the limit of their driver: since 1.36 wherever there is a CSINode."""
-    return node is not None and (release.at_least(36) or served_by_driver(kind, node))
+    """Whether volumes of the type count towards the limit of their driver: wherever there is a CSINode.
+
+    Before 1.36 the CSINode has to name Portworx among the types that its driver serves.
+    """
+    return node is not None and (kind is not _PORTWORX or release.at_least(36) or served_by_driver(kind, node))
 
 
 def served_by_driver(kind: MigratedType, node: CSINode | None) -> bool:

@@ -97,16 +97,29 @@ def test_a_foreign_claim_of_an_existing_pod_ends_the_attempt() -> None:
     assert rejection is not None and rejection.error
 
 
-MIGRATED = {"storage.alpha.kubernetes.io/migrated-plugins": "kubernetes.io/aws-ebs"}
+MIGRATED = {"storage.alpha.kubernetes.io/migrated-plugins": "kubernetes.io/portworx-volume"}
+EBS = ("ebs.csi.aws.com", {"awsElasticBlockStore": {"volumeID": "aws://z1/vol-1"}})
+PORTWORX = ("pxd.portworx.com", {"portworxVolume": {"volumeID": "vol-1"}})
 
 
 @pytest.mark.parametrize(
-    ("release", "annotations", "counts"), [("1.35", {}, 0), ("1.35", MIGRATED, 1), ("1.36", {}, 1)]
+    ("disk", "release", "annotations", "counts"),
+    [
+        (EBS, "1.35", {}, 1),
+        (EBS, "1.36", {}, 1),
+        (PORTWORX, "1.35", {}, 0),
+        (PORTWORX, "1.35", MIGRATED, 1),
+        (PORTWORX, "1.36", {}, 1),
+    ],
 )
-def test_disks_of_before_csi_count_for_their_driver(release: str, annotations: dict[str, str], counts: int) -> None:
-    disk = pod("p", volumes=[{"name": "d", "awsElasticBlockStore": {"volumeID": "aws://z1/vol-1"}}])
-    driver = csi_node("a", 0, "ebs.csi.aws.com", **annotations)
-    assert len(refused(NodeVolumeLimits, disk, state([node("a"), driver], release=release))) == counts
+def test_disks_of_before_csi_count_for_their_driver(
+    disk: tuple[str, JSON], release: str, annotations: dict[str, str], counts: int
+) -> None:
+    """Before 1.36 the node has to say that Portworx moved to its CSI driver; the others always have."""
+    name, source = disk
+    asking = pod("p", volumes=[{"name": "d", **source}])
+    driver = csi_node("a", 0, name, **annotations)
+    assert len(refused(NodeVolumeLimits, asking, state([node("a"), driver], release=release))) == counts
 
 
 @pytest.mark.parametrize(
