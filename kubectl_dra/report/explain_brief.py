@@ -17,16 +17,7 @@ from kubectl_dra.explain.remedies.change import Free
 from kubectl_dra.explain.remedies.prove import Change, Proof
 from kubectl_dra.report.assumed import assumed
 from kubectl_dra.report.cel_text import folded
-from kubectl_dra.report.explain_words import (
-    Invocation,
-    answer,
-    changes,
-    choice,
-    command,
-    fix,
-    notes,
-    placed,
-)
+from kubectl_dra.report.explain_words import STYLES, Invocation, changes, choice, command, fix, parts, placed
 from kubectl_dra.report.paint import Painter, wrap
 from kubectl_dra.report.phrases import written
 from kubectl_dra.wording import amount
@@ -36,12 +27,6 @@ LINES: Final = 15
 MAX_CAUSES = 2
 MAX_FACTS = 2
 MAX_NOTES = 2
-_STYLES: Final = {
-    Verdict.ALLOCATED: "bold green",
-    Verdict.ALLOCATABLE: "bold green",
-    Verdict.NOT_ALLOCATABLE: "bold red",
-    Verdict.UNDETERMINED: "bold yellow",
-}
 _OUR_PAGE: Final = (Look.DEVICES, Look.SELECTORS, Look.ONE_DEVICE)
 """Where what to look at next stands on the full page, or behind it."""
 
@@ -59,11 +44,10 @@ class ShownFix(NamedTuple):
 
 def brief(out: Painter, diagnosis: Diagnosis, invocation: Invocation) -> None:
     """Writes the answer."""
-    said = answer(diagnosis)
-    lead, _, _ = said.partition(": ")
-    head = _wrapped(out, said)
+    lead, reason = parts(diagnosis)
+    head = _wrapped(out, f"{lead}: {reason}." if reason else f"{lead}.")
     coloured = head[0][: len(lead)]
-    out.write((coloured, _STYLES[diagnosis.verdict]), head[0].removeprefix(coloured))
+    out.write((coloured, STYLES[diagnosis.verdict]), head[0].removeprefix(coloured))
     for row in head[1:]:
         out.write(row)
     long = len(head) > 2 or (diagnosis.scheduler and diagnosis.message != diagnosis.scheduler[0].message)
@@ -196,8 +180,9 @@ def _foot(out: Painter, diagnosis: Diagnosis, asked: Invocation, room: int) -> l
     following = diagnosis.next
     if following is not None and following.look not in _OUR_PAGE and (text := command(following, asked)):
         last.append((("Next: ", "bold"), text))
-    said_above = {written(words) for words in diagnosis.unclear[:1]}
-    remarks = [note for note in (*notes(diagnosis), assumed(diagnosis)) if note not in said_above]
+    # Why the answer is undetermined stands in its first sentence.
+    remarks = [written(note) for note in diagnosis.notes if note not in diagnosis.unclear[:1]]
+    remarks.append(assumed(diagnosis))
     shown = min(len(remarks), max(1, min(MAX_NOTES, room - len(lines) - len(last) - 1)))
     lines += [_labelled(out, "Note", note) for note in remarks[:shown]]
     if asked.command:

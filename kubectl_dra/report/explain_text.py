@@ -19,13 +19,13 @@ from kubectl_dra.explain.diagnosis import (
     SecondOpinion,
     Stage,
     Trace,
-    Verdict,
 )
 from kubectl_dra.explain.funnel.stages import SelectorFalse
 from kubectl_dra.explain.phrase import Words
 from kubectl_dra.report.assumed import assumed
 from kubectl_dra.report.cel_text import folded
 from kubectl_dra.report.explain_words import (
+    STYLES,
     Invocation,
     answer,
     changes,
@@ -48,12 +48,6 @@ MAX_EVIDENCE = 6
 MAX_DEVICES = 200
 MAX_TERMS = 6
 MAX_NOTE = 600
-_STYLES = {
-    Verdict.ALLOCATED: "bold green",
-    Verdict.ALLOCATABLE: "bold green",
-    Verdict.NOT_ALLOCATABLE: "bold red",
-    Verdict.UNDETERMINED: "bold yellow",
-}
 _UNKNOWN = Invocation()
 _FALSE = {
     "class-selector": "a selector of the class is false",
@@ -81,7 +75,7 @@ def write_text(
 
 
 def _diagnosis(out: Painter, diagnosis: Diagnosis, invocation: Invocation) -> None:
-    out.paragraph(answer(diagnosis), style=_STYLES[diagnosis.verdict])
+    out.paragraph(answer(diagnosis), style=STYLES[diagnosis.verdict])
     if diagnosis.findings:
         out.write("")
         out.write(("Why", "bold"))

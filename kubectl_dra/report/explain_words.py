@@ -23,6 +23,13 @@ from kubectl_dra.wording import amount, some
 if TYPE_CHECKING:
     from kubectl_dra.explain.overview import Overview
 
+STYLES: Final = {
+    Verdict.ALLOCATED: "bold green",
+    Verdict.ALLOCATABLE: "bold green",
+    Verdict.NOT_ALLOCATABLE: "bold red",
+    Verdict.UNDETERMINED: "bold yellow",
+}
+"""How the verdict is shown where colours are."""
 _TOGETHER: Final = "No change is enough by itself; several together are, see what would help."
 
 
@@ -40,17 +47,18 @@ class Invocation(NamedTuple):
 
 def answer(diagnosis: Diagnosis) -> str:
     """The answer in one sentence."""
-    lead, reason = _parts(diagnosis)
+    lead, reason = parts(diagnosis)
     return f"{lead}: {reason}." if reason else f"{lead}."
 
 
 def reason(diagnosis: Diagnosis) -> str:
     """Why it is so: the answer without what is said beside it, the subject and the verdict."""
-    lead, reason = _parts(diagnosis)
+    lead, reason = parts(diagnosis)
     return (reason or lead).rstrip(".")
 
 
-def _parts(diagnosis: Diagnosis) -> tuple[str, str]:
+def parts(diagnosis: Diagnosis) -> tuple[str, str]:
+    """The answer as the subject with its verdict, and why; the second is empty where the first says it all."""
     subject = f"{'Pod' if diagnosis.kind == 'pod' else 'Claim'} {diagnosis.namespace}/{diagnosis.name}"
     first = written(diagnosis.findings[0].summary) if diagnosis.findings else ""
     if diagnosis.verdict is Verdict.UNDETERMINED:
