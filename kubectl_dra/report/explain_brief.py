@@ -92,7 +92,7 @@ def _fact(out: Painter, evidence: Evidence) -> Line:
     if evidence.is_cel:
         first, *rest = folded(value, out.width - 6)
         return "    ", first + (" ..." if rest else "")
-    return _labelled(out, f"{written(evidence.object)}", f"{written(evidence.field)} {value}", "    ", "")
+    return _labelled(out, f"{written(evidence.object)} · {written(evidence.field)}", value, "    ", "")
 
 
 def _landing(out: Painter, diagnosis: Diagnosis) -> list[Line]:
@@ -125,7 +125,7 @@ def _all_offers(diagnosis: Diagnosis) -> Iterator[ShownFix]:
         remedy = finding.remedy
         if remedy is None:
             yield ShownFix(fix(finding), None)
-        else:
+        elif not remedy.not_alone:
             yield ShownFix(fix(finding), remedy.proof, remedy.offers[:1], remedy.what_if)
     for way in diagnosis.ways:
         if all(isinstance(change, Change) for change in way.changes):
@@ -194,7 +194,7 @@ def _foot(out: Painter, diagnosis: Diagnosis, asked: Invocation, room: int) -> l
 
 def _labelled(out: Painter, label: str, text: str, indent: str = "", style: str = "bold") -> Line:
     """One line, cut between two words where it is too long."""
-    lead = f"{label}: " if text else label
-    room = min(out.width, 120) - len(indent) - len(lead)
-    shown = text if len(text) <= room else textwrap.shorten(text, room, placeholder=" ...")
-    return indent, (label, style), f"{lead[len(label) :]}{shown}"
+    line = f"{label}: {text}" if text else label
+    room = min(out.width, 120) - len(indent)
+    shown = line if len(line) <= room else textwrap.shorten(line, room, placeholder=" ...")
+    return indent, (shown[: len(label)], style), shown[len(label) :]

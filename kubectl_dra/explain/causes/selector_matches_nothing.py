@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from kubectl_dra.explain.causes import driver_publishes_nothing
 from kubectl_dra.explain.causes.registry import Finder, When
 from kubectl_dra.explain.causes.too_few_on_one_node import TOO_FEW, counted_lower
-from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look, Remedy
+from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look, Observation, Remedy
 from kubectl_dra.explain.funnel.blocked import Blocked
 from kubectl_dra.explain.funnel.observed_values import observations
 from kubectl_dra.explain.funnel.plain_terms import plain
@@ -84,7 +84,7 @@ def _selector(blocked: Blocked, kind: CauseKind, owner: Subject, what: Phrase, w
             best=best,
         )
         return Finding(TOO_FEW, summary, evidence, counted_lower(blocked, best))
-    have = _have_instead(blocked.view, stage)
+    have = _have_instead(blocked)
     if asked is not None and not stage.errors and (instead := _instead(blocked)):
         summary = say("{who} wants {asked}; {instead}", who=who, asked=asked, instead=instead)
         return Finding(kind, summary, evidence, _remedy(blocked, have))
@@ -137,54 +137,47 @@ def _asked(view: View, stage: StageResult) -> Words | None:
 
 
 def _instead(blocked: Blocked) -> Words:
-    """What the refused devices have of the one thing that the term reads; nothing where it reads more."""
+    """What the devices that the term refuses have of the one thing that it reads; nothing where it reads more."""
     stage = blocked.stage
-    terms = blocked.view.cycle.selectors.terms(stage.program)
-    seen = observations(terms[stage.term], [item.device for item in stage.failed])
+    term = blocked.view.cycle.selectors.terms(stage.program)[stage.term]
+    seen = observations(term, [item.device for item in blocked.lost])
     if len(seen) != 1:
         return ""
     values = seen[0].values
     nodes = say(" of {nodes:some}", nodes=blocked.nodes) if blocked.nodes and stage.passed else ""
+    if len(values) > 1:
+        return say("the {count:device}{nodes} have {have}", count=blocked.tested, nodes=nodes, have=_listed(seen[0]))
     every: Words = {1: "the only device", 2: "both devices"}.get(blocked.tested) or say(
         "all {count:device}", count=blocked.tested
     )
-    if len(values) == 1:
-        value = values[0][0]
-        if value is None:
-            return say("nothing of that name is published for {every}{nodes}", every=every, nodes=nodes)
-        verb = "has" if blocked.tested == 1 else "have"
-        return say("{every}{nodes} {verb} {value}", every=every, nodes=nodes, verb=verb, value=value)
-    if len(values) > MAX_TEXTS and values[0][1] == 1:
-        text = "the {tested:device}{nodes} have {count:,} different ones, such as {first}"
-        return say(text, tested=blocked.tested, nodes=nodes, count=len(values), first=values[0][0] or "")
-    shown = [
-        say("{value} ({count:,})", value="none" if value is None else value, count=count)
-        for value, count in values[:_MAX_VALUES]
-    ]
-    more = len(values) - _MAX_VALUES
-    text = "the {tested:device}{nodes} have {shown}" + (" and {more:other value}" if more > 0 else "")
-    return say(text, tested=blocked.tested, nodes=nodes, shown=shown, more=more)
+    (value, _) = values[0]
+    if value is None:
+        return say("nothing of that name is published for {every}{nodes}", every=every, nodes=nodes)
+    verb = "has" if blocked.tested == 1 else "have"
+    return say("{every}{nodes} {verb} {value}", every=every, nodes=nodes, verb=verb, value=value)
 
 
-def _have_instead(view: View, stage: StageResult) -> Words:
+def _have_instead(blocked: Blocked) -> Words:
     """What refused devices have where the term reads; nothing where that is not known."""
-    terms = view.cycle.selectors.terms(stage.program)
-    if not terms or not stage.failed:
+    stage = blocked.stage
+    terms = blocked.view.cycle.selectors.terms(stage.program)
+    if not terms or not blocked.lost:
         return ""
-    parts: list[Phrase] = []
-    for seen in observations(terms[stage.term], [item.device for item in stage.failed])[:_MAX_NAMES]:
-        if len(seen.values) > MAX_TEXTS and seen.values[0][1] == 1:
-            text = "{name}: {count:,} different values, such as {first}"
-            parts.append(say(text, name=seen.name, count=len(seen.values), first=seen.values[0][0] or ""))
-            continue
-        values = [
-            say("{value} on {count}", value="absent" if value is None else value, count=count)
-            for value, count in seen.values[:_MAX_VALUES]
-        ]
-        more = len(seen.values) - _MAX_VALUES
-        text = "{name}: {values}, {more} other values" if more > 0 else "{name}: {values}"
-        parts.append(say(text, name=seen.name, values=values, more=more))
-    return Joined(tuple(parts)) if parts else ""
+    seen = observations(terms[stage.term], [item.device for item in blocked.lost])[:_MAX_NAMES]
+    parts = tuple(say("{name}: {values}", name=one.name, values=_listed(one)) for one in seen)
+    return Joined(parts) if parts else ""
+
+
+def _listed(seen: Observation) -> Phrase:
+    """The most frequent values with the number of devices; of very many different ones an example."""
+    if len(seen.values) > MAX_TEXTS and seen.values[0][1] == 1:
+        return say("{count:,} different values, such as {first}", count=len(seen.values), first=seen.values[0][0] or "")
+    shown = [
+        say("{value} on {count:,}", value="none" if value is None else value, count=count)
+        for value, count in seen.values[:_MAX_VALUES]
+    ]
+    more = len(seen.values) - _MAX_VALUES
+    return say("{shown}" + (", {more:other value}" if more > 0 else ""), shown=shown, more=more)
 
 
 FINDERS = (
