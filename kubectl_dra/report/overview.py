@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
-from typing import TextIO
+from collections.abc import Sequence
+from textwrap import shorten
+from typing import Final, TextIO
 
 from kubectl_dra.explain.diagnosis import Verdict
 from kubectl_dra.explain.overview import Alike, Overview
+from kubectl_dra.report.explain_brief import LINES
 from kubectl_dra.report.explain_words import overview_answer, reason
 from kubectl_dra.report.paint import Painter
 from kubectl_dra.report.phrases import written
-from kubectl_dra.report.table import fitted
+from kubectl_dra.report.table import GAP, INDENT, aligned, fitted
 from kubectl_dra.wording import some
 
 HEADER = ("NAMESPACE", "WAITING", "VERDICT", "CAUSE", "REASON")
 BELOW = ("REASON", "CAUSE")
 """What goes below a row that is too long, first to go first."""
+SHORT: Final = ("NAMESPACE", "WAITING", "VERDICT", "REASON")
+MIN_REASON: Final = 40
+"""Columns that a reason needs beside the others; with fewer it has a line of its own."""
 _WORDS = {
     Verdict.ALLOCATED: "allocated",
     Verdict.ALLOCATABLE: "would fit now",
@@ -23,8 +29,13 @@ _WORDS = {
 }
 
 
-def write_overview(overview: Overview, color: str = "auto", stream: TextIO | None = None, flags: str = "") -> None:
-    """Writes the table, stuck ones first, then a summary and the next command, with ``flags`` repeated."""
+def write_overview(
+    overview: Overview, color: str = "auto", stream: TextIO | None = None, flags: str = "", *, short: bool = False
+) -> None:
+    """Writes the table, stuck ones first, then a summary and the next command, with ``flags`` repeated.
+
+    ``short``: on fifteen lines, with reasons cut and the last rows left out where there is no room.
+    """
     out = Painter(stream, color)
     if not overview.found:
         out.paragraph(overview_answer(overview))
@@ -34,12 +45,18 @@ def write_overview(overview: Overview, color: str = "auto", stream: TextIO | Non
             out.write(("Next: ", "bold"), f"kubectl dra explain -A{flags}")
         return
     ranked = sorted(overview.found, key=lambda alike: (-alike.diagnosis.verdict.exit_code, -len(alike.names)))
-    rows = [HEADER, *(_row(alike) for alike in ranked)]
-    header, *blocks = fitted(rows, out.limit, BELOW, prose=True)
-    out.write((header[0], "bold"))
+    header, *blocks = fitted([HEADER, *(_row(alike) for alike in ranked)], out.limit, BELOW, prose=True)
+    room = LINES - 4 - (len(overview.unseen) + 3 if overview.unseen else 0)
+    if short and sum(map(len, blocks)) > room:
+        header, *blocks = _shortened(ranked, out.width, room)
+    for line in header:
+        out.write((line, "bold"))
     for block in blocks:
         for line in block:
             out.write(line)
+    if len(blocks) < len(ranked):
+        scope = f" -n {overview.namespace}" if overview.namespace else ""
+        out.write(f"and {len(ranked) - len(blocks):,} more: kubectl dra explain{scope} --full{flags}")
     out.write("")
     out.write(overview_answer(overview).removesuffix("."))
     _notes(out, overview)
@@ -47,6 +64,29 @@ def write_overview(overview: Overview, color: str = "auto", stream: TextIO | Non
         out.write("")
     first = ranked[0].diagnosis
     out.write(("Next: ", "bold"), f"kubectl dra explain {ranked[0].names[0]} -n {first.namespace}{flags}")
+
+
+def _shortened(ranked: Sequence[Alike], width: int, room: int) -> list[list[str]]:
+    """The header, and as many rows as there is room for: one line each, or two on a narrow screen."""
+    rows = [SHORT, *((namespace, waiting, verdict, why) for namespace, waiting, verdict, _, why in map(_row, ranked))]
+    starts = aligned([[*row[:-1], ""] for row in rows])
+    start = max(map(len, starts)) + len(GAP)
+    beside = width - start >= MIN_REASON
+    lines_each = 1 if beside else 2
+    shown = len(ranked) if len(ranked) * lines_each <= room else (room - 1) // lines_each
+    blocks = [[head] for head in starts[: shown + 1]]
+    for index, (block, row) in enumerate(zip(blocks, rows, strict=False)):
+        if beside:
+            block[0] = block[0].ljust(start) + _cut(row[-1], width - start)
+        elif index:
+            block.append(INDENT + _cut(row[-1], width - len(INDENT)))
+    return blocks
+
+
+def _cut(text: str, width: int) -> str:
+    """The text on one line, cut between two words where it is too long."""
+    line = " ".join(text.split())
+    return line if len(line) <= width else shorten(line, width, placeholder=" ...")
 
 
 def _notes(out: Painter, overview: Overview) -> None:

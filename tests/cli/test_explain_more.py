@@ -303,7 +303,6 @@ def test_an_allocated_claim_fits_only_where_it_can_be_used(dra: Dra, monkeypatch
 @pytest.mark.parametrize(
     ("words", "expected"),
     [
-        (["train-0", "-n", "ml"], "write pod/train-0 or claim/train-0"),
         (["deployment/train"], "explain its manifest with -f"),
         (["some/good.yaml"], "kubectl dra explain -f some/good.yaml"),
         (["claim/a100-80gb", "-n", "ml"], "it is a ResourceClaimTemplate; ask about a pod that uses it: pod/train-0"),

@@ -109,6 +109,18 @@ def test_the_kind_is_kept_as_it_was_typed(snapshot: str, kind: str) -> None:
     assert names("explain", "--snapshot", snapshot, "-n", "ml", f"{kind}/w") == [f"{kind}/waiting"]
 
 
+def test_a_name_that_is_begun_is_completed_without_its_kind(snapshot: str) -> None:
+    assert names("explain", "--snapshot", snapshot, "-n", "ml", "wa") == ["waiting"]
+
+
+def test_namespaces_are_those_of_the_objects_as_well(tmp_path: Path) -> None:
+    path = tmp_path / "cluster.json"
+    path.write_text(
+        json.dumps({"apiVersion": "v1", "kind": "List", "items": [pod("web", ""), claim("a", allocated=True)]})
+    )
+    assert names("explain", "--snapshot", str(path), "-n", "") == ["ml"]
+
+
 def test_another_namespace_has_none_of_them(snapshot: str) -> None:
     assert complete(["explain", "--snapshot", snapshot, ""]) == (["pod/", "claim/"], NO_FILES | KEEP_ORDER | NO_SPACE)
 

@@ -69,7 +69,9 @@ def candidates(asked: TypedWords) -> tuple[list[Named], bool]:
 
 def _names(kind: str, snapshot: Snapshot, asked: TypedWords) -> Iterator[Named]:
     if kind == "namespace":
-        yield from ((name, "") for name in sorted(snapshot.namespaces))
+        # Few snapshots have Namespace objects.
+        of_objects = (space for keys in (snapshot.pods, snapshot.claims, snapshot.templates) for space, _ in keys)
+        yield from ((name, "") for name in sorted({*snapshot.namespaces, *of_objects}))
     elif kind == "node":
         yield from ((name, "") for name in sorted(snapshot.nodes))
     elif kind == "class":
@@ -89,7 +91,7 @@ def _names(kind: str, snapshot: Snapshot, asked: TypedWords) -> Iterator[Named]:
 def _targets(asked: TypedWords) -> tuple[list[Named], bool]:
     """Pending pods and claims first, then the others that use claims; the kinds alone where nothing is known."""
     word, slash, _ = asked.typed.partition("/")
-    kinds = [kind for kind, names in _TARGETS.items() if word.removesuffix("s") in names] if slash else ["pod", "claim"]
+    kinds = [kind for kind, names in _TARGETS.items() if word.removesuffix("s") in names] if slash else [*_TARGETS]
     if not kinds or asked.arguments:
         return [], False
     begun = any(kind.startswith(word) for kind in kinds)
@@ -98,9 +100,10 @@ def _targets(asked: TypedWords) -> tuple[list[Named], bool]:
     if snapshot is not None:
         namespace = _namespace(asked, snapshot)
         for kind in kinds:
-            prefix = word if slash else kind
+            # Whoever begins with a name completes a name.
+            prefix = f"{word}/" if slash else f"{kind}/" if begun else ""
             listed = _pods(snapshot, namespace) if kind == "pod" else _claims(snapshot, namespace)
-            found += [(not pending, f"{prefix}/{name}", text) for pending, name, text in listed]
+            found += [(not pending, f"{prefix}{name}", text) for pending, name, text in listed]
     if not found:
         return ([(f"{kind}/", "") for kind in kinds] if begun and not slash else []), True
     return [(name, text) for _, name, text in sorted(found, key=lambda one: one[0])], False

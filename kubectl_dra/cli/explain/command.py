@@ -8,7 +8,9 @@ Reads the live cluster, or a snapshot with --snapshot. Never writes.
 
 \b
 Examples:
-  # why is this pod pending?
+  # what is pending, and why?
+  kubectl dra explain
+  # why is this pod pending? (train-0 alone will do where no claim is called that)
   kubectl dra explain pod/train-0 -n ml
   # the same, on saved objects (kubectl get ... -o json)
   kubectl dra explain pod/train-0 -n ml --snapshot cluster.json
@@ -20,7 +22,7 @@ Examples:
   kubectl dra explain pod/train-0 -n ml --what-if count=2
   # with the profiles that the scheduler runs with
   kubectl dra explain pod/train-0 -n ml --scheduler-config scheduler.yaml
-  # every pending claim of the cluster, with its first cause
+  # every pending claim of the cluster in one table, however long it gets
   kubectl dra explain -A
   # each part of the selectors on one device
   kubectl dra explain claim/gpus -n ml --trace gpu-node-1/gpu-0

@@ -25,7 +25,9 @@ class ExplainFlags(opt.CommandFlags, frozen=True):
     target: Annotated[
         tuple[str, ...],
         typer.Argument(
-            metavar="[pod/NAME | claim/NAME]", help="The pod or claim; pod NAME is as good.", show_default=False
+            metavar="[pod/NAME | claim/NAME | NAME]",
+            help="The pod or claim. Without it, all that is pending is listed.",
+            show_default=False,
         ),
     ] = ()
     manifests: Annotated[
@@ -104,6 +106,16 @@ class ExplainFlags(opt.CommandFlags, frozen=True):
         return self.full or self.with_devices or self.verify or bool(self.trace or self.request or self.node)
 
     @property
+    def summary(self) -> bool:
+        """Whether nothing is named, so that what is pending is to be listed in short."""
+        return not (self.target or self.manifests or self.all_claims or self.all_namespaces)
+
+    @property
     def everything(self) -> bool:
-        """Whether all pending claims are asked about, of one namespace or of all."""
-        return self.all_claims or self.all_namespaces
+        """Whether all that is pending is asked about, of one namespace or of all."""
+        return self.all_claims or self.all_namespaces or self.summary
+
+    @property
+    def of_all_namespaces(self) -> bool:
+        """Whether what is pending in all namespaces is asked about."""
+        return self.all_namespaces or (self.summary and not self.namespace)

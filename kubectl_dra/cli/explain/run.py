@@ -14,7 +14,6 @@ from msgspec.structs import replace
 from kubectl_dra.api.versions import UNTOLD
 from kubectl_dra.cli.explain.flags import ExplainFlags, ExplainOutput
 from kubectl_dra.cli.explain.questions import (
-    NotThere,
     Posed,
     completed,
     questions_of,
@@ -22,6 +21,7 @@ from kubectl_dra.cli.explain.questions import (
     scheduler_config,
     settings_of,
 )
+from kubectl_dra.cli.explain.target import NotThere
 from kubectl_dra.cli.live import Progress
 from kubectl_dra.cli.options import ConnectionFlags, cluster_flags
 from kubectl_dra.errors import ClusterError, InputError, UsageError
@@ -152,11 +152,12 @@ def _run_all(asked: ExplainFlags, connection: ConnectionFlags, output: str, colo
     if asked.target or asked.manifests:
         raise UsageError("--all and -A explain every pending claim; leave the pod, claim or manifest out")
     more = ((asked.request, "--request"), (asked.verify, "--verify"))
+    how = "say which: pod/NAME, claim/NAME or -f MANIFEST" if asked.summary else "it does not go with --all or -A"
     for given, flag in ((asked.what_if, "--what-if"), (asked.watch, "--watch"), (asked.trace, "--trace"), *more):
         if given:
-            raise UsageError(f"{flag} needs one pod or claim; it does not go with --all or -A")
+            raise UsageError(f"{flag} needs one pod or claim; {how}")
     if asked.with_devices and output == "text":
-        raise UsageError("--devices with --all or -A needs -o json or yaml; as text, name one pod or claim")
+        raise UsageError("--devices of all that is pending needs -o json or yaml; as text, name one pod or claim")
     from kubectl_dra.explain.overview import pending
 
     snapshot, namespace, _ = read(asked, connection)
@@ -164,12 +165,13 @@ def _run_all(asked: ExplainFlags, connection: ConnectionFlags, output: str, colo
         waiting = [pod for pod in snapshot.pods.values() if not pod.finished]
         snapshot = completed(snapshot, waiting, asked, connection)
         settings = settings_of(asked, snapshot)
-        found = pending(snapshot, "" if asked.all_namespaces else namespace, settings, progress)
+        found = pending(snapshot, "" if asked.of_all_namespaces else namespace, settings, progress)
     invocation = _invocation(asked, connection)._replace(command="")
     if output == "text":
         from kubectl_dra.report.overview import write_overview
 
-        write_overview(found, color, flags=_of_everything(asked) + invocation.where)
+        short = asked.summary and not asked.full
+        write_overview(found, color, flags=_of_everything(asked) + invocation.where, short=short)
     elif output == "html":
         from kubectl_dra.report.explain_html import overview_html
 
