@@ -54,13 +54,13 @@ class Selectors:
     def verdict(self, expression: str, device: Device) -> SelectorVerdict:
         """Whether the device fulfils the expression, or the error that says it cannot be told."""
         known = self._verdicts.get(expression)
-        if known is None:
-            known = self._verdicts[expression] = {}
-        verdict = known.get(id(device))
+        verdict = known.get(id(device)) if known is not None else None
         if verdict is None:
             program = self.program(expression)
             if isinstance(program, CompileError):
                 return program
+            if known is None:
+                known = self._verdicts[expression] = {}
             try:
                 verdict = program.evaluate(device)
             except EvaluationError as error:

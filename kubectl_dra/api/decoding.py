@@ -1,12 +1,12 @@
-"""Which value of a raw object has a type that the API server refuses to decode."""
+"""How the API server decodes a raw object: which value has a type that it refuses, and what it makes of the rest."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any, NamedTuple
+from collections.abc import Iterator, Mapping
+from typing import Any, Final, NamedTuple
 
 from kubectl_dra.api.fields import Field, FieldPath, fields, path_text
-from kubectl_dra.api.quantity import Quantity, QuantityError
+from kubectl_dra.api.quantity import BLANKS, Quantity, QuantityError
 
 
 class Mismatch(NamedTuple):
@@ -46,6 +46,41 @@ def struct_mismatch(raw: Any, struct: str, version: str = "v1", path: FieldPath 
         if found is not None:
             return found
     return None
+
+
+def decoded(raw: Mapping[str, Any], struct: str, version: str = "v1") -> dict[str, Any]:
+    """A struct without mismatch as the API server holds it, in the shape of JSON.
+
+    A null field is absent, a null in a list or map is the empty value of its type, a quantity has no blanks around it.
+    """
+    table = fields(struct, version)
+    out: dict[str, Any] = {}
+    for name, value in raw.items():
+        field = table.get(name)
+        if field is None:
+            out[name] = value
+        elif value is None:
+            continue
+        elif field.container == "list":
+            out[name] = [_decoded_item(item, field, version) for item in value]
+        elif field.container == "map":
+            out[name] = {key: _decoded_item(item, field, version) for key, item in value.items()}
+        else:
+            out[name] = _decoded_item(value, field, version)
+    return out
+
+
+def _decoded_item(value: Any, field: Field, version: str) -> Any:
+    if not field.scalar:
+        return decoded(value or {}, field.type, version)
+    if value is None:
+        return _EMPTY.get(field.type)
+    if field.type == "quantity" and isinstance(value, str):
+        return value.strip(BLANKS)
+    return int(value) if field.type == "int" else value
+
+
+_EMPTY: Final = {"string": "", "int": 0, "bool": False, "quantity": "0", "object": {}}
 
 
 def _value_mismatch(value: Any, field: Field, version: str, path: FieldPath) -> Mismatch | None:

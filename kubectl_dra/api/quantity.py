@@ -28,7 +28,7 @@ Format = Literal["DecimalSI", "BinarySI", "DecimalExponent"]
 _DIGITS = "0123456789"
 _SUFFIX_LETTERS = "eEinumkKMGTP"
 # The API trims a quantity's JSON text, in which control characters such as a line's end are escapes and stay.
-_BLANKS = " \x85\xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u202f\u205f\u3000"
+BLANKS = " \x85\xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u202f\u205f\u3000"
 _DECIMAL_SUFFIXES = {
     "n": -9,
     "u": -6,
@@ -108,7 +108,7 @@ class Quantity:
         if value is None:
             return Quantity(0)
         if isinstance(value, str):
-            return _parse(value.strip(_BLANKS))
+            return _parse(value.strip(BLANKS))
         if isinstance(value, int | float):
             return Quantity.parse(value)
         raise QuantityError(_WRONG_FORM)

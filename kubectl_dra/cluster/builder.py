@@ -9,7 +9,7 @@ from typing import Any, Final
 from msgspec import Struct, ValidationError, json
 
 from kubectl_dra.api.conversion import VERSIONS, reshaped
-from kubectl_dra.api.decoding import Mismatch, mismatch, struct_mismatch
+from kubectl_dra.api.decoding import Mismatch, decoded, mismatch, struct_mismatch
 from kubectl_dra.api.meta import EMPTY
 from kubectl_dra.api.versions import GROUP, PLURALS, Release, parse_release
 from kubectl_dra.cluster.copies import Kept, Place, essence, newer
@@ -306,7 +306,7 @@ class SnapshotBuilder:
                 wrong = mismatch(raw, kind, version)
             if wrong is not None:
                 return wrong
-            today = reshaped(raw) if kind in DRA_KINDS else raw
+            today = reshaped(decoded(raw, kind, version)) if kind in DRA_KINDS else raw
             found = self._reader.read(kind, json.encode(today)) if (kind, today["apiVersion"]) in _TYPED else None
             return READ[kind](today) if found is None else found.object
         except (AttributeError, KeyError, TypeError, ValueError) as error:

@@ -9,7 +9,7 @@ from typing import Any, Final, TypeVar
 import msgspec
 from msgspec import Raw, json
 
-from kubectl_dra.api.decoding import struct_mismatch
+from kubectl_dra.api.decoding import decoded, struct_mismatch
 from kubectl_dra.api.slices import Device, Individual
 from kubectl_dra.api.wire import Wire
 
@@ -110,6 +110,7 @@ class DeviceLists:
         """A device with counters, taints and so on."""
         if not isinstance(raw, dict) or raw.get("name", "") is None or struct_mismatch(raw, "Device") is not None:
             raise Unusual
+        raw = decoded(raw, "Device")
         for name in ("attributes", "capacity"):
             if raw.get(name):
                 raw[name] = self._table(json.encode(raw[name]), name)
@@ -122,11 +123,10 @@ class DeviceLists:
             raw = json.decode(data)
             if struct_mismatch({name: raw}, "Device") is not None or raw is None:
                 raise Unusual
-            for key, value in raw.items():
-                if value is None:
-                    raise Unusual
-                raw[key] = self._values.first(json.encode(value), value)
-            known = raw
+            known = {
+                key: self._values.first(json.encode(value), value)
+                for key, value in decoded({name: raw}, "Device")[name].items()
+            }
             if len(self._tables) < REMEMBERED:
                 self._tables[data] = known
         return known

@@ -15,7 +15,7 @@ from msgspec import Raw, field, json, msgpack, structs
 from msgspec.structs import force_setattr as put
 
 from kubectl_dra.api.claims import Allocation, Consumer, DeviceResult, ResourceClaim, spec_fields
-from kubectl_dra.api.decoding import struct_mismatch
+from kubectl_dra.api.decoding import decoded, struct_mismatch
 from kubectl_dra.api.meta import ObjectMeta
 from kubectl_dra.api.nodes import Node, NodeSelector
 from kubectl_dra.api.pods import Container, ContainerStatus, Pod, PodSpec
@@ -167,7 +167,7 @@ class Reader:
             spec = json.decode(key)
             if spec is None or struct_mismatch(spec, "ResourceClaimSpec", "v1") is not None:
                 raise Unusual
-            fields = spec_fields(spec)
+            fields = spec_fields(decoded(spec, "ResourceClaimSpec"))
             if len(self._specs) < REMEMBERED:
                 self._specs[key] = fields
         given, texts = raw.status.allocation, self._texts
@@ -273,4 +273,4 @@ def _counter_sets(data: bytes) -> tuple[CounterSet, ...]:
     raw = json.decode(data)
     if struct_mismatch({"sharedCounters": raw}, "ResourceSliceSpec") is not None:
         raise Unusual
-    return ResourceSlice.from_json({"spec": {"sharedCounters": raw}}).shared_counters
+    return ResourceSlice.from_json({"spec": decoded({"sharedCounters": raw}, "ResourceSliceSpec")}).shared_counters

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 _OPEN, _CLOSE = ("(", "[", "{"), (")", "]", "}")
 _COMPARISONS = frozenset(("==", "!=", "<=", ">=", "<", ">", "in"))
 _JOINED = {"?": 0, "||": 1, "&&": 2}
+_DEEPEST = 30
+"""What is nested deeper is not broken into lines, so that laying out takes time in proportion to the text."""
 INDENT = "  "
 
 
@@ -23,7 +25,7 @@ def folded(expression: str, width: int) -> list[str]:
     """Lines of at most ``width`` characters where that is possible, never broken inside a string or a name.
 
     Lines begin with ``&&``, ``||`` or ``?``, outermost first; only where that is not enough, with a comparison, an
-    argument or a call. What is not CEL stays as it is.
+    argument or a call, as many to a line as it holds. What is not CEL stays as it is.
     """
     lines = [line for line in expression.expandtabs(2).splitlines() if line.strip()]
     if len(lines) > 1 and '"""' not in expression and "'''" not in expression:
@@ -69,6 +71,8 @@ def _pieces(text: str) -> list[_Piece] | None:
 
 
 def _rank(kind: str, before: str, depth: int) -> tuple[int, int, int] | None:
+    if depth > _DEEPEST:
+        return None
     if kind in _JOINED and before not in (".", "["):
         return 0, depth, _JOINED[kind]
     if kind in _COMPARISONS:
@@ -90,14 +94,10 @@ def _broken(pieces: Sequence[_Piece], width: int) -> list[str]:
     if len(text) <= width or not places:
         return [text]
     best = min(rank for rank, _ in places)
-    at = [index for rank, index in places if rank == best]
-    if best[0] == 0:
-        parts = [*_split(pieces, at)]
-        inner = INDENT if best[1] else ""
-    else:
-        fitting = [index for index in at if len(_text(pieces[:index])) <= width]
-        parts = [*_split(pieces, [fitting[-1] if fitting else at[0]])]
-        inner = INDENT
+    parts = [*_split(pieces, [index for rank, index in places if rank == best])]
+    inner = INDENT if best[0] or best[1] else ""
+    if best[0]:
+        parts = _filled(parts, width, len(inner))
     out = _broken(parts[0], width)
     for part in parts[1:]:
         out += [inner + line for line in _broken(part, width - len(inner))]
@@ -107,3 +107,18 @@ def _broken(pieces: Sequence[_Piece], width: int) -> list[str]:
 def _split(pieces: Sequence[_Piece], at: Sequence[int]) -> Iterator[Sequence[_Piece]]:
     for start, end in zip((0, *at), (*at, len(pieces)), strict=True):
         yield pieces[start:end]
+
+
+def _filled(parts: Iterable[Sequence[_Piece]], width: int, inner: int) -> list[Sequence[_Piece]]:
+    """The parts put together as far as lines hold them; lines after the first are indented by ``inner``."""
+    lines: list[list[_Piece]] = []
+    room = 0
+    for part in parts:
+        size = len(_text(part)) + part[0].blank
+        if not lines or size > room:
+            lines.append([])
+            room = width - inner if lines[1:] else width
+            size -= part[0].blank
+        lines[-1] += part
+        room -= size
+    return [*lines]

@@ -264,3 +264,54 @@ def test_a_connection_that_is_refused_or_silent(dra: Dra, tmp_path: Path) -> Non
         assert ran.code == 2 and str(port) in sentence(ran)
     ran = dra("explain", "pod/x", "--kubeconfig", kubeconfig(tmp_path, f"http://127.0.0.1:{port}"))
     assert ran.code == 2 and str(port) in sentence(ran)
+
+
+def odd_slice(**device: Any) -> dict[str, Any]:
+    return {**SLICE, "spec": {**SLICE["spec"], "devices": [{**SLICE["spec"]["devices"][0], **device}]}}  # type: ignore[dict-item,index]
+
+
+ODD_SLICES: dict[str, dict[str, Any]] = {
+    "a generation below zero": {
+        **SLICE,
+        "spec": {**SLICE["spec"], "pool": {"name": "n1", "generation": -1, "resourceSliceCount": 1}},  # type: ignore[dict-item]
+    },
+    "an attribute that is null": odd_slice(attributes={"a": None}),
+    "a capacity with blanks around it": odd_slice(capacity={"x": {"value": "100 "}}, allowMultipleAllocations=True),
+    "a capacity that is null": odd_slice(capacity={"x": None, "y": {"value": None}}, allowMultipleAllocations=True),
+    "counters that are null": odd_slice(consumesCounters=[None, {"counterSet": "s", "counters": {"c": None}}]),
+    "null among the devices": {**SLICE, "spec": {**SLICE["spec"], "devices": [None]}},  # type: ignore[dict-item]
+    "taints that are null": odd_slice(taints=[None]),
+}
+
+
+@pytest.mark.parametrize("what", ODD_SLICES)
+@pytest.mark.parametrize("suffix", ["yaml", "json"])
+def test_what_the_server_would_read_otherwise(dra: Dra, tmp_path: Path, what: str, suffix: str) -> None:
+    path = snapshot(tmp_path, ODD_SLICES[what], CLASS, NODE, claim(capacity={"requests": {"x": " 1"}}))
+    if suffix == "json":
+        items = list(yaml.safe_load_all(Path(path).read_text()))
+        path = str(tmp_path / "cluster.json")
+        Path(path).write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": items}) + " " * (1 << 21))
+    for words in (["explain", "claim/gpus"], ["devices", "-o", "wide"], ["devices", "-o", "json"]):
+        assert dra(*words, "--snapshot", path).code in (0, 1, 3)
+
+
+EXAMPLES = Path(__file__).parents[2] / "examples" / "explain"
+
+
+@pytest.mark.parametrize("name", ["pool-incomplete", "devices-on-tainted-nodes", "different-reason-per-node"])
+def test_a_supposed_selector_that_does_not_compile(dra: Dra, name: str) -> None:
+    words = (EXAMPLES / name / "command").read_text().split()[2:-1]
+    ran = dra(*words, str(EXAMPLES / name / "cluster.yaml"), "--what-if", "selector=foo")
+    assert ran.code == 1
+
+
+@pytest.mark.parametrize(
+    "repeated", [("device.driver in [", "'a{}',", "'']"), ("(", "device.driver == 'a{}' || ", "false)")]
+)
+def test_a_long_selector_is_laid_out_in_time(dra: Dra, tmp_path: Path, repeated: tuple[str, str, str]) -> None:
+    first, middle, last = repeated
+    selector = first + "".join(map(middle.format, range(9_000 // len(middle)))) + last
+    began = time.monotonic()
+    assert dra("explain", "claim/gpus", "--snapshot", snapshot(tmp_path, SLICE, CLASS, claim(selector))).code == 1
+    assert time.monotonic() - began < 10

@@ -110,13 +110,16 @@ def _remedy(blocked: Blocked, have: Words) -> Remedy | None:
         for name in fitting_classes(blocked.view, blocked.spec):
             if remedy := _proved(blocked, UseClass(place, name), text):
                 return remedy
-    stage = blocked.stage
+    stage, selectors = blocked.stage, blocked.view.cycle.selectors
+    terms = selectors.terms(stage.program)
+    if not terms:
+        # It does not compile.
+        return None
     index = blocked.spec.selectors.index(stage.program)
     for offer in loosened_term(blocked.view, place, index, stage.program, stage.term, blocked.lost):
         if remedy := _proved(blocked, offer.change, "Ask for what there is: {what}."):
             return remedy
-    selectors = blocked.view.cycle.selectors
-    drop = ReplaceTerm(place, selectors, index, stage.term, selectors.terms(stage.program)[stage.term].expression)
+    drop = ReplaceTerm(place, selectors, index, stage.term, terms[stage.term].expression)
     proof = blocked.world.proof_with(drop)
     if proof is None:
         return None

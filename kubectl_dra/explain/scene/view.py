@@ -65,7 +65,8 @@ class View:
             self._add(node)
         self.newest: dict[PoolID, int] = {}
         for entry in cycle.index.slices:
-            if entry.generation > self.newest.get(entry.pool, -1):
+            newest = self.newest.setdefault(entry.pool, entry.generation)
+            if entry.generation > newest:
                 self.newest[entry.pool] = entry.generation
         self.by_slice: dict[str, list[Published]] = {}
         for entry in cycle.index.slices:
