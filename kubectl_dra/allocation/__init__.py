@@ -1,1 +1,1 @@
-"""The scheduler's decision, restated: which devices a pod's claims get on a node, and why not."""
+"""The scheduler's allocation decision: which devices a pod's claims get on a node, and why not."""

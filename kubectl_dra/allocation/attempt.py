@@ -1,4 +1,4 @@
-"""One attempt: all claims of a pod on one node, from pools to results or the reason why not."""
+"""One attempt: all claims of a pod on one node, from pools to results or the reason for the failure."""
 
 from __future__ import annotations
 
@@ -47,11 +47,11 @@ class AttemptVerdict(Enum):
 
 
 class Attempt(Struct, frozen=True):
-    """The outcome on one node. ``message`` is the scheduler's text for anything but ALLOCATED.
+    """The outcome on one node. ``message`` is the scheduler's text for any verdict but ALLOCATED.
 
-    ``results`` holds one allocation per claim, in the order of the claims. ``steps`` counts the devices tried.
-    ``would_time_out``: the answer is what the scheduler's search leads to, but that search would probably be
-    stopped by the scheduler's time-out of 10 s per node first (see ``pruning.strategies.SCHEDULER_STEPS``).
+    ``results`` holds one allocation per claim, in the order of the claims. ``steps`` counts the devices
+    tried. ``would_time_out``: the answer is where the scheduler's search leads, but that search would
+    probably hit the scheduler's time-out of 10 s per node first (see ``pruning.strategies.SCHEDULER_STEPS``).
     """
 
     node: str
@@ -74,8 +74,8 @@ class Attempt(Struct, frozen=True):
 class Cycle(Struct):
     """What all attempts of one scheduling cycle share: slices, classes, allocated state, settings.
 
-    ``available`` is the counter table that the scheduler computes once per cycle; do not reuse a cycle for
-    another pod or state: ``changed`` gives one of its own.
+    ``available`` is the counter table that the scheduler computes once per cycle. Do not reuse a cycle for
+    another pod or state; ``changed`` makes a new one.
     """
 
     index: SliceIndex
@@ -88,7 +88,7 @@ class Cycle(Struct):
     _prepared: tuple[tuple[ResourceClaim, ...], list[PreparedClaim]] | None = None
 
     def changed(self, **changes: Any) -> Cycle:
-        """A cycle that starts anew with other slices, classes, state or settings."""
+        """A fresh cycle with other slices, classes, state or settings."""
         return replace(self, available={}, _prepared=None, **changes)
 
     def attempt(
@@ -100,7 +100,7 @@ class Cycle(Struct):
         observer: Observer | None = None,
         pools: NodePools | None = None,
     ) -> Attempt:
-        """Allocates unallocated claims together on a node, as one Filter call of the scheduler does."""
+        """Allocate unallocated claims together on a node, as one Filter call of the scheduler does."""
         budget = budget or Budget()
         try:
             pools = pools or gather(self.index, node, self.features, self.quirks)
@@ -160,7 +160,7 @@ class Cycle(Struct):
     def _prepare(
         self, claims: Sequence[ResourceClaim], context: SearchContext, pools: NodePools
     ) -> list[PreparedClaim]:
-        """The validation stage. Without mode All its result is the same on all nodes."""
+        """The validation stage. Without mode All, its result is the same on all nodes."""
         known = self._prepared
         if known and len(known[0]) == len(claims) and all(map(is_, known[0], claims)):
             return known[1]
@@ -194,7 +194,7 @@ class Cycle(Struct):
     def _gather_all(
         self, claim: ResourceClaim, alternative: Alternative, context: SearchContext, pools: NodePools
     ) -> tuple[int, ...]:
-        """The devices that mode All has to take: every selectable one of every pool on the node."""
+        """The devices that mode All must take: every selectable device of every pool on the node."""
         listed: list[int] = []
         by_pool: dict[int, list[CandidateDevice]] = {}
         for candidate in context.candidates:
@@ -221,7 +221,7 @@ class Cycle(Struct):
         return tuple(listed)
 
     def _drops(self, alternative: Alternative, candidate: CandidateDevice) -> bool:
-        """Whether mode All leaves a selectable device out because its capacity does not serve the request."""
+        """Whether mode All omits a selectable device because its capacity does not serve the request."""
         if not self.features.consumable_capacity:
             return False
         consumed = NOTHING

@@ -35,10 +35,11 @@ class CapacityShortage(Struct, frozen=True):
 
 
 def amount_taken(requested: Quantity | None, capacity: Mapping[str, Any], format: Format = "BinarySI") -> Quantity:
-    """The amount a request takes from one capacity, after defaults and rounding up.
+    """The amount that a request takes from one capacity, after defaults and rounding up.
 
-    Not requested: the policy's default, else all of it. Requested: rounded up to the policy's range, step
-    or next valid value; what a step makes of it wraps past the largest 64-bit integer and has the given format.
+    If not requested: the policy's default, else all of it. If requested: rounded up to the policy's range,
+    step or next valid value. A rounded step wraps around beyond the largest 64-bit integer, and has the given
+    format.
     """
     policy = capacity.get("requestPolicy") or {}
     if requested is None:
@@ -63,16 +64,16 @@ def amount_taken(requested: Quantity | None, capacity: Mapping[str, Any], format
 
 
 def _steps(added: int, step: int) -> int:
-    """How many steps cover an amount; what wrapped below zero is divided as Go does, towards zero."""
+    """How many steps cover an amount. Amounts wrapped below zero are divided toward zero, as in Go."""
     steps, rest = divmod(abs(added), step)
     return steps + (rest > 0) if added >= 0 else -steps + (rest > 0)
 
 
 def fault(device: Device, requested: Amounts | None) -> str:
-    """Why a scheduler gives up at a capacity of the device, from 1.37 on; empty where it goes on.
+    """Why a scheduler gives up at a capacity of the device, from 1.37 on; empty if it continues.
 
-    Such an amount is negative, or cannot be rounded to a step of the policy's range within 64 bits. A device that
-    lacks a requested capacity is only passed over.
+    The amount is negative, or cannot be rounded to a step of the policy's range within 64 bits. A device that
+    merely lacks a requested capacity is skipped.
     """
     wanted = requested or NOTHING
     if any(name not in device.capacity for name in wanted):
@@ -123,7 +124,7 @@ def violates_policy(amount: Quantity, capacity: Mapping[str, Any]) -> bool:
 
 
 def shortage(device: Device, requested: Amounts | None, consumed: Amounts, held: Amounts) -> CapacityShortage | None:
-    """The first capacity that does not serve the request, or None where all do.
+    """The first capacity that does not serve the request, or None if all do.
 
     ``consumed`` is taken in the cluster, ``held`` by earlier requests of the same attempt. Every capacity of
     the device counts, requested or not.
@@ -145,9 +146,10 @@ def shortage(device: Device, requested: Amounts | None, consumed: Amounts, held:
 
 
 def consumption(device: Device, requested: Amounts | None, *, binary: bool = True) -> dict[str, Quantity]:
-    """What a share of the device records as consumed capacity, for each of its capacities.
+    """The consumed capacity that a share of the device records, for each of the device's capacities.
 
-    ``binary``: amounts rounded to a step are binary quantities, as up to 1.36, not written as the step is.
+    ``binary``: amounts rounded to a step become binary quantities, as up to 1.36, instead of keeping the
+    step's format.
     """
     wanted = requested or NOTHING
     return {

@@ -1,4 +1,4 @@
-"""matchAttribute and distinctAttribute while devices are picked."""
+"""matchAttribute and distinctAttribute during the search for devices."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ AttributeValue = tuple[str, Any]
 
 
 def attribute_of(device: Device, name: str) -> AttributeValue | None:
-    """The (type, value) of a fully qualified attribute, or None where the device lacks it.
+    """The (type, value) of a fully qualified attribute, or None if the device lacks it.
 
-    A literal key wins; otherwise a name in the driver's own domain is looked up without the domain. A list
-    or unknown value has the type "".
+    A literal key wins. Otherwise a name in the driver's own domain is looked up without its domain. A list or
+    unknown value has the type "".
     """
     raw = device.attributes.get(name)
     if raw is None:
@@ -32,18 +32,18 @@ def attribute_of(device: Device, name: str) -> AttributeValue | None:
 
 
 class ConstraintState(Protocol):
-    """A constraint that devices are added to and removed from."""
+    """A constraint to which devices are added and from which they are removed."""
 
     constraint: DeviceConstraint
 
     def add(self, request: str, subrequest: str, device: Device) -> bool:
-        """Accepts a device, or refuses it without a change."""
+        """Accept a device, or refuse it and change nothing."""
 
     def remove(self, request: str, subrequest: str) -> None:
-        """Gives a device of the request back."""
+        """Remove a device of the request."""
 
     def seen(self) -> Hashable:
-        """What decides about devices to come; equal where the constraint will decide the same."""
+        """What decides about further devices. Equal values mean equal decisions from here on."""
 
 
 class MatchAttribute:
@@ -76,7 +76,7 @@ class MatchAttribute:
 
 
 class DistinctAttribute:
-    """Covered devices differ, as the scheduler keeps track of it: one remembered value per request."""
+    """Covered devices differ, with the scheduler's bookkeeping: one remembered value per request."""
 
     def __init__(self, constraint: DeviceConstraint) -> None:
         self.constraint = constraint
@@ -129,7 +129,7 @@ class TrulyDistinctAttribute:
 
 
 def constraint_state(constraint: DeviceConstraint, quirks: Quirks) -> ConstraintState:
-    """The state of one constraint; ``matchAttribute`` wins where both are set."""
+    """The state of one constraint. ``matchAttribute`` wins if both are set."""
     if constraint.match_attribute:
         return MatchAttribute(constraint)
     if quirks.distinct_remembers_one:

@@ -19,10 +19,10 @@ _NOTHING: Table = {}
 
 
 class CounterShortage(Struct, frozen=True):
-    """The counter that keeps a device from being charged.
+    """The counter that prevents a device from being charged.
 
-    ``available`` is what allocated devices leave, ``charged`` what this attempt already took, ``needed``
-    what the device wants of this counter (zero where the counter belongs to another device's set).
+    ``available`` is what allocated devices leave, ``charged`` what this attempt already took, ``needed`` what
+    the device wants of this counter (zero if the counter belongs to another device's set).
     """
 
     counter_set: str
@@ -58,7 +58,7 @@ class CounterLedger:
         self._quirks = quirks
 
     def charge(self, pool: Pool, device: Device) -> CounterShortage | None:
-        """Charges a device, or returns the counter that is short and charges nothing."""
+        """Charge a device, or return the counter that is short and charge nothing."""
         key = self.key(pool)
         available = self.available(pool)
         charged = self._charged.setdefault(key, {})
@@ -78,15 +78,15 @@ class CounterLedger:
         return None
 
     def release(self, pool: Pool, device: Device) -> None:
-        """Takes a charge back."""
+        """Undo a charge."""
         _apply(self._charged.setdefault(self.key(pool), {}), device, -1)
 
     def key(self, pool: Pool) -> Key:
-        """What the pool's counters are kept under: by name alone, drivers that use one name share them."""
+        """The key of the pool's counters. If keyed by name alone, drivers that use one name share them."""
         return pool.id.name if self._quirks.counters_keyed_by_pool_name else pool.id
 
     def available(self, pool: Pool) -> Table:
-        """The counters that allocated devices leave; computed by the first pool of the key."""
+        """The counters that allocated devices leave, computed by the first pool with the key."""
         key = self.key(pool)
         available = self._available.get(key)
         if available is None:
@@ -96,12 +96,12 @@ class CounterLedger:
         return available
 
     def peek(self, pool: Pool) -> Table:
-        """What ``available`` would answer, without deciding which pool is first."""
+        """The answer of ``available``, without making this pool the first."""
         known = self._available.get(self.key(pool))
         return available_counters(pool, self._state) if known is None else known
 
     def charges(self) -> tuple[tuple[Key, str, str, int], ...]:
-        """What this attempt has charged, as (key, counter set, counter, nano units), zeros left out."""
+        """What this attempt has charged, as (key, counter set, counter, nano units), without zeros."""
         return tuple(
             sorted(
                 (key, set_name, counter, amount.nanos)
@@ -117,11 +117,11 @@ class CounterLedger:
         return self._charged.get(key, _NOTHING).get(counter_set, {})
 
     def copy(self) -> dict[Key, Table]:
-        """What is charged, to ``restore`` it later."""
+        """The current charges, for ``restore``."""
         return {key: {name: dict(counters) for name, counters in table.items()} for key, table in self._charged.items()}
 
     def restore(self, charged: dict[Key, Table]) -> None:
-        """Sets what is charged to an earlier ``copy``."""
+        """Set the charges to an earlier ``copy``."""
         self._charged = {
             key: {name: dict(counters) for name, counters in table.items()} for key, table in charged.items()
         }

@@ -1,4 +1,4 @@
-"""Errors of an allocation attempt, in the scheduler's classes."""
+"""Errors of an allocation attempt, by the scheduler's classes."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from collections.abc import Mapping
 class AllocationError(Exception):
     """A fatal error: the scheduler gives up on the pod in this cycle, whatever other nodes offer.
 
-    ``check`` is a stable word for what failed, ``subject`` the object it is about, ``detail`` facts for
-    an explanation (claim, request, class, selector index, device id).
+    ``check`` is a stable word for what failed, ``subject`` is the object concerned, and ``detail`` holds
+    facts for an explanation (claim, request, class, selector index, device id).
     """
 
     def __init__(
@@ -23,9 +23,9 @@ class AllocationError(Exception):
 
 
 class SearchBudgetExceeded(Exception):
-    """The search took more steps, or longer, than allowed: the answer is undetermined.
+    """The search took more steps or time than allowed, so the answer is undetermined.
 
-    ``would_time_out``: it was far enough to say that the scheduler's search would probably not end in time.
+    ``would_time_out``: it got far enough to say that the scheduler's search would probably time out as well.
     """
 
     def __init__(self, would_time_out: bool = False) -> None:
@@ -34,4 +34,4 @@ class SearchBudgetExceeded(Exception):
 
 
 class NodeRejected(Exception):
-    """The node cannot serve the claims, for a reason found before the search; others may."""
+    """The node cannot serve the claims, for a reason found before the search. Other nodes may."""

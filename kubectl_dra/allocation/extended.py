@@ -1,4 +1,4 @@
-"""Extended resources that a DeviceClass backs (KEP-5004): the claim the scheduler makes for them."""
+"""Extended resources that a DeviceClass backs (KEP-5004), and the claim that the scheduler makes for them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ MADE_FOR_EXTENDED = "resource.kubernetes.io/extended-resource-claim"
 
 
 def class_by_resource(classes: Mapping[str, DeviceClass]) -> dict[str, DeviceClass]:
-    """Which class backs which resource name; of several that name one, the newest, then the smaller name."""
+    """The class that backs each resource name: the newest that names it, then the smaller name."""
     out = {IMPLICIT_PREFIX + name: device_class for name, device_class in classes.items()}
     for device_class in sorted(classes.values(), key=lambda entry: entry.name, reverse=True):
         resource = device_class.extended_resource_name
@@ -33,7 +33,7 @@ def class_by_resource(classes: Mapping[str, DeviceClass]) -> dict[str, DeviceCla
 
 
 def eligible_name(resource: str) -> bool:
-    """Whether a resource name can be backed by a class: qualified, and not Kubernetes' own."""
+    """Whether a class can back a resource name: it must be qualified and not Kubernetes' own."""
     if resource.startswith(IMPLICIT_PREFIX):
         return True
     domain = resource.split("/", 1)[0]
@@ -42,18 +42,18 @@ def eligible_name(resource: str) -> bool:
 
 
 class ExtendedRequests(Struct, frozen=True):
-    """The extended resources that a pod asks for and a class backs, with the amount in all."""
+    """The extended resources that a pod requests and a class backs, with their total amounts."""
 
     pod: Pod
     classes: Mapping[str, DeviceClass]
     amounts: Mapping[str, int]
 
     def delegated(self, node: Node) -> frozenset[str]:
-        """The resources that devices have to serve on this node: those it does not offer by a device plugin."""
+        """The resources that devices must serve on this node, because no device plugin offers them there."""
         return frozenset(name for name in self.amounts if not amount_of(node.allocatable.get(name)))
 
     def claim(self, delegated: Collection[str]) -> ResourceClaim | None:
-        """The claim for the delegated resources; None where there are none."""
+        """The claim for the delegated resources, or None if there are none."""
         requests: list[DeviceRequest] = []
         for resource in sorted(delegated):
             requests.extend(self._requests(resource))
@@ -93,7 +93,7 @@ class ExtendedRequests(Struct, frozen=True):
 
 
 def extended_requests(pod: Pod, classes: Mapping[str, DeviceClass]) -> ExtendedRequests | None:
-    """What of the pod's extended resources a class backs; None where nothing is."""
+    """The extended resources of the pod that a class backs, or None if there are none."""
     backed = class_by_resource(classes)
     amounts: dict[str, int] = {}
     for container in pod.containers:
@@ -107,7 +107,7 @@ def extended_requests(pod: Pod, classes: Mapping[str, DeviceClass]) -> ExtendedR
 
 
 def amount_of(value: object) -> int:
-    """A resource amount as a whole number; 0 for none or one that cannot be read."""
+    """A resource amount as a whole number; 0 if absent or unreadable."""
     if value is None:
         return 0
     try:
@@ -117,7 +117,7 @@ def amount_of(value: object) -> int:
 
 
 def resources_of(pod: Pod) -> list[str]:
-    """The names of the extended resources that a pod asks for, in order."""
+    """The names of the extended resources that a pod requests, in order."""
     return sorted(
         {
             name

@@ -1,4 +1,4 @@
-"""What the allocator of a release can do, and which of its known defects it has."""
+"""What the allocator of a release can do, and which known defects it has."""
 
 from __future__ import annotations
 
@@ -13,7 +13,9 @@ from kubectl_dra.api.versions import Release
 
 
 class Features(Struct, frozen=True):
-    """Allocator features, derived from the scheduler's feature gates (all on by default in 1.36 but lists)."""
+    """Allocator features, derived from the scheduler's feature gates (in 1.36 all on by default but list
+    attributes).
+    """
 
     admin_access: bool = True
     prioritized_list: bool = True
@@ -27,7 +29,7 @@ class Features(Struct, frozen=True):
 
     @classmethod
     def from_gates(cls, gates: Set[str]) -> Features:
-        """The features of a scheduler that runs with these feature gates on."""
+        """The features of a scheduler with these feature gates on."""
         return cls(
             admin_access="DRAAdminAccess" in gates,
             prioritized_list="DRAPrioritizedList" in gates,
@@ -49,7 +51,7 @@ class Features(Struct, frozen=True):
 
 
 class Quirks(Struct, frozen=True):
-    """Which of the defects of ``api.known_defects`` an allocator has, by their names there; all by default."""
+    """The defects from ``api.known_defects`` that an allocator has, under the same names; all by default."""
 
     counters_leak: bool = True
     counters_keyed_by_pool_name: bool = True
@@ -63,9 +65,9 @@ class Quirks(Struct, frozen=True):
 
     @classmethod
     def of_release(cls, release: Release, patch: int | None = None) -> Quirks:
-        """The defects of a release; of one newer than the facts, those still open.
+        """The defects of a release. A release newer than the facts has those still open.
 
-        An unknown patch release is taken to be an early one.
+        An unknown patch release is assumed to be an early one.
         """
         return cls(**{name: defect.affects(release, patch) is not False for name, defect in _DEFECTS.items()})
 

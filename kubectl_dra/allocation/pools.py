@@ -1,4 +1,4 @@
-"""Which ResourceSlices a node sees, as pools: generations, completeness, validity, order."""
+"""The ResourceSlices that a node sees, as pools: generations, completeness, validity, order."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ class Pool(Struct, frozen=True):
     """One pool as a node sees it.
 
     ``slices`` are the device slices of the kept generation that are relevant for the node, by name;
-    ``other_slices`` those of the same generation for other nodes, as far as the scheduler looked at them.
-    An incomplete pool has ``found`` != ``expected``; an invalid one says why in ``invalid``.
+    ``other_slices`` are those of the same generation for other nodes, as far as the scheduler looked at them.
+    An incomplete pool has ``found`` != ``expected``. ``invalid`` says why a pool is invalid.
     """
 
     id: PoolID
@@ -34,7 +34,7 @@ class Pool(Struct, frozen=True):
 
     @property
     def incomplete(self) -> bool:
-        """Whether the number of slices differs from what the slices announce."""
+        """Whether the number of slices differs from the number they announce."""
         return self.expected != self.found
 
     @property
@@ -44,10 +44,10 @@ class Pool(Struct, frozen=True):
 
 
 class NodePools(Struct, frozen=True):
-    """The pools a node sees, in the order in which the scheduler tries them.
+    """The pools that a node sees, in the order in which the scheduler tries them.
 
-    ``obsolete`` are pools that vanish for this node because a newer generation exists elsewhere;
-    ``superseded`` are slices of an older generation than the kept one.
+    ``obsolete`` are pools that this node loses because a newer generation exists elsewhere. ``superseded``
+    are slices of an older generation than the one kept.
     """
 
     pools: tuple[Pool, ...]
@@ -59,7 +59,7 @@ NO_COUNTERS: Final[Mapping[str, Counters]] = {}
 
 
 class SliceIndex:
-    """ResourceSlices by node and by pool, so that a node reads only what can concern it."""
+    """ResourceSlices by node and by pool, so that a node reads only those that can concern it."""
 
     def __init__(self, slices: Iterable[ResourceSlice]) -> None:
         self.slices = tuple(slices)
@@ -84,7 +84,7 @@ class SliceIndex:
                 self._shared.append(entry)
 
     def _homes(self) -> dict[PoolID, set[str]]:
-        """The nodes of each pool with shared counters of which every slice names one."""
+        """For each pool with shared counters whose slices all name a node: those nodes."""
         pools = {entry.pool for entry in self.slices if entry.shared_counters}
         return {
             pool: {entry.scope.node_name for entry in self.by_pool[pool]}
@@ -93,13 +93,13 @@ class SliceIndex:
         }
 
     def candidates(self, node: str) -> list[ResourceSlice]:
-        """Slices that may be relevant for a node, its own first (facts: node-local, then shared)."""
+        """Slices that may be relevant for a node: its own first, then shared ones."""
         return [*self._local.get(node, ()), *self._counters.get(node, ()), *self._shared]
 
     def foreign(self, features: Features) -> Sequence[tuple[PoolID, Pool | None]]:
-        """Pools of other nodes as a node sees them that sees their shared counters only.
+        """Pools of other nodes, of which this node sees only the shared counters.
 
-        They have no devices there, so only those count that are obsolete (None), incomplete or invalid.
+        They have no devices here, so only obsolete (None), incomplete and invalid ones count.
         """
         found = self._foreign.get(features)
         if found is None:
@@ -114,7 +114,7 @@ class SliceIndex:
 
 
 def scope_matches(scope: NodeScope, node: Node) -> bool:
-    """Whether a slice's or device's node scope covers the node; the first set field decides.
+    """Whether the node scope of a slice or device covers the node. The first field that is set decides.
 
     Raises:
         InvalidNodeSelector: the selector cannot be parsed.
@@ -228,7 +228,7 @@ def _build(pool_id: PoolID, slices: Sequence[ResourceSlice], index: SliceIndex, 
 
 
 def _of_one(entry: ResourceSlice, index: SliceIndex, features: Features) -> Pool:
-    """The complete pool of a single slice; many nodes may have one with the same devices."""
+    """The complete pool of a single slice. Many nodes may have one with the same devices."""
     pool = Pool(entry.pool, entry.generation, (entry,), (), NO_COUNTERS, 1, 1)
     key = (id(entry.devices), features)
     problem = index.problems.get(key)
@@ -238,7 +238,7 @@ def _of_one(entry: ResourceSlice, index: SliceIndex, features: Features) -> Pool
 
 
 def _problem(pool: Pool, counter_slices: Sequence[ResourceSlice], features: Features) -> str:
-    """Why a complete pool is invalid, first problem wins; empty where it is valid."""
+    """The first reason why a complete pool is invalid; empty if it is valid."""
     names: set[str] = set()
     for entry in pool.slices:
         for device in entry.devices:
@@ -266,7 +266,7 @@ def _problem(pool: Pool, counter_slices: Sequence[ResourceSlice], features: Feat
 
 
 def _waits_for_binding(pool: Pool) -> bool:
-    """Whether the pool is tried last: it is usable and a device lists binding conditions, even none."""
+    """Whether the pool is tried last: it is usable, and a device has binding conditions (even an empty list)."""
     return pool.usable and any(
         device.binding_conditions is not None for entry in pool.slices for device in entry.devices
     )

@@ -1,4 +1,4 @@
-"""The validation stage of an attempt: claims, requests and subrequests made ready for the search."""
+"""The validation stage of an attempt: prepares claims, requests and subrequests for the search."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from kubectl_dra.api.classes import DeviceClass
 class Alternative(Struct, frozen=True):
     """One way to satisfy a request: the exact request, or one subrequest.
 
-    ``claim``, ``request``, ``position`` are indices, together ``indices``; ``listed`` holds, in mode All, the
-    positions of the node's devices that all have to be taken, and is None in mode ExactCount.
+    ``claim``, ``request`` and ``position`` are indices, together ``indices``. ``listed`` holds, in mode All,
+    the positions of the devices that must all be taken; it is None in mode ExactCount.
     """
 
     indices: tuple[int, int, int]
@@ -54,7 +54,7 @@ def prepare_alternative(
     classes: Mapping[str, DeviceClass],
     features: Features,
 ) -> Alternative:
-    """Checks one request or subrequest, up to what needs no devices.
+    """Check one request or subrequest, as far as that needs no devices.
 
     Raises:
         AllocationError: fatal for the pod, with the scheduler's text.
@@ -121,10 +121,10 @@ def prepare_alternative(
 
 
 def check_request(claim: ResourceClaim, request: Request, features: Features) -> None:
-    """Checks what concerns a request before its alternatives.
+    """Check a request before its alternatives.
 
     Raises:
-        AllocationError: a prioritized list with the feature off, or a request of no known kind.
+        AllocationError: a prioritized list with the feature off, or a request of an unknown kind.
     """
     subject = f"claim {claim.key}, request {request.name}"
     if request.first_available and not features.prioritized_list:
@@ -139,7 +139,7 @@ def check_request(claim: ResourceClaim, request: Request, features: Features) ->
 
 
 def check_size(claim: ResourceClaim, prepared: PreparedClaim) -> None:
-    """Checks that the fewest devices the claim can need stay within one allocation.
+    """Check that the claim can be satisfied with no more devices than one allocation may hold.
 
     Raises:
         AllocationError: more than 32 devices.
@@ -155,10 +155,10 @@ def check_size(claim: ResourceClaim, prepared: PreparedClaim) -> None:
 
 
 def check_constraints(claim: ResourceClaim, features: Features) -> None:
-    """Checks that each constraint is of a known kind.
+    """Check that each constraint is of a known kind.
 
     Raises:
-        AllocationError: a constraint with neither attribute, or distinctAttribute where it is not known.
+        AllocationError: a constraint with neither attribute, or distinctAttribute where it is unknown.
     """
     for index, constraint in enumerate(claim.constraints):
         if constraint.match_attribute or (constraint.distinct_attribute and features.variant != "stable"):

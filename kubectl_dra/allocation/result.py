@@ -1,4 +1,4 @@
-"""What an allocation writes: devices, config and node selector of ``status.allocation``."""
+"""What an allocation writes: devices, config and node selector in ``status.allocation``."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from kubectl_dra.api.nodes import Node, NodeSelectorTerm
 
 
 class AllocationResult(Struct, frozen=True):
-    """An allocation as the API writes it; share ids are random, so they are ``*``."""
+    """An allocation as the API writes it. Share ids are random and appear as ``*``."""
 
     devices: tuple[dict[str, Any], ...]
     config: tuple[dict[str, Any], ...]
     node_selector: dict[str, Any] | None
 
     def to_json(self) -> dict[str, Any]:
-        """``status.allocation``, empty parts left out."""
+        """``status.allocation`` without empty parts."""
         devices: dict[str, Any] = {}
         if self.devices:
             devices["results"] = list(self.devices)
@@ -114,7 +114,7 @@ def _config(claim: ResourceClaim, placed: Sequence[PickedDevice], quirks: Quirks
 
 
 def _clear_covering(entries: list[dict[str, Any]], chosen: Sequence[tuple[str, str]]) -> None:
-    """Drops ``requests`` from entries that name every request of the claim (1.37)."""
+    """Drop ``requests`` from entries that name every request of the claim (1.37)."""
     for entry in entries:
         requests = entry.get("requests", ())
         if requests and all(name in requests or result_name in requests for name, result_name in chosen):

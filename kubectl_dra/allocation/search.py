@@ -1,4 +1,4 @@
-"""The depth-first search for devices on one node: first solution wins, in the scheduler's order."""
+"""The depth-first search for devices on one node, in the scheduler's order; the first solution wins."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from kubectl_dra.api.taints import blocking_taint
 
 
 class SearchOutcome(Enum):
-    """How one step of the search ended. TOO_MANY: more than 32 results in the claim."""
+    """How one step of the search ended. TOO_MANY: the claim would have more than 32 results."""
 
     SUCCESS = 0
     FAIL = 1
@@ -30,7 +30,7 @@ class SearchOutcome(Enum):
 class Solution(Struct, frozen=True):
     """What a search found: the placements per claim.
 
-    ``would_time_out``: the scheduler's own search would probably not end in its time.
+    ``would_time_out``: the scheduler's own search would probably not finish in time.
     """
 
     found: bool
@@ -64,7 +64,7 @@ class Search:
         return self.context.budget.steps
 
     def run(self) -> bool:
-        """Whether the claims fit together; ``results`` then holds the placements per claim.
+        """Whether the claims fit together. If so, ``results`` holds the placements per claim.
 
         Raises:
             AllocationError: fatal, as in the scheduler.
@@ -234,7 +234,7 @@ class Search:
         return not self.context.quirks.share_without_capacity_charges and device in state.shared
 
     def _refund(self, candidate: CandidateDevice, charged: bool) -> None:
-        """Takes the charge of a refused device back, which releases with the leak do not do."""
+        """Undo the charge of a refused device; releases with the leak keep it."""
         if charged and not self.context.quirks.counters_leak:
             self._ledger.release(candidate.pool, candidate.device)
 
@@ -270,14 +270,14 @@ class Search:
         self._refund(candidate, placement.charged)
 
     def _withdraw(self, chosen: Alternative, candidate: CandidateDevice) -> None:
-        """Takes a device out of the constraints of a claim, and out of what it holds."""
+        """Remove a device from the constraints of a claim and from the devices that it holds."""
         for constraint in self._constraints[chosen.claim]:
             constraint.remove(chosen.parent.name, chosen.subrequest)
         if not candidate.shareable:
             self._held[candidate.id].discard(chosen.claim)
 
     def _return_share(self, device: DeviceID, placement: PickedDevice) -> None:
-        """Takes back what a share consumes; that there is an entry says that the device is shared."""
+        """Undo the consumption of a share. An existing entry shows that the device is shared."""
         if not self.context.quirks.counters_leak and not placement.shared_before:
             self._held_capacity.pop(device, None)
         elif placement.consumed:

@@ -1,4 +1,4 @@
-"""What a search works on: the devices of the node, how far it may go, and who watches it."""
+"""What a search works on: the node's devices, its budget, and its observer."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ TICKS_PER_CLOCK = 256
 
 
 class CandidateDevice(NamedTuple):
-    """A device of a usable pool on the node, in the order in which it is tried."""
+    """A device of a usable pool on the node, in the order in which devices are tried."""
 
     position: int
     device: Device
@@ -37,7 +37,7 @@ class CandidateDevice(NamedTuple):
 class PickedDevice(Struct, frozen=True):
     """A device picked for an alternative; ``consumed`` is None for a device that is not shareable.
 
-    ``shared_before``: the pod had a share of the device already.
+    ``shared_before``: the pod already had a share of the device.
     """
 
     alternative: Alternative
@@ -48,21 +48,22 @@ class PickedDevice(Struct, frozen=True):
 
 
 class Observer(Protocol):
-    """Told of every device that the search refuses. ``check`` names the rule, ``detail`` what it saw."""
+    """Learns of every device that the search refuses. ``check`` names the rule, ``detail`` what it saw."""
 
     def rejected(self, alternative: Alternative, candidate: CandidateDevice, check: str, detail: object) -> None: ...
 
 
 class Budget(Struct):
-    """How long a search may go on. ``steps`` counts tried devices; ``deadline`` is seconds of the
-    process's own time, so that an answer does not depend on what else the machine does."""
+    """How long a search may take. ``steps`` counts tried devices. ``deadline`` is in seconds of the process's
+    own CPU time, so that the answer does not depend on other load on the machine.
+    """
 
     max_steps: int = 2_000_000
     deadline: float = float("inf")
     steps: int = 0
 
     def tick(self) -> None:
-        """Counts one step.
+        """Count one step.
 
         Raises:
             SearchBudgetExceeded: the budget is used up.
@@ -73,7 +74,7 @@ class Budget(Struct):
 
 
 class SearchContext(Struct):
-    """What does not change during an attempt on one node."""
+    """What stays constant during an attempt on one node."""
 
     node: Node
     features: Features
@@ -86,7 +87,7 @@ class SearchContext(Struct):
     _selectable: dict[tuple[int, int, int], list[bool | None]] = field(default_factory=dict)
 
     def selectable(self, alternative: Alternative, candidate: CandidateDevice) -> bool:
-        """Whether class, request and node scope admit the device; answered once per attempt.
+        """Whether class, request and node scope admit the device; computed once per attempt.
 
         Raises:
             AllocationError: a selector fails on the device.

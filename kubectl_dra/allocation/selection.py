@@ -1,4 +1,4 @@
-"""Is a device selectable: class selectors, request selectors, then the device's own node scope."""
+"""Whether a device is selectable: class selectors, request selectors, then the device's own node scope."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SelectorVerdict = bool | EvaluationError | CompileError
 
 
 class Selectors:
-    """Compiled CEL selectors and their verdicts, each expression compiled once, each device judged once.
+    """Compiled CEL selectors and their verdicts. Each expression is compiled once, each device judged once.
 
     Verdicts are kept per device object, so the devices must outlive this cache.
     """
@@ -32,7 +32,7 @@ class Selectors:
         self._table: DeviceTable | None = None
 
     def program(self, expression: str) -> Program | CompileError:
-        """The compiled expression, or why it does not compile."""
+        """The compiled expression, or the reason why it does not compile."""
         program = self._programs.get(expression)
         if program is None:
             try:
@@ -43,7 +43,7 @@ class Selectors:
         return program
 
     def terms(self, expression: str) -> tuple[Program, ...]:
-        """The operands of the expression's top-level ``&&``; none where it does not compile."""
+        """The operands of the expression's top-level ``&&``; empty if it does not compile."""
         terms = self._terms.get(expression)
         if terms is None:
             program = self.program(expression)
@@ -52,7 +52,7 @@ class Selectors:
         return terms
 
     def verdict(self, expression: str, device: Device) -> SelectorVerdict:
-        """Whether the device fulfils the expression, or the error that says it cannot be told."""
+        """Whether the device satisfies the expression, or the error that prevents an answer."""
         known = self._verdicts.get(expression)
         verdict = known.get(id(device)) if known is not None else None
         if verdict is None:
@@ -77,7 +77,7 @@ class Selectors:
         return [known[key] for key in map(id, devices)]
 
     def prefetch(self, expression: str, devices: Iterable[Device]) -> None:
-        """Judges many devices at once, which is faster than one by one."""
+        """Judge many devices at once, which is faster than one by one."""
         program = self.program(expression)
         if isinstance(program, CompileError):
             return
@@ -87,7 +87,7 @@ class Selectors:
             known.update(zip(map(id, missing), program.evaluate_devices(self.table(missing)), strict=True))
 
     def table(self, devices: Sequence[Device]) -> DeviceTable:
-        """What expressions read of these devices; the same table as before where the devices are the same."""
+        """The columns of these devices that expressions read. The same devices get the same table again."""
         from kubectl_dra.cel.columns import DeviceTable
 
         known = self._table
@@ -97,9 +97,9 @@ class Selectors:
 
 
 class SelectorList(Struct, frozen=True):
-    """The selectors of a class or of a claim's request, with the words errors use for them.
+    """The selectors of a class or of a claim's request, with the texts that errors use for them.
 
-    ``device_class`` is the class that has them, or ``claim`` the claim.
+    The owner is ``device_class`` or ``claim``.
     """
 
     owner: str
@@ -108,10 +108,10 @@ class SelectorList(Struct, frozen=True):
     claim: str = ""
 
     def first_false(self, selectors: Selectors, device: Device) -> int | None:
-        """The index of the first selector that is false on the device, None where all hold.
+        """The index of the first selector that is false on the device, or None if all hold.
 
         Raises:
-            AllocationError: a selector without CEL, that does not compile, or that fails on the device.
+            AllocationError: a selector has no CEL, does not compile, or fails on the device.
         """
         for index, expression in enumerate(self.expressions):
             if expression is None:
@@ -144,7 +144,7 @@ class SelectorList(Struct, frozen=True):
 
 
 def matches(lists: Sequence[SelectorList], selectors: Selectors, device: Device) -> bool:
-    """Whether a device fulfils class and request selectors, evaluated in order up to the first false.
+    """Whether a device satisfies class and request selectors, evaluated in order up to the first false one.
 
     Raises:
         AllocationError: see SelectorList.first_false.

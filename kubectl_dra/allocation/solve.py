@@ -1,4 +1,4 @@
-"""The first solution of one attempt: by the plain search, or by the pruned ones where that takes long."""
+"""The first solution of one attempt: by the plain search, or by the pruned ones if that takes long."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def solve(
     *,
     plain_steps: int = PLAIN_STEPS,
 ) -> Solution:
-    """The first solution of the plain search, or that there is none.
+    """The first solution of the plain search, or the answer that there is none.
 
     Raises:
         AllocationError: fatal, as the plain search would raise it.

@@ -16,8 +16,8 @@ class AllocatedState(Struct, frozen=True):
     """What all allocated claims of the cluster hold.
 
     ``exclusive``: devices that nobody else can get. ``shared``: devices with at least one share.
-    ``consumed``: capacity taken per shared device, by capacity name. ``holders``: the claims per device,
-    for explanations; admin access holds nothing.
+    ``consumed``: capacity taken per shared device, by capacity name. ``holders``: the claims per device, for
+    explanations. Claims with admin access hold nothing.
     """
 
     exclusive: frozenset[DeviceID]
@@ -31,7 +31,7 @@ class AllocatedState(Struct, frozen=True):
 
 
 def allocated_state(claims: Iterable[ResourceClaim], features: Features) -> AllocatedState:
-    """Collects the state from every claim with an allocation, reserved or not, deleted or not."""
+    """Collect the state from every claim with an allocation, whether reserved or deleted or not."""
     exclusive: list[DeviceID] = []
     shared: set[DeviceID] = set()
     consumed: dict[DeviceID, dict[str, Quantity]] = {}
@@ -65,7 +65,7 @@ def allocated_state(claims: Iterable[ResourceClaim], features: Features) -> Allo
 
 
 def released(state: AllocatedState, claims: Collection[ResourceClaim], features: Features) -> AllocatedState:
-    """The state in which these claims have given their devices back; what else holds a device stays."""
+    """The state after these claims have given up their devices. Devices held by other claims, too, stay held."""
     gone = {id(claim) for claim in claims}
     devices = dict.fromkeys(
         result.device for claim in claims if claim.allocation is not None for result in claim.allocation.results

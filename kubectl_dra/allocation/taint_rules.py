@@ -15,8 +15,8 @@ _Numbers = tuple[int, ...]
 def apply_rules(slices: Iterable[ResourceSlice], rules: Sequence[DeviceTaintRule]) -> tuple[ResourceSlice, ...]:
     """Slices with each matching rule's taint appended to its devices, whatever the slice's generation.
 
-    A rule without a selector matches nothing, as the API documents it. Devices that are one object before and get
-    the same taints are one afterwards.
+    A rule without a selector matches nothing, as the API documents. Devices that are the same object before
+    and get the same taints are the same object afterwards.
     """
     if not rules:
         return tuple(slices)
@@ -25,7 +25,7 @@ def apply_rules(slices: Iterable[ResourceSlice], rules: Sequence[DeviceTaintRule
 
 
 class _Tainter:
-    """Rules by what they select, so that many of them cost no more than the devices that they taint."""
+    """Rules indexed by what they select, so that the cost depends only on the devices that they taint."""
 
     def __init__(self, rules: Sequence[DeviceTaintRule]) -> None:
         self._rules = rules
@@ -40,7 +40,7 @@ class _Tainter:
         self._lists: dict[tuple[int, tuple[_Numbers, ...]], tuple[Device, ...]] = {}
 
     def applied(self, entry: ResourceSlice) -> ResourceSlice:
-        """The slice with the taints of the rules; the same object where there are none."""
+        """The slice with the taints of the rules; the same object if there are none."""
         driver, pool = entry.driver, entry.pool.name
         places = [(driver, pool), (driver, None), (None, pool), (None, None)]
         tables = [table for place in places if (table := self._by_place.get(place))]
@@ -67,7 +67,7 @@ class _Tainter:
 
 
 def _matching(tables: Sequence[dict[str | None, list[int]]], device: str) -> _Numbers:
-    """The rules that select a device, in their order."""
+    """The rules that select a device, in order."""
     found: list[int] = []
     for table in tables:
         found.extend(table.get(device, ()))

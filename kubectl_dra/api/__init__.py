@@ -1,1 +1,1 @@
-"""What DRA objects are: typed v1 shapes, values, lifecycle, conversion and defaults."""
+"""The objects of DRA: typed v1 shapes, values, lifecycle, conversion and defaults."""

@@ -1,4 +1,4 @@
-"""Where a pod wants to be (core/v1): node affinity, pod affinity, tolerations, topology spread."""
+"""Where a pod may or should run (core/v1): node affinity, pod affinity, tolerations, topology spread."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from kubectl_dra.api.wire import Wire
 
 
 class Toleration(Wire, frozen=True):
-    """One entry of ``spec.tolerations``. ``operator`` is Equal where empty; Lt and Gt compare integers (KEP-5471)."""
+    """One entry of ``spec.tolerations``. An empty ``operator`` means Equal; Lt and Gt compare integers (KEP-5471)."""
 
     key: str = ""
     operator: str = ""
@@ -36,8 +36,8 @@ class NodeAffinity(Wire, frozen=True):
 class PodAffinityTerm(Wire, frozen=True):
     """Pods that must (or must not) be in the same topology domain.
 
-    ``label_selector`` None matches no pod. ``namespace_selector`` None means only ``namespaces``, or the pod's own
-    namespace where that is empty too; an empty selector means every namespace.
+    ``label_selector`` None matches no pod. ``namespace_selector`` None means only ``namespaces``, or the
+    pod's own namespace if that is also empty. An empty selector means every namespace.
     """
 
     topology_key: str = ""
@@ -73,7 +73,7 @@ class Affinity(Wire, frozen=True):
 
 
 class TopologySpreadConstraint(Wire, frozen=True):
-    """One entry of ``spec.topologySpreadConstraints``; empty policies have the API's defaults (Honor, Ignore)."""
+    """One entry of ``spec.topologySpreadConstraints``. Empty policies mean the API's defaults (Honor, Ignore)."""
 
     max_skew: int = 1
     topology_key: str = ""

@@ -21,9 +21,9 @@ ALL = "All"
 
 
 class DeviceRequest(Struct, frozen=True):
-    """What is asked for: the content of ``exactly``, or one subrequest of ``firstAvailable``.
+    """What is requested: the content of ``exactly``, or one subrequest of ``firstAvailable``.
 
-    ``admin_access`` is None where the field is absent. ``raw_tolerations`` is what the result copies.
+    ``admin_access`` is None if the field is absent. ``raw_tolerations`` is what the result copies.
     """
 
     name: str
@@ -39,7 +39,7 @@ class DeviceRequest(Struct, frozen=True):
 
     @classmethod
     def from_json(cls, raw: JSONObject, name: str = "") -> DeviceRequest:
-        """Reads ``exactly`` (with the request's name) or a subrequest, applying the API's defaults."""
+        """Read ``exactly`` (with the request's name) or a subrequest, applying the API's defaults."""
         mode = raw.get("allocationMode") or EXACT_COUNT
         count = int(raw.get("count") or 0)
         tolerations = tuple(raw.get("tolerations") or ())
@@ -75,7 +75,7 @@ _REQUEST_KEYS = frozenset(
 
 
 class Request(Struct, frozen=True):
-    """One entry of ``spec.devices.requests``: ``exactly`` or a list of subrequests, else neither."""
+    """One entry of ``spec.devices.requests``: ``exactly``, or a list of subrequests, or neither."""
 
     name: str
     exactly: DeviceRequest | None
@@ -92,18 +92,18 @@ class Request(Struct, frozen=True):
         )
 
     def alternatives(self) -> tuple[DeviceRequest, ...]:
-        """The subrequests, or the one exact request, in the order they are tried."""
+        """The subrequests or the one exact request, in the order in which they are tried."""
         if self.first_available:
             return self.first_available
         return () if self.exactly is None else (self.exactly,)
 
     def result_name(self, alternative: DeviceRequest) -> str:
-        """How results name it: ``request``, or ``request/subrequest``."""
+        """The name in results: ``request``, or ``request/subrequest``."""
         return f"{self.name}/{alternative.name}" if self.first_available else self.name
 
 
 class DeviceConstraint(Struct, frozen=True):
-    """A constraint of a claim; without ``requests`` it covers all of them."""
+    """A constraint of a claim. Without ``requests`` it covers all of them."""
 
     requests: tuple[str, ...]
     match_attribute: str = ""
@@ -168,7 +168,7 @@ class Allocation(Struct, frozen=True):
     timestamp: str = ""
 
     def usable_on(self, node: Node) -> bool:
-        """Whether the devices can be used on the node; a selector that cannot be parsed holds nowhere."""
+        """Whether the devices can be used on the node. A selector that cannot be parsed matches no node."""
         try:
             return self.node_selector is None or self.node_selector.matches(node)
         except InvalidNodeSelector:
@@ -194,7 +194,7 @@ class Consumer(Struct, frozen=True):
     api_group: str = ""
 
     def __str__(self) -> str:
-        """As people say it: ``pod train-0``, ``podgroups workers``."""
+        """For people: ``pod train-0``, ``podgroups workers``."""
         return f"{'pod' if self.resource == 'pods' else self.resource} {self.name}"
 
     @classmethod
@@ -224,7 +224,7 @@ class DeviceStatus(Struct, frozen=True):
 
 
 class ResourceClaim(Struct, frozen=True):
-    """A v1 ResourceClaim: its requests, constraints and config, and what its status says."""
+    """A v1 ResourceClaim: its requests, constraints and config, and the content of its status."""
 
     metadata: ObjectMeta
     requests: tuple[Request, ...] = ()
@@ -237,7 +237,7 @@ class ResourceClaim(Struct, frozen=True):
 
     @classmethod
     def from_json(cls, raw: JSONObject) -> ResourceClaim:
-        """Reads a v1 ResourceClaim (convert older versions first)."""
+        """Read a v1 ResourceClaim (convert older versions first)."""
         status = raw.get("status") or EMPTY
         allocation = status.get("allocation")
         return cls(
@@ -255,7 +255,7 @@ class ResourceClaim(Struct, frozen=True):
 
 
 class ResourceClaimTemplate(Struct, frozen=True):
-    """A v1 ResourceClaimTemplate; ``claim()`` is the claim it would make."""
+    """A v1 ResourceClaimTemplate."""
 
     metadata: ObjectMeta
     spec: JSONObject

@@ -1,6 +1,6 @@
 """Conversion of resource.k8s.io objects between API versions, as the API server does it.
 
-v1 and v1beta2 have the same shapes. v1beta1 and v1alpha3 have flat requests, and devices inside ``basic``;
+v1 and v1beta2 have the same shape. v1beta1 and v1alpha3 have flat requests, and devices inside ``basic``;
 v1alpha3 also has plain quantities as capacities. v1alpha1 and v1alpha2 were never converted to anything.
 """
 
@@ -21,7 +21,7 @@ _CLUSTER_SCOPED: Final = frozenset(("DeviceClass", "DeviceTaintRule", "ResourceS
 
 
 class ConversionError(ValueError):
-    """The object's apiVersion, kind or a field's type does not allow the conversion."""
+    """The object's apiVersion or kind, or the type of a field, prevents the conversion."""
 
 
 def to_v1(raw: Mapping[str, Any]) -> dict[str, Any]:
@@ -64,9 +64,10 @@ def from_v1(raw: Mapping[str, Any], version: str) -> dict[str, Any]:
 
 
 def reshaped(raw: Mapping[str, Any]) -> dict[str, Any]:
-    """The v1 shape of an object, nothing normalised; shares structure with the input, which stays as it is.
+    """The v1 shape of an object, with nothing normalised. Shares structure with the input, which is not
+    changed.
 
-    A v1 object is returned as it is. The object must have the right types.
+    A v1 object is returned unchanged. The object must have the right types.
 
     Raises:
         ConversionError: another group, version or kind.
@@ -94,7 +95,7 @@ def _version(raw: Mapping[str, Any]) -> str:
 
 
 def _spec_of(out: dict[str, Any], claim: Any, resource_slice: Any) -> None:
-    """Replaces the claim spec or slice spec inside ``out`` by its converted form."""
+    """Replace the claim spec or slice spec inside ``out`` by its converted form."""
     spec = out.get("spec")
     if not spec:
         return
@@ -180,7 +181,7 @@ def _slice_to_v1beta1(spec: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _drop_removed(out: dict[str, Any]) -> None:
-    """Removes what only v1alpha3 of 1.31 had: classic DRA's controllers, and node filters of classes."""
+    """Remove what existed only in v1alpha3 of 1.31: classic DRA's controllers, and node filters of classes."""
     spec, status = out.get("spec") or {}, out.get("status") or {}
     if out["kind"] == "DeviceClass":
         out["spec"] = {key: spec[key] for key in spec if key != "suitableNodes"}

@@ -1,4 +1,4 @@
-"""Whole numbers times powers of ten, exact, and with the limits that Kubernetes' quantities have."""
+"""Exact whole numbers times powers of ten, within the limits of Kubernetes' quantities."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ _BITS_OF_4000_DIGITS: Final = 13_287
 
 
 def ten_to(exponent: int) -> int:
-    """10 to the power of an exponent that is not negative."""
+    """10 to the power of a non-negative exponent."""
     power: int = 10**exponent
     return power
 
 
 def scaled(unscaled: int, exponent: int) -> int:
-    """`unscaled * 10**exponent`, which is whole by construction; enormous exponents are capped."""
+    """`unscaled * 10**exponent`, a whole number by construction. Enormous exponents are capped."""
     if unscaled == 0:
         return 0
     if exponent >= 0:
@@ -26,7 +26,7 @@ def scaled(unscaled: int, exponent: int) -> int:
 
 
 def rounded_up(unscaled: int, exponent: int) -> int:
-    """`unscaled * 10**exponent` for a positive number, rounded up to a whole one."""
+    """`unscaled * 10**exponent` for a positive number, rounded up to a whole number."""
     if exponent >= 0:
         return unscaled * ten_to(min(exponent, EXPONENT_COMPARED))
     if -exponent > unscaled.bit_length():
@@ -35,7 +35,7 @@ def rounded_up(unscaled: int, exponent: int) -> int:
 
 
 def without_factors(value: int, factor: int) -> tuple[int, int]:
-    """A number other than 0 divided by the factor as often as it can be, and how often that is."""
+    """A nonzero number divided by the factor as often as possible, and how often that is."""
     times = 0
     while value % factor == 0:
         value //= factor
@@ -44,12 +44,12 @@ def without_factors(value: int, factor: int) -> tuple[int, int]:
 
 
 def wrapped(value: int) -> int:
-    """What a signed 64-bit integer keeps of a number."""
+    """The number wrapped around to a signed 64-bit integer."""
     return (value + 2**63) % 2**64 - 2**63
 
 
 def power_of_ten(exponent: int) -> float:
-    """10**exponent as Go's tables give it: a product or quotient of two exact-as-possible doubles."""
+    """10**exponent as Go's tables give it: a product or quotient of two doubles."""
     if exponent > 308:
         return math.inf
     if exponent < -323:

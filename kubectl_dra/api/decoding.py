@@ -1,4 +1,4 @@
-"""How the API server decodes a raw object: which value has a type that it refuses, and what it makes of the rest."""
+"""How the API server decodes a raw object: which values it rejects for their type, and what it makes of the rest."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from kubectl_dra.api.quantity import BLANKS, Quantity, QuantityError
 
 
 class Mismatch(NamedTuple):
-    """A value of the wrong type: where, what the API wants there, and what is there."""
+    """A value of the wrong type: where it is, what the API wants there, and what was found."""
 
     path: FieldPath
     expected: str
@@ -21,9 +21,9 @@ class Mismatch(NamedTuple):
 
 
 def mismatch(raw: Any, kind: str, version: str = "v1") -> Mismatch | None:
-    """The first value of a wrong type in an object of one of ``KINDS``, a Pod or a Node; else None.
+    """The first value of a wrong type in a Pod, a Node or an object of one of ``KINDS``; else None.
 
-    Null is allowed everywhere, as the API server allows it. Quantities must parse.
+    As in the API server, null is allowed everywhere. Quantities must parse.
     """
     if not isinstance(raw, dict):
         return Mismatch((), "an object", _type_name(raw))
@@ -32,7 +32,7 @@ def mismatch(raw: Any, kind: str, version: str = "v1") -> Mismatch | None:
 
 
 def struct_mismatch(raw: Any, struct: str, version: str = "v1", path: FieldPath = ()) -> Mismatch | None:
-    """As ``mismatch``, for one struct inside an object; ``path`` is where it is."""
+    """Like ``mismatch``, for the struct at ``path`` inside an object."""
     if raw is None:
         return None
     if not isinstance(raw, dict):
@@ -112,7 +112,7 @@ def _item_mismatch(value: Any, field: Field, version: str, path: FieldPath) -> M
 
 
 def _wanted(value: Any, kind: str) -> str | None:
-    """What the type wants instead of the value, or None when the value is fine."""
+    """The type wanted in place of the value, or None if the value is fine."""
     if kind in ("string", "time"):
         return None if isinstance(value, str) else "a string"
     if kind == "bool":

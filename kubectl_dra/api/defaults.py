@@ -1,7 +1,7 @@
 """What the API server fills in and drops when an object is created, in any served version.
 
-Defaults: SetDefaults functions of resource.k8s.io. Dropping: fields of features that are off. Both are facts of
-``api.fields``; here is what they depend on besides.
+Defaults: SetDefaults functions of resource.k8s.io. Dropping: fields of features that are off. ``api.fields``
+holds both facts; this module adds the conditions.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ EXACT_COUNT = "ExactCount"
 
 
 def defaulted(raw: Mapping[str, Any], now: str | None = None) -> dict[str, Any]:
-    """A copy of the object with the API server's defaults; the input is not changed.
+    """A copy of the object with the API server's defaults. The input is not changed.
 
-    Works on the object's own version, because a v1beta1 request without a class gets no defaults while
-    the same request in v1 does. ``now`` (RFC 3339) is what missing ``timeAdded`` of taints become; without
-    it they stay missing. Objects of other groups and kinds are returned as they are.
+    Works on the object's own version, because a v1beta1 request without a class gets no defaults although the
+    same request in v1 does. ``now`` (RFC 3339) becomes the missing ``timeAdded`` of taints; without it they
+    stay missing. Objects of other groups and kinds are returned unchanged.
     """
     group, _, version = str(raw.get("apiVersion")).partition("/")
     kind = raw.get("kind")
@@ -62,7 +62,7 @@ def _applies(name: str, raw: Mapping[str, Any]) -> bool:
 
 @cache
 def _defaults(struct: str, version: str) -> tuple[list[tuple[str, str | int]], list[tuple[str, Field]]]:
-    """The defaults of a struct's own fields, and its fields below which there are more."""
+    """The defaults of a struct's own fields, and the fields with further defaults below them."""
     own: list[tuple[str, str | int]] = []
     below: list[tuple[str, Field]] = []
     for name, field in fields(struct, version).items():
@@ -84,7 +84,7 @@ def _reduced(raw: Mapping[str, Any], struct: str, on: frozenset[str]) -> dict[st
 
 @cache
 def _disabled(struct: str, on: frozenset[str]) -> tuple[frozenset[str], list[tuple[str, Field]]]:
-    """The fields of a v1 struct that are dropped with these gates on, and those below which some may be."""
+    """The fields of a v1 struct that are dropped with these gates on, and the fields that may contain more."""
     table = fields(struct)
     gone = frozenset(name for name, field in table.items() if not on.issuperset(field.gates))
     below = [
@@ -96,7 +96,7 @@ def _disabled(struct: str, on: frozenset[str]) -> tuple[frozenset[str], list[tup
 
 
 def _each(value: Any, field: Field, change: Callable[[Mapping[str, Any]], dict[str, Any]]) -> Any:
-    """The value of a field with its struct, or the structs in its list or map, changed; null counts as empty."""
+    """Apply a change to the struct in a field, or to the structs in its list or map. Null counts as empty."""
     if field.container == "list":
         return [change(item or {}) for item in value]
     if field.container == "map":

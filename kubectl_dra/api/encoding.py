@@ -1,4 +1,4 @@
-"""A raw object as the API server prints it back: which empty fields stay, how quantities and times are written."""
+"""A raw object as the API server prints it: which empty fields stay, and how quantities and times are written."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from kubectl_dra.api.quantity import Quantity
 
 
 def canonical(raw: Mapping[str, Any], version: str = "v1") -> dict[str, Any]:
-    """The object as the API server prints it back: empty fields left out, quantities and times normalised.
+    """The object as the API server prints it: empty fields left out, quantities and times normalised.
 
-    ``metadata`` stays as it is, an empty ``status`` is left out, unknown fields are kept. The object must
-    have the right types (see ``mismatch``) and one of ``KINDS``. The input is not changed.
+    ``metadata`` is unchanged, an empty ``status`` is left out, unknown fields are kept. The object must have
+    the right types (see ``mismatch``) and one of ``KINDS``. The input is not changed.
     """
     head = {key: raw[key] for key in ("apiVersion", "kind", "metadata") if key in raw}
     body = _printed_struct({key: raw[key] for key in raw if key not in head}, raw["kind"], version)

@@ -1,4 +1,4 @@
-"""Text forms that error messages of Kubernetes share."""
+"""Text forms shared by Kubernetes' error messages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Events of pods that are about devices."""
+"""Events about the devices of pods."""
 
 from __future__ import annotations
 

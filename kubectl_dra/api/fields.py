@@ -1,13 +1,13 @@
 """The fields of DRA kinds per API version: one table for every walk over raw objects.
 
-It decides how the API server prints an object (``api.encoding``), which value has the wrong type (``api.decoding``),
-what it fills in and drops (``api.defaults``), which releases have a field, which feature gates it needs and how much it
-may hold (``lint.server``). Fields of releases up to 1.37 are listed.
+It determines how the API server prints an object (``api.encoding``), which values have the wrong type
+(``api.decoding``), what the server fills in and drops (``api.defaults``), which releases have a field, which
+feature gates it needs and how much it may hold (``lint.server``). It lists the fields of releases up to 1.37.
 
-A type is written as in the API's Go types: ``T`` always printed, ``T?`` left out when empty, ``*T`` printed
-when set, ``[]T`` and ``{}T`` a list and a map left out when empty. ``!`` behind a list or pointer: printed as
-null instead of being left out. A field that did not come with 1.31, is gone, hangs on gates, or has a default or a
-limit is written with ``_with``.
+A type is written as in the API's Go types: ``T`` is always printed, ``T?`` left out when empty, ``*T``
+printed when set; ``[]T`` and ``{}T`` are a list and a map, left out when empty. A ``!`` after a list or
+pointer: printed as null instead of left out. ``_with`` adds the rest: a field newer than 1.31, removed,
+behind gates, or with a default or a limit.
 """
 
 from __future__ import annotations
@@ -43,10 +43,10 @@ _SCALARS: Final = frozenset(("string", "int", "bool", "quantity", "time", "any",
 class Field(NamedTuple):
     """A field: ``type`` is a scalar or a struct's name, ``container`` is "", "list" or "map".
 
-    ``since`` and ``until`` are the first and the last minor release of Kubernetes 1 with it, 31 standing for all
-    before, None for no last one. The API server drops it from new objects unless all ``gates`` are on. ``default`` is
-    what the server sets where it is missing or empty. ``most`` are the limits on its items, or bytes, each from a
-    release on.
+    ``since`` and ``until`` are the first and last minor release of Kubernetes 1 that have it; 31 includes all
+    earlier ones, None means no last one. The API server drops the field from new objects unless all ``gates``
+    are on. ``default`` is what the server sets if the field is missing or empty. ``most`` are limits on its
+    items or bytes, each from a release on.
     """
 
     type: str
@@ -61,7 +61,7 @@ class Field(NamedTuple):
     most: tuple[tuple[int, int], ...] = ()
 
     def limit(self, release: Release = UNTOLD) -> int | None:
-        """The most items that a list or map may have, or bytes that a text may have; None where there is no limit."""
+        """The most items in a list or map, or bytes in a text; None if there is no limit."""
         return next((most for since, most in reversed(self.most) if release.at_least(since)), None)
 
     def exists(self, release: Release) -> bool:
@@ -77,7 +77,7 @@ def _with(
     default: str | int | None = None,
     most: int | Mapping[int, int] | None = None,
 ) -> Field:
-    """The field of a type as written here, with what else is known of it."""
+    """The field of a type in this notation, with further facts about it."""
     always, text = text.endswith("!"), text.removesuffix("!")
     container = "list" if text.startswith("[]") else "map" if text.startswith("{}") else ""
     pointer = text.startswith("*")
@@ -437,13 +437,13 @@ def fields(struct: str, version: str = "v1") -> Mapping[str, Field]:
 
 
 def limit(struct: str, name: str, release: Release = UNTOLD) -> int | None:
-    """The most items, or bytes, that a field of v1 may have; None where there is no limit."""
+    """The most items or bytes in a field of v1; None if there is no limit."""
     return fields(struct)[name].limit(release)
 
 
 @cache
 def depends_on_gates(struct: str, version: str = "v1") -> bool:
-    """Whether a struct has, somewhere below it, a field that needs a feature gate."""
+    """Whether any field below a struct needs a feature gate."""
     return any(
         entry.gates or (not entry.scalar and depends_on_gates(entry.type, version))
         for entry in fields(struct, version).values()

@@ -13,9 +13,9 @@ from kubectl_dra.api.versions import Release
 class Defect(Struct, frozen=True):
     """A defect and the releases that have it.
 
-    ``number`` is its pull request or issue in kubernetes/kubernetes, None where it ended with a larger change.
-    ``since`` and ``gone`` are the first minor releases with and without it; ``gone`` is None where it is still open.
-    ``fixed`` holds, per minor release between, the first patch release without it.
+    ``number`` is its pull request or issue in kubernetes/kubernetes; None if it ended with a larger change.
+    ``since`` and ``gone`` are the first minor releases with and without it; ``gone`` is None while it is
+    open. ``fixed`` maps each minor release in between to its first patch release without the defect.
     """
 
     number: int | None = None
@@ -24,7 +24,7 @@ class Defect(Struct, frozen=True):
     fixed: Mapping[int, int] = field(default_factory=dict)
 
     def affects(self, release: Release, patch: int | None) -> bool | None:
-        """Whether a release has it; None where that depends on the patch release, which is not known."""
+        """Whether a release has it; None if that depends on an unknown patch release."""
         if release.minor < self.since or (self.gone is not None and release.minor >= self.gone):
             return False
         first = self.fixed.get(release.minor)
@@ -33,17 +33,17 @@ class Defect(Struct, frozen=True):
         return None if patch is None else patch < first
 
     def fixed_in(self, minor: int) -> str:
-        """The first patch release of a minor release without it. Raises KeyError where there is none."""
+        """The first patch release of a minor release without it. Raises KeyError if there is none."""
         return f"1.{minor}.{self.fixed[minor]}"
 
     def patches(self, minor: int) -> str:
-        """The patch releases of a minor release that have it. Raises KeyError where all have it."""
+        """The patch releases of a minor release that have it. Raises KeyError if all have it."""
         last = self.fixed[minor] - 1
         return f"1.{minor}.0 to 1.{minor}.{last}" if last > 1 else f"1.{minor}.0 and 1.{minor}.{last}"
 
     @property
     def reference(self) -> str:
-        """What it is called upstream; empty without a number."""
+        """Its upstream name; empty without a number."""
         return f"kubernetes/kubernetes#{self.number}" if self.number else ""
 
 

@@ -45,7 +45,7 @@ class LabelSelector(Wire, frozen=True):
     match_expressions: tuple[Requirement, ...] = ()
 
     def matches(self, labels: Mapping[str, str]) -> bool:
-        """Whether labels fulfil the selector; one that the API server would refuse matches nothing."""
+        """Whether labels match the selector. A selector that the API server would reject matches nothing."""
         for key, value in self.match_labels.items():
             if labels.get(key) != value:
                 return False
@@ -53,12 +53,12 @@ class LabelSelector(Wire, frozen=True):
 
     @property
     def empty(self) -> bool:
-        """Whether nothing is required."""
+        """Whether the selector requires nothing."""
         return not self.match_labels and not self.match_expressions
 
 
 def all_match(requirements: Iterable[Requirement], labels: Mapping[str, str]) -> bool:
-    """Whether labels fulfil all requirements; where one cannot be parsed, nothing does."""
+    """Whether labels meet all requirements. If one cannot be parsed, nothing matches."""
     try:
         return all(requirement_matches(entry, labels) for entry in requirements)
     except InvalidNodeSelector:
@@ -66,13 +66,13 @@ def all_match(requirements: Iterable[Requirement], labels: Mapping[str, str]) ->
 
 
 def requirement_matches(requirement: Requirement, labels: Mapping[str, str]) -> bool:
-    """Whether labels fulfil one label requirement, with the scheduler's semantics.
+    """Whether labels meet one label requirement, with the scheduler's semantics.
 
-    ``NotIn`` holds for an absent label; ``Gt`` and ``Lt`` compare signed 64-bit integers and do not hold
-    where the label is absent or not a number.
+    ``NotIn`` holds for an absent label. ``Gt`` and ``Lt`` compare signed 64-bit integers, and do not hold if
+    the label is absent or not a number.
 
     Raises:
-        InvalidNodeSelector: unknown operator or a wrong number or kind of values.
+        InvalidNodeSelector: unknown operator, or a wrong number or kind of values.
     """
     key, operator, values = requirement.key, requirement.operator, requirement.values
     if operator in ("In", "NotIn"):

@@ -1,6 +1,6 @@
-"""Limits that several fields of the API share, or that are not of one field; all others stand in ``api.fields``.
+"""Limits that several fields share or that belong to no field. All others are in ``api.fields``.
 
-Each with its name in Kubernetes' ``resource/v1/types.go`` or where else it comes from.
+Each comes with its name in Kubernetes' ``resource/v1/types.go`` or its other source.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Object metadata, as far as an allocation or its explanation reads it."""
+"""Object metadata, as far as allocation or its explanation reads it."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ _SHOWN = 4
 
 
 class NodeSelectorTerm(Wire, frozen=True):
-    """Requirements that must all hold; a term without any never matches."""
+    """Requirements that must all hold. A term without requirements never matches."""
 
     expressions: tuple[Requirement, ...] = field(default=(), name="matchExpressions")
     fields: tuple[Requirement, ...] = field(default=(), name="matchFields")
@@ -28,7 +28,7 @@ class NodeSelectorTerm(Wire, frozen=True):
 
 
 class NodeSelector(Wire, frozen=True):
-    """Terms of which one must match."""
+    """Terms, one of which must match."""
 
     terms: tuple[NodeSelectorTerm, ...] = field(default=(), name="nodeSelectorTerms")
 
@@ -66,14 +66,14 @@ class NodeCondition(Wire, frozen=True):
 
 
 class NodeInfo(Wire, frozen=True):
-    """``status.nodeInfo``, as far as it decides."""
+    """``status.nodeInfo``, as far as scheduling depends on it."""
 
     kubelet_version: str = ""
     architecture: str = ""
 
 
 class ContainerImage(Wire, frozen=True):
-    """One image that a node has, which the ImageLocality score counts."""
+    """One image on a node, for the ImageLocality score."""
 
     names: tuple[str, ...] = ()
     size_bytes: int = 0
@@ -98,7 +98,7 @@ class NodeStatus(Wire, frozen=True):
 
 
 class Node(Wire, frozen=True):
-    """A v1 Node: name, labels, and what of its spec and status decides about pods."""
+    """A v1 Node: name, labels, and the parts of spec and status that affect pods."""
 
     metadata: ObjectMeta = ObjectMeta()
     spec: NodeSpec = NodeSpec()
@@ -106,7 +106,7 @@ class Node(Wire, frozen=True):
 
     @classmethod
     def named(cls, name: str, labels: Mapping[str, str] | None = None) -> Node:
-        """A node of which nothing but its name and labels is known."""
+        """A node of which only name and labels are known."""
         return cls(ObjectMeta(name=name, labels=dict(labels or {})))
 
     @property
@@ -121,7 +121,7 @@ class Node(Wire, frozen=True):
 
     @property
     def allocatable(self) -> Mapping[str, Amount]:
-        """``status.allocatable``: what pods can have, by resource name; the capacity where it is not written."""
+        """``status.allocatable``, by resource name; the capacity if it is missing."""
         return self.status.allocatable or self.status.capacity
 
     @property
@@ -136,7 +136,7 @@ class Node(Wire, frozen=True):
 
     @property
     def ready(self) -> bool | None:
-        """Whether the node reports that it is ready; None where it reports nothing."""
+        """Whether the node reports that it is ready; None if it reports nothing."""
         ready: bool | None = None
         for condition in self.status.conditions:
             if condition.type == "Ready":

@@ -1,7 +1,7 @@
-"""What a pod asks for as a whole: the formula of ``k8s.io/component-helpers/resource``.
+"""The resources that a whole pod requests: the formula of ``k8s.io/component-helpers/resource``.
 
-Containers and sidecars add up; each init container needs what it asks for beside the sidecars started before it;
-pod-level resources replace the sum; overhead comes on top.
+Containers and sidecars add up. Each init container needs its own request plus those of the sidecars started
+before it. Pod-level resources replace the sum. Overhead is added.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _HUGE_PAGES = "hugepages-"
 
 
 def requested(container: Container) -> Mapping[str, Amount]:
-    """A container's requests, limits standing in where none is written."""
+    """A container's requests; limits stand in for missing ones."""
     return container.requests
 
 
@@ -34,7 +34,9 @@ def limited(container: Container) -> Mapping[str, Amount]:
 
 
 def pod_requests(pod: Pod, asking: Asking = requested, *, overhead: bool = True) -> Amounts:
-    """What a pod requests, by resource name. ``asking`` says what a container counts for (such as a resized one)."""
+    """What a pod requests, by resource name. ``asking`` gives the amounts that a container counts with (such
+    as a resized one).
+    """
     total = container_total(pod, asking)
     total.update(pod_level(pod, "requests"))
     if overhead:
@@ -43,7 +45,7 @@ def pod_requests(pod: Pod, asking: Asking = requested, *, overhead: bool = True)
 
 
 def pod_limits(pod: Pod) -> Amounts:
-    """What a pod is limited to. Overhead counts only beside a limit that exists."""
+    """The limits of a pod. Overhead counts only where a limit exists."""
     total = container_total(pod, limited)
     total.update(pod_level(pod, "limits"))
     for name, amount in amounts(pod.spec.overhead).items():
@@ -53,7 +55,7 @@ def pod_limits(pod: Pod) -> Amounts:
 
 
 def container_total(pod: Pod, asking: Asking) -> Amounts:
-    """What the containers need together, at the pod's most demanding moment."""
+    """What the containers need together at the pod's most demanding moment."""
     running: Amounts = {}
     sidecars: Amounts = {}
     peak: Amounts = {}
@@ -73,10 +75,10 @@ def container_total(pod: Pod, asking: Asking) -> Amounts:
 
 
 def pod_level(pod: Pod, side: str) -> Amounts:
-    """The pod-level ``requests`` or ``limits`` of resources that can be set for a pod as a whole (KEP-2837).
+    """The pod-level ``requests`` or ``limits`` of resources that can be set for a whole pod (KEP-2837).
 
-    A request that only a limit names is the sum of the containers' requests, else the limit, as the API server
-    defaults it.
+    As in the API server's defaults, a request named only by a limit is the sum of the containers' requests,
+    else the limit.
     """
     resources = pod.spec.resources
     if resources is None:
@@ -99,7 +101,7 @@ def is_pod_level(name: str) -> bool:
 
 
 def amounts(written: Mapping[str, Amount]) -> Amounts:
-    """Amounts as quantities; what cannot be read counts as absent."""
+    """Amounts as quantities. Unreadable ones count as absent."""
     found: Amounts = {}
     for name, value in written.items():
         try:

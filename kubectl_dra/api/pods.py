@@ -1,4 +1,4 @@
-"""Pods (core/v1): what decides about their claims and their place."""
+"""Pods (core/v1): the parts that determine their claims and where they run."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from kubectl_dra.api.wire import Amount, Wire, builtins
 
 
 class ClaimSource(Wire, frozen=True):
-    """``source`` of a pod's claim entry, as versions before 1.31 wrote it."""
+    """``source`` of a pod's claim entry, as used before 1.31."""
 
     claim_name: str = field(default="", name="resourceClaimName")
     template_name: str = field(default="", name="resourceClaimTemplateName")
@@ -30,7 +30,7 @@ class PodClaim(Wire, frozen=True):
 
 
 class ContainerClaim(Wire, frozen=True):
-    """One entry of a container's ``resources.claims``: an entry of the pod, and perhaps one request of it."""
+    """One entry of a container's ``resources.claims``: an entry of the pod, and optionally one of its requests."""
 
     name: str = ""
     request: str = ""
@@ -44,12 +44,12 @@ class ResourceRequirements(Wire, frozen=True):
     claims: tuple[ContainerClaim, ...] = ()
 
     def effective(self) -> dict[str, str]:
-        """The requests, those that only ``limits`` names included, as the API server defaults them."""
+        """The requests, including those given only by ``limits``, as the API server defaults them."""
         return {name: str(value) for name, value in {**self.limits, **self.requests}.items()}
 
 
 class ContainerPort(Wire, frozen=True):
-    """One entry of a container's ``ports``; ``host_port`` 0 asks for none."""
+    """One entry of a container's ``ports``; ``host_port`` 0 means none."""
 
     container_port: int = 0
     host_port: int = 0
@@ -80,12 +80,12 @@ class Container(Wire, frozen=True):
 
     @property
     def requests(self) -> dict[str, str]:
-        """What it requests, by resource name; limits stand in for requests that are not written."""
+        """What it requests, by resource name; limits stand in for missing requests."""
         return self.resources.effective()
 
     @property
     def claims(self) -> tuple[tuple[str, str], ...]:
-        """The claims it uses, as (entry of the pod, request)."""
+        """The claims that it uses, as (entry of the pod, request)."""
         return tuple((entry.name, entry.request) for entry in self.resources.claims)
 
     @property
@@ -116,7 +116,7 @@ class SchedulingGroup(Wire, frozen=True):
 
 
 class WorkloadReference(Wire, frozen=True):
-    """``spec.workloadRef``: the same in 1.35."""
+    """``spec.workloadRef``: the PodGroup reference of 1.35."""
 
     name: str = ""
     pod_group: str = ""
@@ -164,7 +164,7 @@ class PodCondition(Wire, frozen=True):
 
 
 class ClaimStatus(Wire, frozen=True):
-    """One entry of ``status.resourceClaimStatuses``; no claim name says that no claim is needed."""
+    """One entry of ``status.resourceClaimStatuses``. No claim name means that no claim is needed."""
 
     name: str = ""
     resource_claim_name: str | None = None
@@ -177,7 +177,7 @@ class ExtendedClaimStatus(Wire, frozen=True):
 
 
 class ContainerStatus(Wire, frozen=True):
-    """One entry of ``status.containerStatuses``: what the kubelet gives, where a resize is under way."""
+    """One entry of ``status.containerStatuses``: the resources that the kubelet grants during a resize."""
 
     name: str = ""
     resources: ResourceRequirements | None = None
@@ -213,7 +213,7 @@ class Pod(Wire, frozen=True):
 
     @property
     def claims(self) -> tuple[PodClaim, ...]:
-        """``spec.resourceClaims``, in today's shape."""
+        """``spec.resourceClaims``, in the current shape."""
         return tuple(
             entry
             if entry.source is None
@@ -232,12 +232,12 @@ class Pod(Wire, frozen=True):
 
     @property
     def node_name(self) -> str:
-        """The node that the pod is bound to; empty where it is not."""
+        """The node that the pod is bound to; empty if it is not bound."""
         return self.spec.node_name
 
     @property
     def scheduler_name(self) -> str:
-        """Who schedules the pod."""
+        """The scheduler that the pod asks for."""
         return self.spec.scheduler_name or "default-scheduler"
 
     @property
@@ -247,12 +247,12 @@ class Pod(Wire, frozen=True):
 
     @property
     def pod_group(self) -> str:
-        """The PodGroup that the pod is scheduled with; empty where there is none."""
+        """The PodGroup that the pod is scheduled with; empty if there is none."""
         return self.spec.scheduling_group.pod_group_name if self.spec.scheduling_group else ""
 
     @property
     def priority(self) -> int:
-        """``spec.priority``; 0 where the pod has none."""
+        """``spec.priority``; 0 if the pod has none."""
         return self.spec.priority or 0
 
     @property
@@ -267,19 +267,19 @@ class Pod(Wire, frozen=True):
 
     @property
     def claim_statuses(self) -> Mapping[str, str | None]:
-        """Entry of ``spec.resourceClaims`` to the generated claim; None where no claim is needed."""
+        """Maps an entry of ``spec.resourceClaims`` to the generated claim; None if no claim is needed."""
         return {entry.name: entry.resource_claim_name for entry in self.status.resource_claim_statuses}
 
     @property
     def claim_names(self) -> frozenset[str]:
-        """The claims that it uses, named by it or made for it."""
+        """The claims that the pod uses, named by it or made for it."""
         made = self.claim_statuses
         names = (entry.claim_name or made.get(entry.name) or "" for entry in self.claims)
         return frozenset((*names, self.extended_resource_claim)) - {""}
 
     @property
     def extended_resource_claim(self) -> str:
-        """The claim that the scheduler made for the pod's extended resources; empty where it made none."""
+        """The claim that the scheduler made for the pod's extended resources; empty if there is none."""
         made = self.status.extended_resource_claim_status
         return made.resource_claim_name if made else ""
 
@@ -289,9 +289,9 @@ class Pod(Wire, frozen=True):
         return self.status.phase in ("Succeeded", "Failed")
 
     def condition(self, kind: str) -> PodCondition | None:
-        """The condition of that type, if the status has it."""
+        """The condition of that type, if any."""
         return next((entry for entry in self.status.conditions if entry.type == kind), None)
 
     def spec_json(self) -> dict[str, Any]:
-        """``spec`` in the shape of the API, as far as it was read."""
+        """``spec`` in the shape of the API, limited to the fields that were read."""
         return builtins(self.spec)

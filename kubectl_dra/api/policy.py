@@ -1,4 +1,4 @@
-"""What decides about pods beside nodes: priorities, budgets, quotas, limits, runtime classes, accounts, groups."""
+"""Objects other than nodes that affect pods: priorities, budgets, quotas, limits, runtime classes, accounts, groups."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class PodDisruptionBudget(Wire, frozen=True):
 
 
 class ScopeSelector(Wire, frozen=True):
-    """``spec.scopeSelector`` of a quota; an expression's key is written ``scopeName``."""
+    """``spec.scopeSelector`` of a quota. The key of an expression is called ``scopeName``."""
 
     match_expressions: tuple[ScopeRequirement, ...] = ()
 
@@ -106,7 +106,7 @@ class ResourceQuota(Wire, frozen=True):
 
     @property
     def hard(self) -> dict[str, str]:
-        """What is allowed, by resource name: the status where the controller wrote it, else the spec."""
+        """The limits, by resource name: from the status if the controller wrote it, else from the spec."""
         return {name: str(value) for name, value in (self.status.hard or self.spec.hard).items()}
 
     @property
@@ -140,19 +140,19 @@ class LimitRange(Wire, frozen=True):
 
 
 class ServiceAccount(Wire, frozen=True):
-    """A v1 ServiceAccount, of which only the name counts."""
+    """A v1 ServiceAccount; only the name matters."""
 
     metadata: ObjectMeta = ObjectMeta()
 
 
 class PodSelectorSpec(Wire, frozen=True):
-    """``spec`` of something that selects pods. A Service and a ReplicationController select by labels alone."""
+    """``spec`` of an object that selects pods. A Service and a ReplicationController select by labels alone."""
 
     selector: dict[str, Any] = {}
 
 
 class PodSelecting(Wire, frozen=True):
-    """A Service, ReplicationController, ReplicaSet or StatefulSet: what default topology spread counts by."""
+    """A Service, ReplicationController, ReplicaSet or StatefulSet, whose pods default topology spread counts."""
 
     metadata: ObjectMeta = ObjectMeta()
     spec: PodSelectorSpec = PodSelectorSpec()
@@ -165,7 +165,7 @@ class GangPolicy(Wire, frozen=True):
 
 
 class GroupPolicy(Wire, frozen=True):
-    """``policy`` (1.35) or ``schedulingPolicy`` of a pod group; ``basic`` is the other kind."""
+    """``policy`` (1.35) or ``schedulingPolicy`` of a pod group; the alternative to ``gang`` is ``basic``."""
 
     gang: GangPolicy | None = None
     basic: dict[str, Any] | None = None

@@ -1,8 +1,8 @@
 """Kubernetes resource quantities: `40Gi`, `1500m`, `1e3`.
 
-Every quantity is a whole number of nano units: finer input is rounded away from zero when it is parsed.
-Texts, rounding, the choice of the printed format and the limits of 64-bit integers follow
-k8s.io/apimachinery/pkg/api/resource, because the API server stores and CEL observes them.
+Every quantity is a whole number of nano units; finer input is rounded away from zero when parsed. Texts,
+rounding, the printed format and the limits of 64-bit integers follow k8s.io/apimachinery/pkg/api/resource,
+because the API server stores them and CEL observes them.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ _MIN_INT64, _MAX_INT64 = -(2**63), 2**63 - 1
 
 
 class QuantityError(ValueError):
-    """The text is not a quantity, or a calculation leaves what can be represented."""
+    """The text is not a quantity, or a calculation exceeds the representable range."""
 
 
 _WRONG_FORM = "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
@@ -59,12 +59,12 @@ _WRONG_SUFFIX = "unable to parse quantity's suffix"
 
 
 class Quantity:
-    """An immutable amount: `unscaled * 10**exponent`, with the format it is printed in.
+    """An immutable amount: `unscaled * 10**exponent`, with the format in which it is printed.
 
-    `nanos` is the exact value in nano units. Equality, order and hash are by value, so 1Gi == 1024Mi.
-    `wide` tells that Kubernetes would hold the value as a big decimal instead of a 64-bit integer and a
-    scale; `asInteger()` and `isInteger()` of CEL depend on it. `computed` tells that it is the outcome of
-    `add` or `sub`: CEL in Kubernetes refuses such a quantity on the right of `==`.
+    `nanos` is the exact value in nano units. Equality, order and hash are by value, so 1Gi == 1024Mi. `wide`
+    means that Kubernetes would hold the value as a big decimal instead of a 64-bit integer and a scale; CEL's
+    `asInteger()` and `isInteger()` depend on it. `computed` means that it resulted from `add` or `sub`: CEL
+    in Kubernetes rejects such a quantity on the right of `==`.
     """
 
     __slots__ = ("_text", "computed", "exponent", "format", "nanos", "unscaled", "wide")
@@ -91,7 +91,7 @@ class Quantity:
     def parse(value: str | int | float) -> Quantity:
         """The quantity of a text, or of a JSON or YAML number. Raises QuantityError.
 
-        Texts are taken as they are: blanks around them, which JSON decoding of the API removes, are an error.
+        Texts are taken literally: surrounding blanks, which the API's JSON decoding removes, are an error.
         """
         if isinstance(value, str):
             return _parse(value)
@@ -101,9 +101,10 @@ class Quantity:
 
     @staticmethod
     def from_json(value: object) -> Quantity:
-        """The quantity that a manifest's field holds: a text (blanks around it ignored, line ends not), number or null.
+        """The quantity in a manifest's field: a text (surrounding blanks ignored, but not line ends), number
+        or null.
 
-        null is zero, as the API server decodes it. Raises QuantityError for anything else.
+        As in the API server, null is zero. Raises QuantityError for anything else.
         """
         if value is None:
             return Quantity(0)
@@ -127,14 +128,14 @@ class Quantity:
         return (self.unscaled > 0) - (self.unscaled < 0)
 
     def is_integer(self) -> bool:
-        """True when `as_int64` has a value."""
+        """Whether `as_int64` has a value."""
         return self.as_int64() is not None
 
     def as_int64(self) -> int | None:
-        """The value as a 64-bit integer, or None when Kubernetes does not give one.
+        """The value as a 64-bit integer, or None where Kubernetes gives none.
 
-        That is the case for fractions, for values beyond 64 bits, and for every value held as a big decimal
-        (1.5Gi, for instance, even though it is whole).
+        Kubernetes gives none for fractions, for values beyond 64 bits, and for every value held as a big
+        decimal (1.5Gi, for instance, although it is whole).
         """
         if self.wide or self.exponent < 0:
             return None
@@ -146,7 +147,7 @@ class Quantity:
         return value if _MIN_INT64 <= value <= _MAX_INT64 else None
 
     def value(self) -> int:
-        """The next integer away from zero as a 64-bit integer: Kubernetes' `Value()`, overflow included."""
+        """The value as a 64-bit integer, rounded away from zero: Kubernetes' `Value()`, including its overflow."""
         if not self.wide:
             if self.exponent >= 0:
                 return self.as_int64() or 0
@@ -164,7 +165,7 @@ class Quantity:
         return wrapped(whole + (rest != 0))
 
     def approximate_float(self) -> float:
-        """A double near it: mantissa and power of ten are rounded separately, as upstream does."""
+        """An approximate double: as upstream, mantissa and power of ten are rounded separately."""
         try:
             base = float(self.unscaled)
         except OverflowError:
@@ -255,7 +256,7 @@ class Quantity:
     def __str__(self) -> str:
         """The canonical text, as the API server writes it into JSON.
 
-        A parsed text that upstream takes for canonical already is returned unchanged (`+1`, `1.500`, `1E3`).
+        A parsed text that upstream considers canonical is returned unchanged (`+1`, `1.500`, `1E3`).
         """
         if self._text is None:
             self._text = self._canonical()
@@ -322,7 +323,7 @@ def _parse(text: str) -> Quantity:
 
 
 def _is_suffix(text: str) -> bool:
-    """Whether it has the shape of a suffix: letters, a sign, digits, all of them optional."""
+    """Whether the text has the shape of a suffix: letters, a sign, digits, each optional."""
     exponent = text.lstrip(_SUFFIX_LETTERS)
     if exponent[:1] in ("+", "-"):
         exponent = exponent[1:]
@@ -366,7 +367,7 @@ def _is_canonical(digits: str, exponent: int) -> bool:
 
 
 def _float_text(value: float) -> str:
-    """A double as Go writes it into JSON, which is what a YAML number is turned into on its way."""
+    """A double as Go writes it into JSON, which is how a YAML number arrives."""
     if not math.isfinite(value):
         raise QuantityError(_WRONG_FORM)
     if value == int(value) and abs(value) < 1e21:

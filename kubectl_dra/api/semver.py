@@ -1,7 +1,7 @@
-"""Semantic versions as device attributes of type `version` hold them (Semantic Versioning 2.0.0).
+"""Semantic versions as used by device attributes of type `version` (Semantic Versioning 2.0.0).
 
-Kubernetes parses them strictly and with 64-bit parts; the CEL function `semver(text, true)` accepts
-looser spellings by normalising them first (`parse_normalised`).
+Kubernetes parses them strictly, with 64-bit parts. The CEL function `semver(text, true)` accepts looser
+spellings by normalising them first (`parse_normalised`).
 """
 
 from __future__ import annotations
@@ -58,9 +58,9 @@ class Semver:
 
     @staticmethod
     def parse_normalised(text: str) -> Semver:
-        """Read a version after dropping one leading `v`, leading zeros, and adding missing parts.
+        """Read a version after dropping one leading `v` and leading zeros, and adding missing parts.
 
-        `v1.2` is 1.2.0 and `01.2.3` is 1.2.3; raises SemverError. This is what `semver(text, true)` does.
+        `v1.2` is 1.2.0 and `01.2.3` is 1.2.3. Raises SemverError. This is what `semver(text, true)` does.
         """
         return _parse(_normalise(text))
 

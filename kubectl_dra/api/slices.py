@@ -15,7 +15,7 @@ from kubectl_dra.api.taints import DeviceTaint
 
 
 class DeviceID(NamedTuple):
-    """The identity of a device: driver, pool and device name. Generations play no part in it."""
+    """The identity of a device: driver, pool and device name, regardless of the generation."""
 
     driver: str
     pool: str
@@ -70,7 +70,7 @@ class NodeScope(Struct, frozen=True):
 
     @property
     def empty(self) -> bool:
-        """Whether no node is named in any way."""
+        """Whether the scope names no node at all."""
         return not self.node_name and self.node_selector is None and not self.all_nodes
 
     def __str__(self) -> str:
@@ -125,7 +125,7 @@ class Device(Struct, frozen=True):
 
     @classmethod
     def from_json(cls, driver: str, raw: JSONObject) -> Device:
-        """Reads one entry of ``spec.devices`` of a v1 slice."""
+        """Read one entry of ``spec.devices`` of a v1 slice."""
         name = raw.get("name") or ""
         attributes = raw.get("attributes") or EMPTY
         capacity = raw.get("capacity") or EMPTY
@@ -185,7 +185,7 @@ _CONSUMPTION_KEYS = frozenset(("counterSet", "counters"))
 
 
 def _unknown_in_consumption(device: JSONObject) -> set[str]:
-    """What restricts the use of counters in ways that are not known here, such as compatibility groups."""
+    """Restrictions on the use of counters that are not modelled, such as compatibility groups."""
     return {
         f"consumesCounters[].{name}"
         for entry in device.get("consumesCounters") or ()
@@ -195,9 +195,10 @@ def _unknown_in_consumption(device: JSONObject) -> set[str]:
 
 
 class Individual(NamedTuple):
-    """Attributes whose text differs from device to device, such as a UUID, kept beside shared devices.
+    """Attributes whose text differs from device to device, such as a UUID, stored apart from the shared
+    devices.
 
-    ``values`` has a tuple for each of ``names``, with the text of each device in the order of the devices.
+    ``values`` has a tuple for each of ``names``, with each device's text in the order of the devices.
     """
 
     names: tuple[str, ...]
@@ -205,10 +206,10 @@ class Individual(NamedTuple):
 
 
 class ResourceSlice(Struct, frozen=True):
-    """One v1 ResourceSlice. ``per_device_node_selection`` is None where the field is absent.
+    """One v1 ResourceSlice. ``per_device_node_selection`` is None if the field is absent.
 
-    Large snapshots share one tuple of devices among slices that differ in nothing else than ``individual``:
-    the devices then have these attributes with the values of another slice's devices, and ``exact`` tells theirs.
+    Large snapshots share one tuple of devices among slices that differ only in ``individual``. The shared
+    devices carry another slice's values of these attributes; ``exact`` gives the slice's own.
     """
 
     name: str
@@ -225,7 +226,7 @@ class ResourceSlice(Struct, frozen=True):
     individual: Individual | None = None
 
     def exact(self, only: Container[str] | None = None) -> ResourceSlice:
-        """The slice whose devices have all attributes of their own, or of those beside them ``only`` these."""
+        """The slice whose devices have their own values of all attributes, or of individual ones ``only`` these."""
         if self.individual is None:
             return self
         own = dict(zip(*self.individual, strict=True))
@@ -247,7 +248,7 @@ class ResourceSlice(Struct, frozen=True):
     def from_json(
         cls, raw: JSONObject, devices: tuple[Device, ...] | None = None, individual: Individual | None = None
     ) -> ResourceSlice:
-        """Reads a v1 ResourceSlice (convert older versions first); ``devices`` are its devices if read already."""
+        """Read a v1 ResourceSlice (convert older versions first). ``devices`` are its devices, if already read."""
         meta = raw.get("metadata") or EMPTY
         spec = raw.get("spec") or EMPTY
         pool = spec.get("pool") or EMPTY

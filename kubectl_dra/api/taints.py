@@ -12,7 +12,9 @@ BLOCKING_EFFECTS = frozenset(("NoSchedule", "NoExecute"))
 
 
 class DeviceTaint(Struct, frozen=True):
-    """A taint on one device; ``rule`` names the DeviceTaintRule that adds it, empty for the driver's own."""
+    """A taint on one device. ``rule`` names the DeviceTaintRule that adds it; it is empty for the driver's
+    own taints.
+    """
 
     key: str
     value: str = ""
@@ -75,7 +77,7 @@ class DeviceToleration(Struct, frozen=True):
 class DeviceTaintRule(Struct, frozen=True):
     """A cluster-wide rule that taints devices.
 
-    ``selector`` is (driver, pool, device), each None where not named; None where the rule has no selector.
+    ``selector`` is (driver, pool, device), each None if not named; None if the rule has no selector.
     ``unmodelled`` names further selector fields: 1.33 and 1.34 also selected by class and CEL.
     """
 
@@ -99,7 +101,7 @@ class DeviceTaintRule(Struct, frozen=True):
         )
 
     def selects(self, driver: str, pool: str, device: str) -> bool:
-        """Whether every part that the selector names is equal; False for a rule without a selector."""
+        """Whether every part that the selector names is equal. False for a rule without a selector."""
         if self.selector is None:
             return False
         of_driver, of_pool, of_device = self.selector
@@ -111,7 +113,7 @@ class DeviceTaintRule(Struct, frozen=True):
 
 
 def blocking_taint(taints: Sequence[DeviceTaint], tolerations: Sequence[DeviceToleration]) -> DeviceTaint | None:
-    """The first taint that keeps a device from being allocated, or None.
+    """The first taint that prevents a device from being allocated, or None.
 
     Only ``NoSchedule`` and ``NoExecute`` block; ``None`` and unknown effects never do.
     """

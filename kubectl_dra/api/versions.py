@@ -1,6 +1,7 @@
-"""Kubernetes releases, and what of resource.k8s.io each has: versions, kinds, feature gates.
+"""Kubernetes releases, and what each has of resource.k8s.io: versions, kinds, feature gates.
 
-Dated 2026-11: known are 1.26 to 1.37. Later releases are taken to be like 1.37, with the announced removals.
+As of 2026-11, releases 1.26 to 1.37 are known. Later releases are assumed to be like 1.37, minus the
+announced removals.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ _RELEASE = re.compile(r"v?(\d{1,3})\.(\d{1,4})\+?(?:\.(\d{1,6}))?(?:[-+.].*)?\Z"
 
 @lru_cache(maxsize=64)
 def parse_release(text: str) -> Release:
-    """Reads ``1.36``, ``v1.36.2`` or a vendor's form of it such as ``v1.36.2+k3s1`` or ``1.36+``.
+    """Read ``1.36``, ``v1.36.2`` or a vendor's form such as ``v1.36.2+k3s1`` or ``1.36+``.
 
     Raises:
         ValueError: the text is not a release.
@@ -53,7 +54,7 @@ def parse_release(text: str) -> Release:
 
 
 class Lifecycle(NamedTuple):
-    """One kind in one version of the group, by minor release of Kubernetes 1; None where not planned.
+    """One kind in one version of the group, by minor release of Kubernetes 1; None if not planned.
 
     ``introduced`` is the first release that has it, ``deprecated`` the first that warns, ``removed`` the
     first without it. ``default_since`` is the first that serves it without ``--runtime-config``.
@@ -71,7 +72,7 @@ class Lifecycle(NamedTuple):
         return release.at_least(self.introduced) and (self.removed is None or not release.at_least(self.removed))
 
     def served_by_default(self, release: Release) -> bool:
-        """Whether the release serves it without the operator asking for it."""
+        """Whether the release serves it without being configured to."""
         return self.exists(release) and self.default_since is not None and release.at_least(self.default_since)
 
     def is_deprecated(self, release: Release) -> bool:
@@ -124,7 +125,7 @@ PLURALS: Final[Mapping[str, str]] = {
 
 
 def lifecycle(version: str, kind: str) -> Lifecycle | None:
-    """When a kind existed in a version of the group; None if it never did."""
+    """When a kind existed in a version of the group, or None if it never did."""
     return _BY_NAME.get((version, kind))
 
 
@@ -134,7 +135,7 @@ def versions_of(kind: str, release: Release) -> tuple[str, ...]:
 
 
 def default_version(kind: str, release: Release) -> str | None:
-    """The preferred version in which a release serves the kind by default; None if it does not."""
+    """The preferred version in which a release serves the kind by default, or None if it does not."""
     return next(
         (entry.version for entry in LIFECYCLES if entry.kind == kind and entry.served_by_default(release)),
         None,
@@ -185,10 +186,10 @@ _GATES: Final[Mapping[str, str]] = {
 
 
 def gate_default(gate: str, release: Release) -> bool | None:
-    """Whether the gate is on by default in a release; None where the release has no such gate.
+    """Whether the gate is on by default in a release; None if the release has no such gate.
 
     Raises:
-        KeyError: a gate that no release has.
+        KeyError: no release has the gate.
     """
     state = _GATES[gate][_column(release)]
     return None if state == "." else state != "-"
@@ -205,7 +206,7 @@ def default_features(release: Release) -> frozenset[str]:
 
 
 def known_gates() -> tuple[str, ...]:
-    """Every feature gate that decides about devices or about where pods run in some release."""
+    """Every feature gate of any release that affects devices or where pods run."""
     return tuple(_GATES)
 
 

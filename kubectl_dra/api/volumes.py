@@ -75,7 +75,7 @@ class EphemeralVolumeSource(Wire, frozen=True):
 
 
 class DiskSource(Wire, frozen=True):
-    """A disk of one of the volume types of before CSI: GCE PD, AWS EBS, Azure, Cinder, Portworx, iSCSI or Ceph RBD."""
+    """A disk of a pre-CSI volume type: GCE PD, AWS EBS, Azure, Cinder, Portworx, iSCSI or Ceph RBD."""
 
     pd_name: str = ""
     volume_id: str = field(default="", name="volumeID")
@@ -104,7 +104,7 @@ class ImageSource(Wire, frozen=True):
 
 
 class PodVolume(Wire, frozen=True):
-    """One entry of a pod's ``spec.volumes``, as far as it decides where the pod can run."""
+    """One entry of a pod's ``spec.volumes``, as far as it affects where the pod can run."""
 
     name: str = ""
     persistent_volume_claim: ClaimVolumeSource | None = None
@@ -196,7 +196,7 @@ class CSIDriver(Wire, frozen=True):
 
 
 class VolumeLimit(Wire, frozen=True):
-    """``allocatable`` of a CSINode's driver; ``count`` None is no limit."""
+    """``allocatable`` of a CSINode's driver; ``count`` None means no limit."""
 
     count: int | None = None
 
@@ -224,7 +224,7 @@ class CSINode(Wire, frozen=True):
 
 
 class CSIStorageCapacity(Wire, frozen=True):
-    """A storage.k8s.io/v1 CSIStorageCapacity. ``node_topology`` None is no node, an empty one is every node."""
+    """A storage.k8s.io/v1 CSIStorageCapacity. ``node_topology`` None means no node, an empty one every node."""
 
     metadata: ObjectMeta = ObjectMeta()
     storage_class_name: str = ""
@@ -234,7 +234,7 @@ class CSIStorageCapacity(Wire, frozen=True):
 
 
 class VolumeAttachmentSource(Wire, frozen=True):
-    """``spec.source`` of a VolumeAttachment; ``inline_volume_spec`` is kept as it is."""
+    """``spec.source`` of a VolumeAttachment; ``inline_volume_spec`` is kept raw."""
 
     persistent_volume_name: str = ""
     inline_volume_spec: dict[str, Any] = {}

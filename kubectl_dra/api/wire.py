@@ -1,4 +1,4 @@
-"""API objects as msgspec structs: the shape of the wire, of which only what decides is kept."""
+"""API objects as msgspec structs in the shape of the wire, reduced to the fields that matter."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ Amount = str | int | float
 
 
 class Wire(msgspec.Struct, frozen=True, kw_only=False, rename="camel", omit_defaults=True):
-    """Base of everything that is decoded from an API object. Fields not named in a subclass are skipped."""
+    """Base of all structs decoded from API objects. Fields not named in a subclass are skipped."""
 
     @classmethod
     def from_json(cls, raw: Mapping[str, Any]) -> Self:
-        """A decoded JSON object as this. Raises msgspec.ValidationError as ``convert`` does."""
+        """This struct from a decoded JSON object. Raises msgspec.ValidationError like ``convert``."""
         return convert(raw, cls)
 
 
 def convert(raw: Any, kind: type[T]) -> T:
-    """A decoded JSON value as ``kind``. A null counts as absent, as it does for the API server.
+    """A decoded JSON value as ``kind``. As in the API server, null counts as absent.
 
     Raises:
         msgspec.ValidationError: a value of the wrong type; the message names its path.
@@ -35,7 +35,7 @@ def convert(raw: Any, kind: type[T]) -> T:
 
 
 def without_nulls(raw: Any) -> Any:
-    """The value without members that are null, at any depth."""
+    """The value without null members, at any depth."""
     if isinstance(raw, dict):
         return {key: without_nulls(value) for key, value in raw.items() if value is not None}
     if isinstance(raw, list):
@@ -44,6 +44,6 @@ def without_nulls(raw: Any) -> Any:
 
 
 def builtins(value: Wire) -> dict[str, Any]:
-    """The object in the shape of the API, without what has its default."""
+    """The object in the shape of the API, without fields that have their default."""
     out: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(value))
     return out

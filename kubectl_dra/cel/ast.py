@@ -14,11 +14,11 @@ from msgspec import Struct
 
 
 class SyntaxNode(Struct, eq=False):
-    """What all nodes share.
+    """The fields that all nodes share.
 
-    ``id`` is unique in one expression. ``position`` is where Kubernetes reports an error of this
-    node (the operator of a binary operation, the opening parenthesis of a call).
-    ``start`` and ``end`` delimit the text the node was written as. Nodes are never changed.
+    ``id`` is unique within one expression. ``position`` is where Kubernetes reports an error of this node: at
+    the operator of a binary operation, at the opening parenthesis of a call. ``start`` and ``end`` delimit
+    the source text of the node. Nodes are immutable.
     """
 
     id: int
@@ -85,7 +85,7 @@ class FieldEntry(Struct, eq=False):
 
 
 class StructLiteral(SyntaxNode, eq=False):
-    """``type_name{field: value}``: see `protobuf` for the messages there are."""
+    """``type_name{field: value}``; `protobuf` lists the messages that exist."""
 
     type_name: str
     fields: tuple[FieldEntry, ...]
@@ -124,7 +124,7 @@ class Ast(Struct, eq=False):
 
 
 def children(node: Expression) -> tuple[Expression, ...]:
-    """The direct sub-expressions, in evaluation order of cel-go's tree."""
+    """The direct sub-expressions, in the order in which cel-go evaluates them."""
     if isinstance(node, Select):
         return (node.operand,)
     if isinstance(node, Call):
@@ -150,7 +150,7 @@ def walk(node: Expression) -> Iterator[Expression]:
 
 
 def qualified_name(node: Expression) -> str | None:
-    """``a.b.c`` as a text, or None if the node is anything else."""
+    """The text ``a.b.c``, or None if the node is not a chain of names."""
     names: list[str] = []
     while isinstance(node, Select) and not node.test_only:
         names.append(node.field)

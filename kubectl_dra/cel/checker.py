@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class Checked(Struct, eq=False):
-    """A checked expression: the resolved tree and what is known about its nodes, by node id."""
+    """A checked expression: the resolved tree, and types and overloads by node id."""
 
     expression: ast.Expression
     node_types: Mapping[int, CelType]
@@ -35,7 +35,7 @@ class Checked(Struct, eq=False):
 
 
 def check(expression: ast.Expression, environment: Environment) -> Checked:
-    """Check an expression; complaints are in ``issues``."""
+    """Check an expression. The result's ``issues`` hold the errors found."""
     checker = _Checker(environment)
     resolved = checker.check(expression)
     node_types = checker.node_types
@@ -169,7 +169,7 @@ class _Checker:
         return optional_of(result) if is_optional or optional else result
 
     def _struct_field(self, position: int, struct: str, field: str) -> CelType:
-        """The type of a field of a struct type; a complaint and the error type if it has no such field."""
+        """The type of a struct's field. An unknown field is reported and has the error type."""
         fields = self._environment.fields(struct)
         if fields is None:
             self._report(position, f"unexpected failed resolution of '{struct}'")
@@ -385,7 +385,7 @@ class _Checker:
         )
 
     def _loop_types(self, node: ast.Expression, range_type: CelType, two: bool) -> tuple[CelType, CelType]:
-        """The types of the loop variables over a range."""
+        """The types of the loop variables when iterating over a range."""
         if range_type.kind == "list":
             element = range_type.parameters[0]
             return (types.INT, element) if two else (element, element)

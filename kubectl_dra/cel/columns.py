@@ -1,8 +1,8 @@
-"""What an expression reads of a device, and grouping of devices that look alike to it.
+"""Which parts of a device an expression reads, and groups of devices that look alike to it.
 
-A selector usually reads two or three attributes while a cluster has a hundred thousand devices with a dozen
-kinds of hardware. ``columns_of`` finds what is read without evaluating anything; ``DeviceTable`` reads those
-columns of many devices once, so that each distinct combination has to be evaluated only once.
+A selector usually reads two or three attributes, and a cluster may have a hundred thousand devices but only a
+dozen kinds of hardware. ``columns_of`` finds what is read without evaluating anything. ``DeviceTable`` reads
+those columns of all devices once, so that each distinct combination is evaluated only once.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ if TYPE_CHECKING:
 
 
 class Column(NamedTuple):
-    """One thing read of a device.
+    """One thing that an expression reads of a device.
 
     ``kind`` is "driver", "allowMultipleAllocations", "attribute" or "capacity". For the last two, ``domain``
-    None means the domain named like the device's driver (``device.attributes[device.driver]``) and ``id``
-    None means the whole domain with all its entries.
+    None means the domain named like the device's driver (``device.attributes[device.driver]``), and ``id``
+    None means all entries of the domain.
     """
 
     kind: str
@@ -46,7 +46,7 @@ ALLOW_MULTIPLE = Column("allowMultipleAllocations")
 
 
 def columns_of(expression: Expression) -> frozenset[Column] | None:
-    """Everything the expression may read, or None if only running it tells (``attributes.exists(d, …)``)."""
+    """Everything the expression may read; None if that is known only at run time (``attributes.exists(d, …)``)."""
     reader = _Reader()
     try:
         reader.consume(reader.read(expression, {"device": _DEVICE}))
@@ -56,11 +56,11 @@ def columns_of(expression: Expression) -> frozenset[Column] | None:
 
 
 class _DynamicRead(Exception):
-    """The expression reads what no finite set of columns describes."""
+    """No finite set of columns describes what the expression reads."""
 
 
 class _Reference(NamedTuple):
-    """A place in the device that a sub-expression stands for, before it is known how it is used."""
+    """The place in the device that a sub-expression stands for, while its use is still unknown."""
 
     level: str
     kind: str = ""
@@ -80,7 +80,7 @@ class _Reader:
         self.columns: set[Column] = set()
 
     def consume(self, reference: _Reference | None) -> None:
-        """The value itself is used, so all below it is read."""
+        """The value itself is used, so everything below it is read."""
         if reference is None:
             return
         if reference.level == "driver":
@@ -91,7 +91,7 @@ class _Reader:
             raise _DynamicRead
 
     def read(self, node: Expression, scope: _Scope) -> _Reference | None:
-        """Note what is read; return the place the node stands for if its use is still open."""
+        """Record what is read. Returns the node's place in the device if its use is still unknown."""
         if isinstance(node, Identifier):
             return scope.get(node.name)
         if isinstance(node, Select):
@@ -178,7 +178,7 @@ Answer = bool | EvaluationError
 
 
 class Part(NamedTuple):
-    """An expression, or a term of one: what it reads, None for everything, and how it is evaluated."""
+    """An expression or one of its terms: what it reads (None: everything) and how it is evaluated."""
 
     columns: frozenset[Column] | None
     evaluate: Callable[[Value], Answer]
@@ -187,7 +187,7 @@ class Part(NamedTuple):
 class DeviceTable:
     """Columns of many devices, each read once and shared by all expressions evaluated on them.
 
-    Readers of large snapshots make one object of equal devices; such an object is evaluated once.
+    Readers of large snapshots represent equal devices by one object, which is evaluated once.
     """
 
     def __init__(self, devices: Sequence[DeviceInput]) -> None:
@@ -204,35 +204,35 @@ class DeviceTable:
         self._values: dict[tuple[int, bool], Value] = {}
 
     def broken(self, list_attributes: bool = False) -> Mapping[int, EvaluationError]:
-        """Devices on which every expression fails, whatever it reads, because an attribute has no value."""
+        """Devices on which every expression fails because an attribute cannot be converted."""
         found = self._broken.get(list_attributes)
         if found is None:
             found = self._broken[list_attributes] = _broken(self.devices, list_attributes)
         return found
 
     def column(self, column: Column) -> list[Hashable]:
-        """One hashable per device; equal ones cannot be told apart through this column."""
+        """One hashable per device. Devices with equal hashables have equal values in this column."""
         values = self._columns.get(column)
         if values is None:
             values = self._columns[column] = _read_column(self.devices, column)
         return values
 
     def keys(self, columns: Iterable[Column]) -> Sequence[Hashable]:
-        """One hashable per device; devices with equal keys look alike to whoever reads only ``columns``."""
+        """One hashable per device. Devices with equal keys look alike to any expression that reads only ``columns``."""
         lists = [self.column(column) for column in sorted(columns, key=repr)]
         if not lists:
             return [()] * len(self.devices)
         return lists[0] if len(lists) == 1 else list(zip(*lists, strict=True))
 
     def groups(self, columns: Iterable[Column]) -> list[list[int]]:
-        """Indices of devices that look alike, in order of first appearance."""
+        """Indices of devices that look alike, by first appearance."""
         found: dict[Hashable, list[int]] = {}
         for index, key in enumerate(self.keys(columns)):
             found.setdefault(key, []).append(index)
         return list(found.values())
 
     def value(self, index: int, list_attributes: bool = False) -> Value:
-        """The CEL value of one device, converted on first use; see ``device.device_value``."""
+        """The CEL value of one device, converted on first use. See ``device.device_value``."""
         key = (index, list_attributes)
         value = self._values.get(key)
         if value is None:
@@ -242,7 +242,7 @@ class DeviceTable:
         return value
 
     def _view(self, columns: Iterable[Column], list_attributes: bool) -> Callable[[int], Value]:
-        """Gives the value of a device, by its index, to an expression that reads only ``columns`` of it."""
+        """A function from a device's index to its value, for an expression that reads only ``columns``."""
         names = [column for column in columns if column.id != ""]
         if any(column.id is None or "/" in (column.domain or "") + column.id for column in names):
             return lambda index: self.value(index, list_attributes)
@@ -252,7 +252,7 @@ class DeviceTable:
         return lambda index: narrow_value(devices[index], names, list_attributes)
 
     def evaluate(self, part: Part, list_attributes: bool = False) -> list[Answer]:
-        """The outcome on every device; devices on which every expression fails get their error unevaluated."""
+        """The outcome on every device. Devices on which every expression fails get their error without evaluation."""
         if self._different is not None:
             answers = self._different.evaluate(part, list_attributes)
             return [answers[place] for place in self._places]
@@ -267,10 +267,11 @@ class DeviceTable:
     def evaluate_terms(
         self, terms: Sequence[Part], whole: Part, list_attributes: bool = False, *, complete: bool
     ) -> list[Answer]:
-        """The outcome of a conjunction on every device; ``terms`` are its first operands, or all where ``complete``.
+        """The outcome of a conjunction on every device. ``terms`` are its first operands, or all if
+        ``complete``.
 
-        A false term makes the whole false, if no term before it fails fatally. The whole is evaluated only where
-        its terms do not tell: one of them fails, or not all of them are given.
+        A false term makes the whole false, unless an earlier term fails fatally. The whole is evaluated only
+        where the terms do not decide: one of them fails, or some are not given.
         """
         if self._different is not None:
             answers = self._different.evaluate_terms(terms, whole, list_attributes, complete=complete)
@@ -336,7 +337,7 @@ def _broken(devices: Sequence[DeviceInput], list_attributes: bool) -> dict[int, 
 
 
 def _doubtful(attributes: Mapping[int, Mapping[str, Any]]) -> set[int]:
-    """The keys of attributes that are not surely a value; only a conversion tells."""
+    """The keys of attributes that may not convert; only a conversion can tell."""
     versions: dict[str, bool] = {}
     doubtful: set[int] = set()
     for key, raw in attributes.items():
@@ -380,7 +381,7 @@ def _read_column(devices: Sequence[DeviceInput], column: Column) -> list[Hashabl
 
 
 def _plain_column(devices: Sequence[DeviceInput], attributes: bool, domain: str, name: str) -> list[Hashable]:
-    """One attribute or capacity of all devices: what ``_entry`` gives, with few calls for the common case."""
+    """One attribute or capacity of all devices: the same as ``_entry``, but fast in the common case."""
     qualified = f"{domain}/{name}"
     usual = "string" if attributes else "value"
     found: list[Hashable] = []
@@ -433,7 +434,7 @@ def _domain(device: DeviceInput, attributes: bool, domain: str | None) -> Hashab
 
 
 def _frozen(value: Mapping[str, Any], attribute: bool) -> Hashable:
-    """A hashable that tells values apart, types included (true is not 1)."""
+    """A hashable for a value and its type (true is not 1)."""
     if not attribute:
         amount = value.get("value")
         return amount if amount.__class__ is str else repr(amount)

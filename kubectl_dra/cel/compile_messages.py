@@ -1,4 +1,4 @@
-"""Compiler complaints as Kubernetes prints them: position, message, the line and a marker below it."""
+"""Compiler errors as Kubernetes prints them: position, message, source line and a marker below it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from kubectl_dra.cel.errors import CompileError, Issue, Phase
 
 
 def locate(issue: Issue, source: str) -> Issue:
-    """The issue with line and column filled in from its offset."""
+    """The issue with line and column computed from its offset."""
     if issue.offset is None:
         return issue
     before = source[: issue.offset]
@@ -32,7 +32,7 @@ def render(issue: Issue, source: str) -> str:
 
 
 def compilation_failed(issues: Iterable[Issue], source: str) -> CompileError:
-    """The error for complaints of the parser or the checker, in order of position."""
+    """The error for issues of the parser or the checker, ordered by position."""
     located = sorted((locate(issue, source) for issue in issues), key=lambda issue: issue.offset or 0)
     text = "\n".join(render(issue, source) for issue in located)
     return CompileError(tuple(located), f"compilation failed: {text}")

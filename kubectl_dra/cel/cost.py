@@ -1,14 +1,13 @@
 """Worst-case cost of a checked expression, as the API server computes it before it stores a selector.
 
-The walk follows the cost rules of cel-go 0.26 (the release behind Kubernetes 1.34 to 1.36) on the expanded
-tree, with the sizes Kubernetes assumes for everything reachable from ``device``. Three things decide most
-results and look odd until known:
+The walk follows the cost rules of cel-go 0.26 (used by Kubernetes 1.34 to 1.36) on the expanded tree, with
+the sizes that Kubernetes assumes for everything reachable from ``device``. Three rules decide most results:
 
-* A size that nothing bounds counts as the largest unsigned 64-bit integer, so one comparison of two unbounded
-  values already exceeds every limit.
-* Sizes follow *paths* (``device.attributes.@values.model``), not types; a variable of a macro or of
-  ``cel.bind`` continues the path of the value it stands for.
-* A call whose overload is only known at run time costs from the cheapest to the dearest candidate.
+* An unbounded size counts as the largest unsigned 64-bit integer, so comparing two unbounded values already
+  exceeds every limit.
+* Sizes follow *paths* (``device.attributes.@values.model``), not types. A variable of a macro or of
+  ``cel.bind`` continues the path of the value that it stands for.
+* A call whose overload is known only at run time costs from the cheapest to the dearest candidate.
 """
 
 from __future__ import annotations
@@ -63,14 +62,14 @@ def estimate_cost(
 ) -> CostRange:
     """Smallest and largest cost of evaluating a checked expression once.
 
-    ``node_types`` maps node ids to deduced types and ``overloads`` the ids of calls to the overloads the
-    checker left possible. The upper end is what the API server holds against ``limits.MAX_EXPRESSION_COST``.
+    ``node_types`` maps node ids to deduced types, ``overloads`` maps ids of calls to the overloads that the
+    checker considers possible. The API server compares the upper end with ``limits.MAX_EXPRESSION_COST``.
     """
     return with_room(lambda: _Walk(node_types, overloads, assumed_sizes).cost(expression))
 
 
 class _Walk:
-    """One pass over one expression. Also what cost hooks see as their ``Estimator``."""
+    """One pass over one expression. Cost hooks see it as their ``Estimator``."""
 
     def __init__(
         self,
@@ -173,7 +172,7 @@ class _Walk:
         arguments: Sequence[CostNode],
         costs: Sequence[CostRange],
     ) -> CallEstimate:
-        """Cost of one candidate overload, the costs of its arguments (not of its target) included."""
+        """Cost of one candidate overload, including the costs of its arguments but not of its target."""
         if overload.estimate is not None:
             estimate = overload.estimate(self, target, arguments)
             if estimate is not None:
@@ -251,7 +250,7 @@ class _Walk:
 
 
 def _standard(overload: str, target: CostNode | None, arguments: Sequence[CostNode]) -> CallEstimate:
-    """Cost and result size of one call by overload id, without operands; 1 for everything not listed."""
+    """Cost and result size of one call by overload id, without operands. Unlisted overloads cost 1."""
     if overload in COMPARES_TEXT:
         largest = min(_known_size(arguments[0]).max, _known_size(arguments[1]).max)
         return CallEstimate(CostRange(1 if largest else 0, largest).scaled(STRING_TRAVERSAL_FACTOR))
@@ -275,7 +274,7 @@ def _standard(overload: str, target: CostNode | None, arguments: Sequence[CostNo
 
 
 def _converted(overload: str, size: Size) -> Size:
-    """Result size of a conversion. These multiplications wrap around in cel-go, so they do here."""
+    """Result size of a conversion. These multiplications wrap around in cel-go, so they do here, too."""
     if overload == "string_to_bytes":
         return Size(size.min, size.max * 4 & UINT64_MAX)
     if overload == "bytes_to_string":
@@ -295,12 +294,12 @@ def _known_size(node: CostNode) -> Size:
 
 
 def _nothing(count: int) -> Size:
-    """The start of a union over ``count`` sizes."""
+    """The neutral start of a union over ``count`` sizes."""
     return CostRange(UINT64_MAX, 0) if count else ZERO
 
 
 def _is_bind(node: Comprehension) -> bool:
-    """``cel.bind`` (and optMap, optFlatMap) is a comprehension over nothing that never loops."""
+    """Whether this is ``cel.bind`` (or optMap, optFlatMap): a comprehension over an empty range."""
     return (
         isinstance(node.iter_range, ListLiteral)
         and not node.iter_range.elements

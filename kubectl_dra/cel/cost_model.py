@@ -1,17 +1,17 @@
 """Cost units, size ranges and the shapes of per-function cost hooks.
 
 Kubernetes bounds a device selector twice: the API server estimates the worst case before it stores an
-expression, and the scheduler counts the real cost while it evaluates one (limit 1,000,000 both times,
-``CELSelectorExpressionMaxCost`` in resource.k8s.io). Both work on unsigned 64-bit integers that stop at the
-largest value instead of wrapping, so "unknown" survives every further addition and multiplication.
+expression, and the scheduler counts the real cost while it evaluates one. Both limits are 1,000,000
+(``CELSelectorExpressionMaxCost`` in resource.k8s.io). Both use unsigned 64-bit integers that saturate instead
+of wrapping around, so "unknown" survives every further addition and multiplication.
 
-A function that is not simply "1 unit" carries up to two hooks in its overload:
+A function that does not simply cost 1 unit has up to two hooks in its overload:
 
 * ``estimate(estimator, target, arguments) -> CallEstimate | None``: worst case from the sizes of the
   operands, *without* the cost of computing the operands themselves. ``target`` is None for a global function.
-  None as the answer means: no opinion, use the generic rule of the overload.
-* ``actual(values, result) -> int | None``: cost of one call that has happened; ``values`` holds the receiver
-  first. None again means no opinion.
+  The result None means: use the generic rule of the overload.
+* ``actual(values, result) -> int | None``: cost of one completed call. ``values`` holds the receiver
+  first. The result None means the same.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def scale(x: int, factor: float) -> int:
 
 
 class CostRange(NamedTuple):
-    """Smallest and largest possible cost, or size: both are ranges of unsigned 64-bit integers."""
+    """Smallest and largest possible cost or size, as unsigned 64-bit integers."""
 
     min: int
     max: int
@@ -71,7 +71,7 @@ class CostRange(NamedTuple):
         return CostRange(saturating_multiply(self.min, other.min), saturating_multiply(self.max, other.max))
 
     def scaled(self, factor: float) -> CostRange:
-        """Both ends multiplied by factor (cost per element or character) and rounded up."""
+        """Both ends multiplied by factor (cost per element or character), rounded up."""
         return CostRange(scale(self.min, factor), scale(self.max, factor))
 
     def union(self, other: CostRange) -> CostRange:
@@ -92,9 +92,9 @@ def fixed(n: int) -> CostRange:
 
 
 class CallEstimate(NamedTuple):
-    """Worst case of one call without its operands.
+    """Worst case of one call, without its operands.
 
-    ``result_size`` is given only for results that have a size (string, bytes, list, map).
+    ``result_size`` is set only for results that have a size (string, bytes, list, map).
     """
 
     cost: CostRange
@@ -102,9 +102,9 @@ class CallEstimate(NamedTuple):
 
 
 class CostNode(NamedTuple):
-    """What a cost hook may know about an operand.
+    """What a cost hook knows about an operand.
 
-    ``path`` leads from a variable to the value (``("device", "attributes", "@values", "model")``) and is
+    ``path`` leads from a variable to the value (``("device", "attributes", "@values", "model")``); it is
     empty when the value does not come straight from a variable. ``literal`` is the CEL value of a literal,
     else None. ``computed_size`` is None when nothing bounds the size.
     """
@@ -116,10 +116,10 @@ class CostNode(NamedTuple):
 
 
 class Estimator(Protocol):
-    """What an ``estimate`` hook may ask."""
+    """What an ``estimate`` hook can ask."""
 
     def size(self, node: CostNode) -> Size:
-        """Computed size, else the size assumed for its path, else unknown (0 to 2**64 - 1)."""
+        """The computed size, else the size assumed for its path, else unknown (0 to 2**64 - 1)."""
         ...
 
     def element(self, node: CostNode) -> CostNode | None:

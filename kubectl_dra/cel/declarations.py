@@ -1,7 +1,7 @@
-"""What the function table is made of.
+"""The types that make up the function table.
 
-One table declares every function once; the checker, the cost estimate, both evaluators and the
-generated reference read it. ``kubectl_dra.cel.library.table()`` builds it.
+One table declares every function. The checker, the cost estimate, both evaluators and the generated reference
+read it. ``kubectl_dra.cel.library.table()`` builds it.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ ALWAYS = "1.0"
 class Overload(Struct, eq=False):
     """One signature of a function.
 
-    ``id`` is cel-go's overload id. ``parameters`` has the receiver first when ``member`` is true.
-    ``implementation`` takes the values in that order and returns a value or raises EvaluationError;
-    it is None for what the evaluator does itself (logic, conditional, comparison for equality,
-    index, ``in``), and then the function's ``implementation`` is None too.
+    ``id`` is cel-go's overload id. ``parameters`` starts with the receiver if ``member`` is true.
+    ``implementation`` takes the values in that order and returns a value or raises EvaluationError. It is
+    None for what the evaluator does itself (logic, conditional, equality, index, ``in``); the function's
+    ``implementation`` is None then, too.
 
-    New expressions may use the overload from release ``since`` on; stored expressions from
-    ``stored_since`` on. With ``feature``, new expressions need that feature gate instead.
+    New expressions may use the overload from release ``since`` on, stored expressions from ``stored_since``
+    on. With ``feature``, new expressions need that feature gate instead.
 
     ``estimate`` and ``actual`` replace the generic cost rules for this overload.
     """
@@ -49,11 +49,11 @@ class Overload(Struct, eq=False):
 
 
 class Function(Struct, eq=False):
-    """A function or operator name with all its overloads, in cel-go's declaration order.
+    """A function or operator name with all its overloads, in cel-go's order of declaration.
 
-    ``implementation``, when set, serves every overload (cel-go's singleton binding): it gets the
-    values as they are and must raise ``no such overload`` itself when it cannot handle them.
-    ``documentation`` and ``examples`` feed the generated reference.
+    ``implementation``, if set, serves every overload (cel-go's singleton binding). It receives the values
+    unchecked and must raise ``no such overload`` itself. ``documentation`` and ``examples`` feed the
+    generated reference.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""What a selector sees of a device: the value of the variable ``device``."""
+"""The value of the variable ``device`` in a selector."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from kubectl_dra.cel.values import INT_MAX, INT_MIN, DefaultMap, Value
 
 
 class DeviceInput(Protocol):
-    """A device in the shape of resource.k8s.io/v1: raw JSON values, names not yet qualified."""
+    """A device in the shape of resource.k8s.io/v1: raw JSON values, with names not yet qualified."""
 
     @property
     def driver(self) -> str: ...
@@ -25,7 +25,7 @@ class DeviceInput(Protocol):
 
 
 def split_name(name: str, driver: str) -> tuple[str, str]:
-    """Domain and identifier of an attribute or capacity name; without a domain it is the driver's."""
+    """Domain and identifier of an attribute or capacity name. The default domain is the driver's."""
     domain, slash, identifier = name.partition("/")
     return (domain, identifier) if slash else (driver, name)
 
@@ -33,8 +33,8 @@ def split_name(name: str, driver: str) -> tuple[str, str]:
 def attribute_value(name: str, attribute: Mapping[str, Any], list_attributes: bool) -> Value:
     """The CEL value of one attribute.
 
-    Raises EvaluationError for a value the scheduler cannot convert: nothing set, a version that does not
-    parse, or a list while list attributes (gate DRAListTypeAttributes, Kubernetes 1.37) are unknown.
+    Raises EvaluationError for a value that the scheduler cannot convert: an empty one, a version that does
+    not parse, or a list where list attributes (gate DRAListTypeAttributes, Kubernetes 1.37) are unknown.
     """
     if list_attributes:
         for key in ("ints", "bools", "strings"):
@@ -72,7 +72,7 @@ def _unconvertible(name: str, why: str) -> EvaluationError:
 
 
 def device_value(device: DeviceInput, list_attributes: bool = False) -> dict[str, Value]:
-    """The value of ``device``. All attributes are converted, used or not, as the scheduler does.
+    """The value of ``device``. Like the scheduler, it converts all attributes, used or not.
 
     Raises EvaluationError for an attribute that cannot be converted.
     """
@@ -100,10 +100,11 @@ def device_value(device: DeviceInput, list_attributes: bool = False) -> dict[str
 def narrow_value(
     device: DeviceInput, names: Iterable[tuple[str, str | None, str | None]], list_attributes: bool = False
 ) -> dict[str, Value]:
-    """The value of ``device`` with only some of its attributes and capacities, which takes a fraction of the time.
+    """The value of ``device`` with only some attributes and capacities; takes a fraction of the time.
 
-    ``names`` are (``attribute`` or ``capacity``, domain, identifier); None is the domain of the device's driver.
-    For expressions that read nothing else (see ``columns``), and devices whose attributes can all be converted.
+    Each of ``names`` is (``attribute`` or ``capacity``, domain, identifier), where None means the domain of
+    the device's driver. Use it for expressions that read nothing else (see ``columns``), on devices whose
+    attributes all convert.
     """
     driver = device.driver
     attributes: DefaultMap = DefaultMap()

@@ -1,4 +1,4 @@
-"""The sizes Kubernetes assumes of everything reachable from ``device``: the limits of the resource.k8s.io API."""
+"""The sizes that Kubernetes assumes for everything reachable from ``device``: the limits of the resource.k8s.io API."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ Path = tuple[str, ...]
 
 
 def device_sizes(path: Path) -> Size | None:
-    """Largest size of what ``path`` reaches from ``device``; None where Kubernetes assumes nothing.
+    """Largest size of the value at ``path``, starting from ``device``; None where Kubernetes assumes nothing.
 
-    Selecting a capacity by field (``device.capacity[d].memory``) is one of the unbounded cases, although
-    indexing the same map (``["memory"]``) is not.
+    A capacity selected by field (``device.capacity[d].memory``) is unbounded, although one selected by index
+    in the same map (``["memory"]``) is not.
     """
     if not path or path[0] != "device":
         return None

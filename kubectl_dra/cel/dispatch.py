@@ -1,8 +1,8 @@
-"""Choosing the implementation of a function for the values at hand.
+"""Choosing the implementation of a function for the actual values.
 
-With one possible overload its parameter types are only guarded; with several the first whose parameters
-fit the values is called, in declaration order. Values are matched by run-time type; of a list or map only
-the first element counts, as in cel-go.
+A single possible overload only has its parameter types guarded. Of several, the first in declaration order
+whose parameters fit the values is called. Values are matched by run-time type; as in cel-go, only the first
+element of a list or map counts.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def _anything(value: Value) -> bool:
 
 
 def guard(wanted: CelType) -> Guard | None:
-    """A test whether a value may be passed as ``wanted``; None accepts everything."""
+    """A test whether a value may be passed as ``wanted``. None accepts everything."""
     kind = wanted.kind
     if kind in ("dyn", "any", "param"):
         return None
@@ -65,9 +65,9 @@ def no_overload(function: str, values: Sequence[Value]) -> EvaluationError:
 
 
 def dispatcher(function: Function, candidates: Sequence[Overload], count: int) -> Implementation:
-    """A callable for ``count`` values (the receiver first).
+    """A callable for ``count`` values, the receiver first.
 
-    ``candidates`` are the overloads the checker left possible.
+    ``candidates`` are the overloads that the checker considers possible.
     """
     if function.implementation is not None:
         return function.implementation

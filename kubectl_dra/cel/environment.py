@@ -1,4 +1,4 @@
-"""What an expression may use, by Kubernetes release, feature gates, and whether it is new or stored."""
+"""What an expression may use, depending on the release, the feature gates, and whether it is new or stored."""
 
 from __future__ import annotations
 
@@ -41,9 +41,9 @@ _WITHOUT_FIELDS = frozenset({"bool", "bytes", "double", "int", "list", "string",
 class Environment:
     """Compiles expressions as one Kubernetes release does.
 
-    ``stored`` chooses between the two environments of Kubernetes: new expressions (created or changed
-    objects) may only use what the previous release knew, too, and need feature gates; stored ones (the
-    scheduler, unchanged objects) may use everything the release has.
+    Kubernetes has two environments, chosen by ``stored``. New expressions (in created or changed objects) may
+    use only what the previous release also knew, and need feature gates. Stored ones (in the scheduler and
+    unchanged objects) may use everything that the release has.
     """
 
     def __init__(self, release: Release, features: frozenset[str], stored: bool) -> None:
@@ -68,10 +68,11 @@ class Environment:
     def for_release(
         release: Release | str = UNTOLD, features: Iterable[str] | None = None, stored: bool = False
     ) -> Environment:
-        """The environment of a release, or of its text such as "1.36". The same arguments give the same object.
+        """The environment of a release, given as a value or a text such as "1.36". Equal arguments give the
+        same object.
 
-        ``features`` are the feature gates that are on, None for the release's defaults. Raises
-        ValueError for something that is not a release.
+        ``features`` are the enabled feature gates; None means the release's defaults. Raises ValueError for
+        an invalid release.
         """
         known = parse_release(release) if isinstance(release, str) else release
         if known.major != 1:
@@ -90,7 +91,7 @@ class Environment:
         return self.list_attributes or self.release.at_least(37)
 
     def function(self, name: str) -> Function | None:
-        """A function reduced to the overloads usable here, or None."""
+        """A function reduced to the overloads that are usable here, or None."""
         if name in self._functions:
             return self._functions[name]
         from kubectl_dra.cel.library import table
@@ -137,13 +138,13 @@ class Environment:
         return types.INT if name == protobuf.NULL_VALUE else None
 
     def fields(self, struct: str) -> Mapping[str, CelType] | None:
-        """The types of the fields of a struct type or message; None if it is not known what it has."""
+        """The types of a struct's or message's fields, or None if its fields are unknown."""
         if struct == types.DEVICE.name:
             return self._fields
         return {} if struct in _WITHOUT_FIELDS else protobuf.FIELDS.get(struct)
 
     def suggestion(self, name: str, member: bool) -> str | None:
-        """The closest known name of an unknown function, variable or (``struct.field``) field."""
+        """The known name closest to an unknown function, variable or (``struct.field``) field."""
         from difflib import get_close_matches
 
         from kubectl_dra.cel.library import table
@@ -165,7 +166,7 @@ class Environment:
         return found[0] if found else None
 
     def macros(self) -> dict[MacroKey, Expander]:
-        """The macros usable here, by name, number of arguments and whether they are called on a value."""
+        """The macros usable here, by name, number of arguments, and whether they are called on a value."""
         if self._macros is None:
             from kubectl_dra.cel.macros import macros_for
 

@@ -12,15 +12,14 @@ if TYPE_CHECKING:
 
 
 class CelError(Exception):
-    """Base of everything the engine raises on purpose."""
+    """Base class of every error that the engine raises on purpose."""
 
 
 class Issue(Struct, frozen=True):
-    """One complaint of the compiler.
+    """One error of the compiler.
 
-    ``offset`` counts code points from 0 and may be None for a complaint about the whole
-    expression; ``line`` and ``column`` count from 1. ``hint`` is our addition, not Kubernetes'. ``undeclared`` is the
-    name that is not known, where that is the complaint.
+    ``offset`` counts code points from 0; None means the whole expression. ``line`` and ``column`` count from
+    1. ``hint`` is our addition to Kubernetes' text. ``undeclared`` is the unknown name, if that is the error.
     """
 
     message: str
@@ -32,14 +31,14 @@ class Issue(Struct, frozen=True):
 
 
 class Phase(Enum):
-    """Where Kubernetes gives up on an expression: while it compiles it, or while it makes a program of the result."""
+    """Where Kubernetes rejects an expression: when compiling it, or when building a program from the result."""
 
     COMPILATION = "compilation"
     INSTANTIATION = "instantiation"
 
 
 class CompileError(CelError):
-    """The expression does not compile; ``str()`` reads as Kubernetes' message does."""
+    """The expression does not compile. ``str()`` gives Kubernetes' message."""
 
     def __init__(self, issues: tuple[Issue, ...], text: str, phase: Phase = Phase.COMPILATION) -> None:
         super().__init__(text)
@@ -48,7 +47,7 @@ class CompileError(CelError):
 
 
 class ErrorKind(Enum):
-    """What a run-time error is about, as far as a remedy depends on it; its text is Kubernetes'."""
+    """The kind of a run-time error, as far as a remedy depends on it. The values are Kubernetes' texts."""
 
     OTHER = auto()
     NO_KEY = auto()
@@ -61,12 +60,12 @@ class ErrorKind(Enum):
 class EvaluationError(CelError):
     """A run-time error.
 
-    ``kind`` says what it is about: for NO_KEY ``name`` is the key that is missing, for ATTRIBUTE the attribute that
-    cannot be converted, and ``reason`` why.
+    ``kind`` classifies it. For NO_KEY, ``name`` is the missing key; for ATTRIBUTE, ``name`` is the attribute
+    that cannot be converted and ``reason`` says why.
 
-    ``offset`` is where Kubernetes would report it, ``start`` and ``end`` are the span of the
-    sub-expression that failed; all are None until the evaluator knows them. A ``fatal`` error ends the
-    evaluation at once: no ``||`` or ``exists`` absorbs it.
+    ``offset`` is where Kubernetes would report it. ``start`` and ``end`` are the span of the sub-expression
+    that failed. All three are None until the evaluator knows them. A ``fatal`` error ends the evaluation at
+    once: neither ``||`` nor ``exists`` absorbs it.
     """
 
     fatal = False
@@ -100,18 +99,18 @@ class CostLimitExceeded(EvaluationError):
 
 
 class InternalError(EvaluationError):
-    """Kubernetes itself would panic here and report an internal error."""
+    """Kubernetes would panic here and report an internal error."""
 
     fatal = True
 
 
 def no_such_overload() -> EvaluationError:
-    """The error of calling a function with values it has no overload for."""
+    """The error for calling a function with values that no overload accepts."""
     return EvaluationError("no such overload", kind=ErrorKind.NO_OVERLOAD)
 
 
 def located(error: EvaluationError, node: SyntaxNode) -> EvaluationError:
-    """The error with the place of ``node``, unless it has a place already."""
+    """The error with the position of ``node``, unless it already has one."""
     if error.offset is None:
         error.offset, error.start, error.end = node.position, node.start, node.end
     return error

@@ -1,7 +1,8 @@
-"""What an estimate knows of the nodes it has walked: how their values are reached, and how large they can be.
+"""What an estimate knows about the nodes it has walked: the paths to their values, and how large those can
+be.
 
-Sizes follow *paths* (``device.attributes.@values.model``), not types; a variable of a macro or of ``cel.bind``
-continues the path of the value it stands for.
+Sizes follow *paths* (``device.attributes.@values.model``), not types. A variable of a macro or of
+``cel.bind`` continues the path of the value that it stands for.
 """
 
 from __future__ import annotations
@@ -22,10 +23,10 @@ _ACCUMULATORS = frozenset({"__result__", "@result"})
 
 
 class Trail:
-    """A path the way cel-go keeps it, in a Go slice.
+    """A path as cel-go stores it, in a Go slice.
 
     Two extensions of the same path may share memory, and then the later one overwrites the last step of the
-    earlier: after ``m.all(k, v, ...)`` the path of the key can be that of the value. Costs depend on it.
+    earlier one: after ``m.all(k, v, ...)`` the path of the key can be that of the value. Costs depend on it.
     """
 
     __slots__ = ("_length", "_memory")
@@ -79,12 +80,12 @@ class KnownSizes:
         self._variables: dict[str, list[_Variable]] = {}
 
     def bind_value(self, name: str, node: Expression) -> None:
-        """Declare a variable that stands for the value of a node."""
+        """Declare a variable that stands for a node's value."""
         entry = self.entry_size(node)
         self._bind(name, _Variable(self.path(node), self.size(node), entry))
 
     def bind_iteration(self, node: Comprehension) -> None:
-        """Declare the loop variables: element of a list, key of a map, or (with two) key and value."""
+        """Declare the loop variables: list element, map key, or (with two) key and value."""
         entry = self.entry_size(node.iter_range)
         is_list = self.type(node.iter_range).kind == "list" if entry is None else entry.is_list
         key_size = None if entry is None else entry.key
@@ -108,11 +109,11 @@ class KnownSizes:
         return stack[-1] if stack else None
 
     def type(self, node: Expression) -> CelType:
-        """The deduced type, dyn if there is none."""
+        """The deduced type, or dyn if none was deduced."""
         return self._types.get(node.id, DYN)
 
     def path(self, node: Expression) -> Trail:
-        """How the value is reached; empty if it does not come from a variable."""
+        """The path to the value; empty if it does not come from a variable."""
         if isinstance(node, Identifier):
             variable = self.variable(node.name)
             if variable is not None:
@@ -128,7 +129,7 @@ class KnownSizes:
         return CostNode(self.type(node), path, literal, self.size(node))
 
     def size(self, node: Expression) -> Size | None:
-        """What is known of the size of a node that has been walked."""
+        """The known size of a node that has been walked."""
         known = self._sizes.get(node.id)
         if known is None:
             known = _written_size(node)
@@ -151,7 +152,7 @@ class KnownSizes:
             self._sizes[node.id] = size
 
     def entry_size(self, node: Expression) -> EntrySize | None:
-        """What is known of the sizes of keys and values."""
+        """The known sizes of keys and values."""
         known = self._entry_sizes.get(node.id)
         if known is None and isinstance(node, Identifier):
             variable = self.variable(node.name)

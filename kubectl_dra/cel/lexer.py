@@ -1,4 +1,4 @@
-"""Text to tokens, by the lexical rules of CEL (longest match, as the reference grammar's lexer)."""
+"""Text to tokens, by CEL's lexical rules (longest match, like the lexer of the reference grammar)."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ END = "<EOF>"
 
 
 class LexicalError(Exception):
-    """A character no token can start with, at ``offset``."""
+    """A character at ``offset`` that cannot start a token."""
 
     def __init__(self, message: str, offset: int) -> None:
         super().__init__(message)
@@ -52,7 +52,7 @@ class LexicalError(Exception):
 
 
 class Token(NamedTuple):
-    """``kind`` is the text itself for operators and keywords, else STRING, IDENTIFIER ..."""
+    """``kind`` is the text itself for operators and keywords, otherwise STRING, IDENTIFIER ..."""
 
     kind: str
     text: str
@@ -61,7 +61,7 @@ class Token(NamedTuple):
 
 
 def tokenize(source: str) -> list[Token]:
-    """All tokens, without blanks and comments; the last one has kind END.
+    """All tokens without blanks and comments, followed by one of kind END.
 
     Raises LexicalError.
     """
@@ -160,7 +160,7 @@ def bytes_value(text: str) -> bytes:
 
 
 def _magnitude(text: str) -> int:
-    """The number a digit string stands for; anything too long for 64 bits is just too large."""
+    """The number that a digit string stands for. Overlong strings give a number beyond 64 bits."""
     base = 10
     if text.startswith("0x"):
         text, base = text[2:], 16
@@ -195,7 +195,7 @@ def float_value(text: str, negative: bool) -> float:
 
 
 def literal_value(token: Token, negative: bool) -> Any:
-    """What a token of one of ``LITERALS`` stands for, behind a minus if ``negative``. Raises ValueError."""
+    """The value of a token from ``LITERALS``, negated if ``negative``. Raises ValueError."""
     kind = token.kind
     if kind == "STRING":
         return string_value(token.text)

@@ -1,4 +1,4 @@
-"""The expansion of macros: what an expander is, and the nodes it builds."""
+"""What a macro expander is, and the nodes that it builds."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Expander: TypeAlias = Callable[
 
 
 class MacroError(Exception):
-    """A macro was called with unusable arguments; reported at ``offset``."""
+    """A macro was called with invalid arguments; reported at ``offset``."""
 
     def __init__(self, message: str, offset: int) -> None:
         super().__init__(message)
@@ -26,7 +26,7 @@ class MacroError(Exception):
 
 
 class MacroContext:
-    """What an expander builds nodes with: they get fresh ids and the position of the macro call."""
+    """Builds nodes for an expander, with fresh ids and the position of the macro call."""
 
     __slots__ = ("_next_id", "end", "position", "start")
 
@@ -75,7 +75,7 @@ class MacroContext:
         )
 
     def copy(self, node: ast.Expression) -> ast.Expression:
-        """The same tree with fresh ids and its own positions."""
+        """The same tree with fresh ids; positions stay."""
         return _copy(node, self._next_id)
 
 

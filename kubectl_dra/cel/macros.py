@@ -1,4 +1,4 @@
-"""Macro expansion, node for node as cel-go and its extensions expand them."""
+"""Macro expansion, node for node like cel-go and its extensions."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def _fold_list(
     predicate: ast.Expression | None,
     element: ast.Expression,
 ) -> ast.Expression:
-    """``target`` folded to a list of ``element`` where ``predicate`` holds."""
+    """Fold ``target`` into a list of ``element`` for the items where ``predicate`` holds."""
     step = context.call("_+_", context.identifier(ACCUMULATOR), context.list(element))
     return context.comprehension(
         target,
@@ -196,7 +196,7 @@ def _transform_map_entry(context: MacroContext, target: ast.Expression | None, a
 
 
 def _local(context: MacroContext, name: str, value: ast.Expression, result: ast.Expression) -> ast.Comprehension:
-    """``result`` with the variable ``name`` bound to ``value``: a loop over nothing."""
+    """``result`` with the variable ``name`` bound to ``value``: a loop over an empty range."""
     return context.comprehension(
         context.list(), (_UNUSED, ""), name, value, context.literal(False), context.identifier(name), result
     )

@@ -1,6 +1,6 @@
-"""Which CEL values convert to which native Go types, and how Kubernetes words a refusal.
+"""Which CEL values convert to which native Go types, and Kubernetes' errors for those that do not.
 
-Kubernetes converts the result of a selector to ``bool``, and the fields of protobuf messages to what they hold.
+Kubernetes converts the result of a selector to ``bool``, and fields of protobuf messages to their Go types.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _NATIVE: dict[str, frozenset[str]] = {
 
 
 def converts(value: Value, go_type: str) -> bool:
-    """Whether a scalar is of a CEL type whose values convert to a Go type; they may still be too large for it."""
+    """Whether values of a scalar's CEL type convert to a Go type. The value may still be too large for it."""
     return go_type in _NATIVE.get(type_name(value), ())
 
 

@@ -1,8 +1,8 @@
-"""Tokens to syntax tree, macros expanded.
+"""Tokens to syntax tree, with macros expanded.
 
-A recursive descent parser of the CEL grammar with cel-go's limits: ``MAX_DEPTH`` both for nested
-grammar rules and for chains of operators, selections and calls. Long ``&&`` and ``||`` chains become
-balanced trees, as cel-go builds them.
+A recursive descent parser for CEL's grammar with cel-go's limits: ``MAX_DEPTH`` applies to nested grammar
+rules and to chains of operators, selections and calls. Like cel-go, it turns long ``&&`` and ``||`` chains
+into balanced trees.
 """
 
 from __future__ import annotations
@@ -248,7 +248,7 @@ class _Parser(TokenReader):
         start: int,
         end: int,
     ) -> ast.Expression:
-        """A call, or what the macro of that name makes of it."""
+        """A call, or the expansion of the macro with that name."""
         node = ast.Call(self.next_id(), position, start, end, function, target, arguments)
         expander = self._macros.get((function, len(arguments), target is not None))
         if expander is None:
@@ -304,7 +304,7 @@ class _Parser(TokenReader):
         return node
 
     def _reserved(self, token: Token, start: int) -> ast.Expression:
-        """What a reserved name becomes; of the arguments behind it no complaint is heard."""
+        """The node for a reserved name. Errors in arguments after it are not reported."""
         node = self._complain(f"reserved identifier: {token.text}", start)
         heard = len(self._issues)
         if self._accept("(") is not None:

@@ -33,9 +33,9 @@ _UNSET: Any = object()
 
 
 def compile_expression(environment: Environment, text: str) -> Program:
-    """Compiles an expression. Raises CompileError, and nothing else, for a bad one.
+    """Compile an expression. An invalid one raises CompileError, and nothing else.
 
-    The limits of length and cost (``api.limits``) are the API server's business and not checked here.
+    The limits on length and cost (``api.limits``) are the API server's and are not checked here.
     """
     # A JSON or YAML decoder of Kubernetes would have replaced lone surrogates, too.
     source = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
@@ -72,7 +72,7 @@ def _compiled(environment: Environment, source: str) -> Program:
 
 
 class Program:
-    """A selector ready for use. Programs are immutable to their users; what is costly is made on demand."""
+    """A compiled selector. Immutable to its users; costly parts are built on demand."""
 
     def __init__(
         self,
@@ -103,12 +103,12 @@ class Program:
 
     @property
     def output_type(self) -> CelType:
-        """bool, or any or dyn for an attribute value standing alone."""
+        """bool, or any or dyn for an attribute value used by itself."""
         return self._checked.node_types[self._checked.expression.id]
 
     @property
     def max_cost(self) -> int:
-        """The worst-case cost the API server holds against the limit of 1,000,000."""
+        """The worst-case cost, which the API server limits to 1,000,000."""
         if self._max_cost is None:
             from kubectl_dra.cel.cost import estimate_cost
 
@@ -119,7 +119,7 @@ class Program:
 
     @property
     def _shares_quantities(self) -> bool:
-        """Whether the expression can notice that Kubernetes changes quantities in place."""
+        """Whether the result can depend on Kubernetes changing quantities in place."""
         if self._sharing is None:
             self._sharing = any(
                 overload.id in SENSITIVE_OVERLOADS
@@ -130,7 +130,7 @@ class Program:
 
     @property
     def columns(self) -> frozenset[Column] | None:
-        """What the expression can read of a device, or None if only evaluating it tells."""
+        """What the expression can read of a device; None if that is known only at run time."""
         if self._columns is _UNSET:
             from kubectl_dra.cel.columns import columns_of
 
@@ -141,7 +141,7 @@ class Program:
     # --- evaluation ------------------------------------------------------------------------------
 
     def prepare(self) -> None:
-        """Make the closures. Raises InstantiationError if Kubernetes could not make a program either."""
+        """Build the closures. Raises InstantiationError if Kubernetes could not build a program either."""
         if self._closure is None:
             self._closure = with_room(lambda: compile_closures(self._checked, self.environment))
 
@@ -151,14 +151,14 @@ class Program:
         return self.evaluate_value(value)
 
     def evaluate_value(self, value: Value) -> bool:
-        """The same for a device already converted by ``device.device_value``."""
+        """Like ``evaluate``, for a device already converted by ``device.device_value``."""
         value = self.evaluate_raw(value)
         return value if value is True or value is False else as_bool(value)
 
     def evaluate_devices(self, devices: Sequence[DeviceInput] | DeviceTable) -> list[bool | EvaluationError]:
-        """The outcome per device; devices that the expression cannot tell apart are evaluated once.
+        """The outcome per device. Devices that the expression cannot tell apart are evaluated once.
 
-        A DeviceTable made by the caller is shared between the expressions evaluated on the same devices.
+        Pass one DeviceTable to all expressions that are evaluated on the same devices.
         """
         from kubectl_dra.cel.columns import DeviceTable
 
@@ -177,10 +177,10 @@ class Program:
         return Part(self.columns, self._outcome)
 
     def _first_terms(self) -> tuple[Program, ...]:
-        """The first terms that are worth evaluating before the whole, because they read less of a device.
+        """The leading terms worth evaluating before the whole because they read less of a device.
 
-        All terms where each but the last does. None where terms cannot be evaluated on their own: for the cost of
-        the whole, or because one of them can notice that another has changed a quantity.
+        All terms, if every term but the last is worth it. None if terms cannot be evaluated separately:
+        because of the cost of the whole, or because one term can notice that another changed a quantity.
         """
         terms, columns = self.terms(), self.columns
         if len(terms) == 1 or self.max_cost > MAX_EXPRESSION_COST or self._shares_quantities:
@@ -199,7 +199,7 @@ class Program:
             return error
 
     def evaluate_raw(self, value: Value) -> Value:
-        """The value of the expression, of whatever type. Raises EvaluationError."""
+        """The value of the expression, of any type. Raises EvaluationError."""
         if self.max_cost > MAX_EXPRESSION_COST:
             return self.actual_cost(value)[0]
         self.prepare()
@@ -217,7 +217,7 @@ class Program:
         return self._run(closure, slots, value)
 
     def actual_cost(self, value: Value, limit: int = MAX_EXPRESSION_COST) -> tuple[Value, int]:
-        """The value and what computing it cost. Raises EvaluationError, also above the limit."""
+        """The value and the cost of computing it. Raises EvaluationError, also above the cost limit."""
         from kubectl_dra.cel.runtime_cost import CostMeter
 
         if self._metered is None:
@@ -231,11 +231,11 @@ class Program:
 
     @property
     def last_cost(self) -> int:
-        """What the last ``actual_cost`` spent, also when it raised."""
+        """The cost of the last ``actual_cost`` call, even if it raised."""
         return 0 if self._meter is None else int(self._meter.cost)
 
     def _run(self, closure: Closure, slots: int, value: Value, restart: Callable[[], None] | None = None) -> Value:
-        """Evaluate a closure; every failure becomes an EvaluationError."""
+        """Evaluate a closure. Every failure becomes an EvaluationError."""
 
         def once() -> Value:
             if restart is not None:
@@ -255,7 +255,7 @@ class Program:
     # --- explanations ----------------------------------------------------------------------------
 
     def trace(self, device: DeviceInput) -> tuple[TraceEntry, ...]:
-        """What every sub-expression evaluates to on a device, the whole expression first.
+        """The values of all sub-expressions on a device, the whole expression first.
 
         Raises EvaluationError only if the device itself cannot be converted.
         """
@@ -282,9 +282,9 @@ class Program:
         return entries(self.ast, recording)
 
     def terms(self) -> tuple[Program, ...]:
-        """The operands of the top-level ``&&``, in order, each a program with its own span.
+        """The operands of the top-level ``&&``, in order, each as a program with its own span.
 
-        Terms below ``cel.bind`` keep the binding. An expression without ``&&`` is its own only term.
+        Terms below ``cel.bind`` keep the binding. An expression without ``&&`` is its own single term.
         """
         if not self._terms:
             found: list[Program] = []
@@ -335,7 +335,7 @@ def _term(node: ast.Expression, bindings: tuple[ast.Comprehension, ...], whole: 
 
 
 def as_bool(value: Value) -> bool:
-    """The outcome of a selector as the scheduler takes it. Raises EvaluationError for other types."""
+    """The outcome of a selector for the scheduler. Raises EvaluationError for non-boolean values."""
     if value is True or value is False:
         return bool(value)
     if isinstance(value, OptionalValue):

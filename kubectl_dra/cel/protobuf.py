@@ -1,7 +1,8 @@
 """The protobuf messages that an expression can construct, such as ``google.protobuf.Int64Value{value: 1}``.
 
-cel-go knows those of its own dependencies: the wrappers of the scalar types, Duration, Timestamp, the JSON
-messages, Any and Empty. None is of use in a selector, but an expression with one compiles and has a value.
+cel-go knows the messages of its dependencies: the wrappers of the scalar types, Duration, Timestamp, the JSON
+messages, Any and Empty. Selectors have no use for them, but expressions that contain one compile and have a
+value.
 """
 
 from __future__ import annotations

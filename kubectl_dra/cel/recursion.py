@@ -1,7 +1,7 @@
 """Room for deep recursion.
 
-Kubernetes accepts expressions nested 250 levels deep, and each level may need several Python calls.
-The work is tried as it is; only when Python's limit is hit is it repeated with a higher limit.
+Kubernetes accepts expressions nested 250 levels deep, and each level may need several Python calls. Work runs
+with the normal recursion limit first, and is repeated with a higher one only if it hits that limit.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _LIMIT = 60_000
 
 
 def with_room(work: Callable[[], _T]) -> _T:
-    """Run ``work``, which must be free of side effects, and repeat it with room if it ran out."""
+    """Run ``work``, and repeat it with a higher recursion limit if needed. ``work`` must have no side effects."""
     try:
         return work()
     except RecursionError:

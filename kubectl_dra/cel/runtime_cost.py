@@ -1,16 +1,15 @@
-"""Actual cost of an evaluation, counted as the scheduler counts it, with its limit.
+"""Actual cost of an evaluation, counted and limited as in the scheduler.
 
-The closures report to a meter what they do; how much each step costs follows cel-go's run-time cost with the
-charges Kubernetes adds:
+The closures report their steps to a meter. Charges follow cel-go's run-time cost, with Kubernetes' additions:
 
 * A chain of selections and indexes (``device.attributes["d"].model``) costs one unit per step and one for the
-  whole, nothing for the identifier it starts with. As a branch of ``?:`` or as an index the whole is free.
-* Constants are free, also lists and maps of constants and conversions of constants; ``x in [constants]`` is a
-  set lookup and free. A presence test costs its steps only.
-* ``&&``, ``||``, ``?:`` and loops are free, what they run is not. A list costs 10, a map 30.
-* A call is charged by the sizes of its values; if its overload was only chosen at run time it costs 1, unless
+  whole; the identifier that it starts with is free. As a branch of ``?:`` or as an index, the whole is free.
+* Constants are free, including lists and maps of constants and conversions of constants. ``x in [constants]``
+  is a set lookup and free. A presence test costs only its steps.
+* ``&&``, ``||``, ``?:`` and loops are free, but what they evaluate is not. A list costs 10, a map 30.
+* A call is charged by the sizes of its values. If its overload was chosen only at run time it costs 1, unless
   Kubernetes charges its function by name.
-* A value that is an error has size 1, and calls with a failed operand are charged like others.
+* An error as a value has size 1. Calls with a failed operand are charged like others.
 """
 
 from __future__ import annotations
@@ -61,7 +60,7 @@ _CHARGED_BY_OVERLOAD = frozenset(
 
 
 class CostMeter:
-    """Counts the cost of one evaluation at a time; ``reset`` it before the next."""
+    """Counts the cost of one evaluation at a time. Call ``reset`` before the next."""
 
     __slots__ = ("cost", "limit")
 
@@ -80,9 +79,9 @@ class CostMeter:
             raise CostLimitExceeded
 
     def call(self, function: str, overloads: Sequence[Overload], values: Sequence[Value], result: Value) -> None:
-        """Add the cost of a call that has happened, by its possible overloads and its values.
+        """Add the cost of a completed call, from its possible overloads and its values.
 
-        A failed operand is given as its EvaluationError, a failed call as the result None.
+        A failed operand is passed as its EvaluationError; a failed call has the result None.
         """
         # An error is as large as null.
         known = [None if isinstance(value, EvaluationError) else value for value in values]
@@ -90,7 +89,7 @@ class CostMeter:
 
 
 def _call_cost(function: str, overloads: Sequence[Overload], values: Sequence[Value], result: Value) -> int:
-    """The charge for one call by the values it had."""
+    """The charge for one call, from its values."""
     certain = len(overloads) == 1 or function in ("_==_", "_!=_")
     if certain or function not in _CHARGED_BY_OVERLOAD:
         for overload in overloads:

@@ -1,12 +1,11 @@
 """A second opinion on selectors from cel-python, an independent CEL implementation.
 
 cel-python has no type checker, no optional values, no ``cel.bind`` and no Kubernetes functions, so it can
-judge only a part of the selectors. ``compare`` says how large that part was. Quantities, versions and the few
-string functions it lacks are lent to it by this package; everything else (parsing, lookup, logic, operators,
-macros) is its own work.
+judge only some selectors. ``compare`` reports how many. This package lends it quantities, versions and a few
+string functions; parsing, lookup, logic, operators and macros are its own work.
 
-cel-python takes about 0.2 s to load and 0.1 to 1 ms per evaluation; it is imported on first use, evaluates
-one device per group of devices that the selector cannot tell apart, and must not run in two threads at once.
+cel-python takes about 0.2 s to load and 0.1 to 1 ms per evaluation. It is imported on first use, evaluates
+one device of each group that the selector cannot tell apart, and must not run in two threads at once.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ MOST_EVALUATIONS = 1000
 
 
 class Difference(NamedTuple):
-    """Two answers that differ for the devices at these indices: true, false, or the text of an error."""
+    """The devices (by index) on which the answers differ, and both answers: true, false, or an error's text."""
 
     devices: tuple[int, ...]
     ours: bool | str
@@ -51,7 +50,7 @@ class Comparison(NamedTuple):
 
 
 def compare(program: Program, devices: Sequence[DeviceInput]) -> Comparison:
-    """Evaluate a compiled selector with cel-python too, and compare. Two errors agree."""
+    """Evaluate a compiled selector with cel-python as well, and compare. Two errors count as agreement."""
     obstacle = _obstacle(program.ast.expression, program.ast.macro_calls.values())
     if obstacle is not None:
         return Comparison(0, (), len(devices), {obstacle: len(devices)})
@@ -151,7 +150,7 @@ _TEXT_BLOCK = re.compile(r'"""|\'\'\'|\\[?`]')
 
 
 def _weakness(expression: ast.Expression, text: str, macros: Iterable[ast.Call]) -> str:
-    """A construct in the expression that cel-python is known to get wrong, or an empty string."""
+    """A construct in the expression that cel-python is known to get wrong; empty if there is none."""
     if _TEXT_BLOCK.search(text):
         return "cel-python reads triple-quoted texts and some escapes differently"
     if any(macro.function == "exists_one" for macro in macros):
@@ -178,7 +177,7 @@ def _is_text(node: ast.Expression) -> bool:
 
 
 class _Judge:
-    """One expression prepared by cel-python."""
+    """One expression prepared for cel-python."""
 
     def __init__(self, expression: str) -> None:
         import celpy
@@ -192,7 +191,7 @@ class _Judge:
         self._program = environment.program(environment.compile(expression), functions=functions)
 
         class DefaultMap(celpy.celtypes.MapType):
-            """A domain that no attribute has is an empty map, but not a member."""
+            """A domain without attributes reads as an empty map, but is not a member."""
 
             def __getitem__(self, key: Any) -> Any:
                 return super().__getitem__(key) if key in self else celpy.celtypes.MapType()
@@ -203,7 +202,7 @@ class _Judge:
         self._default_map = DefaultMap
 
     def answer(self, device: DeviceInput) -> tuple[bool | str | None, str]:
-        """The answer (None: not comparable), and an excuse for answering differently from Kubernetes."""
+        """The answer (None: not comparable), and a known reason why it may differ from Kubernetes'."""
         try:
             result = self._program.evaluate({"device": self._device(device)})
         except self._error as error:
@@ -266,7 +265,7 @@ class _Judge:
 
 
 class _NotConvertible(Exception):
-    """The device has an attribute that fails every expression."""
+    """The device has an attribute that makes every expression fail."""
 
 
 def _amount(name: str, raw: Mapping[str, Any]) -> Quantity:
@@ -274,7 +273,7 @@ def _amount(name: str, raw: Mapping[str, Any]) -> Quantity:
 
 
 def _lend(function: Callable[..., Any], cel: Any) -> Callable[..., Any]:
-    """Wrap one of our functions so that it takes and returns cel-python's values."""
+    """Wrap one of our functions to take and return cel-python's values."""
 
     def lent(*arguments: Any) -> Any:
         result = function(*arguments)
@@ -359,7 +358,7 @@ _LENT: Mapping[str, Callable[..., Any]] = {
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Keep cel-python's error log off the terminal, and undo the recursion limit it sets."""
+    """Keep cel-python's error log off the terminal, and restore the recursion limit that it changes."""
     disabled = logging.root.manager.disable
     limit = sys.getrecursionlimit()
     logging.disable(logging.CRITICAL)

@@ -1,4 +1,4 @@
-"""A device's quantity during one evaluation, changing the way it does in Kubernetes.
+"""A device's quantity that changes during an evaluation as it does in Kubernetes.
 
 Kubernetes holds a quantity such as 1.5Ti as a pointer to a big decimal, and ``add`` and ``sub`` write into
 the decimal of their receiver. So ``m.isGreaterThan(m.sub(5))`` compares ``m`` with itself. Comparing a plain
@@ -26,7 +26,7 @@ SENSITIVE_OVERLOADS = frozenset(
 
 
 class SharedQuantity(Quantity):
-    """A quantity whose receivers of ``add`` and ``sub`` change with the result."""
+    """A quantity that ``add`` and ``sub`` change in place."""
 
     __slots__ = ("_aliases",)
 

@@ -1,4 +1,4 @@
-"""The tokens of an expression, read one after another, and how deep what is made of them may get."""
+"""Reads the tokens of an expression one by one, and limits the depth of the resulting tree."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ MAX_DEPTH = 250
 
 
 class ParseError(Exception):
-    """The text is not an expression; ``issues`` say why, at least one."""
+    """The text is not a valid expression; ``issues`` has at least one reason."""
 
     def __init__(self, *issues: Issue) -> None:
         super().__init__(issues[0].message)
@@ -19,7 +19,7 @@ class ParseError(Exception):
 
 
 class TokenReader:
-    """What a recursive descent parser stands on: the next token, node ids, complaints and depths."""
+    """Base of a recursive descent parser: the next token, node ids, errors and depths."""
 
     def __init__(self, tokens: list[Token]) -> None:
         self._tokens = tokens
@@ -43,7 +43,7 @@ class TokenReader:
         return token
 
     def _expect(self, kind: str, expected: str | None = None) -> Token:
-        """The next token, which must be of this kind; ``expected`` is what a message calls it."""
+        """Consume the next token, which must be of this kind. Messages call it ``expected``."""
         token = self._tokens[self._index]
         if token.kind != kind:
             self._unexpected(expected or (f"'{kind}'" if kind != "IDENTIFIER" else kind), kind)
@@ -51,14 +51,14 @@ class TokenReader:
         return token
 
     def _unexpected(self, expected: str, kind: str = "") -> None:
-        """Refuse the next token; it is one too many if a token of ``kind`` follows it."""
+        """Reject the next token. It counts as surplus if a token of ``kind`` follows it."""
         token = self._tokens[self._index]
         too_many = token.kind != END and self._tokens[self._index + 1].kind == kind
         what = "extraneous" if too_many else "mismatched"
         raise ParseError(Issue(f"Syntax error: {what} input '{token.text}' expecting {expected}", token.start))
 
     def _complain(self, message: str, offset: int) -> ast.Expression:
-        """Note what is wrong, though it does not end the parse; a node to go on with."""
+        """Record an error that does not end parsing. Returns a placeholder node."""
         self._issues.append(Issue(message, offset))
         return ast.Literal(self.next_id(), offset, offset, offset, None)
 
@@ -69,7 +69,7 @@ class TokenReader:
         return self._outer.get(node.id) or (node.start, node.end)
 
     def _count(self, node: ast.Expression, *parts: ast.Expression, step: int = 1) -> None:
-        """Record how long the longest chain below a node is, and refuse more than MAX_DEPTH."""
+        """Record the length of the longest chain below a node, and reject more than MAX_DEPTH."""
         chain = self._chain
         depth = step
         for part in parts:
@@ -82,12 +82,12 @@ class TokenReader:
             chain[node.id] = depth
 
     def _closing(self, closing: str) -> Token:
-        """The end of a literal, behind a last comma or without."""
+        """Consume the end of a literal, with or without a trailing comma."""
         comma = self._accept(",")
         return self._expect(closing, None if comma else f"{{'{closing}', ','}}")
 
     def _has_next(self, closing: str) -> bool:
-        """Whether a comma and another element follow; a comma before ``closing`` is left alone."""
+        """Whether a comma and another element follow. A comma before ``closing`` is not consumed."""
         if self._tokens[self._index].kind != "," or self._tokens[self._index + 1].kind == closing:
             return False
         self._index += 1

@@ -1,4 +1,4 @@
-"""What every sub-expression evaluated to, for explanations."""
+"""The values of all sub-expressions, for explanations."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ _MOST_OUTCOMES = 64
 
 
 class TraceEntry(NamedTuple):
-    """One sub-expression as written, at ``start`` to ``end`` of the expression, ``depth`` levels down.
+    """One sub-expression, written from ``start`` to ``end`` of the expression, ``depth`` levels down.
 
-    ``outcomes`` are its values in order of evaluation, errors as EvaluationError: none if it was skipped,
-    several inside a loop (the first 64; ``evaluations`` counts them all).
+    ``outcomes`` are its values in order of evaluation, with errors as EvaluationError: none if it was
+    skipped, several inside a loop (the first 64; ``evaluations`` counts them all).
     """
 
     start: int
@@ -59,7 +59,7 @@ class Recording:
 
 
 def entries(tree: ast.Ast, recording: Recording) -> tuple[TraceEntry, ...]:
-    """The entries of an expression as written, parents before children; literals below are left out."""
+    """The entries of an expression as written, parents before children. Literals below it are left out."""
     found: list[TraceEntry] = []
     pending: list[tuple[ast.Expression, int]] = [(tree.expression, 0)]
     while pending:
@@ -82,7 +82,7 @@ def entries(tree: ast.Ast, recording: Recording) -> tuple[TraceEntry, ...]:
 
 
 def _written_parts(node: ast.Expression, macro_calls: Mapping[int, ast.Call]) -> tuple[ast.Expression, ...]:
-    """The sub-expressions as the author sees them: of a macro its range and its bodies."""
+    """The sub-expressions as written: for a macro, its range and its bodies."""
     call = macro_calls.get(node.id)
     if call is None:
         return ast.children(node)

@@ -1,7 +1,7 @@
-"""CEL types, as the checker, the function table and the cost estimate see them.
+"""CEL types, for the checker, the function table and the cost estimate.
 
-The set and the printed names follow cel-go's ``common/types`` package and the types which
-Kubernetes adds (``kubernetes.Quantity``, ``net.IP`` ...).
+The set and the printed names follow cel-go's ``common/types`` package and the types that Kubernetes adds
+(``kubernetes.Quantity``, ``net.IP`` ...).
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from dataclasses import dataclass, field
 class CelType:
     """One CEL type.
 
-    ``kind`` is one of: dyn, any, bool, bytes, double, duration, error, int, list, map, null,
-    opaque, string, struct, timestamp, type, param, uint. ``name`` is the run-time type name
-    (``type(x)`` shows it) or, for kind param, the name of the type parameter. ``nullable`` marks a
-    wrapper such as ``google.protobuf.Int64Value``: it equals the type it wraps, and null fits it, too.
+    ``kind`` is one of: dyn, any, bool, bytes, double, duration, error, int, list, map, null, opaque, string,
+    struct, timestamp, type, param, uint. ``name`` is the run-time type name (as shown by ``type(x)``) or, for
+    kind param, the name of the type parameter. ``nullable`` marks a wrapper such as
+    ``google.protobuf.Int64Value``: it equals the type that it wraps, and also accepts null.
     """
 
     kind: str
@@ -39,7 +39,7 @@ class CelType:
         return f"{self.name}({', '.join(str(p) for p in self.parameters)})"
 
     def declared_name(self) -> str:
-        """The long form used for a result type, for example ``google.protobuf.Any``."""
+        """The long form used for result types, for example ``google.protobuf.Any``."""
         if self.kind == "param":
             return f"<{self.name}>"
         if self.nullable:
@@ -50,7 +50,7 @@ class CelType:
 
     @property
     def is_dynamic(self) -> bool:
-        """True when the type of values is only known at run time (dyn and any)."""
+        """Whether the type of values is known only at run time (dyn and any)."""
         return self.kind == "dyn" or self.kind == "any"
 
     @property
@@ -101,7 +101,7 @@ def optional_of(value: CelType) -> CelType:
 
 
 def wrapper_of(value: CelType) -> CelType:
-    """The type of a protobuf message that wraps a value of a scalar type."""
+    """The type of the protobuf message that wraps a scalar type."""
     return CelType(value.kind, value.name, nullable=True)
 
 

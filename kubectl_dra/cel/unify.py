@@ -1,9 +1,10 @@
-"""Type assignability and type parameters: when a value of one type may stand where another is wanted.
+"""Type assignability and type parameters: whether a value of one type may stand for another.
 
 The rules are those of cel-go's checker: dyn and any fit everywhere, null fits every object and wrapper type,
-and a type parameter is bound at its first use and widened to the more general type later.
+and a type parameter is bound at its first use and later widened to more general types.
 
-The loops are written out: a generator in all() would recurse through C code, which deep types must not.
+The loops are written out because a generator in all() would recurse through C code, which deep types must
+not.
 """
 
 from __future__ import annotations
@@ -61,7 +62,7 @@ def equal_or_less_specific(left: CelType, right: CelType) -> bool:
 
 
 class Bindings:
-    """What type parameters stand for. Failed attempts leave no trace."""
+    """The types bound to type parameters. Failed attempts leave no trace."""
 
     __slots__ = ("_bound", "_trail")
 
@@ -81,7 +82,7 @@ class Bindings:
                 self._bound[name] = before
 
     def assign(self, left: CelType, right: CelType) -> bool:
-        """Whether ``left`` is assignable to ``right``; if so, parameters get bound."""
+        """Whether ``left`` is assignable to ``right``. If so, parameters are bound."""
         if left is right and left.kind in _SCALARS:
             return True
         self._trail = []
@@ -91,7 +92,7 @@ class Bindings:
         return False
 
     def assign_all(self, left: Sequence[CelType], right: Sequence[CelType]) -> bool:
-        """The same for two lists, all or nothing."""
+        """Like ``assign`` for two lists: all elements or none."""
         if len(left) != len(right):
             return False
         self._trail = []
@@ -131,7 +132,7 @@ class Bindings:
         return False
 
     def _valid_substitution(self, wanted: CelType, parameter: CelType) -> tuple[bool, bool]:
-        """Whether ``parameter`` may stand for ``wanted``, and whether it was bound before."""
+        """Whether ``parameter`` may stand for ``wanted``, and whether it was already bound."""
         if wanted.kind == "param" and wanted.name == parameter.name:
             return True, True
         bound = self._bound.get(parameter.name)
@@ -162,7 +163,7 @@ class Bindings:
         return True
 
     def substitute(self, candidate: CelType, unbound_to_dyn: bool) -> CelType:
-        """The type with bound parameters replaced, and unbound ones by dyn if wanted."""
+        """The type with bound parameters replaced, and unbound ones replaced by dyn if requested."""
         if candidate.kind == "param":
             bound = self._bound.get(candidate.name)
             if bound is not None:

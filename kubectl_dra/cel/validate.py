@@ -1,7 +1,7 @@
 """Checks of literals that Kubernetes makes after type checking.
 
-Constant arguments of ``matches``, ``duration`` and ``timestamp``, the clauses of constant format
-strings, and literals of lists and maps, which must not mix types even where dyn would allow it.
+They cover constant arguments of ``matches``, ``duration`` and ``timestamp``, the clauses of constant format
+strings, and list and map literals, which must not mix types even where dyn would allow it.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def validate(checked: Checked, environment: Environment) -> list[Issue]:
-    """All complaints about literals of a checked expression."""
+    """All errors in literals of a checked expression."""
     issues: list[Issue] = []
     pending: list[tuple[ast.Expression, bool]] = [(checked.expression, False)]
     while pending:
@@ -38,7 +38,7 @@ def validate(checked: Checked, environment: Environment) -> list[Issue]:
 
 
 def _validate_call(node: ast.Call, environment: Environment, issues: list[Issue]) -> None:
-    """The first written argument of these functions is checked, even if it is not the pattern."""
+    """Check the first written argument of these functions, even if it is not the pattern."""
     if node.function not in ("matches", "duration", "timestamp") or not node.arguments:
         return
     literal = node.arguments[0]
@@ -82,7 +82,7 @@ def _equivalent(left: CelType, right: CelType) -> bool:
 
 
 def _value_type(node: ast.Expression, optional: bool, node_types: Mapping[int, CelType]) -> CelType | None:
-    """The type of an element; None for an optional one of unknown type, on which Kubernetes panics."""
+    """The type of an element; None for an optional one of unknown type, where Kubernetes panics."""
     found = node_types[node.id]
     if not optional:
         return found
@@ -174,7 +174,7 @@ def _format_issues(node: ast.Call, node_types: Mapping[int, CelType]) -> list[Is
 
 
 def _check_format(text: str, arguments: Sequence[ast.Expression], node_types: Mapping[int, CelType]) -> int:
-    """Check all clauses; returns how many arguments they use."""
+    """Check all clauses. Returns how many arguments they use."""
     used = index = 0
     while index < len(text):
         if text[index] != "%":
@@ -193,7 +193,7 @@ def _check_format(text: str, arguments: Sequence[ast.Expression], node_types: Ma
 
 
 def _check_clause(text: str, index: int, argument: ast.Expression, node_types: Mapping[int, CelType]) -> int:
-    """Check one clause whose text after ``%`` starts at ``index``; returns where it ends."""
+    """Check one clause whose text after ``%`` starts at ``index``. Returns where it ends."""
     failed = "could not parse formatting clause"
     if text[index] == ".":
         digits = index + 1

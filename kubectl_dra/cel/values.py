@@ -45,7 +45,7 @@ UINT_MAX = (1 << 64) - 1
 
 
 class Uint(int):
-    """An unsigned 64-bit integer. Arithmetic on it gives plain int: wrap the result."""
+    """An unsigned 64-bit integer. Arithmetic on it gives a plain int: wrap the result."""
 
     __slots__ = ()
 
@@ -54,7 +54,7 @@ class Uint(int):
 
 
 class Timestamp(NamedTuple):
-    """``nanoseconds`` since the Unix epoch; ``offset`` (seconds east of UTC) is only for printing."""
+    """``nanoseconds`` since the Unix epoch. ``offset`` (seconds east of UTC) is used only for printing."""
 
     nanoseconds: int
     offset: int = 0
@@ -73,7 +73,7 @@ class TypeValue(NamedTuple):
 
 
 class Message:
-    """A protobuf message that has no plain value: Empty, or an entry of a Struct. ``fields`` are those set."""
+    """A protobuf message without a plain equivalent: Empty, or an entry of a Struct. ``fields`` are those set."""
 
     __slots__ = ("cel_type", "fields")
 
@@ -89,7 +89,7 @@ class Message:
 
 
 class OptionalValue(Struct, eq=False):
-    """An optional: ``has_value`` tells whether ``value`` means anything."""
+    """An optional. ``value`` is meaningful only if ``has_value``."""
 
     value: Value
     has_value: bool = True
@@ -122,7 +122,7 @@ _TYPES: dict[type, CelType] = {
 
 
 def type_of(value: Value) -> CelType:
-    """The run-time type of a value; parameters are dyn."""
+    """The run-time type of a value, with dyn for type parameters."""
     found = _TYPES.get(value.__class__)
     if found is not None:
         return found
@@ -149,13 +149,13 @@ _UNHASHABLE = {
 
 
 def go_name(value: Value) -> str:
-    """The Go type of a value where Kubernetes' messages show it instead of the name in CEL."""
+    """The Go type of a value, which some of Kubernetes' messages show instead of the CEL name."""
     name = type_name(value)
     return _UNHASHABLE.get(name, name)
 
 
 def unhashable(value: Value) -> InternalError | None:
-    """The panic of Kubernetes for a value that must not be looked up in a Go map; None if it may."""
+    """Kubernetes' panic for a value that cannot be looked up in a Go map; None if it can."""
     name = _UNHASHABLE.get(type_name(value))
     return None if name is None else InternalError(f"internal error: runtime error: hash of unhashable type {name}")
 
@@ -166,8 +166,8 @@ _NUMBERS = frozenset({int, Uint, float})
 def equals(left: Value, right: Value) -> bool:
     """CEL equality. Raises EvaluationError where Kubernetes has no overload for the two values.
 
-    Values of different types are unequal, except that int, uint and double compare as numbers,
-    and except that a Quantity, Semver, IP, CIDR or URL on the left refuses other types.
+    Values of different types are unequal, with two exceptions: int, uint and double compare as numbers, and a
+    Quantity, Semver, IP, CIDR or URL on the left rejects other types.
     """
     if left is None or right is None:
         return left is right
@@ -204,7 +204,7 @@ def equals(left: Value, right: Value) -> bool:
 
 
 def unequal(left: Value, right: Value) -> bool:
-    """``!=``, which is true when the comparison for equality is an error."""
+    """``!=``; true if the comparison for equality is an error."""
     try:
         return not equals(left, right)
     except EvaluationError as error:
@@ -220,7 +220,7 @@ def is_list(value: Value) -> bool:
 
 
 def equals_inside_optional(left: Value, right: Value) -> bool:
-    """Equality of the values inside two optionals: null gets no special treatment."""
+    """Equality of the values inside two optionals. Null gets no special treatment."""
     for side in (left, right):
         if side.__class__ is EvaluationError:
             raise side
@@ -236,7 +236,7 @@ def _quantities_equal(left: Quantity, right: Value) -> bool:
 
 
 def _not_unequal(left: Value, right: Value) -> bool:
-    """Equality of elements: cel-go takes an error for "not unequal"."""
+    """Equality of elements, where cel-go treats an error as "not unequal"."""
     try:
         return equals(left, right)
     except EvaluationError:
@@ -260,28 +260,28 @@ def _maps_equal(left: Mapping[Value, Value], right: Mapping[Value, Value]) -> bo
 
 
 class DefaultMap(dict[Any, Any]):
-    """The attributes and capacities of a device: an unknown key finds an empty map.
+    """The attributes or capacities of a device. An unknown key finds an empty map.
 
-    Membership tests and iteration only know the real keys.
+    Membership tests and iteration see only the real keys.
     """
 
     __slots__ = ()
 
 
 class ValueMap(dict[Any, Any]):
-    """A map an expression built. Looking up bytes or a Semver in it makes Kubernetes panic."""
+    """A map built by an expression. Looking up bytes or a Semver in it makes Kubernetes panic."""
 
     __slots__ = ()
 
 
 class MutableList(list[Any]):
-    """The list a loop is collecting; ``+`` on it appends in place, as in cel-go."""
+    """The list that a loop is collecting. As in cel-go, ``+`` appends in place."""
 
     __slots__ = ()
 
 
 class MutableMap(ValueMap):
-    """The map a loop is collecting; inserting changes it in place, as in cel-go."""
+    """The map that a loop is collecting. As in cel-go, inserting changes it in place."""
 
     __slots__ = ()
 
@@ -291,7 +291,7 @@ _TYPES[MutableList] = types.LIST
 
 
 def find(mapping: Mapping[Value, Value], key: Value) -> tuple[bool, Value]:
-    """Look a key up: (found, value). In a DefaultMap every key is found."""
+    """Look up a key: (found, value). In a DefaultMap every key is found."""
     found = contains(mapping, key)
     if found:
         return True, mapping[key]
@@ -303,7 +303,7 @@ def find(mapping: Mapping[Value, Value], key: Value) -> tuple[bool, Value]:
 def contains(mapping: Mapping[Value, Value], key: Value) -> bool:
     """Whether a key is really in a map.
 
-    Numbers find each other across int, uint and double; a bool never finds a number.
+    Numeric keys match across int, uint and double; a bool never matches a number.
     """
     kind = key.__class__
     if kind is str:

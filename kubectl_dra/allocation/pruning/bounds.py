@@ -1,12 +1,12 @@
-"""Arithmetic that shows that the rest of a search holds no success.
+"""Arithmetic that proves that the rest of a search cannot succeed.
 
 Each test answers an easier question: are there enough devices for all remaining requests at once (a maximal
-flow from requests over kinds of devices, counter sets limited to what fits into them), enough with one value of
-a matchAttribute, enough different values of a distinctAttribute, enough of each counter and capacity in all. "No"
-to the easier question is "no" to the real one. "Yes" proves nothing.
+flow from requests over kinds of devices, where counter sets admit only as many as fit), enough with one value
+of a matchAttribute, enough different values of a distinctAttribute, enough of each counter and capacity in
+total? "No" to the easier question means "no" to the real one. "Yes" proves nothing.
 
 A prioritized list needs at least its smallest alternative, and can use what any alternative can use. Requests
-with admin access are left out, since they take nothing away.
+with admin access are left out, because they take nothing away.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Demand(Struct, frozen=True):
 
 
 class Supply(Struct):
-    """Devices that are alike: how many, one of them by position, whether the current request may take them."""
+    """Devices that are alike: their number, the position of one, and whether the current request may take them."""
 
     position: int
     ahead: bool
@@ -49,27 +49,27 @@ Allowed = Callable[[Alternative, Supply], bool]
 
 
 class SearchState(Protocol):
-    """What the tests ask of the search that they judge. Amounts are in nano units."""
+    """What the tests read from the search that they judge. Amounts are in nano units."""
 
     @property
     def status(self) -> Sequence[Hashable]:
-        """Per device what later requests see of it: None where it is free."""
+        """What later requests see of each device; None if it is free."""
 
     def constraints(self, claim: int) -> Sequence[ConstraintState]:
-        """The constraints of a claim, in the state that the search is in."""
+        """The constraints of a claim, in the search's current state."""
 
     def counts(self, position: int) -> bool:
         """Whether the device at a position is charged for counters."""
 
     def amounts(self, chosen: Alternative, candidate: CandidateDevice) -> Mapping[str, tuple[int, int]]:
-        """For each capacity of a device what a share takes and what the cluster leaves of it."""
+        """For each capacity of a device: what a share takes, and what the cluster leaves."""
 
     def capacity_left(self, candidate: CandidateDevice) -> Mapping[str, int]:
         """What the cluster leaves of each capacity of a device."""
 
 
 class Bounds:
-    """The tests, for the state that a search is in."""
+    """The tests, for the current state of a search."""
 
     def __init__(self, problem: Problem, ledger: CounterLedger, search: SearchState) -> None:
         self._problem = problem
@@ -78,9 +78,9 @@ class Bounds:
         self._values: dict[tuple[DeviceConstraint, int], Hashable] = {}
 
     def hopeless(self, stage: int, chosen: Alternative | None, placed: int, start: int) -> bool:
-        """Whether no success can follow a step of the search.
+        """Whether no success can follow from this step of the search.
 
-        All requests are looked at where one begins or has just fixed a value, else only the current one.
+        Looks at all requests when one begins or has just fixed a value, otherwise only at the current one.
         """
         demands = self._demands(stage, chosen, placed)
         if placed > 1:
@@ -176,7 +176,7 @@ class Bounds:
         return self._values[key]
 
     def _open(self, demands: Sequence[Demand], number: int) -> Iterable[tuple[int, DeviceConstraint, bool]]:
-        """Constraints that can still choose: (claim, constraint, is match)."""
+        """Constraints that can still choose their value: (claim, constraint, is match)."""
         for claim in sorted({self._problem.stages[demand.stage].claim for demand in demands}):
             for state in self._search.constraints(claim):
                 match = bool(state.constraint.match_attribute)
@@ -225,7 +225,7 @@ class Bounds:
         return True
 
     def _too_few_values(self, own: Sequence[Demand], values: dict[Hashable, list[Supply]], usable: Allowed) -> bool:
-        """Whether covered requests find fewer different values than devices they need."""
+        """Whether the covered requests find fewer different values than the devices they need."""
         flow = Flow()
         for number, demand in enumerate(own):
             flow.edge("source", number, demand.need)
@@ -237,7 +237,7 @@ class Bounds:
         return flow.maximum("source", "sink") < sum(demand.need for demand in own)
 
     def _too_few(self, demands: Sequence[Demand], supplies: Sequence[Supply], usable: Allowed) -> bool:
-        """Whether the devices do not suffice for all demands at once, whatever else is asked."""
+        """Whether there are not enough devices for all demands at once, ignoring everything else."""
         flow = Flow()
         offered: dict[int, Supply] = {}
         for number, demand in enumerate(demands):
@@ -262,7 +262,7 @@ class Bounds:
         return self._search.counts(supply.position)
 
     def _room(self, component: Component, members: Sequence[Supply]) -> int:
-        """How many of the devices fit into what a counter set has left, at most."""
+        """At most how many of the devices fit into what a counter set has left."""
         key, counter_set = component
         left = self._left(key, counter_set)
         total = sum(member.count for member in members)
@@ -299,7 +299,7 @@ class Bounds:
         )
 
     def _shares(self, supply: Supply, demands: Sequence[Demand]) -> int:
-        """How many requests a device can serve, at most."""
+        """At most how many requests a device can serve."""
         candidate = self._problem.context.candidates[supply.position]
         if not candidate.shareable:
             return 1
@@ -323,7 +323,7 @@ class Bounds:
         return best
 
     def _too_little(self, demands: Sequence[Demand], supplies: Sequence[Supply], usable: Allowed) -> bool:
-        """Whether the least that all demands consume of a counter or capacity is more than is left in all."""
+        """Whether the smallest total consumption of a counter or capacity exceeds what is left of it."""
         least: dict[Hashable, int] = {}
         for demand in demands:
             lowest: dict[Hashable, int] = {}
@@ -359,7 +359,7 @@ class Bounds:
         return out
 
     def _totals(self, supplies: Sequence[Supply]) -> dict[Hashable, int]:
-        """What is left of each counter and capacity, over all devices together."""
+        """What is left of each counter and capacity, summed over all devices."""
         totals: dict[Hashable, int] = {}
         for component in {supply.component for supply in supplies if supply.component is not None}:
             for counter, amount in self._left(*component).items():

@@ -1,14 +1,14 @@
-"""Arithmetic that shows that a distinctAttribute cannot be met, whatever a search remembers of it.
+"""Arithmetic that proves that a distinctAttribute cannot be met, whatever a search remembers about it.
 
-A distinctAttribute may forget: releases with that defect keep one value per request, that of the device placed last,
-and drop it when a device of the request is given back. Two things hold nevertheless where the search goes on from
-one request to the next. The last devices of all covered requests before have different values, since each was
-compared with those of the requests before it. And a request that needs two devices or more can forget the value of
-its first one only after a device with another value was accepted beside it.
+A distinctAttribute may forget: releases with that defect keep one value per request (that of the device
+placed last) and drop it when a device of the request is given back. Two facts still hold when the search
+moves from one request to the next. First, the last devices of all earlier covered requests have different
+values, because each was compared with those of the requests before it. Second, a request for two or more
+devices can forget the value of its first one only after a device with another value was accepted beside it.
 
-So each covered request needs a value of its own, and the last one that is looked at needs two if it needs more than
-one device. The values that its usable devices have are counted whether they are free or not. Where no error is
-possible (``Problem.fails``), a claim without enough values cannot be allocated.
+So each covered request needs a value of its own, and the last one examined needs two if it wants more than
+one device. All values of its usable devices count, free or not. If no error is possible (``Problem.fails``),
+a claim without enough values cannot be allocated.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from kubectl_dra.api.claims import DeviceConstraint
 
 
 def lacks_values(problem: Problem) -> bool:
-    """Whether some distinctAttribute finds too few values for its requests."""
+    """Whether some distinctAttribute has too few values for its requests."""
     return any(
         _lacks(problem, number, constraint)
         for number, claim in enumerate(problem.claims)
@@ -58,7 +58,7 @@ def _values(problem: Problem, stage: SearchStage, constraint: DeviceConstraint) 
 
 
 def _too_few(values: list[set[Hashable]], last: int) -> bool:
-    """Whether the requests cannot have a value each, and the last one that many, all different."""
+    """Whether there are too few different values: one for each request, and ``last`` for the last."""
     flow = Flow()
     for number, own in enumerate(values):
         flow.edge("source", number, last if number == len(values) - 1 else 1)

@@ -7,13 +7,13 @@ from collections.abc import Hashable
 
 
 class Flow:
-    """A maximal flow between two nodes, by shortest augmenting paths; for graphs of some hundred edges."""
+    """A maximal flow between two nodes, by shortest augmenting paths; for graphs of a few hundred edges."""
 
     def __init__(self) -> None:
         self._room: dict[Hashable, dict[Hashable, int]] = {}
 
     def edge(self, start: Hashable, end: Hashable, limit: int) -> None:
-        """Adds an edge, once per pair of nodes."""
+        """Add an edge, once per pair of nodes."""
         self._room.setdefault(start, {})[end] = limit
         self._room.setdefault(end, {}).setdefault(start, 0)
 

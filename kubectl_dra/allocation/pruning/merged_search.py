@@ -1,27 +1,27 @@
-"""The search with equal parts done once: a part that failed is not searched again where it would fail again.
+"""The search without repetition: a part that failed is not searched again where it would fail again.
 
-The part of a search below a step depends on the request and what is left of it, the devices that are still
-free, the constraints and the counters charged. Where two steps agree in all of that, up to an exchange of
-interchangeable devices (see ``interchange``), one answer serves for both. Only failures are remembered, so the
-first success is the scheduler's: every part that is passed over contains none.
+The part of a search below a step depends on the request and what it still needs, the devices that are still
+free, the constraints and the counters charged. If two steps agree in all of that, up to an exchange of
+interchangeable devices (see ``problem``), one answer serves both. Only failures are remembered, so the
+first success is the scheduler's: no skipped part contains one.
 
 In *exact* mode the free devices are compared as a sequence. Devices that nobody will use any more leave no
-trace when they are passed over, so the two parts run through the same steps one by one: same failures, same
-errors (an error ends the search, so a remembered part has none). Counters that the failed part leaves charged are
-charged again from what is remembered. The values that a distinctAttribute forgets need no repeating: a part
-forgets those of its own request and of later ones; the former is forgotten anyway when the device that led to
-the part is given back, and later requests had none.
+trace when skipped, so the two parts run through the same steps: same failures, same errors (an error ends the
+search, so a remembered part has none). Counters that the failed part leaves charged are charged again from
+memory. The values that a distinctAttribute forgets need no repetition: a part forgets those of its own
+request and of later ones. The former are forgotten anyway when the device that led to the part is given back,
+and later requests had none.
 
-Otherwise free devices are compared as sets, which merges far more. That is right only if a failure leaves
-nothing behind (``History.none``): a failed part was searched completely, so it holds every combination; an
-exchange of interchangeable devices maps combinations of the one part to those of the other, and the selectors
-evaluated on the way as well, so neither success nor error can come out of the second. By the same argument a
-device can be passed over (``skip_equal``) if an interchangeable one failed in its place: what can follow it is,
-up to the exchange of the two, among what could follow the first.
+Otherwise free devices are compared as sets, which merges far more. That is correct only if a failure leaves
+nothing behind (``History.none``). A failed part was searched completely, so it covers every combination.
+Exchanging interchangeable devices maps the combinations of one part to those of the other, and also the
+selectors evaluated on the way, so the second part yields neither success nor error. By the same argument a
+device can be skipped (``skip_equal``) if an interchangeable one failed in its place: whatever can follow it
+is, up to the exchange of the two, among what could follow the first.
 
-``bounded`` also drops parts that arithmetic shows to hold no success (see ``bounds``). A dropped part might hold
-an error, so it is right only where no error is possible. ``relaxed`` answers a question that is easier than
-the scheduler's (see ``RelaxedSearch``).
+``bounded`` also drops parts that arithmetic proves hopeless (see ``bounds``). A dropped part might hold an
+error, so this is correct only if no error is possible. ``relaxed`` answers an easier question than the
+scheduler's (see ``RelaxedSearch``).
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ MEMORY = 8_000_000
 
 
 class Remembered(Struct, frozen=True):
-    """A failed part: how many devices the plain search tries in it, and what it leaves behind if anything."""
+    """A failed part: how many devices the plain search tries in it, and what it leaves behind, if anything."""
 
     outcome: SearchOutcome
     steps: int
@@ -98,7 +98,7 @@ class MergedSearch(Search):
 
     @property
     def tally(self) -> int:
-        """Devices tried so far, by this search or by the plain one in the parts passed over."""
+        """Devices tried so far, by this search or by the plain one in the skipped parts."""
         return self._skipped + self.context.budget.steps - self._started
 
     def _step(self, claim: int, request: int, chosen: Alternative | None, placed: int, start: int) -> SearchOutcome:
@@ -136,7 +136,7 @@ class MergedSearch(Search):
             self._remembered[key] = result
 
     def _key(self, number: int, chosen: Alternative | None, placed: int, start: int) -> tuple[Any, ...]:
-        """All that the rest of the search depends on."""
+        """Everything that the rest of the search depends on."""
         stages = self.problem.stages
         stage = stages[number]
         now = stage.classes if chosen is None else stage.classes_of[chosen.position]
@@ -200,10 +200,10 @@ class MergedSearch(Search):
     def _components(
         self, before: Sequence[int], after: Sequence[int], marks: Sequence[tuple[Component, Any]]
     ) -> tuple[Any, Any, Any]:
-        """The same with components of one shape exchanged for each other: their states, sorted.
+        """Like ``_view``, with components of the same shape treated as interchangeable: their states, sorted.
 
-        ``marks`` is what is known of components besides their devices; it does not matter any more for one
-        that has no device left.
+        ``marks`` is what is known about components besides their devices. It no longer matters for components
+        without devices.
         """
         parts: dict[Component | None, tuple[list[int], list[int], list[Any]]] = {}
         for side, codes in enumerate((before, after)):
@@ -222,7 +222,7 @@ class MergedSearch(Search):
         return tuple(sorted(loose[0])), tuple(sorted(loose[1])), shape
 
     def _alive_constraints(self, number: int) -> list[int]:
-        """The constraints of the stage's claim that can still look at a device."""
+        """The constraints of the stage's claim that may still see a device."""
         stage = self.problem.stages[number]
         rest = [
             entry
@@ -276,7 +276,7 @@ class MergedSearch(Search):
         return options
 
     def _has_capacity(self, chosen: Alternative, candidate: CandidateDevice) -> bool:
-        """As in the plain search; what does not depend on earlier requests was asked ahead."""
+        """As in the plain search, except that whatever does not depend on earlier requests was computed ahead."""
         if not candidate.shareable or not candidate.device.capacity:
             return True
         held = self._held_capacity.get(candidate.id)
@@ -288,7 +288,7 @@ class MergedSearch(Search):
         ) or super()._has_capacity(chosen, candidate)
 
     def amounts(self, chosen: Alternative, candidate: CandidateDevice) -> dict[str, tuple[int, int]]:
-        """For each capacity of a device what a share takes and what the cluster leaves of it, in nano units."""
+        """For each capacity of a device: what a share takes and what the cluster leaves, in nano units."""
         key = (chosen.claim, chosen.request, chosen.position, candidate.position)
         known = self._amounts.get(key)
         if known is None:
@@ -309,7 +309,7 @@ class MergedSearch(Search):
         }
 
     def constraints(self, claim: int) -> list[ConstraintState]:
-        """The constraints of a claim, in the state that the search is in."""
+        """The constraints of a claim, in the search's current state."""
         return self._constraints[claim]
 
     def counts(self, position: int) -> bool:
@@ -328,7 +328,7 @@ class MergedSearch(Search):
         self._mark(candidate)
 
     def _mark(self, candidate: CandidateDevice) -> None:
-        """Notes what later requests see of a device."""
+        """Record what later requests see of a device."""
         if candidate.shareable:
             held = self._held_capacity.get(candidate.id, {})
             state: Hashable = tuple(sorted((name, amount.nanos) for name, amount in held.items() if amount.nanos))
@@ -340,12 +340,12 @@ class MergedSearch(Search):
 
 
 class RelaxedSearch(MergedSearch):
-    """A question that is never harder than the scheduler's: if it has no answer, neither has that.
+    """A question never harder than the scheduler's: if this has no solution, neither has the scheduler's.
 
     Charges of refused devices are given back, which leaves more counters. distinctAttribute constraints that
     forget values are dropped. Shareable devices charge no counters, nor do devices of pools that share a
-    table: whether they do depends on who came first. Mode All gives everything back when it fails half
-    way. More than 32 results fail only where they occur, not the levels of the search around it.
+    table, because their charges depend on which pool came first. Mode All gives everything back when it fails
+    half-way. Exceeding 32 results fails only where it occurs, not the enclosing levels of the search.
     """
 
     def __init__(self, problem: Problem, ledger: CounterLedger) -> None:

@@ -1,9 +1,9 @@
-"""Which devices the rest of a search cannot tell apart, and what of a search depends on its history.
+"""Which devices the rest of a search cannot tell apart, and what in a search depends on its history.
 
 Two devices are interchangeable from a request on if every later alternative treats them alike: selected or
 not, refused by a taint or not, the same values of constrained attributes, the same counters, the same
-capacity. Selectors are pure, so all of them are evaluated ahead; one that fails makes the device different
-from those on which it does not, and the failure itself is left to the search to find.
+capacity. Selectors are pure, so all are evaluated ahead. A device on which one fails differs from the others;
+the search itself finds the failure.
 """
 
 from __future__ import annotations
@@ -38,8 +38,10 @@ same shape can be exchanged for each other as a whole."""
 
 
 class SearchStage(Struct):
-    """One request. Devices with equal numbers in ``classes`` are alike from this request on, those in
-    ``classes_of[alternative]`` once that alternative is chosen; IRRELEVANT where nobody can use the device."""
+    """One request. Devices with equal numbers in ``classes`` are alike from this request on, those with equal
+    numbers in ``classes_of[alternative]`` once that alternative is chosen. IRRELEVANT: nobody can use the
+    device.
+    """
 
     claim: int
     request: int
@@ -53,9 +55,9 @@ class History(Struct, frozen=True):
     """What makes the outcome of a search depend on what it tried before.
 
     ``charges``: refused devices stay charged. ``distinct``: distinctAttribute forgets values. ``shares``:
-    shareable devices with counters, which are charged or not depending on who came first. ``listed``: mode All
-    may fail half way without giving back. ``tables``: two pools share one counter table. ``size``: lists
-    whose alternatives can exceed 32 results, which ends levels of the search early.
+    whether shareable devices charge counters depends on who came first. ``listed``: mode All may fail
+    half-way without giving back. ``tables``: two pools share one counter table. ``size``: lists whose
+    alternatives can exceed 32 results, which ends levels of the search early.
     """
 
     charges: bool
@@ -67,12 +69,12 @@ class History(Struct, frozen=True):
 
     @property
     def none(self) -> bool:
-        """Whether a failed part of the search leaves everything as it was."""
+        """Whether a failed part of the search restores everything."""
         return not (self.charges or self.distinct or self.shares or self.listed or self.tables or self.size)
 
     @property
     def traceable(self) -> bool:
-        """Whether what a failed part leaves behind is in the counters charged and the constraints alone."""
+        """Whether a failed part leaves traces only in the charged counters and the constraints."""
         return not (self.shares or self.listed)
 
 
@@ -110,7 +112,7 @@ class Problem:
             later = stage.classes
 
     def within(self, budget: Budget) -> Problem:
-        """The same problem under another budget."""
+        """The same problem with another budget."""
         other = copy(self)
         other.context = replace(self.context, budget=budget)
         return other
@@ -124,7 +126,7 @@ class Problem:
         ]
 
     def _use(self, alternative: Alternative, candidate: CandidateDevice) -> int:
-        """The checks of the search in its order, as far as they do not depend on what is placed."""
+        """The checks of the search in its order, as far as they do not depend on earlier placements."""
         context, spec, device = self.context, alternative.spec, candidate.device
         if alternative.listed is not None and candidate.position not in alternative.listed:
             return NEVER
@@ -181,7 +183,7 @@ class Problem:
                 self.components[candidate.position] = ("", value)
 
     def _fails(self) -> bool:
-        """Whether an error can end the search: a selector that fails, or a constraint over mode All."""
+        """Whether an error can end the search: a failing selector, or a constraint over mode All."""
         return any(
             FAILS in uses or (alternative.listed and self.covering(alternative))
             for stage in self.stages
@@ -300,5 +302,5 @@ def _amounts(counters: dict[str, Quantity] | object) -> tuple[tuple[str, int], .
 
 
 def value_of(device: Device, constraint: DeviceConstraint) -> Hashable:
-    """The value that a constraint looks at; None where the device lacks the attribute."""
+    """The value that a constraint compares, or None if the device lacks the attribute."""
     return attribute_of(device, constraint.match_attribute or constraint.distinct_attribute)

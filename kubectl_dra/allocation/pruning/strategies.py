@@ -1,4 +1,4 @@
-"""How an attempt that takes the plain search long is answered after all: the entry to the pruned searches."""
+"""The entry to the pruned searches: how to answer an attempt for which the plain search takes too long."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def pruned_solution(
     prepared: Sequence[PreparedClaim],
     ledger: Callable[[], CounterLedger],
 ) -> Solution:
-    """What the plain search would find if it had the time; ``context.budget`` counts what was tried for it.
+    """What the plain search would find given enough time. ``context.budget`` counts the steps spent.
 
     Raises:
         AllocationError: fatal, as the plain search would raise it.
@@ -55,7 +55,7 @@ def pruned_solution(
 
 
 def _by_sets(problem: Problem, ledger: Callable[[], CounterLedger]) -> Solution:
-    """Where failures leave nothing behind: merge, and drop hopeless parts if no error can hide in them."""
+    """If failures leave nothing behind: merge, and drop hopeless parts if they cannot hide an error."""
     counting = MergedSearch(_limited(problem, COUNTING_STEPS), ledger())
     try:
         found = counting.run()
@@ -69,7 +69,7 @@ def _by_sets(problem: Problem, ledger: Callable[[], CounterLedger]) -> Solution:
 
 
 def _by_sequences(problem: Problem, ledger: Callable[[], CounterLedger]) -> Solution:
-    """Where failures leave something behind: show that an easier question has no answer, or merge exactly."""
+    """If failures leave traces: prove that an easier question has no solution, or merge exactly."""
     if not problem.history.traceable:
         return _by_steps(problem, ledger)
     budget = problem.context.budget
@@ -87,7 +87,7 @@ def _by_sequences(problem: Problem, ledger: Callable[[], CounterLedger]) -> Solu
 
 
 def _by_steps(problem: Problem, ledger: Callable[[], CounterLedger]) -> Solution:
-    """Where nothing can be merged: the plain search, and the easier question if that takes long."""
+    """If nothing can be merged: the plain search, then the easier question if that takes long."""
     budget = problem.context.budget
     known = _limited(problem, KNOWN_STEPS)
     search = Search(known.context, problem.claims, problem.prepared, ledger())
@@ -104,7 +104,7 @@ def _by_steps(problem: Problem, ledger: Callable[[], CounterLedger]) -> Solution
 
 
 def _impossible(problem: Problem, ledger: Callable[[], CounterLedger]) -> bool:
-    """Whether an easier question has no answer, found out in half of the time that is left."""
+    """Whether an easier question has no solution, using half of the remaining time."""
     if problem.fails:
         return False
     if lacks_values(problem):

@@ -1,8 +1,9 @@
 """The exact evaluator: an expression as a tree of Python closures.
 
 Each closure takes the frame (a list; slot 0 is ``device``, the others are local variables) and returns a
-value or raises EvaluationError with the place of the error. What cel-go does is followed closely, including
-what looks odd. Here the tree is made, by kind of node; what the closures do is in the modules of this package.
+value or raises EvaluationError with the position of the error. The closures follow cel-go closely, oddities
+included. This module builds the tree, one kind of node at a time; the other modules of the package implement
+the closures.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ _REGEX_FUNCTIONS = frozenset(("matches", "find", "findAll"))
 
 
 class InstantiationError(Exception):
-    """The expression type-checks, but Kubernetes cannot make a program of it."""
+    """The expression type-checks, but Kubernetes cannot build a program from it."""
 
     def __init__(self, message: str, offset: int) -> None:
         super().__init__(message)
@@ -57,9 +58,9 @@ def compile_closures(
     meter: CostMeter | None = None,
     recorder: Recorder | None = None,
 ) -> tuple[Closure, int]:
-    """The closure of a checked expression and the number of slots its frame needs.
+    """The closure of a checked expression, and the number of slots that its frame needs.
 
-    Raises InstantiationError. With a meter the cost is counted; with a recorder every outcome is told.
+    A meter counts the cost; a recorder receives every outcome. Raises InstantiationError.
     """
     compiler = _Compiler(checked, environment, meter, recorder)
     closure = compiler.compile(checked.expression)
@@ -126,7 +127,7 @@ class _Compiler:
     # --- chains ----------------------------------------------------------------------------------
 
     def _attribute(self, node: ast.Expression) -> Closure:
-        """A variable, a chain of selections on anything, or a conditional, as a value of its own."""
+        """A value used by itself: a variable, a chain of selections on anything, or a conditional."""
         if isinstance(node, ast.Identifier) and self._is_name(node):
             return self._name(node)
         closure = self._chain(node, ())
@@ -143,11 +144,11 @@ class _Compiler:
         return charged(closure, meter)
 
     def _is_name(self, node: ast.Identifier) -> bool:
-        """Whether cel-go takes an identifier for a name and not for a variable; one that holds a type, too."""
+        """Whether cel-go treats an identifier as a type or constant name, not as a variable."""
         return self._types[node.id].kind == "type" or self._slot(node.name) is None
 
     def _name(self, node: ast.Identifier) -> Closure:
-        """The value of the name of a type, or of the one constant there is."""
+        """The value of a type name, or of the only named constant."""
         if node.name == protobuf.NULL_VALUE:
             return self._constant(node, 0)
         known = node.name not in protobuf.MESSAGES or node.name in protobuf.NAMES_AS_VALUES
@@ -156,7 +157,7 @@ class _Compiler:
         raise InstantiationError(f"reference to undefined type: {node.name}", node.position)
 
     def _chain(self, node: ast.Expression, later: tuple[Qualifier, ...]) -> Closure:
-        """The closure of ``node`` followed by the steps ``later``, as one chain."""
+        """One closure for ``node`` followed by the steps ``later``."""
         if isinstance(node, ast.Select):
             qualifier = Qualifier(node.field, None, False, node.test_only, node)
             return self._chain(node.operand, (qualifier, *later))
@@ -286,7 +287,7 @@ class _Compiler:
             raise InstantiationError(error.message, node.position) from None
 
     def _strict(self, node: ast.Call, closures: list[Closure], function: Callable[..., Value]) -> Closure:
-        """A call that needs the values of all operands."""
+        """A call that needs the values of all its operands."""
         if self._meter is None:
             return calls.strict(node, closures, function)
         name, overloads = node.function, self._overloads.get(node.id, ())

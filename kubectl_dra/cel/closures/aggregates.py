@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def list_of(closures: Sequence[Closure], node: ast.ListLiteral) -> Closure:
-    """A list of the values of its elements; empty optional elements are left out."""
+    """A list of the elements' values; empty optional elements are left out."""
     optional = frozenset(node.optional_indices)
 
     def build(frame: Frame) -> Value:
@@ -42,7 +42,7 @@ def list_of(closures: Sequence[Closure], node: ast.ListLiteral) -> Closure:
 
 
 def map_of(entries: Sequence[tuple[Closure, Closure, bool]], node: ast.MapLiteral) -> Closure:
-    """A map of entries given by key, value, and whether the value is optional."""
+    """A map. Each entry is given by key, value, and whether the value is optional."""
 
     def build(frame: Frame) -> Value:
         result: ValueMap = ValueMap()
@@ -77,7 +77,7 @@ def map_key(key: Value) -> Value:
 
 
 def map_insert(mapping: Value, *more: Value) -> Value:
-    """Insert one entry (key, value) or all entries of a map; a key must be new."""
+    """Insert one entry (key, value), or all entries of a map. Existing keys are an error."""
     if not isinstance(mapping, dict):
         raise no_overload("cel.@mapInsert", (mapping, *more))
     entries: Mapping[Value, Value]

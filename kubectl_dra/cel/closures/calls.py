@@ -1,4 +1,4 @@
-"""Calls: logic and conditionals, which need not evaluate all operands, and functions, which do."""
+"""Calls: logic and conditionals, which may skip operands, and functions, which evaluate all of them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def conditional(node: ast.Call, condition: Closure, chosen: Closure, other: Closure) -> Closure:
-    """``? :``, which evaluates one of its branches."""
+    """``? :``; evaluates only one of its branches."""
 
     def choice(frame: Frame) -> Value:
         decision = condition(frame)
@@ -30,7 +30,7 @@ def conditional(node: ast.Call, condition: Closure, chosen: Closure, other: Clos
 
 
 def logic(node: ast.Call, left: Closure, right: Closure, decisive: bool) -> Closure:
-    """``&&`` (decisive False) and ``||`` (decisive True): the decisive value beats errors."""
+    """``&&`` (decisive value False) and ``||`` (decisive value True). The decisive value outweighs errors."""
     undecided = not decisive
 
     def decision(frame: Frame) -> Value:
@@ -64,7 +64,7 @@ def logic(node: ast.Call, left: Closure, right: Closure, decisive: bool) -> Clos
 
 
 def not_strictly_false(closure: Closure, meter: CostMeter | None) -> Closure:
-    """True unless the operand is false; an error counts as true."""
+    """True unless the operand is false. An error counts as true."""
 
     def lenient(frame: Frame) -> Value:
         try:
@@ -81,7 +81,7 @@ def not_strictly_false(closure: Closure, meter: CostMeter | None) -> Closure:
 
 
 def strict(node: ast.Call, closures: Sequence[Closure], function: Callable[..., Value]) -> Closure:
-    """A call that needs the values of all operands."""
+    """A call that needs the values of all its operands."""
     if len(closures) == 1:
         only = closures[0]
 
@@ -124,9 +124,9 @@ def metered(
     meter: CostMeter,
     stops: bool,
 ) -> Closure:
-    """The same, and charged; ``stops`` at a failed operand or evaluates the others, too.
+    """Like ``strict``, with its cost counted. With ``stops``, a failed operand skips the rest.
 
-    A call that has all its operands is charged, failed or not.
+    A call whose operands were all evaluated is charged even if it fails.
     """
     name = node.function
 
@@ -159,7 +159,7 @@ def metered(
 
 
 def joining(add: Callable[[Value, Value], Value]) -> Callable[[Value, Value], Value]:
-    """``+``, which lengthens in place a list that a macro collects."""
+    """``+`` on a list that a macro collects: appends in place."""
 
     def addition(left: Value, right: Value) -> Value:
         if left.__class__ is MutableList:
@@ -173,7 +173,7 @@ def joining(add: Callable[[Value, Value], Value]) -> Callable[[Value, Value], Va
 
 
 def panicking(overload: str, closures: list[Closure]) -> list[Closure]:
-    """Operands whose cost cel-go cannot count when they are errors; it panics instead."""
+    """The operands, wrapped to panic on errors where cel-go does because it cannot count their cost."""
     if overload == "list_distinct" or overload.endswith("_sort"):
         position, fits = 0, is_list
     elif overload.endswith("_sortByAssociatedKeys"):
@@ -201,7 +201,7 @@ def _is_int(value: Value) -> bool:
 
 
 def on_type_names(implementation: Callable[..., Value]) -> Callable[..., Value]:
-    """With a compiled pattern, cel-go searches whatever has a Go string inside: types by their name."""
+    """Search types by their name, because with a compiled pattern cel-go accepts any value that wraps a Go string."""
 
     def search(*values: Value) -> Value:
         if values[0].__class__ is TypeValue:

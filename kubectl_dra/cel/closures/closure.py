@@ -1,4 +1,4 @@
-"""What a closure is, and who may watch it: a meter counts its cost, a recorder is told its outcome."""
+"""The type of a closure and of its observers: a meter counts its cost, a recorder receives its outcome."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def recorded(closure: Closure, recorder: Recorder, node_id: int) -> Closure:
 
 
 def charged(closure: Closure, meter: CostMeter) -> Closure:
-    """The closure, costing one more unit whether it fails or not."""
+    """The closure with one unit added to its cost, whether it fails or not."""
     spend = meter.spend
 
     def charging(frame: Frame) -> Value:

@@ -1,4 +1,4 @@
-"""Comprehensions: the loop over a range, and the variables it binds in the frame."""
+"""Comprehensions: loops over a range, and the variables that they bind in the frame."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ if TYPE_CHECKING:
 
 
 class _Lazy(Struct, eq=False):
-    """A bound variable not read yet."""
+    """A bound variable that has not been read yet."""
 
     compute: Closure
 
 
 def read(slot: int) -> Closure:
-    """The value of a variable; one that is bound but was not read yet is computed now."""
+    """The value of a variable. A variable that has not been read yet is computed now."""
     if slot == 0:
         return lambda frame: frame[0]
 
@@ -56,9 +56,9 @@ def fold(
     loop_step: Closure,
     result: Closure,
 ) -> Closure:
-    """The loop of a comprehension; ``slots`` are those of the accumulator and the two loop variables.
+    """The loop of a comprehension. ``slots`` belong to the accumulator and the two loop variables.
 
-    ``constant_condition`` is the value of a condition that is constant, else None.
+    ``constant_condition`` is the value of a constant condition, else None.
     """
     accu_slot, first_slot, second_slot = slots
     two = bool(node.iter_var2)
@@ -95,7 +95,7 @@ def fold(
 
 
 def items(iterable: Value, two: bool, node: ast.Comprehension) -> Any:
-    """What the loop variables become in turn: pairs, the second one None if there is only one variable."""
+    """The successive values of the loop variables, as pairs. With one variable, the second is None."""
     if isinstance(iterable, dict):
         return list(iterable.items())
     if is_list(iterable):
@@ -110,7 +110,7 @@ def items(iterable: Value, two: bool, node: ast.Comprehension) -> Any:
 
 
 def _frozen(value: Value) -> Value:
-    """A collected list or map, no longer to be changed in place."""
+    """A collected list or map that may no longer be changed in place."""
     if value.__class__ is MutableList:
         return list(value)
     if value.__class__ is MutableMap:

@@ -36,7 +36,7 @@ def in_container(value: Value, container: Value) -> bool:
 
 
 def member_set(elements: Sequence[Value]) -> frozenset[Any] | None:
-    """The members of a constant list as a set, or None if it is not one of plain values."""
+    """The members of a constant list as a set, or None if they are not all plain values."""
     members: set[Any] = set()
     for element in elements:
         kind = element.__class__
@@ -61,7 +61,7 @@ def member_set(elements: Sequence[Value]) -> frozenset[Any] | None:
 
 
 def in_members(element: Closure, members: frozenset[Any], node: ast.Call) -> Closure:
-    """Whether an element is in a set made by ``member_set``: free of charge, unlike a search in a list."""
+    """Whether an element is in a set made by ``member_set``. Costs nothing, unlike a search in a list."""
 
     def lookup(frame: Frame) -> Value:
         value = element(frame)
@@ -73,7 +73,7 @@ def in_members(element: Closure, members: frozenset[Any], node: ast.Call) -> Clo
 
 
 def _member_key(value: Value) -> Any:
-    """A hashable stand-in for Go's equality of values: same type and same content."""
+    """A hashable stand-in for Go's equality: same type and same content."""
     kind = value.__class__
     if kind is str or kind is bool or kind is int or kind is Uint:
         return (kind, value)

@@ -1,7 +1,7 @@
-"""Protobuf messages that an expression builds, and the plain values they become at once.
+"""Protobuf messages built by an expression, and the plain values that they turn into at once.
 
-cel-go converts every field to the native Go type of the message and the whole message back to a CEL value: only
-Empty and the entry of a Struct stay messages.
+cel-go converts every field to the message's native Go type, and the whole message back to a CEL value. Only
+Empty and the entry of a Struct remain messages.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ _TEXTUAL = frozenset({"kubernetes.Quantity", "kubernetes.Semver", "kubernetes.UR
 
 
 def struct_of(closures: Sequence[Closure], node: ast.StructLiteral) -> Closure:
-    """A message of the values of its fields; empty optional ones are left out."""
+    """A message with the given field values; empty optional fields are left out."""
     entries = list(zip(node.fields, closures, strict=True))
 
     def build(frame: Frame) -> Value:
@@ -108,7 +108,7 @@ def _message(name: str, given: Mapping[str, Value]) -> Value:
 
 
 def _field(message: str, field: str, value: Value) -> Value:
-    """The value of a field, as narrow as its Go type makes it."""
+    """The value of a field, narrowed to its Go type."""
     full_name = f"google.protobuf.{message}.{field}"
     if (message == "ListValue" and not is_list(value)) or (message == "Struct" and not isinstance(value, dict)):
         raise EvaluationError(f"unsupported field type for {full_name}: {type_of(value).declared_name()}")
@@ -209,7 +209,7 @@ _ZERO: dict[str, Value] = {
 
 
 def _duration(fields: Mapping[str, Value]) -> Value:
-    """Too many seconds give the longest duration there is."""
+    """A duration; too many seconds give the longest possible one."""
     seconds = fields.get("seconds", 0)
     whole = seconds * _SECOND
     total = whole + fields.get("nanos", 0)
@@ -223,7 +223,7 @@ def _timestamp(fields: Mapping[str, Value]) -> Value:
 
 
 def _value(fields: Mapping[str, Value]) -> Value:
-    """The alternative set last; no number is a null other than null."""
+    """The alternative that was set last. ``null_value`` is null, whatever its number."""
     if not fields:
         return None
     name, value = list(fields.items())[-1]
@@ -231,7 +231,7 @@ def _value(fields: Mapping[str, Value]) -> Value:
 
 
 def _any(fields: Mapping[str, Value]) -> Value:
-    """The message packed in it, for those an expression can name, and only if it is empty."""
+    """The message packed into an Any. Only messages that an expression can name, and only empty ones."""
     packed = fields.get("type_url", "").rpartition("/")[2]
     if packed in protobuf.MESSAGES and packed != "google.protobuf.Any":
         if not fields.get("value"):

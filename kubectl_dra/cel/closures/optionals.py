@@ -1,6 +1,6 @@
-"""The content of an optional, which makes a round trip through native Go values when it is read.
+"""Reading the content of an optional, which passes through native Go values.
 
-That fails for quantities, versions, addresses and URLs: the optional then holds the error.
+That conversion fails for quantities, versions, addresses and URLs. The optional then holds the error.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _UNCONVERTIBLE = {
 
 
 def native(value: Value) -> Value:
-    """The content of an optional after a round trip through native Go values."""
+    """The content of an optional after conversion to a native Go value and back."""
     if value.__class__ is DefaultMap:
         return dict(value)
     if value.__class__ is TypeValue:
@@ -39,7 +39,7 @@ def native(value: Value) -> Value:
 
 
 def as_variable(value: Value) -> Value:
-    """What reading a variable gives; only optionals change."""
+    """The result of reading a variable. Only optionals change."""
     if value.__class__ is OptionalValue and value.has_value:
         return OptionalValue(native(value.value))
     return value
@@ -52,7 +52,7 @@ def content(optional: OptionalValue) -> Value:
 
 
 def raising(implementation: Callable[..., Value]) -> Callable[..., Value]:
-    """Optionals may hold an error (see ``native_types``); taking it out raises it."""
+    """Raise the error that an optional may hold (see ``native_types``)."""
 
     def taken(*values: Value) -> Value:
         result = implementation(*values)
@@ -64,7 +64,7 @@ def raising(implementation: Callable[..., Value]) -> Callable[..., Value]:
 
 
 def alternative(optional: Closure, other: Closure, take_value: bool) -> Closure:
-    """``or`` and ``orValue``: the second operand is only evaluated when the first is empty."""
+    """``or`` and ``orValue``: evaluates the second operand only if the first is empty."""
 
     def alternative(frame: Frame) -> Value:
         value = optional(frame)

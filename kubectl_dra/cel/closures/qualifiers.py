@@ -1,6 +1,6 @@
-"""The steps of a chain: selections and indexes on a variable, or on any other base.
+"""The steps of a chain: selections and indexes on a variable or any other base.
 
-After the first optional step every step is optional, and an optional base is unwrapped once, at the start of the
+After the first optional step every step is optional. An optional base is unwrapped once, at the start of the
 chain.
 """
 
@@ -36,7 +36,7 @@ KEY_CLASSES = frozenset((str, int, Uint, bool, float))
 
 
 class Qualifier(NamedTuple):
-    """One step of a chain: a constant key, or a closure that computes it. A ``free`` one costs nothing."""
+    """One step of a chain: a constant key, or a closure that computes it. ``free`` steps cost nothing."""
 
     key: Value
     compute: Closure | None
@@ -47,14 +47,14 @@ class Qualifier(NamedTuple):
 
 
 def is_attribute(node: ast.Expression) -> bool:
-    """Whether a node is a variable or a chain on one, not a call or literal."""
+    """Whether a node is a variable or a chain on one, rather than a call or literal."""
     if isinstance(node, ast.Call):
         return node.function in INDEXING or node.function == "_?_:_"
     return isinstance(node, (ast.Identifier, ast.Select))
 
 
 def base_is_conditional(node: ast.Expression) -> bool:
-    """Whether a chain starts with ``?:``; cel-go charges its steps only."""
+    """Whether a chain starts with ``?:``. cel-go then charges only for its steps."""
     while True:
         if isinstance(node, ast.Select):
             node = node.operand
@@ -65,7 +65,7 @@ def base_is_conditional(node: ast.Expression) -> bool:
 
 
 def costs_a_unit(node: ast.Expression) -> bool:
-    """Whether evaluating a node by itself adds the unit that an index by it costs."""
+    """Whether evaluating the node already includes the unit that an index by it costs."""
     if isinstance(node, ast.Call) and node.function not in INDEXING:
         return False
     return isinstance(node, (ast.Call, ast.Select, ast.Identifier)) and not base_is_conditional(node)
@@ -78,7 +78,7 @@ def key_text(key: Value) -> str:
 
 
 def _list_index(key: Value) -> int:
-    """A list index; whole numbers of any numeric type will do."""
+    """A list index. Whole numbers of any numeric type are accepted."""
     if key.__class__ is int or key.__class__ is Uint:
         return int(key)
     if key.__class__ is float and key.is_integer():
@@ -89,7 +89,7 @@ def _list_index(key: Value) -> int:
 
 
 def step(value: Value, key: Value, presence: bool) -> tuple[Value, bool]:
-    """``value[key]`` and whether it exists; without ``presence`` a missing key is an error."""
+    """``value[key]`` and whether it exists. Without ``presence``, a missing key is an error."""
     if isinstance(value, dict):
         found, result = find(value, key)
         if found:
@@ -108,7 +108,7 @@ def step(value: Value, key: Value, presence: bool) -> tuple[Value, bool]:
 
 
 def _message_field(message: Message, key: Value) -> tuple[Value, bool]:
-    """A field of a protobuf message, and whether it is set; one that is not has the zero of its type."""
+    """A field of a protobuf message and whether it is set. Unset fields have the zero value of their type."""
     known = FIELDS[message.cel_type.name]
     if key not in known:
         raise EvaluationError(f"no such field '{key_text(key)}'")
@@ -116,7 +116,7 @@ def _message_field(message: Message, key: Value) -> tuple[Value, bool]:
 
 
 def constant_steps(base: Closure, qualifiers: tuple[Qualifier, ...]) -> Closure:
-    """A chain of constant keys, the common case."""
+    """A chain of constant keys; this is the common case."""
     plan = [(q.key, q.node) for q in qualifiers]
     only_strings = all(key.__class__ is str for key, _ in plan)
 

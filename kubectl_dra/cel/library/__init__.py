@@ -1,7 +1,7 @@
-"""All functions a device selector may call, in Kubernetes 1.34 to 1.37.
+"""All functions that a device selector may call, for Kubernetes 1.34 to 1.37.
 
-One module per family; each lists its functions with every overload, the release from which new
-expressions may use it, its implementation, its special costs, and a line of documentation with examples.
+One module per family. Each lists its functions with every overload, the first release whose new expressions
+may use it, its implementation, its special costs, and a line of documentation with examples.
 """
 
 from __future__ import annotations
@@ -42,18 +42,18 @@ _FAMILIES = {
 
 @cache
 def family(name: str) -> tuple[Function, ...]:
-    """The functions of one family, that is of one module of this package."""
+    """The functions of one family, that is, of one module in this package."""
     module = import_module(f"{__name__}.{name}")
     return tuple(module.functions())
 
 
 def families() -> tuple[Function, ...]:
-    """Every function of every family. A name that families share (`indexOf`, `ip` ...) occurs once in each."""
+    """Every function of every family. A name shared by families (`indexOf`, `ip` ...) occurs once in each."""
     return tuple(function for name in _FAMILIES for function in family(name))
 
 
 class _Table(Mapping[str, Function]):
-    """The functions by name. Families are loaded when one of their functions is looked up."""
+    """The functions by name. A family is loaded when one of its functions is looked up."""
 
     def __init__(self) -> None:
         self._homes: dict[str, list[str]] = {}
@@ -76,7 +76,7 @@ class _Table(Mapping[str, Function]):
 
 
 def _merged(name: str, homes: list[str]) -> Function:
-    """One function with the overloads of all its families, in declaration order."""
+    """One function with the overloads from all its families, in declaration order."""
     # An address inside a network is asked for by the same name as an address itself, within one family.
     parts = [function for home in homes for function in family(home) if function.name == name]
     if len(parts) == 1:
@@ -93,5 +93,5 @@ def _merged(name: str, homes: list[str]) -> Function:
 
 @cache
 def table() -> Mapping[str, Function]:
-    """The functions by name, the overloads of a shared name put together in declaration order."""
+    """The functions by name. Overloads of a shared name are merged in declaration order."""
     return _Table()

@@ -168,7 +168,7 @@ def _masked(network: CIDR) -> CIDR:
 
 
 def _contains_estimate(network: bool, text: bool) -> Estimate:
-    """Comparing two addresses of unknown family, masking one for networks, reading a text."""
+    """Cost of comparing two addresses of unknown family, masking one for networks, and reading a text."""
 
     def estimate(estimator: Estimator, target: CostNode | None, arguments: Sequence[CostNode]) -> CallEstimate | None:
         if not arguments:

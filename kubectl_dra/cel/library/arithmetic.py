@@ -1,6 +1,6 @@
-"""Arithmetic within 64 bits: numbers, durations and timestamps; texts and lists joined.
+"""Arithmetic within 64 bits on numbers, durations and timestamps; concatenation of texts and lists.
 
-Whatever leaves its range is an error, except that doubles follow IEEE 754.
+Results out of range are errors, except that doubles follow IEEE 754.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def _checked_timestamp(nanoseconds: int, offset: int) -> Timestamp:
 
 
 def _difference(left: int, right: int) -> Duration:
-    """Nanoseconds between two instants; whole seconds must fit on their own, too."""
+    """Nanoseconds between two instants. The whole seconds must also fit by themselves."""
     _checked_int((left // _SECOND - right // _SECOND) * _SECOND)
     return Duration(_checked_int(left - right))
 

@@ -280,7 +280,7 @@ def functions() -> list[Function]:
 
 
 def text_of_value(value: Value) -> str | None:
-    """What `string(value)` gives, None for types without such a conversion."""
+    """The result of `string(value)`; None for types without such a conversion."""
     kind = value.__class__
     convert = _TEXT.get(kind)
     return None if convert is None else convert(value)

@@ -36,7 +36,7 @@ class FormatError(Exception):
 
 
 class Clause(NamedTuple):
-    """One clause: the verb, and the precision when one is written."""
+    """One clause: its verb, and its precision if written."""
 
     verb: str
     precision: int | None
@@ -45,7 +45,7 @@ class Clause(NamedTuple):
 def clauses(text: str, count: int) -> list[str | Clause]:
     """Split a format text into literal parts and clauses. Raises FormatError.
 
-    `count` is the number of arguments: a clause without one is an error, too many arguments are not.
+    `count` is the number of arguments. A clause without an argument is an error; surplus arguments are not.
     """
     parts: list[str | Clause] = []
     start = used = 0
@@ -232,7 +232,7 @@ def _map(values: dict[Value, Value]) -> str:
 
 
 def _element(value: Value) -> str:
-    """A value inside a list or map, written so that it reads as CEL."""
+    """A value inside a list or map, written as CEL."""
     kind = value.__class__
     if kind is str:
         return quoted(value)

@@ -1,6 +1,6 @@
-"""Version 3 of cel-go's list extension: parts, order and nesting of lists.
+"""Version 3 of cel-go's list extension: slicing, ordering and flattening lists.
 
-What these functions return is a new list, which their costs count.
+These functions return new lists, whose creation their costs include.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ def _sort(target: Value) -> Sequence[Value]:
 
 
 def _sort_by_keys(target: Value, associated: Value) -> Sequence[Value]:
-    """The values ordered by the keys at the same places; a short list keeps the order of equal keys."""
+    """The values ordered by the keys at the same positions. Short lists keep the order of equal keys."""
     values, keys = _listed(target), _listed(associated)
     if len(values) != len(keys):
         raise EvaluationError(
@@ -154,7 +154,7 @@ def _allocated(factor: float, size: int) -> int:
 
 
 def _whole(node: CostNode, default: int) -> int:
-    """A literal int, 0 when it is negative, else the default."""
+    """A literal int (0 if negative), else the default."""
     return max(node.literal, 0) if type(node.literal) is int else default
 
 

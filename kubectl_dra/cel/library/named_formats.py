@@ -42,7 +42,7 @@ _TIME = "([0-9]{2}):([0-9]{2}):([0-9]{2})(.[0-9]+)?(z|[+-][0-9]{2}:[0-9]{2})"
 
 
 class NamedFormat:
-    """A check with a name; `pattern_size` is the length of the pattern its cost is derived from."""
+    """A check with a name. `pattern_size` is the length of the pattern that determines its cost."""
 
     __slots__ = ("check", "name", "pattern_size")
 
@@ -105,7 +105,7 @@ def _dns_1035_label(text: str) -> list[str]:
 
 
 def _as_prefix(check: Callable[[str], list[str]]) -> Callable[[str], list[str]]:
-    """Names that something will be appended to may end with a dash."""
+    """Check a name prefix, which may end with a dash."""
 
     def checked(text: str) -> list[str]:
         # Upstream drops the character before the dash, too.

@@ -1,4 +1,4 @@
-"""IP addresses and networks as values, read and written as Go's net/netip does."""
+"""IP addresses and networks as values, parsed and printed like Go's net/netip."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class AddressError(ValueError):
 
 
 class IP:
-    """An IPv4 (`bits` 32) or IPv6 (128) address as a number, with a zone only while it is parsed."""
+    """An IPv4 (`bits` 32) or IPv6 (128) address as a number. A zone is kept only during parsing."""
 
     __slots__ = ("bits", "value", "zone")
 
@@ -44,7 +44,7 @@ class IP:
 
 
 class CIDR:
-    """A network: an address, whose host part need not be zero, and the length of the prefix."""
+    """A network: an address, whose host part may be nonzero, and a prefix length."""
 
     __slots__ = ("address", "length")
 
@@ -91,7 +91,7 @@ def _ipv6_text(value: int) -> str:
 
 @lru_cache(maxsize=4096)
 def parse_address(text: str) -> IP:
-    """An address, possibly with a zone. Raises AddressError with Go's words."""
+    """An address, possibly with a zone. Raises AddressError with Go's text."""
     for character in text:
         if character == ".":
             return IP(_parse_ipv4(text, text), 32)

@@ -1,4 +1,4 @@
-"""Texts of numbers, times and durations, read and written as Go does."""
+"""Numbers, times and durations, parsed and printed like Go."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def parse_int(text: str) -> int | None:
 
 
 def parse_uint(text: str) -> int | None:
-    """A decimal unsigned 64-bit integer without sign, or None."""
+    """An unsigned decimal 64-bit integer without a sign, or None."""
     if not text.isascii() or not text.isdigit() or len(text.lstrip("0")) > 20:
         return None
     value = int(text)
@@ -60,7 +60,7 @@ def parse_bool(text: str) -> bool | None:
 
 
 def parse_double(text: str) -> float | None:
-    """A decimal or hexadecimal double, infinity or NaN; None for anything else and for what is too large."""
+    """A decimal or hexadecimal double, infinity or NaN; None for other texts and numbers too large."""
     special = _SPECIAL.get(text.lstrip("+-").lower())
     if special is not None and len(text) - len(text.lstrip("+-")) <= (special == special):
         return -special if text[0] == "-" else special
@@ -78,7 +78,7 @@ def parse_double(text: str) -> float | None:
 
 
 def _without_underscores(text: str) -> str:
-    """The text without the underscores that stand between digits; unchanged if one does not."""
+    """The text without underscores between digits; unchanged if any underscore is elsewhere."""
     body = text.lstrip("+-")
     prefixed = body[:2].lower() == "0x"
     digits = "0123456789abcdefABCDEF" if prefixed else "0123456789"
@@ -94,7 +94,7 @@ def _without_underscores(text: str) -> str:
 
 
 def double_text(value: float) -> str:
-    """Go's %g: the shortest digits, with an exponent from a million on and below 0.0001."""
+    """Go's %g: the shortest digits, with an exponent from a million upward and below 0.0001."""
     if math.isnan(value):
         return "NaN"
     if math.isinf(value):
@@ -107,7 +107,7 @@ def double_text(value: float) -> str:
 
 
 def _shortest(value: float) -> tuple[str, str, int]:
-    """Sign, significant digits, and the place of the decimal point among them."""
+    """Sign, significant digits, and the position of the decimal point."""
     sign = "-" if math.copysign(1.0, value) < 0 else ""
     if value == 0:
         return sign, "0", 1
@@ -129,7 +129,7 @@ def _plain(digits: str, point: int) -> str:
 
 
 def plain_double_text(value: float) -> str:
-    """The shortest digits without any exponent."""
+    """The shortest digits, never with an exponent."""
     sign, digits, point = _shortest(value)
     return sign + _plain(digits, point)
 
@@ -138,7 +138,7 @@ def plain_double_text(value: float) -> str:
 
 
 def parse_duration(text: str) -> Duration | None:
-    """A Go duration such as `1h30m`, `-1.5s` or `0`; None if it is none or exceeds 64 bits."""
+    """A Go duration such as `1h30m`, `-1.5s` or `0`; None if malformed or beyond 64 bits."""
     negative = text[:1] == "-"
     rest = text[1:] if text[:1] in ("+", "-") else text
     if rest == "0":
@@ -182,19 +182,19 @@ def _duration_part(whole: str, fraction: str, unit: int) -> int | None:
 
 
 def _quotient(nanoseconds: int, unit: int) -> tuple[int, int]:
-    """Quotient and remainder cut towards zero."""
+    """Quotient and remainder, truncated toward zero."""
     whole, rest = divmod(abs(nanoseconds), unit)
     return (whole, rest) if nanoseconds >= 0 else (-whole, -rest)
 
 
 def duration_in(duration: Duration, unit: int) -> float:
-    """The duration in units of so many nanoseconds, as a double."""
+    """The duration as a double, in units of the given number of nanoseconds."""
     whole, rest = _quotient(duration.nanoseconds, unit)
     return float(whole) + float(rest) / unit
 
 
 def duration_text(duration: Duration) -> str:
-    """Seconds without exponent and an `s`: `5400s`, `0.000000002s`."""
+    """Seconds without an exponent, followed by `s`: `5400s`, `0.000000002s`."""
     return plain_double_text(duration_in(duration, _SECOND)) + "s"
 
 
@@ -202,7 +202,7 @@ def duration_text(duration: Duration) -> str:
 
 
 def parse_timestamp(text: str) -> Timestamp | None:
-    """An RFC 3339 time, or None. The years 0001 to 9999 are left to the caller to check."""
+    """An RFC 3339 time, or None. The caller checks that the year is within 0001 to 9999."""
     match = re.fullmatch(_TIMESTAMP, text)
     if match is None:
         return None
@@ -232,7 +232,7 @@ def _days_in(year: int, month: int) -> int:
 
 
 def _days_before(year: int, month: int, day: int) -> int:
-    """Days from 0001-01-01 to this one."""
+    """Days from 0001-01-01 to the given date."""
     before = year - 1
     leap_day = 1 if month > 2 and _is_leap(year) else 0
     leaps = before // 4 - before // 100 + before // 400
@@ -240,7 +240,7 @@ def _days_before(year: int, month: int, day: int) -> int:
 
 
 class Calendar:
-    """A point in time on the calendar and clock of one time zone; `month` and `day` count from 1."""
+    """A point in time as date and clock of one time zone; `month` and `day` count from 1."""
 
     __slots__ = ("day", "hour", "minute", "month", "nanosecond", "second", "weekday", "year", "year_day")
 
@@ -265,7 +265,7 @@ class Calendar:
 
 
 def timestamp_text(timestamp: Timestamp) -> str:
-    """RFC 3339 in the offset the timestamp was written in, with as many decimals as needed."""
+    """RFC 3339 in the timestamp's original offset, with as many decimals as needed."""
     at = Calendar(timestamp, timestamp.offset)
     text = f"{at.year:04d}-{at.month:02d}-{at.day:02d}T{at.hour:02d}:{at.minute:02d}:{at.second:02d}"
     if at.nanosecond:

@@ -1,4 +1,4 @@
-"""Operators: logic, equality, order, arithmetic, indexing and membership, each with its overloads and costs."""
+"""Operators: logic, equality, order, arithmetic, indexing and membership, with their overloads and costs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Optional values, and the insertion into maps that two-variable macros need."""
+"""Optional values, and insertion into maps for two-variable macros."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def _unwrap(values: Sequence[Value]) -> list[Value]:
 
 
 def insert(mapping: dict[Value, Value], key: Value, value: Value) -> dict[Value, Value]:
-    """A copy of the map with one entry more; a key that is there already is an error."""
+    """A copy of the map with one more entry. An existing key is an error."""
     if find(mapping, key)[0]:
         raise EvaluationError(f"insert failed: key {shown(key)} already exists")
     return {**mapping, key: value}

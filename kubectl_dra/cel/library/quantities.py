@@ -1,4 +1,4 @@
-"""Quantities: quantity("40Gi") and what can be asked of one."""
+"""Quantities: quantity("40Gi") and its functions."""
 
 from __future__ import annotations
 

@@ -107,7 +107,7 @@ def find_all(text: str, pattern: str, limit: int = -1) -> list[str]:
 
 
 def _found(pattern: Any, text: str) -> Iterator[str]:
-    """Matches from left to right; an empty one right after another match does not count."""
+    """Matches from left to right. An empty match right after another match does not count."""
     position, previous_end = 0, -1
     while position <= len(text):
         match = pattern.search(text, position)
@@ -136,7 +136,7 @@ def _search_estimate(
 
 
 def pattern_cost(text_size: int, pattern_size: int) -> int:
-    """Actual cost of a search by the lengths of text and pattern."""
+    """Actual cost of a search, from the lengths of text and pattern."""
     text = math.ceil((1.0 + text_size) * STRING_TRAVERSAL_FACTOR)
     return text * math.ceil(pattern_size * REGEX_LENGTH_FACTOR)
 

@@ -1,4 +1,4 @@
-"""Lists taken as sets: what one contains of another."""
+"""Lists as sets: whether one contains, equals or intersects another."""
 
 from __future__ import annotations
 

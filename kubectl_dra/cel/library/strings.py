@@ -1,4 +1,4 @@
-"""Functions on strings: those of the language and version 2 of cel-go's string extension."""
+"""Functions on strings: the language's own, and version 2 of cel-go's string extension."""
 
 from __future__ import annotations
 
@@ -173,7 +173,7 @@ def _format(text: str, arguments: Sequence[Value]) -> str:
 
 
 def shown(value: Value) -> str:
-    """A value as error messages print it, roughly: only simple values appear there in practice."""
+    """A value roughly as error messages print it. Only simple values occur there in practice."""
     if value is None:
         return "0"
     text = text_of_value(value)
@@ -251,7 +251,7 @@ def _join_actual(values: Sequence[Value], result: Value) -> int:
 def _reader(
     id: str, parameters: Sequence[CelType], implementation: Callable[..., str], since: str = ALWAYS
 ) -> Overload:
-    """A member overload that reads its receiver once and gives a string at most as long."""
+    """A member overload that reads its receiver once and returns a string no longer than it."""
     return member(
         id,
         parameters,

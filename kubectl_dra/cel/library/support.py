@@ -1,4 +1,4 @@
-"""What the families of functions share: declaring overloads, comparing values, sizes for cost hooks."""
+"""Shared by all families: declaring overloads, comparing values, sizes for cost hooks."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def function(
 
 
 def compare(left: Any, right: Any) -> int:
-    """-1, 0 or 1. Raises EvaluationError for values without an order, or not between these types."""
+    """-1, 0 or 1. Raises EvaluationError for values without an order, or without one between their types."""
     kind = left.__class__
     other = right.__class__
     if kind is float and left != left:
@@ -92,7 +92,7 @@ _ORDERED = frozenset({int, Uint, float, bool, str, bytes, Timestamp, Duration})
 
 
 def try_compare(left: Value, right: Value) -> int | None:
-    """As compare, but None where two values cannot be compared, which functions on lists overlook."""
+    """Like compare, but None for values that cannot be compared; functions on lists skip those."""
     try:
         return compare(left, right)
     except EvaluationError as error:
@@ -106,7 +106,7 @@ def has_order(value: Value) -> bool:
 
 
 def same(left: Value, right: Value) -> bool:
-    """Equality where a missing overload counts as "not equal", as in searches through lists."""
+    """Equality for searches through lists: a missing overload counts as "not equal"."""
     try:
         return equals(left, right)
     except EvaluationError as error:
@@ -116,7 +116,7 @@ def same(left: Value, right: Value) -> bool:
 
 
 def not_supported(function: str, first: Value) -> EvaluationError:
-    """The error of a function that values of the first value's type never support."""
+    """The error of a function that does not support values of the first value's type at all."""
     # Values with methods of their own are asked for one, and then the function is not named.
     named = first.__class__ not in (str, Timestamp, Duration)
     if not named:
@@ -125,7 +125,7 @@ def not_supported(function: str, first: Value) -> EvaluationError:
 
 
 def text_of(value: Value) -> str:
-    """A string argument; anything else has no overload."""
+    """A string argument. Raises "no such overload" for anything else."""
     if value.__class__ is not str:
         raise no_such_overload()
     return value
@@ -135,7 +135,7 @@ def text_of(value: Value) -> str:
 
 
 def actual_size(value: Value) -> int:
-    """Characters, bytes, elements, entries; for an address its bytes; 1 for what has no size."""
+    """Characters, bytes, elements or entries; bytes of an address; 1 for values without a size."""
     if isinstance(value, (str, bytes, dict)) or is_list(value):
         return len(value)
     size: int | None = getattr(value, "cel_size", None)
@@ -143,12 +143,12 @@ def actual_size(value: Value) -> int:
 
 
 def scanned(size: int, factor: float = STRING_TRAVERSAL_FACTOR) -> int:
-    """Cost of reading so many characters."""
+    """Cost of reading that many characters."""
     return math.ceil(size * factor)
 
 
 def nominal_estimate(estimator: Estimator, target: CostNode | None, arguments: Sequence[CostNode]) -> CallEstimate:
-    """One unit whatever the operands are."""
+    """One unit, whatever the operands."""
     return CallEstimate(ONE)
 
 
@@ -157,7 +157,7 @@ def nominal_actual(values: Sequence[Value], result: Value) -> int:
 
 
 def scan_first_argument(factor: float, sized: bool = False) -> Estimate:
-    """Cost of reading the first argument; with `sized` the result is as long as it."""
+    """Cost of reading the first argument. With `sized`, the result is as long as the argument."""
 
     def estimate(estimator: Estimator, target: CostNode | None, arguments: Sequence[CostNode]) -> CallEstimate | None:
         if not arguments:
@@ -169,7 +169,7 @@ def scan_first_argument(factor: float, sized: bool = False) -> Estimate:
 
 
 def scan_target(factor: float) -> Estimate:
-    """Cost of reading the receiver; the result is as long as it."""
+    """Cost of reading the receiver. The result is as long as the receiver."""
 
     def estimate(estimator: Estimator, target: CostNode | None, arguments: Sequence[CostNode]) -> CallEstimate | None:
         if target is None:
@@ -195,7 +195,7 @@ def scan_first_value(factor: float = STRING_TRAVERSAL_FACTOR) -> Callable[[Seque
 def element_scan_estimate(
     estimator: Estimator, target: CostNode | None, arguments: Sequence[CostNode]
 ) -> CallEstimate | None:
-    """One unit per element, more for texts; a string (nothing with elements) is read once."""
+    """One unit per element, more for texts. A string has no elements and is read once."""
     if target is None:
         return None
     element = estimator.element(target)
@@ -212,7 +212,7 @@ def element_scan_actual(values: Sequence[Value], result: Value) -> int:
 
 
 def _traversal(value: Value) -> int:
-    """Cost of walking through a value; unlike elsewhere lengths are bytes and tenths are dropped."""
+    """Cost of walking through a value. Unlike elsewhere, lengths are in bytes and tenths are dropped."""
     if isinstance(value, str):
         return int(len(value.encode()) * STRING_TRAVERSAL_FACTOR)
     if isinstance(value, bytes):

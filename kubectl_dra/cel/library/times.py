@@ -1,4 +1,4 @@
-"""Parts of timestamps and durations."""
+"""Accessors of timestamps and durations."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _AT = 'timestamp("2026-03-01T10:20:30.040Z")'
 
 
 def _offset(timestamp: Timestamp, zone: str) -> int:
-    """Seconds east of UTC at that moment in a zone of the IANA data base or an offset such as +05:30."""
+    """Seconds east of UTC at that moment, for an IANA time zone or an offset such as +05:30."""
     hours, colon, minutes = zone.partition(":")
     if not colon:
         return 0 if zone in ("", "UTC") else _named_offset(timestamp, zone)

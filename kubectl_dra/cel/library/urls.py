@@ -1,4 +1,4 @@
-"""URLs, parsed as Go's net/url does it for requests."""
+"""URLs, parsed like request URLs in Go's net/url."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class URLError(ValueError):
 
 
 class URL:
-    """A parsed URL. Two are equal when they are written the same after normalisation."""
+    """A parsed URL. Two are equal if their normal forms are."""
 
     __slots__ = ("_text", "host", "path", "query", "raw_path", "scheme")
 
@@ -95,7 +95,7 @@ def _unescaped(data: bytes, plus_is_space: bool = False) -> bytes:
 
 
 def _unescaped_host(data: bytes, zone: bool = False) -> bytes:
-    """Decode a host: only bytes beyond ASCII may be escaped, in a zone also what a host may contain."""
+    """Decode a host. Only non-ASCII bytes may be escaped, and in a zone also characters valid in hosts."""
     at = 0
     while at < len(data):
         if data[at] == 0x25:
@@ -214,7 +214,7 @@ def _parse(data: bytes, request: bool, fragment: bytes = b"") -> URL:
 
 
 def _raw_path(written: bytes, path: bytes) -> str:
-    """The path with escapes as written when they are sound, else escaped anew."""
+    """The path with its escapes as written if they are valid, otherwise escaped anew."""
     if _RAW_PATH.issuperset(written):
         return _text(written)
     return _escaped(path, _PATH)
