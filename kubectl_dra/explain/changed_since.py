@@ -10,7 +10,7 @@ from typing import Final
 from kubectl_dra.api.meta import ObjectMeta
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.explain.diagnosis import Evidence
-from kubectl_dra.explain.phrase import Subject, say
+from kubectl_dra.explain.phrase import ObjectName, Subject, named, say
 from kubectl_dra.explain.question.last_word import LastWord
 from kubectl_dra.explain.trial import Trial
 from kubectl_dra.scheduling.default_preemption import ending_victims
@@ -39,7 +39,7 @@ def _of_spec(pod: Pod) -> Iterator[Evidence]:
     if 0 < seen < pod.metadata.generation:
         text = "{generation}, and the scheduler looked at {seen}"
         shown = say(text, generation=pod.metadata.generation, seen=seen)
-        yield Evidence(Subject("Pod", pod.key), "metadata.generation", shown)
+        yield Evidence(Subject("Pod", named("Pod", pod)), "metadata.generation", shown)
 
 
 def _of_nodes(trial: Trial, word: LastWord) -> Iterator[Evidence]:
@@ -57,9 +57,9 @@ def _victims_gone(trial: Trial, pod: Pod) -> Iterator[Evidence]:
     node = filters.nodes.get(name) if filters is not None and name else None
     if node is not None and not ending_victims(pod, node):
         yield Evidence(
-            Subject("Pod", pod.key),
+            Subject("Pod", named("Pod", pod)),
             "status.nominatedNodeName",
-            say("{name}: nothing evicted for it is left there", name=name),
+            say("{name}: nothing evicted for it is left there", name=ObjectName("Node", name)),
         )
 
 
@@ -77,18 +77,18 @@ def _newer(trial: Trial, pod: Pod, word: LastWord) -> Iterator[Evidence]:
     known += [(kind, entry.metadata) for kind, objects in snapshot.others.items() for entry in objects.values()]
     written = _number(pod.metadata)
     found = [
-        (meta.creation_timestamp, kind, meta.key)
+        (meta.creation_timestamp, kind, meta.namespace, meta.name)
         for kind, meta in known
         # Times are RFC 3339 in UTC, so text compares.
         if meta.creation_timestamp > word.time or (meta.creation_timestamp == word.time and 0 < written < _number(meta))
     ]
     found += [
-        (entry.creation_timestamp, "ResourceSlice", entry.name)
+        (entry.creation_timestamp, "ResourceSlice", "", entry.name)
         for entry in trial.view.cycle.index.slices
         if entry.creation_timestamp >= word.time
     ]
-    for at, kind, name in sorted(found, reverse=True):
-        yield Evidence(Subject(kind, name), "metadata.creationTimestamp", at)
+    for at, kind, space, name in sorted(found, reverse=True):
+        yield Evidence(Subject(kind, ObjectName(kind, name, space)), "metadata.creationTimestamp", at)
 
 
 def _ended(trial: Trial, pod: Pod) -> Iterator[Evidence]:
@@ -96,7 +96,7 @@ def _ended(trial: Trial, pod: Pod) -> Iterator[Evidence]:
     written = _number(pod.metadata)
     for other in trial.scene.snapshot.pods.values():
         if other.finished and other.node_name and 0 < written < _number(other.metadata):
-            yield Evidence(Subject("Pod", other.key), "status.phase", other.phase)
+            yield Evidence(Subject("Pod", named("Pod", other)), "status.phase", other.phase)
 
 
 def _number(meta: ObjectMeta) -> int:

@@ -7,16 +7,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from enum import Enum, auto
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from msgspec import Struct
 
-from kubectl_dra.api.slices import DeviceID
-from kubectl_dra.explain.phrase import Words
+from kubectl_dra.api.slices import DeviceID, PoolID
+from kubectl_dra.explain.phrase import ObjectName, Words
 from kubectl_dra.explain.question.what_if_flag import Supposition
 from kubectl_dra.explain.remedies.prove import Change, Proof
 
 SCHEMA_VERSION = "1"
+
+Told: TypeAlias = Words | ObjectName | DeviceID | PoolID | int
+"""What a fact is about, or found."""
 
 
 class Verdict(Enum):
@@ -116,11 +119,15 @@ class CauseKind(Struct, frozen=True):
 
 
 class Evidence(Struct, frozen=True):
-    """One fact: the object it was read from, the field, and the value found there; ``is_cel``: it is an expression."""
+    """One fact: the object it was read from, the field, and the value found there; ``is_cel``: it is an expression.
 
-    object: Words
+    What the words are made of is typed, and JSON has it as data: objects that exist (``ObjectName``), devices, pools,
+    numbers and quantities. A name of something that does not exist is a text.
+    """
+
+    object: Told
     field: Words
-    value: Words
+    value: Told
     is_cel: bool = False
 
 

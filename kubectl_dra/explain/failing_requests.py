@@ -10,7 +10,7 @@ from kubectl_dra.explain.causes.registry import When, ask, of_stage
 from kubectl_dra.explain.diagnosis import Evidence, Finding
 from kubectl_dra.explain.funnel.blocked import Blocked, Located, by_request
 from kubectl_dra.explain.funnel.selector_terms import judge
-from kubectl_dra.explain.phrase import Subject, say
+from kubectl_dra.explain.phrase import Subject, named, say
 from kubectl_dra.explain.remedies.prove import World
 from kubectl_dra.explain.trial import Trial
 
@@ -83,7 +83,9 @@ def _of_alternative(trial: Trial, world: World, furthest: Located, group: Sequen
         text = "none of the {count} alternatives fits; this one gets furthest (others: {others})"
         others = [entry.funnel.name for entry in group if entry is not furthest]
         fact = Evidence(
-            Subject("claim", furthest.claim.key), "firstAvailable", say(text, count=len(group), others=others)
+            Subject("claim", named("ResourceClaim", furthest.claim)),
+            "firstAvailable",
+            say(text, count=len(group), others=others),
         )
         findings = [replace(finding, evidence=(*finding.evidence, fact)) for finding in findings]
     return findings

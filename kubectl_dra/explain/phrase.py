@@ -6,9 +6,12 @@ in ``explain/`` reads a text: what decides is the type of a statement, or the ki
 
 from __future__ import annotations
 
-from typing import ClassVar, TypeAlias
+from collections.abc import Iterable
+from typing import ClassVar, Protocol, TypeAlias
 
 from msgspec import Struct
+
+from kubectl_dra.api.meta import ObjectMeta
 
 
 class Phrase(Struct, frozen=True):
@@ -40,6 +43,45 @@ class Subject(Struct, frozen=True):
 
     kind: str
     name: object
+
+
+class ObjectName(Struct, frozen=True):
+    """An object of the cluster: written as namespace/name, or as its name where it is in no namespace."""
+
+    kind: str
+    name: str
+    namespace: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.namespace}/{self.name}" if self.namespace else self.name
+
+
+class HasMetadata(Protocol):
+    """An object as the cluster has it."""
+
+    @property
+    def metadata(self) -> ObjectMeta: ...
+
+
+def named(kind: str, of: HasMetadata) -> ObjectName:
+    """The name of an object."""
+    return ObjectName(kind, of.metadata.name, of.metadata.namespace)
+
+
+def by_key(kind: str, key: str) -> ObjectName:
+    """An object by its key as ``ObjectMeta.key`` has it."""
+    namespace, _, name = key.rpartition("/")
+    return ObjectName(kind, name, namespace)
+
+
+def pods_named(keys: Iterable[str]) -> tuple[ObjectName, ...]:
+    """Pods by their keys."""
+    return tuple(by_key("Pod", key) for key in keys)
+
+
+def nodes_named(names: Iterable[str]) -> tuple[ObjectName, ...]:
+    """Nodes by their names."""
+    return tuple(ObjectName("Node", name) for name in names)
 
 
 Words: TypeAlias = str | Phrase | Statement | Joined | Subject

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 
 from kubectl_dra.explain.diagnosis import Evidence
-from kubectl_dra.explain.phrase import Joined, Words, say
+from kubectl_dra.explain.phrase import Joined, Words, nodes_named, say
 
 _SAID: Final = 3
 _PROVED_BY: Final = 6
@@ -41,6 +41,6 @@ def counted(groups: Sequence[RefusingNodes]) -> Words:
 def evidence(groups: Sequence[RefusingNodes]) -> tuple[Evidence, ...]:
     """One fact for each of the first reasons."""
     return tuple(
-        Evidence(say("{names:some}", names=group.nodes), "rejects the pod", group.reason)
+        Evidence(say("{names:some}", names=nodes_named(group.nodes)), "rejects the pod", group.reason)
         for group in groups[:_PROVED_BY]
     )

@@ -9,6 +9,8 @@ nothing             the value; of several values all, with commas
 ``is|are``          the first word for the number 1, else the second
 ``some``            the first four of several values, and how many more; ``some 6``: the first six
 ``flat``            on one line
+``short``           a device without its driver
+``bare``            the name alone of a device, or of an object in a namespace
 ``capital``         with a capital at the start
 ``… else none``     this word where there is nothing to write
 ==================  =====================================================================
@@ -19,7 +21,8 @@ from __future__ import annotations
 from string import Formatter
 from typing import Any
 
-from kubectl_dra.explain.phrase import Joined, Phrase, Statement, Subject
+from kubectl_dra.api.slices import DeviceID
+from kubectl_dra.explain.phrase import Joined, ObjectName, Phrase, Statement, Subject
 from kubectl_dra.wording import amount, some
 
 _SHOWN = 4
@@ -52,7 +55,7 @@ def _written(value: object, how: str) -> str:
         if how.startswith("some"):
             return some(names, int(how[4:] or _SHOWN))
         return ", ".join(names)
-    text = _plain(value)
+    text = _name(value, how) if how in ("short", "bare") else _plain(value)
     if how == "flat":
         return " ".join(text.split())
     return text[:1].upper() + text[1:] if how == "capital" else text
@@ -70,6 +73,12 @@ def _plain(value: object) -> str:
     if isinstance(value, Joined):
         return value.separator.join(written(part) for part in value.parts)
     return "" if value is None else str(value)
+
+
+def _name(value: object, how: str) -> str:
+    if isinstance(value, DeviceID):
+        return value.device if how == "bare" else f"{value.pool}/{value.device}"
+    return value.name if isinstance(value, ObjectName) else _plain(value)
 
 
 class _Fields(dict[str, Any]):

@@ -47,7 +47,7 @@ def _pool(_: Trial, error: AllocationError, node: str) -> Iterator[Finding]:
         ALL_BLOCKED,
         say(text, request=request, pool=pool.id, node=node, problem=problem),
         (
-            Evidence(error.subject, "scheduler", error.message),
+            Evidence(pool.id, "scheduler", error.message),
             Evidence(Subject("pool", pool.id), "slices", problem),
         ),
         request=request,

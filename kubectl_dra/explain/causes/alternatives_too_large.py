@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from kubectl_dra.api.claims import MAX_RESULTS, ResourceClaim
 from kubectl_dra.explain.causes.registry import Finder, When
 from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look, Remedy
-from kubectl_dra.explain.phrase import Subject, say
+from kubectl_dra.explain.phrase import Subject, named, say
 from kubectl_dra.explain.remedies.prove import Proof
 from kubectl_dra.explain.trial import Trial
 
@@ -37,7 +37,7 @@ def _too_large(trial: Trial) -> Iterator[Finding]:
             continue
         asked = [
             Evidence(
-                Subject("claim", claim.key),
+                Subject("claim", named("ResourceClaim", claim)),
                 say('request "{name}"', name=entry.name),
                 say(
                     "{alternatives}",

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from kubectl_dra.explain.causes.registry import Finder, When, of_error
 from kubectl_dra.explain.diagnosis import Evidence, Finding
-from kubectl_dra.explain.phrase import Subject
+from kubectl_dra.explain.phrase import ObjectName, Subject
 from kubectl_dra.explain.trial import Trial
 
 
@@ -19,7 +19,7 @@ def _error(trial: Trial) -> Iterator[Finding]:
     found = of_error(trial, failed.error, failed.node)
     if trial.fitting:
         text = "would fit, but an error on one node ends the attempt for all"
-        fact = Evidence(Subject("node", trial.fitting[0]), "allocation", text)
+        fact = Evidence(Subject("node", ObjectName("Node", trial.fitting[0])), "allocation", text)
         found = replace(found, evidence=(*found.evidence, fact))
     yield found
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from kubectl_dra.api.claims import DeviceResult, ResourceClaim
 from kubectl_dra.explain.causes.registry import Finder, When
 from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look
-from kubectl_dra.explain.phrase import Joined, Subject, Words, say
+from kubectl_dra.explain.phrase import Joined, Subject, Words, named, say
 from kubectl_dra.explain.trial import Trial
 
 BINDING_PENDING = CauseKind(
@@ -87,14 +87,20 @@ def _failed(claim: ResourceClaim, result: DeviceResult, name: str, parts: tuple[
             name=name,
             said=say(" ({said})", said=said) if parts else "",
         ),
-        (Evidence(Subject("ResourceClaim", claim.key), _field(result, name), say("True, {said}", said=said)),),
+        (
+            Evidence(
+                Subject("ResourceClaim", named("ResourceClaim", claim)),
+                _field(result, name),
+                say("True, {said}", said=said),
+            ),
+        ),
         claim=claim.key,
         request=result.request,
     )
 
 
 def _pending(claim: ResourceClaim, result: DeviceResult, missing: Sequence[str], conditions: _Conditions) -> Finding:
-    own = Subject("ResourceClaim", claim.key)
+    own = Subject("ResourceClaim", named("ResourceClaim", claim))
     evidence = [Evidence(own, _field(result, name), _state(conditions.get(name))) for name in missing]
     if claim.allocation is not None and claim.allocation.timestamp:
         evidence.append(Evidence(own, "status.allocation.allocationTimestamp", claim.allocation.timestamp))

@@ -9,7 +9,7 @@ from kubectl_dra.api.pods import Pod
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.explain.causes.registry import Finder, When
 from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look
-from kubectl_dra.explain.phrase import Subject, say
+from kubectl_dra.explain.phrase import ObjectName, Subject, named, say
 from kubectl_dra.explain.question.consumers import reserved
 from kubectl_dra.explain.question.resolve import Question
 
@@ -29,7 +29,7 @@ def _bound(question: Question, snapshot: Snapshot, _: Sequence[Finding]) -> Iter
     if pod is None or not pod.node_name or pod.finished:
         return
     unallocated = [
-        entry.claim.key
+        entry.claim
         for entry in question.claims
         if entry.claim is not None and entry.claim.allocation is None and not entry.hypothetical
     ]
@@ -38,10 +38,12 @@ def _bound(question: Question, snapshot: Snapshot, _: Sequence[Finding]) -> Iter
         text = "the pod was bound to node {node} past the scheduler, so nobody allocates {claims}"
         yield Finding(
             BOUND_BY_HAND,
-            say(text, node=pod.node_name, claims=unallocated),
+            say(text, node=pod.node_name, claims=[claim.key for claim in unallocated]),
             (
-                Evidence(Subject("Pod", pod.key), "spec.nodeName", pod.node_name),
-                Evidence(Subject("ResourceClaim", unallocated[0]), "status.allocation", "not set"),
+                Evidence(Subject("Pod", named("Pod", pod)), "spec.nodeName", ObjectName("Node", pod.node_name)),
+                Evidence(
+                    Subject("ResourceClaim", named("ResourceClaim", unallocated[0])), "status.allocation", "not set"
+                ),
             ),
         )
     yield from _misplaced(pod, question.existing_claims, snapshot)
@@ -61,8 +63,12 @@ def _misplaced(pod: Pod, claims: Sequence[ResourceClaim], snapshot: Snapshot) ->
             BOUND_BY_HAND,
             say(text, node=node.name, claim=claim.key, selector=str(selector)),
             (
-                Evidence(Subject("Pod", pod.key), "spec.nodeName", node.name),
-                Evidence(Subject("ResourceClaim", claim.key), "status.allocation.nodeSelector", str(selector)),
+                Evidence(Subject("Pod", named("Pod", pod)), "spec.nodeName", ObjectName("Node", node.name)),
+                Evidence(
+                    Subject("ResourceClaim", named("ResourceClaim", claim)),
+                    "status.allocation.nodeSelector",
+                    str(selector),
+                ),
             ),
             claim=claim.key,
         )

@@ -9,7 +9,8 @@ from msgspec.structs import replace
 from kubectl_dra.api.claims import ResourceClaim
 from kubectl_dra.explain.causes.registry import Finder, When
 from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look, Remedy
-from kubectl_dra.explain.phrase import Subject, say
+from kubectl_dra.explain.phrase import ObjectName, Subject, named, nodes_named, say
+from kubectl_dra.explain.question.consumers import consumers_named
 from kubectl_dra.explain.trial import Trial
 
 MAX_NODES = 3
@@ -57,7 +58,7 @@ def _elsewhere(trial: Trial) -> Iterator[Finding]:
 def _given_back(found: Finding, nodes: Sequence[str]) -> Finding:
     """The scheduler ends the cause by itself."""
     summary = say("the scheduler first takes back the devices of claim {claim}, which nobody uses", claim=found.claim)
-    fact = Evidence("the scheduler", "binds the pod after that", say("{nodes:some}", nodes=tuple(nodes)))
+    fact = Evidence("the scheduler", "binds the pod after that", say("{nodes:some}", nodes=nodes_named(nodes)))
     remedy = Remedy("Wait for the next attempt: the scheduler allocates the claim anew, where the pod can run.")
     return replace(found, summary=summary, evidence=(*found.evidence, fact), remedy=remedy)
 
@@ -83,12 +84,12 @@ def _finding(trial: Trial, claim: ResourceClaim) -> Finding:
     ]
     selector = claim.allocation.node_selector if claim.allocation else None
     barred = [
-        Evidence(Subject("node", node.name), "rejects the pod", trial.view.ineligible[node.name])
+        Evidence(Subject("node", ObjectName("Node", node.name)), "rejects the pod", trial.view.ineligible[node.name])
         for node in trial.scene.barred_nodes
         if claim.allocation is not None and selector is not None and claim.allocation.usable_on(node)
     ]
-    own = Subject("ResourceClaim", claim.key)
-    consumers = [Subject(entry.resource, entry.name) for entry in claim.reserved_for]
+    own = Subject("ResourceClaim", named("ResourceClaim", claim))
+    consumers = consumers_named(claim)
     return Finding(
         ELSEWHERE if others else ELSEWHERE_UNUSED,
         say(

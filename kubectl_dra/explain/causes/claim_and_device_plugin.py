@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from kubectl_dra.explain.causes.registry import Finder, When
 from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look
-from kubectl_dra.explain.phrase import Subject, say
+from kubectl_dra.explain.phrase import ObjectName, Subject, say
 from kubectl_dra.explain.trial import Trial
 
 MAX_NODES = 6
@@ -49,7 +49,7 @@ def _mixed(trial: Trial) -> Iterator[Finding]:
         say(text, resources=resources, nodes=sorted(never)),
         tuple(
             Evidence(
-                Subject("node", name),
+                Subject("node", ObjectName("Node", name)),
                 say("status.allocatable {resource}", resource=resource),
                 str(trial.view.node_by_name[name].allocatable.get(resource)),
             )

@@ -7,7 +7,8 @@ from collections.abc import Iterator, Sequence
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.explain.causes.registry import Finder, When
 from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look, Remedy
-from kubectl_dra.explain.phrase import Subject, say
+from kubectl_dra.explain.phrase import Subject, named, say
+from kubectl_dra.explain.question.consumers import consumers_named
 from kubectl_dra.explain.question.resolve import Question
 
 CLAIM_DELETING = CauseKind(
@@ -31,8 +32,8 @@ def _deleting(question: Question, _: Snapshot, __: Sequence[Finding]) -> Iterato
         if not claim.reserved_for and claim.metadata.finalizers:
             text = "Nobody uses it: what keeps it is finalizer {finalizers}, which its controller has to remove."
             remedy = Remedy(say(text, finalizers=finalizers))
-        own = Subject("ResourceClaim", claim.key)
-        consumers = [Subject(entry.resource, entry.name) for entry in claim.reserved_for]
+        own = Subject("ResourceClaim", named("ResourceClaim", claim))
+        consumers = consumers_named(claim)
         yield Finding(
             CLAIM_DELETING,
             say("ResourceClaim {claim} is being deleted since {since}", claim=claim.key, since=since),

@@ -8,7 +8,7 @@ from kubectl_dra.api.limits import MAX_CONSUMERS
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.explain.causes.registry import Finder, When
 from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look
-from kubectl_dra.explain.phrase import Subject, say
+from kubectl_dra.explain.phrase import Subject, named, say
 from kubectl_dra.explain.question.consumers import reserved
 from kubectl_dra.explain.question.resolve import Question
 
@@ -32,7 +32,9 @@ def _full(question: Question, _: Snapshot, __: Sequence[Finding]) -> Iterator[Fi
         if count >= MAX_CONSUMERS and not reserved(pod, claim):
             text = "claim {claim} has {count} consumers, and no claim can have more"
             facts = Evidence(
-                Subject("ResourceClaim", claim.key), "status.reservedFor", say("{count} entries", count=count)
+                Subject("ResourceClaim", named("ResourceClaim", claim)),
+                "status.reservedFor",
+                say("{count} entries", count=count),
             )
             yield Finding(TOO_MANY_CONSUMERS, say(text, claim=claim.key, count=count), (facts,), claim=claim.key)
 

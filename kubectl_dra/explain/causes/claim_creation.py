@@ -13,7 +13,7 @@ from kubectl_dra.cluster.snapshot import Event, Snapshot
 from kubectl_dra.explain.causes import pod_group
 from kubectl_dra.explain.causes.registry import Finder, When
 from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look, Remedy
-from kubectl_dra.explain.phrase import Subject, Words, say
+from kubectl_dra.explain.phrase import ObjectName, Subject, Words, named, say
 from kubectl_dra.explain.question.resolve import ClaimEntry, Question, Unresolved
 
 CREATION_FAILED = "FailedResourceClaimCreation"
@@ -118,7 +118,9 @@ def _waiting(pod: Pod, entry: ClaimEntry) -> Finding:
         ),
         (
             Evidence(
-                Subject("Pod", pod.key), "status.resourceClaimStatuses", say("no entry {entry}", entry=entry.entry)
+                Subject("Pod", named("Pod", pod)),
+                "status.resourceClaimStatuses",
+                say("no entry {entry}", entry=entry.entry),
             ),
         ),
         Remedy(
@@ -150,7 +152,7 @@ def _denied(pod: Pod, entry: str, event: Event) -> Finding:
     return Finding(
         _said_by(event),
         say('the claim for entry "{entry}" cannot be created: {why}', entry=entry, why=why),
-        (Evidence(Subject("Event on Pod", pod.key), event.reason, event.message),),
+        (Evidence(Subject("Event on Pod", named("Pod", pod)), event.reason, event.message),),
     )
 
 
@@ -165,7 +167,7 @@ def _admin(claim: ResourceClaim, snapshot: Snapshot) -> Iterator[Finding]:
     yield Finding(
         ADMIN_NAMESPACE,
         say("claim {claim} asks for admin access, which namespace {namespace} does not allow", **names),
-        (Evidence(Subject("Namespace", namespace.name), say("label {label}", **names), has),),
+        (Evidence(Subject("Namespace", ObjectName("Namespace", namespace.name)), say("label {label}", **names), has),),
         Remedy(say("An administrator may allow it: kubectl label namespace {namespace} {label}=true", **names)),
         claim=claim.key,
     )
@@ -190,11 +192,11 @@ def _quotas(claims: Sequence[ResourceClaim], snapshot: Snapshot) -> Iterator[Fin
                 say("ResourceQuota {quota} allows {hard} of {key}: {used} used, {need} more needed", **numbers),
                 (
                     Evidence(
-                        Subject("ResourceQuota", quota.metadata.key),
+                        Subject("ResourceQuota", named("ResourceQuota", quota)),
                         say("status.used {key}", **numbers),
                         say("{used} of {hard}", **numbers),
                     ),
-                    Evidence(say("claims {keys}", keys=[claim.key for claim in claims]), "count as", str(need)),
+                    Evidence(say("claims {keys}", keys=[claim.key for claim in claims]), "count as", need),
                 ),
             )
 

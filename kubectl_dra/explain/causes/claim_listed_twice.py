@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.explain.causes.registry import Finder, When
 from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look
-from kubectl_dra.explain.phrase import Subject, say
+from kubectl_dra.explain.phrase import Subject, named, say
 from kubectl_dra.explain.question.resolve import Question
 
 TWICE = CauseKind(
@@ -33,7 +33,11 @@ def _twice(question: Question, _: Snapshot, __: Sequence[Finding]) -> Iterator[F
             yield Finding(
                 TWICE,
                 say('entries "{first}" and "{second}" are both ResourceClaim {claim}', **names),
-                (Evidence(Subject("Pod", pod.key), "spec.resourceClaims", say("{first}, {second}", **names)),),
+                (
+                    Evidence(
+                        Subject("Pod", named("Pod", pod)), "spec.resourceClaims", say("{first}, {second}", **names)
+                    ),
+                ),
             )
 
 

@@ -8,7 +8,7 @@ from kubectl_dra.api.pods import Pod
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.explain.causes.registry import Finder, When
 from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look, Remedy
-from kubectl_dra.explain.phrase import Joined, Phrase, Subject, Words, say
+from kubectl_dra.explain.phrase import Joined, Phrase, Subject, Words, named, say
 from kubectl_dra.explain.question.resolve import ClaimEntry, Question, Unresolved
 from kubectl_dra.names import nearest
 
@@ -54,7 +54,7 @@ def _missing(question: Question, snapshot: Snapshot, _: Sequence[Finding]) -> It
         elif entry.unresolved is Unresolved.TEMPLATE_MISSING:
             yield _template(pod, entry, snapshot, exists=question.exists)
         elif entry.unresolved is Unresolved.MADE_CLAIM_GONE:
-            named = say("{entry}: {claim}", entry=entry.entry, claim=entry.name)
+            status = say("{entry}: {claim}", entry=entry.entry, claim=entry.name)
             yield Finding(
                 CLAIM_MISSING,
                 say(
@@ -62,7 +62,7 @@ def _missing(question: Question, snapshot: Snapshot, _: Sequence[Finding]) -> It
                     namespace=question.namespace,
                     claim=entry.name,
                 ),
-                (Evidence(Subject("Pod", pod.key), "status.resourceClaimStatuses", named),),
+                (Evidence(Subject("Pod", named("Pod", pod)), "status.resourceClaimStatuses", status),),
                 Remedy("Delete the pod so that its owner makes a new one."),
                 object=entry.name,
             )
@@ -72,7 +72,7 @@ def _missing(question: Question, snapshot: Snapshot, _: Sequence[Finding]) -> It
                 say('entry "{entry}" of spec.resourceClaims names neither a claim nor a template', entry=entry.entry),
                 (
                     Evidence(
-                        Subject("Pod", pod.key),
+                        Subject("Pod", named("Pod", pod)),
                         say("spec.resourceClaims[{entry}]", entry=entry.entry),
                         "no resourceClaimName, no resourceClaimTemplateName",
                     ),
@@ -149,7 +149,7 @@ def _where(exists: bool) -> str:
 
 def _named(pod: Pod, entry: ClaimEntry, field: str, name: str) -> Evidence:
     path = say("spec.resourceClaims[{entry}].{field}", entry=entry.entry, field=field)
-    return Evidence(Subject("Pod", pod.key), path, name)
+    return Evidence(Subject("Pod", named("Pod", pod)), path, name)
 
 
 FINDERS = (Finder(When.QUESTION, _missing, 80),)

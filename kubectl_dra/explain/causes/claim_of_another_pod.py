@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.explain.causes.registry import Finder, When
 from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look, Remedy
-from kubectl_dra.explain.phrase import Subject, say
+from kubectl_dra.explain.phrase import Subject, named, say
 from kubectl_dra.explain.question.resolve import Question, Unresolved
 
 CLAIM_NOT_OWNED = CauseKind(
@@ -34,8 +34,12 @@ def _not_owned(question: Question, _: Snapshot, __: Sequence[Finding]) -> Iterat
             CLAIM_NOT_OWNED,
             say("ResourceClaim {claim} belongs to another pod of that name", claim=claim.key),
             (
-                Evidence(Subject("ResourceClaim", claim.key), "metadata.ownerReferences[controller].uid", uid),
-                Evidence(Subject("Pod", pod.key), "metadata.uid", pod.metadata.uid),
+                Evidence(
+                    Subject("ResourceClaim", named("ResourceClaim", claim)),
+                    "metadata.ownerReferences[controller].uid",
+                    uid,
+                ),
+                Evidence(Subject("Pod", named("Pod", pod)), "metadata.uid", pod.metadata.uid),
             ),
             Remedy(say(command, namespace=claim.metadata.namespace, name=claim.metadata.name)),
         )

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from kubectl_dra.explain.causes.registry import Finder, When
 from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding
 from kubectl_dra.explain.funnel.blocked import by_request
-from kubectl_dra.explain.phrase import Joined, Phrase, say
+from kubectl_dra.explain.phrase import Joined, Phrase, named, nodes_named, say
 from kubectl_dra.explain.trial import Trial
 
 DIFFERENT_NODES = CauseKind(
@@ -28,8 +28,10 @@ def _different_nodes(trial: Trial) -> Iterator[Finding]:
             node.name for node in trial.view.nodes if any(entry.funnel.shortfall(node.name) is None for entry in group)
         ]
         first = group[0]
-        where = say('claim {claim}, request "{request}"', claim=first.claim.key, request=first.names[0])
-        fitting[where] = say("{names:some}", names=names)
+        where = say(
+            'claim {claim}, request "{request}"', claim=named("ResourceClaim", first.claim), request=first.names[0]
+        )
+        fitting[where] = say("{names:some}", names=nodes_named(names))
         common &= set(names)
     if common or len(fitting) < 2:
         return

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from kubectl_dra.api.claims import ResourceClaim
 from kubectl_dra.explain.causes.registry import Finder, When
 from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look, Remedy
-from kubectl_dra.explain.phrase import Subject, say
+from kubectl_dra.explain.phrase import Subject, named, say
 from kubectl_dra.explain.remedies.vendor_part_off import part_off
 from kubectl_dra.explain.trial import Trial
 from kubectl_dra.names import nearest
@@ -43,7 +43,7 @@ def _finding(trial: Trial, claim: ResourceClaim, name: str, wanted: str) -> Find
         else say("; classes here: {known:some 6 else none}", known=sorted(known))
     )
     field = say('request "{name}" deviceClassName', name=name)
-    evidence: tuple[Evidence, ...] = (Evidence(Subject("claim", claim.key), field, wanted),)
+    evidence: tuple[Evidence, ...] = (Evidence(Subject("claim", named("ResourceClaim", claim)), field, wanted),)
     remedy = None
     if near:
         text = "Name an existing class ({near}) in a new claim, or install the driver that brings {wanted}."

@@ -14,7 +14,7 @@ from kubectl_dra.explain.causes.registry import Finder, When
 from kubectl_dra.explain.causes.request_refused import plain
 from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Remedy
 from kubectl_dra.explain.funnel.blocked import Located
-from kubectl_dra.explain.phrase import Words, say
+from kubectl_dra.explain.phrase import ObjectName, Words, say
 from kubectl_dra.explain.remedies.change import DropConstraint
 from kubectl_dra.explain.remedies.prove import Proof
 from kubectl_dra.explain.trial import Trial
@@ -64,7 +64,7 @@ def _finding(trial: Trial, index: int, claim: ResourceClaim, constraint: DeviceC
     evidence: list[Evidence] = []
     for located in group:
         for node, values in _values(trial, located, name):
-            about = say("{where} on {node}", where=located.where, node=node)
+            about = say("{where} on {node}", where=located.where, node=ObjectName("Node", node))
             evidence.append(Evidence(about, name, values))
     covered = say("{requests: else all requests}", requests=tuple(constraint.requests))
     words = {"name": name, "constraint": constraint, "covered": covered}

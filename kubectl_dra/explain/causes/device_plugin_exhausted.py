@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from kubectl_dra.allocation.extended import amount_of, resources_of
 from kubectl_dra.explain.causes.registry import Finder, When
 from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look
-from kubectl_dra.explain.phrase import Subject, say
+from kubectl_dra.explain.phrase import ObjectName, Subject, say
 from kubectl_dra.explain.scene.node_reasons import ResourceShort
 from kubectl_dra.explain.trial import Trial
 
@@ -51,7 +51,8 @@ def _exhausted(trial: Trial) -> Iterator[Finding]:
                 first=first.numbers,
             ),
             tuple(
-                Evidence(Subject("node", name), resource, reason) for name, reason in list(short.items())[:MAX_NODES]
+                Evidence(Subject("node", ObjectName("Node", name)), resource, reason)
+                for name, reason in list(short.items())[:MAX_NODES]
             ),
         )
         return

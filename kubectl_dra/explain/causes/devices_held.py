@@ -68,7 +68,7 @@ def _held(blocked: Blocked) -> Iterator[Finding]:
     claims: dict[str, ResourceClaim] = {}
     for item in blocked.lost:
         for claim in holders.claims(item.id):
-            device = say("{pool}/{device}", pool=item.id.pool, device=item.id.device)
+            device = say("{device:short}", device=item.id)
             held.setdefault(claim.key, []).append(device)
             claims[claim.key] = claim
     ranked = sorted(claims.values(), key=lambda claim: (holders.rank(claim), len(held[claim.key])))

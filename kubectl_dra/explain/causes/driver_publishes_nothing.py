@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from kubectl_dra.explain.causes.registry import Finder, When
 from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look, Remedy
 from kubectl_dra.explain.funnel.blocked import Blocked
-from kubectl_dra.explain.phrase import Subject, say
+from kubectl_dra.explain.phrase import ObjectName, Subject, nodes_named, say
 from kubectl_dra.explain.remedies.vendor_part_off import DRIVER_TERM, part_off
 from kubectl_dra.explain.scene.view import View
 
@@ -32,7 +32,7 @@ def _published(blocked: Blocked) -> Iterator[Finding]:
         return
     named = DRIVER_TERM.search(" ".join(text or "" for text in blocked.funnel.device_class.selectors))
     off = part_off(named["driver"] if named else blocked.spec.device_class, blocked.view.nodes, drivers)
-    evidence = (Evidence("ResourceSlices", "number of devices", "0"), *empty_slices(blocked.view))
+    evidence = (Evidence("ResourceSlices", "number of devices", 0), *empty_slices(blocked.view))
     yield Finding(
         NO_SLICES,
         "no driver publishes any device in this cluster",
@@ -57,8 +57,10 @@ def of_class(blocked: Blocked) -> Finding | None:
             NO_SLICES,
             say(text, driver=driver, name=device_class.name, drivers=sorted(drivers)),
             (
-                Evidence(Subject("DeviceClass", device_class.name), "spec.selectors", selector),
-                Evidence("ResourceSlices", say("with spec.driver {driver}", driver=driver), "0"),
+                Evidence(
+                    Subject("DeviceClass", ObjectName("DeviceClass", device_class.name)), "spec.selectors", selector
+                ),
+                Evidence("ResourceSlices", say("with spec.driver {driver}", driver=driver), 0),
                 *empty_slices(blocked.view, driver),
                 *_device_plugins(blocked.view, driver),
                 *(off.evidence if off else ()),
@@ -73,7 +75,7 @@ def empty_slices(view: View, driver: str = "") -> Iterator[Evidence]:
     for entry in view.cycle.index.slices:
         if not entry.devices and not entry.shared_counters and driver in ("", entry.driver):
             where = say("none, for {scope}", scope=str(entry.scope))
-            yield Evidence(Subject("ResourceSlice", entry.name), "spec.devices", where)
+            yield Evidence(Subject("ResourceSlice", ObjectName("ResourceSlice", entry.name)), "spec.devices", where)
 
 
 def _device_plugins(view: View, driver: str) -> Iterator[Evidence]:
@@ -86,7 +88,7 @@ def _device_plugins(view: View, driver: str) -> Iterator[Evidence]:
                 nodes.setdefault(resource, []).append(node.name)
     for resource, names in nodes.items():
         value = say("{resource}: served by a device plugin, not by DRA", resource=resource)
-        yield Evidence(say("nodes {names:some}", names=names), "status.allocatable", value)
+        yield Evidence(say("nodes {names:some}", names=nodes_named(names)), "status.allocatable", value)
 
 
 FINDERS = (Finder(When.STAGE, _published, of="published"),)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from kubectl_dra.allocation.extended import MADE_FOR_EXTENDED
 from kubectl_dra.explain.causes.registry import Finder, When
 from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look, Remedy
-from kubectl_dra.explain.phrase import Subject, say
+from kubectl_dra.explain.phrase import Subject, named, say
 from kubectl_dra.explain.trial import Trial
 
 STALE_CLAIM = CauseKind(
@@ -31,7 +31,7 @@ def _left_over(trial: Trial) -> Iterator[Finding]:
         made = claim.metadata.annotations.get(MADE_FOR_EXTENDED) == "true"
         if not made or owner is None or owner.uid != pod.metadata.uid:
             continue
-        own = Subject("ResourceClaim", claim.key)
+        own = Subject("ResourceClaim", named("ResourceClaim", claim))
         text = (
             "claim {claim}, which the scheduler made for the pod's extended resources, is left from an earlier attempt"
         )
@@ -42,7 +42,7 @@ def _left_over(trial: Trial) -> Iterator[Finding]:
             (
                 Evidence(own, say("annotation {name}", name=MADE_FOR_EXTENDED), "true"),
                 Evidence(own, "status.allocation", "set" if claim.allocation is not None else "not set"),
-                Evidence(Subject("Pod", pod.key), "spec.nodeName", "not set"),
+                Evidence(Subject("Pod", named("Pod", pod)), "spec.nodeName", "not set"),
             ),
             Remedy(
                 say(

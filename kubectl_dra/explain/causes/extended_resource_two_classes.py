@@ -10,7 +10,7 @@ from kubectl_dra.allocation.extended import CLAIM_NAME
 from kubectl_dra.api.claims import Request, ResourceClaim
 from kubectl_dra.explain.causes.registry import Finder, When
 from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look, Remedy
-from kubectl_dra.explain.phrase import Subject, say
+from kubectl_dra.explain.phrase import ObjectName, Subject, say
 from kubectl_dra.explain.trial import Trial
 
 TWO_CLASSES = CauseKind(
@@ -45,7 +45,7 @@ def _two_classes(trial: Trial) -> Iterator[Finding]:
                 say(text, **names),
                 tuple(
                     Evidence(
-                        Subject("DeviceClass", entry.name),
+                        Subject("DeviceClass", ObjectName("DeviceClass", entry.name)),
                         "metadata.creationTimestamp",
                         entry.metadata.creation_timestamp or "not set",
                     )

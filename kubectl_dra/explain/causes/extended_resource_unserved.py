@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from kubectl_dra.allocation.extended import amount_of, class_by_resource, eligible_name, resources_of
 from kubectl_dra.explain.causes.registry import Finder, When
 from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look
-from kubectl_dra.explain.phrase import Subject, say
+from kubectl_dra.explain.phrase import ObjectName, Subject, say
 from kubectl_dra.explain.trial import Trial
 
 UNBACKED = CauseKind(
@@ -61,7 +61,9 @@ def _unserved(trial: Trial) -> Iterator[Finding]:
         nowhere = Evidence(say("{count:node}", count=len(nodes)), field, "none")
         if device_class is None:
             names = sorted((entry.name, entry.extended_resource_name or "not set") for entry in classes.values())
-            listed = [say("{name} ({resource})", name=name, resource=own) for name, own in names]
+            listed = [
+                say("{name} ({resource})", name=ObjectName("DeviceClass", name), resource=own) for name, own in names
+            ]
             have = say("{listed:some else no DeviceClass}", listed=listed)
             yield Finding(
                 UNBACKED,
@@ -101,7 +103,13 @@ def _not_eligible(trial: Trial) -> Iterator[Finding]:
         yield Finding(
             NOT_ELIGIBLE,
             say(text, name=device_class.name, resource=resource),
-            (Evidence(Subject("DeviceClass", device_class.name), "spec.extendedResourceName", resource),),
+            (
+                Evidence(
+                    Subject("DeviceClass", ObjectName("DeviceClass", device_class.name)),
+                    "spec.extendedResourceName",
+                    resource,
+                ),
+            ),
         )
 
 

@@ -11,7 +11,7 @@ from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, 
 from kubectl_dra.explain.funnel.blocked import MAX_EVIDENCE, Blocked
 from kubectl_dra.explain.funnel.request_funnel import PARTITIONS
 from kubectl_dra.explain.funnel.stages import FeatureOff, counted
-from kubectl_dra.explain.phrase import Subject, Words, say
+from kubectl_dra.explain.phrase import ObjectName, Subject, Words, nodes_named, say
 from kubectl_dra.explain.remedies import way_in
 
 MAX_REASONS = 4
@@ -57,7 +57,7 @@ def _out_of_reach(blocked: Blocked) -> Finding:
     evidence: list[Evidence] = []
     for reason, count in reasons[:MAX_REASONS]:
         text = "node {nodes}" if len(barred[reason]) == 1 else "nodes {nodes:some}"
-        about = say(text, nodes=barred[reason]) if barred[reason] else "devices"
+        about = say(text, nodes=nodes_named(barred[reason])) if barred[reason] else "devices"
         evidence.append(Evidence(about, reason, say("({count:device})", count=count)))
     remedy = way_in.best(((reason, barred[reason]) for reason, _ in reasons[:MAX_REASONS]), blocked.world)
     first = reasons[0][0] if reasons else say("no node sees them")
@@ -97,7 +97,7 @@ def _old_form(blocked: Blocked) -> Finding:
         OLD_SLICES,
         say(text, lost=len(blocked.lost), where=blocked.where),
         tuple(
-            Evidence(Subject("ResourceSlice", name), "spec", "devices and sharedCounters")
+            Evidence(Subject("ResourceSlice", ObjectName("ResourceSlice", name)), "spec", "devices and sharedCounters")
             for name in names[:MAX_EVIDENCE]
         ),
     )

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from kubectl_dra.explain.causes.registry import Finder, When
 from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look
-from kubectl_dra.explain.phrase import Subject, say
+from kubectl_dra.explain.phrase import Subject, named, say
 from kubectl_dra.explain.trial import Trial
 
 NO_SCALE_UP = CauseKind(
@@ -45,7 +45,7 @@ def _not_scaled(trial: Trial) -> Iterator[Finding]:
         NO_SCALE_UP,
         say("{who} adds no node for the pod: {message}", who=who, message=event.message),
         (
-            Evidence(Subject("Event on Pod", pod.key), event.reason, event.message),
+            Evidence(Subject("Event on Pod", named("Pod", pod)), event.reason, event.message),
             Evidence("ResourceSlices", "nodes", scope),
         ),
     )

@@ -11,8 +11,8 @@ from kubectl_dra.api.pods import Pod
 from kubectl_dra.cluster.snapshot import Event, Snapshot
 from kubectl_dra.explain.causes.registry import Finder, When
 from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look
-from kubectl_dra.explain.phrase import Subject, say
-from kubectl_dra.explain.question.consumers import reserved
+from kubectl_dra.explain.phrase import ObjectName, Subject, named, say
+from kubectl_dra.explain.question.consumers import consumers_named, reserved
 from kubectl_dra.explain.trial import Trial
 
 # What the kubelet writes: its own words are all that tells.
@@ -101,12 +101,12 @@ def _on_node(trial: Trial) -> Iterator[Finding]:
 
 
 def _not_reserved(claim: ResourceClaim) -> Finding:
-    consumers = [Subject(entry.resource, entry.name) for entry in claim.reserved_for]
+    consumers = consumers_named(claim)
     listed = say("{consumers: else nobody}", consumers=consumers)
     return Finding(
         NOT_RESERVED,
         say("claim {claim} is allocated, but not reserved for this pod", claim=claim.key),
-        (Evidence(Subject("ResourceClaim", claim.key), "status.reservedFor", listed),),
+        (Evidence(Subject("ResourceClaim", named("ResourceClaim", claim)), "status.reservedFor", listed),),
         claim=claim.key,
     )
 
@@ -123,13 +123,13 @@ def _not_prepared(pod: Pod, event: Event, gone: bool, facts: Sequence[Evidence])
     return Finding(
         kind,
         say(text, node=pod.node_name, message=_LEAD.sub("", event.message)),
-        (Evidence(Subject("Event on Pod", pod.key), event.reason, event.message), *facts),
+        (Evidence(Subject("Event on Pod", named("Pod", pod)), event.reason, event.message), *facts),
     )
 
 
 def _node_state(node: Node | None) -> Iterator[Evidence]:
     if node is not None and node.ready is False:
-        yield Evidence(Subject("Node", node.name), "condition Ready", "not True")
+        yield Evidence(Subject("Node", ObjectName("Node", node.name)), "condition Ready", "not True")
 
 
 def _drivers(node: str, claims: Sequence[ResourceClaim], snapshot: Snapshot) -> Iterator[Evidence]:
@@ -142,7 +142,9 @@ def _drivers(node: str, claims: Sequence[ResourceClaim], snapshot: Snapshot) -> 
         created = sorted(entry.creation_timestamp for entry in own if entry.creation_timestamp)
         text = "{count:ResourceSlice}, the newest created at {time}" if created else "{count:ResourceSlice}"
         value = say(text, count=len(own), time=created[-1] if created else "")
-        yield Evidence(Subject("driver", driver), say("publishes for node {node}", node=node), value)
+        yield Evidence(
+            Subject("driver", driver), say("publishes for node {node}", node=ObjectName("Node", node)), value
+        )
 
 
 FINDERS = (Finder(When.PLACED, _on_node),)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from kubectl_dra.explain.causes.registry import Finder, When, of_question
 from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look, Remedy
-from kubectl_dra.explain.phrase import Subject, say
+from kubectl_dra.explain.phrase import Subject, named, say
 from kubectl_dra.explain.question.consumers import DEFAULT_SCHEDULER
 from kubectl_dra.explain.trial import Trial
 
@@ -40,8 +40,8 @@ def _ignored(trial: Trial) -> Iterator[Finding]:
         OTHER_SCHEDULER,
         say("the pod asks for scheduler {name}, and no scheduler has looked at it yet", name=name),
         (
-            Evidence(Subject("Pod", pod.key), "spec.schedulerName", name),
-            Evidence(Subject("Pod", pod.key), "status.conditions", "no PodScheduled"),
+            Evidence(Subject("Pod", named("Pod", pod)), "spec.schedulerName", name),
+            Evidence(Subject("Pod", named("Pod", pod)), "status.conditions", "no PodScheduled"),
         ),
         Remedy(say(text, name=name, default=DEFAULT_SCHEDULER)),
     )

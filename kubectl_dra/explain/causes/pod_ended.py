@@ -12,7 +12,7 @@ from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.explain.causes.registry import Finder, When
 from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look, Remedy
 from kubectl_dra.explain.funnel.stages import with_rule
-from kubectl_dra.explain.phrase import Phrase, Subject, Words, say
+from kubectl_dra.explain.phrase import Phrase, Subject, Words, named, say
 from kubectl_dra.explain.question.resolve import Question
 
 EVICTED = CauseKind(
@@ -57,14 +57,14 @@ def _ended(question: Question, snapshot: Snapshot, _: Sequence[Finding]) -> Iter
     if condition is not None and condition.status == "True" and condition.reason == EVICTION_REASON:
         yield _evicted(pod, condition.message or condition.reason, question.existing_claims, snapshot)
     elif pod.finished:
-        facts = (Evidence(Subject("Pod", pod.key), "status.phase", pod.phase),)
+        facts = (Evidence(Subject("Pod", named("Pod", pod)), "status.phase", pod.phase),)
         yield Finding(FINISHED, say("{pod} has ended ({phase})", pod="the pod", phase=pod.phase), facts)
     elif pod.metadata.deletion_timestamp and not pod.node_name:
         yield _deleting(pod)
 
 
 def _deleting(pod: Pod) -> Finding:
-    own = Subject("Pod", pod.key)
+    own = Subject("Pod", named("Pod", pod))
     facts = [Evidence(own, "metadata.deletionTimestamp", pod.metadata.deletion_timestamp)]
     if pod.metadata.finalizers:
         facts.append(Evidence(own, "metadata.finalizers", say("{names}", names=pod.metadata.finalizers)))
@@ -73,7 +73,7 @@ def _deleting(pod: Pod) -> Finding:
 
 def _evicted(pod: Pod, said: str, claims: Sequence[ResourceClaim], snapshot: Snapshot) -> Finding:
     change: Words = EVICTED.fix
-    evidence = [Evidence(Subject("Pod", pod.key), "condition DisruptionTarget", said)]
+    evidence = [Evidence(Subject("Pod", named("Pod", pod)), "condition DisruptionTarget", said)]
     first: Words = ""
     for claim in claims:
         for result in claim.allocation.results if claim.allocation else ():
@@ -114,7 +114,7 @@ def _tolerations(claim: ResourceClaim, result: DeviceResult, taint: DeviceTaint)
     if covering and not any(entry.effect == "NoExecute" for entry in covering):
         better = say("Write effect: NoExecute into the toleration: without an effect it does not protect.")
     field = say("tolerations of {device} that cover it", device=result.device)
-    return Evidence(Subject("ResourceClaim", claim.key), field, shown), better
+    return Evidence(Subject("ResourceClaim", named("ResourceClaim", claim)), field, shown), better
 
 
 def _tolerated_in_spec(claim: ResourceClaim, result: DeviceResult, taint: DeviceTaint) -> str:

@@ -10,7 +10,7 @@ from kubectl_dra.api.policy import PodGroup
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.explain.causes.registry import Finder, When
 from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look, Remedy
-from kubectl_dra.explain.phrase import Subject, Words, say
+from kubectl_dra.explain.phrase import ObjectName, Subject, Words, by_key, named, pods_named, say
 from kubectl_dra.explain.trial import Trial
 from kubectl_dra.scheduling.gang_scheduling import GroupMissing, GroupNotInWorkload, Placed, TooFewPeers
 from kubectl_dra.scheduling.outcome import schedule
@@ -85,12 +85,16 @@ def _does_not_fit(pod: Pod, found: Placed, quoted: tuple[Evidence, ...]) -> Find
     if first:
         # Without a message it fits, but in another domain.
         refused = found.refused[first].message or say("only outside of {domain}", domain=found.domain)
-        facts.append(Evidence(Subject("Pod", first), "fits nowhere then", refused))
+        facts.append(Evidence(Subject("Pod", by_key("Pod", first)), "fits nowhere then", refused))
     evicting = found.evicting
     if evicting is not None and evicting.preemption is not None:
         best = evicting.preemption.best[0]
-        victims = say("{victims:some} on {node}", victims=[victim.key for victim in best.victims], node=best.node)
-        facts.append(Evidence("the scheduler", say("may evict for {pod}", pod=evicting.pod.key), victims))
+        victims = say(
+            "{victims:some} on {node}",
+            victims=[named("Pod", victim) for victim in best.victims],
+            node=ObjectName("Node", best.node),
+        )
+        facts.append(Evidence("the scheduler", say("may evict for {pod}", pod=named("Pod", evicting.pod)), victims))
     change = "Make room for {first}, or ask for less in the pods of the group." if first else POD_GROUP.fix
     return Finding(POD_GROUP, summary, (*facts, *quoted), Remedy(say(change, first=first)))
 
@@ -99,7 +103,7 @@ def _left_out(pod: Pod, found: Placed, quoted: tuple[Evidence, ...]) -> Finding:
     """The gang fits without this pod."""
     text = "the group {group} fits without it: {count:pod} {count:has|have} a node then, and none is left for this one"
     summary = say(text, group=found.gang.name, count=found.count)
-    refused = Evidence(Subject("Pod", pod.key), "fits nowhere then", found.refused[pod.key].message)
+    refused = Evidence(Subject("Pod", named("Pod", pod)), "fits nowhere then", found.refused[pod.key].message)
     return Finding(POD_GROUP, summary, (_membership(pod), *_places(found), refused, *quoted))
 
 
@@ -111,9 +115,12 @@ def _places(found: Placed) -> Iterator[Evidence]:
         domains = say("{domains:some}", domains=list(found.domains))
         yield Evidence(group, say("domains of {key} tried", key=found.gang.topology[0]), domains)
     if found.bound:
-        yield Evidence(group, "pods that have a node", say("{pods:some}", pods=list(found.bound)))
+        yield Evidence(group, "pods that have a node", say("{pods:some}", pods=pods_named(found.bound)))
     if found.nodes:
-        places = [say("{pod} on {node}", pod=key, node=node) for key, node in found.nodes.items()]
+        places = [
+            say("{pod} on {node}", pod=by_key("Pod", key), node=ObjectName("Node", node))
+            for key, node in found.nodes.items()
+        ]
         yield Evidence(group, "pods that fit together", say("{places:some}", places=places))
 
 
@@ -145,7 +152,7 @@ def _too_few(pod: Pod, reason: TooFewPeers, quoted: tuple[Evidence, ...]) -> Fin
     facts = (
         _membership(pod),
         Evidence(group, "gang.minCount", say("{minimum:,}", minimum=reason.minimum)),
-        Evidence(group, "pods that have not ended", say("{peers:some}", peers=reason.peers)),
+        Evidence(group, "pods that have not ended", say("{peers:some}", peers=pods_named(reason.peers))),
     )
     missing = reason.minimum - count
     remedy = Remedy(say("Create {missing:more pod} of the group, or lower its minCount.", missing=missing))
@@ -184,8 +191,8 @@ def _membership(pod: Pod) -> Evidence:
     """Where the pod names its group."""
     if reference := pod.spec.workload_ref:
         value = say("{workload}/{group}", workload=reference.name, group=reference.pod_group)
-        return Evidence(Subject("Pod", pod.key), "spec.workloadRef", value)
-    return Evidence(Subject("Pod", pod.key), "spec.schedulingGroup.podGroupName", pod.pod_group)
+        return Evidence(Subject("Pod", named("Pod", pod)), "spec.workloadRef", value)
+    return Evidence(Subject("Pod", named("Pod", pod)), "spec.schedulingGroup.podGroupName", pod.pod_group)
 
 
 def _named_by_group(pod: Pod, snapshot: Snapshot) -> Words:
@@ -215,8 +222,10 @@ def claim_unknown(pod: Pod, entry: str, snapshot: Snapshot) -> Finding:
             group=pod.pod_group,
         ),
         (
-            Evidence(Subject("Pod", pod.key), "spec.schedulingGroup.podGroupName", pod.pod_group),
-            Evidence(Subject("Pod", pod.key), "status.resourceClaimStatuses", say("no entry {entry}", entry=entry)),
+            Evidence(Subject("Pod", named("Pod", pod)), "spec.schedulingGroup.podGroupName", pod.pod_group),
+            Evidence(
+                Subject("Pod", named("Pod", pod)), "status.resourceClaimStatuses", say("no entry {entry}", entry=entry)
+            ),
             Evidence(
                 Subject("PodGroup", pod.pod_group), "status.resourceClaimStatuses", _named_by_group(pod, snapshot)
             ),

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from kubectl_dra.api.known_defects import COUNTERS_KEYED_BY_POOL_NAME
+from kubectl_dra.api.slices import PoolID
 from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Remedy
-from kubectl_dra.explain.phrase import say
+from kubectl_dra.explain.phrase import Subject, say
 from kubectl_dra.explain.remedies.prove import World
 from kubectl_dra.explain.scene.view import View
 
@@ -46,9 +47,6 @@ def finding(view: View, world: World) -> Finding | None:
     return Finding(
         POOL_NAME_SHARED,
         say(text, drivers=drivers, name=name),
-        tuple(
-            Evidence(say("pool {driver}/{name}", driver=driver, name=name), "sharedCounters", "in use")
-            for driver in drivers
-        ),
+        tuple(Evidence(Subject("pool", PoolID(driver, name)), "sharedCounters", "in use") for driver in drivers),
         Remedy(POOL_NAME_SHARED.fix, proof),
     )

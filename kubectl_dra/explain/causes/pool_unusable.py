@@ -8,7 +8,7 @@ from kubectl_dra.allocation.pools import Pool
 from kubectl_dra.explain.causes.registry import Finder, When
 from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look
 from kubectl_dra.explain.funnel.blocked import MAX_EVIDENCE, Blocked
-from kubectl_dra.explain.phrase import Subject, say
+from kubectl_dra.explain.phrase import ObjectName, Subject, say
 
 INCOMPLETE = CauseKind(
     code="pool-incomplete",
@@ -77,7 +77,10 @@ def _disagreement(pool: Pool) -> Evidence | None:
     counts = {entry.name: entry.slice_count for entry in (*pool.slices, *pool.other_slices)}
     if len(set(counts.values())) < 2:
         return None
-    said = [say("{name}: {count}", name=name, count=count) for name, count in sorted(counts.items())]
+    said = [
+        say("{name}: {count}", name=ObjectName("ResourceSlice", name), count=count)
+        for name, count in sorted(counts.items())
+    ]
     field = "slices disagree on spec.pool.resourceSliceCount"
     return Evidence(Subject("pool", pool.id), field, say("{said}", said=said))
 

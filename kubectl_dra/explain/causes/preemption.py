@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from kubectl_dra.explain.causes.registry import Finder, When
 from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look, Remedy
-from kubectl_dra.explain.phrase import Subject, Words, say
+from kubectl_dra.explain.phrase import ObjectName, Subject, Words, by_key, named, say
 from kubectl_dra.explain.trial import Trial
 from kubectl_dra.scheduling.default_preemption import Candidate, Preemption, VictimsEnding
 
@@ -44,7 +44,9 @@ def _making_room(trial: Trial) -> Iterator[Finding]:
         node, victims = preemption.ineligible.node, preemption.ineligible.victims
         text = "the scheduler evicted {victims:some} on {node} for it, and {count:that has|they have} not ended yet"
         summary = say(text, victims=victims, count=len(victims), node=node)
-        facts = tuple(Evidence(Subject("Pod", victim), "metadata.deletionTimestamp", "set") for victim in victims)
+        facts = tuple(
+            Evidence(Subject("Pod", by_key("Pod", victim)), "metadata.deletionTimestamp", "set") for victim in victims
+        )
         yield Finding(ENDING, summary, facts)
         return
     if not preemption.best:
@@ -69,12 +71,12 @@ def _eviction(preemption: Preemption) -> Words:
 
 def _victims(best: Sequence[Candidate]) -> Iterator[Evidence]:
     for candidate in best[:MAX_CANDIDATES]:
-        names = [victim.key for victim in candidate.victims]
+        names = [named("Pod", victim) for victim in candidate.victims]
         text = "{victims:some 12}"
         if candidate.violations:
             text += "; {broken} of them against a PodDisruptionBudget"
         shown = say(text, victims=names, broken=candidate.violations)
-        yield Evidence(Subject("node", candidate.node), "would be evicted there", shown)
+        yield Evidence(Subject("node", ObjectName("Node", candidate.node)), "would be evicted there", shown)
     if (more := len(best) - MAX_CANDIDATES) > 0:
         yield Evidence("the scheduler", "has no preference", say("{count:more node} as good", count=more))
 

@@ -11,7 +11,7 @@ from kubectl_dra.explain.causes.devices_held import ALL_INCOMPLETE
 from kubectl_dra.explain.causes.registry import Finder, When
 from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Remedy
 from kubectl_dra.explain.funnel.blocked import made_by_scheduler
-from kubectl_dra.explain.phrase import Subject, say
+from kubectl_dra.explain.phrase import Subject, named, say
 from kubectl_dra.explain.remedies.change import LowerCount
 from kubectl_dra.explain.remedies.prove import Proof, RequestPlace
 from kubectl_dra.explain.trial import Trial
@@ -117,7 +117,7 @@ def _usable(trial: Trial) -> Iterator[Evidence]:
     text = "devices usable for {where} (needs {needed})"
     for located in trial.funnels[:MAX_EVIDENCE]:
         yield Evidence(
-            Subject("claim", located.claim.key),
+            Subject("claim", named("ResourceClaim", located.claim)),
             say(text, where=located.where, needed=located.needed),
             say("{devices:some else none}", devices=[item.id for item in located.funnel.usable]),
         )

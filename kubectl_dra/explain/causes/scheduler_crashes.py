@@ -8,7 +8,7 @@ from kubectl_dra.api.claims import ALL
 from kubectl_dra.api.known_defects import CRASH_ON_ALL
 from kubectl_dra.explain.causes.registry import Finder, When
 from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding
-from kubectl_dra.explain.phrase import Subject, say
+from kubectl_dra.explain.phrase import Subject, named, say
 from kubectl_dra.explain.trial import Trial
 
 PANIC = CauseKind(
@@ -45,7 +45,7 @@ def _crash(trial: Trial) -> Iterator[Finding]:
             say(text, where=located.where, release=release, device=device.id),
             (
                 Evidence("kube-scheduler", "release", release),
-                Evidence(Subject("claim", located.claim.key), field, ALL),
+                Evidence(Subject("claim", named("ResourceClaim", located.claim)), field, ALL),
                 Evidence(Subject("device", device.id), "consumesCounters", counter_set),
             ),
             claim=located.claim.key,

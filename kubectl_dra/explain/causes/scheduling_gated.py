@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.explain.causes.registry import Finder, When
 from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look, Remedy
-from kubectl_dra.explain.phrase import Subject, say
+from kubectl_dra.explain.phrase import Subject, named, say
 from kubectl_dra.explain.question.resolve import Question
 
 _KUEUE = "kueue.x-k8s.io/"
@@ -44,7 +44,7 @@ def _gated(question: Question, _: Snapshot, __: Sequence[Finding]) -> Iterator[F
             count=len(pod.scheduling_gates),
             gates=gates,
         ),
-        (Evidence(Subject("Pod", pod.key), "spec.schedulingGates", gates),),
+        (Evidence(Subject("Pod", named("Pod", pod)), "spec.schedulingGates", gates),),
         remedy,
     )
 

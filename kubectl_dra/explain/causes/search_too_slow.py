@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from kubectl_dra.allocation.attempt import AttemptVerdict
 from kubectl_dra.explain.causes.registry import Finder, When
 from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Remedy
-from kubectl_dra.explain.phrase import Subject, say
+from kubectl_dra.explain.phrase import ObjectName, Subject, say
 from kubectl_dra.explain.trial import Trial
 
 SLOW = CauseKind(
@@ -34,7 +34,7 @@ def _slow(trial: Trial) -> Iterator[Finding]:
     steps = "more combinations than can be tried device by device in 10 s"
     if first.verdict is AttemptVerdict.UNDETERMINED:
         steps = "stopped without an answer: too many combinations"
-    node = Subject("node", first.node)
+    node = Subject("node", ObjectName("Node", first.node))
     text = "there are too many combinations of devices on {node} to try them all"
     yield Finding(SLOW, say(text, node=node), (Evidence(node, "search", steps),), _remedy(trial))
 

@@ -7,14 +7,14 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from kubectl_dra.allocation.errors import AllocationError
-from kubectl_dra.api.slices import Device
+from kubectl_dra.api.slices import Device, DeviceID
 from kubectl_dra.cel import CelError, EvaluationError
 from kubectl_dra.cel.columns import Column
 from kubectl_dra.cel.errors import ErrorKind
 from kubectl_dra.explain.causes.registry import Finder, When
 from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look, Remedy
 from kubectl_dra.explain.funnel.observed_values import value_of
-from kubectl_dra.explain.phrase import Subject, Words, say
+from kubectl_dra.explain.phrase import ObjectName, Subject, Words, say
 from kubectl_dra.explain.remedies.prove import World
 from kubectl_dra.explain.scene.view import View
 from kubectl_dra.explain.trial import Trial
@@ -59,8 +59,8 @@ def _runtime(trial: Trial, error: AllocationError, node: str) -> Iterator[Findin
         return
     # Equal devices of several nodes may be one object.
     published = next((item for item in (*view.on_node(node), *view.published) if item.device is device), None)
-    name = str(published.id) if published else ""
-    about = say("device {device} on node {node}", device=name, node=node)
+    name = published.id if published else ""
+    about = say("device {device} on node {node}", device=name, node=ObjectName("Node", node))
     evidence = [expression_of(error), Evidence(about, "CEL run-time error", str(problem))]
     if published is not None and node in view.node_by_name and not published.on(view.node_by_name[node]):
         text = "{scope}; selectors run before a device's own node is looked at"
@@ -182,7 +182,7 @@ def _guard(expression: str, key: str, world: World) -> Remedy:
     return Remedy(say(text, guard=guard, optional=optional), proof)
 
 
-def _types(view: View, expression: str, device: Device, name: str) -> Iterator[Evidence]:
+def _types(view: View, expression: str, device: Device, name: DeviceID | str) -> Iterator[Evidence]:
     """The types of what the expression reads of a device."""
     for column in sorted(_columns(view, expression), key=str):
         if column.id and (value := value_of(device, column)) is not None:

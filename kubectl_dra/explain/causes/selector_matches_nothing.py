@@ -13,7 +13,7 @@ from kubectl_dra.explain.funnel.blocked import Blocked
 from kubectl_dra.explain.funnel.observed_values import observations
 from kubectl_dra.explain.funnel.plain_terms import plain
 from kubectl_dra.explain.funnel.stages import StageResult
-from kubectl_dra.explain.phrase import Joined, Phrase, Subject, Words, say
+from kubectl_dra.explain.phrase import Joined, ObjectName, Phrase, Subject, Words, named, say
 from kubectl_dra.explain.remedies.change import ReplaceTerm, RequestChange, UseClass
 from kubectl_dra.explain.remedies.other_class import fitting_classes
 from kubectl_dra.explain.remedies.prove import Proof
@@ -47,14 +47,14 @@ SELECTOR_MATCHES_NOTHING = CauseKind(
 def _class_selector(blocked: Blocked) -> Iterator[Finding]:
     name = blocked.funnel.device_class.name
     found = driver_publishes_nothing.of_class(blocked)
-    subject = Subject("DeviceClass", name)
+    subject = Subject("DeviceClass", ObjectName("DeviceClass", name))
     what = say("class {name}", name=name)
     yield found or _selector(blocked, CLASS_MATCHES_NOTHING, subject, what, what)
 
 
 def _request_selector(blocked: Blocked) -> Iterator[Finding]:
     what = say("{label} of {where}", label=blocked.stage.label, where=blocked.where)
-    claim = Subject("claim", blocked.located.claim.key)
+    claim = Subject("claim", named("ResourceClaim", blocked.located.claim))
     yield _selector(blocked, SELECTOR_MATCHES_NOTHING, claim, what, blocked.where)
 
 

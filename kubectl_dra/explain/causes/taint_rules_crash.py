@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from kubectl_dra.api.known_defects import RULES_UNSEEN as UNSEEN
 from kubectl_dra.explain.causes.registry import Finder, When
 from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding
-from kubectl_dra.explain.phrase import say
+from kubectl_dra.explain.phrase import named, say
 from kubectl_dra.explain.trial import Trial
 
 RULES_UNSEEN = CauseKind(
@@ -30,7 +30,7 @@ def _unseen(trial: Trial) -> Iterator[Finding]:
         return
     if not UNSEEN.affects(settings.release, settings.patch):
         return
-    names = say("{rules:some}", rules=[rule.metadata.name for rule in rules])
+    names = say("{rules:some}", rules=[named("DeviceTaintRule", rule) for rule in rules])
     release = say("{release}.{patch}", release=settings.release, patch=settings.patch)
     text = "the scheduler of {release} does not understand DeviceTaintRules ({names}) and may crash while one exists"
     yield Finding(
@@ -38,7 +38,7 @@ def _unseen(trial: Trial) -> Iterator[Finding]:
         say(text, release=release, names=names),
         (
             Evidence("kube-scheduler", "release", release),
-            Evidence(say("DeviceTaintRules {names}", names=names), "count", str(len(rules))),
+            Evidence(say("DeviceTaintRules {names}", names=names), "count", len(rules)),
         ),
     )
 

@@ -8,7 +8,7 @@ from kubectl_dra.api.claims import ALL, MAX_RESULTS
 from kubectl_dra.explain.causes.registry import Finder, When
 from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Remedy
 from kubectl_dra.explain.funnel.blocked import MAX_EVIDENCE, Blocked
-from kubectl_dra.explain.phrase import Subject, say
+from kubectl_dra.explain.phrase import ObjectName, Subject, say
 from kubectl_dra.explain.remedies.prove import Proof
 
 TOO_FEW = CauseKind(
@@ -46,7 +46,7 @@ def _too_few(blocked: Blocked) -> Iterator[Finding]:
             best=best,
         ),
         tuple(
-            Evidence(Subject("node", name), "devices of this kind", str(len(blocked.view.on_node(name))))
+            Evidence(Subject("node", ObjectName("Node", name)), "devices of this kind", len(blocked.view.on_node(name)))
             for name in blocked.nodes[:MAX_EVIDENCE]
         ),
         remedy,

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from kubectl_dra.explain.causes.registry import Finder, When
 from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look
-from kubectl_dra.explain.phrase import say
+from kubectl_dra.explain.phrase import ObjectName, say
 from kubectl_dra.explain.trial import Trial
 
 MAX_CONFIGS = 64
@@ -32,7 +32,7 @@ def _overfull(trial: Trial) -> Iterator[Finding]:
         return
     most = min(largest)
     text = "the claims fit, but the allocation would hold {most} configurations, and {limit} is the most"
-    about = say("allocation on node {node}", node=found[0].node)
+    about = say("allocation on node {node}", node=ObjectName("Node", found[0].node))
     yield Finding(
         TOO_MANY_CONFIGS,
         say(text, most=most, limit=MAX_CONFIGS),

@@ -11,7 +11,7 @@ from kubectl_dra.explain.causes.registry import Finder, When
 from kubectl_dra.explain.causes.search_too_slow import SLOW
 from kubectl_dra.explain.changed_since import changes
 from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look
-from kubectl_dra.explain.phrase import Phrase, Subject, say
+from kubectl_dra.explain.phrase import ObjectName, Phrase, Subject, named, say
 from kubectl_dra.explain.question.consumers import consumers
 from kubectl_dra.explain.question.last_word import last_word
 from kubectl_dra.explain.trial import Trial
@@ -92,7 +92,7 @@ def _waiting(trial: Trial) -> Iterator[Finding]:
     word = last_word(pod, scene.snapshot)
     if word is None or not word.message:
         return
-    about = Subject("Event on Pod" if word.event else "Pod", pod.key)
+    about = Subject("Event on Pod" if word.event else "Pod", named("Pod", pod))
     said = Evidence(about, say("said at {time}", time=word.time) if word.time else "said", word.message)
     since = changes(trial, pod, word)
     supposed = bool(scene.settings.supposed)
@@ -119,11 +119,11 @@ def _other_consumers(trial: Trial, asking: Pod) -> Iterator[Evidence]:
         states: list[Phrase] = []
         for pod in consumers(claim, trial.scene.snapshot):
             if pod.key != asking.key:
-                where = say("on {node}", node=pod.node_name) if pod.node_name else pod.phase or "?"
-                states.append(say("{pod} ({where})", pod=pod.key, where=where))
+                where = say("on {node}", node=ObjectName("Node", pod.node_name)) if pod.node_name else pod.phase or "?"
+                states.append(say("{pod} ({where})", pod=named("Pod", pod), where=where))
         if states:
             shown = say("{states:some}", states=states)
-            yield Evidence(Subject("ResourceClaim", claim.key), "other pods that use it", shown)
+            yield Evidence(Subject("ResourceClaim", named("ResourceClaim", claim)), "other pods that use it", shown)
 
 
 FINDERS = (Finder(When.FITS, _waiting, 60),)

@@ -119,10 +119,9 @@ class Blocked(Struct, frozen=True):
             alike.setdefault(reason, []).append(item)
         lines = []
         for reason, items in list(alike.items())[:MAX_EVIDENCE]:
-            text = "device {device}" if len(items) == 1 else "device {device} and {more:,} more"
-            lines.append(Evidence(say(text, device=items[0].id, more=len(items) - 1), field, reason))
+            lines.append(Evidence(say("device {devices:some 1}", devices=[item.id for item in items]), field, reason))
         if len(alike) > MAX_EVIDENCE:
-            lines.append(Evidence("in all", "devices are refused like this", str(len(self.lost))))
+            lines.append(Evidence("in all", "devices are refused like this", len(self.lost)))
         return tuple(lines)
 
 
@@ -133,7 +132,7 @@ def made_by_scheduler(claim: ResourceClaim) -> bool:
 
 def in_all(count: int, what: str) -> tuple[Evidence, ...]:
     """How many there are, where not all are shown."""
-    return (Evidence("in all", what, str(count)),) if count > MAX_EVIDENCE else ()
+    return (Evidence("in all", what, count),) if count > MAX_EVIDENCE else ()
 
 
 def by_request(funnels: Sequence[Located]) -> list[list[Located]]:

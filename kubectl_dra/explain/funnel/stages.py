@@ -15,7 +15,7 @@ from kubectl_dra.api.claims import DeviceRequest
 from kubectl_dra.api.slices import PoolID
 from kubectl_dra.api.taints import DeviceTaint
 from kubectl_dra.explain.diagnosis import Position, StageError
-from kubectl_dra.explain.phrase import Phrase, Statement, Words, say
+from kubectl_dra.explain.phrase import ObjectName, Phrase, Statement, Words, say
 from kubectl_dra.explain.scene.view import Published
 
 SELECTORS = ("class-selector", "request-selector")
@@ -160,7 +160,7 @@ def describe_taint(taint: DeviceTaint, spec: DeviceRequest) -> Phrase:
 def with_rule(taint: DeviceTaint) -> Phrase:
     """A taint, and the rule that sets it."""
     if taint.rule:
-        return say("{taint} (DeviceTaintRule {rule})", taint=str(taint), rule=taint.rule)
+        return say("{taint} (DeviceTaintRule {rule})", taint=str(taint), rule=ObjectName("DeviceTaintRule", taint.rule))
     return say("{taint}", taint=str(taint))
 
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from kubectl_dra.api.claims import ResourceClaim
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.cluster.snapshot import Snapshot
+from kubectl_dra.explain.phrase import ObjectName, Phrase, say
 
 DEFAULT_SCHEDULER = "default-scheduler"
 
@@ -21,6 +24,22 @@ def consumers(claim: ResourceClaim, snapshot: Snapshot) -> list[Pod]:
             or name in pod.claim_statuses.values()
             or name == pod.extended_resource_claim
         )
+    ]
+
+
+_KINDS: Final = {"pods": "Pod", "podgroups": "PodGroup"}
+
+
+def consumers_named(claim: ResourceClaim) -> list[Phrase]:
+    """Those for which a claim is reserved, as its status has them."""
+    space = claim.metadata.namespace
+    return [
+        say(
+            "{resource} {consumer:bare}",
+            resource=entry.resource,
+            consumer=ObjectName(_KINDS.get(entry.resource, entry.resource), entry.name, space),
+        )
+        for entry in claim.reserved_for
     ]
 
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from kubectl_dra.api.nodes import Node
 from kubectl_dra.explain.diagnosis import Evidence
-from kubectl_dra.explain.phrase import Subject, say
+from kubectl_dra.explain.phrase import Subject, nodes_named, say
 
 NVIDIA = "gpu.nvidia.com"
 _NVIDIA_DOMAIN = ".nvidia.com"
@@ -51,7 +51,11 @@ def part_off(wanted: str, nodes: Iterable[Node], drivers: Collection[str]) -> Pa
     if have:
         field = f"label {label} or allocatable {resource}"
         evidence.append(
-            Evidence(say("nodes {have:some}", have=have), field, f"they have GPUs, and no ResourceSlice of {NVIDIA}")
+            Evidence(
+                say("nodes {have:some}", have=nodes_named(have)),
+                field,
+                f"they have GPUs, and no ResourceSlice of {NVIDIA}",
+            )
         )
     if _NVIDIA_DOMAINS in drivers:
         text = "its other part runs, so the driver is installed"

@@ -9,7 +9,7 @@ from kubectl_dra.allocation.state import AllocatedState
 from kubectl_dra.api.claims import ResourceClaim
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.api.slices import DeviceID
-from kubectl_dra.explain.phrase import Joined, Phrase, Words, say
+from kubectl_dra.explain.phrase import Joined, ObjectName, Phrase, Words, named, say
 
 
 class HolderIndex:
@@ -87,12 +87,12 @@ class HolderIndex:
     def _describe(self, claim: ResourceClaim) -> Phrase:
         consumers = [self._consumer(claim, entry.resource, entry.name, entry.uid) for entry in claim.reserved_for]
         if not consumers:
-            return say("claim {key} (allocated, but nobody consumes it)", key=claim.key)
+            return say("claim {key} (allocated, but nobody consumes it)", key=named("ResourceClaim", claim))
         if not claim.metadata.deletion_timestamp:
-            return say("claim {key} ({consumers:some 3})", key=claim.key, consumers=consumers)
+            return say("claim {key} ({consumers:some 3})", key=named("ResourceClaim", claim), consumers=consumers)
         return say(
             "claim {key} ({consumers:some 3}; the claim is being deleted since {since})",
-            key=claim.key,
+            key=named("ResourceClaim", claim),
             consumers=consumers,
             since=claim.metadata.deletion_timestamp,
         )
@@ -103,15 +103,16 @@ class HolderIndex:
                 "{resource} {name}, which is not a pod: nothing releases it by itself", resource=resource, name=name
             )
         pod = self._pods.get((claim.metadata.namespace, name))
+        known = ObjectName("Pod", name, claim.metadata.namespace)
         if pod is None and self._gone(claim, name):
             return say("pod {name}, which does not exist any more", name=name)
         if pod is None:
             return say("pod {name}", name=name)
         if uid and pod.metadata.uid and pod.metadata.uid != uid:
-            return say("pod {name}, an earlier one of that name", name=name)
+            return say("pod {name:bare}, an earlier one of that name", name=known)
         if pod.metadata.deletion_timestamp:
-            return say("pod {name}, Terminating since {since}", name=name, since=pod.metadata.deletion_timestamp)
-        return say("pod {name}, {phase}" if pod.phase else "pod {name}", name=name, phase=pod.phase)
+            return say("pod {name:bare}, Terminating since {since}", name=known, since=pod.metadata.deletion_timestamp)
+        return say("pod {name:bare}, {phase}" if pod.phase else "pod {name:bare}", name=known, phase=pod.phase)
 
     def of_counter_set(self, pool: Pool, counter_set: str) -> tuple[Phrase, ...]:
         """The allocated devices of a pool that draw on a counter set, with their claims."""
@@ -122,7 +123,7 @@ class HolderIndex:
             if any(consumption.counter_set == counter_set for consumption in device.consumes_counters)
         }
         return tuple(
-            say("{device} (claim {key})", device=device.device, key=claims[0].key)
+            say("{device:bare} (claim {key})", device=device, key=named("ResourceClaim", claims[0]))
             for device, claims in sorted(self._state.holders.items())
             if device[:2] == pool.id and device.device in drawing
         )
