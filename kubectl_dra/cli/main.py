@@ -15,7 +15,7 @@ from typing import Any, Final
 import typer
 
 from kubectl_dra.cli import verbosity
-from kubectl_dra.errors import DraError, UndeterminedError
+from kubectl_dra.errors import DraError, UndeterminedError, UsageError
 
 EXIT_ERROR = 2
 EXIT_UNDETERMINED = 3
@@ -117,7 +117,13 @@ def _called(arguments: Sequence[str]) -> typer.Typer:
     """The command line with the command that is called; all of them where none is."""
     if list(arguments) in ([], ["--help"], ["-h"]):
         return _listing()
-    return _with(arguments[:1]) if arguments[0] in COMMANDS else everything()
+    if arguments[0] in COMMANDS:
+        return _with(arguments[:1])
+    if arguments[0].startswith("-"):
+        return everything()
+    from kubectl_dra.cli.unknown_command import unknown_command
+
+    raise UsageError(unknown_command(arguments, COMMANDS))
 
 
 def _run(arguments: Sequence[str]) -> int:

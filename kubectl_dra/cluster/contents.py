@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import stat
 import sys
 import time
@@ -54,6 +55,9 @@ def contents(path: str) -> bytes:
             raise _too_large(path, "holds")
         return data
     except FileNotFoundError:
+        if "://" in path:
+            how = f"curl -fsSL {shlex.quote(path)} | kubectl dra ... {STDIN}"
+            raise InputError(f"{path}: only files are read; pipe it in, and read {STDIN}: {how}") from None
         raise InputError(f"{path}: there is no such file or directory") from None
     except OSError as error:
         raise InputError(f"{path}: cannot be read: {error.strerror or error}") from None

@@ -72,7 +72,9 @@ def objects(documents: Iterable[Document]) -> Iterator[ManifestObject]:
     for document in documents:
         if not is_object(document.object):
             missing = "apiVersion" if not _text(document.object.get("apiVersion")) else "kind"
-            raise FileError(f"not a Kubernetes object: it has no {missing}", document.name, document.line)
+            # kubectl writes the kind of a List behind its items.
+            cut = "; its items come last: it may be cut off" if list(document.object)[-1:] == ["items"] else ""
+            raise FileError(f"not a Kubernetes object: it has no {missing}{cut}", document.name, document.line)
         yield from _unpacked(document.object, document, ())
 
 

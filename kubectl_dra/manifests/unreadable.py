@@ -13,6 +13,7 @@ from kubectl_dra.manifests.values import Node, ValueProblem
 # What only a template's author writes unquoted; workflow engines put other {{…}} into finished manifests.
 _HELM: Final = re.compile(r"\{\{-?\s*(\.(Values|Release|Chart|Capabilities|Files|Template)\b|include\b|template\b)")
 _TEMPLATE: Final = re.compile(r"\{\{|\{%")
+_JSON: Final = re.compile(r'(?:---)?\s*(?P<object>\{\s*["}])')
 _REFUSED: Final = re.compile(r"^(?:%|---[ \t]+[^ \t\r\n#])", re.MULTILINE)
 
 
@@ -81,6 +82,8 @@ def syntax_error(source: Source, error: Exception, base: int, span: tuple[int, i
     template = _template_at(source, span)
     if template is not None:
         return template
+    if (broken := _json_error(source, span)) is not None:
+        return broken
     mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
     problem = getattr(error, "problem", None) or getattr(error, "reason", None) or str(error)
     offset = getattr(error, "position", None) if mark is None else mark.index
@@ -93,4 +96,29 @@ def syntax_error(source: Source, error: Exception, base: int, span: tuple[int, i
     context = getattr(error, "context", None)
     if context and "\t" not in str(problem) and not str(problem).startswith("a tab"):
         problem = f"{problem} ({context})"
-    return FileError(f"not valid YAML: {problem}", source.name, line, column)
+    return FileError(f"not valid YAML: {problem}{_cut_off(source, offset)}", source.name, line, column)
+
+
+def _json_error(source: Source, span: tuple[int, int]) -> FileError | None:
+    """The error for what was meant to be JSON: it begins like that, and its name does not say YAML."""
+    if source.name.lower().endswith((".yaml", ".yml")) or not (found := _JSON.match(source.text, span[0])):
+        return None
+    from json import JSONDecodeError, JSONDecoder
+
+    try:
+        JSONDecoder().raw_decode(source.text, found.start("object"))
+    except JSONDecodeError as error:
+        # A string that does not end is told by where it begins.
+        open_string = error.msg.startswith("Unterminated string")
+        words = "a string does not end" if open_string else error.msg[:1].lower() + error.msg[1:]
+        ends = _cut_off(source, len(source.text) if open_string else error.pos)
+        line, column = source.place(min(error.pos, len(source.text)))
+        return FileError(f"not valid JSON: {words}{ends}", source.name, line, column)
+    except RecursionError:
+        return None
+    return None
+
+
+def _cut_off(source: Source, offset: int) -> str:
+    """What to add where nothing comes behind a mistake."""
+    return "" if source.text[offset:].strip() else "; the text ends here: it may be cut off"

@@ -149,8 +149,8 @@ def test_names_that_do_not_exist_show_the_nearest(dra: Dra, tmp_path: Path) -> N
 @pytest.mark.parametrize(
     ("words", "expected"),
     [
-        (["explain"], "pod/NAME"),
-        (["explain", "gpus"], "pod/NAME"),
+        (["explain", "--watch"], "pod/NAME"),
+        (["explain", "pods"], "pod/NAME"),
         (["explain", "pods/a/b"], "pod/NAME"),
         (["explain", "node/n1"], "pods and claims"),
         (["explain", "claim/x", "--snapshot", "s", "--kubernetes-version", "banana"], "banana"),

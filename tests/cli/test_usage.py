@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shlex
+
 import pytest
 
 from kubectl_dra.cli import main
@@ -11,7 +13,7 @@ from kubectl_dra.cli.main import run
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["nope"], "error: No such command 'nope'\nSee 'kubectl dra --help' for usage.\n"),
+        (["nope"], "error: there is no command \"nope\"\nSee 'kubectl dra --help' for all commands.\n"),
         (
             ["explain", "--nope"],
             "error: No such option: --nope (Possible options: --node, --token)\n"
@@ -32,6 +34,28 @@ def test_an_error_says_what_and_where_the_help_is(
     assert capsys.readouterr() == ("", said)
 
 
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("get devices --node n", "write: kubectl dra devices --node n"),
+        ("get resourceslices", "write: kubectl dra devices"),
+        ("get pods -A", "write: kubectl dra explain -A"),
+        ("describe pod x -n ml", "write: kubectl dra explain pod x -n ml"),
+        ("describe claim/x", "write: kubectl dra explain claim/x"),
+        ("list taints", "write: kubectl dra taint --list"),
+        ("show lint a.yaml", "write: kubectl dra lint a.yaml"),
+        ("why pod/x", "write: kubectl dra explain pod/x"),
+        ("validate 'a b.yaml'", "write: kubectl dra lint 'a b.yaml'"),
+        ("pod/x -n ml", "write: kubectl dra explain pod/x -n ml"),
+        ("expain x", "did you mean: kubectl dra explain x"),
+    ],
+)
+def test_what_kubectl_and_others_call_it(words: str, said: str, capsys: pytest.CaptureFixture[str]) -> None:
+    first, *rest = shlex.split(words)
+    assert run([first, *rest]) == 2
+    assert capsys.readouterr() == ("", f'error: there is no command "{first}"; {said}\n')
+
+
 def test_nothing_asks_for_the_help(capsys: pytest.CaptureFixture[str]) -> None:
     """As with kubectl: it is printed, and nothing went wrong."""
     assert run([]) == 0
@@ -46,7 +70,7 @@ def test_a_call_makes_only_the_command_that_it_names() -> None:
         assert name
         assert [entry.name for entry in main._called([name, "--help"]).registered_commands] == [name]
     assert len(everything) == 9
-    assert main._called(["lnit"]) is main.everything()
+    assert main._called(["--version"]) is main.everything()
     for arguments in ([], ["--help"], ["-h"]):
         listed = main._called(arguments)
         assert {entry.name for entry in listed.registered_commands} == everything
@@ -60,7 +84,7 @@ def test_help_is_a_command_too(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["help"]) == 0
     assert capsys.readouterr().out.startswith("Usage: kubectl dra [OPTIONS] COMMAND")
     assert run(["help", "nope"]) == 2
-    assert "No such command 'nope'" in capsys.readouterr().err
+    assert 'there is no command "nope"' in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -369,3 +369,13 @@ def test_large_lists_of_other_encodings(tmp_path: Path, encoding: str) -> None:
     path = tmp_path / "large.json"
     path.write_bytes(_list(filler, _slice()).decode().encode(encoding))
     assert len(read_snapshot([str(path)]).slices) == 1
+
+
+def test_what_was_probably_meant_or_happened_is_said(tmp_path: Path) -> None:
+    with pytest.raises(
+        InputError, match=r"only files are read; .* curl -fsSL 'https://x/y\?z' \| kubectl dra \.\.\. -$"
+    ):
+        read_snapshot(["https://x/y?z"])
+    (tmp_path / "cut.yaml").write_text("apiVersion: v1\nitems:\n- apiVersion: v1\n  kind: Node\n")
+    with pytest.raises(InputError, match="it has no kind; its items come last: it may be cut off"):
+        read_snapshot([str(tmp_path / "cut.yaml")])

@@ -158,7 +158,14 @@ def test_not_an_object(text: str, message: str) -> None:
         ("a:\n\tb: 1\n", "f:2:1: not valid YAML: a tab cannot indent here; use spaces"),
         ("a: 1\n b: 2\n", "f:2:3: not valid YAML: mapping values are not allowed"),
         ("a: 'x\n", "f:2:1: not valid YAML"),
-        ('{"a": 1,, "b": 2}', "f:1:9: not valid YAML"),
+        (
+            "a: [\n",
+            "f:2:1: not valid YAML: did not find expected node content (while parsing a flow node); the",
+        ),
+        ('{"a": 1,, "b": 2}', "f:1:9: not valid JSON: expecting property name"),
+        ('{"a": {"b": "c', "f:1:13: not valid JSON: a string does not end; the text ends here: it may be cut off"),
+        ('{"a": 1 "b": "c"}', "f:1:9: not valid JSON: expecting ',' delimiter"),
+        ("{a: [1,, 2]}", "f:1:8: not valid YAML"),
         ("a: @x\n", "f:1:4: not valid YAML"),
     ],
 )

@@ -31,7 +31,8 @@ def judge(selectors: Selectors, expression: str, devices: Sequence[Device]) -> l
     """
     program = selectors.program(expression)
     if isinstance(program, CompileError):
-        return [RefusingTerm(0, EvaluationError(str(program)))] * len(devices)
+        # Where it does not, is said once: by the cause.
+        return [RefusingTerm(0, EvaluationError("it does not compile"))] * len(devices)
     different = {id(device): device for device in devices}
     if len(different) < len(devices):
         answers = dict(zip(different, judge(selectors, expression, list(different.values())), strict=True))

@@ -1,0 +1,51 @@
+"""A first word that is no command of ours: what was probably meant, in kubectl's words or misspelt."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Collection, Sequence
+from typing import Final
+
+from kubectl_dra.names import nearest
+
+_VERBS: Final = ("get", "list", "ls", "show", "describe", "desc", "view")
+"""What kubectl and others begin with, and we leave out."""
+_LISTINGS: Final = {
+    "devices": ("device", "resourceslice", "slice", "gpu", "inventory"),
+    "explain": ("pod", "po", "claim", "resourceclaim", "pending"),
+    "taint --list": ("taint", "devicetaintrule", "rule"),
+}
+_OTHER_NAMES: Final = {
+    "explain": ("why", "diagnose", "debug", "status", "check-pod"),
+    "lint": ("validate", "check", "vet"),
+    "migrate": ("convert", "upgrade"),
+    "devices": ("device", "inventory", "slices", "resourceslices", "gpus"),
+    "snapshot": ("dump", "save", "cluster-info"),
+}
+
+
+def unknown_command(words: Sequence[str], commands: Collection[str]) -> str:
+    """The message for a command line whose first word is none of the commands."""
+    first, *rest = words
+    said = f'there is no command "{first}"'
+    meant = _meant(first.lower(), rest, commands)
+    return f"{said}; {meant}" if meant else f"{said}\nSee 'kubectl dra --help' for all commands."
+
+
+def _meant(first: str, rest: Sequence[str], commands: Collection[str]) -> str:
+    if first in _VERBS and rest:
+        noun, _, name = rest[0].lower().partition("/")
+        for command, nouns in _LISTINGS.items():
+            if noun.removesuffix("s") in nouns:
+                named = name or (len(rest) > 1 and not rest[1].startswith("-"))
+                kept = rest if command == "explain" and named else rest[1:]
+                return f"write: kubectl dra {' '.join([command, *map(shlex.quote, kept)])}"
+        if noun in commands:
+            return f"write: kubectl dra {shlex.join(rest)}"
+    for command, names in _OTHER_NAMES.items():
+        if first in names:
+            return f"write: kubectl dra {shlex.join([command, *rest])}"
+    if first.partition("/")[0] in ("pod", "po", "claim", "resourceclaim"):
+        return f"write: kubectl dra explain {shlex.join([first, *rest])}"
+    near = nearest(first, commands, 1)
+    return f"did you mean: kubectl dra {shlex.join([*near, *rest])}" if near else ""
