@@ -1,1 +1,1 @@
-"""What the API server adds to a new pod, and why it refuses it, before any scheduler sees it."""
+"""What the API server adds to a new pod, and why it refuses it, before the scheduler sees it."""

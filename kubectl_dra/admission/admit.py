@@ -1,4 +1,4 @@
-"""A new pod through the API server's admission plugins, in the server's order."""
+"""Runs a new pod through the API server's admission plugins, in the server's order."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _SECONDS = 300
 
 
 class Admission(Struct, frozen=True):
-    """The pod as it would be stored, every reason to refuse it, and kinds that decide but were not read."""
+    """The pod as it would be stored, all reasons to refuse it, and kinds that matter but were not read."""
 
     pod: Pod
     refusals: tuple[Refusal, ...] = ()
@@ -26,8 +26,7 @@ class Admission(Struct, frozen=True):
 def admit(pod: Pod, known: AdmissionObjects) -> Admission:
     """What the API server makes of a new pod.
 
-    A plugin that refuses in the mutating pass ends it, as it does in the server; of the validating pass all
-    reasons are given.
+    As in the server, a refusal in the mutating pass ends it; the validating pass collects all reasons.
     """
     unread = known.unread + tuple(
         kind
@@ -57,7 +56,7 @@ def admit(pod: Pod, known: AdmissionObjects) -> Admission:
 
 
 def _patient(pod: Pod) -> Pod:
-    """DefaultTolerationSeconds: a pod waits five minutes on a node that is not ready or not reachable."""
+    """DefaultTolerationSeconds: a pod stays for five minutes on a node that is not ready or unreachable."""
     tolerations = list(pod.spec.tolerations)
     for key in _WAITED_OUT:
         if not any(each.key in ("", key) and each.effect in ("", "NoExecute") for each in pod.spec.tolerations):

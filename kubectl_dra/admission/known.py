@@ -1,4 +1,4 @@
-"""What of a cluster decides about new pods, by namespace, and whether it was read at all."""
+"""The objects of a cluster that affect new pods, by namespace, and whether they were read."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ _COMES_ALONG = "default"
 
 
 class AdmissionObjects(Struct, frozen=True):
-    """Objects that admission plugins look at. None for a kind says that it was not read.
+    """The objects that admission plugins read. None for a kind means that it was not read.
 
-    ``unread`` are kinds that may decide about any pod, and of which nothing is known.
+    ``unread`` are kinds that may affect any pod and were not read at all.
     """
 
     namespaces: Mapping[str, ObjectMeta] | None = None
@@ -32,10 +32,10 @@ class AdmissionObjects(Struct, frozen=True):
 
     @classmethod
     def of(cls, snapshot: Snapshot, namespace: str) -> AdmissionObjects:
-        """What a snapshot knows for pods of a namespace.
+        """The objects in a snapshot for pods of a namespace.
 
-        Of files, a kind without an object is taken for one that nobody saved; a server that was asked has none.
-        The account ``default`` comes with its namespace.
+        In files, a kind without objects counts as not saved; a server that was asked has none. The account
+        ``default`` comes with its namespace.
         """
         classes: Mapping[str, PriorityClass] = _by_name(snapshot, "PriorityClass")
         runtimes: Mapping[str, RuntimeClass] = _by_name(snapshot, "RuntimeClass")
@@ -55,12 +55,12 @@ class AdmissionObjects(Struct, frozen=True):
 
 
 def _asked(kind: str, snapshot: Snapshot, namespace: str) -> bool:
-    """Whether a server was asked for all objects of a kind, and told them."""
+    """Whether a server was asked for all objects of a kind and returned them."""
     return snapshot.release_source == "server" and not _is_unread(kind, snapshot, namespace)
 
 
 def _is_unread(kind: str, snapshot: Snapshot, namespace: str) -> bool:
-    """A kind that is read only where it is needed is unread where no object says that it was."""
+    """Whether a kind is unread. One that is read only on demand counts as unread if no object shows otherwise."""
     if kind in SCHEDULING_KINDS and kind not in snapshot.others:
         return True
     return snapshot.is_gap(kind, namespace)

@@ -1,4 +1,4 @@
-"""What the API server adds to pod affinity: the pod's own values of matchLabelKeys and mismatchLabelKeys (KEP-3633)."""
+"""What the API server adds to pod affinity: the pod's values of matchLabelKeys and mismatchLabelKeys (KEP-3633)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from kubectl_dra.api.pods import Pod
 
 
 def with_label_keys(pod: Pod) -> Pod:
-    """The pod with the keys of its terms in their label selectors, as it is stored; the scheduler reads only these."""
+    """The pod as stored, with those keys in the label selectors of its terms; the scheduler reads only these."""
     affinity = pod.spec.affinity
     if affinity is None:
         return pod
@@ -42,7 +42,7 @@ def _term(term: PodAffinityTerm, labels: Mapping[str, str]) -> PodAffinityTerm:
 
 
 def _requirements(term: PodAffinityTerm, labels: Mapping[str, str]) -> Iterator[Requirement]:
-    """The requirements for keys that the pod has as labels; the others are ignored."""
+    """The requirements for keys that are labels of the pod; other keys are ignored."""
     for operator, keys in (("In", term.match_label_keys), ("NotIn", term.mismatch_label_keys)):
         for key in keys:
             if key in labels:

@@ -1,4 +1,4 @@
-"""LimitRanger: the defaults that a LimitRange gives containers, and the bounds that it sets."""
+"""LimitRanger: the defaults and bounds that a LimitRange sets."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ _ZERO = Quantity.of(0)
 
 
 class Side(Enum):
-    """Which amount breaks a bound."""
+    """Which amount violates a bound."""
 
     REQUEST = "request"
     LIMIT = "limit"
 
 
 class LimitExceeded(Refusal, frozen=True):
-    """A container or pod asks for more than ``max`` or less than ``min``. ``found`` None: the amount is not written."""
+    """A container or pod requests more than ``max`` or less than ``min``. ``found`` None: no amount is written."""
 
     bound: str
     type: str
@@ -50,7 +50,7 @@ class LimitExceeded(Refusal, frozen=True):
 
 
 class RatioExceeded(Refusal, frozen=True):
-    """A limit is too many times its request. ``missing`` is the side that is not written or 0."""
+    """A limit is too many times its request. ``missing`` is the side that is absent or 0."""
 
     type: str
     resource: str
@@ -74,7 +74,7 @@ class RatioExceeded(Refusal, frozen=True):
 
 
 def with_defaults(pod: Pod, ranges: Sequence[LimitRange]) -> Pod:
-    """The pod with the requests and limits that LimitRanges give containers that lack them."""
+    """The pod with the requests and limits that LimitRanges give to containers without them."""
     for limit_range in ranges:
         requests: dict[str, Amount] = {}
         limits: dict[str, Amount] = {}
@@ -108,7 +108,7 @@ def _filled(container: Any, requests: Mapping[str, Amount], limits: Mapping[str,
 
 
 def refusals(pod: Pod, ranges: Sequence[LimitRange]) -> Iterator[Refusal]:
-    """What of a pod, defaults applied, is outside the bounds of its namespace's LimitRanges."""
+    """The amounts of a pod, after defaults, that violate its namespace's LimitRanges."""
     for limit_range in ranges:
         concerned = Concerned("LimitRange", limit_range.metadata.name, limit_range.metadata.namespace)
         for item in limit_range.spec.limits:

@@ -22,7 +22,7 @@ class NamespaceMissing(Refusal, frozen=True):
 
     @property
     def words(self) -> str:
-        """The whole text of the server, which answers 404 here."""
+        """The whole text of the server, which answers 404."""
         return f'namespaces "{self.concerned.name}" not found'
 
 
@@ -41,7 +41,7 @@ class NamespaceEnding(Refusal, frozen=True):
 
 
 def refusal(name: str, namespaces: Mapping[str, ObjectMeta] | None) -> Refusal | None:
-    """Why a pod is refused for its namespace; None where it is not, or where namespaces were not read."""
+    """Why a pod is refused for its namespace; None if it is not, or namespaces were not read."""
     if namespaces is None:
         return None
     found = namespaces.get(name)

@@ -1,4 +1,4 @@
-"""Which kinds decide whether the API server takes a new pod, and what it adds to it."""
+"""Which kinds determine whether the API server accepts a new pod, and what it adds to it."""
 
 from __future__ import annotations
 
@@ -11,6 +11,6 @@ ABOUT_ANY_POD: Final = ("LimitRange", "ResourceQuota")
 
 
 def kinds_needed(pod: Pod) -> tuple[str, ...]:
-    """The kinds to read: a PriorityClass can be the default of the cluster, a service account that of the namespace."""
+    """The kinds to read. A PriorityClass can be the cluster's default, a service account the namespace's."""
     runtime = ("RuntimeClass",) if pod.spec.runtime_class_name else ()
     return (*ABOUT_ANY_POD, "PriorityClass", "ServiceAccount", *runtime)

@@ -1,7 +1,7 @@
-"""Pod Security: what a namespace that is labelled ``pod-security.kubernetes.io/enforce`` forbids its pods.
+"""Pod Security: what a namespace labelled ``pod-security.kubernetes.io/enforce`` forbids its pods.
 
-The checks of ``k8s.io/pod-security-admission`` on a pod as written: its security settings decide nothing but this, so
-they are read from the manifest here and kept nowhere else.
+The checks of ``k8s.io/pod-security-admission`` on a pod as written. Its security settings affect nothing
+else, so they are read here from the manifest and not kept.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ Raw = Mapping[str, Any]
 
 
 class Breach(NamedTuple):
-    """One rule of the policy that a pod breaks: the server's name of it, and who breaks it with what."""
+    """One rule of the policy that a pod breaks: the server's name for it, the offenders and their settings."""
 
     rule: str
     detail: str
@@ -78,7 +78,7 @@ class PodSecurityBroken(Refusal, frozen=True):
 
 
 def enforced(labels: Mapping[str, str]) -> PodSecurityLevel | None:
-    """What the labels of a namespace enforce; None for nothing, or ``privileged``. A wrong label means restricted."""
+    """What the labels of a namespace enforce; None for nothing or ``privileged``. An invalid label means restricted."""
     level = labels.get(ENFORCE, "privileged")
     if level == "privileged":
         return None
@@ -89,7 +89,7 @@ def enforced(labels: Mapping[str, str]) -> PodSecurityLevel | None:
 
 
 def refusal(pod: Raw, namespace: str, labels: Mapping[str, str]) -> Refusal | None:
-    """Why a pod as written is refused in a namespace with these labels; None where it is not."""
+    """Why a pod as written is refused in a namespace with these labels; None if it is not."""
     policy = enforced(labels)
     if policy is None:
         return None
@@ -138,13 +138,13 @@ def _names(spec: Raw, bad: Callable[[Raw], bool]) -> list[str]:
 
 
 def _setters(spec: Raw, bad: Callable[[Raw], bool]) -> str:
-    """The pod and the containers whose security settings are bad, as the server lists them."""
+    """The pod and containers whose security settings violate a rule, as the server lists them."""
     names = _names(spec, lambda each: bad(_security(each)))
     return " and ".join(["pod"] * bad(_security(spec)) + ([_named(names)] if names else []))
 
 
 def _own_users(spec: Raw, minor: int) -> bool:
-    """A pod in a user namespace of its own may be root in it (KEP-127)."""
+    """Whether the pod has its own user namespace, in which it may be root (KEP-127)."""
     return minor >= 35 and spec.get("hostUsers") is False
 
 

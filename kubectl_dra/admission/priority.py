@@ -31,7 +31,7 @@ class PriorityClassMissing(Refusal, frozen=True):
 
 
 class PriorityContradicted(Refusal, frozen=True):
-    """The pod writes another number or preemption policy than its class has."""
+    """The pod writes another number or preemption policy than its class."""
 
     written: str
     computed: str
@@ -55,7 +55,8 @@ class PriorityContradicted(Refusal, frozen=True):
 def resolve(pod: Pod, classes: Mapping[str, PriorityClass] | None) -> Pod | Refusal:
     """The pod with its priority and preemption policy, or why it is refused.
 
-    ``classes`` None: they were not read, so only the system's own are known and another one stays as written.
+    ``classes`` None: not read, so only the system's own classes are known, and other priorities stay as
+    written.
     """
     name = pod.spec.priority_class_name
     found = _named(name, classes) if name else _default(classes)
@@ -85,6 +86,6 @@ def _named(name: str, classes: Mapping[str, PriorityClass] | None) -> PriorityCl
 
 
 def _default(classes: Mapping[str, PriorityClass] | None) -> PriorityClass | None:
-    """The class that is the default; of several the one with the lowest value."""
+    """The default class; of several, the one with the lowest value."""
     defaults = [each for each in (classes or {}).values() if each.global_default]
     return min(defaults, key=lambda each: each.value, default=None)

@@ -1,4 +1,4 @@
-"""ResourceQuota: what a new pod counts as, and which quota it would exceed."""
+"""ResourceQuota: how a new pod counts, and which quotas it would exceed."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _ZERO: Final = Quantity.of(0)
 
 
 class QuotaExceeded(Refusal, frozen=True):
-    """The pod asks for more than a quota has left: (resource, requested, used, limited), by resource name."""
+    """The pod requests more than a quota has left: (resource, requested, used, limited), by resource name."""
 
     exceeded: tuple[tuple[str, Quantity, Quantity, Quantity], ...]
 
@@ -40,7 +40,7 @@ class QuotaExceeded(Refusal, frozen=True):
 
 
 class AmountsRequired(Refusal, frozen=True):
-    """A quota over cpu or memory wants every container to say how much: (resource, containers that do not)."""
+    """A quota over cpu or memory requires amounts in every container: (resource, containers without)."""
 
     missing: tuple[tuple[str, tuple[str, ...]], ...]
 
@@ -57,7 +57,7 @@ class AmountsRequired(Refusal, frozen=True):
 
 
 def refusals(pod: Pod, quotas: Sequence[ResourceQuota]) -> Iterator[Refusal]:
-    """Which quotas of its namespace refuse a new pod, by name. The API server names only one, in no certain order."""
+    """The quotas of its namespace that refuse a new pod, by name. The API server names only one, in no fixed order."""
     usage = used_by(pod)
     for quota in sorted(quotas, key=lambda each: each.metadata.name):
         hard = amounts(quota.status.hard or quota.spec.hard)
@@ -80,7 +80,7 @@ def refusals(pod: Pod, quotas: Sequence[ResourceQuota]) -> Iterator[Refusal]:
 
 
 def used_by(pod: Pod) -> Amounts:
-    """What a pod counts as, by quota key."""
+    """The amounts that a pod counts with, by quota key."""
     one = Quantity.of(1)
     return {"count/pods": one, **_keys(pod_requests(pod), pod_limits(pod)), "pods": one}
 
@@ -99,14 +99,14 @@ def _keys(requests: Mapping[str, Quantity], limits: Mapping[str, Quantity]) -> A
 
 
 def _counts(name: str) -> bool:
-    """Whether a quota over this key looks at pods."""
+    """Whether a quota over this key counts pods."""
     if name in _NATIVE or name.startswith(_HUGE_PAGES):
         return True
     return name.startswith("requests.") and "/" in name
 
 
 def _unsaid(pod: Pod, required: Sequence[str]) -> tuple[tuple[str, tuple[str, ...]], ...]:
-    """The required amounts that containers do not write; none where the pod as a whole does."""
+    """The required amounts that containers lack; none if the pod sets them at pod level."""
     resources = pod.spec.resources
     if resources is not None and (resources.requests or resources.limits):
         return ()
@@ -139,7 +139,7 @@ def _in_scope(pod: Pod, scope: ScopeRequirement) -> bool:
 
 
 def _best_effort(pod: Pod) -> bool:
-    """Whether nothing of the pod asks for cpu or memory: quality of service BestEffort."""
+    """Whether the pod's quality of service is BestEffort: it requests no cpu or memory."""
     everything = (*pod.spec.containers, *pod.spec.init_containers)
     resources = [each.resources for each in everything] + ([pod.spec.resources] if pod.spec.resources else [])
     return not any(

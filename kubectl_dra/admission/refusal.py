@@ -1,4 +1,4 @@
-"""A reason for which the API server refuses a new pod."""
+"""Why the API server refuses a new pod."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from msgspec import Struct
 
 
 class AdmissionPlugin(Enum):
-    """The API server's own admission plugins that can refuse a pod, by the names of its flags."""
+    """The API server's admission plugins that can refuse a pod, by the names that its flags use."""
 
     NAMESPACE_LIFECYCLE = "NamespaceLifecycle"
     LIMIT_RANGER = "LimitRanger"
@@ -23,7 +23,7 @@ class AdmissionPlugin(Enum):
 
 
 class Concerned(NamedTuple):
-    """The object that makes the API server refuse a pod, whether it exists or is missing."""
+    """The object, existing or missing, that makes the API server refuse a pod."""
 
     kind: str
     name: str
@@ -31,9 +31,9 @@ class Concerned(NamedTuple):
 
 
 class Refusal(Struct, frozen=True):
-    """Base of all reasons: the plugin that refuses and the object because of which it does.
+    """Base of all reasons: the plugin that refuses, and the object that causes it.
 
-    ``words`` is the server's own text behind ``pods "NAME" is forbidden: ``, where that is how it begins.
+    ``words`` is the server's text after ``pods "NAME" is forbidden: ``, if it begins like that.
     """
 
     concerned: Concerned
@@ -50,7 +50,7 @@ class Refusal(Struct, frozen=True):
 
 
 class FieldRefused(Refusal, frozen=True):
-    """A field of the pod that the API server finds invalid: its path as the server writes it, and what is wrong."""
+    """A field of the pod that the API server finds invalid: its path as the server writes it, and the error."""
 
     field: str
     message: str
@@ -62,5 +62,5 @@ class FieldRefused(Refusal, frozen=True):
 
     @property
     def words(self) -> str:
-        """The path and what is wrong there, in our words."""
+        """The path and the error, in our words."""
         return f"{self.field}: {self.message}"

@@ -1,4 +1,4 @@
-"""RuntimeClass: the overhead and the placement rules that a pod's runtime brings along."""
+"""RuntimeClass: the overhead and placement rules of a pod's runtime."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class RuntimeClassMissing(Refusal, frozen=True):
 
 
 class OverheadContradicted(Refusal, frozen=True):
-    """The pod writes an overhead that is not its RuntimeClass's."""
+    """The pod writes an overhead that differs from its RuntimeClass's."""
 
     mismatch: RuntimeMismatch
 
@@ -52,7 +52,7 @@ class OverheadContradicted(Refusal, frozen=True):
 
 
 class RuntimeNodeSelectorConflict(Refusal, frozen=True):
-    """The pod and its RuntimeClass select nodes by different values of one label."""
+    """The pod and its RuntimeClass require different values of one node label."""
 
     label: str
     wanted: str
@@ -75,7 +75,7 @@ class RuntimeNodeSelectorConflict(Refusal, frozen=True):
 def resolve(pod: Pod, classes: Mapping[str, RuntimeClass] | None) -> Pod | Refusal:
     """The pod with its RuntimeClass's overhead, node selector and tolerations, or why it is refused.
 
-    ``classes`` None: they were not read, so a named class changes nothing here.
+    ``classes`` None: not read, so a named class changes nothing here.
     """
     name = pod.spec.runtime_class_name
     if name and classes is None:

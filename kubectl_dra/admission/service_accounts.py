@@ -1,4 +1,4 @@
-"""ServiceAccount: the account that a pod runs as has to exist."""
+"""ServiceAccount: the account of a pod must exist."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class ServiceAccountMissing(Refusal, frozen=True):
 
 
 def refusal(pod: Pod, accounts: Set[str] | None) -> Refusal | None:
-    """Why a pod is refused for its account; None where it exists, or where accounts were not read."""
+    """Why a pod is refused for its account; None if it exists, or accounts were not read."""
     name = pod.spec.service_account_name or "default"
     if accounts is None or name in accounts:
         return None

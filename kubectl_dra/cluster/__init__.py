@@ -1,1 +1,1 @@
-"""Where state comes from: an immutable Snapshot, read from files or from a live cluster."""
+"""The cluster's state: an immutable Snapshot, read from files or from a live cluster."""

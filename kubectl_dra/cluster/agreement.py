@@ -1,4 +1,4 @@
-"""Whether selectors say the same of the devices of two snapshots: a check of what was replaced in one of them."""
+"""Whether selectors give the same verdicts on the devices of two snapshots: checks what anonymizing replaced."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from kubectl_dra.cluster.snapshot import Snapshot
 
 
 def disagreements(before: Snapshot, after: Snapshot) -> list[str]:
-    """A sentence for each selector of ``before`` that its counterpart in ``after`` does not agree with.
+    """A sentence for each selector of ``before`` whose counterpart in ``after`` gives another verdict.
 
-    Both hold the same objects in the same order. Errors count as equal, whatever they say.
+    Both hold the same objects in the same order. All errors count as equal.
     """
     from kubectl_dra.cel.columns import DeviceTable
 

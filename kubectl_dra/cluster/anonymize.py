@@ -1,10 +1,10 @@
-"""Objects without names that tell whose they are, and of which ``explain`` still says the same.
+"""Removes names that identify the owner, so that ``explain`` still gives the same answers.
 
-Replaced: names of nodes, namespaces, pods, claims, templates, rules, quotas, slices and owners; classes but those of
-drivers; pools and devices that contain a node's name; label and taint keys but well-known ones, and their values;
-UUIDs, serial numbers and addresses; the words of messages that are such names; in CEL selectors, the literals that
-equal replaced values. Left out: opaque configuration, driver data, comments in selectors, fields that nobody knows.
-Kept: drivers, attributes and their other values, capacities, requests, resource amounts, times.
+Replaced: names of nodes, namespaces, pods, claims, templates, rules, quotas, slices and owners; classes
+except those of drivers; pools and devices that contain a node's name; label and taint keys except well-known
+ones, and their values; UUIDs, serial numbers and addresses; such names in messages; literals in CEL selectors
+that equal replaced values. Left out: opaque configuration, driver data, comments in selectors, unknown
+fields. Kept: drivers, attributes and their other values, capacities, requests, resource amounts, times.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ _CATEGORIES = (
 
 
 class Anonymizer:
-    """Replaces names in objects of one cluster: the same name becomes the same everywhere."""
+    """Replaces names in objects of one cluster. The same name becomes the same everywhere."""
 
     def __init__(self, items: Iterable[Mapping[str, Any]], seed: str) -> None:
-        """``items`` are all objects that will be replaced; ``seed`` decides which values serial numbers get."""
+        """``items`` are all objects that will be replaced; ``seed`` determines the new values of serial numbers."""
         items = list(items)
         specs = [item.get("spec") or {} for item in items if item["kind"] == "ResourceSlice"]
         self._new = Identities({spec.get("driver") or "" for spec in specs} - {""}, seed)
@@ -48,14 +48,14 @@ class Anonymizer:
         self._new.names.words(_CATEGORIES.split())
 
     def names(self) -> dict[str, dict[str, str]]:
-        """What was replaced: by category (node, pod …) the name and what it is called now."""
+        """The mapping from original to replacement names, by category (node, pod …)."""
         given = self._new.names.given()
         nodes = given.get("node", {})
         given["value"] = {name: other for name, other in given.pop("value", {}).items() if name not in nodes}
         return given
 
     def namespace(self, name: str) -> str:
-        """What a namespace is called now."""
+        """The replacement of a namespace's name."""
         return self._new.namespace(name)
 
     def text(self, message: str) -> str:
@@ -63,7 +63,7 @@ class Anonymizer:
         return self._new.names.text(message)
 
     def said(self, said: Mapping[str, Any]) -> Json:
-        """What a snapshot says about itself, see ``cluster.save``."""
+        """What a snapshot says about itself; see ``cluster.save``."""
         out = {**said, "anonymized": True, "notes": [self.text(note) for note in said.get("notes") or ()]}
         out["gaps"] = [{**gap} for gap in said.get("gaps") or ()]
         for gap in out["gaps"]:
@@ -74,10 +74,10 @@ class Anonymizer:
         return out
 
     def item(self, raw: Mapping[str, Any]) -> Json:
-        """An object of a kind of ``cluster.snapshot.KINDS``, as ``cluster.save.reduced`` gives it.
+        """An object whose kind is in ``cluster.snapshot.KINDS``, in the form of ``cluster.save.reduced``.
 
         Raises:
-            InputError: an object that cannot be understood.
+            InputError: an invalid object.
         """
         kind, meta = raw["kind"], raw.get("metadata") or {}
         category, change = self._kinds[kind]
@@ -129,7 +129,7 @@ class Anonymizer:
         return out
 
     def _annotations(self, raw: Mapping[str, Any]) -> Json:
-        """The annotations that decide: none of them names anything but a node."""
+        """The annotations that affect answers; they name nothing but nodes."""
         out: Json = {key: raw[key] for key in _ANNOTATIONS if key in raw}
         if _SELECTED in raw:
             out[_SELECTED] = self._new.names.of("node", raw[_SELECTED])

@@ -1,4 +1,4 @@
-"""Pods, nodes, quotas and events with other names."""
+"""Replaces names in pods, nodes, quotas and events."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ class CoreParts(SchedulingParts):
         return out
 
     def _affinity(self, raw: Mapping[str, Any]) -> Json:
-        """What nodes and pods are required; preferences rule out nothing."""
+        """What nodes and pods are required; preferences are dropped because they rule out nothing."""
         required = "requiredDuringSchedulingIgnoredDuringExecution"
         out: Json = {}
         selector = (raw.get("nodeAffinity") or {}).get(required)

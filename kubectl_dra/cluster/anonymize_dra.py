@@ -1,4 +1,4 @@
-"""Objects of resource.k8s.io with other names."""
+"""Replaces names in objects of resource.k8s.io."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ class DraParts(Parts):
         return {"cel": {"expression": self._new.expression(cel["expression"])}}
 
     def _config(self, raw: Mapping[str, Any]) -> Json:
-        """Configuration for a driver: for which requests it is, but not what it says."""
+        """Configuration for a driver: which requests it is for, without its content."""
 
         def opaque(entry: Mapping[str, Any]) -> Json:
             return {"driver": entry.get("driver") or "", "parameters": {LEFT_OUT: True}}

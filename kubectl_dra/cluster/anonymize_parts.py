@@ -1,4 +1,4 @@
-"""What objects of several kinds have in common when their names are replaced."""
+"""Replaces names in the parts that several kinds share."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ LEFT_OUT: Final = "left-out"
 
 
 class Parts:
-    """Fields, taints, node selectors and conditions with other names."""
+    """Replaces names in fields, taints, node selectors and conditions."""
 
     def __init__(self, new: Identities) -> None:
         self._new = new
 
     def _unknown(self, value: Any) -> Any:
-        """Something that nobody knows: its type is what may count."""
+        """An unknown value, reduced to its type, which may matter."""
         if isinstance(value, str):
             return LEFT_OUT
         if isinstance(value, Mapping):
@@ -28,7 +28,7 @@ class Parts:
         return [self._unknown(entry) for entry in value] if isinstance(value, list) else value
 
     def _fields(self, raw: Mapping[str, Any], changes: Mapping[str, Callable[[Any], Any]], kept: Iterable[str]) -> Json:
-        """The object with some fields changed and some kept; of others remains that they are there."""
+        """The object with some fields changed and some kept. Of the others only their presence remains."""
         kept = frozenset(kept)
         return {
             key: value

@@ -1,6 +1,8 @@
-"""Objects that only scheduling reads, with other names: volumes, classes, budgets, groups; and those parts of pods.
+"""Replaces names in objects that only scheduling reads (volumes, classes, budgets, groups) and in those parts
+of pods.
 
-The fields are few and well known (``api`` decodes no others), so one table says what becomes of each by its name.
+The fields are few and well known (``api`` decodes no others), so one table maps each field name to its
+treatment.
 """
 
 from __future__ import annotations
@@ -38,10 +40,10 @@ _SAID: Final = frozenset(
 
 
 class SchedulingParts(Parts):
-    """Replaces names by the names of the fields that they stand in."""
+    """Replaces names, depending on the field that holds them."""
 
     def content(self, raw: Mapping[str, Any]) -> Json:
-        """An object without its head, or a part of one."""
+        """An object without its apiVersion, kind and metadata, or a part of one."""
         heads = ("apiVersion", "kind", "metadata")
         return {key: self._value(key, value) for key, value in raw.items() if key not in heads}
 
@@ -95,7 +97,7 @@ class SchedulingParts(Parts):
         return name if self._new.is_known(name) else self._new.names.of("csidriver", name)
 
     def _reference(self, raw: Mapping[str, Any]) -> Json:
-        """A volume's claim."""
+        """A reference to a volume's claim."""
         out: Json = {"kind": raw.get("kind") or ""}
         if raw.get("name"):
             out["name"] = self._new.names.of("volumeclaim", raw["name"])

@@ -1,4 +1,4 @@
-"""Raw objects to a Snapshot: checks shapes, converts old versions, and settles duplicates."""
+"""Raw objects to a Snapshot: checks shapes, converts old versions, and resolves duplicates."""
 
 from __future__ import annotations
 
@@ -59,13 +59,13 @@ _head: Final = json.Decoder(_Head)
 
 
 class SnapshotBuilder:
-    """Collects objects, then builds a Snapshot of them. Use once."""
+    """Collects objects, then builds a Snapshot from them. Use once."""
 
     def __init__(self, namespace: str = "default", *, workloads: bool = False, compact: bool = False) -> None:
-        """``workloads``: the objects are manifests. A Deployment, Job and the like stands for a pod of each of its
-        templates, and pods are kept as written too.
+        """``workloads``: the objects are manifests. A Deployment, Job and so on stands for one pod per
+        template, and pods are also kept as written.
 
-        ``compact``: devices that are alike are shared (see ``Snapshot.individual``).
+        ``compact``: devices that look alike are shared (see ``Snapshot.individual``).
         """
         self._namespace = namespace
         self._workloads = workloads
@@ -81,10 +81,10 @@ class SnapshotBuilder:
         self._written: dict[Key, Mapping[str, Any]] = {}
 
     def add(self, raw: dict[str, Any], place: Place) -> None:
-        """Takes an object with apiVersion and kind; kinds that no snapshot holds are ignored.
+        """Add an object with apiVersion and kind. Kinds that no snapshot holds are ignored.
 
         Raises:
-            InputError: a field of the wrong type, or another object of the same kind, namespace and name.
+            InputError: a field of the wrong type, or a different object of the same kind, namespace and name.
         """
         kind = raw["kind"]
         group, _, version = str(raw["apiVersion"]).rpartition("/")
@@ -102,7 +102,7 @@ class SnapshotBuilder:
                 self._keep("Pod", pod, "v1", place)
 
     def add_page(self, given: Page, kind: str, place: Place) -> list[Gap]:
-        """Takes the objects of a page of a kind; those that make no sense are gaps, because the rest can be read."""
+        """Add the objects of a page. Invalid ones become gaps, because the rest can be read."""
         if given.objects is not None:
             with suppress(InputError):
                 made = map(self._reader.pod, given.objects)
@@ -124,7 +124,7 @@ class SnapshotBuilder:
         return gaps
 
     def _add_found(self, kind: str, found: Found, place: Place) -> bool:
-        """Keeps what the reader made; False where its name or namespace has to be made up. Raises InputError."""
+        """Keep what the reader decoded. False if its name or namespace is missing. Raises InputError."""
         meta = found.metadata
         if not meta.name or not (meta.namespace or kind not in _NAMESPACED):
             return False
@@ -133,11 +133,11 @@ class SnapshotBuilder:
         return True
 
     def add_item(self, data: Any, place: Place, kind: str = "", api_version: str = "") -> None:
-        """Takes the JSON text of an object, as a list holds it: ``kind`` and ``api_version`` where it lacks them.
+        """Add the JSON text of a list item; ``kind`` and ``api_version`` apply if it lacks its own.
 
         Raises:
-            NestedList: it is a list itself.
-            InputError: as ``add``; it is no object with apiVersion and kind.
+            NestedList: the item is itself a list.
+            InputError: as ``add``, or not an object with apiVersion and kind.
         """
         try:
             head = _head.decode(data)
@@ -157,38 +157,39 @@ class SnapshotBuilder:
         self.add({**raw, "apiVersion": api_version, "kind": kind}, place)
 
     def forget(self, kind: str) -> None:
-        """Drops the objects of a kind, because they will be added anew."""
+        """Drop the objects of a kind, before they are added anew."""
         self._objects[kind].clear()
         if kind == "Node":
             self._kubelets.clear()
 
     def present(self, kind: str) -> None:
-        """Says that the input lists the kind completely, even if there is no object of it."""
+        """Record that the input lists the kind completely, even if it has no objects of it."""
         self._present.add(kind)
 
     def gap(self, gap: Gap) -> None:
-        """Records something that could not be read, once."""
+        """Record something that could not be read, once."""
         if gap not in self._gaps:
             self._gaps.append(gap)
 
     def note(self, sentence: str) -> None:
-        """Records a sentence for the user, once."""
+        """Record a sentence for the user, once."""
         if sentence not in self._notes:
             self._notes.append(sentence)
 
     def source(self, name: str) -> None:
-        """Records an input."""
+        """Record an input."""
         self._sources.append(name)
 
     def server_release(self, release: Release) -> None:
-        """Records the release that the API server itself reported."""
+        """Record the release that the API server reported."""
         self._release = release
 
     def said(self, said: Any, place: str) -> None:
-        """Takes what ``kubectl dra snapshot`` says of the cluster beside its objects (see ``cluster.save``).
+        """Add what ``kubectl dra snapshot`` recorded about the cluster besides its objects (see
+        ``cluster.save``).
 
         Raises:
-            InputError: it is not of that form.
+            InputError: not of that form.
         """
         try:
             for kind in said.get("read") or ():
@@ -203,10 +204,10 @@ class SnapshotBuilder:
             raise InputError(f"{place}: kubectl-dra is not what kubectl dra snapshot writes: {error}") from None
 
     def build(self, expected: Iterable[str] = KINDS) -> Snapshot:
-        """The Snapshot. An expected kind without any object or gap becomes a gap itself.
+        """The Snapshot. An expected kind without objects and gaps becomes a gap itself.
 
         Raises:
-            InputError: an object that cannot be understood.
+            InputError: an invalid object.
         """
         known = self._present | {gap.kind for gap in self._gaps}
         for kind in expected:
@@ -266,7 +267,7 @@ class SnapshotBuilder:
             self._written[namespace, name] = written
 
     def _hold(self, kind: str, key: tuple[str, str], kept: Kept) -> None:
-        """Keeps an object, or settles which of two with one name is kept. Raises InputError where they differ."""
+        """Keep an object, or choose between two with the same name. Raises InputError if they differ."""
         objects, place = self._objects[kind], kept.place
         before = objects.get(key)
         if before is not None and not newer(before, kept):
@@ -295,7 +296,7 @@ class SnapshotBuilder:
             self.note(f"{place}: {api_version} {kind} plays no part in an allocation today; it is ignored")
 
     def _typed(self, kind: str, raw: dict[str, Any], version: str, place: Place) -> Any:
-        """The object as the snapshot holds it, or a Mismatch. Raises InputError where it makes no sense."""
+        """The object as the snapshot holds it, or a Mismatch. Raises InputError if it is invalid."""
         try:
             if kind in SCHEDULING_KINDS:
                 wrong = struct_mismatch(raw.get("metadata"), "ObjectMeta", path=("metadata",))

@@ -1,4 +1,4 @@
-"""Requests to an API server, with one clear sentence for everything that can go wrong."""
+"""Requests to an API server, with one clear sentence for every failure."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ _JSON: Final = "application/json"
 
 
 class Answered(ClusterError):
-    """The server refused one request; ``status`` is the HTTP code. Not always fatal: see the caller."""
+    """The server refused one request; ``status`` is the HTTP code. The caller decides whether that is fatal."""
 
     def __init__(self, status: int, message: str) -> None:
         super().__init__(message, status)
 
 
 class NoAnswer(ClusterError):
-    """A write got no answer: whether it was carried out is not known. ``cause`` says in a word what happened."""
+    """A write got no answer, so it is unknown whether it was carried out. ``cause`` is a word for what happened."""
 
     def __init__(self, message: str, cause: str) -> None:
         super().__init__(message)
@@ -51,8 +51,8 @@ class NoAnswer(ClusterError):
 class Client:
     """Reads from one API server. All writes go through ``send``, which only cluster.writer uses.
 
-    ``seconds`` is what each request may take with all that belongs to it: connecting, the whole answer, waiting for a
-    busy server and trying again. None waits for ever.
+    ``seconds`` limits each request as a whole: connecting, the complete answer, waiting for a busy server,
+    and retries. None means no limit.
     """
 
     def __init__(
@@ -70,22 +70,22 @@ class Client:
     def get(self, path: str, query: Mapping[str, str] | None = None, accept: str = _JSON) -> dict[str, Any]:
         """The JSON object at a path of the API server.
 
-        Answers 429, 502, 503 and 504 are tried again: four times in all, ten times where Retry-After says when.
+        Answers 429, 502, 503 and 504 are retried: four attempts in all, or ten if Retry-After says when.
 
         Raises:
-            Answered: any answer that is not 2xx, except 401.
+            Answered: any answer other than 2xx, except 401.
             ClusterError: 401, no connection, no answer in time, or an answer that is not Kubernetes'.
         """
         return self._dict(self._get(path, query, accept), path)
 
     def text(self, path: str) -> str:
-        """What is at a path and is not JSON, such as the metrics. Raises as ``get``."""
+        """The content of a path that is not JSON, such as metrics. Raises as ``get``."""
         return self._get(path).decode(errors="replace")
 
     def send(
         self, method: str, path: str, query: Mapping[str, str], body: Mapping[str, Any], content_type: str
     ) -> Reply:
-        """Sends a write once; returns whatever the server answers, for ``received``.
+        """Send a write once. Returns the server's answer, whatever it is, for ``received``.
 
         Raises:
             NoAnswer: the connection broke, or no answer came in time.
@@ -102,18 +102,18 @@ class Client:
             raise NoAnswer(f"{self.server}: {method}: {error.reason}", error.failure.value) from None
 
     def received(self, reply: Reply, path: str) -> dict[str, Any]:
-        """The object that a write was answered with. Raises as ``get``."""
+        """The object in the answer to a write. Raises as ``get``."""
         if 200 <= reply.status < 300:
             return self._dict(reply.data, path)
         raise self._refused(reply, path)
 
     def follow(self, path: str, query: Mapping[str, str], silence: float) -> Stream:
-        """Opens an answer that comes bit by bit, such as a watch; the caller reads and closes it.
+        """Open a streamed answer, such as a watch. The caller reads and closes it.
 
-        ``silence`` is the number of seconds without a byte after which reading it ends.
+        After ``silence`` seconds without a byte, reading ends.
 
         Raises:
-            Answered, ClusterError: as ``get``, at the first try.
+            Answered, ClusterError: as ``get``, at the first attempt.
         """
         try:
             stream = self._transport.stream(_target(path, query), self._headers(_JSON, packed=False), silence)
@@ -131,7 +131,7 @@ class Client:
     ) -> list[dict[str, Any]]:
         """All items of a list, each with apiVersion and kind and without managedFields.
 
-        When the server has forgotten the list it was paging through (410), the list is read once more.
+        If the list expires during paging (410), it is read once more.
 
         Raises:
             Answered, ClusterError: as ``get``.
@@ -151,13 +151,14 @@ class Client:
         *,
         pods: bool = False,
     ) -> Iterator[Page]:
-        """The pages of a list; of ``pods`` with objects in place of items where all are of the usual shape.
+        """The pages of a list. For ``pods`` they hold decoded objects instead of items, if all have the usual
+        shape.
 
-        The newest state is asked for. With ``resourceVersion=0`` servers ignore the limit and answer with all objects
-        at once; and those of 1.34 and later answer from their cache anyway.
+        Requests the newest state: with ``resourceVersion=0``, servers ignore the limit and return all objects
+        at once, and since 1.34 they answer from their cache anyway.
 
         Raises:
-            Answered, ClusterError: as ``get``; 410 when the list has expired on the way; a list without an end.
+            Answered, ClusterError: as ``get``; 410 if the list expires during paging; a list without an end.
         """
         asked = {**(query or {}), "limit": str(PAGE)}
         count, tokens = 0, set[str]()
@@ -179,10 +180,11 @@ class Client:
 
     @contextmanager
     def until(self, deadline: float | None) -> Iterator[None]:
-        """Within it requests get what time is left until ``deadline`` (of ``time.monotonic``; None changes nothing).
+        """A context in which requests get only the time left until ``deadline`` (``time.monotonic``; None: no
+        change).
 
-        They get a second at least, and a write ten, of which it should be known whether it was carried out. After the
-        deadline none is tried again.
+        They get at least a second, and a write gets ten so that its outcome becomes known. Nothing is retried
+        after the deadline.
         """
         before = self._deadline
         known = [each for each in (before, deadline) if each is not None]
@@ -193,11 +195,11 @@ class Client:
             self._deadline = before
 
     def has(self, seconds: float) -> bool:
-        """Whether there is so much time until the deadline."""
+        """Whether that much time is left until the deadline."""
         return self._deadline is None or time.monotonic() + seconds < self._deadline
 
     def _get(self, path: str, query: Mapping[str, str] | None = None, accept: str = _JSON) -> bytes:
-        """The text of an answer, which is a good one. Raises as ``get``."""
+        """The text of a successful answer. Raises as ``get``."""
         seconds = self._left(_LEAST_READ_SECONDS)
         end = _end(seconds)
         for attempt in range(1, _TRIES + 1):
@@ -216,7 +218,7 @@ class Client:
         raise AssertionError("unreachable")
 
     def _left(self, least: float) -> float | None:
-        """Seconds that a request may take, which is a little even after the deadline."""
+        """Seconds that a request may take; a little even after the deadline."""
         if self._deadline is None:
             return self._seconds
         left = max(self._deadline - time.monotonic(), least)
@@ -250,7 +252,7 @@ class Client:
         return ClusterError(f"{self.server}{path}: the answer is not JSON; is this an API server?")
 
     def _failed(self, error: TransportError, path: str, seconds: float | None) -> ClusterError:
-        """What is said of a request without an answer."""
+        """The error for a request without an answer."""
         reason = error.reason
         if error.failure is Failure.TIME_OUT:
             within = f" within {seconds:g} s" if seconds is not None else ""
@@ -286,7 +288,7 @@ def segment(text: str) -> str:
 
 
 def wait_before(reply: Reply, attempt: int) -> float:
-    """Seconds to wait after a refused attempt: what ``Retry-After`` says, else twice as long each time."""
+    """Seconds to wait after a refused attempt: ``Retry-After``, or twice as long each time."""
     try:
         seconds = float(reply.headers.get("Retry-After") or "")
     except ValueError:
@@ -297,7 +299,7 @@ def wait_before(reply: Reply, attempt: int) -> float:
 
 
 def _loaded(data: bytes) -> Any:
-    """The JSON value; None where it is none."""
+    """The JSON value, or None for invalid JSON."""
     try:
         return json.decode(data)
     except ValueError:

@@ -1,4 +1,4 @@
-"""The bytes of an input, packed by gzip or not: never more than a snapshot can have, never waited for without end."""
+"""The bytes of an input, gzipped or not, with limits on size and waiting time."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ Read = Callable[[int], bytes]
 
 
 def contents(path: str) -> bytes:
-    """What a file holds, ``-`` being standard input.
+    """The content of a file; ``-`` is standard input.
 
     Raises:
-        InputError: it cannot be read, is no file, is damaged, or holds more than any snapshot.
+        InputError: unreadable, not a file, damaged, or larger than any snapshot.
     """
     if path == STDIN:
         return unpacked(sys.stdin.buffer.read, "standard input")
@@ -66,10 +66,10 @@ def contents(path: str) -> bytes:
 
 
 def unpacked(read: Read, name: str) -> bytes:
-    """All that ``read`` gives; what gzip packed, known by its first bytes, is unpacked.
+    """The output of ``read``, unpacked if its first bytes show that it is gzipped.
 
     Raises:
-        InputError: it is damaged, or cut off, or becomes more than any snapshot has.
+        InputError: damaged, truncated, or larger than any snapshot when unpacked.
     """
     counted = _Counted(read)
     packed = counted.begin().startswith(_GZIP)
@@ -100,7 +100,7 @@ def _too_large(name: str, does: str) -> InputError:
 
 
 class _Counted:
-    """A stream whose beginning can be looked at, and that knows how much was read of it."""
+    """A stream that counts the bytes read and can show its first bytes."""
 
     def __init__(self, read: Read) -> None:
         self._read = read
@@ -118,7 +118,7 @@ class _Counted:
 
 
 def _of_pipe(path: str) -> bytes:
-    """What is written into a named pipe, such as a shell makes for ``<(command)``. Raises OSError, InputError."""
+    """The content of a named pipe, such as a shell makes for ``<(command)``. Raises OSError, InputError."""
     handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
     try:
         return unpacked(lambda size: _waited(handle, size, path), path)

@@ -1,4 +1,4 @@
-"""Which of two copies of an object counts, and whether they differ at all."""
+"""Which of two copies of an object to use, and whether they differ at all."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from kubectl_dra.cluster.snapshot import Event
 
 
 class Place(NamedTuple):
-    """Where an object was read: an input, the line of its document, and its index in a List."""
+    """Where an object was read: the input, the line of its document, and its index in a List."""
 
     source: str
     line: int = 0
@@ -28,7 +28,7 @@ class Place(NamedTuple):
 
 
 class Kept(NamedTuple):
-    """An object that was read, with what its metadata says of the state that it is in."""
+    """An object that was read, with the metadata that identifies its state."""
 
     object: Any
     place: Place
@@ -37,7 +37,7 @@ class Kept(NamedTuple):
 
 
 def newer(before: Kept, after: Kept) -> bool:
-    """Whether both are states of one object, and the second is the later one."""
+    """Whether both are states of one object and the second is the later one."""
     if not before.uid or before.uid != after.uid:
         return False
     try:
@@ -47,7 +47,7 @@ def newer(before: Kept, after: Kept) -> bool:
 
 
 def essence(item: Any) -> Any:
-    """What makes two copies of an object different ones: all that is read but the server's book-keeping."""
+    """The content that makes two copies differ: everything that is read except the server's bookkeeping."""
     if isinstance(item, ResourceSlice):
         return replace(item.exact(), creation_timestamp="")
     if isinstance(item, ObjectMeta):

@@ -1,4 +1,4 @@
-"""A kubeconfig's cluster and user to an endpoint and the header that says who asks."""
+"""Turns a kubeconfig's cluster and user into an endpoint and an authorization header."""
 
 from __future__ import annotations
 
@@ -27,10 +27,11 @@ _EARLY_SECONDS: Final = 30.0
 def prepared(
     cluster: Mapping[str, Any], user: Mapping[str, Any], seconds: float | None
 ) -> tuple[Endpoint, Authorization]:
-    """The endpoint and the authorization of a kubeconfig's entries; an exec plugin is run for at most ``seconds``.
+    """The endpoint and the authorization for a kubeconfig's entries. An exec plugin runs for at most
+    ``seconds``.
 
     Raises:
-        ClusterError: a file that is missing, a URL or certificate that is none, a plugin that fails.
+        ClusterError: a missing file, an invalid URL or certificate, or a failing plugin.
     """
     server = cluster.get("server")
     if not isinstance(server, str):
@@ -69,7 +70,7 @@ def prepared(
 
 
 def _own(user: Mapping[str, Any]) -> bool:
-    """Whether the entry holds credentials that count before those of a plugin."""
+    """Whether the entry has credentials that take precedence over a plugin's."""
     return any(user.get(name) for name in ("token", "tokenFile", "username"))
 
 
@@ -89,7 +90,7 @@ def _authorization(cluster: Mapping[str, Any], user: Mapping[str, Any]) -> Autho
 
 
 def _bearer(token: str) -> str:
-    """The header of a token, of which files and environment variables often end in a newline."""
+    """The header for a token. Tokens from files and environment variables often end in a newline."""
     token = token.strip()
     if not token.isascii() or not token.isprintable() or " " in token:
         raise ClusterError("the token has characters that no token can have, such as a blank or a newline inside")
@@ -97,7 +98,7 @@ def _bearer(token: str) -> str:
 
 
 class _Filed:
-    """The token of a file."""
+    """A token read from a file."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -118,7 +119,7 @@ class _Filed:
 
 
 class _Renewed:
-    """The token of a plugin, which is run again before the token expires."""
+    """A token from a plugin, which runs again before the token expires."""
 
     def __init__(
         self, plugin: Mapping[str, Any], cluster: Mapping[str, Any], seconds: float | None, made: ExecCredential
@@ -135,7 +136,7 @@ class _Renewed:
 
 
 def _of_provider(cluster: Mapping[str, Any], user: Mapping[str, Any]) -> Authorization:
-    """What the ``kubernetes`` package gets from an auth-provider, such as OIDC: the only thing it is needed for."""
+    """The token from an auth-provider such as OIDC: the only use of the ``kubernetes`` package."""
     from kubernetes import client
     from kubernetes import config as loaders
 
@@ -194,7 +195,7 @@ def _context(cluster: Mapping[str, Any], user: Mapping[str, Any], made: ExecCred
 
 
 def _identify(context: ssl.SSLContext, user: Mapping[str, Any], certificate: str, key: str) -> None:
-    """Loads the client certificate, which OpenSSL takes from files only. Raises ClusterError."""
+    """Load the client certificate, which OpenSSL accepts only from files. Raises ClusterError."""
     import tempfile
 
     with tempfile.TemporaryDirectory(prefix="kubectl-dra-") as directory:
@@ -233,7 +234,7 @@ def _decoded(holder: Mapping[str, Any], name: str) -> str:
 
 
 def _proxy(cluster: Mapping[str, Any], scheme: str, host: str, port: int) -> str:
-    """The proxy that the kubeconfig or the environment names; empty for none. Raises ClusterError."""
+    """The proxy named by the kubeconfig or the environment; empty for none. Raises ClusterError."""
     written = cluster.get("proxy-url")
     proxy = str(written) if written else _proxy_of_environment(scheme, host, port)
     if not proxy:

@@ -1,4 +1,4 @@
-"""Bytes of JSON to lists of devices: equal devices, attributes and capacity are one object each."""
+"""Decodes lists of devices from JSON bytes. Equal devices, attributes and capacities become one object each."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _LISTS: Final = 2_000
 
 
 class _Device(Wire, frozen=True, forbid_unknown_fields=True):
-    """A device of the usual shape; any other is read by ``Device.from_json``."""
+    """A device of the usual shape; ``Device.from_json`` reads any other."""
 
     name: str = ""
     attributes: Raw = Raw(b"{}")
@@ -31,11 +31,11 @@ class _Device(Wire, frozen=True, forbid_unknown_fields=True):
 
 
 class Unusual(ValueError):
-    """Not of the shape that is read here."""
+    """Not of the shape that this module reads."""
 
 
 class FirstOfEqual(dict[Any, Any]):
-    """The first of each equal thing, as long as there are not too many."""
+    """Returns the first of equal objects, up to a number of distinct ones."""
 
     def first(self, key: Any, value: T) -> T:
         known: T | None = self.get(key)
@@ -47,7 +47,7 @@ class FirstOfEqual(dict[Any, Any]):
 
 
 class DeviceLists:
-    """Lists of devices; those that are equal, but for texts of their own, are one."""
+    """Decoded lists of devices. Lists that are equal except for individual texts are one object."""
 
     def __init__(self, *, compact: bool) -> None:
         self._compact = compact
@@ -64,7 +64,7 @@ class DeviceLists:
         self._each = json.Decoder(list[Raw])
 
     def read(self, driver: str, data: bytes) -> tuple[tuple[Device, ...], Individual | None]:
-        """The devices of a list and what is individual of them. Raises ValueError."""
+        """The devices of a list, and their individual texts. Raises ValueError."""
         cuts = self._individual.get(driver)
         if not cuts:
             devices, _ = self._read(driver, data, ())
@@ -117,7 +117,7 @@ class DeviceLists:
         return Device.from_json(driver, raw)
 
     def _table(self, data: bytes, name: str) -> Mapping[str, Mapping[str, Any]]:
-        """Attributes or capacity, of which equal ones and equal values are shared."""
+        """Attributes or capacity; equal tables and equal values are shared."""
         known = self._tables.get(data)
         if known is None:
             raw = json.decode(data)
@@ -142,7 +142,7 @@ class DeviceLists:
 
 
 class _Cut:
-    """Takes the texts of one attribute out of the bytes of devices; ``text`` stands in for all of them."""
+    """Cuts the texts of one attribute out of the bytes of devices and puts ``text`` in place of each."""
 
     def __init__(self, name: str, text: str) -> None:
         self.name: Final = name
@@ -154,17 +154,17 @@ class _Cut:
         self._same = written + b":" + json.encode(self._value)
 
     def taken(self, data: bytes) -> tuple[bytes, tuple[str, ...]]:
-        """The bytes with the same text everywhere, and the texts. Raises UnicodeDecodeError."""
+        """The bytes with the same text everywhere, and the original texts. Raises UnicodeDecodeError."""
         parts = self._pattern.split(data)
         return self._same.join(parts[::2]), tuple([text.decode() for text in parts[1::2]])
 
     def stands_in(self, device: Device) -> bool:
-        """Whether the device has the text that stands in for its own."""
+        """Whether the device has the placeholder in place of its own text."""
         return device.attributes.get(self.name) == self._value
 
 
 def _individual_names(samples: Sequence[Sequence[Mapping[str, Any]]]) -> tuple[str, ...]:
-    """The text attributes of which nearly every slice brings values that no slice before it had."""
+    """The text attributes whose values are new in nearly every slice."""
     first = samples[0][0] if samples[0] else {}
     out: list[str] = []
     for name in sorted(first):

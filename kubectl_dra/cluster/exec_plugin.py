@@ -1,4 +1,4 @@
-"""Credentials from a program that the kubeconfig names: its answer has a time and a size."""
+"""Credentials from a program named in the kubeconfig, with limits on time and size."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _SECRET: Final = re.compile(r"[A-Za-z0-9_\-.+/=]{32,}")
 
 
 class ExecCredential(NamedTuple):
-    """What a plugin gave; empty where it gave none. ``expires`` is in seconds since the epoch, None for never."""
+    """The result of a plugin; absent fields are empty. ``expires`` is in seconds since the epoch, None for never."""
 
     token: str
     certificate: str
@@ -32,10 +32,10 @@ class ExecCredential(NamedTuple):
 
 
 def run_plugin(plugin: Mapping[str, Any], cluster: Mapping[str, Any], seconds: float | None) -> ExecCredential:
-    """Runs the plugin of a kubeconfig's user for at most ``seconds``; None sets no limit.
+    """Run the plugin of a kubeconfig's user for at most ``seconds``; None sets no limit.
 
     Raises:
-        ClusterError: it cannot be started, fails, takes too long, or answers something else than a credential.
+        ClusterError: the plugin cannot be started, fails, takes too long, or does not return a credential.
     """
     command, version = plugin.get("command"), plugin.get("apiVersion")
     if not isinstance(command, str) or not command:
@@ -67,7 +67,7 @@ def run_plugin(plugin: Mapping[str, Any], cluster: Mapping[str, Any], seconds: f
 
 
 def _output(words: list[str], environment: Mapping[str, str], seconds: float | None, *, interactive: bool) -> bytes:
-    """What the program writes to standard output. Raises OSError, ClusterError."""
+    """The program's standard output. Raises OSError, ClusterError."""
     process = subprocess.Popen(
         words,
         env=environment,
@@ -104,7 +104,7 @@ def _output(words: list[str], environment: Mapping[str, str], seconds: float | N
 
 
 def _drain(texts: dict[str, bytes], name: str, stream: IO[bytes], process: subprocess.Popen[bytes]) -> None:
-    """Reads a stream to its end; a program that writes without end is killed."""
+    """Read a stream to its end. A program that writes too much is killed."""
     text = texts[name] = stream.read(_LARGEST_OUTPUT + 1)
     if len(text) > _LARGEST_OUTPUT:
         process.kill()
@@ -164,7 +164,7 @@ def _list(plugin: Mapping[str, Any], name: str, command: str) -> list[Any]:
 
 
 def _failed(command: str, reason: str) -> ClusterError:
-    """The error, in one line; what may be a token is not shown."""
+    """The error in one line, without anything that may be a token."""
     line = " ".join("".join(mark if mark.isprintable() else " " for mark in reason).split())
     line = _SECRET.sub("…", line)
     line = line if len(line) <= 300 else f"{line[:297]}..."

@@ -1,4 +1,4 @@
-"""Objects that are read field by field: kinds that are few, and whatever is not of the usual shape."""
+"""Reads objects field by field: rare kinds, and objects of an unusual shape."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A Snapshot from files: what ``kubectl get -o json`` or ``-o yaml`` wrote, packed or not; or directories."""
+"""A Snapshot from files or directories: the output of ``kubectl get -o json`` or ``-o yaml``, gzipped or not."""
 
 from __future__ import annotations
 
@@ -38,16 +38,15 @@ def read_snapshot(
     compact: bool = False,
     progress: Progress | None = None,
 ) -> Snapshot:
-    """Reads a snapshot from files, directories (with all their ``SUFFIXES`` files) and ``-``.
+    """Read a snapshot from files, directories (all files with ``SUFFIXES``) and ``-``.
 
-    Objects without a namespace are put into ``namespace``. In a directory, files that hold no Kubernetes
-    objects, and templates, are left out with a note; a file that is named must hold objects. With ``workloads``,
-    a pod stands for each pod template of a Deployment, Job and the like; ``compact`` shares devices that are alike
-    (see ``Snapshot.individual``). ``progress`` is told of large files.
+    Objects without a namespace are put into ``namespace``. Files in a directory that hold no Kubernetes
+    objects, or are templates, are skipped with a note; a file that is named must hold objects. With
+    ``workloads``, each pod template of a Deployment, Job and so on becomes a pod; ``compact`` shares devices
+    that look alike (see ``Snapshot.individual``). ``progress`` is told of large files.
 
     Raises:
-        InputError: a path that cannot be read, text that is not YAML, an object that makes no sense, or two
-            different objects of one name.
+        InputError: an unreadable path, invalid YAML, an invalid object, or two different objects of one name.
     """
     builder = SnapshotBuilder(namespace, workloads=workloads, compact=compact)
     add_files(builder, paths, stdin=stdin, progress=progress)
@@ -57,7 +56,7 @@ def read_snapshot(
 def add_files(
     builder: SnapshotBuilder, paths: Sequence[str], *, stdin: bytes | None = None, progress: Progress | None = None
 ) -> None:
-    """Reads the paths as ``read_snapshot`` does, into a builder."""
+    """Read the paths into a builder, as ``read_snapshot`` does."""
     if not paths:
         raise InputError("no snapshot is named: give a file, a directory, or - for standard input")
     for path in paths:
@@ -74,7 +73,7 @@ def add_files(
 
 
 def manifest_files(directory: Path) -> Iterator[Path]:
-    """The manifest files below a directory, sorted by path; hidden files and directories are skipped.
+    """The manifest files below a directory, sorted by path. Hidden files and directories are skipped.
 
     Raises:
         InputError: a directory that cannot be read.
@@ -124,7 +123,7 @@ def _add_data(builder: SnapshotBuilder, data: bytes, name: str, progress: Progre
 
 
 def _documents(source: Source) -> Iterator[Document]:
-    """The documents one by one, as ``parse`` gives them together."""
+    """The documents one by one; ``parse`` returns them all together."""
     empty = True
     for found in each(source):
         if isinstance(found, Skipped):
@@ -136,7 +135,7 @@ def _documents(source: Source) -> Iterator[Document]:
 
 
 def _add_large(builder: SnapshotBuilder, data: bytes, name: str, progress: Progress | None) -> bool:
-    """Takes a large List item by item; False if it is not that, and has to be read as a whole."""
+    """Read a large List item by item. False if the input is not one and must be read as a whole."""
     if len(data) < LARGE:
         return False
     if data.startswith(_UTF16):
@@ -179,7 +178,7 @@ def _add_json(builder: SnapshotBuilder, data: bytes, name: str, progress: Progre
 
 
 class _List(Page, frozen=True, rename="camel"):
-    """A List in a file, with what ``kubectl dra snapshot`` says beside the items."""
+    """A List in a file, with what ``kubectl dra snapshot`` records besides the items."""
 
     said: Raw | None = field(default=None, name=SAID)
 

@@ -90,7 +90,7 @@ class ServerConnection(http.client.HTTPConnection):
         self._silence: float | None = None
 
     def begin(self, deadline: float | None, silence: float | None) -> None:
-        """Sets the limits of what comes now."""
+        """Set the limits for the next request."""
         self._deadline, self._silence = deadline, silence
         if self.sock is not None:
             own: Any = self.sock
@@ -98,14 +98,14 @@ class ServerConnection(http.client.HTTPConnection):
             own.settimeout(_left(deadline, silence))
 
     def target(self, path: str) -> str:
-        """What stands in the request line: for a proxy of plain HTTP the whole URL."""
+        """The target in the request line: the whole URL for a plain HTTP proxy."""
         path = f"{self._endpoint.prefix}{path}"
         if self._proxy is None or self._endpoint.tls is not None:
             return path
         return f"http://{address_of(self._endpoint.host, self._endpoint.port)}{path}"
 
     def for_proxy(self) -> Sequence[tuple[str, str]]:
-        """Headers that a proxy of plain HTTP reads from the request itself."""
+        """Headers that a plain HTTP proxy reads from the request itself."""
         return self._login() if self._proxy is not None and self._endpoint.tls is None else ()
 
     def _login(self) -> Sequence[tuple[str, str]]:
@@ -115,7 +115,7 @@ class ServerConnection(http.client.HTTPConnection):
         return (("Proxy-Authorization", f"Basic {b64encode(word.encode()).decode()}"),)
 
     def connect(self) -> None:
-        """Raises TransportError."""
+        """Connect, through the proxy if there is one. Raises TransportError."""
         end, proxy = self._endpoint, self._proxy
         host, port = (end.host, end.port) if proxy is None else (proxy.hostname or "", proxy.port or 80)
         try:
@@ -140,7 +140,7 @@ class ServerConnection(http.client.HTTPConnection):
             raise TransportError(Failure.TLS, words_of(error)) from None
 
     def _through_proxy(self, sock: Any) -> None:
-        """Asks the proxy for a tunnel. Raises OSError, TransportError."""
+        """Ask the proxy for a tunnel. Raises OSError, TransportError."""
         address = address_of(self._endpoint.host, self._endpoint.port)
         lines = (f"CONNECT {address} HTTP/1.1", f"Host: {address}", *map(": ".join, self._login()))
         sock.sendall("\r\n".join((*lines, "", "")).encode())
@@ -174,7 +174,7 @@ def _connected(host: str, port: int, deadline: float | None) -> _PlainSocket:
 
 
 def _addresses(host: str, port: int, deadline: float | None) -> Any:
-    """What the name resolves to, looked up in a thread, because a lookup has no time-out. Raises OSError."""
+    """The addresses of the name. Looked up in a thread, because a lookup has no time-out. Raises OSError."""
     found: list[Any] = []
 
     def look() -> None:
@@ -197,7 +197,7 @@ def _addresses(host: str, port: int, deadline: float | None) -> Any:
 
 
 def _left(deadline: float | None, most: float | None) -> float | None:
-    """Seconds for the next step. Raises TimeoutError where none are left."""
+    """Seconds for the next step. Raises TimeoutError if none are left."""
     if deadline is None:
         return most
     left = deadline - time.monotonic()
@@ -207,11 +207,11 @@ def _left(deadline: float | None, most: float | None) -> float | None:
 
 
 def address_of(host: str, port: int) -> str:
-    """Host and port as a URL has them."""
+    """Host and port of a URL."""
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
 def words_of(error: BaseException) -> str:
-    """An error of the system or of TLS in a few words."""
+    """A short text for a system or TLS error."""
     text = getattr(error, "verify_message", None) or getattr(error, "strerror", None) or str(error)
     return " ".join(str(text).split()).rstrip(".") or type(error).__name__

@@ -1,4 +1,4 @@
-"""What tells whose a cluster is, and what does not: the rules by which names and values are replaced."""
+"""Which names and values identify a cluster: the rules that decide what anonymizing replaces."""
 
 from __future__ import annotations
 
@@ -35,10 +35,12 @@ _COMMENT: Final = re.compile(r"//[^\n]*")
 
 
 class Identities:
-    """Decides per kind of name whether it stays. First for collecting, then, when ``names`` are frozen, for good."""
+    """Decides per kind of name whether it stays. The first pass collects; once ``names`` are frozen, the
+    second replaces.
+    """
 
     def __init__(self, drivers: Iterable[str], seed: str) -> None:
-        """``drivers`` are those that publish devices: their names, and what is named after them, stay."""
+        """``drivers`` are those that publish devices. Their names, and names derived from them, stay."""
         self.names = Pseudonyms(seed)
         self._drivers = frozenset(drivers)
         self._known: dict[str, bool] = {}
@@ -47,7 +49,7 @@ class Identities:
         self._long_serials: set[int] = set()
 
     def name(self, category: str, name: str) -> str:
-        """An object's name; namespaces of every cluster and classes of drivers keep theirs."""
+        """An object's name. Namespaces that every cluster has and classes of drivers keep theirs."""
         if category == "namespace":
             return self.namespace(name)
         if category == "class":
@@ -67,7 +69,7 @@ class Identities:
         return name if name == _KEPT_SCHEDULER else self.names.of("scheduler", name)
 
     def is_known(self, domain: str) -> bool:
-        """Whether a domain is a vendor's, Kubernetes' or a driver's: such names tell nothing about the cluster."""
+        """Whether a domain belongs to a vendor, Kubernetes or a driver, and so reveals nothing about the cluster."""
         known = self._known.get(domain)
         if known is None:
             known = self._known[domain] = any(
@@ -76,12 +78,12 @@ class Identities:
         return known
 
     def key(self, key: str) -> str:
-        """A key of a label, a taint, a finalizer or a gate."""
+        """The key of a label, taint, finalizer or gate."""
         domain, slash, _ = key.partition("/")
         return key if slash and self.is_known(domain) else self.names.of("key", key)
 
     def value(self, key: str, value: Any) -> Any:
-        """A value of a label or taint."""
+        """The value of a label or taint."""
         if not isinstance(value, str) or _PLAIN_VALUE.fullmatch(value) or key in _KEPT_LABELS:
             return value
         domain, slash, _ = key.partition("/")
@@ -91,11 +93,11 @@ class Identities:
         return self.names.known("node", value) or other
 
     def labels(self, labels: Mapping[str, Any] | None) -> Json:
-        """Labels, or a pod's node selector."""
+        """Labels or a pod's node selector."""
         return {self.key(key): self.value(key, value) for key, value in (labels or {}).items()}
 
     def resource(self, name: str) -> str:
-        """The name of a resource that nodes, containers and quotas count."""
+        """The name of a resource of nodes, containers and quotas."""
         for prefix in ("requests.", "limits."):
             if name.startswith(prefix) and "/" in name:
                 return prefix + self.resource(name.removeprefix(prefix))
@@ -109,11 +111,13 @@ class Identities:
         return f"example.com/{self.names.of('resource', name)}"
 
     def resources(self, amounts: Mapping[str, Any] | None) -> Json:
-        """Amounts by the name of their resource."""
+        """Amounts by resource name."""
         return {self.resource(name): amount for name, amount in (amounts or {}).items()}
 
     def attribute(self, name: str, raw: Any) -> Any:
-        """An attribute's value: all of a serial number or the like, of others only the identities in them."""
+        """An attribute's value: replaced entirely for serial numbers and the like, otherwise only the
+        identities in it.
+        """
         serial = self._is_serial.get(name)
         if serial is None:
             serial = self._is_serial[name] = bool(_SERIAL.search(name.rpartition("/")[2]))
@@ -135,14 +139,14 @@ class Identities:
         return {kind: value if kind == "version" else change(value) for kind, value in raw.items()}
 
     def literal(self, value: str) -> str:
-        """A text that is an attribute's value, or that a selector compares with one."""
+        """A text that is an attribute's value or is compared with one by a selector."""
         if not self.names.frozen or self.is_known(value):
             return value
         replaced = self.names.embedded(value)
         return self.names.scrambled(value) if value in self._serials and replaced == value else replaced
 
     def expression(self, text: str) -> str:
-        """A CEL selector whose literals follow the values that were replaced; without comments."""
+        """A CEL selector without comments, whose literals follow the replaced values."""
         if not self.names.frozen:
             return text
         try:

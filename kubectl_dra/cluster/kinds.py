@@ -1,4 +1,6 @@
-"""The kinds that the scheduler reads beside devices, claims, pods and nodes: where they are served, how they decode."""
+"""The kinds that the scheduler reads besides devices, claims, pods and nodes: where they are served, how to
+decode them.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Which cluster, as whom: kubeconfig files and kubectl's connection flags to one client configuration.
+"""Merges kubeconfig files and kubectl's connection flags into one client configuration.
 
-Files are merged as kubectl does it: the first file that has a name or the current context wins. ``credentials`` makes
-the endpoint and the authorization of it.
+As in kubectl, the first file that has a name or the current context wins. ``credentials`` derives the
+endpoint and the authorization from it.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ _SECTIONS: Final = (("clusters", "cluster"), ("contexts", "context"), ("users", 
 
 
 class ConnectionOptions(Struct, frozen=True):
-    """kubectl's connection flags; empty means not given. ``request_timeout`` is in seconds, 0 is none.
+    """kubectl's connection flags; empty means not given. ``request_timeout`` is in seconds, 0 means no limit.
 
-    Where it is not given, a request has a minute.
+    The default limit of a request is one minute.
     """
 
     kubeconfig: str = ""
@@ -46,12 +46,12 @@ class ConnectionOptions(Struct, frozen=True):
 
     @property
     def seconds(self) -> float | None:
-        """How long a request or a credential plugin may take; None is for ever."""
+        """How long a request or a credential plugin may take; None means no limit."""
         return _DEFAULT_SECONDS if self.request_timeout is None else self.request_timeout or None
 
 
 class Connection(Struct, frozen=True):
-    """What requests need. ``server`` is its address for messages; ``authorization`` gives the header of a request."""
+    """What requests need. ``server`` is its address for messages; ``authorization`` returns the header of a request."""
 
     server: str
     endpoint: Endpoint
@@ -62,10 +62,10 @@ class Connection(Struct, frozen=True):
 
 
 def connect(options: ConnectionOptions) -> Connection:
-    """Loads the configuration that the flags, ``KUBECONFIG``, ``~/.kube/config`` or a pod's own account give.
+    """Load the configuration from the flags, ``KUBECONFIG``, ``~/.kube/config`` or a pod's own account.
 
     Raises:
-        ClusterError: no or a broken kubeconfig, an unknown context, credentials that cannot be obtained.
+        ClusterError: no kubeconfig or a broken one, an unknown context, or credentials that cannot be obtained.
     """
     paths = _paths(options)
     if not paths and not options.server:
@@ -120,7 +120,7 @@ def _looked_at(options: ConnectionOptions) -> str:
 
 
 def _merged(paths: list[str]) -> dict[str, Any]:
-    """``{"current-context": name, "clusters": {name: {...}}, ...}`` of all files, first one wins."""
+    """``{"current-context": name, "clusters": {name: {...}}, ...}`` from all files; the first one wins."""
     out: dict[str, Any] = {"current-context": "", "clusters": {}, "contexts": {}, "users": {}}
     for path in paths:
         config = _read(path)
@@ -164,7 +164,7 @@ def _read(path: str) -> dict[str, Any]:
 
 
 def _absolute(content: Mapping[str, Any], base: Path) -> dict[str, Any]:
-    """Relative paths count from the directory of the file that has them."""
+    """Resolve relative paths against the directory of the file that contains them."""
     out = dict(content)
     for key in ("certificate-authority", "client-certificate", "client-key", "tokenFile"):
         value = out.get(key)
@@ -220,7 +220,7 @@ def _with_flags(
 
 
 def _in_cluster(options: ConnectionOptions) -> Connection:
-    """As a pod reads its own cluster: by what the kubelet mounts and sets."""
+    """A pod's own cluster, from the files and variables that the kubelet provides."""
     host, port = os.environ["KUBERNETES_SERVICE_HOST"], os.environ.get("KUBERNETES_SERVICE_PORT") or "443"
     server = f"https://[{host}]:{port}" if ":" in host else f"https://{host}:{port}"
     cluster = {"server": server, "certificate-authority": str(_SERVICE_ACCOUNT / "ca.crt")}
@@ -244,7 +244,7 @@ def _in_cluster(options: ConnectionOptions) -> Connection:
 
 
 def _shown(server: str) -> str:
-    """The address without a password or query, for messages and reports."""
+    """The address without password and query, for messages and reports."""
     head, separator, rest = server.partition("://")
     rest = re.split(r"[?#]", rest, maxsplit=1)[0]
     authority, slash, path = rest.partition("/")

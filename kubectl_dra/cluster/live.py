@@ -1,4 +1,4 @@
-"""A Snapshot from a live cluster. Nothing is ever written."""
+"""A Snapshot from a live cluster. This module never writes."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ _AGGREGATED: Final = (
 
 
 class About(NamedTuple):
-    """What is asked about: events and quotas of this namespace are enough; with ``pod``, events of that one."""
+    """The scope of the question: only events and quotas of this namespace and, with ``pod``, only that pod's events."""
 
     namespace: str
     pod: str = ""
@@ -73,13 +73,13 @@ Part = Page | Gap | Release | str | None
 class Cluster:
     """A live cluster, for reading.
 
-    ``namespace`` is the one of the flags, the context, or "default"; ``context`` the context's name.
+    ``namespace`` comes from the flags, the context, or is "default"; ``context`` is the context's name.
     """
 
     def __init__(
         self, options: ConnectionOptions | None = None, *, sleep: Callable[[float], None] = time.sleep
     ) -> None:
-        """Loads the kubeconfig; the server is not asked yet. Raises ClusterError (see ``connect``)."""
+        """Load the kubeconfig without contacting the server. Raises ClusterError (see ``connect``)."""
         options = options or ConnectionOptions()
         connection = connect(options)
         self.context: Final = connection.context
@@ -94,7 +94,7 @@ class Cluster:
         return self.client.server
 
     def release(self) -> Release | None:
-        """The server's release; None where it does not say one. Raises ClusterError."""
+        """The server's release, or None if it reports none. Raises ClusterError."""
         try:
             answer = self.client.get("/version")
             return parse_release(str(answer.get("gitVersion") or ""))
@@ -102,10 +102,10 @@ class Cluster:
             return None
 
     def dra_versions(self) -> Mapping[str, str]:
-        """Kind to the version of resource.k8s.io to ask for it; only kinds that are served.
+        """Maps each served kind to the version of resource.k8s.io to request.
 
         Raises:
-            ClusterError: the server cannot be asked, or does not let itself be discovered.
+            ClusterError: the server cannot be reached or does not allow discovery.
         """
         with self._discovering:
             if self._versions is None:
@@ -113,7 +113,7 @@ class Cluster:
             return self._versions
 
     def path(self, kind: str, namespace: str = "", name: str = "") -> str | None:
-        """The path of a kind's objects (all, of a namespace, or one); None where the kind is not served."""
+        """The path of a kind's objects (all, one namespace's, or one object); None if the kind is not served."""
         if kind in _CORE_PLURALS:
             root, plural = "/api/v1", _CORE_PLURALS[kind]
         elif (known := SCHEDULING_KINDS.get(kind)) is not None:
@@ -128,7 +128,7 @@ class Cluster:
         return f"{root}{scope}/{plural}" + (f"/{segment(name)}" if name else "")
 
     def _root(self, known: SchedulingKind) -> str:
-        """Where a kind is served: in the newest of its versions that the server has. Raises ClusterError."""
+        """Where a kind is served, in the newest version that the server has. Raises ClusterError."""
         if not known.group:
             return f"/api/{known.versions[0]}"
         version = known.versions[0]
@@ -139,7 +139,7 @@ class Cluster:
         return f"/apis/{known.group}/{version}"
 
     def get(self, kind: str, name: str, namespace: str = "") -> dict[str, Any] | None:
-        """One object as served, None where it does not exist or its kind is not served.
+        """One object as served; None if it does not exist or its kind is not served.
 
         Raises:
             ClusterError: any other answer.
@@ -155,11 +155,11 @@ class Cluster:
             raise
 
     def objects(self, kind: str, namespace: str = "", progress: Progress | None = None) -> list[dict[str, Any]]:
-        """All objects of a kind as served, of one namespace or (empty) of all; [] where it is not served.
+        """All objects of a kind as served, of one namespace or (empty) of all; [] if the kind is not served.
 
         Raises:
             Answered: such as 403.
-            ClusterError: the server cannot be asked.
+            ClusterError: the server cannot be reached.
         """
         path = self.path(kind, namespace)
         if path is None:
@@ -175,14 +175,15 @@ class Cluster:
         compact: bool = False,
         about: About | None = None,
     ) -> Snapshot:
-        """Reads the kinds from all namespaces, or from one only.
+        """Read the kinds from all namespaces, or from only one.
 
         A kind that is forbidden, not served or failing becomes a gap. A kind that may not be listed in all
-        namespaces is read from the namespace of the connection, and is a gap all the same. ``compact`` shares
-        devices that are alike (see ``Snapshot.individual``). ``about`` narrows what only explains one pod.
+        namespaces is read from the connection's namespace, but is still a gap. ``compact`` shares devices
+        that look alike (see ``Snapshot.individual``). ``about`` limits objects that only help to explain one
+        pod.
 
         Raises:
-            ClusterError: no connection, or credentials that are not accepted.
+            ClusterError: no connection, or rejected credentials.
         """
         builder = SnapshotBuilder(namespace or self.namespace, compact=compact)
         self.read_into(builder, kinds, namespace=namespace, progress=progress, about=about)
@@ -197,7 +198,7 @@ class Cluster:
         progress: Progress | None = None,
         about: About | None = None,
     ) -> None:
-        """Adds what ``read_snapshot`` reads to a builder: lists side by side, page by page. Raises ClusterError."""
+        """Add the objects of ``read_snapshot`` to a builder: lists in parallel, page by page. Raises ClusterError."""
         builder.source(self.server)
         kinds = tuple(kinds)
         # Discovery is under way while core kinds are read.
@@ -238,7 +239,7 @@ class Cluster:
         yield from ()
 
     def _parts(self, kind: str, namespace: str, progress: Progress | None, about: About | None) -> Iterator[Part]:
-        """All that reading a kind gives. Raises ClusterError."""
+        """All pages and gaps from reading a kind. Raises ClusterError."""
         if kind in DRA_KINDS and kind not in self.dra_versions():
             yield Gap(kind, NOT_SERVED, detail=f"{self.server} does not serve {PLURALS[kind]}.{GROUP}")
             return
@@ -261,7 +262,7 @@ class Cluster:
     def _listed(
         self, kind: str, namespace: str, queries: Iterable[Mapping[str, str]], progress: Progress | None
     ) -> Iterator[Part]:
-        """The pages of a kind; None and all pages anew when the list expires on the way. Raises ClusterError."""
+        """The pages of a kind. If the list expires: None, then all pages again. Raises ClusterError."""
         path = self.path(kind, namespace)
         if path is None:
             return
@@ -292,7 +293,7 @@ class Cluster:
                     yield kind, version
 
     def _served(self) -> Sequence[_Version]:
-        """The versions of the group, with their resources where the server tells all in one answer (since 1.27)."""
+        """The served versions of the group, with their resources if the server reports all at once (since 1.27)."""
         try:
             everything = _convert(self.client.get("/apis", accept=_AGGREGATED), _Groups)
             for group in (*everything.items, *everything.groups):
@@ -310,7 +311,7 @@ class Cluster:
             raise
 
     def _plurals(self, version: str) -> Collection[str]:
-        """The resources of a version, from a server that lists them by version."""
+        """The resources of a version, from a server that lists them per version."""
         try:
             listed = _convert(self.client.get(f"/apis/{GROUP}/{version}"), _ResourceList)
         except Answered as error:
@@ -334,7 +335,7 @@ class _Version(Struct, frozen=True):
 
 
 class _Group(Struct, frozen=True):
-    """A group as aggregated discovery tells it (``metadata``), or as the older form does (``name``)."""
+    """A group from aggregated discovery (``metadata``) or from the older form (``name``)."""
 
     name: str = ""
     metadata: _Named = _Named()
@@ -373,5 +374,5 @@ def read_snapshot(
     namespace: str = "",
     progress: Progress | None = None,
 ) -> Snapshot:
-    """Connects and reads a Snapshot: see ``Cluster.read_snapshot``. Raises ClusterError."""
+    """Connect and read a Snapshot; see ``Cluster.read_snapshot``. Raises ClusterError."""
     return Cluster(options).read_snapshot(kinds, namespace=namespace, progress=progress)

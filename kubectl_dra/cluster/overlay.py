@@ -1,4 +1,4 @@
-"""A manifest laid over a snapshot: what would be, if it were applied."""
+"""Lays a manifest over a snapshot: the state after applying it."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from kubectl_dra.cluster.snapshot import ABSENT, Key, Snapshot
 
 
 def overlay(base: Snapshot, manifest: Snapshot) -> Snapshot:
-    """The snapshot with the manifest's objects added; an object of the same name is replaced.
+    """The snapshot with the manifest's objects added; objects of the same name are replaced.
 
-    Kinds that only the manifest brings stay gaps of the snapshot, except where the manifest is all there is
-    to know: a template, class or claim that it holds.
+    Kinds that only the manifest has remain gaps of the snapshot, except templates, classes and claims, for
+    which the manifest is sufficient.
     """
     brought = {
         kind
@@ -49,7 +49,7 @@ def overlay(base: Snapshot, manifest: Snapshot) -> Snapshot:
 
 
 def with_kinds(base: Snapshot, more: Snapshot, kinds: Iterable[str]) -> Snapshot:
-    """A snapshot with the objects of further kinds that were read later: kinds without any are known to have none."""
+    """The snapshot with objects of further kinds, read later. Kinds without objects are known to have none."""
     read = {kind: more.others.get(kind, {}) for kind in kinds if kind in SCHEDULING_KINDS}
     known = {(entry.metadata.namespace, entry.metadata.name): entry for entry in (*base.quotas, *more.quotas)}
     return replace(

@@ -1,4 +1,4 @@
-"""One page of a list: its head, and its items as bytes, so that each is decoded into what is kept of it."""
+"""One page of a list: its head, and its items as bytes, each to be decoded straight into its target struct."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from kubectl_dra.api.pods import Pod
 
 
 class ListMeta(msgspec.Struct, frozen=True, rename="camel"):
-    """``metadata`` of a list. ``token`` is what the next page is asked with; empty on the last one."""
+    """``metadata`` of a list. ``token`` requests the next page; it is empty on the last one."""
 
     token: str | None = msgspec.field(default=None, name="continue")
     remaining_item_count: int | None = None
@@ -36,7 +36,7 @@ class Page(msgspec.Struct, frozen=True, rename="camel"):
 
     @property
     def size(self) -> int:
-        """How many items there are."""
+        """The number of items."""
         return len(self.items if self.objects is None else self.objects)
 
     @property
@@ -57,7 +57,7 @@ _pods = msgspec.json.Decoder(_PodPage)
 
 
 def page(data: bytes, *, pods: bool = False) -> Page | None:
-    """Reads a page, of ``pods`` at once into objects; None if it is not a list of objects.
+    """Read a page, decoding ``pods`` at once; None if it is not a list of objects.
 
     Raises:
         ValueError: not a JSON object.

@@ -1,8 +1,8 @@
-"""Names for names: consistent, in the same order, and without a trace of what they stand for.
+"""Consistent pseudonyms that keep the order of the original names and reveal nothing about them.
 
-The allocator goes through pools, slices and classes in the order of their names, so replaced names keep that order:
-the third node by name becomes ``node-03``. Values such as serial numbers keep their form: each letter and digit
-becomes another one.
+The allocator visits pools, slices and classes in the order of their names, so pseudonyms keep that order: the
+third node by name becomes ``node-03``. Values such as serial numbers keep their form: each letter and digit
+is replaced by another.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ COMMON: Final = frozenset(_WORDS.split())
 
 
 class Pseudonyms:
-    """First everything asks for its names, then ``freeze``, then everything asks again and gets other ones."""
+    """Usage: request all names, call ``freeze``, then request them again to get their pseudonyms."""
 
     def __init__(self, seed: str) -> None:
         self._seed = seed.encode()
@@ -59,32 +59,32 @@ class Pseudonyms:
         return name
 
     def known(self, category: str, name: str) -> str | None:
-        """The pseudonym, None where the category does not have the name."""
+        """The pseudonym, or None if the category does not contain the name."""
         return self._given.get(category, {}).get(name)
 
     def freeze(self) -> None:
-        """Ends the collecting."""
+        """End the collecting pass."""
         for category, names in self._asked.items():
             width = len(str(len(names)))
             self._given[category] = {name: f"{category}-{rank:0{width}}" for rank, name in enumerate(sorted(names), 1)}
         self.frozen = True
 
     def settle(self, category: str, rename: Callable[[str], str]) -> None:
-        """Gives the names of a category as ``rename`` says, as long as that keeps their order and their number."""
+        """Name a category with ``rename``, provided that this keeps the order and number of its names."""
         names = sorted(self._asked.get(category, ()))
         renamed = [rename(name) for name in names]
         if renamed == sorted(set(renamed)):
             self._given[category] = dict(zip(names, renamed, strict=True))
 
     def words(self, categories: Iterable[str]) -> None:
-        """Says which categories' names ``text`` replaces; the first that has a name wins."""
+        """Set the categories whose names ``text`` replaces. The first with a matching name wins."""
         for category in categories:
             for name, pseudonym in self._given.get(category, {}).items():
                 if name.lower() not in COMMON and name != pseudonym:
                     self._words.setdefault(name, pseudonym)
 
     def given(self) -> dict[str, dict[str, str]]:
-        """By category: name to pseudonym, where they differ."""
+        """The mapping from name to pseudonym per category, where they differ."""
         found = {
             category: {name: other for name, other in sorted(names.items()) if name != other}
             for category, names in sorted(self._given.items())
@@ -92,7 +92,7 @@ class Pseudonyms:
         return {category: names for category, names in found.items() if names}
 
     def scrambled(self, text: str) -> str:
-        """Another text of the same form; equal texts give equal ones, different texts different ones."""
+        """Another text of the same form. Equal texts give equal results, different texts different ones."""
         known = self._scrambled.get(text)
         if known is not None:
             return known
@@ -125,7 +125,7 @@ class Pseudonyms:
         return "".join(out)
 
     def embedded(self, text: str) -> str:
-        """A value with the identities in it replaced: UUIDs, MAC and IP addresses, and names of nodes."""
+        """The value with identities in it replaced: UUIDs, MAC and IP addresses, and names of nodes."""
         if not self.frozen or not text:
             return text
         known = self._embedded.get(text)
@@ -164,7 +164,7 @@ class Pseudonyms:
 
 
 def _longest(word: str, names: Mapping[str, str]) -> str:
-    """The word with the longest names in it, from separator to separator, replaced."""
+    """The word with the longest known names in it replaced; names run from separator to separator."""
     if word in names:
         return names[word]
     cuts = [match.start() for match in _SEPARATOR.finditer(word)]

@@ -1,8 +1,8 @@
-"""Bytes of JSON to typed objects: each kind in its usual shape, of clusters with 100,000 devices and more pods.
+"""JSON bytes to typed objects, for objects of the usual shape in clusters with 100,000 devices and more pods.
 
-What is not of the usual shape (a null, a whole number written as 1.0, a field that a newer release has, a wrong type)
-gives None: then ``api.decoding`` says what is wrong, or the object is read field by field. What is equal is one object:
-devices, their attributes and capacity, claim specs, what pods of one workload have in common.
+An unusual object (a null, a whole number written as 1.0, a field from a newer release, a wrong type) gives
+None. Then ``api.decoding`` reports the error, or the object is read field by field. Equal parts are one
+object: devices, their attributes and capacity, claim specs, and what pods of one workload have in common.
 """
 
 from __future__ import annotations
@@ -100,10 +100,10 @@ class _Claim(Wire, frozen=True):
 
 
 class Reader:
-    """Reads objects in turn; equal parts are shared among all of them.
+    """Reads objects one after another and shares equal parts among all of them.
 
-    With ``compact``, attributes that every device has its own text of are kept beside devices that are otherwise
-    alike (see ``api.slices.Individual``), so that these can be shared as well.
+    With ``compact``, attributes whose text is individual to each device are kept apart from the devices (see
+    ``api.slices.Individual``), so that otherwise equal devices can be shared as well.
     """
 
     def __init__(self, *, compact: bool = False) -> None:
@@ -123,7 +123,7 @@ class Reader:
         }
 
     def read(self, kind: str, data: Any) -> Found | None:
-        """An object in the v1 form of its kind; None where it has to be looked at more closely."""
+        """An object in the v1 form of its kind; None if it needs a closer look."""
         known = self._decoders.get(kind)
         if known is None:
             return None
@@ -134,7 +134,7 @@ class Reader:
             return None
 
     def pod(self, raw: Pod) -> Found | None:
-        """A pod that is decoded already, without what nobody reads; None where it has to be looked at more closely."""
+        """A decoded pod without the parts that nobody reads; None if it needs a closer look."""
         try:
             return self._pod(raw)
         except (ValueError, TypeError, OverflowError):
@@ -201,9 +201,9 @@ class Reader:
         return Found(node, node.metadata)
 
     def _pod(self, pod: Pod) -> Found:
-        """A pod without what nobody reads of it; what others have too is shared.
+        """A pod without the parts that nobody reads; parts equal to other pods' are shared.
 
-        The objects were decoded a moment ago, and nobody else knows them: they are changed in place.
+        The objects have just been decoded and have no other owner, so they are changed in place.
         """
         texts, spec, meta, status = self._texts, pod.spec, pod.metadata, pod.status
         node = spec.node_name
@@ -229,7 +229,7 @@ class Reader:
         return Found(pod, meta)
 
     def _check(self, amounts: Iterable[Amount]) -> None:
-        """Raises Unusual where one is no quantity."""
+        """Check the quantities. Raises Unusual if one is invalid."""
         for amount in amounts:
             if amount not in self._amounts:
                 try:
@@ -254,7 +254,7 @@ def _requested(spec: PodSpec) -> Iterator[Amount]:
 
 
 def _resized(statuses: tuple[ContainerStatus, ...], containers: tuple[Container, ...]) -> tuple[ContainerStatus, ...]:
-    """The statuses, unless they say no more than the containers ask for."""
+    """The statuses, unless they say no more than the containers request."""
     if not statuses:
         return ()
     asked = {container.name: container.resources.requests for container in containers}

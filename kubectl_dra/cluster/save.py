@@ -3,12 +3,13 @@
 The file is a ``v1`` List, as ``kubectl get -o json`` writes it, with one more field, ``kubectl-dra``:
 
     schemaVersion   "1"
-    serverVersion   the API server's release, where it was asked
-    read            the kinds that were listed, even if there is no object of them
-    gaps            what could not be read: kind, reason, and where known namespace and detail
+    serverVersion   the API server's release, if it was asked
+    read            the kinds that were listed, even if they have no objects
+    gaps            what could not be read: kind, reason, and if known namespace and detail
     notes           sentences about what was ignored or chosen while reading
 
-``cluster.files`` reads it back, so that ``explain`` misses on the file what it would have missed in the cluster.
+``cluster.files`` reads it back, so that ``explain`` has the same gaps with the file as it had with the
+cluster.
 """
 
 from __future__ import annotations
@@ -104,7 +105,7 @@ _KEPT_ANNOTATIONS: Final = (
 
 
 class Recorder(SnapshotBuilder):
-    """A builder that also keeps the objects for a file, reduced. Ask for ``items`` before ``build``."""
+    """A builder that also keeps the reduced objects for a file. Read ``items`` before calling ``build``."""
 
     def __init__(self, namespace: str = "default") -> None:
         super().__init__(namespace)
@@ -129,7 +130,7 @@ class Recorder(SnapshotBuilder):
         self.add({"apiVersion": api_version, "kind": kind, **raw}, place)
 
     def items(self) -> list[Json]:
-        """The objects of the snapshot, reduced (see ``reduced``), by kind and in the order in which they came."""
+        """The reduced objects of the snapshot (see ``reduced``), by kind, in the order in which they were added."""
         out: list[Json] = []
         for kind in (*KINDS, *SCHEDULING_KINDS):
             for (namespace, name), kept in self._objects[kind].items():
@@ -142,14 +143,14 @@ class Recorder(SnapshotBuilder):
 
 
 def record_files(paths: Sequence[str]) -> Recorder:
-    """Reads files and directories as ``cluster.files.read_snapshot`` does. Raises InputError."""
+    """Read files and directories as ``cluster.files.read_snapshot`` does. Raises InputError."""
     recorder = Recorder()
     add_files(recorder, paths)
     return recorder
 
 
 def said(snapshot: Snapshot) -> Json:
-    """The field ``kubectl-dra`` of the file: what the objects do not tell."""
+    """The field ``kubectl-dra`` of the file: what the objects themselves do not tell."""
     out: Json = {"schemaVersion": SCHEMA_VERSION}
     if snapshot.release is not None and snapshot.release_source == "server":
         major, minor, patch = snapshot.release
@@ -164,11 +165,11 @@ def said(snapshot: Snapshot) -> Json:
 
 
 def reduced(raw: Mapping[str, Any]) -> Json:
-    """An object without what no command reads.
+    """An object without the parts that no command reads.
 
-    All: annotations (but those that decide) and managedFields. Pods: images, commands, arguments,
-    environment, volumes that every node has, most of the status. Nodes: addresses, images, identities of the machine.
-    Kinds of resource.k8s.io keep their spec and status whole.
+    All kinds lose managedFields and annotations without effect. Pods lose images, commands, arguments,
+    environment, volumes that exist on every node, and most of the status. Nodes lose addresses, images and
+    machine identities. Kinds of resource.k8s.io keep their whole spec and status.
     """
     kind = raw["kind"]
     out: Json = {"apiVersion": raw["apiVersion"], "kind": kind, "metadata": _metadata(raw.get("metadata") or {}, kind)}
@@ -244,7 +245,7 @@ def _some(raw: Mapping[str, Any] | None, keys: Iterable[str]) -> Json:
 
 
 def write_list(items: Sequence[Json], head: Mapping[str, Any], stream: TextIO, *, yaml: bool = False) -> None:
-    """Writes the List; JSON has one object a line."""
+    """Write the List; in JSON, one object per line."""
     if yaml:
         from yaml import dump
 
@@ -269,7 +270,7 @@ def _line(value: Any) -> str:
 
 
 def check_target(path: Path, *, force: bool) -> None:
-    """Raises InputError where a file cannot be written there, or exists already."""
+    """Raise InputError if the file cannot be written there or already exists."""
     if path.is_dir():
         raise InputError(f"{path}: is a directory; name a file in it")
     if not path.parent.is_dir():
@@ -279,7 +280,7 @@ def check_target(path: Path, *, force: bool) -> None:
 
 
 def write_file(path: Path, write: Callable[[TextIO], object], *, force: bool) -> None:
-    """Makes a file, readable by its owner only, as a whole or not at all.
+    """Write a file atomically, readable only by its owner.
 
     Raises:
         InputError: it cannot be written, or exists and ``force`` is not given.

@@ -1,4 +1,4 @@
-"""Several streams at once: each is produced in a thread, all are consumed in the caller's."""
+"""Several streams at once: each is produced in its own thread, and all are consumed in the caller's."""
 
 from __future__ import annotations
 
@@ -19,9 +19,10 @@ class _End(NamedTuple):
 
 
 def side_by_side(jobs: Sequence[Callable[[], Iterable[T]]], workers: int = HANDFUL) -> Iterator[tuple[int, T]]:
-    """What the jobs yield, each with the job's index: in order for one job, as it comes between them.
+    """The results of the jobs as they arrive, each with the job's index.
 
-    Little is produced ahead of the consumer. Raises the first error of any job; the other jobs then end by themselves.
+    Producers run only slightly ahead of the consumer. The first error of any job is raised; the other jobs
+    then end.
     """
     queue: Queue[tuple[int, T | _End]] = Queue(_AHEAD)
     waiting = iter(tuple(enumerate(jobs)))

@@ -1,4 +1,4 @@
-"""The state of a cluster as far as device allocation reads it: immutable, typed and indexed."""
+"""The part of a cluster's state that device allocation reads: immutable, typed and indexed."""
 
 from __future__ import annotations
 
@@ -46,8 +46,8 @@ class Gap(NamedTuple):
     """Something that the snapshot does not know.
 
     ``reason`` is one of the constants above: the cluster forbids reading the kind, does not serve it, or has
-    no such namespace; a file snapshot has no object of the kind; the objects are in a version that cannot be
-    read; or the answer made no sense. ``namespace`` is empty where all of the kind is meant.
+    no such namespace; a file has no object of the kind; the objects are in an unreadable version; or the
+    answer was invalid. An empty ``namespace`` means the whole kind.
     """
 
     kind: str
@@ -62,7 +62,7 @@ class Gap(NamedTuple):
 
 
 class Event(Struct, frozen=True):
-    """A core event about a Pod or a ResourceClaim. Times are RFC 3339 text, empty where not set."""
+    """A core event about a Pod or a ResourceClaim. Times are RFC 3339 text, empty if not set."""
 
     kind: str
     namespace: str
@@ -78,15 +78,15 @@ class Event(Struct, frozen=True):
 
 
 class Snapshot(Struct, frozen=True, eq=False):
-    """What is known of a cluster.
+    """What is known about a cluster.
 
-    ``slices`` are all published slices, of all generations. ``release`` is the server's where
-    ``release_source`` is "server"; otherwise it is only a hint, and ``release_source`` says from where.
-    ``notes`` are sentences about what was ignored or chosen while reading. ``sources`` names the inputs.
-    ``individual`` names the attributes whose values some slices keep beside their devices (``api.slices.Individual``);
-    empty unless the reader was asked to share devices. ``written`` holds the pods of manifests as
-    they are written. ``others`` holds the objects of
-    ``cluster.kinds.SCHEDULING_KINDS`` by kind, then by namespace (empty where there is none) and name.
+    ``slices`` are all published slices, of all generations. ``release`` is the server's if ``release_source``
+    is "server"; otherwise it is only a hint, and ``release_source`` names its origin. ``notes`` are sentences
+    about what was ignored or chosen while reading. ``sources`` names the inputs. ``individual`` names the
+    attributes whose values some slices keep apart from their devices (``api.slices.Individual``); it is empty
+    unless the reader was asked to share devices. ``written`` holds the pods of manifests as written.
+    ``others`` holds the objects of ``cluster.kinds.SCHEDULING_KINDS`` by kind, then by namespace (empty if
+    none) and name.
     """
 
     slices: tuple[ResourceSlice, ...] = ()
@@ -116,7 +116,7 @@ class Snapshot(Struct, frozen=True, eq=False):
         return replace(self, slices=tuple(entry.exact(only) for entry in self.slices), individual=left)
 
     def missing(self, kind: str, namespace: str = "") -> Gap | None:
-        """The gap that keeps a kind (in that namespace) from being known completely, if there is one."""
+        """The gap that makes a kind (in that namespace) incomplete, if any."""
         for gap in self.gaps:
             if gap.kind == kind and (not namespace or not gap.namespace or gap.namespace == namespace):
                 return gap
@@ -127,7 +127,7 @@ class Snapshot(Struct, frozen=True, eq=False):
         return self.missing(kind, namespace) is not None
 
     def gap_reason(self, kind: str, namespace: str = "") -> str:
-        """Why the kind is not known completely, with the detail; empty where it is."""
+        """Why the kind is not known completely, with the detail; empty if it is."""
         gap = self.missing(kind, namespace)
         if gap is None:
             return ""

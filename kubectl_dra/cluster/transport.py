@@ -1,4 +1,6 @@
-"""HTTP to one API server over kept-alive connections: deadlines hold for a whole request, answers have a bound."""
+"""HTTP to one API server over kept-alive connections. Deadlines cover whole requests, and answers are limited
+in size.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,7 @@ _LONGEST_EVENT: Final = 64 * 2**20
 
 
 class Sent(NamedTuple):
-    """A request that was answered; ``size`` counts the bytes of the decoded answer, ``seconds`` is all it took."""
+    """A request that was answered. ``size`` counts the bytes of the decoded answer, ``seconds`` covers everything."""
 
     method: str
     url: str
@@ -43,7 +45,7 @@ observers: Final[list[Callable[[Sent], None]]] = []
 
 
 class Reply(NamedTuple):
-    """An answer, read to its end and unpacked."""
+    """A complete, unpacked answer."""
 
     status: int
     reason: str
@@ -52,7 +54,7 @@ class Reply(NamedTuple):
 
 
 class Transport:
-    """Sends requests to an endpoint; may be used by several threads at once."""
+    """Sends requests to an endpoint. Several threads may use it at once."""
 
     def __init__(self, endpoint: Endpoint) -> None:
         self._endpoint = endpoint
@@ -69,10 +71,10 @@ class Transport:
         body: bytes | None = None,
         deadline: float | None = None,
     ) -> Reply:
-        """Sends a request and reads the whole answer until ``deadline`` (of ``time.monotonic``; None is none).
+        """Send a request and read the whole answer before ``deadline`` (``time.monotonic``; None: no limit).
 
         Raises:
-            TransportError: no connection, no answer in time, one that breaks off, or one above LARGEST_ANSWER.
+            TransportError: no connection, no answer in time, a truncated answer, or one larger than LARGEST_ANSWER.
         """
         began = time.monotonic()
         connection, response = self._open(method, target, headers, body, deadline, None)
@@ -88,7 +90,7 @@ class Transport:
         return reply
 
     def stream(self, target: str, headers: Sequence[tuple[str, str]], silence: float) -> Stream:
-        """Opens an answer that comes bit by bit; ``silence`` seconds without a byte end it. Raises as ``request``."""
+        """Open a streamed answer; ``silence`` seconds without a byte end it. Raises as ``request``."""
         began = time.monotonic()
         connection, response = self._open("GET", target, headers, None, None, silence)
         _tell(Sent("GET", self._url + target, response.status, 0, time.monotonic() - began))
@@ -128,7 +130,7 @@ class Transport:
                 raise _told(error) from None
 
     def _kept(self) -> ServerConnection | None:
-        """A connection that the server has not closed, if there is one."""
+        """A connection that the server has not closed, if any."""
         while True:
             try:
                 connection = self._idle.pop()
@@ -151,14 +153,14 @@ class Stream:
         self.reason: Final = response.reason
 
     def whole(self) -> Reply:
-        """The whole answer, for one that refuses. Raises TransportError."""
+        """The whole answer of a refused request. Raises TransportError."""
         try:
             return Reply(self.status, self.reason, self._response.headers, _body(self._response))
         except BaseException as error:
             raise _told(error) from None
 
     def lines(self) -> Iterator[bytes]:
-        """The lines as they come, until the answer ends in whatever way."""
+        """The lines as they arrive, until the answer ends for any reason."""
         rest = b""
         # Reading raises AttributeError or ValueError too when another thread closes the connection.
         with suppress(OSError, http.client.HTTPException, ValueError, AttributeError):
@@ -169,18 +171,18 @@ class Stream:
                     return
 
     def shutdown(self) -> None:
-        """Ends it from another thread."""
+        """End the stream from another thread."""
         with suppress(OSError, AttributeError):
             self._socket.shutdown(socket.SHUT_RDWR)
 
     def close(self) -> None:
-        """Gives the connection up."""
+        """Discard the connection."""
         self._response.close()
         self._connection.close()
 
 
 def _body(response: http.client.HTTPResponse) -> bytes:
-    """The answer, unpacked. Raises TransportError where it is too large, and what reading raises."""
+    """The unpacked answer. Raises TransportError if it is too large; reading may raise other errors."""
     packed = response.headers.get("Content-Encoding", "").strip().lower()
     if packed not in ("", "identity", "gzip"):
         raise TransportError(Failure.BROKEN, "the answer is packed in a way that was not asked for")
@@ -199,7 +201,7 @@ def _body(response: http.client.HTTPResponse) -> bytes:
 
 
 def _told(error: BaseException) -> BaseException:
-    """The error that callers know; what is not of a connection stays what it is."""
+    """The error as callers know it. Errors that do not concern the connection stay as they are."""
     if isinstance(error, TransportError):
         return error
     if isinstance(error, TimeoutError):

@@ -1,4 +1,4 @@
-"""A watch of one collection of a live cluster, in a thread of its own, that comes back by itself."""
+"""A watch of one collection in a live cluster, in its own thread, which reconnects by itself."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ _PASSING: Final = frozenset((408, 429, 500, 502, 503, 504))
 
 
 class Watch:
-    """Tells which objects of a collection may have changed, from ``start`` to ``stop``.
+    """Reports which objects of a collection may have changed, from ``start`` to ``stop``.
 
-    ``changed`` is called in the watch's thread: with an object's key after a change of it, and with None when any of
-    them may have changed: at the start, and when the connection has ended. A watch that has ended is taken up again
-    after the last change that was seen, or from now on where the server has forgotten that (410).
+    ``changed`` is called in the watch's thread: with an object's key after it changed, and with None when any
+    object may have changed, that is, at the start and after a disconnect. The watch resumes after the last
+    change seen, or from the present if the server has forgotten that one (410).
 
-    While ``live`` every change is told. Otherwise it is connecting or waiting to try again; or it never will because
-    the server refuses watches, as ``refused`` says (403 names the verb and the resource).
+    While ``live``, every change is reported. Otherwise the watch is connecting or waiting to retry, or the
+    server refuses watches altogether, as ``refused`` says (403 names the verb and the resource).
     """
 
     def __init__(
@@ -50,11 +50,11 @@ class Watch:
         self.refused = ""
 
     def start(self) -> None:
-        """Begins."""
+        """Start watching."""
         Thread(target=self._run, daemon=True).start()
 
     def stop(self) -> None:
-        """Ends; nothing is told afterwards."""
+        """Stop; nothing is reported afterwards."""
         self._stopped.set()
         response = self._response
         if response is not None:
@@ -88,7 +88,7 @@ class Watch:
             wait = min(wait * 2, _LONGEST_WAIT)
 
     def _follow(self) -> bool:
-        """One connection, to its end; whether anything came by it. Raises as ``Client.follow``."""
+        """Run one connection to its end. Returns whether it delivered anything. Raises as ``Client.follow``."""
         fresh = not self._version
         if fresh:
             head = self._client.get(self._path, {**self._query, "limit": "1"})
@@ -115,7 +115,7 @@ class Watch:
         return came
 
     def _take(self, event: Mapping[str, Any]) -> None:
-        """Raises Answered for an error that the server sends in place of a change."""
+        """Raises Answered if the server sends an error in place of a change."""
         content = _dict(event, "object")
         if event.get("type") == "ERROR":
             # Whatever it is, what came after the last change may not be told any more.
@@ -134,13 +134,13 @@ class Watch:
 
 
 def _dict(holder: Mapping[str, Any], name: str) -> Mapping[str, Any]:
-    """A field that is an object; an empty one where it is missing or something else."""
+    """A field that is an object; empty if it is missing or of another type."""
     found = holder.get(name)
     return found if isinstance(found, dict) else {}
 
 
 def _events(response: Stream) -> Iterator[dict[str, Any]]:
-    """The events of a watch, one a line, until the connection ends in whatever way."""
+    """The events of a watch, one per line, until the connection ends for any reason."""
     for line in response.lines():
         try:
             event = json.decode(line) if line.strip() else None

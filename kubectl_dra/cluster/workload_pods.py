@@ -13,7 +13,7 @@ MADE_BY: Final = "kubectl-dra/made-by"
 
 
 def pods_of(workload: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """A pod for each template of a workload, named after the workload and what tells its templates apart."""
+    """A pod for each template of a workload, named after the workload and, if there are several, the template."""
     meta = workload.get("metadata") or EMPTY
     found = list(pod_templates(workload))
     shared = set.intersection(*(set(template.path) for template in found)) if found else set()
@@ -33,7 +33,7 @@ def pods_of(workload: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 def title(raw: Mapping[str, Any]) -> str:
-    """An object's kind and name, as people are told."""
+    """An object's kind and name, for people."""
     meta = raw.get("metadata")
     meta = meta if isinstance(meta, dict) else {}
     name = meta.get("name") or meta.get("generateName") or "without a name"

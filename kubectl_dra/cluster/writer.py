@@ -1,7 +1,8 @@
-"""The only module that writes to a cluster: server-side apply, create, merge patch and delete, one object each.
+"""The only module that writes to a cluster: server-side apply, create, merge patch and delete, one object
+each.
 
-Every write can be repeated without harm: apply and delete say which state of the object they are meant for, so a
-write whose answer was lost is either found done or refused when it is sent again.
+Every write can be repeated safely: apply and delete name the object state that they expect, so a write whose
+answer was lost is either found completed or refused when sent again.
 """
 
 from __future__ import annotations
@@ -28,11 +29,11 @@ _BUSY: Final = frozenset((429, 500, 502, 503, 504))
 
 
 class Conflict(Answered):
-    """The object is not in the state that a write was meant for (409).
+    """The object is not in the state that a write expected (409).
 
-    ``owners`` are the field managers that a forced apply would take fields from; empty where the object itself
-    has changed, exists already, or has gone. ``unsure``: an earlier try got no answer, so the change may be this very
-    write.
+    ``owners`` are the field managers from which a forced apply would take fields; empty if the object itself
+    has changed, already exists, or is gone. ``unsure``: an earlier attempt got no answer, so the change may
+    come from this very write.
     """
 
     def __init__(self, message: str, owners: tuple[str, ...] = (), *, unsure: bool = False) -> None:
@@ -42,7 +43,7 @@ class Conflict(Answered):
 
 
 class Writer:
-    """Writes with the connection of a Client. With ``dry_run`` the server checks everything and stores nothing."""
+    """Writes over a Client's connection. With ``dry_run`` the server checks everything and stores nothing."""
 
     def __init__(
         self,
@@ -58,33 +59,33 @@ class Writer:
         self.dry_run: Final = dry_run
 
     def apply(self, path: str, content: Mapping[str, Any], *, version: str = "", force: bool = False) -> dict[str, Any]:
-        """Server-side apply of one object; returns it as stored.
+        """Server-side apply of one object. Returns it as stored.
 
-        ``version`` is the resourceVersion that it must still have; empty where it must not exist yet. ``force`` takes
-        fields over from other managers.
+        ``version`` is the resourceVersion that it must still have; empty if it must not exist yet. ``force``
+        takes over fields from other managers.
 
         Raises:
-            Conflict: it exists, has changed, or belongs to another manager.
-            Answered, ClusterError: the server refuses, or cannot be reached.
+            Conflict: the object exists, has changed, or belongs to another manager.
+            Answered, ClusterError: the server refuses or cannot be reached.
         """
         metadata = {**content["metadata"], "resourceVersion": version or _NOT_THERE}
         query = {"fieldManager": self.field_manager, "fieldValidation": "Strict", "force": str(force).lower()}
         return self._send("PATCH", path, query, {**content, "metadata": metadata}, _APPLY)
 
     def create(self, path: str, content: Mapping[str, Any]) -> dict[str, Any]:
-        """Creates an object in a collection; returns it as stored.
+        """Create an object in a collection. Returns it as stored.
 
         Raises:
-            Conflict: it exists already.
+            Conflict: it already exists.
             Answered, ClusterError: as ``apply``.
         """
         return self._send("POST", path, {"fieldManager": self.field_manager, "fieldValidation": "Strict"}, content)
 
     def delete(self, path: str, uid: str, version: str = "") -> bool:
-        """Deletes the object that has this UID (and resourceVersion); False where it was gone already.
+        """Delete the object with this UID (and resourceVersion). False if it was already gone.
 
         Raises:
-            Conflict: the name belongs to another object now, or it has changed.
+            Conflict: the name now belongs to another object, or the object has changed.
             Answered, ClusterError: as ``apply``.
         """
         preconditions = {"uid": uid, **({"resourceVersion": version} if version else {})}
@@ -143,14 +144,14 @@ class _Details(Struct, frozen=True):
 
 
 class _Refusal(Struct, frozen=True):
-    """A Status, as far as a conflict is read."""
+    """The parts of a Status that describe a conflict."""
 
     message: str = ""
     details: _Details = _Details()
 
 
 class _GoneUnanswered(Answered):
-    """The object is gone, and an earlier try to delete it got no answer."""
+    """The object is gone, and an earlier attempt to delete it got no answer."""
 
 
 def _conflict(response: Reply, path: str, *, unsure: bool) -> Conflict:

@@ -1,1 +1,1 @@
-"""kube-scheduler's default profile restated: one file per plugin, the chain of them, preemption, and its message."""
+"""kube-scheduler's default profile: one file per plugin, their chain, preemption, and the scheduler's message."""

@@ -1,4 +1,4 @@
-"""Terms of pod affinity and anti-affinity as the scheduler matches them: namespaces and labels of other pods."""
+"""Terms of pod affinity and anti-affinity, matched like the scheduler does: namespaces and labels of other pods."""
 
 from __future__ import annotations
 
@@ -22,9 +22,10 @@ _RESOLVED_FOR_GOOD_SINCE: Final = 37
 
 
 class Term(Struct, frozen=True):
-    """One term of the pod that is to be scheduled: which pods it means, and the node label whose domains count.
+    """One affinity term of the pod to be scheduled: the pods it selects, and the node label whose domains
+    count.
 
-    ``namespaces`` None is every namespace. ``weight`` is 0 for a required term.
+    ``namespaces`` None means every namespace. ``weight`` is 0 for a required term.
     """
 
     key: str
@@ -33,29 +34,29 @@ class Term(Struct, frozen=True):
     weight: int = 0
 
     def means(self, pod: Pod) -> bool:
-        """Whether the pod is one of those that the term is about."""
+        """Whether the term selects the pod."""
         meta = pod.metadata
         if self.selector is None or (self.namespaces is not None and meta.namespace not in self.namespaces):
             return False
         return self.selector.matches(meta.labels)
 
     def pair(self, node: Node) -> Pair | None:
-        """The node's domain; None where it is in none."""
+        """The node's domain; None if it is in none."""
         return pair_of(self.key, node)
 
 
 def required_affinity(pod: Pod, state: ClusterState) -> list[Term]:
-    """The terms that the node of the pod must meet."""
+    """The terms that the pod's node must meet."""
     return [_resolved(entry, pod, state) for entry in _affinity(pod).pod_affinity.required]
 
 
 def required_anti_affinity(pod: Pod, state: ClusterState) -> list[Term]:
-    """The terms that the node of the pod must not meet."""
+    """The terms that the pod's node must not meet."""
     return [_resolved(entry, pod, state) for entry in _affinity(pod).pod_anti_affinity.required]
 
 
 def preferred(pod: Pod, state: ClusterState) -> list[Term]:
-    """The terms that a node of the pod should meet, with their weights; those that it should not have negative ones."""
+    """The preferred terms with their weights; those of anti-affinity are negative."""
     affinity = _affinity(pod)
     return [
         *(replace(_resolved(entry.term, pod, state), weight=entry.weight) for entry in affinity.pod_affinity.preferred),
@@ -67,12 +68,12 @@ def preferred(pod: Pod, state: ClusterState) -> list[Term]:
 
 
 def means_all(terms: Sequence[Term], pod: Pod) -> bool:
-    """Whether there are terms, and all are about the pod."""
+    """Whether there are terms and all of them select the pod."""
     return bool(terms) and all(term.means(pod) for term in terms)
 
 
 def is_about(term: PodAffinityTerm, owner: Pod, pod: Pod, labels: Mapping[str, str]) -> bool:
-    """Whether a term of a pod that is there is about the pod, whose namespace has these labels."""
+    """Whether a term of an existing pod selects the pod, whose namespace has these labels."""
     selector, chosen = term.label_selector, term.namespace_selector
     namespace = pod.metadata.namespace
     if selector is None:
@@ -85,13 +86,13 @@ def is_about(term: PodAffinityTerm, owner: Pod, pod: Pod, labels: Mapping[str, s
 
 
 def pair_of(key: str, node: Node) -> Pair | None:
-    """The node's domain of a topology key; None where it is in none."""
+    """The node's domain for a topology key; None if it is in none."""
     value = node.metadata.labels.get(key)
     return None if value is None else (key, value)
 
 
 def pairs_of(terms: Iterable[Term], node: Node) -> list[Pair]:
-    """The node's domains of the terms, for each one that it is in."""
+    """The node's domains for the terms, without terms for which it is in none."""
     return [pair for term in terms if (pair := term.pair(node)) is not None]
 
 
@@ -108,8 +109,8 @@ def _affinity(pod: Pod) -> Affinity:
 def _resolved(entry: PodAffinityTerm, pod: Pod, state: ClusterState) -> Term:
     """The term with its namespace selector resolved to the namespaces that it matches.
 
-    Before 1.37 the scheduler asks a resolved selector once more, of no labels at all: one that only excludes labels
-    then means every namespace.
+    Before 1.37 the scheduler also evaluates a resolved selector on no labels at all, so a selector that only
+    excludes labels means every namespace.
     """
     named, chosen = entry.namespaces, entry.namespace_selector
     if chosen is None:

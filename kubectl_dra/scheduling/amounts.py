@@ -1,4 +1,6 @@
-"""What a pod takes of a node, in the scheduler's units: cpu in thousandths of a core, all else in whole units."""
+"""What a pod takes from a node, in the scheduler's units: cpu in thousandths of a core, everything else in
+whole units.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,7 @@ _UNIT: Final = 1_000_000_000
 
 
 class Rules(NamedTuple):
-    """How a release counts, by its feature gates."""
+    """How a release counts requests, by its feature gates."""
 
     pod_level: bool = True
     resize: bool = True
@@ -40,9 +42,9 @@ ALL_RULES: Final = Rules()
 
 
 def pod_amounts(pod: Pod, rules: Rules = ALL_RULES) -> Amounts:
-    """What the pod takes of a node, overhead included.
+    """What the pod takes from a node, including overhead.
 
-    What was resized in place counts with the most of what is written, allocated and actuated.
+    A pod resized in place counts with the largest of the written, allocated and actuated amounts.
     """
     spec = pod.spec
     resized = rules.resize and _resized(pod)
@@ -57,12 +59,12 @@ def pod_amounts(pod: Pod, rules: Rules = ALL_RULES) -> Amounts:
 
 
 def amounts_of(written: Mapping[str, Amount]) -> Amounts:
-    """Amounts as written, in the scheduler's units; those that cannot be read are left out."""
+    """Amounts as written, in the scheduler's units, without unreadable ones."""
     return {name: amount for name, value in written.items() if (amount := _amount(name, value)) is not None}
 
 
 def in_units(resource: str, nanos: int) -> int:
-    """A nano amount in the unit of its resource, rounded up as the scheduler rounds."""
+    """A nano amount in the unit of its resource, rounded up like the scheduler does."""
     return -(-nanos // (_MILLI if resource == "cpu" else _UNIT))
 
 
@@ -83,7 +85,7 @@ def _nanos(value: Amount) -> int:
 
 
 def _sum(containers: tuple[Container, ...]) -> Amounts:
-    """What containers without anything special request: by far the most pods of a large cluster."""
+    """The requests of ordinary containers: the case of most pods in a large cluster."""
     if len(containers) == 1:
         return amounts_of(containers[0].requests)
     total: dict[str, int] = {}
@@ -94,7 +96,7 @@ def _sum(containers: tuple[Container, ...]) -> Amounts:
 
 
 class _Resized:
-    """What the containers of a pod count for that was, or is to be, resized in place."""
+    """What the containers of a pod count that was or will be resized in place."""
 
     def __init__(self, pod: Pod) -> None:
         status = pod.status
@@ -110,7 +112,7 @@ class _Resized:
 
 
 def _resized(pod: Pod) -> bool:
-    """Whether the status says what the pod has, which may be more than it is to have."""
+    """Whether the status reports amounts, which may exceed those requested."""
     status = pod.status
     if status.resources is not None:
         return True

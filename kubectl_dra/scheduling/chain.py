@@ -1,4 +1,5 @@
-"""The Filter plugins in the profile's order: PreFilter of all, then Filter node by node, the first that refuses wins.
+"""The Filter plugins in the profile's order: PreFilter of all, then Filter node by node; the first refusal
+wins.
 
 Source of PreFilter's outcome: RunPreFilterPlugins in pkg/scheduler/framework/runtime/framework.go.
 """
@@ -49,7 +50,7 @@ _KINDS: Final[Mapping[str, type[Plugin]]] = {
 
 
 class NotAmongThose(Reason, frozen=True):
-    """The node is not one of those that these plugins narrowed the choice to; nothing else was asked of it."""
+    """The node is not among those to which these plugins narrowed the choice, so it was not examined further."""
 
     plugins: tuple[PluginName, ...]
 
@@ -59,7 +60,7 @@ class NotAmongThose(Reason, frozen=True):
 
 
 class NoneInCommon(Reason, frozen=True):
-    """No node is among those that each of these plugins narrowed the choice to."""
+    """These plugins narrowed the choice to nodes that have none in common."""
 
     plugins: tuple[PluginName, ...]
 
@@ -71,21 +72,21 @@ class NoneInCommon(Reason, frozen=True):
 
 
 def without_devices(profile: Profile) -> tuple[type[Plugin], ...]:
-    """The plugins of a profile that filter, but the one for devices."""
+    """The filtering plugins of a profile, except the one for devices."""
     return tuple(kind for kind in order(profile) if kind is not DynamicResources)
 
 
 def order(profile: Profile) -> tuple[type[Plugin], ...]:
-    """The plugins of a profile that filter, in the order in which PreFilter asks them; then those without PreFilter."""
+    """The filtering plugins of a profile: those with PreFilter in its order, then the others."""
     first, then = profile.plugins[Point.PRE_FILTER], profile.plugins[Point.FILTER]
     return tuple(kind for name in dict.fromkeys((*first, *then)) if (kind := _KINDS.get(name)) is not None)
 
 
 class Chain:
-    """All plugins of the scheduler's profile for one pod, or those of ``plugins``.
+    """All plugins of the scheduler's profile for one pod, or only ``plugins``.
 
-    ``rejection`` refuses the pod as a whole, whichever the node. ``prepared``: the plugins whose PreFilter ran.
-    ``among``: the nodes to which plugins narrowed the choice; None for all.
+    ``rejection`` refuses the pod as a whole, whatever the node. ``prepared``: the plugins whose PreFilter
+    ran. ``among``: the nodes to which plugins narrowed the choice; None means all.
     """
 
     def __init__(self, pod: Pod, state: ClusterState, plugins: Sequence[type[Plugin]] | None = None) -> None:
@@ -105,14 +106,14 @@ class Chain:
                 return
 
     def _sort(self) -> None:
-        """Puts the plugins into the order in which Filter asks them, without those that only take part in PreFilter."""
+        """Put the plugins into Filter order, without those that only have a PreFilter."""
         filters = self.state.profile.plugins[Point.FILTER]
         places = {name: place for place, name in enumerate(filters)}
         asked = [plugin for plugin in self.plugins if plugin.name in places]
         self.plugins = sorted(asked, key=lambda plugin: places[plugin.name])
 
     def _add(self, plugin: Plugin) -> bool:
-        """Adds a plugin whose PreFilter ran; whether that of the next one runs, too."""
+        """Add a plugin whose PreFilter ran. Returns whether the next one runs, too."""
         self.prepared.append(plugin)
         if not self.state.profile.runs(plugin.name, Point.PRE_FILTER):
             if not plugin.skipped:
@@ -136,7 +137,7 @@ class Chain:
         return bool(self.among)
 
     def joined(self, devices: DynamicResources) -> Chain:
-        """The chain with the plugin for devices, which it was made without."""
+        """The chain with the plugin for devices added."""
         kinds = order(self.state.profile)
         if DynamicResources not in kinds:
             return self
@@ -151,12 +152,11 @@ class Chain:
 
     @property
     def devices(self) -> DynamicResources | None:
-        """The plugin for devices; None where another one refused the pod before it, or the profile does without."""
+        """The plugin for devices; None if another one refused the pod first, or the profile lacks it."""
         return next((plugin for plugin in self.prepared if isinstance(plugin, DynamicResources)), None)
 
     def filter(self, node: NodeState) -> Rejection | None:
-        """Why the pod cannot run on the node, pods that are nominated for it included; None where nothing speaks
-        against it."""
+        """Why the pod cannot run on the node, considering pods nominated for it; None if it can."""
         if self.rejection is not None:
             return self.rejection
         if self.among is not None and node.name not in self.among:
@@ -168,7 +168,7 @@ class Chain:
         return self._filter(node)
 
     def every(self, node: NodeState) -> list[Rejection]:
-        """What each plugin by itself says against the node."""
+        """Every plugin's own objection to the node."""
         return [rejection for plugin in self.plugins if (rejection := plugin.filter(node)) is not None]
 
     def _filter(self, node: NodeState) -> Rejection | None:
@@ -179,7 +179,7 @@ class Chain:
         return None
 
     def _nominated(self, node: NodeState) -> Iterator[Pod]:
-        """The pods that are to have the node, and to which this pod has to yield."""
+        """The pods nominated for the node to which this pod must yield."""
         for other in self.state.nominated.get(node.name, ()):
             if other.priority >= self.pod.priority and other.metadata.key != self.pod.metadata.key:
                 yield other

@@ -1,4 +1,4 @@
-"""Volumes of before CSI as the volumes of the CSI drivers that took over from them (k8s.io/csi-translation-lib)."""
+"""Pre-CSI volumes, translated to volumes of the CSI drivers that replaced them (k8s.io/csi-translation-lib)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _UNSPECIFIED: Final = "UNSPECIFIED"
 
 
 class MigratedType(NamedTuple):
-    """A volume type, the driver that serves it today, and the driver's node label of zones (empty: it has none)."""
+    """A volume type, the driver that serves it today, and the driver's zone label on nodes (empty if none)."""
 
     plugin: str
     driver: str
@@ -37,12 +37,12 @@ _BY_PLUGIN: Final = {entry.plugin: entry for entry in (_EBS, _GCE, _AZURE, _CIND
 
 
 def type_of_provisioner(provisioner: str) -> MigratedType | None:
-    """The type of the volumes that a provisioner of before CSI makes; None for every other provisioner."""
+    """The volume type of a pre-CSI provisioner; None for any other provisioner."""
     return _BY_PLUGIN.get(provisioner)
 
 
 def type_of_source(volume: PodVolume | PersistentVolumeSpec) -> tuple[MigratedType, DiskSource] | None:
-    """The type and the disk of a volume of before CSI; None for every other volume."""
+    """The type and the disk of a pre-CSI volume; None for any other volume."""
     sources = (
         (_EBS, volume.aws_elastic_block_store),
         (_GCE, volume.gce_persistent_disk),
@@ -54,20 +54,20 @@ def type_of_source(volume: PodVolume | PersistentVolumeSpec) -> tuple[MigratedTy
 
 
 def counts_as_csi(kind: MigratedType, node: CSINode | None, release: Release) -> bool:
-    """Whether volumes of the type count towards the limit of their driver: wherever there is a CSINode.
+    """Whether volumes of the type count toward their driver's limit: wherever there is a CSINode.
 
-    Before 1.36 the CSINode has to name Portworx among the types that its driver serves.
+    Before 1.36, Portworx counts only if the CSINode lists it among the types that its driver serves.
     """
     return node is not None and (kind is not _PORTWORX or release.at_least(36) or served_by_driver(kind, node))
 
 
 def served_by_driver(kind: MigratedType, node: CSINode | None) -> bool:
-    """Whether the node says that the CSI driver serves volumes of the type there."""
+    """Whether the node says that the CSI driver serves volumes of this type there."""
     return node is not None and kind.plugin in node.metadata.annotations.get(_ANNOTATION, "").split(",")
 
 
 def handle(kind: MigratedType, disk: DiskSource, volume: PersistentVolume | None) -> str:
-    """How the driver calls the disk. ``volume`` is the PersistentVolume, None for a disk in the pod itself."""
+    """The driver's name for the disk. ``volume`` is the PersistentVolume, or None for a disk in the pod itself."""
     if kind is _EBS:
         return disk.volume_id.rpartition("/")[2] if disk.volume_id.startswith("aws://") else disk.volume_id
     if kind is _GCE:
@@ -76,7 +76,7 @@ def handle(kind: MigratedType, disk: DiskSource, volume: PersistentVolume | None
 
 
 def migrated_affinity(kind: MigratedType, volume: PersistentVolume) -> NodeSelector | None:
-    """The required node affinity of the volume as its driver's: zones by the driver's label."""
+    """The volume's required node affinity in its driver's terms: zones by the driver's label."""
     affinity = volume.spec.node_affinity
     written = affinity.required if affinity is not None else None
     if not kind.zone_label:

@@ -1,7 +1,7 @@
 """DefaultPreemption: which pods of lower priority the scheduler would evict, on which node.
 
-Source: pkg/scheduler/framework/plugins/defaultpreemption and framework/preemption. Devices are never freed this way:
-claims of evicted pods stay allocated while the scheduler thinks it through.
+Source: pkg/scheduler/framework/plugins/defaultpreemption and framework/preemption. Evictions never free
+devices: claims of evicted pods stay allocated during this computation.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class NoVictims(Reason, frozen=True):
 
 
 class NotHelpful(Reason, frozen=True):
-    """Evicting pods would change nothing about why the node is refused."""
+    """Evicting pods would not change why the node is refused."""
 
     @property
     def words(self) -> str:
@@ -50,7 +50,7 @@ class NeverPreempts(Reason, frozen=True):
 
 
 class VictimsEnding(Reason, frozen=True):
-    """Pods that were evicted for this pod are still ending on the node nominated for it."""
+    """Pods evicted for this pod are still terminating on its nominated node."""
 
     node: str
     victims: tuple[str, ...]
@@ -61,7 +61,7 @@ class VictimsEnding(Reason, frozen=True):
 
 
 class Candidate(Struct, frozen=True):
-    """A node on which the pod fits after evictions. ``violations``: how many break a PodDisruptionBudget."""
+    """A node on which the pod fits after evictions. ``violations`` counts those that break a PodDisruptionBudget."""
 
     node: str
     victims: tuple[Pod, ...]
@@ -69,9 +69,10 @@ class Candidate(Struct, frozen=True):
 
 
 class Preemption(Struct, frozen=True):
-    """What came of it. ``ineligible``: the pod may not evict. ``best``: the candidates of which the scheduler takes one
-    (one, or several between which it has no preference). ``refused``: why not, for the nodes that were tried.
-    ``enough``: of so many candidates, from a random node on, it takes the best; 0: of all.
+    """The result of preemption. ``ineligible``: the pod may not evict. ``best``: the candidates from which
+    the scheduler takes one (several if it has no preference). ``refused``: the reasons on nodes where it does
+    not work. ``enough``: the scheduler takes the best of this many candidates, starting at a random node; 0
+    means of all.
     """
 
     total: int
@@ -83,7 +84,7 @@ class Preemption(Struct, frozen=True):
 
     @property
     def words(self) -> str:
-        """What the scheduler says of it in the condition; empty where it found victims."""
+        """The scheduler's text in the condition; empty if it found victims."""
         if self.ineligible is not None:
             return self.ineligible.words
         if self.best:
@@ -94,7 +95,7 @@ class Preemption(Struct, frozen=True):
 
 
 def preempt(chain: Chain, rejected: Mapping[str, Rejection]) -> Preemption:
-    """What the scheduler would do to make room for a pod that fits nowhere.
+    """How the scheduler would make room for a pod that fits nowhere.
 
     Args:
         chain: the plugins for the pod.
@@ -121,9 +122,9 @@ def preempt(chain: Chain, rejected: Mapping[str, Rejection]) -> Preemption:
 
 
 def _enough(found: Sequence[Candidate], potential: int, args: DefaultPreemptionArgs) -> int:
-    """How many candidates the scheduler stops at, of more that there are; 0 where it finds all.
+    """The number of candidates at which the scheduler stops; 0 if it examines all.
 
-    It goes on for as long as all candidates break budgets.
+    It continues as long as all candidates break budgets.
     """
     wanted = max(potential * args.min_candidate_nodes_percentage // 100, args.min_candidate_nodes_absolute)
     harmless = any(not candidate.violations for candidate in found)
@@ -145,7 +146,7 @@ def _ineligible(chain: Chain, rejected: Mapping[str, Rejection]) -> Reason | Non
 
 
 def ending_victims(pod: Pod, node: NodeState) -> list[Pod]:
-    """The pods on a node that the scheduler evicted for a pod of this priority and that have not ended yet."""
+    """The pods on a node that the scheduler evicted for a pod of this priority and that are still running."""
     return [
         other
         for other in node.pods
@@ -196,9 +197,10 @@ class _Node:
 
 
 def by_importance(pods: Sequence[Pod]) -> list[Pod]:
-    """Pods from the most important to the least: by priority, then the older first.
+    """Pods from most to least important: by priority, then older ones first.
 
-    A pod that has not started counts as started when it is looked at, so of these the one seen last comes first.
+    A pod that has not started counts as started when it is examined, so of these the last one examined comes
+    first.
     """
 
     def importance(entry: tuple[int, Pod]) -> tuple[int, str, int]:
@@ -210,7 +212,7 @@ def by_importance(pods: Sequence[Pod]) -> list[Pod]:
 
 
 def _by_budget(pods: Sequence[Pod], budgets: Sequence[PodDisruptionBudget]) -> tuple[list[Pod], list[Pod]]:
-    """Pods whose eviction would break a PodDisruptionBudget, counted one after the other, and the rest."""
+    """Pods whose eviction would break a PodDisruptionBudget, counted one after another, and the others."""
     left = [budget.status.disruptions_allowed for budget in budgets]
     violating: list[Pod] = []
     others: list[Pod] = []
@@ -224,7 +226,7 @@ def _by_budget(pods: Sequence[Pod], budgets: Sequence[PodDisruptionBudget]) -> t
 
 
 def _protecting(pod: Pod, budgets: Sequence[PodDisruptionBudget]) -> Iterator[int]:
-    """The places of the budgets that an eviction of the pod is counted against."""
+    """The indices of the budgets that an eviction of the pod counts against."""
     labels = pod.metadata.labels
     if not labels:
         return
@@ -239,7 +241,7 @@ def _protecting(pod: Pod, budgets: Sequence[PodDisruptionBudget]) -> Iterator[in
 
 
 def _best(candidates: Sequence[Candidate]) -> tuple[Candidate, ...]:
-    """The candidates that the scheduler likes most: the one it takes, or those between which it has no preference."""
+    """The candidates that the scheduler prefers: the one that it takes, or those between which it has no preference."""
     left = list(candidates)
     for cost in _COSTS:
         if len(left) <= 1:

@@ -1,4 +1,4 @@
-"""The devices of a cluster as its scheduler sees them: the cycle that all attempts of one pod share."""
+"""The devices of a cluster as its scheduler sees them: the cycle that all attempts for one pod share."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ LAST_MINOR_WITH_MIXED_SLICES: Final = 34
 
 
 def make_cycle(snapshot: Snapshot, release: Release, gates: frozenset[str], patch: int | None) -> Cycle:
-    """The scheduling cycle of a snapshot, DeviceTaintRules applied as the release does.
+    """The scheduling cycle of a snapshot, with DeviceTaintRules applied as in the release.
 
-    ``gates`` are the feature gates that are on, ``patch`` the patch release, where known.
+    ``gates`` are the enabled feature gates, ``patch`` the patch release if known.
     """
     features = Features.from_gates(gates)
     slices: Sequence[ResourceSlice] = snapshot.slices
@@ -46,7 +46,7 @@ def make_cycle(snapshot: Snapshot, release: Release, gates: frozenset[str], patc
 
 
 def counters_apart(slices: Sequence[ResourceSlice]) -> Iterator[ResourceSlice]:
-    """Slices as later releases have them: the counters of a slice that also has devices in a slice of their own."""
+    """Slices in the shape of later releases: counters in slices without devices."""
     mixed = Counter((entry.pool, entry.generation) for entry in slices if entry.shared_counters and entry.devices)
     for entry in slices:
         more = mixed[entry.pool, entry.generation]

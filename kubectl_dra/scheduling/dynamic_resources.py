@@ -1,4 +1,4 @@
-"""DynamicResources: the pod's ResourceClaims, by way of ``allocation``."""
+"""DynamicResources: the pod's ResourceClaims, allocated by ``allocation``."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SECONDS_PER_NODE: Final = 4.0
 
 
 class ClaimNotCreated(Reason, frozen=True):
-    """The claim of an entry that names a template does not exist yet."""
+    """The claim for an entry with a template does not exist yet."""
 
     pod: str
     entry: str
@@ -53,7 +53,7 @@ class ClaimDeleting(Reason, frozen=True):
 
 
 class ClaimOfOther(Reason, frozen=True):
-    """A claim that was generated for an entry of the pod is owned by somebody else."""
+    """The claim generated for an entry of the pod has another owner."""
 
     pod: str
     claim: str
@@ -64,7 +64,7 @@ class ClaimOfOther(Reason, frozen=True):
 
 
 class ClaimInUse(Reason, frozen=True):
-    """An allocated claim has as many consumers as it can have."""
+    """An allocated claim already has the maximum number of consumers."""
 
     claim: str
 
@@ -96,7 +96,7 @@ class ClaimElsewhere(Reason, frozen=True):
 
 
 class LeftoverClaim(Reason, frozen=True):
-    """The claim for extended resources that an earlier attempt left; the scheduler deletes it and tries again."""
+    """An earlier attempt left its claim for extended resources; the scheduler deletes it and retries."""
 
     claim: str
 
@@ -106,7 +106,7 @@ class LeftoverClaim(Reason, frozen=True):
 
 
 class NotAllocatable(Reason, frozen=True):
-    """The allocator does not find devices on this node; ``message`` is what it says."""
+    """The allocator finds no devices on this node; ``message`` is its text."""
 
     message: str
 
@@ -126,7 +126,7 @@ class AllocationFailed(Reason, frozen=True):
 
 
 class SearchNotEnded(Reason, frozen=True):
-    """Our search did not end in time, so that the answer for this node is unknown."""
+    """Our search did not finish in time, so the answer for this node is unknown."""
 
     @property
     def words(self) -> str:
@@ -134,10 +134,10 @@ class SearchNotEnded(Reason, frozen=True):
 
 
 class DynamicResources(Plugin):
-    """Refuses nodes on which the pod's claims cannot be had together.
+    """Refuses nodes on which the pod's claims cannot be satisfied together.
 
-    ``attempts`` are those made so far, by node. ``unavailable`` are the allocated claims that were of no use on some
-    node: one that nobody uses is given back (``freed``).
+    ``attempts`` are those made so far, by node. ``unavailable`` are allocated claims that some node could not
+    use; the scheduler gives back one that has no consumer (``freed``).
     """
 
     name = PluginName.DYNAMIC_RESOURCES
@@ -165,11 +165,11 @@ class DynamicResources(Plugin):
 
     @property
     def unallocated(self) -> list[ResourceClaim]:
-        """The claims of the pod that need devices, in its order; that for extended resources is not among them."""
+        """The claims of the pod that need devices, in order, without the one for extended resources."""
         return [claim for claim in self.claims if claim.allocation is None]
 
     def claims_on(self, node: Node) -> list[ResourceClaim]:
-        """What is allocated on a node: with the claim for the extended resources that the node does not offer."""
+        """The claims to allocate on a node, including one for the extended resources that the node does not offer."""
         if self.extended is None:
             return self.unallocated
         own = self.extended.claim(self.extended.delegated(node))
@@ -190,7 +190,7 @@ class DynamicResources(Plugin):
 
     @property
     def freed(self) -> ResourceClaim | None:
-        """The claim that the scheduler gives back since it is of no use where the pod could run, and nobody uses it."""
+        """The unused claim that the scheduler gives back because its devices are where the pod cannot run."""
         own = self.pod.metadata.uid
         for claim in self.unavailable.values():
             consumers = [entry.uid for entry in claim.reserved_for]
@@ -227,7 +227,9 @@ class DynamicResources(Plugin):
 
 
 def resolve(pod: Pod, state: ClusterState) -> Iterator[ResourceClaim | Reason]:
-    """The claims of the pod's entries in its order, or why one cannot be had; no claim for entries that need none."""
+    """The claims of the pod's entries in order, or the reason why one is unavailable. Entries without need of
+    a claim are skipped.
+    """
     for entry in pod.claims:
         name, generated = _claim_name(pod, entry)
         if name is None:
@@ -247,7 +249,7 @@ def resolve(pod: Pod, state: ClusterState) -> Iterator[ResourceClaim | Reason]:
 
 
 def _claim_name(pod: Pod, entry: PodClaim) -> tuple[str | None, bool]:
-    """The claim of an entry (None where there is none), and whether one was made, or found needless, for the entry."""
+    """The claim of an entry (None if there is none), and whether the controller has decided about the entry."""
     if entry.claim_name:
         return entry.claim_name, False
     statuses = pod.claim_statuses
@@ -262,7 +264,7 @@ def _owned(claim: ResourceClaim, pod: Pod) -> bool:
 
 
 def _made_for(pod: Pod, state: ClusterState) -> ResourceClaim | None:
-    """The claim for extended resources that an earlier attempt with this pod made."""
+    """The claim for extended resources that an earlier attempt made for this pod."""
     if not pod.metadata.uid:
         return None
     for claim in state.snapshot.claims.values():

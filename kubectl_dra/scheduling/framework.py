@@ -1,8 +1,8 @@
-"""What plugins are made of: a node with its pods, the cluster they read, and the shape of a plugin.
+"""The plugin framework: a node with its pods, the cluster that plugins read, and the shape of a plugin.
 
-A plugin is made once per pod: its constructor is the scheduler's PreFilter, ``filter`` its Filter. Plugins keep no
-state of a node. What preemption and nominated pods suppose is in the node that is asked about (``NodeState.removed``
-and ``added``): a plugin that has counted pods of other nodes corrects its counts by these.
+A plugin is made once per pod. Its constructor is the scheduler's PreFilter, ``filter`` its Filter. Plugins
+keep no state of a node. Assumptions of preemption and nominated pods are part of the node asked about
+(``NodeState.removed`` and ``added``); a plugin that counts pods on other nodes corrects its counts by these.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from kubectl_dra.scheduling.reasons import NotRead, PluginName, Reason, Rejectio
 
 
 class NodeState:
-    """A node and the pods on it: those that are bound to it and have not ended, terminating ones included.
+    """A node and its pods: all bound to it that have not ended, including terminating ones.
 
     ``removed`` and ``added`` are the pods by which it differs from the same node in the cluster.
     """
@@ -53,7 +53,7 @@ class NodeState:
 
     @cached_property
     def requested(self) -> Amounts:
-        """What its pods request together, by resource name."""
+        """The total requests of its pods, by resource name."""
         out: Amounts = {}
         for pod in self.pods:
             for name, amount in pod_amounts(pod, self._rules).items():
@@ -62,12 +62,12 @@ class NodeState:
 
     @cached_property
     def allocatable(self) -> Amounts:
-        """What pods can have of it, by resource name."""
+        """What its pods can have, by resource name."""
         return amounts_of(self.node.allocatable)
 
     @cached_property
     def pods_with_affinity(self) -> Sequence[Pod]:
-        """Its pods that have pod affinity or anti-affinity of any kind."""
+        """Its pods that have any pod affinity or anti-affinity."""
         out = []
         for pod in self.pods:
             affinity = pod.spec.affinity
@@ -79,13 +79,13 @@ class NodeState:
 
     @cached_property
     def pods_with_required_anti_affinity(self) -> Sequence[Pod]:
-        """Its pods that must not be with certain others."""
+        """Its pods with required anti-affinity."""
         return [
             pod for pod in self.pods if pod.spec.affinity is not None and pod.spec.affinity.pod_anti_affinity.required
         ]
 
     def changed(self, *, removed: Iterable[Pod] = (), added: Iterable[Pod] = ()) -> NodeState:
-        """The node without some of its pods (by identity of the object) and with others."""
+        """The node without some of its pods (by object identity) and with others."""
         gone, more = tuple(removed), tuple(added)
         out = {id(pod) for pod in gone}
         pods = [pod for pod in self.pods if id(pod) not in out]
@@ -100,10 +100,10 @@ class NodeState:
 
 
 class ClusterState:
-    """What plugins read of a cluster, indexed; made once for any number of pods.
+    """The indexed part of a cluster that plugins read; made once for any number of pods.
 
-    ``gates`` are the feature gates that are on. ``patch`` is the patch release, where known. ``profile`` is that of
-    the scheduler; the default one, if none is given. ``rules`` are how pods' requests are counted.
+    ``gates`` are the enabled feature gates, ``patch`` is the patch release if known, ``profile`` the
+    scheduler's profile (the default one if not given), and ``rules`` say how pods' requests are counted.
     """
 
     def __init__(
@@ -135,38 +135,38 @@ class ClusterState:
 
     @property
     def waiting(self) -> Sequence[Pod]:
-        """The pods that have no node yet and have not ended."""
+        """The pods without a node that have not ended."""
         return self._waiting
 
     @property
     def namespaces(self) -> Mapping[str, ObjectMeta]:
-        """Metadata of the namespaces, by name; their labels decide for namespace selectors."""
+        """Metadata of the namespaces by name; namespace selectors match their labels."""
         return self.snapshot.namespaces
 
     def others(self, kind: str) -> Mapping[Key, Any]:
-        """The objects of one of ``cluster.kinds.SCHEDULING_KINDS``, by namespace (empty where none) and name."""
+        """The objects of one of ``cluster.kinds.SCHEDULING_KINDS``, by namespace (empty if none) and name."""
         return self.snapshot.others.get(kind, {})
 
     def unknown(self, kind: str, namespace: str = "") -> bool:
-        """Whether objects of a kind may exist that were not read: what is missing may be there."""
+        """Whether objects of a kind may exist that were not read."""
         return self.snapshot.is_gap(kind, namespace)
 
     def unless_unread(self, kind: str, reason: Reason, namespace: str = "") -> Reason:
-        """The reason, which follows from what was found of a kind; as unknown where not all of it was read."""
+        """The reason that follows from the objects of a kind; undetermined if not all of them were read."""
         return NotRead(kind, reason) if self.unknown(kind, namespace) else reason
 
     @cached_property
     def nodes_with_affinity(self) -> Sequence[NodeState]:
-        """Nodes on which a pod has pod affinity or anti-affinity."""
+        """Nodes with pods that have pod affinity or anti-affinity."""
         return [node for node in self.nodes.values() if node.pods_with_affinity]
 
     @cached_property
     def nodes_with_required_anti_affinity(self) -> Sequence[NodeState]:
-        """Nodes on which a pod has required anti-affinity."""
+        """Nodes with pods that have required anti-affinity."""
         return [node for node in self.nodes.values() if node.pods_with_required_anti_affinity]
 
     def changed(self, *, ended: Collection[Key] = (), nodes: Iterable[Node] = ()) -> ClusterState:
-        """The same cluster after some pods (namespace, name) have ended, with some of its nodes as given here."""
+        """The same cluster after some pods (namespace, name) have ended, with some of its nodes replaced."""
         others = {node.name: node for node in nodes if node.name in self.nodes}
         left = {key: pod for key, pod in self.snapshot.pods.items() if key not in ended}
         touched = {self.snapshot.pods[key].spec.node_name for key in ended if key in self.snapshot.pods}
@@ -182,7 +182,7 @@ class ClusterState:
         return out
 
     def with_claims(self, claims: Mapping[Key, ResourceClaim]) -> ClusterState:
-        """The same cluster with other ResourceClaims; pods and nodes, and what is known of them, are shared."""
+        """The same cluster with other ResourceClaims. Pods, nodes and their indexes are shared."""
         out = copy(self)
         out.snapshot = replace(self.snapshot, claims=claims)
         return out
@@ -193,7 +193,7 @@ class ClusterState:
 
     @cached_property
     def nominated(self) -> Mapping[str, Sequence[Pod]]:
-        """The waiting pods that are to run on a node as soon as it has room, by node."""
+        """The waiting pods nominated for a node, by node."""
         out: dict[str, list[Pod]] = defaultdict(list)
         for pod in self._waiting:
             if pod.status.nominated_node_name:
@@ -202,10 +202,10 @@ class ClusterState:
 
 
 class Plugin:
-    """A Filter plugin for one pod. The constructor does what PreFilter does and sets what follows from it.
+    """A Filter plugin for one pod. The constructor does PreFilter's work and sets its results.
 
-    ``rejection``: the pod is refused as a whole. ``skipped``: the pod does not concern the plugin; ``filter`` is never
-    called. ``nodes``: only these nodes can come into question, the others are not looked at.
+    ``rejection``: the pod is refused as a whole. ``skipped``: the pod does not concern the plugin, and
+    ``filter`` is never called. ``nodes``: only these nodes are possible; the others are not examined.
     """
 
     name: ClassVar[PluginName]
@@ -218,15 +218,15 @@ class Plugin:
         self.state = state
 
     def filter(self, node: NodeState) -> Rejection | None:
-        """Why the pod cannot run on the node; None where nothing speaks against it."""
+        """Why the pod cannot run on the node; None if it can."""
         return None
 
 
 class ScorePlugin:
-    """A Score plugin for one pod and the nodes that all filters let pass. The constructor is PreScore.
+    """A Score plugin for one pod and the nodes that pass all filters. The constructor is PreScore.
 
-    ``skipped``: the plugin adds nothing for this pod. ``inexact``: the kind or resource that its scores should
-    count and do not; empty where none.
+    ``skipped``: the plugin adds nothing for this pod. ``inexact``: the kind or resource that its scores
+    should count but do not; empty if none.
     """
 
     name: ClassVar[PluginName]

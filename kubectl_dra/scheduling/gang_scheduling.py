@@ -1,7 +1,7 @@
 """GangScheduling (KEP-4671): pods of a group wait for each other before any of them is tried.
 
-In 1.35 ``spec.workloadRef`` names a group of a Workload, from 1.36 on ``spec.schedulingGroup`` a PodGroup. A stored pod
-with either, and a stored group, show that the feature is on.
+In 1.35 ``spec.workloadRef`` names a group of a Workload; since 1.36 ``spec.schedulingGroup`` names a
+PodGroup. A stored pod with either, and a stored group, show that the feature is on.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _IN_ONE_CYCLE: Final = 36
 
 
 class GroupMissing(Reason, frozen=True):
-    """The group (or its Workload) does not exist; ``kind`` is what is missing."""
+    """The group or its Workload does not exist; ``kind`` is the missing one."""
 
     kind: str
     name: str
@@ -52,7 +52,7 @@ class GroupNotInWorkload(Reason, frozen=True):
 
 
 class TooFewPeers(Reason, frozen=True):
-    """Fewer pods of the gang exist than are scheduled together; ``peers`` are those that do, with this one."""
+    """The gang has fewer pods than are scheduled together; ``peers`` are those that exist, including this one."""
 
     group: str
     minimum: int
@@ -64,7 +64,7 @@ class TooFewPeers(Reason, frozen=True):
 
 
 class Gang(Struct, frozen=True):
-    """A group whose pods are scheduled together: all that have not ended, and how many of them it takes."""
+    """A group whose pods are scheduled together: its pods that have not ended, and how many it needs."""
 
     name: str
     minimum: int
@@ -74,7 +74,7 @@ class Gang(Struct, frozen=True):
 
 
 class Obstacle(Enum):
-    """Why nobody can say whether a group fits."""
+    """Why it cannot be determined whether a group fits."""
 
     TOO_LARGE = auto()
     """There are too many pods, nodes and slices to try."""
@@ -93,11 +93,12 @@ class Obstacle(Enum):
 
 
 class Placed(Struct, frozen=True):
-    """What came of a gang. ``nodes``: where pods that waited are placed, by key. ``bound``: those that had a node.
+    """The result for a gang. ``nodes``: where waiting pods are placed, by key. ``bound``: pods that already
+    had a node.
 
-    ``refused``: the attempts with pods that fit nowhere, in the order of the attempts. ``domain`` is the value of the
-    topology key in which they are; ``domains`` are those tried. ``alike``: the pod that was asked about fares the same
-    in whatever order those of one priority are tried.
+    ``refused``: the attempts for pods that fit nowhere, in order. ``domain`` is the value of the topology key
+    that they share; ``domains`` are those tried. ``alike``: the pod in question gets the same result in
+    whatever order pods of equal priority are tried.
     """
 
     gang: Gang
@@ -110,22 +111,22 @@ class Placed(Struct, frozen=True):
 
     @property
     def count(self) -> int:
-        """How many pods of the group have a node then."""
+        """How many pods of the group then have a node."""
         return len(self.bound) + len(self.nodes)
 
     @property
     def evicting(self) -> Outcome | None:
-        """The first attempt that found pods to evict: the scheduler may do so for the group."""
+        """The first attempt that found pods to evict; the scheduler may evict them for the group."""
         return next((one for one in self.refused.values() if one.preemption is not None and one.preemption.best), None)
 
     @property
     def fits(self) -> bool:
-        """Whether as many fit as are scheduled together."""
+        """Whether as many pods fit as the group needs."""
         return bool(self.nodes) and self.count >= self.gang.minimum
 
 
 def message_of(pod: Pod, found: Placed, state: ClusterState) -> str:
-    """What the scheduler writes of a pod of the gang; empty where it writes nothing, or that is not known."""
+    """The scheduler's message for a pod of the gang; empty if it writes none or the message is unknown."""
     if state.release.minor != _IN_ONE_CYCLE or found.domains or not found.alike or found.evicting is not None:
         return ""
     if pod.key in found.refused:
@@ -146,7 +147,7 @@ def in_queue(pod: Pod, state: ClusterState) -> Rejection | None:
 
 
 def gang_of(pod: Pod, state: ClusterState) -> Gang | Reason | None:
-    """The gang of a pod; a reason where its group is not there; None where it can be scheduled alone."""
+    """The gang of a pod; a reason if its group is missing; None if the pod can be scheduled alone."""
     namespace = pod.metadata.namespace
     if reference := pod.spec.workload_ref:
         workload: Workload | None = state.others("Workload").get((namespace, reference.name))
@@ -175,7 +176,7 @@ def _gang(name: str, policy: GroupPolicy, pod: Pod, state: ClusterState, topolog
 
 
 def _members(pod: Pod, state: ClusterState) -> list[Pod]:
-    """The pods of the same group that have not ended, the pod itself among them."""
+    """The pods of the same group that have not ended, including the pod itself."""
     found = [pod]
     for other in state.snapshot.pods.values():
         if other.metadata.namespace != pod.metadata.namespace or other.metadata.name == pod.metadata.name:

@@ -1,4 +1,4 @@
-"""InterPodAffinity: required pod affinity and anti-affinity, the pod's own and that of pods that are there."""
+"""InterPodAffinity: required pod affinity and anti-affinity, of the pod itself and of existing pods."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from kubectl_dra.scheduling.reasons import NotRead, PluginName, Reason, Rejectio
 
 
 class AffinityNotMet(Reason, frozen=True):
-    """No pod that the pod must be near is in the node's domain; ``value`` None: the node is in no domain."""
+    """The node's domain has no pod that the pod requires; ``value`` None: the node is in no domain."""
 
     key: str
     value: str | None
@@ -34,7 +34,7 @@ class AffinityNotMet(Reason, frozen=True):
 
 
 class AntiAffinityBroken(Reason, frozen=True):
-    """A pod that the pod must not be near is in the node's domain."""
+    """The node's domain has a pod that the pod must avoid."""
 
     key: str
     value: str
@@ -45,7 +45,7 @@ class AntiAffinityBroken(Reason, frozen=True):
 
 
 class ExistingAntiAffinityBroken(Reason, frozen=True):
-    """A pod in the node's domain must not be near this pod."""
+    """A pod in the node's domain must avoid this pod."""
 
     key: str
     value: str
@@ -56,7 +56,7 @@ class ExistingAntiAffinityBroken(Reason, frozen=True):
 
 
 class InterPodAffinity(Plugin):
-    """The plugin for one pod. Pods are counted by domain once; a node is then judged by its labels alone."""
+    """The plugin for one pod. Pods are counted per domain once; each node is then judged by its labels alone."""
 
     name = PluginName.INTER_POD_AFFINITY
 
@@ -100,7 +100,7 @@ class InterPodAffinity(Plugin):
     def _unmet(self, node: Node, change: Counter[Pair]) -> AffinityNotMet | None:
         """The first affinity term that does not hold.
 
-        Where no pod at all is what the pod wants to be near, and it is such a pod itself, it may be the first.
+        If no existing pod matches the terms and the pod itself does, it may be the first.
         """
         pairs = [(term, term.pair(node)) for term in self._affinity]
         nowhere = next((term for term, pair in pairs if pair is None), None)
@@ -114,7 +114,7 @@ class InterPodAffinity(Plugin):
         return None if not anywhere and means_all(self._affinity, self.pod) else AffinityNotMet(*alone)
 
     def _change(self, node: NodeState, pairs: Callable[[Iterable[Pod], Node], Iterator[Pair]]) -> Counter[Pair]:
-        """How counts differ where pods are supposed to be on the node or gone."""
+        """How counts differ if pods are assumed to be on the node or gone."""
         out: Counter[Pair] = Counter()
         if node.added or node.removed:
             _count(out, pairs(node.added, node.node))
@@ -122,20 +122,20 @@ class InterPodAffinity(Plugin):
         return out
 
     def _wanted(self, pods: Iterable[Pod], node: Node) -> Iterator[Pair]:
-        """The domains of pods that all affinity terms are about."""
+        """The domains of pods that all affinity terms select."""
         for other in pods:
             if means_all(self._affinity, other):
                 yield from pairs_of(self._affinity, node)
 
     def _unwanted(self, pods: Iterable[Pod], node: Node) -> Iterator[Pair]:
-        """The domains of pods that an anti-affinity term is about, for each such term."""
+        """The domains of pods that an anti-affinity term selects, per term."""
         for term in self._anti_affinity:
             for other in pods:
                 if term.means(other) and (pair := term.pair(node)) is not None:
                     yield pair
 
     def _refused_by(self, pods: Iterable[Pod], node: Node) -> Iterator[Pair]:
-        """The domains of pods whose anti-affinity is about this pod, for each such term."""
+        """The domains of pods whose anti-affinity selects this pod, per term."""
         for other in pods:
             if other.spec.affinity is not None:
                 for term in other.spec.affinity.pod_anti_affinity.required:
@@ -151,7 +151,7 @@ def _count(into: Counter[Pair], pairs: Iterable[Pair], each: int = 1) -> None:
 
 
 def _key_by_namespace_labels(pod: Pod, state: ClusterState) -> str | None:
-    """The topology key of a required term that selects namespaces by labels and may decide about the pod."""
+    """The topology key of a required term that selects namespaces by labels and may select the pod."""
     affinity = pod.spec.affinity
     if affinity is not None:
         for term in (*affinity.pod_affinity.required, *affinity.pod_anti_affinity.required):

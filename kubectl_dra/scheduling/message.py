@@ -18,8 +18,8 @@ def none_available(
     Args:
         total: the number of nodes.
         rejections: one for each node.
-        before: what refused the pod as a whole, in which case the nodes are not counted.
-        after: what the plugins that run after all filters (PostFilter) said.
+        before: what refused the pod as a whole, in which case nodes are not counted.
+        after: the texts of the plugins that run after all filters (PostFilter).
     """
     message = f"0/{total} nodes are available:"
     if before is not None:
@@ -30,13 +30,13 @@ def none_available(
 
 
 def counted(rejections: Iterable[Rejection]) -> list[tuple[str, int]]:
-    """The scheduler's words with the number of nodes each stands for, sorted as it sorts them: as text."""
+    """The scheduler's texts, each with its number of nodes, in the order of its text sort."""
     counts = Counter(reason.words for rejection in rejections for reason in rejection.reasons)
     return sorted(counts.items(), key=lambda entry: f"{entry[1]} {entry[0]}".encode())
 
 
 def foreign(message: str) -> list[str]:
-    """What a condition's message counts that none of the filters known here says: of extenders and other plugins."""
+    """The counts in a condition's message that no known filter produces: from extenders and other plugins."""
     _, available, rest = message.partition(" nodes are available: ")
     if not available:
         return []

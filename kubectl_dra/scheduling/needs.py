@@ -1,4 +1,4 @@
-"""Which further kinds decide where a pod runs: they are read only where a pod asks for it."""
+"""Which further kinds affect where a pod runs, so that they are read only if a pod needs them."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ CONTROLLERS: Final[Mapping[str, tuple[str, ...]]] = {
 
 
 def uses_volumes(pod: Pod) -> bool:
-    """Whether a volume of the pod decides where it runs."""
+    """Whether a volume of the pod affects where it runs."""
     return any(
         entry.persistent_volume_claim or entry.ephemeral or entry.csi or type_of_source(entry) is not None
         for entry in pod.spec.volumes
@@ -36,16 +36,16 @@ def uses_volumes(pod: Pod) -> bool:
 
 
 def group_kind(pod: Pod) -> str:
-    """The kind that tells with whom the pod is scheduled; empty where it is scheduled alone."""
+    """The kind that defines the pod's scheduling group; empty if it is scheduled alone."""
     if pod.spec.workload_ref is not None:
         return "Workload"
     return "PodGroup" if pod.pod_group else ""
 
 
 def kinds_needed(pod: Pod, lowest: int | None) -> tuple[str, ...]:
-    """The kinds, of ``cluster.kinds.SCHEDULING_KINDS``, that the scheduler looks at for this pod.
+    """The kinds from ``cluster.kinds.SCHEDULING_KINDS`` that the scheduler examines for this pod.
 
-    ``lowest`` is the lowest priority of a pod on some node, None where there is none: budgets count only where the
+    ``lowest`` is the lowest priority of a pod on any node, or None without pods: budgets matter only if the
     pod can evict another.
     """
     found: list[str] = []
@@ -59,7 +59,7 @@ def kinds_needed(pod: Pod, lowest: int | None) -> tuple[str, ...]:
 
 
 def selecting_kinds(pod: Pod, profile: Profile) -> tuple[str, ...]:
-    """The kinds that say which pods are spread with this one, where the profile's own constraints spread it."""
+    """The kinds that determine which pods are spread with this one, if the profile's own constraints spread it."""
     if pod.spec.topology_spread_constraints or not profile.args.spread.constraints:
         return ()
     found = ["Service"] if pod.metadata.labels else []

@@ -1,4 +1,4 @@
-"""NodeAffinity: ``spec.nodeSelector`` and required node affinity, the pod's own and what a profile adds for all."""
+"""NodeAffinity: ``spec.nodeSelector`` and required node affinity, the pod's own and what the profile adds for all."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ _NAME: Final = "metadata.name"
 
 
 class NodeDoesNotMatch(Reason, frozen=True):
-    """The node's labels or name are not what the pod requires.
+    """The node's labels or name do not meet the pod's requirements.
 
-    ``selector``: the entries of nodeSelector that do not hold. ``affinity``: the required node affinity, where that
-    does not hold.
+    ``selector``: the entries of nodeSelector that do not hold. ``affinity``: the required node affinity, if
+    it does not hold.
     """
 
     selector: tuple[tuple[str, str], ...] = ()
@@ -30,7 +30,7 @@ class NodeDoesNotMatch(Reason, frozen=True):
 
 
 class ProfileDoesNotMatch(Reason, frozen=True):
-    """The node is not what the scheduler's profile requires for all its pods (addedAffinity)."""
+    """The node does not meet what the scheduler's profile requires for all its pods (addedAffinity)."""
 
     affinity: NodeSelector
 
@@ -40,7 +40,7 @@ class ProfileDoesNotMatch(Reason, frozen=True):
 
 
 class TermsConflict(Reason, frozen=True):
-    """Every term of the required node affinity names several nodes at once, so that no node can match."""
+    """Every term of the required node affinity names several nodes at once, so no node can match."""
 
     @property
     def words(self) -> str:
@@ -50,7 +50,7 @@ class TermsConflict(Reason, frozen=True):
 class NodeAffinityFilter(Plugin):
     """Refuses nodes that nodeSelector or required node affinity rule out.
 
-    Where every term names nodes (matchFields), only these are looked at.
+    If every term names nodes (matchFields), only those are examined.
     """
 
     name = PluginName.NODE_AFFINITY
@@ -88,7 +88,7 @@ def required_affinity(pod: Pod) -> NodeSelector | None:
 
 
 def matches_node(pod: Pod, node: Node) -> bool:
-    """Whether a node is what the pod's nodeSelector and required node affinity ask for."""
+    """Whether a node meets the pod's nodeSelector and required node affinity."""
     if any(node.labels.get(key) != value for key, value in pod.spec.node_selector.items()):
         return False
     required = required_affinity(pod)
@@ -96,7 +96,7 @@ def matches_node(pod: Pod, node: Node) -> bool:
 
 
 def _holds(term: NodeSelectorTerm, node: Node) -> bool:
-    """Whether a term matches; one that cannot be parsed does not, and leaves the others as they are."""
+    """Whether a term matches. An unparsable term does not match and does not affect the others."""
     try:
         return term_matches(term, node)
     except InvalidNodeSelector:
@@ -104,7 +104,7 @@ def _holds(term: NodeSelectorTerm, node: Node) -> bool:
 
 
 def _named_nodes(terms: Sequence[NodeSelectorTerm]) -> frozenset[str] | None:
-    """The nodes that the terms name; None where some term names none, or there is no term."""
+    """The nodes that the terms name; None if some term names none, or there are no terms."""
     if not terms:
         return None
     found: set[str] = set()

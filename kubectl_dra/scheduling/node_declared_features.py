@@ -1,4 +1,4 @@
-"""NodeDeclaredFeatures (KEP-5328): what the pod needs of the kubelet, and what the node declares that it can."""
+"""NodeDeclaredFeatures (KEP-5328): features that the pod needs from the kubelet, and those that the node declares."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class FeaturesNotDeclared(Reason, frozen=True):
 
 
 class _Feature(NamedTuple):
-    """A feature, the first release whose scheduler asks for it, and which pods need it."""
+    """A feature, the first release whose scheduler checks it, and which pods need it."""
 
     name: str
     since: int

@@ -1,4 +1,4 @@
-"""NodeName: the node that the pod names itself. Such a pod is never scheduled, but other checks ask for it."""
+"""NodeName: the node named by the pod itself. Such a pod is never scheduled, but other checks use the result."""
 
 from __future__ import annotations
 

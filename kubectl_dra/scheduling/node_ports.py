@@ -1,4 +1,4 @@
-"""NodePorts: host ports, of containers and sidecars, that a pod on the node has already."""
+"""NodePorts: host ports of containers and sidecars that another pod on the node already has."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class HostPort(NamedTuple):
 
 
 class PortsTaken(Reason, frozen=True):
-    """Host ports of the pod that others have: the port, and the pod (namespace/name) with it."""
+    """Host ports of the pod that are taken: the port, and the pod (namespace/name) that has it."""
 
     taken: tuple[tuple[HostPort, str], ...]
 
@@ -62,7 +62,7 @@ class NodePorts(Plugin):
 
 
 def host_ports(pod: Pod) -> Iterator[HostPort]:
-    """The host ports of what runs as long as the pod does; with hostNetwork every port is one."""
+    """The host ports of long-lived containers. With hostNetwork every port is one."""
     for container in (*pod.spec.init_containers, *pod.spec.containers):
         if not container.ports or not container.long_lived:
             continue

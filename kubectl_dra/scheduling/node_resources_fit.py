@@ -16,7 +16,7 @@ _NATIVE: Final = ("cpu", "memory", "ephemeral-storage")
 
 
 class TooManyPods(Reason, frozen=True):
-    """As many pods are on the node as it can have."""
+    """The node already has its maximum number of pods."""
 
     used: int
     capacity: int
@@ -27,7 +27,7 @@ class TooManyPods(Reason, frozen=True):
 
 
 class Insufficient(Reason, frozen=True):
-    """Too little of a resource is left; cpu in thousandths, all else in whole units."""
+    """Too little of a resource is left; cpu in thousandths, everything else in whole units."""
 
     resource: str
     requested: int
@@ -40,20 +40,19 @@ class Insufficient(Reason, frozen=True):
 
     @property
     def free(self) -> int:
-        """What is left: nothing where more is used than the node has."""
+        """What is left: zero if more is used than the node has."""
         return max(0, self.capacity - self.used)
 
     @property
     def never(self) -> bool:
-        """Whether the node would have too little even if it were empty."""
+        """Whether even the empty node would have too little."""
         return self.requested > self.capacity
 
 
 class NodeResourcesFit(Plugin):
-    """Refuses nodes with too little left. What a node does not name it does not have.
+    """Refuses nodes with too little left. A node lacks every resource that it does not list.
 
-    Of a node that was never stored (it has no UID) and names nothing at all, nothing is known: it is taken to have
-    enough.
+    A node that was never stored (it has no UID) and lists nothing is assumed to have enough.
     """
 
     name = PluginName.NODE_RESOURCES_FIT
@@ -95,5 +94,5 @@ class NodeResourcesFit(Plugin):
 
 
 def counted(resource: str) -> bool:
-    """Whether the scheduler counts a resource at all: those of Kubernetes that it knows, and all with a domain."""
+    """Whether the scheduler counts the resource: Kubernetes' known ones, and all with a domain."""
     return resource in _NATIVE or "/" in resource or resource.startswith(("hugepages-", "attachable-volumes-"))

@@ -12,7 +12,7 @@ CORDON = NodeTaint("node.kubernetes.io/unschedulable", "", "NoSchedule")
 
 
 class Cordoned(Reason, frozen=True):
-    """The node is cordoned, and the pod does not tolerate that."""
+    """The node is cordoned and the pod does not tolerate that."""
 
     @property
     def words(self) -> str:
@@ -20,7 +20,7 @@ class Cordoned(Reason, frozen=True):
 
 
 class NodeUnschedulable(Plugin):
-    """Refuses cordoned nodes to pods that do not tolerate the taint of a cordon."""
+    """Refuses cordoned nodes unless the pod tolerates the taint of a cordon."""
 
     name = PluginName.NODE_UNSCHEDULABLE
 

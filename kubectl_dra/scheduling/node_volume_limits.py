@@ -1,4 +1,4 @@
-"""NodeVolumeLimits: a node attaches only so many volumes of a CSI driver."""
+"""NodeVolumeLimits: the maximum number of volumes that a node can attach per CSI driver."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ _NOT_MADE: Final = "\0"
 
 
 class Attached(NamedTuple):
-    """A volume as the limit counts it: pods that use the same one count once."""
+    """A volume as the limit counts it: pods that share one count once."""
 
     driver: str
     handle: str
 
 
 class VolumeLimitReached(Reason, frozen=True):
-    """With the pod the node would have more volumes of the driver than it can attach."""
+    """With the pod, the node would exceed its volume limit for the driver."""
 
     driver: str
     limit: int
@@ -46,7 +46,7 @@ class VolumeLimitReached(Reason, frozen=True):
 
 
 class DriverNotOnNode(Reason, frozen=True):
-    """The node does not have a CSI driver that is needed there before pods (gate VolumeLimitScaling)."""
+    """The node lacks a CSI driver that must be there before pods (gate VolumeLimitScaling)."""
 
     driver: str
 
@@ -56,7 +56,7 @@ class DriverNotOnNode(Reason, frozen=True):
 
 
 class ClaimUnknown(Reason, frozen=True):
-    """A claim of the pod is not there."""
+    """A claim of the pod does not exist."""
 
     namespace: str
     claim: str
@@ -117,7 +117,7 @@ class NodeVolumeLimits(Plugin):
         return None
 
     def _volumes(self, pod: Pod, node: CSINode | None) -> set[Attached] | ClaimOfAnotherPod:
-        """The volumes of CSI drivers that the pod has attached on a node; claims that are not there do not count."""
+        """The CSI volumes that the pod attaches on a node; missing claims do not count."""
         out: set[Attached] = set()
         for entry in volume_claims(pod, self.state):
             if entry.claim is None:
@@ -145,7 +145,7 @@ class NodeVolumeLimits(Plugin):
         return Attached(migrated[0].driver, handle(*migrated, volume))
 
     def _to_be_made(self, claim: PersistentVolumeClaim, node: CSINode | None) -> Attached | None:
-        """The volume that the claim's class would make."""
+        """The volume that the claim's class would create."""
         kind = storage_class(self.state, class_of_claim(claim))
         if kind is None:
             return None
@@ -156,7 +156,7 @@ class NodeVolumeLimits(Plugin):
         return Attached(migrated.driver, own) if counts_as_csi(migrated, node, self.state.release) else None
 
     def _missing_on(self, driver: str, node: CSINode | None) -> bool:
-        """Whether the driver is needed on a node before pods that use it, and the node does not have it."""
+        """Whether the driver must be on a node before the pod, and is not."""
         if "VolumeLimitScaling" not in self.state.gates:
             return False
         installed: CSIDriver | None = self.state.others("CSIDriver").get(("", driver))
@@ -168,7 +168,7 @@ class NodeVolumeLimits(Plugin):
 
     @cached_property
     def _attachments(self) -> Mapping[str, set[Attached]]:
-        """The volumes that are attached, by node."""
+        """The attached volumes, by node."""
         out: dict[str, set[Attached]] = {}
         entries: Mapping[tuple[str, str], VolumeAttachment] = self.state.others("VolumeAttachment")
         for entry in entries.values():
@@ -180,7 +180,7 @@ class NodeVolumeLimits(Plugin):
 
 
 def _limits(node: CSINode | None) -> dict[str, int]:
-    """How many volumes the node attaches, by driver."""
+    """The node's volume limits, by driver."""
     if node is None:
         return {}
     return {

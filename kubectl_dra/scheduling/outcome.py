@@ -1,4 +1,6 @@
-"""One attempt of the scheduler with a pod: where it fits, why not elsewhere, what would be evicted, what is written."""
+"""One scheduling attempt for a pod: where it fits, why not elsewhere, what would be evicted, and the
+resulting message.
+"""
 
 from __future__ import annotations
 
@@ -28,12 +30,12 @@ _NONE: Final[Mapping[str, Rejection]] = MappingProxyType({})
 
 
 class Outcome(Struct, frozen=True, eq=False, dict=True):
-    """What one attempt gives.
+    """The result of one attempt.
 
-    ``feasible``: the nodes that take the pod, in the order of the cluster. ``rejected``: why not, for the others.
+    ``feasible``: the nodes that accept the pod, in cluster order. ``rejected``: the reasons for the others.
     ``before``: what refuses the pod as a whole. ``error``: what ends the attempt whatever other nodes say.
-    ``preemption``: what the scheduler would evict, where no node takes the pod. ``freed``: the claim that it gives back
-    first because its devices are where the pod cannot run; ``next`` is the attempt after that.
+    ``preemption``: what the scheduler would evict if no node accepts the pod. ``freed``: the claim that it
+    gives back first because its devices are where the pod cannot run; ``next`` is the attempt after that.
     """
 
     chain: Chain
@@ -52,12 +54,12 @@ class Outcome(Struct, frozen=True, eq=False, dict=True):
 
     @property
     def fits(self) -> bool:
-        """Whether some node takes the pod, perhaps after the scheduler gave back a claim."""
+        """Whether some node accepts the pod, possibly after the scheduler gave back a claim."""
         return bool(self.feasible) or (self.next is not None and self.next.fits)
 
     @property
     def undetermined(self) -> tuple[str, ...]:
-        """The nodes whose answer is unknown: the search for devices did not end, or what decides was not read."""
+        """The nodes with an unknown answer: the search for devices did not end, or a deciding object was not read."""
         return tuple(
             name
             for name, rejection in self.rejected.items()
@@ -71,14 +73,15 @@ class Outcome(Struct, frozen=True, eq=False, dict=True):
 
     @property
     def message(self) -> str:
-        """The message of the PodScheduled condition, one of ``messages``; empty where a node takes the pod."""
+        """The message of the PodScheduled condition, one of ``messages``; empty if a node accepts the pod."""
         return self.messages[0]
 
     @cached_property
     def messages(self) -> tuple[str, ...]:
-        """The messages that may be written: since 1.37 they name the node where pods are evicted, which may be any of
-        those that the scheduler likes best. Those of nodes that it likes less, and may sample alone, are not among
-        them."""
+        """The possible messages. Since 1.37 they name the node where pods are evicted, which may be any of
+        those that the scheduler likes best. Nodes that it likes less, and may reach by sampling, are not
+        covered.
+        """
         best = self.preemption.best if self.preemption is not None else ()
         if best and self.chain.state.release.at_least(_FIRST_TERSE):
             return tuple(self._written(candidate) for candidate in best)
@@ -104,7 +107,7 @@ class Outcome(Struct, frozen=True, eq=False, dict=True):
         return none_available(len(self.chain.state.nodes), self.rejected.values(), self.before, after)
 
     def _after(self, chosen: Candidate | None) -> Iterator[str]:
-        """What the plugins say that run when no node takes the pod (PostFilter)."""
+        """The texts of plugins that run when no node accepts the pod (PostFilter)."""
         terse = self.chain.state.release.at_least(_FIRST_TERSE)
         if chosen is not None:
             if terse:
@@ -130,12 +133,12 @@ class Outcome(Struct, frozen=True, eq=False, dict=True):
 
 
 def schedule(pod: Pod, state: ClusterState) -> Outcome:
-    """One attempt with a pod that is in the scheduler's queue."""
+    """One attempt for a pod in the scheduler's queue."""
     return attempt(Chain(pod, state))
 
 
 def attempt(chain: Chain, known: Mapping[str, Rejection] = _NONE) -> Outcome:
-    """One attempt with these plugins. ``known``: why they refuse some of the nodes."""
+    """One attempt with these plugins. ``known``: refusals already known for some nodes."""
     state = chain.state
     if chain.rejection is not None:
         rejected = dict.fromkeys(state.nodes, chain.rejection)
@@ -172,7 +175,7 @@ def _preemption(chain: Chain, rejected: Mapping[str, Rejection]) -> Preemption |
 
 
 def _without_devices(state: ClusterState, claim: ResourceClaim) -> ClusterState:
-    """The cluster after the scheduler took the devices from a claim that nobody uses."""
+    """The cluster after the scheduler took the devices from an unused claim."""
     free = replace(claim, allocation=None, reserved_for=(), device_statuses=())
     key = (claim.metadata.namespace, claim.metadata.name)
     return state.with_snapshot(replace(state.snapshot, claims={**state.snapshot.claims, key: free}))

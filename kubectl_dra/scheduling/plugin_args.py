@@ -1,6 +1,7 @@
-"""What a KubeSchedulerConfiguration can tell a plugin (``pluginConfig[].args``), as values with the API's defaults.
+"""A plugin's arguments in a KubeSchedulerConfiguration (``pluginConfig[].args``), as values with the API's
+defaults.
 
-Source: kubescheduler.config.k8s.io/v1. As for the scheduler, a field that a plugin does not know is an error.
+Source: kubescheduler.config.k8s.io/v1. As in the scheduler, an unknown field is an error.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ FILTER_TIMEOUT: Final = "10s"
 
 
 class Strict(msgspec.Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
-    """Base of what is read from a configuration."""
+    """Base of the structs read from a configuration."""
 
 
 class _Args(Strict, frozen=True, kw_only=True):
@@ -39,7 +40,7 @@ CPU_AND_MEMORY: Final = (ResourceWeight(name="cpu"), ResourceWeight(name="memory
 
 
 class ShapePoint(Strict, frozen=True, kw_only=True):
-    """A point of a scoring function: hundredths of use to a score of 0 to 10."""
+    """A point of a scoring function: maps a utilization in percent to a score of 0 to 10."""
 
     utilization: int
     score: int
@@ -52,7 +53,7 @@ class RatioShape(Strict, frozen=True, kw_only=True):
 
 
 class ScoringStrategy(Strict, frozen=True, kw_only=True):
-    """How NodeResourcesFit scores what is left, or used, of a node."""
+    """How NodeResourcesFit scores what is left or used on a node."""
 
     type: str = ""
     resources: tuple[ResourceWeight, ...] = CPU_AND_MEMORY
@@ -74,7 +75,7 @@ class BalancedAllocationArgs(_Args, frozen=True, kw_only=True):
 
 
 class DefaultConstraint(Strict, frozen=True, kw_only=True):
-    """A topology spread constraint for pods that have none. Those that may be absent are so where the pod's may be."""
+    """A topology spread constraint for pods that have none. Optional fields are those of the pod's constraints."""
 
     max_skew: int = 0
     topology_key: str = ""
@@ -87,7 +88,7 @@ class DefaultConstraint(Strict, frozen=True, kw_only=True):
 
     @property
     def required(self) -> bool:
-        """Whether a node that breaks it is refused."""
+        """Whether it rules out nodes that break it."""
         return self.when_unsatisfiable == "DoNotSchedule"
 
 
@@ -106,17 +107,17 @@ class SpreadArgs(_Args, frozen=True, kw_only=True):
 
     @property
     def system(self) -> bool:
-        """Whether the scheduler's own constraints count, which let nodes that lack a label be scored."""
+        """Whether the scheduler's own constraints apply, which also score nodes that lack a label."""
         return self.defaulting_type == SYSTEM_DEFAULTS
 
     @property
     def constraints(self) -> tuple[DefaultConstraint, ...]:
-        """The constraints of pods that have none."""
+        """The constraints for pods that have none."""
         return _BY_HOST_AND_ZONE if self.system else self.default_constraints
 
 
 class NodeAffinityArgs(_Args, frozen=True, kw_only=True):
-    """NodeAffinity: what is asked of nodes for every pod of the profile, besides what the pod asks."""
+    """NodeAffinity: what the profile requires of nodes for every pod, in addition to the pod's own affinity."""
 
     added_affinity: NodeAffinity = NodeAffinity()
 
@@ -129,14 +130,14 @@ class InterPodAffinityArgs(_Args, frozen=True, kw_only=True):
 
 
 class DefaultPreemptionArgs(_Args, frozen=True, kw_only=True):
-    """DefaultPreemption: how many nodes are looked at, at least."""
+    """DefaultPreemption: the minimum number of nodes to examine."""
 
     min_candidate_nodes_percentage: int = 10
     min_candidate_nodes_absolute: int = 100
 
 
 class VolumeBindingArgs(_Args, frozen=True, kw_only=True):
-    """VolumeBinding. ``shape`` scores the use of storage; empty: the less, the better."""
+    """VolumeBinding. ``shape`` scores storage utilization; empty: lower is better."""
 
     bind_timeout_seconds: int = 600
     shape: tuple[ShapePoint, ...] = ()
@@ -155,7 +156,7 @@ class DynamicResourcesArgs(_Args, frozen=True, kw_only=True):
 
 
 class PluginArgs(msgspec.Struct, frozen=True, kw_only=True):
-    """The arguments of all plugins that take some."""
+    """The arguments of all plugins that have some."""
 
     fit: FitArgs = FitArgs()
     balanced_allocation: BalancedAllocationArgs = BalancedAllocationArgs()

@@ -30,7 +30,7 @@ _BIND_COMPLETED: Final = "pv.kubernetes.io/bind-completed"
 
 
 class ObjectNotFound(Reason, frozen=True):
-    """The pod needs an object that is not there. ``resource`` is its kind as the scheduler writes it."""
+    """The pod needs an object that does not exist. ``resource`` is its kind as the scheduler writes it."""
 
     resource: str
     name: str
@@ -46,7 +46,7 @@ def claim_not_found(state: ClusterState, namespace: str, name: str) -> Reason:
 
 
 class ClaimOfAnotherPod(Reason, frozen=True):
-    """A claim has the name that an ephemeral volume's claim would have, and the pod does not own it."""
+    """A claim has the name of the ephemeral volume's claim, but the pod does not own it."""
 
     namespace: str
     claim: str
@@ -59,9 +59,10 @@ class ClaimOfAnotherPod(Reason, frozen=True):
 
 
 class VolumeClaim(Struct, frozen=True):
-    """One volume of a pod that uses a claim. ``claim`` None: there is no claim of that name.
+    """One volume of a pod that uses a claim. ``claim`` None: no claim has that name.
 
-    ``assumed``: the pod is not stored yet, and the claim is the one that would be made for its ephemeral volume.
+    ``assumed``: the pod is not stored yet, and the claim is the one that would be made for its ephemeral
+    volume.
     """
 
     volume: str
@@ -72,7 +73,7 @@ class VolumeClaim(Struct, frozen=True):
 
 
 def claim_name(pod: Pod, volume: PodVolume) -> str | None:
-    """The name of the claim that the volume uses; None where it uses none."""
+    """The name of the claim that the volume uses; None if it uses none."""
     if volume.persistent_volume_claim is not None:
         return volume.persistent_volume_claim.claim_name
     return f"{pod.metadata.name}-{volume.name}" if volume.ephemeral is not None else None
@@ -94,19 +95,19 @@ def volume_claims(pod: Pod, state: ClusterState) -> Iterator[VolumeClaim]:
 
 
 def owned_by(claim: PersistentVolumeClaim, pod: Pod) -> bool:
-    """Whether the claim was made for an ephemeral volume of the pod: the pod is its controller."""
+    """Whether the claim was made for an ephemeral volume of the pod, which is then its controller."""
     controller = claim.metadata.controller()
     return controller is not None and controller.uid == pod.metadata.uid
 
 
 def class_of_claim(claim: PersistentVolumeClaim) -> str:
-    """The name of the claim's storage class; empty where it has none. The annotation of old goes before the field."""
+    """The name of the claim's storage class; empty if none. The old annotation takes precedence over the field."""
     annotated = claim.metadata.annotations.get(_CLASS_ANNOTATION)
     return annotated if annotated is not None else claim.spec.storage_class_name or ""
 
 
 def class_of_volume(volume: PersistentVolume) -> str:
-    """The name of the volume's storage class; empty where it has none."""
+    """The name of the volume's storage class; empty if none."""
     annotated = volume.metadata.annotations.get(_CLASS_ANNOTATION)
     return annotated if annotated is not None else volume.spec.storage_class_name
 
@@ -124,19 +125,19 @@ def persistent_volume(state: ClusterState, name: str) -> PersistentVolume | None
 
 
 def waits_for_consumer(claim: PersistentVolumeClaim, state: ClusterState) -> bool:
-    """Whether the claim is bound only when a pod that uses it has a node."""
+    """Whether the claim is bound only once a pod that uses it has a node."""
     name = class_of_claim(claim)
     found = storage_class(state, name) if name else None
     return found is not None and found.volume_binding_mode == "WaitForFirstConsumer"
 
 
 def fully_bound(claim: PersistentVolumeClaim) -> bool:
-    """Whether the claim has its volume and the controller has finished binding it."""
+    """Whether the claim has its volume and the controller has finished binding."""
     return bool(claim.spec.volume_name) and _BIND_COMPLETED in claim.metadata.annotations
 
 
 def _to_be_made(pod: Pod, name: str, source: EphemeralVolumeSource, state: ClusterState) -> PersistentVolumeClaim:
-    """The claim that will be made for an ephemeral volume of a pod that is not stored yet."""
+    """The claim that will be made for an ephemeral volume of a pod not stored yet."""
     template = source.volume_claim_template
     spec = template.spec
     if spec.storage_class_name is None and (default := _default_class(state)):
@@ -147,7 +148,7 @@ def _to_be_made(pod: Pod, name: str, source: EphemeralVolumeSource, state: Clust
 
 
 def _default_class(state: ClusterState) -> str:
-    """The class of claims that name none: the newest of those that are marked so."""
+    """The class of claims that name none: the newest one marked as default."""
     marked: list[StorageClass] = [
         entry
         for entry in state.others("StorageClass").values()

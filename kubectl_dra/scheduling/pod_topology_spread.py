@@ -1,4 +1,4 @@
-"""PodTopologySpread: constraints with DoNotSchedule keep matching pods even over the domains of a node label."""
+"""PodTopologySpread: DoNotSchedule constraints spread matching pods evenly over the domains of a node label."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from kubectl_dra.scheduling.spread_constraints import (
 
 
 class TooManyInDomain(Reason, frozen=True):
-    """With the pod the node's domain would have too many matching pods.
+    """With the pod, the node's domain would have too many matching pods.
 
-    ``here`` are the matching pods of the domain, without the pod itself; ``least`` is what the emptiest domain has,
-    or 0 where there are fewer domains than ``min_domains``.
+    ``here`` counts the matching pods in the domain, without the pod itself; ``least`` is the count of the
+    emptiest domain, or 0 if there are fewer domains than ``min_domains``.
     """
 
     key: str
@@ -41,7 +41,7 @@ class TooManyInDomain(Reason, frozen=True):
 
 
 class NoDomain(Reason, frozen=True):
-    """The node does not have the label over which the pods are spread."""
+    """The node lacks the label over which the pods are spread."""
 
     key: str
 
@@ -51,7 +51,7 @@ class NoDomain(Reason, frozen=True):
 
 
 class _Domains(Struct):
-    """Matching pods by domain, and the two emptiest domains: the least of all but one domain is known at once."""
+    """Matching pods by domain, and the two emptiest domains, to know the minimum without any one domain."""
 
     counts: dict[str, int]
     emptiest: Sequence[tuple[int, str]] = ()
@@ -60,7 +60,7 @@ class _Domains(Struct):
         self.emptiest = nsmallest(2, ((count, value) for value, count in self.counts.items()))
 
     def least_beside(self, value: str) -> int | None:
-        """What the emptiest domain other than ``value`` has; None where there is no other."""
+        """The count of the emptiest domain other than ``value``; None if there is no other."""
         return next((count for count, other in self.emptiest if other != value), None)
 
 
@@ -112,7 +112,7 @@ class PodTopologySpread(Plugin):
         return None
 
     def _least(self, entry: Constraint, domains: _Domains, value: str, here: int) -> int:
-        """What the emptiest domain has, where the domain ``value`` has ``here``."""
+        """The count of the emptiest domain, given that the domain ``value`` has ``here``."""
         if len(domains.counts) < entry.min_domains:
             return 0
         beside = domains.least_beside(value)
@@ -121,9 +121,9 @@ class PodTopologySpread(Plugin):
         return here if beside is None else min(here, beside)
 
     def _change(self, entry: Constraint, node: NodeState, labels: Mapping[str, str]) -> int:
-        """How the count of the node's domain differs where pods are supposed to be there or gone.
+        """How the count of the node's domain differs if pods are assumed to be there or gone.
 
-        The scheduler takes off a matching pod that was ending already, although it had not counted it.
+        The scheduler subtracts a matching pod that was already terminating, although it had not counted it.
         """
         if not node.added and not node.removed:
             return 0

@@ -1,6 +1,7 @@
-"""A profile of a scheduler: which plugins run at which extension point, in which order, and with what arguments.
+"""A scheduler's profile: the plugins of each extension point, their order and arguments.
 
-Source: pkg/scheduler/apis/config/v1/default_plugins.go of each release, and how the framework expands multiPoint.
+Source: pkg/scheduler/apis/config/v1/default_plugins.go of each release, and the framework's expansion of
+multiPoint.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ _FIRST_WITH_DEVICE_SCORES: Final = 35
 
 
 class Point(StrEnum):
-    """Extension points, as a configuration names them."""
+    """Extension points, named as in a configuration."""
 
     PRE_ENQUEUE = "preEnqueue"
     QUEUE_SORT = "queueSort"
@@ -42,7 +43,7 @@ class Point(StrEnum):
 
 
 class Effect(Enum):
-    """What nobody knows because of something that is not modelled."""
+    """What becomes unknown because something is not modelled."""
 
     FILTERS = auto()
     """Whether a node, or the pod, is refused."""
@@ -53,7 +54,7 @@ class Effect(Enum):
 
 
 class Unmodelled(Struct, frozen=True):
-    """Something of a profile that is not modelled: ``subject`` names it, ``point`` is where it takes part."""
+    """A part of a profile that is not modelled: ``subject`` names it, ``point`` is where it takes part."""
 
     subject: str
     effect: Effect
@@ -61,8 +62,9 @@ class Unmodelled(Struct, frozen=True):
 
 
 class Extender(Struct, frozen=True):
-    """A web service that the scheduler asks besides its plugins, for pods that request one of ``resources`` (all pods,
-    where there is none)."""
+    """A web service that the scheduler asks besides its plugins, for pods that request any of ``resources``
+    (empty: all pods).
+    """
 
     url: str
     effects: tuple[Effect, ...]
@@ -80,10 +82,10 @@ class Extender(Struct, frozen=True):
 
 
 class Profile(Struct, frozen=True):
-    """The plugins of one scheduler in the order in which they run, by extension point.
+    """The plugins of one scheduler in running order, by extension point.
 
-    ``weights`` are those of scores. ``percentage``: when so many of the nodes are found feasible, no more are looked
-    at; 0 leaves it to the scheduler.
+    ``weights`` are those of scores. ``percentage``: the scheduler stops when this share of the nodes is
+    feasible; 0 leaves it to the scheduler.
     """
 
     scheduler: str
@@ -95,7 +97,7 @@ class Profile(Struct, frozen=True):
     extenders: tuple[Extender, ...] = ()
 
     def unknown(self, effect: Effect, pod: Pod) -> tuple[str, ...]:
-        """What is not modelled and has this effect on a pod: plugins, and extenders by address."""
+        """The unmodelled parts that have this effect on a pod: plugins, and extenders by address."""
         plugins = (entry.subject for entry in self.unmodelled if entry.effect is effect)
         services = (entry.url for entry in self.extenders if effect in entry.effects and entry.asked_about(pod))
         return tuple(dict.fromkeys((*plugins, *services)))
@@ -106,14 +108,14 @@ class Profile(Struct, frozen=True):
 
 
 class Enabled(NamedTuple):
-    """A plugin that is enabled; ``weight`` 0 where none is given."""
+    """An enabled plugin; ``weight`` 0 means not given."""
 
     name: str
     weight: int = 0
 
 
 class PluginSet(Struct, frozen=True):
-    """What a configuration says of one extension point: ``disabled`` may be ``*``."""
+    """The configuration of one extension point; ``disabled`` may contain ``*``."""
 
     enabled: tuple[Enabled, ...] = ()
     disabled: frozenset[str] = frozenset()
@@ -176,7 +178,7 @@ _HARMLESS: Final = frozenset((Point.QUEUE_SORT, Point.POST_BIND))
 
 
 class WrongProfile(ValueError):
-    """A profile with which the scheduler does not start; the text says why."""
+    """The scheduler does not start with this profile; the text says why."""
 
 
 def known_plugins() -> Collection[str]:
@@ -185,7 +187,7 @@ def known_plugins() -> Collection[str]:
 
 
 def default_plugins(release: Release) -> tuple[Enabled, ...]:
-    """The plugins of a release in the order in which it enables them. Those of features that are off skip all pods."""
+    """The plugins of a release in the order in which it enables them. Plugins of disabled features skip all pods."""
     first = (_P.NODE_UNSCHEDULABLE, _P.NODE_NAME)
     if release.at_least(_FIRST_WITH_NAME_FIRST):
         first = (_P.NODE_NAME, _P.NODE_UNSCHEDULABLE)
@@ -229,7 +231,7 @@ def made(
     percentage: int = 0,
     extenders: tuple[Extender, ...] = (),
 ) -> Profile:
-    """The profile that a configuration makes of the default one.
+    """The default profile changed by a configuration.
 
     Raises:
         WrongProfile: the scheduler does not start with it.
@@ -258,7 +260,7 @@ def made(
 
 
 def _merged(defaults: tuple[Enabled, ...], custom: PluginSet) -> tuple[Enabled, ...]:
-    """The plugins of multiPoint: a default one that is enabled again keeps its place and loses its weight."""
+    """The plugins of multiPoint. A default one that is enabled again keeps its place and loses its weight."""
     again = {entry.name: entry for entry in custom.enabled}
     kept: list[Enabled] = []
     if ALL not in custom.disabled:
@@ -297,7 +299,7 @@ def _takes_part(plugin: str, point: Point, release: Release) -> bool:
 
 
 def _unmodelled(plugins: Mapping[Point, tuple[str, ...]]) -> Iterator[Unmodelled]:
-    """Plugins that are not kube-scheduler's own, and combinations of extension points that nobody runs."""
+    """Plugins that are not kube-scheduler's own, and unsupported combinations of extension points."""
     for point, names in plugins.items():
         for name in names:
             if name not in _POINTS and point not in _HARMLESS:

@@ -1,4 +1,4 @@
-"""What keeps a pod out of the scheduler's queue (PreEnqueue): it is not tried, and its condition says nothing of it."""
+"""What keeps a pod out of the scheduler's queue (PreEnqueue): it is never tried, and its condition does not say why."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from kubectl_dra.scheduling.reasons import PluginName, Reason, Rejection
 
 
 def kept_out(pod: Pod, state: ClusterState) -> Rejection | None:
-    """Why the scheduler does not try the pod at all; None where it does."""
+    """Why the scheduler does not try the pod at all; None if it does."""
     if rejection := scheduling_gates.gated(pod):
         return rejection
     if state.profile.runs(PluginName.DYNAMIC_RESOURCES, Point.PRE_ENQUEUE):

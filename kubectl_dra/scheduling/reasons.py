@@ -1,4 +1,4 @@
-"""Why the scheduler refuses a pod or a node: typed reasons, each in the file of its plugin."""
+"""Why the scheduler refuses a pod or a node: the base of typed reasons, each defined in its plugin's file."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from msgspec import Struct
 
 
 class PluginName(StrEnum):
-    """The plugins of the default profile, by the scheduler's own names, in the order in which it runs them."""
+    """The plugins of the default profile, by the scheduler's names, in running order."""
 
     SCHEDULING_GATES = "SchedulingGates"
     NODE_UNSCHEDULABLE = "NodeUnschedulable"
@@ -32,18 +32,18 @@ class PluginName(StrEnum):
 
 
 class Reason(Struct, frozen=True):
-    """One reason of one plugin. A concrete reason has typed fields and stands in the file of its plugin."""
+    """One reason of one plugin. Concrete reasons have typed fields and are defined in the plugin's file."""
 
     @property
     def words(self) -> str:
-        """The scheduler's own text, as its condition message counts it: data of Kubernetes, not a sentence of ours."""
+        """The scheduler's own text, as counted in its condition message: data of Kubernetes, not our sentence."""
         raise NotImplementedError
 
 
 class NotRead(Reason, frozen=True):
-    """Nobody knows: objects of this kind decide, and not all of them were read.
+    """Undetermined: objects of this kind decide, and not all of them were read.
 
-    ``otherwise`` is the reason if what was found is all there is.
+    ``otherwise`` is the reason if no further objects exist.
     """
 
     kind: str
@@ -55,10 +55,10 @@ class NotRead(Reason, frozen=True):
 
 
 class Rejection(Struct, frozen=True):
-    """A plugin refuses a node (Filter), or the pod as a whole (PreFilter).
+    """A plugin refuses a node (Filter) or the whole pod (PreFilter).
 
-    ``resolvable``: evicting pods could help, so that preemption looks at the node (Unschedulable; else
-    UnschedulableAndUnresolvable). ``error``: the plugin could not tell, which ends the whole attempt.
+    ``resolvable``: evicting pods could help, so preemption examines the node (Unschedulable; else
+    UnschedulableAndUnresolvable). ``error``: the plugin failed, which ends the whole attempt.
     """
 
     plugin: PluginName

@@ -1,6 +1,6 @@
-"""A KubeSchedulerConfiguration (kubescheduler.config.k8s.io/v1): the profiles of the schedulers that run with it.
+"""A KubeSchedulerConfiguration (kubescheduler.config.k8s.io/v1): the profiles of one scheduler process.
 
-The scheduler refuses to start with what it does not understand; such a file is an error here as well.
+The scheduler does not start with a configuration that it does not understand, so that is an error here, too.
 """
 
 from __future__ import annotations
@@ -141,28 +141,28 @@ class _Configuration(Strict, frozen=True, kw_only=True):
 
 
 class SchedulerConfig(Struct, frozen=True):
-    """The profiles of one configuration, by the ``schedulerName`` of the pods that they are for."""
+    """The profiles of one configuration, by ``schedulerName``."""
 
     source: str
     profiles: Mapping[str, Profile]
 
     def profile_of(self, pod: Pod) -> Profile | None:
-        """The profile that a pod asks for; None where it asks for another scheduler."""
+        """The profile that a pod asks for; None if it asks for another scheduler."""
         return self.profiles.get(pod.scheduler_name)
 
 
 class _Wrong(ValueError):
-    """What is wrong with the configuration, at a path of it."""
+    """An error in the configuration, at a path."""
 
     def __init__(self, path: str, problem: str) -> None:
         super().__init__(f"{path}: {problem}" if path else problem)
 
 
 def read_config(path: str, release: Release) -> SchedulerConfig:
-    """Reads a file with a configuration for a scheduler of this release.
+    """Read a configuration file for a scheduler of this release.
 
     Raises:
-        FileError: it cannot be read, is none, or the scheduler would not start with it.
+        FileError: unreadable, not a configuration, or one with which the scheduler would not start.
     """
     try:
         data = Path(path).read_bytes()

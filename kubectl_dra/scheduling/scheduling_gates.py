@@ -17,6 +17,6 @@ class Gated(Reason, frozen=True):
 
 
 def gated(pod: Pod) -> Rejection | None:
-    """The rejection before the queue; None where the pod has no gates."""
+    """The rejection before the queue; None if the pod has no gates."""
     gates = pod.scheduling_gates
     return Rejection(PluginName.SCHEDULING_GATES, (Gated(gates),)) if gates else None

@@ -1,4 +1,4 @@
-"""Topology spread constraints as the scheduler counts by them: selector, policies, defaults."""
+"""Topology spread constraints: selector, policies and defaults."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ class Selector(Struct, frozen=True):
 
     @property
     def empty(self) -> bool:
-        """Whether nothing is required; such a selector counts no pods, though every pod matches it."""
+        """Whether nothing is required. Such a selector matches every pod but counts none."""
         return not self.equal and not self.requirements and not self.nothing
 
     def matches(self, labels: Mapping[str, str]) -> bool:
-        """Whether a pod with these labels is meant."""
+        """Whether the selector matches a pod with these labels."""
         return (
             not self.nothing
             and all(labels.get(key) == value for key, value in self.equal.items())
@@ -45,7 +45,7 @@ class Selector(Struct, frozen=True):
 
 
 class Constraint(Struct, frozen=True):
-    """One constraint of a pod. ``honors_affinity`` and ``honors_taints`` leave nodes out that the pod cannot be on."""
+    """One constraint of a pod. ``honors_affinity`` and ``honors_taints`` exclude nodes where the pod cannot run."""
 
     max_skew: int
     key: str
@@ -62,8 +62,9 @@ class Constraint(Struct, frozen=True):
 
 
 def constraints(pod: Pod, when_unsatisfiable: str, state: ClusterState) -> list[Constraint]:
-    """The constraints of one kind, DoNotSchedule or ScheduleAnyway: the pod's own, or those of the profile for pods
-    without any, which spread the pods of its Services and its controller."""
+    """The constraints of one kind, DoNotSchedule or ScheduleAnyway: the pod's own or, for pods without any,
+    those of the profile, which spread the pods of its Services and its controller.
+    """
     written = pod.spec.topology_spread_constraints
     if written:
         return [
@@ -79,7 +80,7 @@ def constraints(pod: Pod, when_unsatisfiable: str, state: ClusterState) -> list[
 
 
 def unread_selecting(pod: Pod, state: ClusterState) -> str:
-    """A kind that says which pods the profile's own constraints count and that was not read; empty where none."""
+    """An unread kind that determines which pods the profile's own constraints count; empty if none."""
     namespace = pod.metadata.namespace
     for kind in selecting_kinds(pod, state.profile):
         if kind not in state.snapshot.others or state.unknown(kind, namespace):
@@ -99,17 +100,17 @@ def _constraint(entry: TopologySpreadConstraint | DefaultConstraint, selector: S
 
 
 def comparing(state: ClusterState) -> bool:
-    """Whether the cluster's tolerations can compare numbers."""
+    """Whether tolerations of the cluster can compare numbers."""
     return COMPARISON in state.gates
 
 
 def has_keys(labels: Mapping[str, str], entries: Sequence[Constraint]) -> bool:
-    """Whether a node has the labels of all constraints; a node that lacks one is in no domain of any."""
+    """Whether a node has the labels of all constraints. A node that lacks one is in no domain of any."""
     return all(entry.key in labels for entry in entries)
 
 
 def matching_pods(pods: Sequence[Pod], selector: Selector, namespace: str) -> int:
-    """How many of the pods count: in the namespace, not ending, and meant by the selector."""
+    """How many of the pods count: in the namespace, not terminating, and matched by the selector."""
     if selector.empty or selector.nothing:
         return 0
     return sum(
@@ -121,7 +122,7 @@ def matching_pods(pods: Sequence[Pod], selector: Selector, namespace: str) -> in
 
 
 def _selector(entry: TopologySpreadConstraint, labels: Mapping[str, str]) -> Selector:
-    """The constraint's selector with the pod's own values of ``matchLabelKeys``."""
+    """The constraint's selector, including the pod's own values of ``matchLabelKeys``."""
     written = entry.label_selector
     if written is None:
         return Selector({}, nothing=True)

@@ -11,7 +11,7 @@ from kubectl_dra.scheduling.tolerations import COMPARISON, untolerated
 
 
 class UntoleratedTaint(Reason, frozen=True):
-    """The node's first taint that the pod does not tolerate. ``named``: the release names it in its message."""
+    """The node's first taint that the pod does not tolerate. ``named``: the release's message names it."""
 
     taint: NodeTaint
     named: bool = False

@@ -1,8 +1,9 @@
-"""Whether the pods of a gang fit together: each is placed in turn, in the cluster with those before it.
+"""Whether the pods of a gang fit together: each is placed in turn, in the cluster with those placed before
+it.
 
-From 1.36 on the scheduler tries all waiting pods of a group in one cycle, by priority, and binds none unless as many as
-the group wants fit; with a topology constraint in one domain after the other. 1.35 holds pods that fit until enough do.
-Sources: schedule_one_podgroup.go and the plugins gangscheduling and topologyaware.
+From 1.36 on the scheduler tries all waiting pods of a group in one cycle, by priority, and binds none unless
+as many fit as the group needs; with a topology constraint, it tries one domain after another. 1.35 holds pods
+that fit until enough do. Sources: schedule_one_podgroup.go and the plugins gangscheduling and topologyaware.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ SMALL: Final = 1_000
 
 
 def placed_together(gang: Gang, pod: Pod, state: ClusterState) -> Placed | Obstacle:
-    """Where the pods of a gang would be, of which ``pod`` is one; or why that cannot be said."""
+    """Where the pods of the gang of ``pod`` would be placed, or why that is unknown."""
     waiting = [member for member in gang.members if _is_tried(member)]
     bound = tuple(member.key for member in gang.members if member.node_name)
     if gang.nested:
@@ -61,13 +62,13 @@ def placed_together(gang: Gang, pod: Pod, state: ClusterState) -> Placed | Obsta
 
 
 def _said(pod: Pod, found: Placed) -> str:
-    """What the scheduler says of the pod itself; empty where it fits."""
+    """The scheduler's text about the pod itself; empty if it fits."""
     refused = found.refused.get(pod.key)
     return refused.message if refused is not None else ""
 
 
 class _Chance:
-    """The choices that are made at random: the first of all in the first try, any in the others."""
+    """The scheduler's random choices: always the first in the first try, any in the others."""
 
     def __init__(self, number: int) -> None:
         self._random = Random(number) if number else None
@@ -79,7 +80,7 @@ class _Chance:
         return self._random.choice(names) if self._random is not None else names[0]
 
     def in_order(self, pods: Sequence[Pod]) -> list[Pod]:
-        """The pods by priority. Those of one priority come by the time of their first attempt, which nobody knows."""
+        """The pods by priority. Those of equal priority go by the time of their first attempt, which is unknown."""
         self.taken = self.taken or len({pod.priority for pod in pods}) < len(pods)
         mixed = list(pods)
         if self._random is not None:
@@ -96,7 +97,7 @@ def _binds_volumes(member: Pod, state: ClusterState) -> bool:
 
 
 def _domains(gang: Gang, state: ClusterState) -> Mapping[str, frozenset[str]] | None:
-    """The nodes of each domain in which the group may be; None where those that run say no single one."""
+    """The nodes of each domain that the group may use; None if its running pods do not share a single one."""
     if not gang.topology:
         return {"": frozenset(state.nodes)}
     key = gang.topology[0]
@@ -122,9 +123,9 @@ def _in_domains(
     domains: Mapping[str, frozenset[str]],
     chance: _Chance,
 ) -> list[Placed]:
-    """The group in each domain in which it fits; where there is none, in that in which most of it does.
+    """The group in each domain where it fits or, if there is none, where most of it does.
 
-    Of several domains the scheduler takes one by scores of its own.
+    Among several domains the scheduler chooses by scores of its own.
     """
     names = tuple(name for name in domains if name)
     tried = []
@@ -160,7 +161,7 @@ def _one_after_another(
 
 
 def _with(pod: Pod, node: str, outcome: Outcome, state: ClusterState) -> ClusterState:
-    """The cluster after the pod was given the node, and its claims devices there."""
+    """The cluster after the pod got the node, and its claims got devices there."""
     snapshot = state.snapshot
     there = structs.replace(pod, spec=structs.replace(pod.spec, node_name=node))
     claims = {**snapshot.claims, **dict(_allocated(pod, node, outcome))}

@@ -20,9 +20,9 @@ _INT64: Final = 1 << 63
 def untolerated(
     taints: Iterable[NodeTaint], tolerations: Sequence[Toleration], *, comparing: bool = False
 ) -> NodeTaint | None:
-    """The first taint that keeps a pod with these tolerations from a node; None where there is none.
+    """The first taint that keeps a pod with these tolerations off a node; None if there is none.
 
-    ``comparing``: the operators Lt and Gt are understood.
+    ``comparing``: the operators Lt and Gt are supported.
     """
     for taint in taints:
         if taint.effect in _BLOCKING and not tolerated(taint, tolerations, comparing=comparing):
@@ -36,7 +36,7 @@ def tolerated(taint: NodeTaint, tolerations: Iterable[Toleration], *, comparing:
 
 
 def tolerates(toleration: Toleration, taint: NodeTaint, *, comparing: bool = False) -> bool:
-    """Whether a toleration covers a taint: an empty effect or key means any."""
+    """Whether a toleration covers a taint. An empty effect or key matches any."""
     if toleration.effect and toleration.effect != taint.effect:
         return False
     if toleration.key and toleration.key != taint.key:

@@ -1,4 +1,4 @@
-"""VolumeBinding: a pod's claims have volumes that the node can use, or can get such volumes there."""
+"""VolumeBinding: whether a pod's claims have volumes that the node can use, or can get such volumes there."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ class VolumeElsewhere(Reason, frozen=True):
 
 
 class NoVolumeToBind(Reason, frozen=True):
-    """There is no volume for these claims that the node can use, and none can be made for it."""
+    """No existing volume serves these claims on the node, and none can be created for it."""
 
     claims: tuple[str, ...]
 
@@ -105,7 +105,7 @@ class NoVolumeToBind(Reason, frozen=True):
 
 
 class NotEnoughStorage(Reason, frozen=True):
-    """The driver says that it has no room for a claim's volume that the node could use."""
+    """The driver reports too little room for a claim's volume that the node could use."""
 
     claim: str
     storage_class: str
@@ -116,7 +116,7 @@ class NotEnoughStorage(Reason, frozen=True):
 
 
 class VolumeMissing(Reason, frozen=True):
-    """A claim is bound to a volume that is not there."""
+    """A claim is bound to a volume that does not exist."""
 
     claim: str
     volume: str
@@ -127,7 +127,7 @@ class VolumeMissing(Reason, frozen=True):
 
 
 class StorageClassNotFound(Reason, frozen=True):
-    """The storage class that was to make a volume is gone."""
+    """The storage class that should provision a volume does not exist."""
 
     storage_class: str
 
@@ -137,14 +137,14 @@ class StorageClassNotFound(Reason, frozen=True):
 
 
 class Provisioned(Struct, frozen=True):
-    """A volume that would be made: for which claim, and what the driver says that it has left there."""
+    """A volume that would be created: its claim, and the capacity that the driver reports there."""
 
     claim: PersistentVolumeClaim
     capacity: CSIStorageCapacity | None
 
 
 class PodVolumes(Struct):
-    """What binding the pod's claims on a node comes to: volumes that are there and volumes to be made, or reasons."""
+    """The result of binding the pod's claims on a node: existing volumes and volumes to create, or reasons."""
 
     matched: list[tuple[PersistentVolumeClaim, PersistentVolume]] = field(default_factory=list)
     provisioned: list[Provisioned] = field(default_factory=list)
@@ -172,7 +172,7 @@ class VolumeBinding(Plugin):
         return Rejection(self.name, tuple(placement.reasons), error=placement.error) if placement.reasons else None
 
     def placement(self, node: NodeState) -> PodVolumes:
-        """Which volumes the pod's claims would get on the node."""
+        """The volumes that the pod's claims would get on the node."""
         out = PodVolumes()
         bound = self._check_bound(node)
         delayed: list[Reason] = []
@@ -202,7 +202,7 @@ class VolumeBinding(Plugin):
         return None
 
     def _sort(self, entries: Sequence[VolumeClaim]) -> Reason | None:
-        """Sorts claims into bound ones and those that wait for the pod; a reason where others are left."""
+        """Split claims into bound ones and those that wait for the pod; a reason if others remain."""
         unbound = []
         for entry in entries:
             claim = entry.claim
@@ -268,7 +268,7 @@ class VolumeBinding(Plugin):
         return self._make(to_make, node, out)
 
     def _make(self, claims: Sequence[PersistentVolumeClaim], node: NodeState, out: PodVolumes) -> list[Reason]:
-        """Reasons why a volume cannot be made for the claims on the node; ends at the first."""
+        """Reasons why a volume cannot be created for the claims on the node; stops at the first."""
         for claim in claims:
             name = class_of_claim(claim)
             kind = storage_class(self.state, name)
@@ -291,7 +291,7 @@ class VolumeBinding(Plugin):
         return []
 
     def _room(self, claim: PersistentVolumeClaim, kind: StorageClass, node: NodeState) -> CSIStorageCapacity | None:
-        """What the driver reports as room enough for the claim's volume."""
+        """The reported capacity that has room for the claim's volume."""
         wanted = -(-stored(claim.spec.resources.requests) // _GIGA)
         for entry in self._capacities:
             limit = entry.maximum_volume_size if entry.maximum_volume_size is not None else entry.capacity
@@ -310,7 +310,7 @@ class VolumeBinding(Plugin):
 
     @cached_property
     def _volumes(self) -> dict[str, list[PersistentVolume]]:
-        """Volumes by class, of the classes of claims that wait."""
+        """Volumes by class, for the classes of waiting claims."""
         out: dict[str, list[PersistentVolume]] = {class_of_claim(claim): [] for claim in self._delayed}
         for volume in self.state.others(_VOLUME).values():
             name = class_of_volume(volume)
@@ -320,7 +320,7 @@ class VolumeBinding(Plugin):
 
 
 def _allowed(kind: StorageClass, node: NodeState) -> bool:
-    """Whether the class makes volumes for the node's place (``allowedTopologies``: one term must hold, all of it)."""
+    """Whether the class creates volumes for the node's topology (``allowedTopologies``: one whole term must hold)."""
     labels = node.node.labels
     terms = kind.allowed_topologies
     return not terms or any(

@@ -19,8 +19,7 @@ _STORAGE: Final = "storage"
 def allows(affinity: NodeSelector | None, labels: Mapping[str, str]) -> bool:
     """Whether a volume with this required node affinity can be used on a node with these labels.
 
-    Only labels count: a term over the node's name (``matchFields``) never holds. A term that cannot be parsed does
-    not hold.
+    Only labels count: a term over the node's name (``matchFields``) never holds, nor does an unparsable one.
     """
     if affinity is None:
         return True
@@ -46,9 +45,11 @@ def best_match(
     labels: Mapping[str, str],
     taken: Set[str],
 ) -> PersistentVolume | None:
-    """The volume for the claim on a node with these labels: the one that was made for it, else the smallest that fits.
+    """The volume for the claim on a node with these labels: the one reserved for it, else the smallest that
+    fits.
 
-    ``volumes`` are those of the claim's class, ``taken`` the names of those that other claims of the pod get.
+    ``volumes`` are those of the claim's class; ``taken`` are the names of those given to the pod's other
+    claims.
     """
     wanted = stored(claim.spec.resources.requests)
     smallest: PersistentVolume | None = None
@@ -68,12 +69,12 @@ def best_match(
 
 
 def stored(amounts: Mapping[str, Amount]) -> int:
-    """The storage among amounts, in nano bytes; 0 where there is none."""
+    """The storage amount in nano bytes; 0 if there is none."""
     return in_nanos(amounts.get(_STORAGE))
 
 
 def in_nanos(amount: Amount | None) -> int:
-    """A quantity in nano units; 0 where it is absent or cannot be read."""
+    """A quantity in nano units; 0 if absent or unreadable."""
     if amount is None:
         return 0
     try:
@@ -83,7 +84,7 @@ def in_nanos(amount: Amount | None) -> int:
 
 
 def _open_to(volume: PersistentVolume, claim: PersistentVolumeClaim) -> bool:
-    """Whether the volume is nobody's, or was made for the claim."""
+    """Whether the volume is unclaimed or reserved for the claim."""
     reference = volume.spec.claim_ref
     if reference is None:
         return True

@@ -15,7 +15,7 @@ _ONE_POD: Final = "ReadWriteOncePod"
 
 
 class DiskConflict(Reason, frozen=True):
-    """A pod on the node uses a disk of this volume, and one of the two writes."""
+    """A pod on the node uses a disk of this volume, and one of the two writes to it."""
 
     volume: str
     holder: str
@@ -26,7 +26,7 @@ class DiskConflict(Reason, frozen=True):
 
 
 class ClaimOfOnePodInUse(Reason, frozen=True):
-    """Another pod, on whatever node, uses a claim with access mode ReadWriteOncePod. ``claims`` are all such claims."""
+    """Another pod, on any node, uses a claim with access mode ReadWriteOncePod. ``claims`` are all such claims."""
 
     claims: tuple[str, ...]
 
@@ -74,7 +74,7 @@ class VolumeRestrictions(Plugin):
         return None
 
     def _used(self) -> set[str]:
-        """The pod's claims for one pod alone that a pod on any node uses."""
+        """The pod's ReadWriteOncePod claims that a pod on any node uses."""
         if not self._of_one_pod:
             return set()
         namespace = self.pod.metadata.namespace
@@ -101,7 +101,7 @@ def _disks(volume: PodVolume) -> bool:
 
 
 def _conflict(own: PodVolume, other: PodVolume) -> bool:
-    """Whether two pods on one node cannot have these volumes; all but EBS disks can be shared by readers."""
+    """Whether two pods on one node cannot both have these volumes. Readers can share all but EBS disks."""
     if own.aws_elastic_block_store is not None and other.aws_elastic_block_store is not None:
         return own.aws_elastic_block_store.volume_id == other.aws_elastic_block_store.volume_id
     if own.gce_persistent_disk is not None and other.gce_persistent_disk is not None:

@@ -1,4 +1,4 @@
-"""VolumeZone: zone and region labels of a pod's volumes hold on the node too."""
+"""VolumeZone: the node must have the zone and region labels of the pod's volumes."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class WrongZone(Reason, frozen=True):
 
 
 class ClaimWithoutName(Reason, frozen=True):
-    """A volume of the pod names no claim."""
+    """A volume of the pod has an empty claim name."""
 
     @property
     def words(self) -> str:
@@ -77,7 +77,7 @@ class _Place(Struct, frozen=True):
 
 
 class VolumeZone(Plugin):
-    """The plugin for one pod. Claims of ephemeral volumes are not looked at."""
+    """The plugin for one pod. Claims of ephemeral volumes are ignored."""
 
     name = PluginName.VOLUME_ZONE
 
@@ -105,7 +105,7 @@ class VolumeZone(Plugin):
         return None
 
     def _read(self, name: str) -> Reason | None:
-        """Notes where the claim's volume is; a reason where the pod is refused as a whole."""
+        """Record the claim's zones; returns a reason if the whole pod is refused."""
         if not name:
             return ClaimWithoutName()
         claim: PersistentVolumeClaim | None = self.state.others("PersistentVolumeClaim").get(
@@ -134,7 +134,7 @@ class VolumeZone(Plugin):
 
 
 def _places(volume: PersistentVolume) -> Iterator[_Place]:
-    """Zones and regions by label; a value with an empty part is ignored."""
+    """Zones and regions by label. A value with an empty part is ignored."""
     for label in _TODAY:
         written = volume.metadata.labels.get(label)
         if written is None:

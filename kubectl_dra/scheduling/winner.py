@@ -1,4 +1,4 @@
-"""Which node an attempt ends on: the best of the nodes that take the pod."""
+"""The node on which an attempt ends: the best of those that accept the pod."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from kubectl_dra.scheduling.scores.dynamic_resources import preference
 
 
 def winner(outcome: Outcome) -> BestNodes:
-    """The best node, or those that tie; without nodes where none takes the pod.
+    """The best node, or several that tie; empty if no node accepts the pod.
 
-    Where the scheduler gives back a claim first, it is the node of the attempt after that.
+    If the scheduler gives back a claim first, this is the node of the attempt after that.
     """
     if outcome.next is not None:
         return winner(outcome.next)
@@ -28,7 +28,7 @@ def winner_among(chain: Chain, feasible: Sequence[str]) -> BestNodes:
 
 
 def _device_preference(chain: Chain, feasible: Sequence[str]) -> dict[str, int]:
-    """How much the devices of each node are what the pod's claims want most, allocated claims included."""
+    """For each node, how close its devices are to the first choices of the pod's claims, allocated ones included."""
     devices = chain.devices
     if devices is None:
         return {}

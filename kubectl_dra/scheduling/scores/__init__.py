@@ -1,1 +1,1 @@
-"""The Score plugins of kube-scheduler's default profile: which of the nodes that pass all filters wins."""
+"""The Score plugins of kube-scheduler's default profile, which choose among the nodes that pass all filters."""

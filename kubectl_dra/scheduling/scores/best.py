@@ -1,4 +1,4 @@
-"""Which node wins among those that pass all filters."""
+"""Which of the nodes that pass all filters wins."""
 
 from __future__ import annotations
 
@@ -42,11 +42,11 @@ NodeScores = Mapping[PluginName, int]
 
 
 class BestNodes(Struct, frozen=True):
-    """The nodes that the scheduler takes one of, at random where there are several.
+    """The nodes from which the scheduler takes one, at random if there are several.
 
-    ``scores`` are those of all feasible nodes; empty where there was nothing to choose. ``enough``: the cluster is so
-    large that the scheduler stops when it has found so many feasible nodes; which, depends on where it stopped last,
-    so that nobody knows the best of them. ``unknown``: what takes part in the choice and is not counted here.
+    ``scores`` covers all feasible nodes; empty if there was no choice. ``enough``: in a large cluster the
+    scheduler stops after this many feasible nodes. Which ones depends on where it last stopped, so the best
+    is unknown. ``unknown``: what affects the choice but is not modelled.
     """
 
     nodes: tuple[str, ...]
@@ -56,7 +56,7 @@ class BestNodes(Struct, frozen=True):
 
     @property
     def exact(self) -> bool:
-        """Whether it is certain that one of the nodes wins."""
+        """Whether it is certain that one of these nodes wins."""
         return bool(self.nodes) and not self.unknown
 
 
@@ -67,10 +67,10 @@ def best_nodes(
     device_preference: Mapping[str, int] = MappingProxyType({}),
     candidates: int | None = None,
 ) -> BestNodes:
-    """The nodes with the highest score; a feasible node that was nominated for the pod comes before any score.
+    """The nodes with the highest score. A feasible node nominated for the pod takes precedence.
 
-    ``device_preference`` is ``dynamic_resources.preference`` of all claims together by node, ``candidates`` how many
-    nodes PreFilter left to look at (all, where it is None).
+    ``device_preference`` is ``dynamic_resources.preference`` of all claims together, by node. ``candidates``
+    is the number of nodes that PreFilter left (None: all).
     """
     names = [node.name for node in feasible]
     nominated = pod.status.nominated_node_name
@@ -105,7 +105,7 @@ def _unknown(plugins: Sequence[ScorePlugin], profile: Profile, pod: Pod) -> Iter
 
 
 def _enough(nodes: int, profile: Profile) -> int | None:
-    """How many feasible nodes the scheduler looks for; None: all."""
+    """How many feasible nodes the scheduler looks for; None means all."""
     if nodes < _ALL_UP_TO:
         return None
     percent = profile.percentage or max(50 - nodes // 125, 5)

@@ -1,4 +1,4 @@
-"""DynamicResources: the earlier the subrequests stand that a node can fulfil (firstAvailable), the better."""
+"""DynamicResources: nodes that can serve earlier subrequests (firstAvailable) score higher."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _SCORED_SINCE: Final = 35
 
 
 class DynamicResourcesScore(ScorePlugin):
-    """The plugin for one pod. ``preference`` is ``preference`` of what each node would be allocated, by node."""
+    """The plugin for one pod. ``preference`` maps each node to the ``preference`` of its allocation."""
 
     name = PluginName.DYNAMIC_RESOURCES
 
@@ -32,9 +32,9 @@ class DynamicResourcesScore(ScorePlugin):
 
 
 def preference(claim: ResourceClaim, requests: Iterable[str]) -> int:
-    """How much an allocation is what the claim wants most: 8 for each first subrequest, 7 for each second …
+    """How close an allocation is to the claim's first choices: 8 per first subrequest, 7 per second …
 
-    ``requests`` are the requests of its results, ``request/subrequest`` where there are subrequests.
+    ``requests`` are the requests of its results, ``request/subrequest`` if there are subrequests.
     """
     chosen = set(requests)
     return sum(

@@ -1,4 +1,4 @@
-"""ImageLocality: the more of the pod's images the node has, by size, the better."""
+"""ImageLocality: nodes that already have more of the pod's images, by size, score higher."""
 
 from __future__ import annotations
 

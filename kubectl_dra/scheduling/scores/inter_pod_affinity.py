@@ -1,4 +1,4 @@
-"""InterPodAffinity: preferred terms of the pod and of pods that are there, and what those require to be near."""
+"""InterPodAffinity: preferred terms of the pod and of existing pods, and required affinity of existing pods."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class InterPodAffinityScore(ScorePlugin):
             self.inexact = "Namespace"
 
     def _terms(self) -> Iterator[PodAffinityTerm]:
-        """The terms that may count: the pod's own preferred ones, and all of pods that are there."""
+        """The terms that may count: the pod's preferred ones, and all of existing pods."""
         own = self.pod.spec.affinity
         if own is not None:
             yield from (entry.term for entry in (*own.pod_affinity.preferred, *own.pod_anti_affinity.preferred))

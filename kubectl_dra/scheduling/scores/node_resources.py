@@ -39,7 +39,7 @@ Share = Callable[[int, int], int]
 
 
 class FitScore(ScorePlugin):
-    """How much is left of each resource, or used, as the strategy of the profile wants it."""
+    """How much of each resource is left or used, by the strategy of the profile."""
 
     name = PluginName.NODE_RESOURCES_FIT
 
@@ -79,9 +79,9 @@ class FitScore(ScorePlugin):
 
 
 class BalancedAllocation(ScorePlugin):
-    """The more alike the used parts of cpu and memory are with the pod, the better.
+    """Scores higher the closer the used fractions of cpu and memory are with the pod.
 
-    Since 1.36 it is the change that counts. Pods that request neither are not scored.
+    Since 1.36 the change of that balance counts. Pods that request neither are not scored.
     """
 
     name = PluginName.NODE_RESOURCES_BALANCED_ALLOCATION
@@ -113,7 +113,7 @@ class BalancedAllocation(ScorePlugin):
 
 
 def _deviation(parts: Sequence[float]) -> float:
-    """The standard deviation, in the order of operations of the scheduler: floats round alike then."""
+    """The standard deviation, computed in the scheduler's order of operations to get the same floats."""
     if len(parts) < 2:
         return 0.0
     if len(parts) == 2:
@@ -138,7 +138,7 @@ def _share(strategy: ScoringStrategy) -> Share:
 
 
 def _counted(resources: Sequence[ResourceWeight], own: Amounts) -> list[tuple[str, int]]:
-    """The resources that count for a pod with their weights: scalar ones only where it requests them."""
+    """The resources that count for a pod, with their weights; scalar ones only if it requests them."""
     return [(entry.name, entry.weight or 1) for entry in resources if own.get(entry.name) or not _scalar(entry.name)]
 
 
@@ -149,7 +149,7 @@ def _scalar(resource: str) -> bool:
 def _served_by_devices(
     resources: Sequence[ResourceWeight], own: Amounts, state: ClusterState, nodes: Sequence[NodeState]
 ) -> str:
-    """A resource that is scored and that devices serve on some node: they are not counted here."""
+    """A scored resource that devices serve on some node, which is not modelled here."""
     scalars = [name for name, _ in _counted(resources, own) if _scalar(name)]
     if not scalars or not Features.from_gates(state.gates).extended_resources:
         return ""
@@ -163,7 +163,7 @@ def _add(into: Amounts, amounts: Mapping[str, int], times: int) -> None:
 
 
 def _lacks_requests(pod: Pod) -> bool:
-    """Whether a container writes no request of cpu or memory."""
+    """Whether any container requests no cpu or no memory."""
     return any(
         name not in entry.resources.requests
         for entries in (pod.spec.containers, pod.spec.init_containers)
@@ -173,7 +173,7 @@ def _lacks_requests(pod: Pod) -> bool:
 
 
 def _assumed_for(pod: Pod) -> Mapping[str, Amount]:
-    """What is assumed of a pod that is there: nothing where the pod as a whole requests of the resource already."""
+    """The assumed requests of an existing pod: none if its pod-level requests include the resource."""
     if not pod_level(pod, "requests"):
         return _ASSUMED
     requested = pod_amounts(pod)
@@ -181,7 +181,7 @@ def _assumed_for(pod: Pod) -> Mapping[str, Amount]:
 
 
 def _with(pod: Pod, assumed: Mapping[str, Amount]) -> Pod:
-    """The pod with these requests in all containers that have none of the resource."""
+    """The pod with these requests in all containers that lack the resource."""
     spec = pod.spec
     return structs.replace(
         pod,

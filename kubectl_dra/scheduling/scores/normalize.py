@@ -1,4 +1,4 @@
-"""How most plugins bring their scores to 0 to 100."""
+"""How most plugins normalize their scores to 0 to 100."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ MAX: Final = 100
 
 
 def share_of_best(scores: Mapping[str, int], *, reverse: bool = False) -> dict[str, int]:
-    """Scores of 0 and more as parts of the highest; ``reverse``: the lowest wins."""
+    """Non-negative scores as percentages of the highest; ``reverse``: the lowest wins."""
     best = max(scores.values(), default=0)
     if not best:
         return dict.fromkeys(scores, MAX if reverse else 0)
@@ -19,7 +19,7 @@ def share_of_best(scores: Mapping[str, int], *, reverse: bool = False) -> dict[s
 
 
 def along(shape: Sequence[tuple[int, int]], use: int) -> int:
-    """The score on a line through points (use, score), which goes on level before the first and after the last."""
+    """The score on a line through points (use, score), constant before the first and after the last."""
     before = shape[0]
     for point in shape:
         if use <= point[0]:

@@ -1,4 +1,4 @@
-"""TaintToleration: the fewer PreferNoSchedule taints that the pod does not tolerate, the better."""
+"""TaintToleration: nodes with fewer untolerated PreferNoSchedule taints score higher."""
 
 from __future__ import annotations
 

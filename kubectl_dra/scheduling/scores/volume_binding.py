@@ -1,4 +1,4 @@
-"""VolumeBinding: the more storage is left where the volumes would be, the better (gate StorageCapacityScoring)."""
+"""VolumeBinding: nodes whose storage would have more left score higher (gate StorageCapacityScoring)."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class VolumeBindingScore(ScorePlugin):
 
 
 def _score(placement: PodVolumes, shape: Sequence[tuple[int, int]]) -> int:
-    """The mean over storage classes of what would be left, in hundredths."""
+    """The mean over storage classes of what would be left, in percent."""
     requested: dict[str, int] = {}
     capacity: dict[str, int] = {}
     if placement.matched:
