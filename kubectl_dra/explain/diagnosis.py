@@ -16,7 +16,7 @@ from kubectl_dra.explain.phrase import ObjectName, Words
 from kubectl_dra.explain.question.what_if_flag import Supposition
 from kubectl_dra.explain.remedies.prove import Change, Proof
 
-SCHEMA_VERSION = "1"
+SCHEMA_VERSION = "2"
 
 Told: TypeAlias = Words | ObjectName | DeviceID | PoolID | int
 """What a fact is about, or found."""

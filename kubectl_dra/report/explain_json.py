@@ -8,10 +8,12 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import asdict, replace
 
+from kubectl_dra.addresses import page_of_cause
 from kubectl_dra.api.slices import DeviceID
 from kubectl_dra.explain.diagnosis import SCHEMA_VERSION, ClaimReport, Diagnosis, Finding, PlacedDevice, Way
 from kubectl_dra.explain.overview import Overview
 from kubectl_dra.explain.phrase import Joined, Phrase, Statement, Subject
+from kubectl_dra.report.evidence_json import device_json, evidence_json
 from kubectl_dra.report.explain_words import (
     Invocation,
     answer,
@@ -86,12 +88,13 @@ def _diagnosis(diagnosis: Diagnosis, invocation: Invocation) -> dict[str, Any]:
 
 
 def _finding(finding: Finding) -> dict[str, Any]:
-    evidence = [
-        {"object": written(fact.object), "field": written(fact.field), "value": written(fact.value)}
-        for fact in finding.evidence
-    ]
+    evidence = [evidence_json(fact) for fact in finding.evidence]
     out = {
-        "kind": {"code": finding.kind.code, "title": finding.kind.title},
+        "kind": {
+            "code": finding.kind.code,
+            "title": finding.kind.title,
+            "url": page_of_cause(finding.kind.code),
+        },
         "summary": written(finding.summary),
         "evidence": evidence,
         "fix": fix(finding),
@@ -110,7 +113,7 @@ def _claim(claim: ClaimReport) -> dict[str, Any]:
     nodes = {"nodes": out.pop("nodes")} if "nodes" in out else {}
     return {
         **out,
-        "devices": [f"{request}: {device}" for request, device in claim.devices],
+        "devices": [{"request": request, **device_json(device)} for request, device in claim.devices],
         **nodes,
         "funnels": funnels,
     }

@@ -64,15 +64,25 @@ def _written(value: object, how: str) -> str:
 def _plain(value: object) -> str:
     if isinstance(value, str):
         return value
-    if isinstance(value, Phrase):
-        return _WRITER.vformat(value.template, (), dict(value.values)) if value.values else value.template
-    if isinstance(value, Statement):
-        return _WRITER.vformat(value.TEXT, (), _Fields(value))
+    if isinstance(value, Phrase) and not value.values:
+        return value.template
+    if isinstance(value, Phrase | Statement):
+        return _WRITER.vformat(template_of(value), (), fields_of(value))
     if isinstance(value, Subject):
         return f"{value.kind} {written(value.name)}"
     if isinstance(value, Joined):
         return value.separator.join(written(part) for part in value.parts)
     return "" if value is None else str(value)
+
+
+def template_of(words: Phrase | Statement) -> str:
+    """The text with fields in braces."""
+    return words.template if isinstance(words, Phrase) else words.TEXT
+
+
+def fields_of(words: Phrase | Statement) -> dict[str, Any]:
+    """The values for the fields."""
+    return dict(words.values) if isinstance(words, Phrase) else _Fields(words)
 
 
 def _name(value: object, how: str) -> str:

@@ -17,6 +17,7 @@ _INTRODUCTION = """\
 
 What the commands print with `-o json` is described by a schema (JSON Schema, draft 2020-12). A result says which one
 in `kind` and `schemaVersion`. The files are installed with the package too, under `kubectl_dra/_schemas`.
+What changed from one version to the next: [changes of the JSON reports](json-changes.md).
 """
 
 

@@ -21,6 +21,7 @@ from kubectl_dra.cli.main import run as command
 from kubectl_dra.cluster.kinds import SCHEDULING_KINDS
 from kubectl_dra.cluster.snapshot import KINDS
 from kubectl_dra.explain.causes.registry import all_kinds
+from tests.explain.existing import unknown
 
 FOLDER = Path(__file__).parent / "cases"
 SCHEMA = jsonschema.Draft202012Validator(
@@ -122,6 +123,8 @@ def test_case(case: Case, tmp_path: Path) -> None:
     SCHEMA.validate(found)
     causes = found["causes"]
     print(output)
+    manifest = [{"metadata": {}, **entry} for entry in _objects(case.raw.get("manifest", ()))]
+    assert list(unknown(found, [*case.objects, *manifest])) == []
     assert [cause["kind"]["code"] for cause in causes] == expect.get("causes", [])
     assert found["verdict"] == expect["verdict"]
     assert code == EXIT_CODES[expect["verdict"]]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
+import tomllib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,13 +13,22 @@ import jsonschema
 import pytest
 import yaml
 
+from kubectl_dra.addresses import DOCS, REPOSITORY
 from tests.cli.conftest import Ran
 from tests.cli.conftest import dra as dra
+from tests.explain.existing import unknown
 
 ROOT = Path(__file__).parent.parent.parent
 EXAMPLES = sorted(path.parent for path in (ROOT / "examples" / "explain").glob("*/command"))
 SCHEMA = json.loads((ROOT / "schemas" / "explain.json").read_text())
 VALIDATOR = jsonschema.Draft202012Validator(SCHEMA)
+
+
+def objects_of(folder: Path) -> list[dict[str, Any]]:
+    """All objects of an example's files."""
+    paths = [*folder.glob("*.yaml"), *folder.glob("*.json")]
+    documents = [document for path in paths for document in yaml.safe_load_all(path.read_text())]
+    return [entry for document in documents for entry in document.get("items", [document])]
 
 
 def words_of(folder: Path) -> list[str]:
@@ -37,6 +47,7 @@ def test_examples_validate(dra: Callable[..., Ran], monkeypatch: pytest.MonkeyPa
     VALIDATOR.validate(result)
     assert result["exitCode"] == ran.code == int((folder / "exit-code").read_text())
     assert result["secondOpinion"]["differ"] == []
+    assert list(unknown(result, objects_of(folder))) == []
 
 
 def test_yaml_says_the_same_as_json(dra: Callable[..., Ran], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -64,3 +75,21 @@ def test_trace_and_lists_validate(dra: Callable[..., Ran], monkeypatch: pytest.M
     several = json.loads(dra("explain", "-f", str(pods), "--snapshot", "cluster.yaml", "-o", "json").out)
     VALIDATOR.validate(several)
     assert [item["subject"]["name"] for item in several["items"]] == list(names)
+
+
+def test_evidence_is_data_beside_the_text(dra: Callable[..., Ran], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Text shortens lists; data does not."""
+    folder = ROOT / "examples" / "explain" / "amd-partitions-in-use"
+    monkeypatch.chdir(folder)
+    result = json.loads(dra(*words_of(folder), "-o", "json").out)
+    fact = result["causes"][0]["evidence"][0]
+    assert fact["value"].startswith("needs 1 of counter partition-mode in set gpu-0-mutex, 0 left")
+    assert fact["about"]["devices"] == [{"driver": "gpu.amd.com", "pool": "mi300x-1", "device": "gpu-0-spx-nps1"}]
+    assert fact["found"]["claims"] == [{"namespace": "serving", "name": "embed-0-gpu-s9txg"}]
+    assert fact["found"]["quantities"][0] == {"name": "needed", "quantity": "1", "value": 1}
+    assert result["causes"][0]["kind"]["url"].startswith(f"{DOCS}/causes/")
+
+
+def test_the_address_of_the_pages_follows_from_that_of_the_project() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    assert project["urls"]["Homepage"] == REPOSITORY

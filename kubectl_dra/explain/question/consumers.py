@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from kubectl_dra.api.claims import ResourceClaim
+from kubectl_dra.api.claims import Consumer, ResourceClaim
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.explain.phrase import ObjectName, Phrase, say
@@ -32,15 +32,15 @@ _KINDS: Final = {"pods": "Pod", "podgroups": "PodGroup"}
 
 def consumers_named(claim: ResourceClaim) -> list[Phrase]:
     """Those for which a claim is reserved, as its status has them."""
-    space = claim.metadata.namespace
     return [
-        say(
-            "{resource} {consumer:bare}",
-            resource=entry.resource,
-            consumer=ObjectName(_KINDS.get(entry.resource, entry.resource), entry.name, space),
-        )
+        say("{resource} {name:bare}", resource=entry.resource, name=_named(claim, entry))
         for entry in claim.reserved_for
     ]
+
+
+def _named(claim: ResourceClaim, entry: Consumer) -> ObjectName | str:
+    kind = _KINDS.get(entry.resource)
+    return ObjectName(kind, entry.name, claim.metadata.namespace) if kind else entry.name
 
 
 def reserved(pod: Pod, claim: ResourceClaim) -> bool:

@@ -1,0 +1,14 @@
+"""Where the project's pages are on the web."""
+
+from __future__ import annotations
+
+from typing import Final
+
+REPOSITORY: Final = "https://github.com/kubectl-dra/kubectl-dra"
+DOCS: Final = f"{REPOSITORY}/blob/main/docs"
+"""The base of all links to the documentation: its pages, as they are in the repository."""
+
+
+def page_of_cause(code: str) -> str:
+    """The page of a cause of ``explain``."""
+    return f"{DOCS}/causes/{code}.md"
