@@ -1,4 +1,4 @@
-"""The errors that a user may see. Only ``cli`` prints them and chooses the exit code."""
+"""The errors that users may see. Only ``cli`` prints them and chooses the exit code."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ class UsageError(DraError):
 
 
 class InputError(DraError):
-    """A file or an object in it cannot be used: unreadable, not YAML, of the wrong kind, ambiguous."""
+    """A file or an object in it is unusable: unreadable, not YAML, of the wrong kind, ambiguous."""
 
 
 class FileError(InputError):
-    """An input, or what is at a place in it, cannot be used.
+    """An input, or something at a position in it, is unusable.
 
-    ``problem`` says why without the place. Lines and columns count from 1; 0 where none is known.
+    ``problem`` says why, without the position. Lines and columns count from 1; 0 means unknown.
     """
 
     def __init__(self, problem: str, file: str, line: int = 0, column: int = 0) -> None:
@@ -34,9 +34,9 @@ class FileError(InputError):
 
 
 class ClusterError(DraError):
-    """The cluster cannot be asked: kubeconfig, connection, credentials, permission, time-out.
+    """The cluster cannot be queried: kubeconfig, connection, credentials, permission, time-out.
 
-    ``status`` is the HTTP status of the server's answer; 0 where there was none.
+    ``status`` is the HTTP status of the server's answer; 0 if there was none.
     """
 
     def __init__(self, message: str, status: int = 0) -> None:
@@ -45,4 +45,4 @@ class ClusterError(DraError):
 
 
 class UndeterminedError(DraError):
-    """The question cannot be answered from what is known. Exit code 3."""
+    """The known facts do not answer the question. Exit code 3."""

@@ -1,4 +1,4 @@
-"""Names that a user may have meant."""
+"""Suggests names that a user may have meant."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ _LONGEST: Final = 253
 
 
 def nearest(name: str, candidates: Iterable[str], limit: int = 3) -> tuple[str, ...]:
-    """The candidates that are most like the name, best first: for "did you mean".
+    """The candidates most similar to the name, best first: for "did you mean".
 
-    Case does not count. A candidate is near when one contains the other, or when few enough letters differ
-    (a third of the longer one, at least one). A name of one letter is no misspelling of another.
+    Case does not matter. A candidate is near if one contains the other, or if few enough letters differ (a
+    third of the longer one, at least one). A one-letter name is never a misspelling of another.
     """
     wanted = name.lower()
     scored: list[tuple[float, str]] = []
@@ -26,7 +26,7 @@ def nearest(name: str, candidates: Iterable[str], limit: int = 3) -> tuple[str, 
 
 
 def _distance(wanted: str, candidate: str) -> float | None:
-    """0 for equal names, growing as they differ; None when they are not alike."""
+    """0 for equal names, higher the more they differ; None if they are not alike."""
     if wanted == candidate:
         return 0.0
     if not wanted or not candidate:

@@ -1,4 +1,4 @@
-"""Small parts of sentences: numbers with nouns, short lists."""
+"""Building blocks of sentences: numbers with nouns, short lists."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ def some(names: Sequence[str], limit: int = 4) -> str:
 
 
 def listed(names: Sequence[str], total: int) -> str:
-    """Names that are shown, and how many more there are in all."""
+    """The names shown, and how many more there are."""
     return ", ".join(names) + (f" and {total - len(names):,} more" if total > len(names) else "")
 
 
 def join(names: Iterable[str]) -> str:
-    """All names, with commas."""
+    """All names, separated by commas."""
     return ", ".join(names)

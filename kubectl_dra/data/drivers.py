@@ -1,4 +1,4 @@
-"""The drivers that the vendors' files describe. Nothing is parsed before somebody asks for it."""
+"""The drivers that the vendors' files describe. Nothing is parsed before it is needed."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ _CLASSES: Final = re.compile(r"^classes:.*(?:\n[ #].*)*", re.MULTILINE)
 
 
 class Attribute(NamedTuple):
-    """An attribute of a driver. ``type`` is string, int, bool or version, empty where not known.
+    """An attribute of a driver. ``type`` is string, int, bool or version; empty if unknown.
 
-    ``values`` are all that it can have, none where that is open. No two devices have the same value of a
-    ``unique`` one. ``names`` says which list of names its values come from: "products" or "mig".
+    ``values`` are all possible values; empty if open. No two devices have the same value of a ``unique`` one.
+    ``names`` says which list of names its values come from: "products" or "mig".
     """
 
     type: str = ""
@@ -31,7 +31,7 @@ class Attribute(NamedTuple):
 
 
 def name_in(driver: str, column: Column) -> str:
-    """The name of a column in a driver's document: without the domain if that is the driver's."""
+    """The name of a column in a driver's document, without the driver's own domain."""
     own = column.domain is None or column.domain == driver
     return column.id or "" if own else f"{column.domain}/{column.id}"
 
@@ -39,7 +39,7 @@ def name_in(driver: str, column: Column) -> str:
 class Kind(NamedTuple):
     """One kind of device of a driver: a shape for ``rules.possible``.
 
-    ``given`` are the values that make it this kind, ``absent`` what its devices never or not always have.
+    ``given`` are the values that define this kind, ``absent`` what its devices never or not always have.
     """
 
     driver: str
@@ -58,7 +58,7 @@ class Kind(NamedTuple):
         return name in self.always or self.sometimes is None or name in self.sometimes or "/" in name
 
     def values(self, column: Column) -> tuple[Any, ...] | None:
-        """See ``rules.possible.Shape``; what only some devices have counts as absent."""
+        """See ``rules.possible.Shape``. What only some devices have counts as absent."""
         name = name_in(self.driver, column)
         if column.kind == "capacity":
             return None if name in self.capacities else ()
@@ -81,8 +81,8 @@ class ConfigKind(NamedTuple):
 class InstalledClass(NamedTuple):
     """A DeviceClass as the driver's chart installs it.
 
-    ``selector`` is its CEL, empty where not known. ``extended_resource`` is its ``extendedResourceName``, ``since``
-    the first release of the driver that sets it. ``kinds`` are the kinds of device that it admits.
+    ``selector`` is its CEL, empty if unknown. ``extended_resource`` is its ``extendedResourceName``,
+    ``since`` the first release of the driver that sets it. ``kinds`` are the kinds of device that it admits.
     """
 
     name: str
@@ -95,12 +95,12 @@ class InstalledClass(NamedTuple):
 
 
 class Driver(NamedTuple):
-    """A driver as its document describes it. ``configs`` is None where its parameters are not known.
+    """A driver as its document describes it. ``configs`` is None if its parameters are unknown.
 
-    ``kubernetes`` is the first release that it runs on, ``notes`` are what to know before it is installed.
+    ``kubernetes`` is the first release that it runs on, ``notes`` are what to know before installing it.
 
-    Devices of a ``pod_level`` driver, such as network interfaces, reach the pod without a container that uses the
-    claim; claims of a ``shareable`` one are made to be shared.
+    Devices of a ``pod_level`` driver, such as network interfaces, reach the pod without a container that uses
+    the claim. Claims of a ``shareable`` one are meant to be shared.
     """
 
     name: str
@@ -141,7 +141,7 @@ class Driver(NamedTuple):
 
 
 class Catalogue:
-    """All drivers that are known. A document is parsed when something of it is asked for."""
+    """All known drivers. A document is parsed when something from it is requested."""
 
     def __init__(self, files: Mapping[str, VendorFile]) -> None:
         self._files = files
@@ -159,18 +159,18 @@ class Catalogue:
         return {name: self._driver(name) for name in self._texts}
 
     def driver(self, name: str) -> Driver | None:
-        """The driver of a name, which is also the domain of its attributes."""
+        """The driver with a name, which is also the domain of its attributes."""
         return self._driver(name) if name in self._texts else None
 
     def of_class(self, name: str) -> Driver | None:
-        """The driver that a class belongs to as it is installed."""
+        """The driver that installs a class."""
         mention = (self._driver(driver) for driver, text in self._texts.items() if name in text)
         return next((driver for driver in mention if name in driver.classes), None)
 
     def of_resource(self, name: str) -> Driver | None:
-        """The driver of the devices that a vendor's device plugin offers under a resource name.
+        """The driver for the devices that a vendor's device plugin offers under a resource name.
 
-        None where only other signs than the name tell whose it is.
+        None if the name alone does not tell the vendor.
         """
         domain = name.partition("/")[0]
         for file in self._files.values():
@@ -183,14 +183,14 @@ class Catalogue:
         return None
 
     def labels_of_nodes(self, driver: str) -> tuple[str, ...]:
-        """Node labels that are "true" where there are devices of a driver's vendor, whoever serves them."""
+        """Node labels that are "true" on nodes with devices of a driver's vendor, whoever serves the devices."""
         vendor = next((file for file in self._files.values() if driver in file.drivers), None)
         labels = vendor.raw.get("labels", ()) if vendor is not None else ()
         return tuple(each["key"] for each in labels if each["action"] == "drop" and each.get("value") == "true")
 
     @cached_property
     def classes(self) -> tuple[str, ...]:
-        """The names of all classes. Nothing else of the documents is parsed for them."""
+        """The names of all classes, without parsing anything else of the documents."""
         sections = [found[0] for text in self._texts.values() if (found := _CLASSES.search(text))]
         return tuple(entry["name"] for section in sections for entry in parsed(section)["classes"])
 
@@ -243,7 +243,7 @@ def _driver(raw: Mapping[str, Any]) -> Driver:
 
 
 def installed_class(driver: str, raw: Mapping[str, Any], kinds: tuple[Kind, ...] = ()) -> InstalledClass:
-    """A class as a file gives it; unless it names its kinds of device, it admits all."""
+    """A class as a file gives it. If it names no kinds of device, it admits all."""
     return InstalledClass(
         raw["name"],
         driver,

@@ -1,4 +1,4 @@
-"""The vendors' files, split into documents. A document is parsed when somebody asks for it."""
+"""The vendors' files, split into documents that are parsed on demand."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _EVERYONE: Final = re.compile(r"^everyone: true", re.MULTILINE)
 
 
 class VendorFile:
-    """A vendor's file: ``text`` is its first document, ``drivers`` are the others by the driver's name."""
+    """A vendor's file: ``text`` is its first document, ``drivers`` are the others by driver name."""
 
     def __init__(self, id: str, content: str) -> None:
         self.id = id
@@ -24,13 +24,13 @@ class VendorFile:
 
     @cached_property
     def domains(self) -> tuple[str, ...]:
-        """The domains of the vendor's resource names, ``*`` where they can be any."""
+        """The domains of the vendor's resource names, or ``*`` for any."""
         match = _DOMAINS.search(self.text)
         return tuple(part.strip(" \n\"'") for part in match[1].split(",") if part.strip()) if match else ()
 
     @cached_property
     def everyone(self) -> bool:
-        """Whether its labels count for pods of all vendors."""
+        """Whether its labels apply to pods of all vendors."""
         return _EVERYONE.search(self.text) is not None
 
     @cached_property
@@ -42,7 +42,7 @@ class VendorFile:
 
 @cache
 def vendor_files() -> Mapping[str, VendorFile]:
-    """The files of this package by the vendor's id, which is the file's name."""
+    """The files of this package by vendor id, which is the file's name."""
     return {file.stem: VendorFile(file.stem, file.read_text("utf-8")) for file in sorted(FOLDER.glob("*.yaml"))}
 
 

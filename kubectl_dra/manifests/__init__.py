@@ -1,1 +1,1 @@
-"""Manifests: YAML or JSON text to objects, read as kubectl reads it, with exact positions."""
+"""Manifests: YAML or JSON text to objects, read like kubectl does, with exact positions."""

@@ -1,4 +1,4 @@
-"""Changes of an object by path, and the object after them. What they do to a text is in ``edits``."""
+"""Changes of an object by path, and the object after them. ``edits`` applies them to a text."""
 
 from __future__ import annotations
 
@@ -12,38 +12,38 @@ Path = tuple[str | int, ...]
 
 
 class EditRefused(Exception):
-    """The change cannot be made for certain; the message says why."""
+    """The change cannot be made safely; the message says why."""
 
 
 class Set(Struct, frozen=True):
-    """The value at ``path`` becomes ``value``. A key that is missing is added; its parent must exist."""
+    """Set the value at ``path``. A missing key is added; its parent must exist."""
 
     path: Path
     value: Any
 
 
 class Append(Struct, frozen=True):
-    """The list at ``path`` gets one more item, as its last."""
+    """Append an item to the list at ``path``."""
 
     path: Path
     value: Any
 
 
 class Delete(Struct, frozen=True):
-    """The key or list item at ``path`` goes, with its value."""
+    """Delete the key or list item at ``path``, with its value."""
 
     path: Path
 
 
 class Rename(Struct, frozen=True):
-    """The last key of ``path`` becomes ``key``; its value stays."""
+    """Rename the last key of ``path`` to ``key``; its value stays."""
 
     path: Path
     key: str
 
 
 class Wrap(Struct, frozen=True):
-    """The ``fields`` of the mapping at ``path`` move into a new mapping ``key`` of it: flat requests to exactly."""
+    """Move the ``fields`` of the mapping at ``path`` into a new mapping ``key`` inside it: flat requests to exactly."""
 
     path: Path
     key: str
@@ -51,20 +51,20 @@ class Wrap(Struct, frozen=True):
 
 
 class Unwrap(Struct, frozen=True):
-    """The entries of the mapping at ``path`` move up beside its key, which goes: ``basic`` of older devices."""
+    """Move the entries of the mapping at ``path`` up beside its key, and delete the key: ``basic`` of older devices."""
 
     path: Path
 
 
 class Enclose(Struct, frozen=True):
-    """The value at ``path`` moves into a new mapping in its place, under ``key``: quantities of v1alpha3."""
+    """Move the value at ``path`` into a new mapping in its place, under ``key``: quantities of v1alpha3."""
 
     path: Path
     key: str
 
 
 class Splice(Struct, frozen=True):
-    """In the text at ``path`` the characters ``start`` to ``end`` (code points) become ``text``: an edit in CEL."""
+    """Replace the characters ``start`` to ``end`` (code points) of the text at ``path`` by ``text``: an edit in CEL."""
 
     path: Path
     start: int
@@ -77,14 +77,14 @@ Change = Set | Append | Delete | Rename | Wrap | Unwrap | Enclose | Splice
 
 
 def value_at(raw: Any, path: Path) -> Any:
-    """The value at a path, or None if there is nothing."""
+    """The value at a path, or None if it does not exist."""
     for part in path:
         raw = below(raw, part)
     return raw
 
 
 def below(value: Any, part: str | int) -> Any:
-    """The value of a key, or the item of an index; None if there is nothing."""
+    """The value of a key or the item at an index, or None if it does not exist."""
     if isinstance(value, Mapping):
         return value.get(part)
     if isinstance(value, list) and isinstance(part, int) and part < len(value):
@@ -93,10 +93,10 @@ def below(value: Any, part: str | int) -> Any:
 
 
 def changed(raw: Any, changes: Sequence[Change]) -> Any:
-    """A copy of an object with the changes made. Paths are of before all changes.
+    """A copy of an object with the changes made. All paths refer to the object before any change.
 
     Raises:
-        EditRefused: a path that leads nowhere.
+        EditRefused: a path that does not exist.
     """
     out = _copy(raw)
     # Containers are looked up before anything moves.
@@ -115,7 +115,7 @@ def changed(raw: Any, changes: Sequence[Change]) -> Any:
 
 
 def _copy(value: Any) -> Any:
-    """A deep copy in which nothing is shared: what aliases repeat is changed in one place only."""
+    """A deep copy without sharing, so that a change to one use of an alias leaves its other uses alone."""
     if isinstance(value, dict):
         return {key: _copy(below) for key, below in value.items()}
     return [_copy(below) for below in value] if isinstance(value, list) else value

@@ -1,4 +1,4 @@
-"""Finds the comments of a text, and tells them from look-alikes in quoted and block scalars."""
+"""Finds the comments of a text, and distinguishes them from look-alikes in quoted and block scalars."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def comments_of(text: str, roots: Iterable[Any]) -> list[str]:
 
 
 def scalar_spans(text: str, roots: Iterable[Any]) -> set[tuple[int, int]]:
-    """The spans of quoted and block scalars, in which a ``#`` is no comment; ``roots`` as for ``comment_spans``."""
+    """The spans of quoted and block scalars, in which ``#`` starts no comment; ``roots`` as for ``comment_spans``."""
     out: set[tuple[int, int]] = set()
     stack, seen = list(roots), set()
     while stack:

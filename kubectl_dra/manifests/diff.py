@@ -1,7 +1,7 @@
-"""Unified diffs: what ``difflib`` makes of long files is slow, or shows more than what changed.
+"""Unified diffs. ``difflib`` is slow on long files, or shows more than what changed.
 
-Lines that are there once before and once after are taken as the same lines (patience diff); ``difflib`` only
-compares what is between them.
+Lines that occur once before and once after are matched with each other (patience diff); ``difflib`` compares
+only what lies between them.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class Hunk(NamedTuple):
 
 
 def unified(name: str, before: str, after: str) -> str:
-    """The change of a text as a unified diff; empty where there is none."""
+    """The change of a text as a unified diff; empty if there is none."""
     old, new = _LINE.findall(before), _LINE.findall(after)
     out: list[str] = []
     for group in _grouped(hunks(old, new)):
@@ -49,7 +49,7 @@ def unified(name: str, before: str, after: str) -> str:
 
 
 def hunks(before: Sequence[str], after: Sequence[str]) -> list[Hunk]:
-    """What changes, in order; lines between hunks are equal."""
+    """The changes, in order; lines between hunks are equal."""
     out: list[Hunk] = []
     at = new_at = 0
     for start, new_start, size in (*_equal(before, after, 0, 0), (len(before), len(after), 0)):
@@ -60,7 +60,7 @@ def hunks(before: Sequence[str], after: Sequence[str]) -> list[Hunk]:
 
 
 def _equal(before: Sequence[str], after: Sequence[str], at: int, new_at: int) -> Iterator[tuple[int, int, int]]:
-    """Blocks of equal lines: where they begin before and after (from ``at`` and ``new_at``), and their length."""
+    """Blocks of equal lines: their start before and after (from ``at`` and ``new_at``), and their length."""
     least = min(len(before), len(after))
     head = next((index for index in range(least) if before[index] != after[index]), least)
     tail = next((count for count in range(least - head) if before[-1 - count] != after[-1 - count]), least - head)
@@ -91,7 +91,7 @@ def _between(old: Sequence[str], new: Sequence[str], at: int, new_at: int) -> It
 
 
 def _anchors(old: Sequence[str], new: Sequence[str]) -> list[tuple[int, int]]:
-    """Lines that both sides have once: as many as are in the same order."""
+    """Lines that occur once on each side: the longest sequence that is in the same order."""
     counts, new_counts = Counter(old), Counter(new)
     places = {line: index for index, line in enumerate(new) if new_counts[line] == 1}
     pairs = [(index, places[line]) for index, line in enumerate(old) if counts[line] == 1 and line in places]
@@ -113,7 +113,7 @@ def _anchors(old: Sequence[str], new: Sequence[str]) -> list[tuple[int, int]]:
 
 
 def _grouped(changes: Sequence[Hunk]) -> Iterator[list[Hunk]]:
-    """Hunks with so few lines between them that they are shown together."""
+    """Hunks that are close enough together to be shown as one."""
     group: list[Hunk] = []
     for hunk in changes:
         if group and hunk.start - group[-1].end > 2 * _CONTEXT:
@@ -125,7 +125,7 @@ def _grouped(changes: Sequence[Hunk]) -> Iterator[list[Hunk]]:
 
 
 def _span(start: int, end: int) -> str:
-    """First line and number of lines, as ``diff`` writes them."""
+    """First line and number of lines, in ``diff`` notation."""
     if end - start == 1:
         return str(start + 1)
     return f"{start + (end > start)},{end - start}"

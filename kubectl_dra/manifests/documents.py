@@ -32,13 +32,13 @@ _LARGE: Final = 8_000_000
 
 
 class NotAnObject(FileError):
-    """The text is YAML or JSON, but a list or a scalar, or has nothing in it."""
+    """The text is YAML or JSON, but is a list, a scalar or empty."""
 
 
 class Document:
     """One YAML or JSON document. ``index`` counts from 0, ``line`` from 1.
 
-    ``repeated`` says that some mapping has a key twice; the last is taken.
+    ``repeated``: some mapping has a duplicate key, of which the last counts.
     """
 
     __slots__ = ("_finder", "_root", "index", "line", "object", "repeated", "source")
@@ -74,22 +74,22 @@ class Document:
         return self._root
 
     def nodes(self, path: Path) -> NodePair | None:
-        """The nodes at a path, or None if the document has nothing there. Merge keys are followed."""
+        """The nodes at a path, or None if the document has none there. Merge keys are followed."""
         pair, length = self.nearest(path)
         return pair if length == len(path) else None
 
     def nearest(self, path: Path) -> tuple[NodePair, int]:
-        """The nodes of the longest beginning of a path that the document has, and the length of that."""
+        """The nodes of the longest existing prefix of a path, and its length."""
         if self._finder is None:
             self._finder = NodeFinder(self.root)
         return self._finder.nearest(path)
 
     def position(self, path: Path = ()) -> SourcePosition:
-        """Where the value at the path is; where it is missing, its nearest parent that exists."""
+        """The position of the value at the path or, if it is missing, of its nearest existing parent."""
         return self._span(self.nearest(path)[0].value)
 
     def key_position(self, path: Path) -> SourcePosition:
-        """Where the key of the value is; for a list item, and where the path is missing, as ``position``."""
+        """The position of the value's key; for list items and missing paths, like ``position``."""
         pair, _ = self.nearest(path)
         return self._span(pair.value if pair.key is None else pair.key)
 
@@ -108,7 +108,7 @@ class Document:
 
 
 class Skipped(NamedTuple):
-    """A document that cannot be read, and why. ``number`` counts as the ``index`` of documents, ``line`` from 1."""
+    """A document that cannot be read, and why. ``number`` counts like the ``index`` of documents, ``line`` from 1."""
 
     number: int
     line: int
@@ -116,18 +116,18 @@ class Skipped(NamedTuple):
 
 
 def read_documents(data: str | bytes, source: str, *, strict: bool = False) -> tuple[Document, ...]:
-    """As ``parse``, for the text or bytes of an input that is called ``source`` in messages."""
+    """Like ``parse``, for the text or bytes of an input that messages call ``source``."""
     return parse(decode(data, source), strict=strict)
 
 
 def parse(source: Source, *, strict: bool = False) -> tuple[Document, ...]:
-    """Reads the YAML or JSON documents of one input.
+    """Read the YAML or JSON documents of one input.
 
-    Documents without content are left out. With ``strict`` a duplicate key is an error; else the last wins.
+    Empty documents are left out. With ``strict`` a duplicate key is an error; otherwise the last one counts.
 
     Raises:
         TemplateError: a Helm, Jinja or similar template.
-        NotAnObject: nothing in it, or a document that is not a mapping.
+        NotAnObject: no content, or a document that is not a mapping.
         FileError: not text, not YAML, or without a JSON value.
     """
     documents: list[Document] = []
@@ -141,11 +141,11 @@ def parse(source: Source, *, strict: bool = False) -> tuple[Document, ...]:
 
 
 def each(source: Source, *, strict: bool = False) -> Iterator[Document | Skipped]:
-    """The documents of one input as they are read, and in place of those that cannot be read why not.
+    """The documents of one input as they are read, and the reason for each that cannot be read.
 
-    A mistake in the syntax of one document does not hide those before it, nor, in YAML, those behind its end
-    (a line that begins with ``---``). Only one document has to be in memory at a time. ``strict`` is as for
-    ``parse``. Nothing comes from an empty text.
+    A syntax error in one document does not hide those before it nor, in YAML, those after its end (a line
+    that begins with ``---``). Only one document is in memory at a time. ``strict`` is as for ``parse``. An
+    empty text yields nothing.
     """
     if _JSON_START.match(source.text):
         found = _json_documents(source, strict)
@@ -161,7 +161,7 @@ def each(source: Source, *, strict: bool = False) -> Iterator[Document | Skipped
 
 
 def _json_documents(source: Source, strict: bool) -> list[Document | Skipped] | None:
-    """The documents of a JSON stream; None if it is not JSON (then it may be YAML in flow style)."""
+    """The documents of a JSON stream; None if it is not JSON (it may be YAML in flow style)."""
     import json
 
     text = source.text
@@ -224,7 +224,7 @@ def _blanks(text: str, offset: int) -> int:
 def _yaml_documents(
     source: Source, text: str, strict: bool, first: int = 0, recover: bool = True
 ) -> Iterator[Document | Skipped]:
-    """The documents of ``text``, which is the source's with blanks in place of what is read already."""
+    """The documents of ``text``: the source's text, with blanks in place of what has already been read."""
     import yaml
 
     builder = Builder(strict, "*" in text and "&" in text)
@@ -266,10 +266,10 @@ _SEPARATOR: Final = re.compile(r"(?<![^\r\n])---(?=[ \t\r\n]|\Z)")
 def _separately(
     source: Source, text: str, strict: bool, index: int, behind: int, error: FileError
 ) -> Iterator[Document | Skipped]:
-    """What is behind the offset, where the text stops being YAML: its documents are looked at one by one.
+    """The documents after the offset where the text stops being YAML, examined one by one.
 
-    Those with mistakes are skipped, the others then read with blanks in place of everything else, so that
-    they are where they were. The time that takes grows with the length of the text only.
+    Broken ones are skipped. The others are read with blanks in place of everything else, to keep their
+    positions. The time is linear in the length of the text.
     """
     cuts = [behind, *(found.start() for found in _SEPARATOR.finditer(text, behind + 1)), len(text)]
     spans = list(pairwise(cuts))
@@ -295,7 +295,7 @@ def _separately(
 
 
 def _documents_in(source: Source, piece: str, start: int) -> int | FileError:
-    """How many documents are in a piece of the text by itself, or the first mistake in it."""
+    """The number of documents in a separate piece of the text, or the first error in it."""
     import yaml
 
     try:
@@ -319,7 +319,7 @@ _CONTENT: Final = re.compile(r"(?:\s+|#[^\r\n]*)*")
 
 
 def _content(text: str, offset: int) -> int:
-    """Where a document begins that is behind an offset: blanks and comments do not count."""
+    """Where the next document after an offset begins, ignoring blanks and comments."""
     found = _CONTENT.match(text, offset)
     return offset if found is None or found.end() == len(text) else found.end()
 
@@ -340,7 +340,7 @@ def _yaml_document(source: Source, index: int, value: Any, root: Node, templates
 
 
 def _json_root(source: Source, start: int, end: int) -> Node:
-    """The node graph of the JSON document at the offsets, which stay offsets into the whole text."""
+    """The node graph of the JSON document at the offsets, which remain offsets into the whole text."""
     # The YAML parser refuses pairs of surrogate escapes; other escapes of the same length keep positions,
     # as blanks do instead of what is before the document.
     safe = " " * start + _SURROGATES.sub(r"\\u003f\\u003f", source.text[start:end])

@@ -1,4 +1,4 @@
-"""Changes of objects as edits of their text: only the bytes that change, checked by reading the result again."""
+"""Changes of objects as minimal edits of their text, verified by reading the result again."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from kubectl_dra.manifests.writer import pieces
 
 
 class Edit(NamedTuple):
-    """``text[start:end]`` becomes ``text``; offsets are of the source's text before all edits."""
+    """``text[start:end]`` becomes ``text``. Offsets refer to the source's text before all edits."""
 
     start: int
     end: int
@@ -40,7 +40,7 @@ def edits_of(document: Document, changes: Sequence[Change]) -> list[Edit]:
 
 
 def _merged(edits: Sequence[Edit]) -> list[Edit]:
-    """The edits, with lines that are added behind lines that go put in their place."""
+    """The edits, with added lines merged into a deletion directly before them."""
     out: list[Edit] = []
     for edit in edits:
         before = out[-1] if out else None
@@ -69,10 +69,11 @@ def edited(text: str, edits: Sequence[Edit]) -> str:
 
 
 def verified(documents: Sequence[Document], edits: Sequence[Edit], intended: Mapping[int, Any]) -> str:
-    """The edited text, if it reads as intended: ``intended`` by document index, all other documents as before.
+    """The edited text, if it reads as intended: ``intended`` by document index, all other documents
+    unchanged.
 
     Raises:
-        EditRefused: it would say something else.
+        EditRefused: it would read differently.
     """
     source = documents[0].source
     text = edited(source.text, edits)
@@ -81,10 +82,10 @@ def verified(documents: Sequence[Document], edits: Sequence[Edit], intended: Map
 
 
 def reread(source: Source, text: str, objects: Sequence[Any]) -> tuple[Document, ...]:
-    """The documents of a text that ``source`` became, if they hold the objects and nothing else.
+    """The documents of a text made from ``source``, if they hold exactly the objects.
 
     Raises:
-        EditRefused: it could not be read, or says something else.
+        EditRefused: it cannot be read, or reads differently.
     """
     anchors = "&" in source.text and "*" in source.text
     try:

@@ -1,4 +1,4 @@
-"""Removes entries of mappings and lists, and adds new ones after the last."""
+"""Removes entries from mappings and lists, and adds new ones after the last."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from kubectl_dra.manifests.text_pieces import Piece, Shifts, runs
 
 
 class Entries:
-    """Writes what goes and comes into the text of one document."""
+    """Deletes and adds entries in the text of one document."""
 
     def __init__(self, places: Places, shifts: Shifts) -> None:
         self._at = places
@@ -19,7 +19,7 @@ class Entries:
         self._text = places.text
 
     def changed(self, path: Path, changes: Sequence[Set | Append | Delete]) -> list[Piece]:
-        """Deleted entries of one mapping or list, and new ones at its end."""
+        """The pieces that delete entries of one mapping or list and add new ones at its end."""
         node = self._at.collection(path)
         entries = self._at.entries(node)
         gone = sorted({self._at.index(node, change.path[-1]) for change in changes if isinstance(change, Delete)})
@@ -34,7 +34,7 @@ class Entries:
         return list(self._block_changed(entries, gone, lines))
 
     def _style_at(self, path: Path) -> Style:
-        """The style of what is new at a path: dashes as of the lists beside it, else of the list around it."""
+        """The style for new text at a path: dashes like neighbouring lists, else like the enclosing list."""
         style = self._at.style
         for length in range(len(path), -1, -1):
             pair = self._at.document.nodes(path[:length])
@@ -82,14 +82,14 @@ class Entries:
         return out
 
     def _flow_entry(self, change: Set | Append, separator: str) -> str:
-        """A new entry; in JSON over several lines where the entries beside it have lines of their own."""
+        """A new entry; in JSON on several lines if its neighbours have lines of their own."""
         style, lead = self._at.style, separator.rpartition("\n")[2]
         spread = style.json and separator != ", "
         value = spread_out(change.value, lead, style) if spread else flow(change.value, style)
         return value if isinstance(change, Append) else f"{key_flow(str(change.path[-1]), style)}: {value}"
 
     def _flow_separator(self, entries: Sequence[Entry]) -> str:
-        """What stands between entries: a new one begins its line where the last one does."""
+        """The text between entries: a new one begins its own line if the last one does."""
         last = entries[-1].start
         start = self._at.line_start(last)
         lead = self._text[start:last]
@@ -130,7 +130,7 @@ class Entries:
             yield Piece(behind_all, behind_all, "".join(f"{newline}{line}" for line in waiting))
 
     def _behind_dash(self, entries: Sequence[Entry], first: int, last: int, lines: Sequence[str]) -> Piece:
-        """Entries that go, the first of them behind a dash: what follows takes its place."""
+        """Delete entries, the first of which follows a dash: what comes next takes its place."""
         start, indent = entries[first].start, " " * self._at.column(entries[first].start)
         newline = self._at.style.newline
         if last + 1 < len(entries):

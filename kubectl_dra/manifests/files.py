@@ -1,4 +1,4 @@
-"""Writes files atomically, and shows their changes as a unified diff."""
+"""Writes files atomically, and shows their changes as unified diffs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from kubectl_dra.manifests.source import Source
 
 
 class Rewritten(NamedTuple):
-    """A file's text before and after; ``source`` keeps its encoding and byte order mark."""
+    """A file's text before and after. ``source`` keeps its encoding and byte order mark."""
 
     file: str
     before: str
@@ -21,15 +21,15 @@ class Rewritten(NamedTuple):
 
     @property
     def data(self) -> bytes:
-        """The bytes of the file after the change, in the encoding it had."""
+        """The bytes of the file after the change, in its original encoding."""
         return self.source.encode(self.after)
 
 
 def replace_file(file: Rewritten) -> None:
-    """Replaces the file by its new text: all of it or nothing, with the mode and owner it had. Links stay links.
+    """Replace the file's text atomically, keeping mode and owner. Links remain links.
 
     Raises:
-        FileError: it changed meanwhile, or cannot be written.
+        FileError: it has changed meanwhile, or cannot be written.
     """
     try:
         replace_bytes(unchanged(file), file.data)
@@ -38,11 +38,11 @@ def replace_file(file: Rewritten) -> None:
 
 
 def unchanged(file: Rewritten) -> Path:
-    """The file that is to be replaced, links followed.
+    """The file to be replaced, with links followed.
 
     Raises:
-        FileError: it changed meanwhile, or is read-only.
-        OSError: it cannot be read any more.
+        FileError: it has changed meanwhile, or is read-only.
+        OSError: it can no longer be read.
     """
     target = Path(file.file).resolve()
     if target.read_bytes() != file.source.encode(file.before):
@@ -53,7 +53,7 @@ def unchanged(file: Rewritten) -> Path:
 
 
 def replace_bytes(target: Path, data: bytes) -> None:
-    """Puts the bytes in the place of a file, new or not, at once; what fails leaves the old file and nothing else.
+    """Write a file, new or existing, atomically. A failure leaves the old file and nothing else.
 
     Raises:
         OSError: it cannot be written.
@@ -67,10 +67,10 @@ def replace_bytes(target: Path, data: bytes) -> None:
 
 
 def beside(target: Path, data: bytes) -> Path:
-    """A new file beside ``target``, complete on the disk, with the mode and owner of that: what takes its place.
+    """A complete temporary file beside ``target``, with its mode and owner, ready to replace it.
 
     Raises:
-        OSError: it cannot be written; nothing is left of it.
+        OSError: it cannot be written; nothing is left behind.
     """
     before = target.stat() if target.exists() else None
     handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
@@ -104,7 +104,7 @@ def _umask() -> int:
 
 
 def unified_diff(file: Rewritten) -> str:
-    """The change as a unified diff; empty where there is none."""
+    """The change as a unified diff; empty if there is none."""
     from kubectl_dra.manifests.diff import unified
 
     return unified(file.file.lstrip("/"), file.before, file.after)

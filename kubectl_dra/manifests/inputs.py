@@ -1,4 +1,4 @@
-"""The inputs of a command: named files, directories, standard input, and what kustomize builds."""
+"""The inputs of a command: named files, directories, standard input, and output of kustomize."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ _LOGGED: Final = re.compile(r'"command failed" err="(.*)"\Z')
 
 
 class Input(NamedTuple):
-    """One text to check. ``data`` is there if it is not read from the file ``name``.
+    """One text to check. ``data`` is set if it does not come from the file ``name``.
 
-    ``named`` is False for files found in a directory: those may be of somebody else's. ``problem`` says why
+    ``named`` is False for files found in a directory, which may belong to somebody else. ``problem`` says why
     it cannot be read.
     """
 
@@ -42,9 +42,9 @@ class Input(NamedTuple):
 def find_inputs(
     paths: Sequence[str], kustomize: Sequence[str] = (), exclude: Sequence[str] = (), stdin: bytes | None = None
 ) -> list[Input]:
-    """Every input, in the order given, directories sorted; each file once.
+    """Every input in the given order, directories sorted, each file once.
 
-    Files in directories are left out if a pattern of ``exclude`` matches their path or a directory of it.
+    Files in directories are skipped if a pattern of ``exclude`` matches their path or one of its directories.
 
     Raises:
         FileError: a path that does not exist, or kustomize failed.
@@ -83,12 +83,12 @@ def read(found: Input) -> bytes:
 
 
 def is_file(name: str) -> bool:
-    """Whether the input of a name is a file: what comes from standard input or kustomize cannot be written."""
+    """Whether the named input is a file. Standard input and kustomize output cannot be written."""
     return name != STDIN_NAME and not name.endswith(KUSTOMIZED)
 
 
 def argument(name: str) -> str:
-    """How the input of a name is given on a command line: a file, ``-``, or ``-k DIR``."""
+    """How to give the named input on a command line: a file, ``-``, or ``-k DIR``."""
     if is_file(name):
         return shlex.quote(name)
     if name == STDIN_NAME:
@@ -142,7 +142,9 @@ def _excluded(name: str, patterns: Sequence[str]) -> bool:
 
 
 def matches(name: str, pattern: str) -> bool:
-    """Whether a path matches a pattern such as ``vendor/**`` or ``*.gen.yaml``, as a whole or from some part on."""
+    """Whether a path matches a pattern such as ``vendor/**`` or ``*.gen.yaml``, as a whole or from some
+    directory on.
+    """
     path = os.path.normpath(name).replace(os.sep, "/")
     pattern = pattern.removeprefix("./").rstrip("/")
     below = pattern.removesuffix("/**")
@@ -155,7 +157,7 @@ def matches(name: str, pattern: str) -> bool:
 
 
 def build(directory: str) -> bytes:
-    """What ``kubectl kustomize`` or ``kustomize build`` prints for a directory.
+    """The output of ``kubectl kustomize`` or ``kustomize build`` for a directory.
 
     Raises:
         FileError: neither is installed, or it failed.

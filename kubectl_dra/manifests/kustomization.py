@@ -1,4 +1,4 @@
-"""One kustomization as its file describes it: what it reads, which of that are patches, what is remote."""
+"""One kustomization as described by its file: what it reads, which of that are patches, and what is remote."""
 
 from __future__ import annotations
 
@@ -27,10 +27,11 @@ _REMOTE: Final = re.compile(r"\A(https?://|ssh://|git@|git::|github\.com/|[\w.-]
 
 
 class Kustomization(Struct, frozen=True, eq=False):
-    """A kustomization: its directory and file as absolute paths, and what the file says.
+    """A kustomization: its directory and file as absolute paths, and the file's content.
 
-    ``files`` are those that it reads, itself among them, ``roots`` the directories of other kustomizations,
-    ``patches`` the strategic merge patches among the files, ``remote`` what it takes from elsewhere.
+    ``files`` are those that it reads, including itself; ``roots`` are the directories of other
+    kustomizations; ``patches`` are the strategic merge patches among the files; ``remote`` is what it takes
+    from elsewhere.
     """
 
     directory: str
@@ -43,18 +44,18 @@ class Kustomization(Struct, frozen=True, eq=False):
 
     @property
     def is_component(self) -> bool:
-        """Whether it is a part of others that cannot be built by itself."""
+        """Whether it is a component, which cannot be built by itself."""
         return self.document.object.get("kind") == COMPONENT
 
     @property
     def renames(self) -> bool:
-        """Whether it gives objects other names, so that it has to know who refers to them."""
+        """Whether it renames objects and so has to know who refers to them."""
         return any(self.document.object.get(field) for field in ("namePrefix", "nameSuffix"))
 
 
 @lru_cache(maxsize=4096)
 def kustomization_in(directory: str) -> Kustomization | None:
-    """The kustomization of a directory; None where there is none that can be read."""
+    """The kustomization of a directory; None if there is no readable one."""
     for name in NAMES:
         path = f"{directory}/{name}"
         try:
@@ -110,9 +111,9 @@ def _list(value: Any) -> list[Any]:
 
 
 def is_patch(name: str) -> bool:
-    """Whether a kustomization beside the file, or in a directory above, names it as a strategic merge patch.
+    """Whether a kustomization beside or above the file names it as a strategic merge patch.
 
-    A patch is a part of an object, which is whole only when it is built.
+    A patch is a part of an object, which is complete only when built.
     """
     if not is_file(name):
         return False
@@ -121,7 +122,7 @@ def is_patch(name: str) -> bool:
 
 
 def kustomizations_above(path: str) -> Iterator[Kustomization]:
-    """The kustomizations in the directories above a file: kustomize reads no file outside of its own directory."""
+    """The kustomizations in the directories above a file. Kustomize reads no files outside its own directory."""
     directory = os.path.dirname(path)  # noqa: PTH120
     while True:
         found = kustomization_in(directory)

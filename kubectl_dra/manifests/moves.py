@@ -1,4 +1,4 @@
-"""Moves entries: fields into a new mapping, and out of one."""
+"""Moves entries of a mapping into a nested mapping, or out of one."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ class Moves:
             yield Piece(at, at, "".join(f"{newline}{line}" for line in moved))
 
     def _with_comments(self, earliest: int, start: int) -> int:
-        """The beginning of a field's lines, with the comments right above it."""
+        """The start of a field's lines, including the comments right above it."""
         if not self._at.begins_line(start):
             raise EditRefused("a field does not begin its line")
         begin = self._at.line_start(start)
@@ -91,7 +91,7 @@ class Moves:
         return begin
 
     def _indented(self, start: int, end: int, step: str) -> Iterator[Piece]:
-        """Moves the lines from ``start`` to ``end`` to the right."""
+        """Indent the lines from ``start`` to ``end``."""
         at = start
         while at < end:
             if self._text[at : self._at.line_end(at)].strip():
@@ -102,7 +102,7 @@ class Moves:
             at = following
 
     def _outdented(self, start: int, end: int, step: int) -> Iterator[Piece]:
-        """Moves the lines from ``start`` to ``end`` to the left."""
+        """Outdent the lines from ``start`` to ``end``."""
         at = start
         while at < end:
             if self._text[at : self._at.line_end(at)].strip():

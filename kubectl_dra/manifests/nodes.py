@@ -1,4 +1,4 @@
-"""PyYAML's node graphs: the loader that makes them, and how to navigate them."""
+"""PyYAML's node graphs: the loader that builds them, and navigation in them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _LONG_LINE: Final = re.compile(r"(?:\A|\n)[^\n]{800}")
 
 
 class NodePair(NamedTuple):
-    """The node of a value, and of its key where it has one."""
+    """The node of a value, and of its key if it has one."""
 
     key: Node | None
     value: Node
@@ -31,7 +31,7 @@ _LoaderOfJson: type[Any] | None = None
 
 
 def loader() -> type[Any]:
-    """A PyYAML loader that leaves untagged nodes to ``values``, with the C parser if there is one."""
+    """A PyYAML loader that leaves untagged nodes to ``values``; uses the C parser if available."""
     global _Loader
     if _Loader is not None:
         return _Loader
@@ -50,13 +50,13 @@ def loader() -> type[Any]:
 
 
 def loader_of_json() -> type[Any]:
-    """A slower loader that takes all keys of JSON: of more than 1,024 characters, and on a line before their colon."""
+    """A slower loader that accepts all JSON keys: longer than 1,024 characters, or on a line before their colon."""
     global _LoaderOfJson
     if _LoaderOfJson is None:
 
         class LoaderOfJson(_slow_loader()):  # type: ignore[misc]
             def stale_possible_simple_keys(self) -> None:
-                """What may be a key stays one."""
+                """Do not discard possible keys."""
 
         _LoaderOfJson = LoaderOfJson
     return _LoaderOfJson
@@ -95,10 +95,10 @@ def _untyped() -> type[Any]:
 
 
 def roots(text: str) -> Iterator[Node]:
-    """The root node of each document of a YAML text, one after the other.
+    """The root node of each document of a YAML text, one after another.
 
     Raises:
-        TooDeep: before anything else, where composing the text would exhaust the stack of the C parser.
+        TooDeep: before anything else, if composing the text would exhaust the C parser's stack.
         yaml.YAMLError: the text is not YAML from there on.
     """
     _check_depth(text)
@@ -131,7 +131,7 @@ def _check_depth(text: str) -> None:
 
 
 def _has_many_brackets(text: str) -> bool:
-    """Whether one of the documents has enough brackets to nest that deep; each is looked at by itself."""
+    """Whether any document has enough brackets to nest that deeply. Each is examined by itself."""
     start = 0
     while start < len(text):
         end = text.find("\n---", start + 1)
@@ -143,7 +143,7 @@ def _has_many_brackets(text: str) -> bool:
 
 
 def is_plain(root: Node, offset: int) -> bool:
-    """Whether the offset is inside a plain scalar or flow collection below the root, not a quoted text."""
+    """Whether the offset is inside a plain scalar or flow collection below the root, and not in quoted text."""
     node = root
     while True:
         parts = node.value
@@ -159,7 +159,7 @@ def is_plain(root: Node, offset: int) -> bool:
 
 
 def end(node: Node) -> int:
-    """The end of a node's own text: PyYAML ends a block collection only where the next token begins."""
+    """The end of a node's own text. PyYAML ends a block collection only at the next token."""
     while node.id != "scalar" and not node.flow_style and node.value:
         last = node.value[-1] if node.id == "sequence" else node.value[-1][1]
         if last.end_mark.index <= last.start_mark.index or last.start_mark.index < node.start_mark.index:
@@ -174,7 +174,7 @@ def end(node: Node) -> int:
 
 
 class NodeFinder:
-    """Finds the nodes of paths below one root; the keys of each mapping are read once."""
+    """Finds the nodes of paths below one root. The keys of each mapping are read once."""
 
     __slots__ = ("_keys", "root")
 
@@ -183,7 +183,7 @@ class NodeFinder:
         self._keys: Final[dict[int, dict[str, NodePair]]] = {}
 
     def nearest(self, path: tuple[str | int, ...]) -> tuple[NodePair, int]:
-        """The nodes of the longest beginning of a path that is there, and its length. Merge keys are followed."""
+        """The nodes of the longest existing prefix of a path, and its length. Merge keys are followed."""
         pair, length = NodePair(None, self.root), 0
         for part in path:
             found = self._child(pair.value, part)
@@ -200,7 +200,7 @@ class NodeFinder:
         return None
 
     def _pairs(self, node: Node) -> dict[str, NodePair]:
-        """The nodes of a mapping by key: of a key that is there twice the last, as in its value."""
+        """The nodes of a mapping by key. For a duplicate key the last one counts, as in its value."""
         known = self._keys.get(id(node))
         if known is not None:
             return known

@@ -1,4 +1,4 @@
-"""The Kubernetes objects of documents: Lists unpacked, each object with where it is written."""
+"""The Kubernetes objects of documents, including items of Lists, each with its place in the text."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from kubectl_dra.manifests.documents import Document, Path
 
 
 class ManifestObject(NamedTuple):
-    """An object with apiVersion and kind; ``path`` leads to it inside the document (a List's item)."""
+    """An object with apiVersion and kind. ``path`` leads to it inside the document (for a List's item)."""
 
     object: dict[str, Any]
     document: Document
@@ -48,7 +48,7 @@ ObjectKey = tuple[str, str, str]
 
 
 def object_key(raw: Mapping[str, Any]) -> ObjectKey:
-    """Kind, namespace and name of an object; empty where it has none."""
+    """Kind, namespace and name of an object; missing parts are empty."""
     metadata = raw.get("metadata")
     metadata = metadata if isinstance(metadata, Mapping) else {}
     return str(raw.get("kind")), str(metadata.get("namespace") or ""), str(metadata.get("name") or "")
@@ -67,7 +67,7 @@ def objects(documents: Iterable[Document]) -> Iterator[ManifestObject]:
     """Every object, in order. Items of a List of one kind (``PodList``) get its apiVersion and kind.
 
     Raises:
-        FileError: a document that is no Kubernetes object, or a List whose items are none.
+        FileError: a document that is not a Kubernetes object, or a List with such items.
     """
     for document in documents:
         if not is_object(document.object):

@@ -1,4 +1,4 @@
-"""Where things are in the text of a document: entries with their ends, lines, columns, comments."""
+"""Positions in the text of a document: entries with their ends, lines, columns, comments."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ ELSEWHERE: Final = "an anchor or alias is in the way"
 
 
 class Entry(NamedTuple):
-    """A key with its value, or a list item with its dash: ``text[start:end]``, without what follows on the line."""
+    """A key with its value, or a list item with its dash: ``text[start:end]``, without the rest of the line."""
 
     start: int
     end: int
 
 
 class Places:
-    """Looks up places in the text of one document."""
+    """Looks up positions in the text of one document."""
 
     def __init__(self, document: Document) -> None:
         self.document: Final = document
@@ -33,13 +33,13 @@ class Places:
 
     @property
     def style(self) -> Style:
-        """How the document is written."""
+        """The document's style."""
         if self._style is None:
             self._style = style_of(self.text, self.document.root)
         return self._style
 
     def collection(self, path: Path) -> Any:
-        """The node of the mapping or list at a path. Raises EditRefused where there is none."""
+        """The node of the mapping or list at a path. Raises EditRefused if there is none."""
         pair = self.document.nodes(path)
         if pair is None or pair.value.id == "scalar":
             raise EditRefused("there is nothing at its path")
@@ -49,7 +49,7 @@ class Places:
         """The entries of a mapping or list, in order.
 
         Raises:
-            EditRefused: an item is an alias, whose own place the parser does not tell.
+            EditRefused: an item is an alias, whose own position the parser does not report.
         """
         out: list[Entry] = []
         behind = node.start_mark.index
@@ -72,7 +72,7 @@ class Places:
         return out
 
     def index(self, parent: Any, key: str | int) -> int:
-        """The number of the entry with a key or index. Raises EditRefused where it is not there, or twice."""
+        """The number of the entry with a key or index. Raises EditRefused if it is missing or occurs twice."""
         if parent.id == "sequence" and isinstance(key, int) and key < len(parent.value):
             return key
         found = [index for index, pair in enumerate(parent.value) if str(pair[0].value) == key]
@@ -83,7 +83,7 @@ class Places:
         return found[0]
 
     def own_value(self, path: Path) -> Any:
-        """The node of a value that is written at its path, and nowhere else. Raises EditRefused otherwise."""
+        """The node of a value written only at its path. Raises EditRefused for aliased ones."""
         pair = self.document.nodes(path)
         if pair is None:
             raise EditRefused("there is nothing at its path")
@@ -94,14 +94,14 @@ class Places:
         return pair.value
 
     def behind_colon(self, key: Any) -> int:
-        """The place behind the colon of a key."""
+        """The position after the colon of a key."""
         found = re.compile(r"\s*:").match(self.text, key.end_mark.index)
         if found is None:
             raise EditRefused("its key has no colon")
         return found.end()
 
     def end(self, node: Any) -> int:
-        """The end of a value, without what follows it."""
+        """The end of a value's own text."""
         end: int = node.end_mark.index
         if node.id != "scalar" and not node.flow_style and node.value:
             end = self.end(node.value[-1]) if node.id == "sequence" else self._value_end(*node.value[-1])
@@ -117,7 +117,7 @@ class Places:
         return end if end > key.end_mark.index else self.behind_colon(key)
 
     def _dash(self, start: int, behind: int) -> int:
-        """The dash of the item that begins at ``start``, behind which only comments and blanks may be."""
+        """The dash of the item that begins at ``start``; only comments and blanks may lie between."""
         at = start
         while True:
             at = self.text.rfind("-", behind, at)
@@ -127,7 +127,7 @@ class Places:
                 return at
 
     def comments_in(self, start: int, end: int) -> list[tuple[int, int]]:
-        """The comments that begin between two places."""
+        """The comments that begin between two positions."""
         if "#" not in self.text[start:end]:
             return []
         if self._comments is None:
@@ -141,17 +141,17 @@ class Places:
         return self.text.rfind("\n", 0, offset) + 1
 
     def line_end(self, offset: int) -> int:
-        """Before the line break of the line."""
+        """The position before the line break of the line."""
         found = self.text.find("\n", offset)
         end = len(self.text) if found < 0 else found
         return end - 1 if end > offset and self.text[end - 1] == "\r" else end
 
     def line_end_before(self, start: int) -> int:
-        """Before the line break in front of the line that begins at ``start``, which is not the first."""
+        """The position before the line break that precedes ``start``, which is not on the first line."""
         return self.line_end(self.line_start(start - 1))
 
     def behind_comments(self, offset: int, column: int) -> int:
-        """The end of the line, or of the last of the comments right below it that begin at ``column`` or deeper."""
+        """The end of the line, or of the last comment right below it that begins at ``column`` or deeper."""
         at = self.line_end(offset)
         while True:
             start = self.next_line(at)
@@ -166,5 +166,5 @@ class Places:
         return len(self.text) if found < 0 else found + 1
 
     def begins_line(self, offset: int) -> bool:
-        """Whether only spaces are before it on its line."""
+        """Whether only spaces precede it on its line."""
         return not self.text[self.line_start(offset) : offset].strip(" ")

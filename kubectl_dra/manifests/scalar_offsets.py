@@ -1,4 +1,4 @@
-"""Maps characters of a decoded YAML or JSON scalar back to their place in the source."""
+"""Maps characters of a decoded YAML or JSON scalar back to their positions in the source."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ _SURROGATES: Final = re.compile(r"\\u([dD][89abAB][0-9a-fA-F]{2})\\u([dD][c-fC-F
 
 
 def source_offsets(text: str, node: Any, value: str) -> Offsets | None:
-    """Where each character of ``value`` is written, for the scalar ``node`` of ``text`` that it was read from.
+    """The offset of each character of ``value``, which was read from the scalar ``node`` of ``text``.
 
-    None where that cannot be told for certain (a tag such as !!binary changed the text).
+    None if that is uncertain (a tag such as !!binary changed the text).
     """
     start, end = node.start_mark.index, node.end_mark.index
     # The mark of a tagged or anchored scalar begins with the tag or anchor.
@@ -44,7 +44,7 @@ def _content(text: str, start: int, end: int, style: str | None) -> int:
 
 
 def _flow(text: str, start: int, end: int, quote: str) -> tuple[list[str], Offsets]:
-    """Plain and quoted scalars: escapes, and line ends that fold to a space."""
+    """Plain and quoted scalars: escapes, and line ends folded to a space."""
     characters: list[str] = []
     offsets: Offsets = []
 
@@ -69,7 +69,7 @@ def _flow(text: str, start: int, end: int, quote: str) -> tuple[list[str], Offse
 
 
 def _space(text: str, index: int, stop: int, emit: Any) -> int:
-    """Blanks stay; a line end with the blanks around it becomes a space, more than one the rest of them."""
+    """Blanks stay. A line end with its surrounding blanks becomes a space; of several line ends all but one remain."""
     found = _SPACE_RUN.match(text, index, stop)
     assert found is not None
     breaks = [match.span() for match in _BREAK.finditer(text, index, found.end())]
@@ -130,7 +130,7 @@ def _escape(text: str, index: int, stop: int, emit: Any) -> int:
 
 
 def _block(text: str, start: int, end: int, value: str, folded: bool) -> tuple[list[str], Offsets]:
-    """Literal and folded scalars, as YAML's reference parser puts their lines together."""
+    """Literal and folded scalars, with lines joined as YAML's reference parser does."""
     header = _BREAK.search(text, start, end)
     lines = _lines(text, end if header is None else header.end(), end)
     indent = _indent(text, lines, value)
@@ -170,7 +170,7 @@ def _block(text: str, start: int, end: int, value: str, folded: bool) -> tuple[l
 
 
 def _lines(text: str, start: int, end: int) -> list[tuple[int, int, int]]:
-    """Begin, end of content, and end with the line break of each line."""
+    """Start, end of content, and end including the line break, of each line."""
     out = []
     while start < end:
         found = _BREAK.search(text, start, end)
@@ -183,7 +183,7 @@ def _lines(text: str, start: int, end: int) -> list[tuple[int, int, int]]:
 
 
 def _indent(text: str, lines: list[tuple[int, int, int]], value: str) -> int:
-    """The indentation that is not part of the value, told by the first line that is not blank."""
+    """The indentation that is not part of the value, given by the first non-blank line."""
     written = next((text[begin:finish] for begin, finish, _ in lines if text[begin:finish].strip(" ")), "")
     read = next((line for line in value.split("\n") if line.strip(" ")), "")
     return max(0, (len(written) - len(written.lstrip(" "))) - (len(read) - len(read.lstrip(" "))))

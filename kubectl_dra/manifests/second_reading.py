@@ -1,4 +1,4 @@
-"""A second parser's reading of an edited text: ruamel.yaml, which shares no code with the one that edits rely on."""
+"""A second reading of edited text by ruamel.yaml, a parser that shares no code with the one behind the edits."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from kubectl_dra.manifests.source import Source
 
 
 def confirmed(file: Rewritten) -> bool:
-    """Whether the second parser reads the text after the edits as the first does, or could not read it before."""
+    """Whether the second parser agrees with the first about the edited text, or could not read the original."""
     try:
         documents = parse(Source(file.file, file.after))
     except NotAnObject:
@@ -27,8 +27,8 @@ def confirmed(file: Rewritten) -> bool:
 def read_alike(text: str, documents: Sequence[Document]) -> bool | None:
     """Whether the second parser finds the same mappings, lists and scalars in the text as its documents have.
 
-    Scalars are compared as they are written: which of them are numbers, YAML 1.2 says otherwise than kubectl does.
-    None where the second parser cannot read the text.
+    Scalars are compared as written, because YAML 1.2 and kubectl disagree about which are numbers. None if
+    the second parser cannot read the text.
     """
     from ruamel.yaml import YAML
     from ruamel.yaml.error import YAMLError
@@ -43,7 +43,7 @@ def read_alike(text: str, documents: Sequence[Document]) -> bool | None:
 
 
 def _has(root: Any) -> bool:
-    """Whether there is anything in a document; those without content are no documents."""
+    """Whether a document has content."""
     return not (root.id == "scalar" and not root.style and root.value in ("", "~", "null", "Null", "NULL"))
 
 

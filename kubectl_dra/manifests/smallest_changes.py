@@ -1,4 +1,4 @@
-"""Splits changes of whole mappings and lists into the smallest equivalent ones, so that the rest stays as written."""
+"""Splits changes of whole mappings and lists into the smallest equivalent ones, so that the rest of the text stays."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _NOTHING = object()
 
 
 def smallest(raw: Any, changes: Sequence[Change]) -> list[Change]:
-    """The same changes of ``raw``, none of which writes again what is there already."""
+    """The same changes of ``raw``, without rewriting anything that is already there."""
     out: list[Change] = []
     for change in _moves(raw, changes):
         if isinstance(change, Set):
@@ -22,7 +22,7 @@ def smallest(raw: Any, changes: Sequence[Change]) -> list[Change]:
 
 
 def _moves(raw: Any, changes: Sequence[Change]) -> list[Change]:
-    """The changes; where all entries of a mapping are set beside its key and that is deleted, they move as written."""
+    """The changes; if all entries of a mapping are set beside its key and the key is deleted, they become a move."""
     out = list(changes)
     for gone in [change for change in changes if isinstance(change, Delete)]:
         inner = value_at(raw, gone.path)
@@ -74,7 +74,7 @@ def _set_list(path: Path, old: list[Any], new: list[Any]) -> Iterator[Change]:
 
 
 def _kept(old: Sequence[Any], new: Sequence[Any]) -> set[int] | None:
-    """The indices of ``old`` that are ``new``, if that is ``old`` without some items."""
+    """The indices of ``old`` that remain in ``new``, if ``new`` is ``old`` without some items."""
     out: set[int] = set()
     at = 0
     for value in new:
@@ -88,7 +88,7 @@ def _kept(old: Sequence[Any], new: Sequence[Any]) -> set[int] | None:
 
 
 def _same(one: Any, other: Any) -> bool:
-    """Whether two JSON values are the same; a bool is no number."""
+    """Whether two JSON values are the same. A bool is not a number."""
     if isinstance(one, bool) != isinstance(other, bool):
         return False
     if isinstance(one, dict) and isinstance(other, dict):

@@ -24,7 +24,7 @@ _BINARY = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 class SourcePosition(NamedTuple):
     """A span of the text. Lines and columns count from 1, in characters; offsets count from 0.
 
-    ``end_line`` and ``end_column`` are the place just behind the last character, as ``end_offset`` is.
+    ``end_line`` and ``end_column`` are the position just after the last character, as is ``end_offset``.
     """
 
     line: int
@@ -36,7 +36,7 @@ class SourcePosition(NamedTuple):
 
 
 class Source:
-    """A named text. Offsets are into ``text``, which is without ``bom``; line ends are kept as they are."""
+    """A named text. Offsets are into ``text``, which excludes ``bom``; line ends are unchanged."""
 
     __slots__ = ("_line_starts", "bom", "encoding", "name", "text")
 
@@ -68,12 +68,12 @@ class Source:
         return SourcePosition(*self.place(start), *self.place(end), start, end)
 
     def encode(self, text: str) -> bytes:
-        """Bytes of a text in the encoding, and with the byte order mark, that this input had."""
+        """The bytes of a text in this input's encoding, with its byte order mark."""
         return self.bom + text.encode(self.encoding)
 
 
 def decode(data: bytes | str, name: str) -> Source:
-    """Decodes UTF-8, or UTF-16 or UTF-32 that say so by a byte order mark or by their zero bytes.
+    """Decode UTF-8, or UTF-16 or UTF-32 identified by a byte order mark or by their zero bytes.
 
     Raises:
         FileError: the bytes are not text.
@@ -98,7 +98,7 @@ def _guessed(data: bytes) -> str:
 
 
 def check_text(source: Source) -> None:
-    """Raises FileError where the text has a control character, as binary data does but YAML cannot."""
+    """Raise FileError if the text has a control character, which occurs in binary data but not in YAML."""
     found = _BINARY.search(source.text)
     if found is not None:
         line, column = source.place(found.start())

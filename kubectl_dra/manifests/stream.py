@@ -1,4 +1,4 @@
-"""Reads large YAML Lists item by item, so that the raw objects are never in memory all at once."""
+"""Reads large YAML Lists item by item, so that the raw objects are never all in memory at once."""
 
 from __future__ import annotations
 
@@ -17,17 +17,18 @@ _YAML_KEY = re.compile(r"^(?!- |-\n)[^ \n#]", re.MULTILINE)
 
 
 class NotAList(Exception):
-    """The text is not one YAML List in block style; nothing has been yielded yet, or it broke off."""
+    """The text is not a single YAML List in block style. Nothing has been yielded yet, or the List broke off."""
 
 
 def yaml_list(source: Source) -> tuple[dict[str, Any], Iterator[tuple[int, Any]]]:
     """The fields around the items of a YAML List in block style, and index and value of each item.
 
-    ``kubectl get -o yaml`` and ``kubectl dra snapshot`` write such lists: in a block, only the items of ``items``
-    can begin with a dash at the beginning of a line. A ``PodList``'s items get its apiVersion and kind.
+    ``kubectl get -o yaml`` and ``kubectl dra snapshot`` write such lists: in a block, only entries of
+    ``items`` can begin with a dash at the start of a line. Items of a ``PodList`` get its apiVersion and
+    kind.
 
     Raises:
-        NotAList: it is not that; also while the items are read. Whoever reads then begins again with the whole text.
+        NotAList: not such a list, possibly found only after some items. The caller then rereads the whole text.
     """
     text = source.text
     begin = None if "\r" in text else _YAML_ITEMS.search(text)

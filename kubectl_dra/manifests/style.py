@@ -17,10 +17,11 @@ _SENTENCE: Final = re.compile(r"[A-Za-z_(](?:[^:#\s]|:(?=\S)|(?<=\S)#| (?=\S))*\
 
 
 class Style(NamedTuple):
-    """How to write what is new.
+    """How to write new text.
 
     ``step`` is the indentation of a mapping below its key, ``dash`` that of a list's dashes. ``quote`` is the
-    preferred quote; with ``quoted`` every text has it, with ``quoted_keys`` every key. ``json``: as JSON.
+    preferred quote; with ``quoted`` every text gets it, with ``quoted_keys`` every key. ``json``: written as
+    JSON.
     """
 
     step: int = 2
@@ -33,7 +34,7 @@ class Style(NamedTuple):
 
 
 def style_of(text: str, root: Any) -> Style:
-    """The style of a document: what most of it does. ``root`` is its node, ``text`` the whole source."""
+    """The prevailing style of a document. ``root`` is its node, ``text`` the whole source."""
     steps: Counter[int] = Counter()
     dashes: Counter[int] = Counter()
     quotes: Counter[str] = Counter()
@@ -100,7 +101,7 @@ def _common(counts: Counter[int], least: int, default: int) -> int:
 
 
 def flow(value: Any, style: Style, quote: str | None = None) -> str:
-    """A value on one line; a text in quotes of the kind ``quote``, if that is given."""
+    """A value on one line. Texts are in quotes of the kind ``quote``, if given."""
     if isinstance(value, dict):
         entries = [f"{key_flow(key, style)}: {flow(below, style)}" for key, below in value.items()]
         return "{" + ", ".join(entries) + "}"
@@ -116,7 +117,7 @@ def flow(value: Any, style: Style, quote: str | None = None) -> str:
 
 
 def spread_out(value: Any, lead: str, style: Style) -> str:
-    """A value as JSON over several lines, for a line that begins with the blanks ``lead``."""
+    """A value as JSON on several lines, for a line that is indented by ``lead``."""
     # A tab is one column, as a space is.
     step = ("\t" if "\t" in lead else " ") * style.step
     lines = json.dumps(value, ensure_ascii=False, indent=step).split("\n")
@@ -124,7 +125,7 @@ def spread_out(value: Any, lead: str, style: Style) -> str:
 
 
 def key_flow(key: str, style: Style) -> str:
-    """A key; JSON and files that quote their keys have it in quotes."""
+    """A key, quoted in JSON and in files that quote their keys."""
     return quoted(key, '"' if style.json else style.quote) if style.quoted_keys or style.json else _key(key, style)
 
 
@@ -133,7 +134,7 @@ def _key(key: str, style: Style) -> str:
 
 
 def quoted(value: str, quote: str) -> str:
-    """A text in quotes; in double ones where it needs escapes."""
+    """A text in quotes; in double ones if it needs escapes."""
     if quote == '"' or not value.isprintable():
         return json.dumps(value, ensure_ascii=False)
     return "'" + value.replace("'", "''") + "'"
@@ -147,7 +148,7 @@ def _plain(value: str, pattern: re.Pattern[str]) -> bool:
 
 
 def block(key: str, value: Any, indent: int, style: Style) -> Iterator[str]:
-    """The lines of a key, as it is to be written, with its value."""
+    """The lines of a key (already in its written form) and its value."""
     lead = " " * indent
     if isinstance(value, dict) and value:
         yield f"{lead}{key}:"

@@ -1,4 +1,4 @@
-"""Replacement pieces of a text, and how they shift the lines after them."""
+"""Replacement pieces of a text, and the shifts of the lines after them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from kubectl_dra.manifests.places import Places
 
 
 class Piece(NamedTuple):
-    """``text[start:end]`` becomes ``text``, for a change of something ``depth`` levels deep."""
+    """``text[start:end]`` becomes ``text``. The change concerns something ``depth`` levels deep."""
 
     start: int
     end: int
@@ -19,7 +19,7 @@ class Piece(NamedTuple):
 
 
 class Shifts:
-    """How far lines move to the right where fields are wrapped, and to the left where they are unwrapped."""
+    """How far lines move right where fields are wrapped, and left where they are unwrapped."""
 
     def __init__(self, places: Places, changes: Sequence[Change]) -> None:
         self._at = places
@@ -29,7 +29,7 @@ class Shifts:
                 self._note(change)
 
     def _note(self, change: Wrap | Unwrap) -> None:
-        """How far lines below a path move, for what else is written there."""
+        """Record how far lines below a path move, for other text written there."""
         pair = self._at.document.nodes(change.path)
         if pair is None or pair.value.id != "mapping" or pair.value.flow_style or not pair.value.value:
             return
@@ -40,7 +40,7 @@ class Shifts:
             self._shifts.append((change.path, None, -step))
 
     def of(self, path: Path) -> int:
-        """How far what is added inside the value at a path moves with it."""
+        """How far text added inside the value at a path moves with it."""
         return sum(
             step
             for at, fields, step in self._shifts

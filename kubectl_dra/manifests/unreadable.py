@@ -1,4 +1,4 @@
-"""Why a text cannot be read, in one sentence: where the mistake is, and what to do."""
+"""Why a text cannot be read, in one sentence: where the error is, and what to do."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ _REFUSED: Final = re.compile(r"^(?:%|---[ \t]+[^ \t\r\n#])", re.MULTILINE)
 
 
 class TemplateError(FileError):
-    """The text is a template that has to be rendered first."""
+    """The text is a template that must be rendered first."""
 
 
 def is_template(source: Source, start: int, end: int) -> bool:
-    """Whether there is something like a template's action in a part of the text."""
+    """Whether a part of the text contains something like a template action."""
     return _TEMPLATE.search(source.text, start, end) is not None
 
 
 def helm_action(source: Source, root: Node) -> TemplateError | None:
-    """The error for a document that is YAML although a Helm template is in it, outside of quotes."""
+    """The error for a document that is valid YAML although it contains a Helm action outside of quotes."""
     for found in _HELM.finditer(source.text, root.start_mark.index, root.end_mark.index):
         if nodes.is_plain(root, found.start()):
             return template_error(source, source.place(found.start())[0])
@@ -35,9 +35,10 @@ def helm_action(source: Source, root: Node) -> TemplateError | None:
 
 
 def refused(source: Source, behind: int, start: int) -> FileError | None:
-    """What kubectl does not take before a document that begins at ``start``, behind the end of the one before it.
+    """The error for text before ``start`` and after the previous document, which kubectl does not accept.
 
-    It cuts a stream at the lines that begin with ``---`` before it reads YAML (k8s.io/apimachinery/pkg/util/yaml).
+    Before it reads YAML, kubectl splits a stream at the lines that begin with ``---``
+    (k8s.io/apimachinery/pkg/util/yaml).
     """
     found = _REFUSED.search(source.text, behind, start + 1)
     if found is None:
@@ -50,19 +51,19 @@ def refused(source: Source, behind: int, start: int) -> FileError | None:
 
 
 def template_error(source: Source, line: int) -> TemplateError:
-    """The text is a template, at a line."""
+    """The error for a template, at a line."""
     problem = "this is a template; render it first, for example: helm template CHART > rendered.yaml"
     return TemplateError(problem, source.name, line)
 
 
 def _template_at(source: Source, span: tuple[int, int]) -> TemplateError | None:
-    """The error to give where a mistake in the span is most likely that the text is a template."""
+    """The error to give if a syntax error in the span most likely means that the text is a template."""
     found = _TEMPLATE.search(source.text, *span) or _HELM.search(source.text)
     return None if found is None else template_error(source, source.place(found.start())[0])
 
 
 def value_error(source: Source, problem: ValueProblem, root: Node) -> FileError:
-    """A document has a value or key that Kubernetes' JSON cannot hold."""
+    """The error for a value or key that Kubernetes' JSON cannot hold."""
     node = problem.node
     if type(node.value) is not str:
         template = _template_at(source, (root.start_mark.index, root.end_mark.index))
@@ -73,12 +74,12 @@ def value_error(source: Source, problem: ValueProblem, root: Node) -> FileError:
 
 
 def too_deep(source: Source) -> FileError:
-    """The text is nested beyond what is read."""
+    """The error for a text that is nested too deeply."""
     return FileError(f"nested more than {nodes.DEEPEST} levels deep", source.name)
 
 
 def syntax_error(source: Source, error: Exception, base: int, span: tuple[int, int]) -> FileError:
-    """What to say of a mistake in a document with that span; the parser's offsets count from ``base``."""
+    """The error for a syntax error in a document with that span. The parser's offsets count from ``base``."""
     template = _template_at(source, span)
     if template is not None:
         return template

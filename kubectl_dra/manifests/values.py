@@ -32,7 +32,7 @@ _INTEGER = re.compile(r"([-+]?)(?:0[xX]([0-9a-fA-F]+)|0[bB]([01]+)|0[oO]?([0-7]+
 
 
 class ValueProblem(Exception):
-    """A node that has no JSON value; ``node`` is where."""
+    """A ``node`` without a JSON value."""
 
     def __init__(self, message: str, node: Node) -> None:
         super().__init__(message)
@@ -66,7 +66,7 @@ def scalar(text: str) -> Any:
 
 
 def key_text(value: Any, node: Node) -> str:
-    """A mapping key as the string that it becomes. Raises ValueProblem for null."""
+    """The string that a mapping key becomes. Raises ValueProblem for null."""
     if isinstance(value, str):
         return value
     if isinstance(value, bool):
@@ -81,7 +81,7 @@ def key_text(value: Any, node: Node) -> str:
 
 
 def _float_key(value: float) -> str:
-    """The shortest digits that give the same 32-bit number, with an exponent from 1e+06 on."""
+    """The shortest digits that give the same 32-bit number, with an exponent from 1e+06 upward."""
     import struct
 
     if value != value or value in (float("inf"), float("-inf")):
@@ -106,9 +106,9 @@ def is_merge(key: Node) -> bool:
 
 
 class Builder:
-    """Builds the values of documents, one after the other; ``strict`` refuses duplicate keys.
+    """Builds the values of documents, one after another. ``strict`` refuses duplicate keys.
 
-    ``repeated`` says whether the document built last has any.
+    ``repeated`` says whether the last document has any.
     """
 
     def __init__(self, strict: bool, aliases: bool) -> None:
@@ -122,8 +122,8 @@ class Builder:
         """The node's value. Aliased nodes share one value.
 
         Raises:
-            ValueProblem: a key that is no string, an infinite number, a duplicate key when strict, an
-                anchor that contains itself, aliases that would expand to millions of values.
+            ValueProblem: a key that is not a string, an infinite number, a duplicate key when strict, an anchor
+                that contains itself, or aliases that would expand to millions of values.
         """
         self.repeated = False
         if self._seen is None:
@@ -220,10 +220,10 @@ def _decoded(text: str, node: Node) -> str:
 
 
 def _check_expansion(root: Node) -> None:
-    """Refuses documents that are small only because aliases repeat large parts of them.
+    """Refuse documents that are small only because aliases repeat large parts of them.
 
-    The limits are those of the YAML library of kubectl: above 400,000 values fewer and fewer may come from
-    aliases, from 4,000,000 on a tenth.
+    The limits are those of kubectl's YAML library: above 400,000 values the share that may come from aliases
+    falls, down to a tenth from 4,000,000 on.
     """
     sizes: dict[int, int] = {}
 

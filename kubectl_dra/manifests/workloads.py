@@ -1,4 +1,4 @@
-"""Where workloads keep their pod templates and pod specs. A kind is added by one entry."""
+"""Where workloads keep their pod templates and pod specs. One entry adds a kind."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ Older ones drop the fields, and then a pod starts without its devices. Kinds of 
 
 
 def claims_since(workload: Mapping[str, Any]) -> str | None:
-    """The project and first release whose kind keeps claims; None for Kubernetes' own kinds and unknown ones."""
+    """The project and its first release whose kind supports claims; None for Kubernetes' own and unknown kinds."""
     version = str(workload.get("apiVersion") or "").rpartition("/")[2]
     if key_of(workload) == ("kubeflow.org", "MPIJob") and version != "v1":
         # The training operator has v1 of this kind, the MPI operator all others.
@@ -135,17 +135,18 @@ def claims_since(workload: Mapping[str, Any]) -> str | None:
 
 
 class PodTemplate(NamedTuple):
-    """A pod template found in a workload: where, and its content (``metadata`` and ``spec``)."""
+    """A pod template in a workload: its path and its content (``metadata`` and ``spec``)."""
 
     path: tuple[str | int, ...]
     content: Mapping[str, Any]
 
 
 class WorkloadPodSpec(NamedTuple):
-    """A pod spec: where it is, what it says, and the metadata of the pods made from it, with its path.
+    """A pod spec: its path and content, and the metadata of the pods made from it, with its path.
 
-    ``holder_path`` leads to what has the containers, where that is not the spec itself; the spec can then be missing.
-    ``complete`` is false where a controller adds to it: fields that a pod needs can be missing, others are not a pod's.
+    ``holder_path`` leads to the object with the containers, if that is not the spec itself; the spec may then
+    be missing. ``complete`` is false if a controller adds to it: required pod fields may be missing, and
+    other fields may not be a pod's.
     """
 
     path: tuple[str | int, ...]
@@ -158,9 +159,9 @@ class WorkloadPodSpec(NamedTuple):
 
 
 class PodContainer(NamedTuple):
-    """A container of a pod spec; ``path`` begins at the object's root.
+    """A container of a pod spec. ``path`` begins at the object's root.
 
-    ``sidecar`` is an init container that keeps running beside the others.
+    ``sidecar``: an init container that keeps running beside the others.
     """
 
     path: tuple[str | int, ...]
@@ -176,7 +177,7 @@ def key_of(workload: Mapping[str, Any]) -> Key:
 
 
 def pod_templates(workload: Mapping[str, Any]) -> Iterator[PodTemplate]:
-    """The pod templates of an object, in the order of the table and of the object; none for other kinds."""
+    """The pod templates of an object, in table and object order; none for other kinds."""
     for path in TEMPLATES.get(key_of(workload), ()):
         for found, value in _walk(workload, path, ()):
             if isinstance(value.get("spec"), Mapping):
@@ -184,7 +185,7 @@ def pod_templates(workload: Mapping[str, Any]) -> Iterator[PodTemplate]:
 
 
 def pod_specs(workload: Mapping[str, Any]) -> Iterator[WorkloadPodSpec]:
-    """The pod specs of an object: those of its templates and those that stand alone; of a Pod its own."""
+    """The pod specs of an object: those of its templates, and free-standing ones; for a Pod its own."""
     for template in pod_templates(workload):
         path = (*template.path, "metadata")
         yield WorkloadPodSpec(
@@ -218,7 +219,7 @@ def _app_template(release: Mapping[str, Any]) -> Iterator[WorkloadPodSpec]:
 
 
 def containers(spec: WorkloadPodSpec) -> Iterator[PodContainer]:
-    """Init containers, then containers, as they are written; what has no name is named after its key or place."""
+    """Init containers, then containers, as written. Unnamed ones are named after their key or position."""
     at, holder = (spec.path, spec.content) if spec.holder is None else (spec.holder_path, spec.holder)
     for field in ("initContainers", "containers"):
         found = holder.get(field)

@@ -34,7 +34,7 @@ _KEYED: Final = re.compile(r":([ \t]|\Z)|[ \t]#|[ \t]\Z|[\r\n]")
 
 
 def pieces(document: Document, changes: Sequence[Change]) -> list[Piece]:
-    """The new pieces of text of all changes, which are of one moment: no paths shift.
+    """The new pieces of text for all changes, whose paths refer to the object before any of them.
 
     Raises:
         EditRefused: a change that cannot be made in this text.
@@ -43,7 +43,7 @@ def pieces(document: Document, changes: Sequence[Change]) -> list[Piece]:
 
 
 class _Writer:
-    """Writes changes into the text of one document."""
+    """Applies changes to the text of one document."""
 
     def __init__(self, document: Document, changes: Sequence[Change]) -> None:
         self._document = document
@@ -68,7 +68,7 @@ class _Writer:
         return out
 
     def _inside(self, path: Path, changes: Sequence[Set | Append | Delete]) -> list[Piece]:
-        """Deleted and new entries of one mapping or list."""
+        """Deletes and adds entries of one mapping or list."""
         node = self._at.collection(path)
         new = [change for change in changes if not isinstance(change, Delete)]
         if node.flow_style and not node.value and len(new) == len(changes):
@@ -76,7 +76,7 @@ class _Writer:
         return self._entries.changed(path, changes)
 
     def _empty_filled(self, path: Path, new: Sequence[Set | Append]) -> list[Piece]:
-        """``{}`` or ``[]`` that is no longer empty."""
+        """Fills ``{}`` or ``[]``."""
         value: Any = (
             [change.value for change in new]
             if isinstance(new[0], Append)
@@ -125,7 +125,7 @@ class _Writer:
         return [Piece(start, end, blank + text)]
 
     def _below(self, path: Path, value: Any) -> list[Piece]:
-        """A mapping or list on lines of its own in the place of a scalar or of ``{}``."""
+        """Puts a mapping or list, on lines of its own, in place of a scalar or ``{}``."""
         pair = self._document.nodes(path)
         assert pair is not None and pair.key is not None
         colon, end = self._at.behind_colon(pair.key), self._at.end(pair.value)
@@ -192,7 +192,7 @@ class _Writer:
 
 
 def _parts(value: str, change: Splice) -> Iterator[Splice]:
-    """The splice; if it has line breaks, what it changes around them, so that the lines stay as they are."""
+    """The splice. If it has line breaks: only what differs around them, so that the lines stay."""
     if "\n" not in change.text:
         yield change
         return

@@ -1,1 +1,1 @@
-"""Edits to manifests: from device plugins and older DRA versions to ResourceClaims of v1."""
+"""Edits manifests: from device plugins and older DRA versions to ResourceClaims of v1."""

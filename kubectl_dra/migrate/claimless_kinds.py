@@ -1,4 +1,4 @@
-"""Kinds whose pods get no claims: what to do there by hand. A kind is added by one entry."""
+"""Kinds whose pods cannot have claims, and what to do by hand. One entry adds a kind."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from kubectl_dra.manifests.workloads import Key
 
 
 class Claimless(NamedTuple):
-    """Why a kind cannot be migrated, and the way out."""
+    """Why a kind cannot be migrated, and what to do instead."""
 
     why: str
     way_out: str

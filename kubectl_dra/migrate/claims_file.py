@@ -21,10 +21,10 @@ from kubectl_dra.migrate.result import MigratedFile, Remark
 def claims_file(
     name: str, objects: Sequence[tuple[Remark, Mapping[str, Any]]], files: Sequence[MigratedFile]
 ) -> MigratedFile:
-    """The claims file with the objects behind what it has; ``files`` may have it with changes of its own.
+    """The claims file with the objects appended. ``files`` may contain it with changes of its own.
 
     Raises:
-        InputError: the file is there, but it cannot be read or cannot take more objects.
+        InputError: the file exists but cannot be read or extended.
     """
     own = next((file for file in files if os.path.normpath(file.name) == os.path.normpath(name)), None)
     if own is not None and own.text is not None:
@@ -70,7 +70,7 @@ def _documents(source: Source) -> tuple[Document, ...]:
 def _distinct(
     name: str, objects: Sequence[tuple[Remark, Mapping[str, Any]]]
 ) -> tuple[list[Remark], list[Mapping[str, Any]]]:
-    """Each object once; of two different ones with the same name the second is refused."""
+    """Each object once. Of two different objects with the same name the second is refused."""
     items: list[Remark] = []
     by_name: dict[tuple[str, str], Mapping[str, Any]] = {}
     for item, raw in objects:

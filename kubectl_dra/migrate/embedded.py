@@ -1,4 +1,4 @@
-"""Texts inside objects that ask for devices: manifests and values as text, JSON patches, and Helm's parameters."""
+"""Texts inside objects that request devices: manifests and values as text, JSON patches, and Helm's parameters."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ _REQUEST_LINE: Final = re.compile(r"^\s*(?:limits|requests)\s*:", re.MULTILINE)
 
 
 class EmbeddedAsk(NamedTuple):
-    """A text that asks for devices: where it is in the object, and for which resources."""
+    """A text that requests devices: its place in the object, and the resources."""
 
     path: Path
     names: tuple[str, ...]
 
 
 def embedded_asks(value: Any, catalogue: VendorCatalogue, path: Path = ()) -> Iterator[EmbeddedAsk]:
-    """Every text in a value that asks for known resources."""
+    """Every text in a value that requests known resources."""
     if isinstance(value, Mapping):
         for key, below in value.items():
             yield from embedded_asks(below, catalogue, (*path, key))
@@ -67,7 +67,7 @@ def _asked(text: str, catalogue: VendorCatalogue) -> Iterator[str]:
 
 
 def requested(value: Any, catalogue: VendorCatalogue) -> Iterator[str]:
-    """Known resources among the limits and requests of a value, however deep."""
+    """Known resources in the limits and requests at any depth of a value."""
     if isinstance(value, Mapping):
         for key, below in value.items():
             if key in _REQUESTS and isinstance(below, Mapping):

@@ -36,7 +36,7 @@ _WAY_OUT_VALUES = (
 
 
 class MigrationJob(NamedTuple):
-    """What is asked of a run. ``unsafe`` makes unsafe changes too; ``claims_file`` takes all new objects."""
+    """The job of a run. ``unsafe`` also makes unsafe changes; ``claims_file`` receives all new objects."""
 
     settings: MigrationSettings
     unsafe: bool = False
@@ -45,10 +45,10 @@ class MigrationJob(NamedTuple):
 
 
 def migrate(inputs: Sequence[Input], job: MigrationJob) -> MigrationReport:
-    """Plans the migration of all inputs; writes nothing.
+    """Plan the migration of all inputs. Writes nothing.
 
     Raises:
-        InputError: a file that was named, or that of --claims-file, cannot be read, or none of all.
+        InputError: a named file or that of --claims-file cannot be read, or no input can.
     """
     run = _Run(job)
     files = [run.opened(found) for found in inputs]
@@ -84,7 +84,7 @@ def result_of(file: File) -> MigratedFile:
 
 
 def misread(results: Iterable[MigratedFile]) -> Iterator[str]:
-    """The files whose new text a second parser does not read as the first: nothing of the run is to be written."""
+    """The files whose new text a second parser reads differently: then nothing of the run may be written."""
     for result in results:
         if result.text is not None and result.changed:
             from kubectl_dra.manifests.second_reading import confirmed
@@ -94,13 +94,13 @@ def misread(results: Iterable[MigratedFile]) -> Iterator[str]:
 
 
 def _order(item: Remark) -> tuple[Any, ...]:
-    """By document and object, and in each by place; new objects last."""
+    """By document and object, then by place; new objects last."""
     root = tuple(part for part in item.root if isinstance(part, int))
     return item.document, root, item.sort == "object", item.line, item.column, item.code
 
 
 class _Objects(Sequence[Mapping[str, Any]]):
-    """The objects of all files as they are now; listed only if someone looks."""
+    """The current objects of all files; listed only on demand."""
 
     def __init__(self, files: Sequence[File]) -> None:
         self._files = files
@@ -129,7 +129,7 @@ class _Objects(Sequence[Mapping[str, Any]]):
 
 
 class _World:
-    """The objects of all files as they are now, and the names that are taken."""
+    """The current objects of all files, and the names that are taken."""
 
     def __init__(self, files: Sequence[File]) -> None:
         self._objects = _Objects(files)
@@ -139,7 +139,7 @@ class _World:
         self._added_by: dict[ObjectKey, list[ObjectKey]] = {}
 
     def around(self, owner: Mapping[str, Any], file: str, patch: bool = False) -> PlanSurroundings:
-        """What a migration may look at. Copies of the owner in other files, as overlays have them, take no names."""
+        """The objects that a migration may use. Copies of the owner in other files, as in overlays, take no names."""
         mine = object_key(owner)
         free = {
             key
@@ -149,10 +149,10 @@ class _World:
         return PlanSurroundings(self._objects, self._taken - free if free else self._taken, patch)
 
     def is_new(self, raw: Mapping[str, Any], owner: Mapping[str, Any], file: str) -> bool:
-        """Whether an object has to be added.
+        """Whether an object must be added.
 
         Raises:
-            EditRefused: another one of that name is there.
+            EditRefused: another object has that name.
         """
         key, mine = object_key(raw), object_key(owner)
         for by, at, other in self._added.get(key, ()):
@@ -165,19 +165,19 @@ class _World:
         return True
 
     def add(self, raw: Mapping[str, Any], owner: Mapping[str, Any], file: str) -> None:
-        """Notes an object that is added."""
+        """Record an added object."""
         key, mine = object_key(raw), object_key(owner)
         self._added.setdefault(key, []).append((mine, file, raw))
         self._added_by.setdefault(mine, []).append(key)
         self._taken.add(key)
 
     def changed(self) -> None:
-        """A file has other objects now."""
+        """Record that a file's objects have changed."""
         self._objects.forget()
 
 
 class _Run:
-    """One run: what is collected beside the files."""
+    """The state of one run besides its files."""
 
     def __init__(self, job: MigrationJob) -> None:
         self.job = job
@@ -190,7 +190,7 @@ class _Run:
     # --- reading ---------------------------------------------------------------------------------
 
     def opened(self, found: Input) -> File | None:
-        """A file with its documents or with the reason why it has none; None where there is nothing to migrate."""
+        """A file with its documents, or with the reason why it has none; None if there is nothing to migrate."""
         source = source_of(found, self.notes, self.closed)
         if source is None or not relevant(source.text):
             return None
@@ -241,7 +241,7 @@ class _Run:
     # --- migrating -------------------------------------------------------------------------------
 
     def stage(self, file: File, migration: Migration) -> None:
-        """Runs one migration on all objects of a file, and makes what can be made of it."""
+        """Run one migration on all objects of a file, and apply as much of its plan as possible."""
         wants: list[Want] = []
         for found in file.objects:
             want = self._wanted(file, found, migration)
@@ -261,7 +261,7 @@ class _Run:
             self._make(file, wants)
 
     def _resolve(self, file: File, want: Want) -> None:
-        """Leaves out new objects that are there already, and takes note of the others."""
+        """Drop new objects that already exist, and record the others."""
         new = [(item, raw) for item, raw in want.objects if self.world.is_new(raw, want.owner, file.name)]
         want.objects = new
         for _, raw in new:
@@ -283,7 +283,7 @@ class _Run:
                 file.items += [item for item, _ in want.objects]
 
     def _wanted(self, file: File, found: ManifestObject, migration: Migration) -> Want | None:
-        """What a migration wants of an object; None where that is nothing, or the migration fails."""
+        """What a migration wants for an object; None if nothing, or the migration fails."""
         raw, settings = found.object, self.job.settings
         try:
             plan = migration.plan(raw, self.world.around(raw, file.name, file.patch), settings)
@@ -297,7 +297,7 @@ class _Run:
 
 
 def _names(source: Source, seen: Sequence[tuple[int, str]]) -> str:
-    """What a text names, and in which lines."""
+    """The resources that a text names, and the lines."""
     lines: dict[str, list[int]] = {}
     for at, name in seen:
         lines.setdefault(name, []).append(source.place(at)[0])

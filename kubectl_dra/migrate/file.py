@@ -1,4 +1,4 @@
-"""A file of a run: as it was read, and as it is after the changes so far."""
+"""A file of a run: as read, and after the changes so far."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from kubectl_dra.migrate.result import Remark
 class File:
     """A file: ``original`` as read, ``source`` as it is now with its ``documents`` and ``objects``.
 
-    ``origins`` says of each document which of the original it is, None for those added. ``strangers`` are documents
-    that are no Kubernetes objects. With ``patch`` kustomize lays its objects over others. ``rounds`` are the edits so
-    far, each of what the one before it made.
+    ``origins`` maps each document to its index in the original, None for added ones. ``strangers`` are
+    documents that are not Kubernetes objects. With ``patch``, kustomize lays its objects over others.
+    ``rounds`` are the edits so far, each applied to the result of the one before it.
     """
 
     def __init__(self, source: Source, documents: tuple[Document, ...], patch: bool = False) -> None:
@@ -49,12 +49,12 @@ class File:
                 self.strangers.append(document)
 
     def take(self, made: MadeFile) -> None:
-        """The file is now what was made of it."""
+        """Adopt a changed version."""
         self._set(made.source, made.documents, made.origins)
         self.rounds = (*self.rounds, *made.rounds)
 
     def place(self, found: ManifestObject, path: Path) -> tuple[int, int, int]:
-        """Line and column in the original of a path of an object, and the number of its document there."""
+        """Line and column in the original for a path of an object, and the number of its document there."""
         origin = self.origins[self.numbers[id(found.document)]]
         if origin is None:
             return 1, 1, 0
@@ -64,7 +64,7 @@ class File:
 
 
 class MadeFile(NamedTuple):
-    """A file after some changes. ``rounds`` of edits lead there, ``origins`` are those of the documents."""
+    """A file after some changes, made by the edits in ``rounds``; ``origins`` are those of the documents."""
 
     source: Source
     documents: tuple[Document, ...]

@@ -1,4 +1,4 @@
-"""Where each migrated pod would land, and where it could land before: runs the allocator, claims nothing."""
+"""Where each migrated pod would run, and where it could run before: runs the allocator on the cluster's state."""
 
 from __future__ import annotations
 
@@ -44,9 +44,9 @@ _RULES: Final = (NodeUnschedulable, TaintToleration, NodeAffinityFilter)
 def compare(
     report: MigrationReport, snapshot: Snapshot, assumed: Assumed, namespace: str = "default"
 ) -> list[LandingComparison]:
-    """Runs every pod whose requests the report changes through the allocator, on the cluster of the snapshot.
+    """Run every pod whose requests the report changes through the allocator, on the snapshot's cluster.
 
-    ``assumed`` are the release and gates of the cluster, as explain has them; objects without a namespace are in
+    ``assumed`` are the release and gates of the cluster, as in explain. Objects without a namespace are in
     ``namespace``.
     """
     pairs = list(_pairs(report))
@@ -69,7 +69,7 @@ class _Pair(NamedTuple):
 
 
 def _pairs(report: MigrationReport) -> Iterator[_Pair]:
-    """The objects of changed files, as they were and as they will be."""
+    """The objects of changed files, before and after."""
     for file in report.changed:
         if file.text is None:
             continue
@@ -99,7 +99,7 @@ def _identity(raw: Mapping[str, Any]) -> tuple[str, str]:
 
 
 def _brought(report: MigrationReport, namespace: str) -> Snapshot:
-    """The DRA objects of all files as they will be."""
+    """The DRA objects of all files after the migration."""
     builder = SnapshotBuilder(namespace)
     for file in report.all_files:
         if file.text is None:
@@ -115,7 +115,7 @@ def _brought(report: MigrationReport, namespace: str) -> Snapshot:
 
 
 def _unused(snapshot: Snapshot) -> Snapshot:
-    """The cluster with nothing in use: no pods, and no claim allocated."""
+    """The cluster with nothing in use: no pods, and no allocated claims."""
     claims = {key: replace(claim, allocation=None, reserved_for=()) for key, claim in snapshot.claims.items()}
     return replace(snapshot, pods={}, claims=claims)
 
@@ -128,7 +128,7 @@ def _compared(
     namespace: str,
     known: dict[str, LandingComparison],
 ) -> Iterator[LandingComparison]:
-    """The pods of one object; ``known`` has those that were looked at, by all that decides where a pod lands."""
+    """Compare the pods of one object. ``known`` holds finished comparisons, by everything that affects the result."""
     old, new = list(pod_specs(pair.before)), list(pod_specs(pair.after))
     changed = [(was, now) for was, now in zip(old, new, strict=False) if was.content != now.content]
     for was, now in changed:
@@ -151,7 +151,7 @@ def _compared(
 
 
 def _decides(before: Pod, after: Pod, world: Snapshot) -> str:
-    """A text that is the same for pods that land on the same nodes and devices."""
+    """A text that is equal for pods that get the same nodes and devices."""
     space = after.metadata.namespace
     parts: list[Any] = [space, sorted(after.metadata.labels.items()) if after.spec.affinity else ()]
     for pod in (before, after):
@@ -218,7 +218,7 @@ def _one(
 
 
 def _offered(node: NodeState, rules: Chain, resources: Mapping[str, int]) -> bool:
-    """Whether a device plugin of the node offers as much, and the pod's own rules admit the node."""
+    """Whether the node's device plugin offers enough and the pod's own rules admit the node."""
     enough = all(amount_of(node.node.allocatable.get(name)) >= amount for name, amount in resources.items())
     return enough and rules.filter(node) is None
 

@@ -1,4 +1,4 @@
-"""Makes the wanted changes of a file's objects: edits of its text, read again; one by one if they fail together."""
+"""Applies the wanted changes to a file and reads it again; one by one if they fail together."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ class NoPlace(EditRefused):
 
 
 class RepeatedKey(EditRefused):
-    """A key is there twice."""
+    """A key occurs twice."""
 
 
 class Settled(NamedTuple):
-    """What is made of a file: the wants that are part of it, and why each of the others is not."""
+    """The resulting file, the wants that it includes, and the reason for each one that it does not."""
 
     made: MadeFile | None
     good: tuple[Want, ...]
@@ -37,9 +37,9 @@ class Settled(NamedTuple):
 
 
 def settle(file: File, wants: Sequence[Want], apart: bool = False) -> Settled:
-    """Makes as many of the wants as can be made together; with ``apart`` new objects do not go into the file.
+    """Apply as many wants as possible; with ``apart`` new objects do not go into the file.
 
-    Where all together cannot be made each half is tried, so that few bad ones among many are found soon.
+    If all together fail, each half is tried, which finds few bad ones among many quickly.
     """
     result: MadeFile | None = None
     good: list[Want] = []
@@ -60,17 +60,17 @@ def settle(file: File, wants: Sequence[Want], apart: bool = False) -> Settled:
 
 
 def code_of(refused: EditRefused) -> str:
-    """The code for a want that cannot be made."""
+    """The code for a want that cannot be applied."""
     if isinstance(refused, RepeatedKey):
         return refusals.REPEATED
     return refusals.NO_PLACE if isinstance(refused, NoPlace) else refusals.NO_EDIT
 
 
 def made(file: File, wants: Sequence[Want], apart: bool = False) -> MadeFile:
-    """The file with everything made that is wanted; with ``apart`` new objects do not go into it.
+    """The file with all wants applied; with ``apart`` new objects do not go into it.
 
     Raises:
-        EditRefused: it cannot be made for certain.
+        EditRefused: it cannot be made safely.
     """
     if "\r" in file.source.text and "\n" not in file.source.text:
         raise EditRefused("its lines end with a carriage return only; make that line feeds first")
@@ -113,7 +113,7 @@ def made(file: File, wants: Sequence[Want], apart: bool = False) -> MadeFile:
 
 
 def _nothing(text: str) -> tuple[Document, ...]:
-    """The documents of a text all of whose objects are gone."""
+    """The documents of a text after all its objects are removed."""
     if text.strip():
         raise EditRefused("something stands beside it")
     return ()
@@ -130,7 +130,7 @@ def _keeps_comments(file: File, text: str, documents: Sequence[Document]) -> Non
 def _in_document(
     document: Document, wants: Sequence[Want], apart: bool
 ) -> tuple[list[Change], list[Mapping[str, Any]]]:
-    """The changes inside a document, and the objects that go behind it."""
+    """The changes inside a document, and the objects to add after it."""
     changes: list[Change] = []
     behind: list[Mapping[str, Any]] = []
     for want in wants:
@@ -152,19 +152,19 @@ def _in_document(
 
 
 def _in_plain_list(document: Document, path: Path) -> bool:
-    """Whether the object at the path is an item of a List, or of a template, that takes objects of all kinds."""
+    """Whether the object at the path is in a List or template that accepts objects of all kinds."""
     around = value_at(document.object, path[:-2]) if path else None
     return isinstance(around, Mapping) and (around.get("kind") == "List" or path[-2] == TEMPLATE_OBJECTS)
 
 
 def _check_list(document: Document, want: Want) -> None:
-    """Refuses to write apiVersion and kind into items that have them from a list of their kind."""
+    """Refuse to write apiVersion and kind into items that inherit them from a typed list."""
     if want.found.path and not is_object(value_at(document.object, want.found.path)):
         raise EditRefused("items of a list of one kind have no apiVersion of their own: write kind: List")
 
 
 def _check_keys(document: Document, want: Want) -> None:
-    """Refuses to change an object in which a key has two values: somebody meant the one that does not count."""
+    """Refuse to change an object with a duplicate key: its author may have meant the value that is ignored."""
     pair = document.nodes(want.found.path)
     if not document.repeated or pair is None:
         return

@@ -26,9 +26,10 @@ Share = Literal["template", "claim"]
 
 
 class Step(Struct, frozen=True):
-    """One thing that changes in one object. ``changes`` go together, or not at all.
+    """One step for one object. Its ``changes`` are made together or not at all.
 
-    ``code`` is that of an ``ChangePage``. Paths lead from the object's root. ``reason`` is one sentence for people.
+    ``code`` is that of a ``ChangePage``. Paths lead from the object's root. ``reason`` is one sentence for
+    people.
     """
 
     code: str
@@ -48,7 +49,7 @@ class NewObject(Struct, frozen=True):
 
 
 class Note(Struct, frozen=True):
-    """What stays to do or to know; nothing is changed for it."""
+    """Something to do or know that changes nothing."""
 
     code: str
     path: Path
@@ -56,7 +57,7 @@ class Note(Struct, frozen=True):
 
 
 class PlanRefusal(Struct, frozen=True):
-    """What asks for a change that is not made. ``message`` says why, ``way_out`` what to do by hand."""
+    """A needed change that is not made. ``message`` says why, ``way_out`` what to do by hand."""
 
     code: str
     path: Path
@@ -65,7 +66,7 @@ class PlanRefusal(Struct, frozen=True):
 
 
 class ObjectPlan(Struct, frozen=True):
-    """All that is said of one object. A plan with nothing in it means: nothing to do."""
+    """The plan for one object. An empty plan means that there is nothing to do."""
 
     steps: tuple[Step, ...] = ()
     objects: tuple[NewObject, ...] = ()
@@ -74,7 +75,7 @@ class ObjectPlan(Struct, frozen=True):
 
 
 class MigrationSettings(Struct, frozen=True):
-    """What the user asked for. ``version`` is the API version of resource.k8s.io that the result is written in."""
+    """What the user asked for. ``version`` is the target API version of resource.k8s.io."""
 
     catalogue: VendorCatalogue
     release: Release
@@ -85,10 +86,11 @@ class MigrationSettings(Struct, frozen=True):
 
 
 class PlanSurroundings(Struct, frozen=True):
-    """The other objects of the run: those that a reference of the object may mean, and names that are taken.
+    """The other objects of the run: those that the object may refer to, and names that are taken.
 
-    ``taken`` holds ``(kind, namespace, name)`` of all objects read and of those added so far. With ``patch`` the object
-    is a strategic merge patch of a kustomization: it says only what differs from the object that it is laid over.
+    ``taken`` holds ``(kind, namespace, name)`` of all objects read and of those added so far. With ``patch``
+    the object is a strategic merge patch of a kustomization and contains only differences from the patched
+    object.
     """
 
     objects: Sequence[Mapping[str, Any]] = ()
@@ -101,7 +103,7 @@ Plan = Callable[[Mapping[str, Any], PlanSurroundings, MigrationSettings], Object
 
 
 class ChangePage(Struct, frozen=True):
-    """The page of one code: what changes and why, with an example as YAML before and after."""
+    """The documentation of one code: what changes and why, with an example as YAML before and after."""
 
     code: str
     name: str
@@ -113,7 +115,7 @@ class ChangePage(Struct, frozen=True):
 
 
 class Migration(Struct, frozen=True):
-    """One family of changes: which objects it looks at, and the pages of its codes."""
+    """One family of changes: the objects that it examines, and the documentation of its codes."""
 
     name: str
     plan: Plan

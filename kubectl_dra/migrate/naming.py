@@ -1,4 +1,4 @@
-"""Names for what a migration adds: short, valid, the same on every run, and unused."""
+"""Names for added objects: short, valid, the same on every run, and unused."""
 
 from __future__ import annotations
 
@@ -19,27 +19,27 @@ _NAMED_BY: Final = ("name", "groupName")
 
 
 def short(resource: Resource, device_class: str = "") -> str:
-    """One word for a device: the first label of its class, as gpu of gpu.nvidia.com; of x-gpu too."""
+    """One word for a device: the first label of its class, such as gpu for gpu.nvidia.com and for x-gpu."""
     label = as_label((device_class or resource.device_class).partition(".")[0]) or "device"
     last = label.rpartition("-")[2]
     return last if last in _DEVICES else label
 
 
 def as_label(text: str) -> str:
-    """A text as a DNS label: small letters, digits and dashes; a long one ends in a checksum. Can be empty."""
+    """A text as a DNS label: lower-case letters, digits and dashes; a long one ends in a checksum. May be empty."""
     label = re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")
     return shortened(label, MAX_LABEL)
 
 
 def shortened(name: str, limit: int) -> str:
-    """The name itself, or if it is too long its beginning and a checksum of it all."""
+    """The name itself or, if too long, its beginning and a checksum of the whole."""
     if len(name) <= limit:
         return name
     return f"{name[: limit - 9].rstrip('-.')}-{zlib.crc32(name.encode()):08x}"
 
 
 def free(name: str, taken: Container[str], limit: int = MAX_LABEL) -> str:
-    """The name, or with the first number from 2 that makes it free."""
+    """The name, with the first number from 2 that makes it free if it is taken."""
     name = shortened(name, limit)
     number, found = 2, name
     while found in taken:
@@ -49,12 +49,12 @@ def free(name: str, taken: Container[str], limit: int = MAX_LABEL) -> str:
 
 
 def free_object(kind: str, namespace: str, name: str, *taken: Container[tuple[str, str, str]]) -> str:
-    """A free name for an object of a kind in a namespace; ``taken`` hold kind, namespace and name."""
+    """A free name for an object of a kind in a namespace; ``taken`` holds kind, namespace and name."""
     return free(name, _Names(kind, namespace, taken), MAX_LABEL)
 
 
 class _Names:
-    """The names of a kind in a namespace that are taken."""
+    """The taken names of a kind in a namespace."""
 
     def __init__(self, kind: str, namespace: str, taken: Sequence[Container[tuple[str, str, str]]]) -> None:
         self._kind, self._namespace, self._taken = kind, namespace, taken
@@ -64,7 +64,7 @@ class _Names:
 
 
 def workload_name(raw: Mapping[str, Any]) -> str | None:
-    """The name that new objects begin with; None where the object's own is missing or no name."""
+    """The prefix for names of new objects; None if the object's own name is missing or invalid."""
     metadata = raw.get("metadata")
     metadata = metadata if isinstance(metadata, Mapping) else {}
     name = metadata.get("name") or str(metadata.get("generateName") or "").rstrip("-.")
@@ -74,7 +74,7 @@ def workload_name(raw: Mapping[str, Any]) -> str | None:
 
 
 def roles(raw: Mapping[str, Any], paths: Sequence[Path]) -> tuple[str, ...]:
-    """A word for each of an object's pod specs that tells it from the others; empty if there is only one."""
+    """A distinguishing word for each pod spec of an object; empty if there is only one."""
     if len(paths) < 2:
         return ("",) * len(paths)
     shared = set.intersection(*(set(path) for path in paths))

@@ -1,6 +1,7 @@
-"""Templates of OpenShift, whose objects are looked at as any: what a parameter stands in for is no number and no name.
+"""OpenShift Templates, whose objects are handled like others, except that a parameter is neither a number nor
+a name.
 
-A quantity or a name such as ``${GPUS}`` is refused where it matters; elsewhere in an object it is left as it is.
+A quantity or name such as ``${GPUS}`` is refused where it matters; elsewhere in an object it stays.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ TEMPLATE_OBJECTS: Final = "objects"
 
 
 def in_template(document: Document) -> Iterator[ManifestObject]:
-    """The objects of a document that is such a template; none of any other."""
+    """The objects of such a template; none for any other document."""
     if not is_object(document.object) or key_of(document.object) != TEMPLATE:
         return
     found = document.object.get(TEMPLATE_OBJECTS)

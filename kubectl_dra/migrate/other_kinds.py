@@ -1,4 +1,4 @@
-"""Reports device plugins' resources in kinds without claims or with unknown pods. Nothing is changed."""
+"""Reports device plugins' resources in kinds without claims or with unknown pods. Changes nothing."""
 
 from __future__ import annotations
 
@@ -39,14 +39,14 @@ _PATCHES: Final = ("patches", "patchesStrategicMerge", "patchesJson6902")
 
 
 class ResourceMention(NamedTuple):
-    """A resource that is named: where, and which."""
+    """A resource name and its place."""
 
     path: Path
     name: str
 
 
 def plan(raw: Mapping[str, Any], surroundings: PlanSurroundings, settings: MigrationSettings) -> ObjectPlan:
-    """Says of an object's device resources why they stay; see ``model.Plan``."""
+    """Report why an object's device resources stay; see ``model.Plan``."""
     key = key_of(raw)
     if settings.reverse or key in QUOTAS or key == TEMPLATE:
         return ObjectPlan()
@@ -80,7 +80,7 @@ def plan(raw: Mapping[str, Any], surroundings: PlanSurroundings, settings: Migra
 
 
 def _outside(raw: Mapping[str, Any], key: tuple[str, str], catalogue: VendorCatalogue) -> Iterator[PlanRefusal]:
-    """Requests of a known kind in another place than its pods: an older version of it, or a field that is not known."""
+    """Requests of a known kind outside its pods: in an older version of the kind, or an unknown field."""
     pods = [spec.path for spec in pod_specs(raw)]
     holders = [container.path for spec in pod_specs(raw) for container in containers(spec)]
     for mention in _mentions_of(raw, key, catalogue):
@@ -94,7 +94,7 @@ def _outside(raw: Mapping[str, Any], key: tuple[str, str], catalogue: VendorCata
 
 
 def _of_texts(raw: Mapping[str, Any], key: tuple[str, str], catalogue: VendorCatalogue) -> Iterator[PlanRefusal]:
-    """Texts of an unknown kind that ask for devices: values of a chart, patches."""
+    """Texts of an unknown kind that request devices: values of a chart, patches."""
     for found in _embedded(raw, catalogue):
         message = f"a text in a {key[1]} asks for {', '.join(found.names)}: texts are not changed"
         way_out = "Change what the text is for so that its pods claim devices: values of the chart, or the patch."
@@ -107,7 +107,7 @@ def _in_texts(raw: Mapping[str, Any], settings: MigrationSettings) -> Iterator[N
 
 
 def _beside(raw: Mapping[str, Any], catalogue: VendorCatalogue) -> Iterator[Note]:
-    """Texts of ConfigMaps and the like, and limits of node pools, which count no claims."""
+    """Texts of ConfigMaps and the like, and limits of node pools, which cannot count claims."""
     if raw.get("kind") in _TEXTS:
         for found in _embedded(raw, catalogue):
             yield Note("MIG123", found.path, f"a text asks for {', '.join(found.names)}: texts are not changed")
@@ -131,7 +131,7 @@ def _embedded(raw: Mapping[str, Any], catalogue: VendorCatalogue) -> Iterator[Em
 
 
 def _ask(path: Path, resource: Resource) -> Ask:
-    """A request of pods that someone else makes: what a DeviceClass for the resource is judged by."""
+    """A request of pods that someone else creates: what a DeviceClass for the resource must serve."""
     return Ask(PodContainer((), "", {}), resource, 1, (path,))
 
 
@@ -174,7 +174,7 @@ def _mentions(
 
 
 def _devices(value: Any, path: Path) -> Iterator[ResourceMention]:
-    """Devices of virtual machines that are named by deviceName."""
+    """Devices of virtual machines named by deviceName."""
     if isinstance(value, Mapping):
         for key, below in value.items():
             for index, device in enumerate(below if key in _VM_LISTS and isinstance(below, list) else ()):
@@ -194,7 +194,7 @@ def _gpu_limits(value: Any, path: Path) -> Iterator[ResourceMention]:
 
 
 def _texts(value: Any, catalogue: VendorCatalogue, path: Path = ()) -> Iterator[Note]:
-    """Texts of several lines under ``manifest`` that name resources: objects that are not looked into."""
+    """Multi-line texts under ``manifest`` that name resources; their objects are not examined."""
     if isinstance(value, Mapping):
         for key, below in value.items():
             if key == "manifest" and isinstance(below, str):
@@ -210,7 +210,7 @@ def _texts(value: Any, catalogue: VendorCatalogue, path: Path = ()) -> Iterator[
 
 
 def _patches(raw: Mapping[str, Any], catalogue: VendorCatalogue) -> Iterator[PlanRefusal]:
-    """Patches inside a kustomization, of kustomize or of Flux, that name resources."""
+    """Patches inside a kustomization, of kustomize or Flux, that name resources."""
     for root in ((), ("spec",)):
         around = value_at(raw, root)
         for field in _PATCHES:

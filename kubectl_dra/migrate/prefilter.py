@@ -1,4 +1,4 @@
-"""Tells from the text alone whether a file can have something to migrate: most have nothing."""
+"""Tells from the text alone whether a file may have something to migrate; most files do not."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ _API: Final = re.compile(r"resource\.k8s\.io/v1(?:alpha\d+|beta\d+)")
 
 
 def relevant(text: str) -> bool:
-    """Whether the text can have something to migrate; True too often rather than too rarely."""
+    """Whether the text may have something to migrate. Errs on the side of True."""
     return any(found.search(text) for found in (_WORDS, _NAMES, _POINTED))
 
 
 def evidence(text: str, catalogue: VendorCatalogue, version: str) -> list[tuple[int, str]]:
-    """Where a text that cannot be read names resources of the catalogue or other API versions, and which."""
+    """Which resources of the catalogue or other API versions an unreadable text names, and where."""
     known: dict[str, bool] = {}
     out = [
         (found.start(), found[0])
@@ -52,19 +52,19 @@ def evidence(text: str, catalogue: VendorCatalogue, version: str) -> list[tuple[
 
 
 def _is_mention(text: str, at: int) -> bool:
-    """Whether what stands there is in a comment, or the key of a toleration or taint: neither asks for anything."""
+    """Whether the name is in a comment or is the key of a toleration or taint, which request nothing."""
     lead = text[text.rfind("\n", 0, at) + 1 : at]
     return _COMMENT.search(lead) is not None or _KEY.fullmatch(lead) is not None
 
 
 def pointed(text: str, catalogue: VendorCatalogue) -> list[tuple[int, str]]:
-    """Where JSON patches (RFC 6902) of a text name resources of the catalogue, and which."""
+    """Which resources of the catalogue the JSON patches (RFC 6902) of a text name, and where."""
     found = [(one.start(), f"{one[1]}/{one[2]}") for one in _POINTED.finditer(text)] if "~1" in text else []
     return [(at, name) for at, name in found if catalogue.moves(name)]
 
 
 def named_in(text: str, catalogue: VendorCatalogue) -> list[str]:
-    """The resources of the catalogue that a text names, as they are or as a JSON pointer has them."""
+    """The resources of the catalogue that a text names, plainly or in JSON pointer form."""
     names = [
         found[1]
         for found in _NAMES.finditer(text)

@@ -46,7 +46,7 @@ _LIMITS: Final = ("default", "defaultRequest", "max", "min", "maxLimitRequestRat
 
 
 def plan(raw: Mapping[str, Any], surroundings: PlanSurroundings, settings: MigrationSettings) -> ObjectPlan:
-    """Plans the keys for claims of one quota, limit range or queue; see ``model.Plan``."""
+    """Plan the claim keys of one quota, limit range or queue; see ``model.Plan``."""
     key = key_of(raw)
     # Where a DeviceClass carries the resource's name, the old keys count its claims.
     if settings.reverse or settings.strategy == "extended-resource" or key not in QUOTAS:
@@ -111,7 +111,7 @@ def _quota(raw: Mapping[str, Any], path: Path, settings: MigrationSettings) -> O
 
 
 def _counted(name: str, path: Path, settings: MigrationSettings) -> Resource | PlanRefusal | None:
-    """What a counted resource becomes, or why there is no key for it."""
+    """What a counted resource becomes, or why no key exists for it."""
     resource = settings.catalogue.resource(name)
     if resource is None:
         message = f"{name} is of no vendor that is known, so no key for claims is guessed"
@@ -139,7 +139,7 @@ def _limit_range(raw: Mapping[str, Any], settings: MigrationSettings) -> Iterato
 
 
 def _kueue(raw: Mapping[str, Any], settings: MigrationSettings) -> ObjectPlan:
-    """A ClusterQueue keeps its names; what maps classes to them is in Kueue's Configuration."""
+    """A ClusterQueue keeps its names; Kueue's Configuration maps classes to them."""
     groups = value_at(raw, ("spec", "resourceGroups"))
     notes: list[Note] = []
     refusals: list[PlanRefusal] = []

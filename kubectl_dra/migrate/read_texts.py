@@ -1,4 +1,4 @@
-"""Reads the texts of a run, and tells an empty result from unreadable input."""
+"""Reads the texts of a run, and distinguishes an empty result from unreadable input."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ _WAY_OUT: Final = "let it be read, or leave it out with --exclude"
 
 
 def check_readable(inputs: Sequence[Input], notes: list[str]) -> None:
-    """For a run that has found no object: looks for one input that can be read, and adds to ``notes`` what cannot.
+    """For a run without objects: find one readable input, and add what is unreadable to ``notes``.
 
-    A template of which nothing is known to ask for devices counts as read, and so does YAML that is no manifest; if
-    it was named, a note says what it is.
+    A template that is not known to request devices counts as readable, and so does YAML that is not a
+    manifest; if it was named, a note says what it is.
 
     Raises:
-        InputError: there is none; it says where the first is broken.
+        InputError: there is none; says where the first input is broken.
     """
     problems: list[InputError] = []
     for found in inputs:
@@ -59,13 +59,13 @@ def _text_of(found: Input) -> str:
 
 
 def source_of(found: Input, notes: list[str], closed: list[MigratedFile]) -> Source | None:
-    """The text of an input; None where it cannot be read.
+    """The text of an input; None if it cannot be read.
 
-    A note says why where it is not text; what the system does not let us read goes to ``closed``: there may be
-    much to migrate in it, a whole directory.
+    A note says why, if it is not text. What the system does not let us read goes to ``closed``; it may be a
+    whole directory with much to migrate.
 
     Raises:
-        InputError: it cannot be read and was named.
+        InputError: it was named and cannot be read.
     """
     try:
         data = read(found)

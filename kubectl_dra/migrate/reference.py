@@ -1,4 +1,4 @@
-"""The page of a code, for ``docs/changes`` and ``migrate --code``, and where to find it."""
+"""The documentation of a code, for ``docs/changes`` and ``migrate --code``, and its path."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ _SAFETY: Final = {
 
 
 def page_of(code: str) -> str:
-    """Where the code is described, from the root of the project."""
+    """The path of a code's page, from the root of the project."""
     return f"docs/changes/{code}.md"
 
 
 def page(one: ChangePage) -> str:
-    """The page of a code, as Markdown."""
+    """A code's page, as Markdown."""
     text = f"# {one.code}: {one.title}\n\n`{one.name}`\n\n{_SAFETY[one.safety]}\n\n{one.why}\n"
     if one.before:
         text += f"\n## Before\n\n```yaml\n{one.before.rstrip()}\n```\n"

@@ -1,4 +1,4 @@
-"""All migrations in the order in which they run, and the pages of all codes."""
+"""All migrations in running order, and the pages of all codes."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ FAMILIES: Final[Mapping[str, str]] = {
 
 
 def all_migrations() -> tuple[Migration, ...]:
-    """Every migration. The one of API versions runs first: the others see objects of the version that is asked for."""
+    """Every migration. The one for API versions runs first, so that the others see the requested version."""
     return versions.MIGRATION, device_plugins.MIGRATION, other_kinds.MIGRATION, quotas.MIGRATION
 
 
 @cache
 def about() -> Mapping[str, ChangePage]:
-    """The page of each code, in the order of codes."""
+    """The page of each code, in code order."""
     found = [*(page for migration in all_migrations() for page in migration.about), *BACK, *ABOUT]
     return {page.code: page for page in sorted(found, key=lambda page: page.code)}

@@ -1,4 +1,4 @@
-"""Removes documents from a text, each with a marker between it and its neighbours."""
+"""Removes documents from a text and keeps one marker between their neighbours."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from kubectl_dra.manifests.source import Source
 
 
 def without(documents: Sequence[Document], removed: Sequence[Document]) -> list[Edit]:
-    """The edits that take documents out, each with the marker before it: as they were put behind others."""
+    """The edits that remove documents, each with the marker before it: the reverse of appending them."""
     out: list[Edit] = []
     for document in removed:
         source = document.source
@@ -29,10 +29,10 @@ def without(documents: Sequence[Document], removed: Sequence[Document]) -> list[
 
 
 def _span(source: Source, document: Document, documents: Sequence[Document]) -> tuple[int, int]:
-    """From the marker before a document to the one behind it, or the ends of the text.
+    """From the marker before a document to the next one, or to the ends of the text.
 
     Raises:
-        EditRefused: it is not in a place of its own, as where JSON holds it.
+        EditRefused: it is not a separate document, for example inside JSON.
     """
     text = source.text
     places = Places(document)

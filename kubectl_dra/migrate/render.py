@@ -1,4 +1,4 @@
-"""New objects as text, in the style of the file that receives them, and where they go."""
+"""New objects as text in the style of the receiving file, and where they go."""
 
 from __future__ import annotations
 
@@ -35,10 +35,10 @@ def json_list(objects: Sequence[Mapping[str, Any]]) -> str:
 
 
 def added_behind(document: Document, objects: Sequence[Mapping[str, Any]]) -> Edit:
-    """The edit that puts objects as documents of their own behind a document.
+    """The edit that adds objects as documents of their own after a document.
 
     Raises:
-        EditRefused: the document is JSON, which has no further documents.
+        EditRefused: the document is JSON, which cannot have further documents.
     """
     places = Places(document)
     style = places.style
@@ -62,7 +62,7 @@ def added_behind(document: Document, objects: Sequence[Mapping[str, Any]]) -> Ed
 
 
 def _ends_in_block(node: Any) -> bool:
-    """Whether the last thing in a document is a block of text, to which blank lines below it may belong."""
+    """Whether a document ends in a block scalar, to which blank lines below it may belong."""
     while node.id != "scalar" and node.value:
         node = node.value[-1] if node.id == "sequence" else node.value[-1][1]
     return node.id == "scalar" and node.style in ("|", ">")

@@ -21,11 +21,11 @@ because it is unsafe and nobody asked for unsafe ones. note: what stays to do. r
 
 
 class Remark(NamedTuple):
-    """One thing that is said of a place in a file.
+    """One remark about a place in a file.
 
     Lines and columns count from 1. ``object`` is the kind with namespace and name, ``field`` a path as
-    Kubernetes writes it; ``new`` is the object to be added that it is about. ``way_out`` says what to do by hand.
-    ``document`` counts from 0, ``root`` leads to the object inside it.
+    Kubernetes writes it; ``new`` is the added object that the remark is about. ``way_out`` says what to do by
+    hand. ``document`` counts from 0, ``root`` leads to the object inside it.
     """
 
     sort: Sort
@@ -44,10 +44,10 @@ class Remark(NamedTuple):
 
 
 class MigratedFile(NamedTuple):
-    """What becomes of one file. ``text`` is None where it could not be read.
+    """The outcome for one file. ``text`` is None if it could not be read.
 
-    ``edits`` are the rounds of edits that lead from the text before to the one after; each is of the text that
-    the one before it made.
+    ``edits`` are the rounds of edits from the text before to the one after; each applies to the result of the
+    one before it.
     """
 
     name: str
@@ -57,7 +57,7 @@ class MigratedFile(NamedTuple):
 
     @property
     def changed(self) -> bool:
-        """Whether the text becomes another one."""
+        """Whether the text changes."""
         return self.text is not None and self.text.after != self.text.before
 
 
@@ -69,7 +69,7 @@ class Landing(NamedTuple):
 
 
 class LostNodes(NamedTuple):
-    """Nodes where the pod could run before and cannot after, all for one reason: of the nodes, or of the pod."""
+    """Nodes where the pod could run before and cannot after, for the same reason: the nodes' or the pod's."""
 
     reason: Words | Diagnosis
     nodes: tuple[str, ...]
@@ -79,14 +79,14 @@ class LandingComparison(NamedTuple):
     """One pod of a migrated workload, before and after.
 
     Attributes:
-        file, object: where the workload is, and "KIND NAMESPACE/NAME"; ``pod`` tells its pods apart, empty if one.
-        resources: what it asked of device plugins, with the amounts.
-        before: the nodes that offer as much of these and that the pod's old rules admit, used or not.
+        file, object: the workload's file and "KIND NAMESPACE/NAME"; ``pod`` distinguishes its pods, empty if one.
+        resources: what it requested from device plugins, with amounts.
+        before: the nodes that offer that much and that the pod's old rules admit, used or not.
         after: the nodes on which the allocator finds devices, with nothing in use.
-        landings: the nodes that fit as things are now, with the devices, in the scheduler's order of nodes.
+        landings: the nodes that fit now, with the devices, in the scheduler's order of nodes.
         lost, gained: how ``after`` differs from ``before``.
-        verdict: of explain: allocatable, not-allocatable or undetermined, as things are now.
-        answer: explain's diagnosis, None where it is allocatable; the error where explain could not be asked.
+        verdict: explain's verdict for now: allocatable, not-allocatable or undetermined.
+        answer: explain's diagnosis, None if allocatable; or the error that prevented it.
         notes: what was assumed or not seen.
     """
 
@@ -105,17 +105,16 @@ class LandingComparison(NamedTuple):
 
     @property
     def difference(self) -> int:
-        """How many nodes more (or, below 0, fewer) than before."""
+        """How many more (or, if negative, fewer) nodes than before."""
         return len(self.after) - len(self.before)
 
 
 class MigrationReport(NamedTuple):
-    """The results of a run, in the order of the inputs, those about which nothing is to be said left out.
+    """The results of a run in input order, without files that have no remarks.
 
-    ``read`` counts files, ``manifests`` the Kubernetes objects in those that were looked into. ``claims`` is the
-    file of --claims-file. ``notes`` are sentences about what was left out,
-    ``defects`` failures of migrate itself. ``comparisons`` say where migrated pods would land, where a cluster was
-    read.
+    ``read`` counts files, ``manifests`` the Kubernetes objects in those that were examined. ``claims`` is the
+    file of --claims-file. ``notes`` are sentences about what was left out, ``defects`` are failures of
+    migrate itself. ``comparisons`` show where migrated pods would run, if a cluster was read.
     """
 
     files: tuple[MigratedFile, ...]
@@ -130,19 +129,19 @@ class MigrationReport(NamedTuple):
 
     @property
     def all_files(self) -> tuple[MigratedFile, ...]:
-        """The files, and the claims file at the end."""
+        """The files, followed by the claims file."""
         return self.files if self.claims is None else (*self.files, self.claims)
 
     def items(self, sort: Sort | None = None) -> list[Remark]:
-        """What is said, of one sort or all, in the order of files."""
+        """The remarks, of one sort or all, in file order."""
         return [item for file in self.all_files for item in file.items if sort is None or item.sort == sort]
 
     @property
     def changed(self) -> list[MigratedFile]:
-        """The files that become other ones."""
+        """The files that change."""
         return [file for file in self.all_files if file.changed]
 
     @property
     def open(self) -> bool:
-        """Whether something is left that a person has to decide or do: a refusal or an offer."""
+        """Whether a person still has to decide or do something: a refusal or an offer."""
         return any(item.sort in ("refusal", "offer") for item in self.items())

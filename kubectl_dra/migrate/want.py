@@ -27,9 +27,10 @@ _WAYS_OUT = {
 
 
 class Want:
-    """What is wanted of one object: ``changes`` with the paths of its document, new ``objects`` with what is said.
+    """What is wanted for one object: ``changes`` with document paths, and new ``objects`` with their remarks.
 
-    ``told`` is said in any case, ``made`` if the changes are made. With ``removes`` the object itself goes.
+    ``told`` is reported in any case, ``made`` only if the changes are made. With ``removes`` the object
+    itself is removed.
     """
 
     def __init__(self, file: File, found: ManifestObject) -> None:
@@ -44,7 +45,7 @@ class Want:
 
     @classmethod
     def of(cls, file: File, found: ManifestObject, plan: ObjectPlan, settings: MigrationSettings, unsafe: bool) -> Want:
-        """What a plan wants; unsafe steps and objects only with ``unsafe``."""
+        """The wants of a plan; unsafe steps and objects only with ``unsafe``."""
         out = cls(file, found)
         for step in plan.steps:
             offered = step.safety == "unsafe" and not unsafe
@@ -74,7 +75,7 @@ class Want:
         return out
 
     def item(self, sort: Sort, code: str, path: Path, message: str) -> Remark:
-        """Something that is said of a path of the object."""
+        """A remark about a path of the object."""
         line, column, document = self._file.place(self.found, path)
         return Remark(
             sort,
@@ -90,7 +91,7 @@ class Want:
         )
 
     def refused(self, code: str, why: str) -> Remark:
-        """The whole of it is left alone."""
+        """The refusal of the whole want."""
         place = next((item for item in self.made if item.sort == "change"), self.item("refusal", code, (), ""))
         return place._replace(
             sort="refusal", code=code, message=f"left as it is: {why}", way_out=_WAYS_OUT[code], safety="safe"
@@ -102,7 +103,7 @@ def _at(change: Change, root: Path) -> Change:
 
 
 def _in_version(raw: Mapping[str, Any], version: str) -> Mapping[str, Any]:
-    """A new object in the API version that is asked for."""
+    """A new object in the requested API version."""
     if raw.get("apiVersion") != f"{GROUP}/v1" or version == "v1":
         return raw
     return from_v1(raw, version)

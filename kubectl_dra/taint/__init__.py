@@ -1,1 +1,3 @@
-"""Device taints: which devices, the rules that taint them, who is hit, and waiting until they are free."""
+"""Device taints: which devices, the rules that taint them, which pods are affected, and waiting until devices
+are free.
+"""

@@ -1,4 +1,4 @@
-"""Making rules: decide, write, and when somebody else was quicker, decide again."""
+"""Writes rules: decide, write, and decide again after a concurrent change."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ _ROUNDS: Final = 8
 
 
 class RuleRefused(Exception):
-    """A rule that is there says something else; nothing was changed."""
+    """An existing rule says something else; nothing was changed."""
 
 
 class Written(Struct, frozen=True):
-    """The end of one write: created, changed or unchanged, and the rule as the server has it."""
+    """The result of one write: created, changed or unchanged, and the rule as the server has it."""
 
     outcome: str
     rule: Mapping[str, Any]
 
 
 class RuleWriter:
-    """The rules of a cluster, in the version that it serves."""
+    """Reads and writes the rules of a cluster, in the version that it serves."""
 
     def __init__(self, cluster: Cluster, writer: Writer, version: str, *, overwrite: bool = False) -> None:
         self._cluster = cluster
@@ -43,25 +43,25 @@ class RuleWriter:
 
     @property
     def client(self) -> Client:
-        """The connection that everything goes through."""
+        """The underlying connection."""
         return self._cluster.client
 
     def get(self, name: str) -> dict[str, Any] | None:
-        """The rule as served; None where there is none."""
+        """The rule as served, or None if it does not exist."""
         return self._cluster.get(KIND, name)
 
     def decide(self, wish: Wish) -> Decision:
-        """What is to be done about a wish, as things are."""
+        """What to do about a wish in the current state."""
         return decide(wish, self.get(wish.name), overwrite=self._overwrite)
 
     def write(self, wish: Wish, stage: RuleStage, *, escalate: bool = False) -> Written:
-        """Brings a rule to a stage, whatever others write at the same time.
+        """Bring a rule to a stage despite concurrent writers.
 
-        ``escalate``: the rule must be there already, made by an earlier step.
+        ``escalate``: the rule must already exist, made by an earlier step.
 
         Raises:
-            Refused: the rule says something else, belongs to another manager, or was deleted on the way.
-            ClusterError: the server refuses, or cannot be reached.
+            Refused: the rule says something else, belongs to another manager, or was deleted meanwhile.
+            ClusterError: the server refuses or cannot be reached.
         """
         unsure = ""
         for _ in range(_ROUNDS):
@@ -101,10 +101,10 @@ class RuleWriter:
         raise RuleRefused(f"DeviceTaintRule {wish.name} changes all the time; somebody else writes it too")
 
     def create(self, wish: Wish, stage: RuleStage) -> str:
-        """Makes a rule only where there is none, and returns its UID; empty where somebody else made one just now.
+        """Create a rule unless it exists, and return its UID; empty if somebody else just created one.
 
         Raises:
-            ClusterError: the server refuses, or cannot be reached.
+            ClusterError: the server refuses or cannot be reached.
         """
         try:
             rule = self._writer.apply(self.path(wish.name), content(wish, stage, self._version))
@@ -114,11 +114,11 @@ class RuleWriter:
         return str((rule.get("metadata") or EMPTY).get("uid") or "")
 
     def delete(self, rule: ObjectMeta) -> bool:
-        """Deletes a rule, only the very one that was looked at (its UID); False where it was gone already.
+        """Delete the very rule that was read (by UID). False if it was already gone.
 
         Raises:
             Refused: another rule has the name now.
-            ClusterError: the server refuses, or cannot be reached.
+            ClusterError: the server refuses or cannot be reached.
         """
         try:
             return self._writer.delete(self.path(rule.name), rule.uid)
@@ -138,13 +138,13 @@ class RuleWriter:
 
 
 def _not_later(stage: RuleStage, now: RuleStage) -> RuleStage:
-    """The stage with the time of the rule that is under way to it: a second run does not put that off."""
+    """The stage, but with the earlier time of a rule already on its way to it: a second run does not postpone that."""
     same = (now.effect, now.next_effect) == (stage.effect, stage.next_effect)
     return RuleStage(stage.effect, stage.next_effect, now.next_at) if same and now.next_at else stage
 
 
 def _is(raw: Mapping[str, Any], wanted: Mapping[str, Any]) -> bool:
-    """Whether a rule says everything that is wanted of it, and nothing of ours beyond."""
+    """Whether a rule says everything that is wanted of it, and nothing else of ours."""
     meta, wish = raw.get("metadata") or EMPTY, wanted["metadata"]
     annotations, labels = meta.get("annotations") or EMPTY, meta.get("labels") or EMPTY
     ours = {key: value for key, value in annotations.items() if key.startswith("kubectl-dra/")}

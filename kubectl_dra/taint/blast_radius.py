@@ -1,4 +1,4 @@
-"""The blast radius: who is hit when devices are tainted, found before anything is written."""
+"""The blast radius: what tainting devices affects, computed before anything is written."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ GOING: Final = "being deleted already"
 class PodHit(Struct, frozen=True):
     """A pod that uses a device. ``fate`` is one of the words above, ``at`` the time of a later deletion.
 
-    ``tolerates`` says whether its request tolerates the taint, None where the taint is not known to matter to it.
-    ``why`` explains a fate that is not the usual one.
+    ``tolerates`` says whether its request tolerates the taint; None if it is unknown whether the taint
+    matters. ``why`` explains an unusual fate.
     """
 
     namespace: str
@@ -59,7 +59,7 @@ class PodHit(Struct, frozen=True):
 
 
 class ClaimHit(Struct, frozen=True):
-    """A claim that holds a device, or looks at it with admin access; ``others`` are consumers that are not pods."""
+    """A claim that holds a device, or uses it with admin access; ``others`` are consumers that are not pods."""
 
     device: DeviceID
     claim: ResourceClaim
@@ -69,7 +69,7 @@ class ClaimHit(Struct, frozen=True):
 
 
 class AllRequest(Struct, frozen=True):
-    """A request for all devices, with this one among them: impossible where the device is, while it is tainted."""
+    """A request for all devices that includes this one: impossible on its node while it is tainted."""
 
     device: DeviceID
     kind: str
@@ -79,7 +79,7 @@ class AllRequest(Struct, frozen=True):
 
 
 class ClassLeft(Struct, frozen=True):
-    """What a DeviceClass has: all devices, those free now, and those free with the taints; None is not known."""
+    """What a DeviceClass has: all devices, those free now, and those free with the taints. None means unknown."""
 
     name: str
     devices: int
@@ -88,9 +88,10 @@ class ClassLeft(Struct, frozen=True):
 
 
 class Radius(Struct, frozen=True):
-    """Everything that the taints change. ``notes`` are what could not be seen or tried.
+    """Everything that the taints change. ``notes`` say what could not be seen or tried.
 
-    ``unread`` says why not all claims are known, empty where they are: then ``claims`` may lack some.
+    ``unread`` says why not all claims are known, so that ``claims`` may be incomplete; empty if all are
+    known.
     """
 
     claims: tuple[ClaimHit, ...] = ()
@@ -101,7 +102,7 @@ class Radius(Struct, frozen=True):
     unread: str = ""
 
     def pods(self) -> dict[str, PodHit]:
-        """Every pod once, by UID; of several devices the worst fate."""
+        """Every pod once, by UID; with the worst fate if it uses several devices."""
         out: dict[str, PodHit] = {}
         for claim in self.claims:
             for pod in claim.pods:
@@ -110,7 +111,7 @@ class Radius(Struct, frozen=True):
         return out
 
     def deleted(self, device: DeviceID | None = None) -> int:
-        """The number of pods that will be deleted, now or later, as far as is known; for one device, or all."""
+        """The number of pods known to be deleted, now or later, for one device or all."""
         uids = {
             pod.uid
             for claim in self.claims
@@ -124,7 +125,7 @@ _RANK: Final = {ENDED: 0, STAYS: 1, UNKNOWN: 2, LATER: 3, NOW: 4}
 
 
 def worse(one: PodHit, other: PodHit) -> PodHit:
-    """Of what two taints, or two devices, mean for one pod what ends it, or ends it sooner."""
+    """The worse fate for a pod, of two taints or devices: the one that ends it, or ends it sooner."""
     if _RANK[one.fate] != _RANK[other.fate]:
         return max(one, other, key=lambda pod: _RANK[pod.fate])
     if one.fate == LATER:
@@ -141,7 +142,7 @@ def blast_radius(
     at: datetime,
     progress: Callable[[str], None] | None = None,
 ) -> Radius:
-    """Who is hit when the wishes come true."""
+    """What the wishes would affect."""
     notes = [*_not_seen(snapshot)]
     cycle = cycle_of(snapshot, settings)
     tolerations_kept = settings.release.minor >= FIRST_WITH_TOLERATIONS
@@ -187,7 +188,7 @@ def _gap(gap: Gap) -> str:
 
 
 def _holders(snapshot: Snapshot) -> dict[DeviceID, list[ResourceClaim]]:
-    """The claims that were allocated each device, each once."""
+    """The claims to which each device is allocated, each once."""
     out: dict[DeviceID, list[ResourceClaim]] = {}
     for claim in snapshot.claims.values():
         for id in dict.fromkeys(result.device for result in (claim.allocation.results if claim.allocation else ())):
@@ -209,13 +210,15 @@ def _claim_hit(wish: Wish, claim: ResourceClaim, snapshot: Snapshot, at: datetim
 
 
 def _together(hits: Sequence[ClaimHit]) -> ClaimHit:
-    """What several taints of one device do to the pods of one claim, which all the hits have in the same order."""
+    """The combined effect of several taints of one device on the pods of one claim. All hits list the pods in
+    one order.
+    """
     pods = [reduce(worse, each) for each in zip(*(hit.pods for hit in hits), strict=True)]
     return replace(hits[0], pods=tuple(pods))
 
 
 def members(claim: ResourceClaim, consumer: Consumer, snapshot: Snapshot) -> list[tuple[str, str]]:
-    """Name and UID of the pods of a PodGroup that a claim is reserved for (KEP-5729): the server evicts these."""
+    """Name and UID of the pods of a PodGroup for which a claim is reserved (KEP-5729); the server evicts these."""
     if consumer.resource != "podgroups":
         return []
     return [
@@ -273,7 +276,7 @@ def _pod_hit(
 
 
 def _seconds(result: DeviceResult, taint: DeviceTaint) -> float:
-    """After how long NoExecute deletes; infinite where it never does. Only tolerations of exactly this effect count."""
+    """The delay until NoExecute deletes; infinite if it never does. Only tolerations of exactly this effect count."""
     found = [entry for entry in result.tolerations if entry.effect == "NoExecute" and entry.tolerates(taint)]
     if not found:
         return 0.0

@@ -1,4 +1,4 @@
-"""Waiting until no claim holds a device: what goes on per pod, and what is in the way since when."""
+"""Waits until no claim holds a device, and reports the progress of each pod and what blocks it since when."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ GONE: Final = "gone"
 
 
 class Holder(Struct, frozen=True):
-    """A claim that holds one of the devices; ``uid`` tells it from a later one of its name."""
+    """A claim that holds one of the devices; ``uid`` distinguishes it from a later one of the same name."""
 
     device: DeviceID
     namespace: str
@@ -41,7 +41,7 @@ class Holder(Struct, frozen=True):
 
 
 class PodState(Struct, frozen=True):
-    """Where a pod is on its way out. ``since`` is a time of the API, ``why`` what keeps it."""
+    """A pod's progress toward its end. ``since`` is a time of the API, ``why`` what delays it."""
 
     state: str
     since: str = ""
@@ -49,7 +49,7 @@ class PodState(Struct, frozen=True):
 
 
 class Blocker(Struct, frozen=True):
-    """What still holds a device: the claim, the pod (empty where none is the cause), and why."""
+    """What still holds a device: the claim, the pod (empty if no pod is the cause), and why."""
 
     device: DeviceID
     claim: str
@@ -64,20 +64,20 @@ class Blocker(Struct, frozen=True):
 
 
 class RuleGone(Exception):
-    """A rule that is waited for was deleted by somebody else."""
+    """Somebody else deleted a rule that we are waiting for."""
 
 
 class Drain:
-    """Watches devices until they are free. Only claims and pods that matter are read, and only after a change.
+    """Watches devices until they are free. Only relevant claims and pods are read, and only after a change.
 
-    That the devices are free is never taken from a watch: all claims are listed once more at the end.
+    A watch alone never proves that the devices are free: all claims are listed once more at the end.
 
-    ``rules`` maps the devices to the taint that drives pods away, by rule. Claims with admin access hold nothing: they
-    are not waited for. ``pods`` (namespace, name, UID) are known to use the devices: what becomes of them is said,
-    however quick it is. ``parts`` are devices that may be the same hardware.
+    ``rules`` maps the devices to the taint that evicts pods, by rule. Claims with admin access hold nothing
+    and are not waited for. ``pods`` (namespace, name, UID) are known users of the devices; their end is
+    reported however fast it is. ``parts`` are devices that may be the same hardware.
 
-    When ``wait`` has returned, ``watchers`` are the claims that look at the devices with admin access, and
-    ``held_parts`` says who holds parts. ``blockers`` is what was in the way when that was last seen.
+    When ``wait`` has returned, ``watchers`` are the claims with admin access to the devices, and
+    ``held_parts`` says who holds parts. ``blockers`` is what last blocked the devices.
     """
 
     def __init__(
@@ -101,15 +101,15 @@ class Drain:
         self.blockers: tuple[Blocker, ...] = ()
 
     def taints(self, rules: Mapping[DeviceID, DeviceTaint]) -> None:
-        """Says that the taints have changed (NoExecute after NoSchedule)."""
+        """Record that the taints have changed (NoExecute after NoSchedule)."""
         self._rules.update(rules)
 
     def wait(self) -> tuple[Blocker, ...]:
-        """Returns when no claim holds the devices any more (nothing), or at the deadline (what does).
+        """Return when no claim holds the devices (empty), or at the deadline (what does).
 
         Raises:
             RuleGone: somebody deleted one of the rules.
-            ClusterError: the cluster cannot be asked any more (see ``Patience.ask``).
+            ClusterError: the cluster can no longer be reached (see ``Patience.ask``).
         """
         clock = self.patience.clock
         self._lookout.follow("ResourceSlice", query=slices_of(self._rules), whole=True)
@@ -141,7 +141,7 @@ class Drain:
             self._lookout.pause(LOOK_SECONDS)
 
     def holders(self) -> tuple[Holder, ...]:
-        """Every claim that holds one of the devices now, from a list of all claims."""
+        """Every claim that currently holds one of the devices, from a list of all claims."""
         claims = self.patience.ask(lambda: self._cluster.objects("ResourceClaim"))
         self.watchers = tuple(_looks(raw, self._rules) for raw in claims if _used(raw, self._rules, admin=True))
         self.held_parts = tuple(
@@ -153,7 +153,7 @@ class Drain:
         return tuple(holder for raw in claims for holder in _held(raw, self._rules))
 
     def _round(self, holders: Sequence[Holder]) -> tuple[tuple[Blocker, ...], tuple[Holder, ...]]:
-        """Looks at claims and pods once: what is in the way, and the claims that still hold."""
+        """Examine claims and pods once. Returns what blocks, and the claims that still hold devices."""
         blockers: list[Blocker] = []
         left: list[Holder] = []
         pods: dict[tuple[str, str, str], PodState] = {}
@@ -230,7 +230,7 @@ class Drain:
         return PodState(RUNNING)
 
     def _tell(self, key: tuple[str, str, str], state: PodState) -> None:
-        """One line when a pod's state changes, or what keeps it in that state."""
+        """Report one line when a pod's state or its reason changes."""
         said = state.state
         if state.why and state.state in (RUNNING, TERMINATING):
             said = state.why if state.state == RUNNING else f"{state.state}: {state.why}"
@@ -252,7 +252,7 @@ class Drain:
             self.patience.say(f"device {device} is not published any more; the claims that hold it are waited for")
 
     def _follow(self, holders: Iterable[Holder]) -> None:
-        """Watches claims and pods where the claims are: in their namespace, or in all when there are several."""
+        """Watch claims and pods in the claims' namespace, or in all if there are several."""
         spaces = {holder.namespace for holder in holders} | {space for space, _, _ in self._said}
         for kind in ("ResourceClaim", "Pod") if spaces else ():
             self._lookout.follow(kind, min(spaces) if len(spaces) == 1 else "")
@@ -266,20 +266,20 @@ class Drain:
 
 
 def slices_of(devices: Iterable[DeviceID]) -> dict[str, str]:
-    """The query for the slices in which the devices are, and some others; empty where one selector cannot say it."""
+    """The query for the slices with the devices, and some others; empty if one selector cannot express it."""
     drivers = {device.driver for device in devices}
     return {"fieldSelector": f"spec.driver={drivers.pop()}"} if len(drivers) == 1 else {}
 
 
 def _held(raw: Mapping[str, Any], devices: Container[DeviceID]) -> list[Holder]:
-    """The devices that a claim holds, all or shares of them, each once."""
+    """The devices that a claim holds, entirely or as shares, each once."""
     metadata = raw.get("metadata") or EMPTY
     names = (metadata.get("namespace") or "", metadata.get("name") or "", metadata.get("uid") or "")
     return [Holder(device, *names) for device in _used(raw, devices, admin=False)]
 
 
 def _used(raw: Mapping[str, Any], devices: Container[DeviceID], *, admin: bool) -> list[DeviceID]:
-    """Which of the devices a claim holds, or with ``admin`` looks at with admin access; each once."""
+    """Which of the devices a claim holds or, with ``admin``, uses with admin access; each once."""
     allocation = (raw.get("status") or EMPTY).get("allocation") or EMPTY
     out: dict[DeviceID, None] = {}
     for result in (allocation.get("devices") or EMPTY).get("results") or ():
@@ -309,7 +309,7 @@ def _published(raw: Mapping[str, Any]) -> list[DeviceID]:
 
 
 def _deleted_at(raw: Mapping[str, Any]) -> str:
-    """When the deletion was asked for: deletionTimestamp is the end of the grace period."""
+    """When deletion was requested: deletionTimestamp minus the grace period."""
     metadata = raw.get("metadata") or EMPTY
     end, grace = times.parse(str(metadata.get("deletionTimestamp"))), metadata.get("deletionGracePeriodSeconds")
     if end is None or not isinstance(grace, int):
@@ -318,7 +318,7 @@ def _deleted_at(raw: Mapping[str, Any]) -> str:
 
 
 def _terminating(raw: Mapping[str, Any], pod: Pod) -> str:
-    """Why a pod that is being deleted is still there."""
+    """Why a pod that is being deleted still exists."""
     grace = (raw.get("metadata") or EMPTY).get("deletionGracePeriodSeconds")
     parts: list[str] = []
     if isinstance(grace, int):

@@ -1,4 +1,4 @@
-"""Which piece of hardware a device name stands for: what a driver publishes that survives a change of name."""
+"""The hardware behind a device name, identified by what a driver publishes and a change of name does not affect."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ _NAMES: Final = ("uuid", "deviceuuid", "gpuuuid", "serialnumber", "serial", "uni
 
 
 def hardware_id(device: Device) -> str:
-    """The device's UUID or serial number as its attributes give it; empty where there is none.
+    """The device's UUID or serial number from its attributes; empty if it has none.
 
-    Attributes are matched by the part after the domain, whatever its case.
+    Attributes are matched by the part after the domain, ignoring case.
     """
     found: dict[str, str] = {}
     for name, value in device.attributes.items():

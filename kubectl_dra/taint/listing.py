@@ -1,4 +1,4 @@
-"""Every taint of a cluster: on which device, whose it is, why, since when, until when, and who is affected."""
+"""Every taint of a cluster: device, owner, reason, since when, until when, and affected pods."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ RULE: Final = "rule"
 
 
 class TaintLine(Struct, frozen=True):
-    """One taint of a driver on one device, or one DeviceTaintRule with all devices that it selects.
+    """One taint that a driver set on one device, or one DeviceTaintRule with all devices that it selects.
 
-    ``owner`` is "driver" or "rule", ``name`` the ResourceSlice or the rule. ``selects`` says in words what a rule
-    without one certain device selects. ``pods`` are the users, as ``namespace/name``.
+    ``owner`` is "driver" or "rule", ``name`` the ResourceSlice or the rule. ``selects`` describes what a rule
+    selects if it is not a single device. ``pods`` are the users, as ``namespace/name``.
     """
 
     owner: str
@@ -46,7 +46,7 @@ class TaintLine(Struct, frozen=True):
 
 
 def list_taints(rows: Sequence[DeviceRow], snapshot: Snapshot, at: datetime) -> list[TaintLine]:
-    """Rules that can select several devices first, by name; then by device, rules before what the driver set."""
+    """Rules that can select several devices first, by name; then by device, rules before drivers' taints."""
     users = _users(snapshot)
     by_id = {row.id: row for row in rows}
     lines = [_rule(rule, rows, by_id, users, at) for rule in sorted(snapshot.taint_rules, key=_name)]
@@ -133,7 +133,7 @@ def _selects(rule: DeviceTaintRule) -> str:
 
 
 def _users(snapshot: Snapshot) -> dict[DeviceID, list[str]]:
-    """The pods that use each allocated device, and what else is none but uses one."""
+    """The pods that use each allocated device, and its other users."""
     out: dict[DeviceID, list[str]] = {}
     for claim in snapshot.claims.values():
         pods = [

@@ -1,4 +1,4 @@
-"""Pending pods and claims that have a device to go to now, and none with the taints."""
+"""Pending pods and claims that could get a device now, but not with the taints."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _MANY_NODES: Final = 100
 
 
 class Lost(Struct, frozen=True):
-    """A pending pod or claim that fits now, and nowhere with the taints. ``all_mode``: it asks for all devices."""
+    """A pending pod or claim that fits now, and nowhere with the taints. ``all_mode``: it requests all devices."""
 
     kind: str
     namespace: str
@@ -42,7 +42,7 @@ class Lost(Struct, frozen=True):
 
 
 class _TooLong(Exception):
-    """The time for all of them is over."""
+    """The total time limit has passed."""
 
 
 def lost_matches(
@@ -54,9 +54,9 @@ def lost_matches(
     notes: list[str],
     progress: Callable[[str], None] | None,
 ) -> list[Lost]:
-    """Those that are lost by the wishes, which are about these ``devices`` as far as they are published.
+    """Those that lose their devices to the wishes. ``devices`` are the published devices of the wishes.
 
-    Only who could get one of the devices is tried.
+    Only pods and claims that could get one of the devices are tried.
     """
     trial = _Trial(wishes, snapshot, settings)
     out: list[Lost] = []
@@ -84,7 +84,7 @@ def lost_matches(
 
 
 class _Trial:
-    """The cluster as it is, and as it would be."""
+    """The cluster as it is, and as it would be with the taints."""
 
     def __init__(self, wishes: Sequence[Wish], snapshot: Snapshot, settings: Settings) -> None:
         self._wishes = wishes
@@ -99,7 +99,7 @@ class _Trial:
         """Whether a pod or claim that fits now would fit nowhere.
 
         Raises:
-            _TooLong: the time is over.
+            _TooLong: the time limit has passed.
         """
         if of_question(question, self._snapshot) or any(entry.claim is None for entry in question.claims):
             return False
@@ -132,7 +132,7 @@ class _Trial:
         return near, far
 
     def _fit(self, case: Scene, nodes: Sequence[Node]) -> Attempt | None:
-        """The attempt on the first node that works; None where none does."""
+        """The attempt on the first node that works, or None."""
         for number, node in enumerate(nodes):
             self._check_time()
             if number == _MANY_NODES:
@@ -145,7 +145,7 @@ class _Trial:
         return None
 
     def _prefetch(self, case: Scene) -> None:
-        """Evaluates the selectors of a question for all devices, before this is done one by one."""
+        """Evaluate a question's selectors for all devices at once, which is faster than one by one."""
         cycle = case.view.cycle
         devices = [item.device for item in case.view.published]
         for claim in case.unallocated:
@@ -169,7 +169,7 @@ def _pending(snapshot: Snapshot) -> Iterator[Question]:
 
 
 def _may_get(question: Question, devices: Sequence[Device], cycle: Cycle, cache: dict[str, bool]) -> bool:
-    """Whether one of its requests selects one of the devices, or it asks for extended resources that devices serve."""
+    """Whether one of its requests selects one of the devices, or it requests extended resources that devices serve."""
     pod = question.pod
     if pod is not None and cycle.features.extended_resources and extended_requests(pod, cycle.classes) is not None:
         return True
@@ -185,7 +185,7 @@ def _may_get(question: Question, devices: Sequence[Device], cycle: Cycle, cache:
 
 
 def selected(spec: DeviceRequest, devices: Sequence[Device], cycle: Cycle) -> Set[int]:
-    """The devices that a request selects, by identity; none where a selector of it fails."""
+    """The devices that a request selects, by identity; none if one of its selectors fails."""
     device_class = cycle.classes.get(spec.device_class)
     if device_class is None:
         return frozenset()
@@ -210,7 +210,7 @@ def taint_of(wish: Wish, at: datetime) -> DeviceTaint:
 def with_taints(snapshot: Snapshot, wishes: Iterable[Wish], at: datetime) -> Snapshot:
     """The snapshot as the scheduler would see it with the rules.
 
-    The taints are put into the slices: as rules each of them would be compared with every device of the cluster.
+    The taints are put into the slices, because each rule would be compared with every device of the cluster.
     """
     added: dict[DeviceID, list[DeviceTaint]] = {}
     names: set[str] = set()

@@ -1,4 +1,4 @@
-"""Which rules ``untaint`` removes, and which taints stay: whose they are and what ends them."""
+"""Which rules ``untaint`` removes, and which taints remain: their owners and what ends them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from kubectl_dra.taint.typed_words import Removal
 
 
 class Staying(Struct, frozen=True):
-    """A taint that is on the device afterwards. ``owner`` names the rule or slice, ``ended_by`` what removes it."""
+    """A taint that remains on the device. ``owner`` names the rule or slice, ``ended_by`` what removes it."""
 
     device: DeviceID
     taint: DeviceTaint
@@ -25,7 +25,7 @@ class Staying(Struct, frozen=True):
 
 
 class Removals(Struct, frozen=True):
-    """The rules to delete, with the device of each; and what stays."""
+    """The rules to delete, with the device of each, and what remains."""
 
     rules: tuple[tuple[DeviceID, DeviceTaintRule], ...]
     staying: tuple[Staying, ...]
@@ -38,7 +38,7 @@ def plan_removals(
     *,
     overwrite: bool,
 ) -> Removals:
-    """Our rules for exactly these devices; those of others only with ``overwrite``, and never a broader one."""
+    """Our rules for exactly these devices; others' rules only with ``overwrite``, and broader ones never."""
     wanted = {target.id: target for target in targets}
     chosen: list[tuple[DeviceID, DeviceTaintRule]] = []
     staying: list[Staying] = []
@@ -66,7 +66,7 @@ def plan_removals(
 
 
 def expired(rules: Iterable[DeviceTaintRule], at: datetime) -> list[tuple[DeviceID, DeviceTaintRule]]:
-    """Our rules whose time is over."""
+    """Our rules whose time has passed."""
     out: list[tuple[DeviceID, DeviceTaintRule]] = []
     for rule in rules:
         device, time = only_device(rule), times.parse(rule.metadata.annotations.get(EXPIRES, ""))

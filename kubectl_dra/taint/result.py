@@ -23,10 +23,10 @@ ABSENT: Final = "absent"
 
 
 class RuleDone(Struct, frozen=True):
-    """One device and its rule. ``outcome`` is planned, created, changed, unchanged or refused; ``why`` for the last.
+    """One device and its rule. ``outcome`` is planned, created, changed, unchanged or refused (with ``why``).
 
-    ``rule`` is the object as the server has it, or as it would be sent. ``server`` is what the server said to the
-    effect None, ``predicted`` the number of pods that were expected to be deleted.
+    ``rule`` is the object as the server has it, or as it would be sent. ``server`` is the server's answer to
+    the effect None, ``predicted`` the expected number of deleted pods.
     """
 
     target: Target
@@ -39,9 +39,10 @@ class RuleDone(Struct, frozen=True):
 
 
 class Tainted(Struct, frozen=True):
-    """The end of one ``taint``. ``free`` is None where nothing was waited for.
+    """The result of one ``taint``. ``free`` is None without waiting.
 
-    ``held_parts`` says who holds devices that may be the same hardware; ``exit_code`` is 2 where it broke off.
+    ``held_parts`` says who holds devices that may be the same hardware. ``exit_code`` is 2 if it was
+    interrupted.
     """
 
     dry_run: str
@@ -55,7 +56,7 @@ class Tainted(Struct, frozen=True):
 
 
 class RuleRemoved(Struct, frozen=True):
-    """A rule and what became of it: planned, removed, absent (gone already) or refused."""
+    """A rule and its outcome: planned, removed, absent (already gone) or refused."""
 
     device: DeviceID
     name: str
@@ -65,9 +66,9 @@ class RuleRemoved(Struct, frozen=True):
 
 
 class Untainted(Struct, frozen=True):
-    """The end of one ``untaint``. ``allocatable`` is None where nothing was waited for; ``left`` is in the way.
+    """The result of one ``untaint``. ``allocatable`` is None without waiting; ``left`` is what blocks it.
 
-    ``expired_only``: it was asked for rules whose time is over, of which there may well be none.
+    ``expired_only``: only rules whose time has passed were requested; it is normal that there are none.
     """
 
     dry_run: str

@@ -1,4 +1,4 @@
-"""Asking a cluster again and again while it restarts, throttles or forgets."""
+"""Asks a cluster repeatedly while it restarts, throttles or forgets."""
 
 from __future__ import annotations
 
@@ -20,14 +20,15 @@ _PASSING: Final = frozenset((408, 410, 429, 500, 502, 503, 504))
 
 
 class TimedOut(Exception):
-    """The time that the user gave is over."""
+    """The user's time limit has passed."""
 
 
 @dataclass(slots=True)
 class Patience:
-    """A deadline (seconds of ``clock``; None waits for ever), and where to say what is going on.
+    """A deadline (seconds of ``clock``; None means no limit), and where to report progress.
 
-    ``limit`` is what a question is asked in, such as ``Client.until``: no answer is waited for much longer than that.
+    ``limit`` is a context such as ``Client.until`` in which each request runs, so that none waits much longer
+    than that.
     """
 
     say: Callable[[str], None]
@@ -38,25 +39,25 @@ class Patience:
     _away_since: float | None = field(default=None, init=False)
 
     def expired(self) -> bool:
-        """Whether the time is over."""
+        """Whether the deadline has passed."""
         return self.deadline is not None and self.clock() >= self.deadline
 
     def pause(self, seconds: float = POLL_SECONDS) -> None:
-        """Sleeps, but not beyond the deadline."""
+        """Sleep, but not beyond the deadline."""
         self.sleep(self.within(seconds))
 
     def within(self, seconds: float) -> float:
-        """So many seconds, or what is left until the deadline."""
+        """That many seconds, or what is left until the deadline."""
         return seconds if self.deadline is None else min(seconds, max(0.0, self.deadline - self.clock()))
 
     def ask(self, question: Callable[[], T]) -> T:
         """The answer, as soon as the server gives one.
 
-        Lost connections, 429, 5xx and expired lists are waited out, and said once.
+        Waits through lost connections, 429, 5xx and expired lists, and reports each once.
 
         Raises:
-            TimedOut: the deadline has passed without an answer.
-            ClusterError: a refusal that does not pass (such as 403), or five minutes without any answer.
+            TimedOut: the deadline passed without an answer.
+            ClusterError: a permanent refusal (such as 403), or five minutes without any answer.
         """
         wait = 0.25
         while True:

@@ -1,4 +1,4 @@
-"""The DeviceTaintRules that kubectl-dra makes: one per device and key, found again by name, marked as its own."""
+"""The DeviceTaintRules of kubectl-dra: one per device and key, recognised by name, marked as its own."""
 
 from __future__ import annotations
 
@@ -29,10 +29,11 @@ RESOURCE: Final = f"devicetaintrule.{GROUP}"
 
 
 class Wish(Struct, frozen=True, dict=True):
-    """A rule as it shall be in the end: one taint on one device, and what is recorded with it.
+    """A rule in its intended final form: one taint on one device, and the facts recorded with it.
 
-    ``expires`` is a time of the API. ``grace`` is the number of seconds between NoSchedule and NoExecute, None where
-    the effect comes at once. ``question``: a second rule, which only asks the server while the first one stays.
+    ``expires`` is a time of the API. ``grace`` is the number of seconds between NoSchedule and NoExecute,
+    None if the effect is immediate. ``question``: a second rule that only asks the server while the first one
+    stays.
     """
 
     device: DeviceID
@@ -46,13 +47,13 @@ class Wish(Struct, frozen=True, dict=True):
 
     @cached_property
     def name(self) -> str:
-        """The rule's name: a hash, and asked for again and again."""
+        """The rule's name. It is a hash and used often, so it is cached."""
         name = rule_name(self.device, self.taint.key)
         return f"{name}-asked" if self.question else name
 
 
 class RuleStage(Struct, frozen=True):
-    """A rule on its way: the effect now; ``next_effect`` comes at ``next_at`` (empty: as soon as it can)."""
+    """A rule on its way: the current effect, and ``next_effect`` from ``next_at`` on (empty: as soon as possible)."""
 
     effect: str
     next_effect: str = ""
@@ -60,13 +61,13 @@ class RuleStage(Struct, frozen=True):
 
 
 def rule_name(device: DeviceID, key: str) -> str:
-    """``DEVICE-HASH``: at most 74 characters of a DNS label, the hash over driver, pool, device and taint key."""
+    """``DEVICE-HASH``: a DNS label of at most 74 characters, hashing driver, pool, device and taint key."""
     digest = hashlib.sha256("\0".join((*device, key)).encode()).hexdigest()[:10]
     return f"{device.device}-{digest}"
 
 
 def content(wish: Wish, stage: RuleStage, version: str) -> dict[str, Any]:
-    """The rule to apply. Driver, pool and device are always named, so it never selects anything else."""
+    """The rule to apply. It always names driver, pool and device, so it never selects anything else."""
     if not all(wish.device):
         raise ValueError(f"a rule needs driver, pool and device: {wish.device}")
     annotations = {
@@ -96,12 +97,12 @@ def content(wish: Wish, stage: RuleStage, version: str) -> dict[str, Any]:
 
 
 def is_ours(metadata: ObjectMeta) -> bool:
-    """Whether kubectl-dra made the rule."""
+    """Whether kubectl-dra created the rule."""
     return metadata.labels.get(MANAGED_BY) == OURS
 
 
 def only_device(rule: DeviceTaintRule) -> DeviceID | None:
-    """The one device that a rule can select; None where it may select others too, or none."""
+    """The only device that a rule can select; None if it may select others or none."""
     if rule.selector is None or rule.unmodelled:
         return None
     driver, pool, device = rule.selector
@@ -109,17 +110,17 @@ def only_device(rule: DeviceTaintRule) -> DeviceID | None:
 
 
 def stage_of(rule: DeviceTaintRule) -> RuleStage:
-    """Where a rule stands."""
+    """The current stage of a rule."""
     notes = rule.metadata.annotations
     return RuleStage(rule.taint.effect, notes.get(NEXT_EFFECT) or "", notes.get(NEXT_AT) or "")
 
 
 class Decision(Struct, frozen=True):
-    """What to do about a wish. ``action`` is create, change, keep or refuse; ``why`` says so for the last two.
+    """What to do about a wish. ``action`` is create, change, keep or refuse; ``why`` explains the last two.
 
-    ``stage`` is what the rule is now (None where there is none); ``wish`` is completed by what is recorded already.
-    ``version`` is the resourceVersion to change. ``same_taint``: the rule has the taint of the wish. ``note`` says what
-    of the wish is not done without ``overwrite``.
+    ``stage`` is the rule's current stage (None if there is no rule). ``wish`` includes what is already
+    recorded. ``version`` is the resourceVersion to change. ``same_taint``: the rule has the taint of the
+    wish. ``note`` says what part of the wish is not done without ``overwrite``.
     """
 
     action: str
@@ -132,10 +133,10 @@ class Decision(Struct, frozen=True):
 
 
 def decide(wish: Wish, raw: Mapping[str, Any] | None, *, overwrite: bool) -> Decision:
-    """Compares the rule that exists with the wish.
+    """Compare the existing rule with the wish.
 
-    A rule that is on its way to the wish is gone on with. One that says something else is refused without
-    ``overwrite``; one that selects other devices than this one always is.
+    A rule on its way to the wish is continued. One that says something else is refused without ``overwrite``;
+    one that selects other devices is always refused.
     """
     if raw is None:
         return Decision("create", wish)
@@ -178,7 +179,7 @@ def decide(wish: Wish, raw: Mapping[str, Any] | None, *, overwrite: bool) -> Dec
 
 
 def _differences(wish: Wish, rule: DeviceTaintRule, stage: RuleStage) -> list[str]:
-    """What the rule says that is not what is wished, in words."""
+    """How the rule differs from the wish, in words."""
     out: list[str] = []
     annotations = rule.metadata.annotations
     if not is_ours(rule.metadata):

@@ -1,4 +1,4 @@
-"""Whether a cluster acts on DeviceTaintRules, and what to switch on where it does not."""
+"""Whether a cluster acts on DeviceTaintRules, and what to switch on if it does not."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _METRIC = re.compile(r'^kubernetes_feature_enabled\{name="(DRADeviceTaint(?:s|Ru
 
 
 class Serving(NamedTuple):
-    """The version of the API to use, the release, and whether the gates are known to be on."""
+    """The API version to use, the release, and whether the gates are known to be on."""
 
     version: str
     release: Release | None
@@ -28,10 +28,10 @@ class Serving(NamedTuple):
 
 
 def require_rules(cluster: Cluster) -> Serving:
-    """Finds the newest version in which DeviceTaintRules are served.
+    """Find the newest version in which DeviceTaintRules are served.
 
     Raises:
-        ClusterError: they are not served, or their feature gate is off: with what to switch on.
+        ClusterError: they are not served, or their feature gate is off; says what to switch on.
     """
     release = cluster.release()
     version = cluster.dra_versions().get(KIND)
@@ -48,7 +48,7 @@ def require_rules(cluster: Cluster) -> Serving:
 
 
 def how_to_turn_on(release: Release | None) -> str:
-    """What an administrator of that release has to set so that DeviceTaintRules are served and acted on."""
+    """What an administrator of that release must set so that DeviceTaintRules are served and take effect."""
     if release is None:
         return "the server does not say its release; Kubernetes 1.37 serves them, 1.33 to 1.36 when asked to"
     if not release.at_least(FIRST_MINOR):
@@ -70,7 +70,7 @@ def how_to_turn_on(release: Release | None) -> str:
 
 
 def gates_of(client: Client) -> dict[str, bool]:
-    """The gates of taints as the API server's metrics say them; empty where these may not be read."""
+    """The gates for taints according to the API server's metrics; empty if these may not be read."""
     try:
         text = client.text("/metrics")
     except (Answered, ClusterError):
@@ -79,7 +79,7 @@ def gates_of(client: Client) -> dict[str, bool]:
 
 
 def undetermined(serving: Serving) -> str:
-    """A note where it cannot be seen whether anything acts on rules; empty where it can, or is so by default."""
+    """A note if it is invisible whether anything acts on rules; empty if it is visible or the default."""
     release = serving.release
     if serving.gates_known or (release is not None and all(gate_default(gate, release) for gate in _GATES)):
         return ""
@@ -91,7 +91,7 @@ def undetermined(serving: Serving) -> str:
 
 
 def blind_scheduler(release: Release | None) -> str:
-    """A warning where this release's scheduler does not stand rules; empty elsewhere."""
+    """A warning if this release's scheduler may crash on rules; otherwise empty."""
     if release is None or not RULES_UNSEEN.affects(release, release.patch):
         return ""
     return (

@@ -1,4 +1,4 @@
-"""What the server itself says NoExecute would do: it answers a rule with the effect None with counts."""
+"""The server's own prediction of NoExecute: it answers a rule with the effect None with counts."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _COUNT = re.compile(r"([0-9]+) (published devices?|allocated devices?|pods?)\b")
 
 
 class ServerAnswer(NamedTuple):
-    """The counts of the server, each None where its message does not give one, and the message."""
+    """The server's message and its counts, each None if the message does not give it."""
 
     published: int | None
     allocated: int | None
@@ -35,7 +35,7 @@ class ServerAnswer(NamedTuple):
 
 
 def server_answer(raw: Mapping[str, Any]) -> ServerAnswer | None:
-    """The answer in a rule's status; None while there is none for what the rule says now."""
+    """The answer in a rule's status; None while there is none for the rule's current content."""
     generation = (raw.get("metadata") or EMPTY).get("generation")
     for condition in (raw.get("status") or EMPTY).get("conditions") or ():
         if condition.get("type") != "EvictionInProgress" or condition.get("reason") != "NoEffect":
@@ -49,10 +49,10 @@ def server_answer(raw: Mapping[str, Any]) -> ServerAnswer | None:
 
 
 def question_of(wish: Wish, decision: Decision) -> Wish | None:
-    """The rule by which the server is asked what a wish would do; None where it would evict nobody anew.
+    """The rule that asks the server what a wish would do; None if it would evict nobody new.
 
-    Where there is no rule yet, or one that an interrupted run left at this very question, it is the rule itself. Where
-    another taint is there it is a second rule: the first one must not be lifted meanwhile.
+    If no rule exists, or an interrupted run left one with this question, it is the rule itself. If another
+    taint exists, it is a second rule, because the first must not be lifted meanwhile.
     """
     if wish.taint.effect != "NoExecute":
         return None
@@ -64,7 +64,7 @@ def question_of(wish: Wish, decision: Decision) -> Wish | None:
 
 
 class Asking:
-    """The rules that were made to be answered (name to UID), and the answers to them, by the rule's name."""
+    """The rules created to be answered (name to UID), and the answers, by rule name."""
 
     def __init__(self, rules: RuleWriter) -> None:
         self._rules = rules
@@ -73,19 +73,19 @@ class Asking:
 
     @property
     def made(self) -> Set[str]:
-        """The names of the rules that were not there before."""
+        """The names of the rules that did not exist before."""
         return self._made.keys()
 
     def ask(self, wishes: Sequence[Wish], patience: Patience) -> None:
-        """Makes the rules with effect None and waits for what the server says to each.
+        """Create the rules with effect None and wait for the server's answer to each.
 
-        A rule that somebody else takes further meanwhile is left to them, without an answer. When asking fails the
-        rules that were made are deleted again; those that are nothing but questions always are.
+        A rule that somebody else advances meanwhile is left alone, without an answer. If asking fails, the
+        new rules are deleted; pure questions always are.
 
         Raises:
-            TimedOut: not every answer came before the deadline.
+            TimedOut: some answers did not come before the deadline.
             Refused: somebody else deleted one of the rules.
-            ClusterError: the server refuses, or cannot be reached.
+            ClusterError: the server refuses or cannot be reached.
         """
         try:
             for wish in wishes:
@@ -113,13 +113,13 @@ class Asking:
             self._made[wish.name] = uid
 
     def _end(self, wish: Wish) -> None:
-        """Deletes a question, whoever asked it: who still waits for the answer asks again."""
+        """Delete a question, whoever asked it. Anyone still waiting for the answer asks again."""
         raw = self._rules.get(wish.name)
         if raw is not None and _asks(raw):
             self._rules.delete(_metadata(raw))
 
     def take_back(self) -> None:
-        """Deletes the rules that were only made to be answered; not those of others."""
+        """Delete our rules that were created only to be answered."""
         for name, uid in self._made.items():
             raw = self._rules.get(name)
             if raw is not None and _asks(raw) and _metadata(raw).uid == uid:
@@ -145,7 +145,7 @@ class Asking:
 
 
 def _asks(raw: Mapping[str, Any]) -> bool:
-    """Whether a rule is at the question."""
+    """Whether a rule is still a question."""
     return stage_of(DeviceTaintRule.from_json(raw)) == ASKING
 
 
@@ -154,6 +154,6 @@ def _metadata(raw: Mapping[str, Any]) -> ObjectMeta:
 
 
 def _recent(raw: Mapping[str, Any]) -> bool:
-    """Whether somebody may just be asking with this rule: then its answer is shared."""
+    """Whether somebody may be asking with this rule right now; then its answer is shared."""
     made = times.parse(_metadata(raw).creation_timestamp)
     return made is not None and (times.now() - made).total_seconds() < RECENT_SECONDS

@@ -1,4 +1,4 @@
-"""Devices that may be the same hardware: a taint on one of them says nothing about the others (KEP-4815)."""
+"""Devices that may be the same hardware: a taint on one does not affect the others (KEP-4815)."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ Counters = tuple[str, str, str]
 
 
 def parts_of(devices: Iterable[DeviceID], rows: Sequence[DeviceRow]) -> dict[DeviceID, tuple[DeviceID, ...]]:
-    """For each of the devices the others, not among them, that consume counters of the same sets.
+    """For each of the devices, the other devices that consume counters of the same sets.
 
-    A driver publishes a GPU and its partitions as devices of one counter set, so these can be one piece of hardware.
+    A driver publishes a GPU and its partitions as devices of one counter set, so they may be one piece of
+    hardware.
     """
     wanted = set(devices)
     sets: dict[DeviceID, list[Counters]] = {}

@@ -1,4 +1,4 @@
-"""Which devices are meant: names in full or short, or a selection, always resolved to driver, pool and device."""
+"""Which devices are meant: full or short names, or a selection, always resolved to driver, pool and device."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from kubectl_dra.wording import some
 class Target(Struct, frozen=True, eq=False):
     """One device, compared by identity.
 
-    ``where`` is its node, or which nodes in words. ``row`` is None where it is not published. ``hardware`` is its UUID
-    or serial number, empty where the driver publishes none.
+    ``where`` is its node, or a description of its nodes. ``row`` is None if it is not published. ``hardware``
+    is its UUID or serial number, empty if the driver publishes none.
     """
 
     id: DeviceID
@@ -30,7 +30,7 @@ class Target(Struct, frozen=True, eq=False):
 
     @property
     def published(self) -> bool:
-        """Whether a ResourceSlice has it now."""
+        """Whether a ResourceSlice currently has it."""
         return self.row is not None
 
 
@@ -56,10 +56,9 @@ class Devices:
         return self._targets.get(id)
 
     def named(self, words: Iterable[str]) -> tuple[Target, ...]:
-        """The devices of these names, in their order, each once.
+        """The devices with these names, in order, each once.
 
-        A name is ``driver/pool/device`` or as much of its end as tells it from others; the pool's place may be taken
-        by the node.
+        A name is ``driver/pool/device`` or any unambiguous end of that; the node may stand for the pool.
 
         Raises:
             InputError: no device of that name, or several.
@@ -67,7 +66,7 @@ class Devices:
         return tuple(dict.fromkeys(self._one(word) for word in words))
 
     def knows(self, word: str) -> bool:
-        """Whether it is the name of a device, or of several."""
+        """Whether it is the name of one device or several."""
         return bool(self._meant(word))
 
     def _meant(self, word: str) -> list[Target]:
@@ -97,7 +96,7 @@ class Devices:
         """The published devices with these UUIDs or serial numbers.
 
         Raises:
-            InputError: none has one of them.
+            InputError: no device has one of them.
         """
         out: list[Target] = []
         for wanted in hardware:
@@ -125,7 +124,7 @@ class Devices:
         """The devices of all claims of a pod; ``name`` may be ``namespace/name``.
 
         Raises:
-            InputError: no such pod, or no claim of it is allocated.
+            InputError: no such pod, or none of its claims is allocated.
         """
         key = _key(name, namespace)
         pod = self._snapshot.pods.get(key)
@@ -143,7 +142,7 @@ class Devices:
 
 
 def refuse_nothing(targets: Sequence[Target]) -> None:
-    """Raises UsageError for an empty selection: no rule is ever made without a device."""
+    """Raise UsageError for an empty selection: no rule is ever made without a device."""
     if not targets:
         raise UsageError("no device is selected; nothing is done")
 

@@ -34,12 +34,12 @@ def seconds(text: str, flag: str) -> float:
 
 
 def now() -> datetime:
-    """The time, in UTC."""
+    """The current time, in UTC."""
     return datetime.now(UTC)
 
 
 def parse(text: str) -> datetime | None:
-    """A time of the API (RFC 3339); None where it is none."""
+    """A time of the API (RFC 3339), or None if invalid."""
     try:
         time = datetime.fromisoformat(text)
     except ValueError:
@@ -48,7 +48,7 @@ def parse(text: str) -> datetime | None:
 
 
 def stamp(time: datetime) -> str:
-    """The time as the API writes it, to the second."""
+    """The time as the API writes it, in whole seconds."""
     return time.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
@@ -58,7 +58,7 @@ def later(time: datetime, by_seconds: float) -> datetime:
 
 
 def span(total: float) -> str:
-    """A duration in kubectl's short way: the two largest units."""
+    """A duration in kubectl's short form: the two largest units."""
     left = max(0, round(total))
     if left < 120:
         return f"{left}s"
@@ -72,6 +72,6 @@ def span(total: float) -> str:
 
 
 def age(since: str, at: datetime) -> str:
-    """How long ago a time of the API is; ``unknown`` where it is none."""
+    """How long ago a time of the API is; ``unknown`` if it is invalid."""
     time = parse(since)
     return "unknown" if time is None else span((at - time).total_seconds())

@@ -1,4 +1,4 @@
-"""What a person types: devices, taints to add and taints to remove, in the grammar of ``kubectl taint``."""
+"""The arguments: devices, taints to add and taints to remove, in the grammar of ``kubectl taint``."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ class TaintSpec(NamedTuple):
 
 
 class Removal(NamedTuple):
-    """Taints to remove: ``key[:Effect]-``; with an empty effect those of every effect, with an empty key all."""
+    """Taints to remove: ``key[:Effect]-``. An empty effect means every effect, an empty key all taints."""
 
     key: str = ""
     effect: str = ""
 
     def covers(self, key: str, effect: str) -> bool:
-        """Whether a taint with this key and effect is meant."""
+        """Whether it removes a taint with this key and effect."""
         return self.key in ("", key) and self.effect in ("", effect)
 
     def __str__(self) -> str:
@@ -52,10 +52,10 @@ class Words(NamedTuple):
 
 
 def read_words(words: Sequence[str]) -> Words:
-    """Tells devices from taints: a device has no ``:`` and no ``=``, and does not end with ``-``.
+    """Separate devices from taints: a device has no ``:`` and no ``=``, and does not end in ``-``.
 
     Raises:
-        UsageError: a taint that is not of the form, or given twice.
+        UsageError: a taint in the wrong form, or given twice.
     """
     devices: list[str] = []
     taints: list[TaintSpec] = []

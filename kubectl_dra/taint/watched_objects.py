@@ -1,4 +1,4 @@
-"""Objects of a cluster that are waited for: read once, and again when a watch tells that they may have changed."""
+"""Objects of a cluster that we wait for: read once, and again whenever a watch says that they may have changed."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ _READING: Final = object()
 
 
 class Lookout:
-    """Reads objects with ``patience``, and knows when it is worth to look again. To be used in a ``with``.
+    """Reads objects with ``patience``, and knows when to read again. Use it in a ``with`` statement.
 
-    What is read is always the whole truth: a watch only says that an object has to be read again, so nothing has to be
-    caught up on after an expired resourceVersion or an outage. Where nothing can be watched (no right, no connection)
-    everything is read again each time, and ``pause`` is short.
+    Only reads give the truth; a watch merely says that an object must be read again. So nothing needs to be
+    caught up on after an expired resourceVersion or an outage. If nothing can be watched (no permission, no
+    connection), everything is read every time, and ``pause`` is short.
     """
 
     def __init__(self, cluster: Cluster, patience: Patience) -> None:
@@ -51,9 +51,9 @@ class Lookout:
     def follow(
         self, kind: str, namespace: str = "", query: Mapping[str, str] | None = None, *, whole: bool = False
     ) -> None:
-        """Begins to watch a kind, in all namespaces or one; with a query only what it selects.
+        """Start to watch a kind, in all namespaces or one; with a query, only what it selects.
 
-        ``whole``: every change matters (see ``changed``), not only those of objects that were read by ``get``.
+        ``whole``: every change matters (see ``changed``), not only those of objects read by ``get``.
         """
         path = self.patience.ask(lambda: self._cluster.path(kind, namespace))
         if path is None or self._watch(kind, namespace):
@@ -63,7 +63,7 @@ class Lookout:
         watch.start()
 
     def get(self, kind: str, name: str, namespace: str = "") -> dict[str, Any] | None:
-        """An object as it is now; None where there is none. Raises as ``Patience.ask``."""
+        """An object as it is now, or None. Raises as ``Patience.ask``."""
         key, now = (kind, namespace, name), self.patience.clock()
         with self._condition:
             read, value = self._kept.get(key, (0.0, _READING))
@@ -79,16 +79,16 @@ class Lookout:
         return answer
 
     def changed(self, kind: str) -> bool:
-        """Whether any object of a kind may have changed since this was asked last; always where it is not watched."""
+        """Whether any object of a kind may have changed since the last call; always true if it is not watched."""
         with self._condition:
             told = kind in self._changed
             self._changed.discard(kind)
             return told or not any(watch.live for (each, _), watch in self._watches.items() if each == kind)
 
     def pause(self, longest: float, unwatched: float = POLL_SECONDS) -> None:
-        """Waits for a change of what was read, ``longest`` seconds at most, and never beyond the deadline.
+        """Wait for a change of what was read, for at most ``longest`` seconds and never beyond the deadline.
 
-        ``unwatched`` is how long to wait where not everything is watched.
+        ``unwatched`` is how long to wait if not everything is watched.
         """
         self._say_refusals()
         with self._condition:

@@ -1,4 +1,4 @@
-"""Conditions on node labels in a pod's spec, and what is left when some of them are removed."""
+"""Conditions on node labels in a pod's spec, and what remains when some are removed."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ PREFERRED: Final[Path] = ("affinity", "nodeAffinity", "preferredDuringScheduling
 
 
 class Stated(NamedTuple):
-    """A condition and its path from the pod's spec; None where it is not written as Kubernetes wants it."""
+    """A condition and its path from the pod's spec; None if it is malformed."""
 
     path: Path
     key: str
@@ -26,7 +26,7 @@ class Stated(NamedTuple):
 
 
 class StatedTerm(NamedTuple):
-    """A term of the required node affinity: conditions that must all be true. ``fields`` are conditions on others."""
+    """A term of the required node affinity: conditions that must all hold. ``fields`` are its conditions on fields."""
 
     path: Path
     stated: tuple[Stated, ...]
@@ -42,7 +42,7 @@ def node_selector(spec: Mapping[str, Any]) -> Iterator[Stated]:
 
 
 def required_terms(spec: Mapping[str, Any]) -> tuple[StatedTerm, ...]:
-    """The terms of the required node affinity, one of which must be true."""
+    """The terms of the required node affinity, one of which must hold."""
     return tuple(_term((*TERMS, index), raw) for index, raw in enumerate(_list(value_at(spec, TERMS))))
 
 
@@ -76,7 +76,7 @@ def _list(raw: Any) -> Sequence[Any]:
 
 
 def emptied(spec: Mapping[str, Any], removed: Collection[Path]) -> tuple[Delete, ...]:
-    """The deletions for what goes from a pod's spec, as few as possible: what they leave empty goes with them."""
+    """The fewest deletions that remove these parts of a pod's spec, including mappings and lists left empty."""
     tree: dict[str | int, Any] = {}
     for path in removed:
         below = tree

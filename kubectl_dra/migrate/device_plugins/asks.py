@@ -18,7 +18,7 @@ from kubectl_dra.migrate.vendors.model import Resource
 
 
 class Ask(NamedTuple):
-    """A container that asks for ``amount`` devices of a resource. ``keys`` are the paths that say so."""
+    """A container's request for ``amount`` devices of a resource. ``keys`` are the paths that state it."""
 
     container: PodContainer
     resource: Resource
@@ -27,11 +27,12 @@ class Ask(NamedTuple):
 
 
 class Asks(NamedTuple):
-    """All asks of a pod.
+    """All requests of a pod for devices.
 
-    ``held`` are the vendors of which some container asks for what cannot be migrated: no other container of the pod is
-    then migrated for that vendor, because a pod cannot have devices of one vendor from a device plugin and from a
-    claim. ``beside`` are resources that stay with their device plugin. ``zeros`` are keys that ask for nothing.
+    ``held`` are the vendors for which some container requests something that cannot be migrated. No container
+    of the pod is then migrated for that vendor, because a pod cannot mix devices of one vendor from a device
+    plugin and from a claim. ``beside`` are resources that stay with their device plugin. ``zeros`` are keys
+    that request nothing.
     """
 
     asks: tuple[Ask, ...] = ()
@@ -47,13 +48,13 @@ class _Problem(Exception):
 
 
 def extended_amounts(pod: Pod) -> dict[str, int]:
-    """How many of each extended resource a pod asks for as a whole; those of which it asks for none are left out."""
+    """How many of each extended resource the whole pod requests, without those of which it requests none."""
     found = pod_requests(pod)
     return {name: amount.value() for name, amount in found.items() if is_extended(name) and amount.sign() > 0}
 
 
 def read_asks(spec: WorkloadPodSpec, catalogue: VendorCatalogue) -> Asks:
-    """The asks of a pod spec, in the order of its containers and of their resources."""
+    """The requests in a pod spec, in the order of its containers and their resources."""
     asks: list[Ask] = []
     zeros: list[Path] = []
     refusals: list[PlanRefusal] = []
@@ -110,7 +111,7 @@ def read_asks(spec: WorkloadPodSpec, catalogue: VendorCatalogue) -> Asks:
 
 
 def _of_the_pod(spec: WorkloadPodSpec, catalogue: VendorCatalogue) -> Iterator[PlanRefusal]:
-    """Known resources in the pod's own ``resources``, where the API server takes cpu, memory and huge pages only."""
+    """Known resources in the pod's own ``resources``, where the API server accepts only cpu, memory and huge pages."""
     whole = PodContainer(spec.path, "", spec.content)
     for name, found in _amounts(whole).items():
         if not _is_zero(found[0][1]) and catalogue.moves(name):
@@ -119,7 +120,9 @@ def _of_the_pod(spec: WorkloadPodSpec, catalogue: VendorCatalogue) -> Iterator[P
 
 
 def _of_two_vendors(asks: Iterable[Ask]) -> list[Ask]:
-    """Asks whose name means different things in one pod: a GPU, or with shares of memory HAMi's part of one."""
+    """Requests with names that are ambiguous within the pod: a whole GPU or, beside shares of memory, HAMi's
+    part of one.
+    """
     vendors: dict[str, set[str]] = {}
     asks = list(asks)
     for ask in asks:
@@ -132,7 +135,7 @@ def _domain(name: str) -> str:
 
 
 def _amounts(container: PodContainer) -> dict[str, list[tuple[Path, Any]]]:
-    """Every resource name of a container with the paths and values of its limit and request, the limit first."""
+    """Every resource name of a container, with the paths and values of its limit and request (limit first)."""
     resources = container.content.get("resources")
     out: dict[str, list[tuple[Path, Any]]] = {}
     for field in ("limits", "requests"):
@@ -142,7 +145,7 @@ def _amounts(container: PodContainer) -> dict[str, list[tuple[Path, Any]]]:
 
 
 def _count(name: str, found: Iterable[tuple[Path, Any]]) -> int:
-    """The number of devices. Raises _Problem where limit and request do not say one whole number."""
+    """The number of devices. Raises _Problem if limit and request do not give one whole number."""
     values: dict[str, Quantity] = {}
     for path, value in found:
         try:
@@ -205,18 +208,18 @@ def _unknown(name: str, container: PodContainer, path: Path) -> PlanRefusal:
 
 
 def said(name: str, resource: Resource) -> str:
-    """What the catalogue says of a resource, after its name."""
+    """The catalogue's message about a resource, after its name."""
     return f"{name}: {within(resource.message)}"
 
 
 def within(sentence: str) -> str:
-    """A sentence of the catalogue as a part of another: no full stop, and no capital but of names."""
+    """A sentence of the catalogue as part of another one: no full stop, and no capital except in names."""
     text = sentence.rstrip(".")
     return text[:1].lower() + text[1:] if text[1:2] == " " or text[1:2].islower() else text
 
 
 def shown(value: Any) -> str:
-    """A value as JSON writes it."""
+    """A value as JSON."""
     return json.dumps(value, ensure_ascii=False, default=str)
 
 
@@ -238,7 +241,7 @@ def _mapping(value: Any, key: str) -> Mapping[str, Any]:
 
 
 def parts_of(ask: Ask, asks: Iterable[Ask]) -> Iterator[Ask]:
-    """The asks of the same container that only say how much of each device: they go with it."""
+    """Requests of the same container that only state the share of each device; they are merged into it."""
     for other in asks:
         if other.resource.part_of == ask.resource.name and other.container.path == ask.container.path:
             yield other

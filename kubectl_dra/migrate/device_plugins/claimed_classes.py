@@ -1,4 +1,4 @@
-"""The classes of a pod's existing claims, as far as the run has read them."""
+"""The classes of a pod's existing claims, as far as this run has read them."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def claimed_classes(spec: Mapping[str, Any], namespace: str, objects: Sequence[M
 
 
 def _classes(requests: Any) -> Iterator[str]:
-    """The class of each request: flat before v1beta2, in ``exactly`` or ``firstAvailable`` since."""
+    """The class of each request: flat before v1beta2, in ``exactly`` or ``firstAvailable`` since then."""
     for request in requests if isinstance(requests, list) else ():
         choices = value_at(request, ("firstAvailable",))
         for one in (request, value_at(request, ("exactly",)), *(choices if isinstance(choices, list) else ())):

@@ -1,4 +1,4 @@
-"""Claims for a pod: one claim with a request per container that asks, and who refers to which request."""
+"""Claims for a pod: one claim, with a request for each container that needs devices, and the references to them."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ class Claim(NamedTuple):
 
 
 class Wiring(NamedTuple):
-    """The claims of a pod, and by container path the entries for ``resources.claims``."""
+    """The claims of a pod, and the ``resources.claims`` entries by container path."""
 
     claims: tuple[Claim, ...]
     references: Mapping[Path, Sequence[Mapping[str, str]]]
 
 
 class _Draft(NamedTuple):
-    """A request before it has a name. ``owner`` is the container that it is named after."""
+    """A request that has no name yet. ``owner`` is the container that gives it its name."""
 
     owner: Path
     what: str
@@ -40,7 +40,7 @@ class _Draft(NamedTuple):
 
 
 def wired(asks: Sequence[Ask], placements: Mapping[str, PlacementPlan], names: Collection[str]) -> Wiring:
-    """Claims for the asks of a pod; ``names`` are those of the claims that it has, ``placements`` by resource name."""
+    """Claims for the requests of a pod. ``names`` are its existing claims, ``placements`` are by resource name."""
     drafts = _drafts([ask for ask in asks if not ask.resource.part_of], asks, placements)
     requests = _named(drafts, {ask.container.path: ask.container.name for ask in asks})
     references: dict[Path, list[Mapping[str, str]]] = {}
@@ -60,10 +60,10 @@ def wired(asks: Sequence[Ask], placements: Mapping[str, PlacementPlan], names: C
 
 
 def _groups(drafts: Sequence[_Draft]) -> list[list[int]]:
-    """Which requests go together in a claim: all of the pod, else all of a kind, else each alone.
+    """Which requests share a claim: all of the pod, else all of a kind, else each has its own.
 
-    A container names a claim once (``resources.claims`` is a map by name for server-side apply, and in custom
-    resources), so of each claim it has to use one request or all.
+    A container names a claim once (``resources.claims`` is a map by name for server-side apply and in custom
+    resources), so it must use either one request of a claim or all of them.
     """
     every = list(range(len(drafts)))
     kinds = {draft.what: [index for index in every if drafts[index].what == draft.what] for draft in drafts}
@@ -101,7 +101,7 @@ def _drafts(asks: Sequence[Ask], all_asks: Sequence[Ask], placements: Mapping[st
 
 
 def _amount(ask: Ask) -> int:
-    """How many units: who asks for all has all, whatever the number was."""
+    """How many units: a request for all devices ignores the original number."""
     return 1 if ask.resource.allocation_mode == "All" else ask.amount
 
 
@@ -124,7 +124,9 @@ def _exactly(ask: Ask, asks: Sequence[Ask], placement: PlacementPlan) -> dict[st
 
 
 def _named(drafts: Sequence[_Draft], containers: Mapping[Path, str]) -> list[str]:
-    """A name for each request: what it is where one container asks, else the container, with what it is if needed."""
+    """A name for each request: its kind of device if one container uses it, else the container, plus the kind
+    if needed.
+    """
     alone = len({draft.owner for draft in drafts}) == 1
     words = {path: {draft.what for draft in drafts if draft.owner == path} for path in containers}
     out: list[str] = []
@@ -138,7 +140,7 @@ def _named(drafts: Sequence[_Draft], containers: Mapping[Path, str]) -> list[str
 
 
 def _packed(drafts: Sequence[_Draft], indices: Sequence[int]) -> list[list[int]]:
-    """The requests in as few claims as hold them."""
+    """The requests in as few claims as can hold them."""
     groups: list[list[int]] = [[]]
     room = MAX_RESULTS
     for index in indices:

@@ -12,7 +12,7 @@ from kubectl_dra.migrate.model import PlanRefusal
 
 
 def no_list(spec: WorkloadPodSpec) -> PlanRefusal | None:
-    """The refusal where something stands in the place of a list to which claims or tolerations would be added."""
+    """The refusal if something else stands where claims or tolerations would be added to a list."""
     paths: list[Path] = [(*spec.path, "resourceClaims"), (*spec.path, "tolerations")]
     values = [value_at(spec.content, path[len(spec.path) :]) for path in paths]
     for container in containers(spec):
@@ -25,7 +25,7 @@ def no_list(spec: WorkloadPodSpec) -> PlanRefusal | None:
 
 
 def held_back(ask: Ask) -> PlanRefusal:
-    """The refusal of an ask whose vendor cannot be migrated in the pod."""
+    """The refusal of a request whose vendor cannot be migrated in this pod."""
     message = (
         f"container {ask.container.name}: {ask.resource.name} stays, because something else of its vendor in the pod "
         "cannot be migrated"
@@ -34,7 +34,7 @@ def held_back(ask: Ask) -> PlanRefusal:
 
 
 def only_one(asks: Sequence[Ask], held: set[str]) -> Iterator[PlanRefusal]:
-    """Where a driver gives all devices of a node to one claim, two containers cannot each have their own."""
+    """The refusal for a driver that gives all devices of a node to one claim, if two containers want some."""
     seen: dict[str, Ask] = {}
     for ask in asks:
         starts_first = ask.container.init and not ask.container.sidecar
@@ -50,7 +50,7 @@ def only_one(asks: Sequence[Ask], held: set[str]) -> Iterator[PlanRefusal]:
 def claimed_already(
     asks: Sequence[Ask], placements: Mapping[str, PlacementPlan], classes: Collection[str], held: set[str]
 ) -> Iterator[PlanRefusal]:
-    """Asks of a pod that has claims for the same class: a migration by hand that was not finished, most likely."""
+    """Requests of a pod that already claims the same class: most likely an unfinished manual migration."""
     vendors = set(held)
     for ask in asks:
         device_class = placements.get(ask.resource.name, PlacementPlan()).device_class or ask.resource.device_class
@@ -65,7 +65,7 @@ def claimed_already(
 
 
 def without_lone_parts(asks: Sequence[Ask], refusals: list[PlanRefusal]) -> tuple[Ask, ...]:
-    """The asks without those for a part of devices that their container does not ask for."""
+    """The requests, without those for a share of devices that their container does not request."""
     whole = {(ask.container.path, ask.resource.name) for ask in asks}
     out: list[Ask] = []
     for ask in asks:

@@ -1,4 +1,4 @@
-"""A deletion that would leave an empty mapping or list deletes that as well."""
+"""A deletion that would leave an empty mapping or list deletes that, too."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _GOES: Final = frozenset(("limits", "requests", "resources", "nodeSelector", "en
 
 
 def tidied(raw: Mapping[str, Any], changes: Iterable[Change]) -> tuple[Change, ...]:
-    """The changes, each once, with what they leave empty deleted as well. Paths lead from ``raw``."""
+    """The changes without repeats, which also delete what they leave empty. Paths lead from ``raw``."""
     found: list[Change] = []
     for change in changes:
         if change not in found:
@@ -37,5 +37,5 @@ def _emptied(raw: Mapping[str, Any], path: Path, gone: set[Path], changes: list[
 
 
 def _inside(change: Change, gone: set[Path]) -> bool:
-    """Whether something above the change goes as a whole."""
+    """Whether a whole parent of the change is deleted."""
     return any(change.path[:length] in gone for length in range(1, len(change.path)))

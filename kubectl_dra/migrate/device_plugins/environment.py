@@ -1,4 +1,4 @@
-"""What controls devices beside requests: variables, annotations, runtime classes, host paths."""
+"""What controls devices besides requests: variables, annotations, runtime classes, host paths."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _CODES: Final[Mapping[str, str]] = {
 
 
 class EnvironmentPlan(NamedTuple):
-    """What goes with the requests, what to know, and what asks for a decision first (by vendor)."""
+    """Changes that accompany the requests, notes, and what needs a decision first (by vendor)."""
 
     changes: tuple[Change, ...] = ()
     notes: tuple[Note, ...] = ()
@@ -32,7 +32,9 @@ class EnvironmentPlan(NamedTuple):
 def environment(
     spec: WorkloadPodSpec, users: Collection[Path], vendors: Sequence[str], catalogue: VendorCatalogue
 ) -> EnvironmentPlan:
-    """What to do beside the requests of a pod; ``users`` are the paths of the containers that will have claims."""
+    """What to do about the surroundings of a pod's requests. ``users`` are the paths of containers that will
+    have claims.
+    """
     changes: list[Change] = []
     notes: list[Note] = []
     refusals: list[tuple[str, PlanRefusal]] = []
@@ -63,7 +65,7 @@ def _said(name: str, flag: Flag) -> str:
 
 
 def _found(spec: WorkloadPodSpec, users: Collection[Path]) -> list[tuple[str, str, Path, bool]]:
-    """Everything that a flag can be about: where, name, path, and whether it may be removed."""
+    """Everything that a flag may concern: kind of place, name, path, and whether it may be removed."""
     out: list[tuple[str, str, Path, bool]] = []
     for container in containers(spec):
         variables = container.content.get("env")

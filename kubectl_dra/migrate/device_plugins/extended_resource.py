@@ -1,4 +1,4 @@
-"""``--strategy extended-resource``: workloads stay, and DeviceClasses take over the resource names."""
+"""``--strategy extended-resource``: workloads stay unchanged, and DeviceClasses take over the resource names."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _TRADE_OFF: Final = (
 
 
 def by_name(asks: Sequence[Ask], placements: Mapping[str, PlacementPlan], settings: MigrationSettings) -> bool:
-    """Whether the strategy for these asks is to keep the extended resources."""
+    """Whether the strategy for these requests is to keep the extended resources."""
     if settings.strategy != "auto":
         return settings.strategy == "extended-resource"
     plain = all(
@@ -40,7 +40,7 @@ def extended(
     surroundings: PlanSurroundings,
     settings: MigrationSettings,
 ) -> ObjectPlan:
-    """DeviceClasses for the resources of a pod, or why they need none or can have none."""
+    """DeviceClasses for the resources of a pod, or why none are needed or possible."""
     objects: list[NewObject] = []
     notes: list[Note] = []
     refusals: list[PlanRefusal] = []
@@ -85,7 +85,7 @@ def device_class(ask: Ask, selector: str) -> dict[str, Any]:
 
 
 def _cannot(ask: Ask, placements: Mapping[str, PlacementPlan]) -> str | None:
-    """Why a count of an extended resource does not say what is meant."""
+    """Why a number of extended resources does not express the request."""
     resource, placed = ask.resource, placements.get(ask.resource.name, PlacementPlan())
     if resource.capacity or resource.part_of:
         return "its count does not say how much of each device is meant"

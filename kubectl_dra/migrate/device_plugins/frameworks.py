@@ -1,4 +1,4 @@
-"""What workload controllers derived from device requests and must now be told."""
+"""What workload controllers derive from device requests and must be told explicitly after the migration."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ _IMAGES: Final = ("tensorflow", "pytorch")
 
 
 class Advice(NamedTuple):
-    """Changes that go with the requests, and what to know."""
+    """Changes that accompany the requests, and notes."""
 
     changes: tuple[Change, ...] = ()
     notes: tuple[Note, ...] = ()
 
 
 def of_spec(raw: Mapping[str, Any], spec: WorkloadPodSpec, asks: Sequence[Ask]) -> Advice:
-    """What one pod spec of a workload needs beside its claims."""
+    """What one pod spec of a workload needs besides its claims."""
     key = key_of(raw)
     found = Advice()
     if key[0] == "ray.io":
@@ -50,9 +50,9 @@ def is_queued(raw: Mapping[str, Any]) -> bool:
 
 
 def of_object(raw: Mapping[str, Any], classes: Sequence[str], every: bool = False) -> tuple[Note, ...]:
-    """What a workload needs once, however many pods it has; ``classes`` are the DeviceClasses now asked for.
+    """What a workload needs once, however many pods it has. ``classes`` are the requested DeviceClasses.
 
-    ``every`` says that a request is for all devices of a node.
+    ``every``: a request is for all devices of a node.
     """
     key = key_of(raw)
     out: list[Note] = []
@@ -85,7 +85,7 @@ def of_object(raw: Mapping[str, Any], classes: Sequence[str], every: bool = Fals
 
 
 def _ray(raw: Mapping[str, Any], spec: WorkloadPodSpec, asks: Sequence[Ask]) -> Advice:
-    """KubeRay starts Ray with the GPUs of the first container's limits, by resource names that end in gpu."""
+    """KubeRay starts Ray with the GPUs from the first container's limits, taken from resource names that end in gpu."""
     path = spec.path[:-2]
     if not any(step in path for step in _RAY_GROUPS):
         return Advice()

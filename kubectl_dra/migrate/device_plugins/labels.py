@@ -1,4 +1,4 @@
-"""One condition on a node label, and what it says about the devices that a pod claims."""
+"""One condition on a node label, and what it implies about the devices that a pod claims."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _BY_HAND: Final = "Say by hand which devices are wanted: with a selector in the 
 
 
 class Condition(NamedTuple):
-    """A condition on a label, as a pod states it; ``where`` names it for people."""
+    """A condition on a label as the pod states it; ``where`` names its place for people."""
 
     key: str
     operator: str
@@ -31,13 +31,14 @@ class Translation(NamedTuple):
     """What becomes of a condition.
 
     Attributes:
-        leaves: it goes from the pod.
-        selectors: CEL that must all be true of the device.
-        device_class: the class that it asks for, empty if any.
-        decided: the selectors (none means: always true) say all that it said of devices, so it can be one of several.
+        leaves: it is removed from the pod.
+        selectors: CEL expressions that must all hold for the device.
+        device_class: the class that it requires, empty if any.
+        decided: the selectors (none means: always true) express all that it says about devices, so it can be one of
+            several.
         notes, reasons: for people.
         refusal: (why, way out), or None.
-        unsafe: the pod will not certainly get what it got, or run where it ran.
+        unsafe: the pod may not get what it got before, or not run where it ran.
     """
 
     leaves: bool = False
@@ -53,9 +54,9 @@ class Translation(NamedTuple):
 def translate(
     wanted: Condition, labelled: Labelled, resource: Resource, driver: KnownDriver, counts: Mapping[str, int | None]
 ) -> Translation:
-    """What becomes of a condition by the rule of its label.
+    """What becomes of a condition by its label's rule.
 
-    ``counts`` are what the pod asks of each resource, None where that is no number.
+    ``counts`` are the amounts that the pod requests of each resource, None if not a number.
     """
     rule = labelled.rule
     if wanted.operator not in OPERATORS:
@@ -88,7 +89,7 @@ def _refused(wanted: Condition, why: str, way_out: str) -> Translation:
 
 
 def _with_selector(wanted: Condition, labelled: Labelled, driver: KnownDriver) -> str:
-    """The note of a label that stays, with the selector that would say the same of devices if there is one."""
+    """The note for a label that stays, with the equivalent selector if there is one."""
     rule = labelled.rule
     if not rule.attribute or wanted.operator not in ("In", "NotIn"):
         return rule.note
@@ -121,7 +122,7 @@ def _implied(wanted: Condition, labelled: Labelled) -> Translation:
 
 
 def _from_key(wanted: Condition, labelled: Labelled, resource: Resource, driver: KnownDriver) -> Translation:
-    """A label whose key holds the value: present or not, or the number of such devices of the node."""
+    """A label whose key holds the value: present or not, or the node's number of such devices."""
     rule = labelled.rule
     positive = wanted.operator == "Exists"
     if rule.value and wanted.operator in ("In", "NotIn"):
@@ -173,7 +174,7 @@ def _reason(wanted: Condition, labelled: Labelled, device_class: str) -> str:
 
 
 def _check_topology(wanted: Condition, labelled: Labelled, counts: Mapping[str, int | None]) -> None:
-    """A topology that is larger than what the pod asks for spans several hosts."""
+    """Refuse a topology larger than the pod's request, which spans several hosts."""
     of = labelled.rule.of
     chips = counts.get(of)
     for value in wanted.values:
@@ -192,7 +193,7 @@ def _check_topology(wanted: Condition, labelled: Labelled, counts: Mapping[str, 
 
 
 class _Value(NamedTuple):
-    """A label's value without its endings, and what these say."""
+    """A label's value without its suffixes, and what the suffixes mean."""
 
     text: str
     device_class: str = ""
@@ -201,7 +202,7 @@ class _Value(NamedTuple):
 
 
 def _with_suffixes(wanted: Condition, labelled: Labelled, resource: Resource, driver: KnownDriver) -> Translation:
-    """As for other labels, with what endings of values say: a class, a partition's profile, that it is shared."""
+    """Like other labels, plus the meaning of the values' suffixes: a class, a partition's profile, or sharing."""
     rule = labelled.rule
     negative = wanted.operator == "NotIn"
     read = [_read(value, labelled, resource) for value in wanted.values]
@@ -237,7 +238,7 @@ def _with_suffixes(wanted: Condition, labelled: Labelled, resource: Resource, dr
 
 
 def _read(value: str, labelled: Labelled, resource: Resource) -> _Value:
-    """A value and its endings. Raises Untranslatable where one of them says that it cannot be migrated."""
+    """A value and its suffixes. Raises Untranslatable if a suffix cannot be migrated."""
     out = _Value(value)
     for suffix in labelled.rule.suffixes:
         match = suffix.pattern.fullmatch(out.text)
@@ -260,6 +261,6 @@ def _read(value: str, labelled: Labelled, resource: Resource) -> _Value:
 
 
 def values_of(raw: Sequence[object]) -> tuple[str, ...] | None:
-    """The values of an expression, None if one of them is no text."""
+    """The values of an expression; None if one of them is not a text."""
     values = tuple(value for value in raw if isinstance(value, str))
     return values if len(values) == len(raw) else None

@@ -1,4 +1,4 @@
-"""The pages of the codes about device plugins and what accompanies their resources."""
+"""The documentation of the codes about device plugins and their surroundings."""
 
 from __future__ import annotations
 

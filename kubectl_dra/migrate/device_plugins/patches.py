@@ -1,4 +1,4 @@
-"""Workloads that are patches of others: kustomize lays them over the object of their kind and name."""
+"""Workloads that are kustomize patches: laid over the object of the same kind and name."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _GROUPS: Final = ("apps", "batch")
 
 
 def is_patch(raw: Mapping[str, Any]) -> bool:
-    """Whether no container of the workload has an image, which every container of these groups needs in the end."""
+    """Whether no container of the workload has an image, which every container needs in the end."""
     if key_of(raw)[0] not in _GROUPS:
         return False
     found = [container.content for spec in pod_specs(raw) for container in containers(spec)]
@@ -24,7 +24,7 @@ def is_patch(raw: Mapping[str, Any]) -> bool:
 
 
 def base_claims(raw: Mapping[str, Any], around: Iterable[Mapping[str, Any]], catalogue: VendorCatalogue) -> bool:
-    """Whether what is patched is at hand and claims devices, or will: then its new objects can be patched as well."""
+    """Whether the patched object is available and has claims or will get them, so that they can be patched as well."""
     name = value_at(raw, ("metadata", "name"))
     for other in around:
         if other is raw or key_of(other) != key_of(raw) or value_at(other, ("metadata", "name")) != name:
@@ -37,10 +37,10 @@ def base_claims(raw: Mapping[str, Any], around: Iterable[Mapping[str, Any]], cat
 
 
 def plan_patch(raw: Mapping[str, Any], settings: MigrationSettings) -> ObjectPlan:
-    """Takes the requests of device plugins out of a patch, and nothing else.
+    """Remove the requests of device plugins from a patch, and change nothing else.
 
-    What the patched object is to have instead is known from what kustomize builds: lists of a patch such as
-    tolerations would take the place of the base's.
+    The build shows what the patched object needs instead. Lists in a patch, such as tolerations, would
+    replace the base's.
     """
     refusals: list[PlanRefusal] = []
     gone: list[Path] = []

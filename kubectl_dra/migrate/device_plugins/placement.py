@@ -1,4 +1,4 @@
-"""Translates where a pod may run into the devices it wants: nodeSelector and node affinity become selectors."""
+"""Translates rules for the pod's node into rules for its devices: nodeSelector and node affinity become selectors."""
 
 from __future__ import annotations
 
@@ -28,19 +28,19 @@ _SPLIT: Final = "Split the workload, or write the request by hand."
 
 
 class PlacementPlan(NamedTuple):
-    """What a pod's labels say of the devices of one resource. Paths lead from the pod's spec.
+    """What a pod's labels imply about the devices of one resource. Paths lead from the pod's spec.
 
     Attributes:
         selectors: CEL to add to every request of the resource in the pod.
         device_class: the class to use instead of the resource's, empty to keep that.
-        changes: label keys, expressions and terms that go; what they leave empty goes with them.
-        notes: (path, what to know).
-        refusals: (path, why, way out); with any, the pod's requests of the resource are not to be migrated.
+        changes: label keys, expressions and terms to remove, including mappings and lists left empty.
+        notes: (path, note).
+        refusals: (path, why, way out); if there are any, do not migrate the pod's requests of the resource.
         reasons: one sentence per translated label.
-        removed: the paths that go before what they leave empty is looked at; ``affinity.emptied`` makes the changes
-            of several resources of one pod.
-        annotations: names of the pod's annotations that selectors took the place of.
-        safety: unsafe where the pod will not certainly get the kind of device that it got, or run where it ran.
+        removed: the removed paths without emptied parents; ``affinity.emptied`` turns those of several resources
+            of one pod into changes.
+        annotations: names of the pod's annotations that selectors replace.
+        safety: unsafe if the pod may not get the same kind of device, or not run where it ran.
     """
 
     selectors: tuple[str, ...] = ()
@@ -61,10 +61,10 @@ def placement(
     release: Release,
     annotations: Mapping[str, Any] = EMPTY,
 ) -> PlacementPlan:
-    """What the pod's spec (and annotations, for HAMi) says of the devices that it wants.
+    """What the pod's spec (and annotations, for HAMi) implies about its devices.
 
-    Labels that say nothing of the resource's devices stay as they are. A required affinity of several terms is
-    translated only if every expression of every term says something of the devices.
+    Labels that say nothing about the resource's devices stay. A required affinity with several terms is
+    translated only if every expression of every term says something about the devices.
     """
     reader = _Reader(spec, resource, catalogue)
     for stated in node_selector(spec):
@@ -83,7 +83,7 @@ def placement(
 
 
 class _Reader:
-    """Gathers what the conditions of one pod say of one resource."""
+    """Collects what the conditions of one pod imply for one resource."""
 
     def __init__(self, spec: Mapping[str, Any], resource: Resource, catalogue: VendorCatalogue) -> None:
         self._spec = spec
@@ -100,7 +100,7 @@ class _Reader:
         self._unsafe = False
 
     def _translated(self, stated: Stated) -> Translation | None:
-        """What becomes of a condition; None if it says nothing of the resource's devices."""
+        """What becomes of a condition; None if it says nothing about the resource's devices."""
         labelled = self._catalogue.label(stated.key, self._resource)
         if labelled is None:
             return None
@@ -111,7 +111,7 @@ class _Reader:
         return translate(stated.condition, labelled, self._resource, driver, self._counts)
 
     def all_of(self, stated: Stated) -> None:
-        """A condition that must be true."""
+        """Add a condition that must hold."""
         found = self._translated(stated)
         if found is None:
             return
@@ -122,7 +122,7 @@ class _Reader:
                 self._removed.append(stated.path)
 
     def any_of(self, terms: Sequence[StatedTerm]) -> None:
-        """Terms of which one must be true: one selector, or none of them is touched."""
+        """Add terms of which one must hold: they become one selector, or none is touched."""
         read = [[(stated, self._translated(stated)) for stated in term.stated] for term in terms]
         found = [(stated, made) for term in read for stated, made in term if made is not None]
         if not found:
@@ -165,7 +165,7 @@ class _Reader:
                 self._tell(stated.path, made)
 
     def prefers(self, stated: Stated, release: Release) -> None:
-        """A condition that is better true; it stays."""
+        """Add a preferred condition, which stays."""
         found = self._translated(stated)
         if found is None or not (found.leaves or found.refusal or found.selectors):
             return
@@ -175,7 +175,7 @@ class _Reader:
         self._notes[stated.path, note] = None
 
     def annotation(self, name: str, value: object) -> None:
-        """An annotation of the pod that says which devices it wants."""
+        """Add an annotation of the pod that chooses devices."""
         labelled = self._catalogue.annotation(name, self._resource)
         if labelled is None:
             return
@@ -209,7 +209,7 @@ class _Reader:
                 self._refusals.append((path, why, "Name fewer values, and migrate again."))
 
     def placement(self) -> PlacementPlan:
-        """All of it. With a refusal nothing is changed."""
+        """The result. With a refusal nothing is changed."""
         if len(self._classes) > 1:
             path = list(self._classes.values())[1]
             self._refusals.append((path, "the labels ask for devices of different classes", _SPLIT))
@@ -232,7 +232,7 @@ class _Reader:
 
 
 def _counts(spec: Mapping[str, Any]) -> Mapping[str, int | None]:
-    """What the containers of a pod ask of each resource together; None where an amount is no whole number."""
+    """The total that a pod's containers request of each resource; None if an amount is not a whole number."""
     counts: dict[str, int | None] = {}
     containers = spec.get("containers")
     for container in containers if isinstance(containers, list) else ():

@@ -68,7 +68,7 @@ _IN_PART: Final = ("sparkoperator.k8s.io", "helm.toolkit.fluxcd.io")
 
 
 class _Pod(NamedTuple):
-    """What becomes of one pod spec, before its new objects have names."""
+    """The plan for one pod spec, before its new objects have names."""
 
     spec: WorkloadPodSpec
     asks: tuple[Ask, ...]
@@ -79,7 +79,7 @@ class _Pod(NamedTuple):
 
 
 class _Said(NamedTuple):
-    """What is gathered over the pod specs of an object."""
+    """What is collected over the pod specs of an object."""
 
     objects: list[NewObject]
     notes: list[Note]
@@ -87,7 +87,7 @@ class _Said(NamedTuple):
 
 
 def plan(raw: Mapping[str, Any], surroundings: PlanSurroundings, settings: MigrationSettings) -> ObjectPlan:
-    """Plans the claims of one workload; see ``model.Plan``."""
+    """Plan the claims of one workload; see ``model.Plan``."""
     if settings.reverse or (key_of(raw) in CLAIMLESS and key_of(raw)[0] not in _IN_PART):
         return ObjectPlan()
     if surroundings.patch:
@@ -126,7 +126,7 @@ def _pod(
     settings: MigrationSettings,
     said: _Said,
 ) -> _Pod | None:
-    """What becomes of a pod spec; None if nothing does."""
+    """The plan for a pod spec; None if nothing changes."""
     held = set(asks.held)
     placements = _placements(spec, asks.asks, settings, said, held)
     users = {ask.container.path for ask in asks.asks if ask.resource.vendor not in held}
@@ -203,7 +203,7 @@ def _placements(
 def _placed(
     spec: WorkloadPodSpec, asks: Sequence[Ask], placements: Mapping[str, PlacementPlan], said: _Said
 ) -> tuple[list[Change], list[str], list[str]]:
-    """The changes of labels and affinity, why, and why any of it is unsafe."""
+    """The changes of labels and affinity, the reasons, and why any of it is unsafe."""
     resources = {ask.resource.name: ask.resource for ask in asks}
     doubts = [
         f"the driver of {name} differs from its device plugin (MIG130)"
@@ -227,7 +227,7 @@ def _placed(
 
 
 def _claim_names(spec: WorkloadPodSpec) -> set[str]:
-    """The names of the claims that a pod has or speaks of."""
+    """The names of the claims that a pod has or mentions."""
     lists = [spec.content.get("resourceClaims")]
     lists += [value_at(container.content, ("resources", "claims")) for container in containers(spec)]
     return {
@@ -250,7 +250,7 @@ def _referred(raw: Mapping[str, Any], wiring: Wiring) -> Iterator[Change]:
 
 
 def _added(raw: Mapping[str, Any], path: Path, items: Sequence[Mapping[str, Any]]) -> Iterator[Change]:
-    """Items behind those of a list, which may not be there yet."""
+    """Append items to a list that may not exist yet."""
     if value_at(raw, path):
         for item in items:
             yield Append(path, dict(item))
@@ -267,7 +267,7 @@ def _gates(asks: Sequence[Ask], settings: MigrationSettings) -> Iterator[Note]:
 
 
 def _tolerated(spec: WorkloadPodSpec, asks: Sequence[Ask], settings: MigrationSettings, said: _Said) -> list[Change]:
-    """Tolerations only of taints that the vendor's nodes are known to have: others would never match anything."""
+    """Tolerations for taints that the vendor's nodes are known to have; others would never match."""
     taints = {taint for ask in asks for taint in settings.catalogue.vendor(ask.resource.vendor).taints}
     wanted = missing(spec.content, [ask.resource for ask in asks])
     added = [toleration for toleration in wanted if toleration.get("key") in taints]
@@ -313,7 +313,7 @@ def _named(
     settings: MigrationSettings,
     said: _Said,
 ) -> Iterator[Step]:
-    """Gives the new objects names, and the pods their references to them."""
+    """Name the new objects, and the pods' references to them."""
     kind = "ResourceClaim" if settings.share == "claim" else "ResourceClaimTemplate"
     namespace = _namespace(raw)
     mine: set[tuple[str, str, str]] = set()
@@ -358,7 +358,7 @@ def _namespace(raw: Mapping[str, Any]) -> str:
 
 
 def _with_parent(raw: Mapping[str, Any], path: Path, changes: Sequence[Change]) -> tuple[Change, ...]:
-    """The changes, with a pod spec that is not there yet made of the fields that are set in it."""
+    """The changes, preceded by one that creates a missing pod spec from the fields set in it."""
     if value_at(raw, path) is not None:
         return tuple(changes)
     fields = {str(one.path[-1]): one.value for one in changes if isinstance(one, Set) and one.path[:-1] == path}
@@ -371,7 +371,7 @@ def _specs(pod: _Pod) -> list[tuple[str, Any]]:
 
 
 def _doubts(pod: _Pod, settings: MigrationSettings, raw: Mapping[str, Any]) -> tuple[str, ...]:
-    """Why the change of a pod is unsafe; nothing if it is safe."""
+    """Why the change of a pod is unsafe; empty if it is safe."""
     doubts = list(pod.doubts)
     if settings.share == "claim" and key_of(raw)[1] != "Pod":
         doubts.append("pods that had their own devices share them")
@@ -385,7 +385,7 @@ def _safety(doubts: Collection[str]) -> Safety:
 
 
 def _of_all(pods: Sequence[_Pod], claim: Claim, settings: MigrationSettings, raw: Mapping[str, Any]) -> Safety:
-    """How safe a claim is that several pods may use: as safe as the safest of them."""
+    """How safe a claim shared by several pods is: as safe as the safest of them."""
     users = [pod for pod in pods if any((one.what, one.spec) == (claim.what, claim.spec) for one in pod.wiring.claims)]
     return "safe" if any(not _doubts(pod, settings, raw) for pod in users) else "unsafe"
 

@@ -1,9 +1,10 @@
-"""Which containers share devices: init containers use again what later containers get, as with device plugins.
+"""Which containers share devices. As with device plugins, later containers reuse the devices of init
+containers.
 
-The kubelet gives a container that starts after an init container the devices of that one first, and keeps those of a
-sidecar (an init container with restartPolicy Always) to the sidecar. A pod therefore needs no more devices than run at
-one time. The same devices are asked for here: each device of the pod is a unit, and units that the same containers use
-become one request.
+The kubelet gives a container that starts after an init container that one's devices first, and reserves those
+of a sidecar (an init container with restartPolicy Always). A pod therefore needs only as many devices as run
+at one time. The claims request the same: each device of the pod is a unit, and units used by the same
+containers become one request.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from typing import NamedTuple
 
 
 class User(NamedTuple):
-    """A container that needs ``amount`` devices; ``order`` is its place among all containers of the pod."""
+    """A container that needs ``amount`` devices; ``order`` is its position among all containers of the pod."""
 
     order: int
     amount: int
@@ -22,7 +23,7 @@ class User(NamedTuple):
 
 
 class SharedRequest(NamedTuple):
-    """``amount`` devices that ``users`` (orders of containers) have. ``owner`` gives the request its name."""
+    """``amount`` devices used by ``users`` (orders of containers). ``owner`` gives the request its name."""
 
     owner: int
     users: tuple[int, ...]

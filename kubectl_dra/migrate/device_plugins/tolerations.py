@@ -1,4 +1,4 @@
-"""Tolerations that the API server adds to pods with extended resources but not to pods with claims."""
+"""Tolerations that the API server adds to pods with extended resources, but not to pods with claims."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from kubectl_dra.migrate.vendors.model import Resource
 
 
 def missing(spec: Mapping[str, Any], resources: Iterable[Resource]) -> Iterator[Mapping[str, str]]:
-    """What must now be written out: tolerations of the resources that the pod has not.
+    """The tolerations of the resources that the pod lacks and that must now be written out.
 
-    The admission plugin ExtendedResourceToleration looks at requests for extended resources only. Where a pod
-    tolerates the same key by hand, whoever wrote that knew the taint of those nodes, and nothing is added.
+    The admission plugin ExtendedResourceToleration considers only requests for extended resources. If a pod
+    already tolerates the same key, its author knew the taint of those nodes, and nothing is added.
     """
     found = spec.get("tolerations")
     own = [item for item in found if isinstance(item, Mapping)] if isinstance(found, list) else []

@@ -1,1 +1,1 @@
-"""Kustomizations around migrated files: only the migration may change what they build."""
+"""Kustomizations around migrated files: their builds may change only by the migration."""

@@ -1,4 +1,4 @@
-"""Builds kustomizations in a copy of their files, in which some have other texts."""
+"""Builds kustomizations in a copy of their files, some of which have other texts."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def can_build() -> bool:
 
 
 class Workshop:
-    """A copy of the files of kustomizations below ``folder``, which the caller removes."""
+    """A copy of the files of kustomizations below ``folder``; the caller removes it."""
 
     def __init__(self, folder: str, kustomizations: Iterable[Kustomization]) -> None:
         self._folder = folder
@@ -35,21 +35,21 @@ class Workshop:
         return Path(self._folder + path)
 
     def put(self, files: Mapping[str, bytes]) -> None:
-        """Gives files (absolute paths) other contents."""
+        """Give files (absolute paths) other contents."""
         for path, data in files.items():
             copy = self._copy(path)
             if copy.parent.is_dir():
                 copy.write_bytes(data)
 
     def all_built(self, kustomizations: Sequence[Kustomization]) -> Iterator[tuple[Kustomization, bytes | str]]:
-        """As ``built``, for several at a time: most of it is waiting for the program."""
+        """Like ``built``, for several in parallel: most of the time is spent waiting for the program."""
         from concurrent.futures import ThreadPoolExecutor
 
         with ThreadPoolExecutor(max_workers=os.cpu_count() or 1) as pool:
             yield from zip(kustomizations, pool.map(self.built, kustomizations), strict=True)
 
     def built(self, one: Kustomization) -> bytes | str:
-        """What the kustomization builds, or why it does not."""
+        """What the kustomization builds, or why it fails."""
         try:
             return build(str(self._copy(one.directory)))
         except FileError as error:

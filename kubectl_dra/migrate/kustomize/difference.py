@@ -1,4 +1,4 @@
-"""Compares two builds, with claims in place of their templates' names."""
+"""Compares two builds, with the content of claims in place of their names."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ FIELDS = {"resourceClaimTemplateName": "ResourceClaimTemplate", "resourceClaimNa
 
 
 class BuildDifference(NamedTuple):
-    """Where two builds differ: the object, the path in it, and what each has there (None: nothing).
+    """Where two builds differ: the object, the path in it, and the value on each side (None: nothing).
 
-    ``claim`` is the object that the pod's claim at the path means in the build that was made, where it means one;
-    the path then leads to the claim, and the values are the specs of what is meant.
+    ``claim``: for a path to a pod's claim, the object that it refers to in the new build; the values are then
+    the specs of the objects referred to.
     """
 
     object: ObjectKey
@@ -41,7 +41,9 @@ def objects_of(text: str) -> list[Mapping[str, Any]]:
 def differences(
     before: Sequence[Mapping[str, Any]], wanted: Sequence[Mapping[str, Any]], found: Sequence[Mapping[str, Any]]
 ) -> Iterator[BuildDifference]:
-    """How ``found`` differs from ``wanted``; both come from ``before``, whose objects the new ones stand beside."""
+    """How ``found`` differs from ``wanted``. Both come from ``before``, and new objects are added beside its
+    objects.
+    """
     old = {object_key(raw) for raw in before}
     one, other = _listed(wanted), _listed(found)
     for key in dict.fromkeys((*one, *other)):
@@ -71,7 +73,7 @@ def _of_claims(
     one: Mapping[ObjectKey, Mapping[str, Any]],
     other: Mapping[ObjectKey, Mapping[str, Any]],
 ) -> Iterator[BuildDifference]:
-    """Claims of the pods that mean something else; whether they have the same claims is not looked at."""
+    """Claims of the pods whose meaning differs, given that the pods have the same claims."""
     twins = {spec.path: spec for spec in pod_specs(right)}
     for spec in pod_specs(left):
         twin = twins.get(spec.path)
@@ -98,7 +100,7 @@ def _claims(spec: Mapping[str, Any]) -> dict[str, tuple[int, Mapping[str, Any]]]
 
 
 def _without_references(raw: Mapping[str, Any]) -> Any:
-    """A copy in which a claim of a pod says only which field it refers by."""
+    """A copy in which a pod's claim keeps only the name of the field that holds its reference."""
     paths = {(*spec.path, "resourceClaims") for spec in pod_specs(raw)}
     return _copy(raw, (), paths)
 

@@ -1,4 +1,4 @@
-"""Which kustomizations are built from a file, and what they build upon."""
+"""Which kustomizations build from a file, and which they depend on."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ _LEFT_OUT: Final = frozenset(("node_modules", "vendor", "__pycache__"))
 
 
 def built_from(files: Sequence[str]) -> list[Kustomization]:
-    """Every kustomization that reads one of the files (absolute paths), those that others build upon first.
+    """Every kustomization that reads one of the files (absolute paths), dependencies first.
 
-    It is looked for in the repository of the file, or without one below the directory that all files have in common.
+    Searches the repository of the files or, without one, their common directory.
     """
     direct = {one.directory: one for path in files for one in kustomizations_above(path) if path in one.files}
     if not direct:
@@ -71,7 +71,7 @@ def _below(top: str) -> dict[str, Kustomization]:
 
 
 def closure(one: Kustomization) -> list[Kustomization]:
-    """The kustomization and all that it builds upon, each once."""
+    """The kustomization and all its dependencies, each once."""
     out: list[Kustomization] = []
     waiting = [one]
     while waiting:

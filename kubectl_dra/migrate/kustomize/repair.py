@@ -22,7 +22,7 @@ CONFIGURATION: Final = "kubectl-dra-names.yaml"
 
 
 class Repaired(NamedTuple):
-    """A file (absolute path) with its new text; ``objects`` are those that were added, by the place of their patch."""
+    """A file (absolute path) with its new text. ``objects`` are those added, by the place of their patch."""
 
     path: str
     text: str
@@ -32,9 +32,9 @@ class Repaired(NamedTuple):
 def claim_patches(
     one: Kustomization, found: Sequence[BuildDifference], texts: Mapping[str, Source]
 ) -> Iterator[Repaired]:
-    """Patches of claims whose spec has to differ in an overlay, beside its patch of the workload.
+    """Patches of claims whose spec must differ in an overlay, beside its patch of the workload.
 
-    ``texts`` are the changed files as they are now, by absolute path.
+    ``texts`` are the current texts of changed files, by absolute path.
     """
     bases = [raw for source in texts.values() for raw in _claims(source)]
     for path in sorted(one.patches & set(texts)):
@@ -77,14 +77,14 @@ def _objects(source: Source) -> Iterator[ManifestObject]:
 
 
 def _is_of(patch: Mapping[str, Any], key: ObjectKey) -> bool:
-    """Whether a patch is of an object, whose name the kustomization may have made longer."""
+    """Whether a patch is for an object, whose name the kustomization may have extended."""
     metadata = patch.get("metadata")
     name = str(metadata.get("name")) if isinstance(metadata, Mapping) else ""
     return patch.get("kind") == key[0] and bool(name) and name in key[2]
 
 
 def _base(claim: ObjectKey | None, bases: Iterable[Mapping[str, Any]]) -> Mapping[str, Any] | None:
-    """What a claim of a build was called in its base; None where that is not certain."""
+    """The name in the base of a claim in a build; None if uncertain."""
     if claim is None:
         return None
     named = {str(raw["metadata"].get("name")): raw for raw in bases if raw["kind"] == claim[0]}
@@ -98,12 +98,12 @@ def _base(claim: ObjectKey | None, bases: Iterable[Mapping[str, Any]]) -> Mappin
 def followed_names(
     one: Kustomization, found: Sequence[BuildDifference], built: Iterable[Mapping[str, Any]], before: str | None
 ) -> Iterator[Repaired]:
-    """A configuration by which kustomize follows the new names of claims in pods, and the kustomization with it.
+    """A configuration that makes kustomize update claim names in pods, and the kustomization that uses it.
 
-    ``before`` is the configuration as it was written already in this run.
+    ``before`` is the configuration as already written in this run.
 
     Raises:
-        EditRefused: the kustomization cannot be changed for certain.
+        EditRefused: the kustomization cannot be changed safely.
     """
     kinds: dict[str, dict[str, set[tuple[str, str, str]]]] = {}
     groups = {(str(raw.get("kind"))): key_of(raw)[0] for raw in built}

@@ -35,9 +35,9 @@ Run = Callable[[Sequence[Input], MigrationJob], MigrationReport]
 
 
 class _Group(Struct):
-    """Kustomizations that have changed files in common, those that others build upon first.
+    """Kustomizations that share changed files, dependencies first.
 
-    ``texts`` are the changed files by absolute path as they are to be, ``said`` what is to be said of them.
+    ``texts`` are the new texts of the changed files by absolute path, ``said`` what to report about them.
     """
 
     kustomizations: list[Kustomization]
@@ -48,9 +48,9 @@ class _Group(Struct):
 
 
 def migrate_built(inputs: Sequence[Input], job: MigrationJob) -> MigrationReport:
-    """As ``engine.migrate``; what kustomizations build from changed files differs by the migration alone.
+    """Like ``engine.migrate``, ensuring that builds of changed files differ only by the migration.
 
-    Where it would differ by anything else, all files of those kustomizations stay as they are, with the reason.
+    If a build would differ otherwise, all files of the group stay unchanged, with the reason.
 
     Raises:
         InputError: as ``engine.migrate``.
@@ -98,7 +98,7 @@ def _absolute(name: str) -> str:
 
 
 def _groups(found: Sequence[Kustomization], texts: Mapping[str, Source]) -> list[_Group]:
-    """The kustomizations grouped by the changed files that they have in common."""
+    """The kustomizations, grouped by the changed files that they share."""
     out: list[_Group] = []
     for one in found:
         mine = {path: texts[path] for part in closure(one) for path in part.files if path in texts}
@@ -120,7 +120,7 @@ def _unverified(group: _Group, notes: list[str]) -> None:
 
 
 def _verify(group: _Group, names: Mapping[str, str], job: MigrationJob) -> None:
-    """Builds all of a group before and after; makes what overlays need, or says what is in the way."""
+    """Build all of a group before and after. Make what overlays need, or report the obstacle."""
     buildable = [one for one in group.kustomizations if not one.is_component]
     for one in buildable:
         remote = [word for part in closure(one) for word in part.remote]
@@ -146,7 +146,7 @@ def _verify(group: _Group, names: Mapping[str, str], job: MigrationJob) -> None:
 def _settled(
     group: _Group, one: Kustomization, shop: Workshop, before: str, names: Mapping[str, str], job: MigrationJob
 ) -> str:
-    """Makes what an overlay needs until it builds what is wanted; what is in the way where that cannot be."""
+    """Make what an overlay needs until its build is as wanted; returns the obstacle if that fails."""
     wanted = _migrated(before, job)
     for number in range(_ROUNDS):
         built = shop.built(one)
@@ -164,7 +164,7 @@ def _settled(
 
 
 def _migrated(before: str, job: MigrationJob) -> list[Mapping[str, Any]]:
-    """What migrate makes of a build: what the build of the migrated files has to be."""
+    """The build after migrating it: what building the migrated files must produce."""
     report = migrate([Input("<build>", True, before.encode())], job._replace(claims_file=""))
     return objects_of(next((file.text.after for file in report.files if file.text is not None), before))
 
@@ -176,7 +176,7 @@ def _repaired(
     after: Sequence[Mapping[str, Any]],
     names: Mapping[str, str],
 ) -> list[Repaired]:
-    """What is made for an overlay, put into the texts of the group with what is to be said of it."""
+    """Put a repair for an overlay into the texts of the group, and report it."""
     configuration = group.texts.get(f"{one.directory}/{CONFIGURATION}")
     try:
         made = list(followed_names(one, found, after, configuration.text if configuration is not None else None))
@@ -223,7 +223,7 @@ def _original(path: str, name: str) -> Source:
 
 
 def _put_back(group: _Group, files: dict[str, MigratedFile], names: Mapping[str, str]) -> None:
-    """All files of a group stay as they are."""
+    """Leave all files of a group unchanged."""
     assert group.at is not None
     place = names.get(group.at.path, _shown(group.at.path))
     for path in group.texts:
@@ -244,7 +244,7 @@ def _put_back(group: _Group, files: dict[str, MigratedFile], names: Mapping[str,
 
 
 def _is_brought(difference: BuildDifference) -> bool:
-    """Whether a pod lacks its claims altogether: a patch asked for devices, and what it patches did not."""
+    """Whether the pod lacks its claims altogether: a patch requests devices, but the patched object did not."""
     return difference.found is None and difference.path[-1:] == ("resourceClaims",)
 
 
@@ -267,6 +267,6 @@ def _value(value: Any) -> str:
 
 
 def _shown(path: str) -> str:
-    """A path as people see it: relative where it is below the working directory."""
+    """A path for people: relative if it is below the working directory."""
     relative = os.path.relpath(path)
     return path if relative.startswith("..") else relative

@@ -1,1 +1,1 @@
-"""From the claims that migrate made back to requests of device plugins."""
+"""From the claims that migrate created back to requests of device plugins."""

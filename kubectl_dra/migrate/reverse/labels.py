@@ -1,4 +1,4 @@
-"""From selectors back to the node labels that they were made from: recognised by their exact shape, never guessed."""
+"""From selectors back to their original node labels: recognised by their exact shape, never guessed."""
 
 from __future__ import annotations
 
@@ -28,10 +28,11 @@ def conditions(
     counts: Mapping[str, int | None],
     device_class: str,
 ) -> list[Condition]:
-    """The conditions on node labels that became the selectors, one for each, or for two: a product and its profile.
+    """The conditions on node labels behind the selectors: one for each, or for two (a product and its
+    profile).
 
     Raises:
-        Unnamed: a selector that is of no label, or of several.
+        Unnamed: a selector that matches no label, or several.
     """
     out: list[Condition] = []
     waiting = list(selectors)
@@ -76,7 +77,7 @@ def _found(
 def _with_suffix(
     selectors: tuple[str, ...], resource: Resource, catalogue: VendorCatalogue, device_class: str
 ) -> Iterator[Condition]:
-    """Conditions on a label whose value had an ending that chose the class, and became the second selector."""
+    """Conditions on a label whose value had a suffix, which chose the class and became the second selector."""
     for rule in _rules(catalogue):
         for suffix in rule.suffixes if rule.key else ():
             ending = with_suffix(suffix, selectors[1]) if suffix.device_class == device_class else None
@@ -97,7 +98,7 @@ def _rules(catalogue: VendorCatalogue) -> Iterator[LabelRule]:
 
 
 def _values(selector: str) -> tuple[list[str], list[str]]:
-    """The texts that the selector compares with, and the numbers (also those of quantities and versions)."""
+    """The texts that the selector compares with, and the numbers (including those of quantities and versions)."""
     rest = _DOMAIN.sub("", selector)
     calls = [call[1] for call in _CALL.finditer(rest)]
     rest = _CALL.sub("", rest)
@@ -107,7 +108,7 @@ def _values(selector: str) -> tuple[list[str], list[str]]:
 
 
 def _candidates(rule: LabelRule, operator: str, read: tuple[list[str], list[str]]) -> Iterator[tuple[str, ...]]:
-    """Values that the label may have had; whether they are it is for the translation to say."""
+    """Values that the label may have had; the translation decides which are right."""
     texts, numbers = read
     if rule.compare in ("text", "topology", "list", "pattern", "contains"):
         if operator not in ("In", "NotIn"):
@@ -146,10 +147,11 @@ def _texts(rule: LabelRule, texts: Sequence[str]) -> Iterator[tuple[str, ...]]:
 
 
 def chosen(spec: Mapping[str, Any], path: Path, wanted: Sequence[Condition]) -> list[Change]:
-    """The changes that put conditions into a pod spec at ``path``: nodeSelector where that can say it, else affinity.
+    """The changes that put conditions into a pod spec at ``path``: as nodeSelector if possible, else as
+    affinity.
 
     Raises:
-        Unnamed: the pod has several terms of node affinity, of which one has to be true.
+        Unnamed: the pod has several terms of node affinity, one of which must hold.
     """
     plain = {each.key: each.values[0] for each in wanted if each.operator == "In" and len(each.values) == 1}
     others = [each for each in wanted if plain.get(each.key) is None]

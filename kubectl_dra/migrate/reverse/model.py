@@ -1,4 +1,4 @@
-"""The data for planning the way back: claims of a pod, and why an object is left alone."""
+"""Data for planning the reverse migration: claims of a pod, and why an object stays unchanged."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ BY_HAND: Final = "Take the manifest from before out of version control, or write
 
 
 class MadeClaim(NamedTuple):
-    """A claim of a pod: its place in the list, its object, and the requests of that."""
+    """A claim of a pod: its index in the list, its object, and its requests."""
 
     place: int
     name: str
@@ -23,12 +23,12 @@ class MadeClaim(NamedTuple):
 
 
 class Stop(Exception):
-    """Why an object is left alone."""
+    """Why an object stays unchanged."""
 
     def __init__(self, code: str, path: Path, message: str, way_out: str = BY_HAND) -> None:
         self.refusal = PlanRefusal(code, path, message, way_out)
 
 
 def items_of(value: Any) -> Sequence[Any]:
-    """The items of a list; none of anything else."""
+    """The items of a list; none for anything else."""
     return value if isinstance(value, list) else ()

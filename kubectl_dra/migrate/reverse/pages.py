@@ -1,4 +1,4 @@
-"""The pages of the codes of ``migrate --reverse``."""
+"""The documentation of the codes of ``migrate --reverse``."""
 
 from __future__ import annotations
 

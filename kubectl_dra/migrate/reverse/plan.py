@@ -1,4 +1,4 @@
-"""Plans the way back for one object: what it was before migrate gave it claims."""
+"""Plans the reverse migration of one object: its state before migrate gave it claims."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ _FIELDS: Final[Mapping[str, tuple[str, Share]]] = {
 
 
 class Reversal(NamedTuple):
-    """The plan of one object, and the claims and templates that it then needs no more."""
+    """The plan of one object, and the claims and templates that it then no longer needs."""
 
     plan: ObjectPlan
     freed: tuple[ObjectKey, ...] = ()
 
 
 def plan(raw: Mapping[str, Any], world: Mapping[ObjectKey, Mapping[str, Any]], settings: MigrationSettings) -> Reversal:
-    """Plans the way back of a workload or quota. ``world`` has all objects of the run by key."""
+    """Plan the reverse migration of a workload or quota. ``world`` has all objects of the run by key."""
     hard = quotas.HARD.get(workload_key(raw))
     if hard is not None:
         return Reversal(plan_quota(raw, hard, settings))
@@ -106,7 +106,9 @@ def _entries(
     choices: dict[tuple[ObjectKey, str], list[Named]],
     others: list[PlanRefusal],
 ) -> Iterator[MadeClaim]:
-    """The claims that migrate can have made; ``choices`` get their resources, ``others`` why the rest stays."""
+    """The claims that migrate may have created. ``choices`` get their resources, ``others`` the reasons why
+    the rest stays.
+    """
     for index, entry in enumerate(items_of(spec.content.get("resourceClaims"))):
         path: Path = (*spec.path, "resourceClaims", index)
         try:
@@ -164,7 +166,7 @@ def _tries(
     """What the object may have been: the changes that lead there, for each way to name its requests.
 
     Raises:
-        Stop: there is none, or more than one.
+        Stop: there is no possibility, or more than one.
     """
     problem: Stop | None = None
     fitted: dict[tuple[str, ...], tuple[list[Change], list[Resource]]] = {}
@@ -189,7 +191,7 @@ def _tries(
 
 
 def _alike(tries: Sequence[Sequence[Resource]]) -> bool:
-    """Whether it makes no difference which of several: a device plugin that offers its devices by two names."""
+    """Whether the choice makes no difference: a device plugin offers its devices by two names."""
     return len({repr([one._replace(name="", tolerations=()) for one in resources]) for resources in tries}) == 1
 
 
@@ -200,7 +202,7 @@ def _difference(
     around: PlanSurroundings,
     forward: MigrationSettings,
 ) -> str:
-    """How what migrate makes of ``before`` differs from what is there; empty if it does not."""
+    """How migrating ``before`` differs from the current state; empty if it does not."""
     planned = device_plugins.plan(before, around, forward)
     after = changed(before, [change for step in planned.steps for change in step.changes])
     objects = {object_key(one.raw): to_v1(one.raw) for one in planned.objects}
@@ -247,7 +249,7 @@ def _planned(
 
 
 def _tolerations(spec: WorkloadPodSpec, resources: Sequence[Resource]) -> list[Change]:
-    """The deletions of tolerations that stand where migrate puts them: last in their list."""
+    """Deletes tolerations where migrate puts them: at the end of their list."""
     found = items_of(spec.content.get("tolerations"))
     ours = [toleration for resource in resources for toleration in resource.tolerations]
     first = len(found)

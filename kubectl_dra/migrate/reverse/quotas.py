@@ -1,4 +1,4 @@
-"""The way back for a quota: removes the keys that migrate added."""
+"""The reverse migration of a quota: removes the keys that migrate added."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from kubectl_dra.migrate.reverse.pages import NOT_OURS, QUOTA
 
 
 def plan_quota(raw: Mapping[str, Any], path: Path, settings: MigrationSettings) -> ObjectPlan:
-    """The keys that migrate added go, where it would add just them again."""
+    """Remove the keys that migrate would add again."""
     hard = value_at(raw, path)
     keys = [key for key in hard if str(key).endswith(".deviceclass.resource.k8s.io/devices")] if hard else []
     changes = tuple(Delete((*path, key)) for key in keys)

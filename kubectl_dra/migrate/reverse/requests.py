@@ -71,7 +71,7 @@ def restored(
 def _check_label(
     spec: WorkloadPodSpec, resource: Resource, device_class: str, path: Path, settings: MigrationSettings
 ) -> None:
-    """Refuses where a label that stayed on the pod can have chosen the class for another resource of the vendor."""
+    """Refuse if a remaining label of the pod may have chosen the class for another resource of the vendor."""
     for rule in settings.catalogue.vendor(resource.vendor).resources:
         other = settings.catalogue.resource(rule.name) if rule.name else None
         if other is None or other.name == resource.name or other.outcome not in ("auto", "note"):
@@ -88,7 +88,7 @@ def _of_container(
     named: Mapping[tuple[ObjectKey, str], Named],
     settings: MigrationSettings,
 ) -> tuple[dict[str, int], list[Change]]:
-    """What a container asked for, and the changes that ask for it again."""
+    """What a container requested, and the changes that request it again."""
     path: Path = (*container.path, "resources")
     resources = container.content.get("resources")
     claims = items_of(resources.get("claims")) if isinstance(resources, Mapping) else []
@@ -123,7 +123,7 @@ def _of_container(
 
 
 def _all_of(spec: WorkloadPodSpec, resource: Resource, path: Path, settings: MigrationSettings) -> int:
-    """How many a claim for all devices of a node stands for: as many as the topology has that the pod asks for."""
+    """The number behind a claim for all devices of a node: that of the topology which the pod asks for."""
     for stated in node_selector(spec.content):
         labelled = settings.catalogue.label(stated.key, resource)
         if labelled is None or labelled.rule.compare != "topology" or labelled.rule.of != resource.name:
@@ -135,7 +135,7 @@ def _all_of(spec: WorkloadPodSpec, resource: Resource, path: Path, settings: Mig
 
 
 def _written(amount: int, resources: Any) -> int | str:
-    """The amount as the container's other whole numbers are: as texts where all of them are."""
+    """The amount in the style of the container's other whole numbers: as text if all of them are."""
     found = [resources.get(field) for field in ("limits", "requests")] if isinstance(resources, Mapping) else []
     others = [value for each in found if isinstance(each, Mapping) for value in each.values()]
     texts = [value for value in others if isinstance(value, str) and value.isdecimal()]

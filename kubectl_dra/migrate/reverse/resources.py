@@ -1,4 +1,4 @@
-"""Traces a request of a claim back to the device-plugin resource it was made from."""
+"""Traces a request of a claim back to its original device-plugin resource."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ _SPECIAL: Final = re.compile(r"[\\.^$*+?{}\[\]|()]")
 
 
 class Named(NamedTuple):
-    """A resource that a request can have been made from.
+    """A resource from which a request may have been made.
 
-    ``rest`` are the selectors that the resource does not account for: labels became them. ``parts`` are the
-    resources beside it, with the number for each, that became capacity.
+    ``rest`` are the selectors that the resource does not explain; they came from labels. ``parts`` are the
+    resources beside it that became capacity, with the number for each.
     """
 
     resource: Resource
@@ -27,11 +27,11 @@ class Named(NamedTuple):
 
 
 class Unnamed(Exception):
-    """No resource, or not one alone; the message says why, as a sentence about the request."""
+    """No resource matches, or several do. The message says why, as a sentence about the request."""
 
 
 def candidates(exactly: Mapping[str, Any], catalogue: VendorCatalogue) -> list[Named]:
-    """The resources that the request can stand for, in the order of vendors.
+    """The resources that the request may stand for, in vendor order.
 
     Raises:
         Unnamed: there are none.
@@ -69,7 +69,7 @@ def candidates(exactly: Mapping[str, Any], catalogue: VendorCatalogue) -> list[N
 
 
 def _chosen_by_label(device_class: str, exactly: Mapping[str, Any], catalogue: VendorCatalogue) -> Iterator[Named]:
-    """Resources for which an ending of a node label's value chose the class: GPUs of a node that is all partitions."""
+    """Resources whose class was chosen by the suffix of a node label: GPUs of a fully partitioned node."""
     if exactly.get("capacity") or exactly.get("adminAccess") or exactly.get("allocationMode") == "All":
         return
     for vendor in catalogue.vendors.values():
@@ -87,7 +87,7 @@ def _chosen_by_label(device_class: str, exactly: Mapping[str, Any], catalogue: V
 
 
 def with_suffix(suffix: Suffix, selector: str) -> str | None:
-    """The ending of a label's value that became the selector; None if another one did."""
+    """The suffix of a label's value that became the selector; None if another one did."""
     pattern = str(getattr(suffix.pattern, "pattern", "")).removeprefix("(?P<before>.*)(?:").removesuffix(")")
     groups = _groups_in(pattern, suffix.values, (suffix.selector,), (selector,)) if suffix.selector else None
     return _filled_pattern(pattern, groups) if groups else None
@@ -103,7 +103,7 @@ def _expressions(exactly: Mapping[str, Any]) -> Iterator[str]:
 def _made(
     name: str, rule: ResourceRule, exactly: Mapping[str, Any], selectors: Sequence[str], catalogue: VendorCatalogue
 ) -> Named | None:
-    """The resource of the name, if its request begins as this one does."""
+    """The resource of the name, if its request begins like this one."""
     parts = _parts(rule, exactly)
     if parts is None:
         return None
@@ -123,7 +123,7 @@ def _made(
 
 
 def _parts(rule: ResourceRule, exactly: Mapping[str, Any]) -> Mapping[str, int] | None:
-    """The resources that became capacity, by name; None where something else is asked of the capacity."""
+    """The resources that became capacity, by name; None if the capacity request has another origin."""
     capacity = exactly.get("capacity")
     wanted = capacity.get("requests") if isinstance(capacity, Mapping) else None
     wanted = {str(key): str(value) for key, value in wanted.items()} if isinstance(wanted, Mapping) else {}
@@ -142,7 +142,7 @@ def _parts(rule: ResourceRule, exactly: Mapping[str, Any]) -> Mapping[str, int] 
 
 
 def _names(rule: ResourceRule, selectors: Sequence[str]) -> Iterator[str]:
-    """The names that an entry can be about, by what its selectors say."""
+    """The names that an entry may cover, judging by its selectors."""
     if rule.pattern is None:
         yield rule.name
         return
@@ -155,7 +155,7 @@ def _names(rule: ResourceRule, selectors: Sequence[str]) -> Iterator[str]:
 def _groups_in(
     pattern: str, values: Mapping[str, Mapping[str, str]], templates: Sequence[str], selectors: Sequence[str]
 ) -> Mapping[str, str] | None:
-    """What the groups of a pattern were, read from the selectors that were made; None where these do not fit."""
+    """The pattern's groups, read back from the selectors that they filled; None if these do not fit."""
     sources = _group_sources(pattern)
     out: dict[str, str] = {}
     for template, selector in zip(templates, selectors, strict=False):
@@ -195,7 +195,7 @@ def _group_sources(pattern: str) -> dict[str, str]:
 
 
 def _spans(pattern: str) -> Iterator[tuple[str, int, int]]:
-    """Name, start and end of the inside of each named group that is in no other."""
+    """Name, start and end of the content of each named group that is not nested."""
     at = 0
     while (found := _GROUP.search(pattern, at)) is not None:
         depth, end = 1, found.end()
@@ -210,7 +210,7 @@ def _spans(pattern: str) -> Iterator[tuple[str, int, int]]:
 
 
 def _filled_pattern(pattern: str, groups: Mapping[str, str]) -> str | None:
-    """The one text that the pattern fits with these groups; None where what is around them is not one text."""
+    """The only text that the pattern matches with these groups; None if the rest of it is not fixed."""
     out, at = "", 0
     for name, start, end in [*_spans(pattern), ("", len(pattern), len(pattern))]:
         opening = len(f"(?P<{name}>") if name else 0
@@ -223,6 +223,6 @@ def _filled_pattern(pattern: str, groups: Mapping[str, str]) -> str | None:
 
 
 def _literal(pattern: str) -> str | None:
-    """The text that a pattern without operators fits; None for one with operators."""
+    """The text that a pattern without operators matches; None for one with operators."""
     plain = re.sub(r"\\([^A-Za-z0-9])", lambda found: "x" if found[1] else "", pattern)
     return None if _SPECIAL.search(plain) else re.sub(r"\\(.)", r"\1", pattern)

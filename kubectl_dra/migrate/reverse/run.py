@@ -1,4 +1,4 @@
-"""``migrate --reverse``: from the claims that migrate made back to requests of device plugins, file by file."""
+"""``migrate --reverse``: from the claims that migrate created back to requests of device plugins, file by file."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ from kubectl_dra.migrate.want import Want
 
 
 def reverse(inputs: Sequence[Input], job: MigrationJob) -> MigrationReport:
-    """Plans the way back of all inputs; writes nothing.
+    """Plan the reverse migration of all inputs. Writes nothing.
 
     Raises:
-        InputError: a file that was named cannot be read, or none of all.
+        InputError: a named file cannot be read, or no input can.
     """
     notes: list[str] = []
     closed: list[MigratedFile] = []
@@ -69,7 +69,7 @@ def _opened(found: Input, notes: list[str], closed: list[MigratedFile]) -> File 
 
 
 def _restore(file: File, world: Mapping[ObjectKey, Mapping[str, Any]], job: MigrationJob) -> list[ObjectKey]:
-    """Restores what its workloads asked for; the claims and templates that these need no more."""
+    """Restore what a file's workloads requested. Returns the claims and templates that these no longer need."""
     # Copies of a workload, as overlays have them, have claims of the same name each in its own file.
     own = {object_key(one.object): one.object for one in reversed(file.objects)}
     around = ChainMap(own, dict(world))
@@ -91,7 +91,7 @@ def _restore(file: File, world: Mapping[ObjectKey, Mapping[str, Any]], job: Migr
 
 
 def _remove(file: File, freed: AbstractSet[ObjectKey]) -> None:
-    """Takes out the claims and templates that nothing needs any more."""
+    """Remove the claims and templates that nothing needs any more."""
     wants: list[Want] = []
     for found in file.objects:
         if object_key(found.object) in freed and found.object.get("apiVersion", "").startswith("resource.k8s.io/"):

@@ -1,1 +1,1 @@
-"""A cluster that still uses device plugins: what does, and a plan for the way to DRA."""
+"""Clusters that still use device plugins: a survey, and a plan for moving to DRA."""

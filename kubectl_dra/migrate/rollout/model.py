@@ -22,7 +22,7 @@ class Moving(NamedTuple):
 
 
 class Rollout(NamedTuple):
-    """What the plan is made of. ``staying`` are resources that no claim takes over, with the reason."""
+    """The content of the plan. ``staying`` are resources that no claim replaces, with the reason."""
 
     moving: tuple[Moving, ...]
     staying: tuple[tuple[str, str], ...]
@@ -36,5 +36,5 @@ class Rollout(NamedTuple):
 
     @property
     def names(self) -> list[str]:
-        """The resources that pods are not to ask for any more."""
+        """The resources that pods should no longer request."""
         return [one.resource.name for one in self.moving]

@@ -1,4 +1,4 @@
-"""The page of a rollout: its phases, the check of each, and the way back."""
+"""The page of a rollout: its phases, the check after each, and the way back."""
 
 from __future__ import annotations
 
@@ -154,7 +154,7 @@ def _warn(plan: Rollout) -> Iterator[str]:
 
 
 def _example(plan: Rollout) -> tuple[str, str]:
-    """A namespace, and a resource that is to move and is used there."""
+    """A namespace, and a resource used there that will move."""
     for one in plan.order:
         for use in plan.survey.uses:
             if use.namespace == one.namespace and use.resource in plan.names:

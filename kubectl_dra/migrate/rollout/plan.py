@@ -24,7 +24,7 @@ _ORDER: Final = {"migrated": 0, "ready": 1, "decide": 2, "blocked": 3}
 
 
 def rollout(survey: Survey, snapshot: Snapshot, settings: MigrationSettings, *, live: bool) -> Rollout:
-    """Makes the plan. ``live`` says that the snapshot is of a cluster, and not of the manifests alone."""
+    """Make the plan. ``live``: the snapshot is of a cluster, not of the manifests alone."""
     moving: list[Moving] = []
     staying: list[tuple[str, str]] = []
     for name in sorted({use.resource for use in survey.uses}):
@@ -61,7 +61,7 @@ def rollout(survey: Survey, snapshot: Snapshot, settings: MigrationSettings, *, 
 
 
 def files(plan: Rollout) -> Mapping[str, str]:
-    """The files by name: manifests in the order in which they are applied, and the page that explains them."""
+    """The files by name: manifests in the order in which to apply them, and the page that explains them."""
     out: dict[str, str] = {}
     if plan.classes:
         head = (
@@ -87,7 +87,7 @@ def files(plan: Rollout) -> Mapping[str, str]:
 
 
 def _classes(moving: Sequence[Moving], settings: MigrationSettings) -> tuple[list[dict[str, Any]], list[str]]:
-    """The classes that the cluster has not, or may not have; and the names of those that cannot be written here."""
+    """The classes that the cluster lacks or may lack, and the names of those that cannot be written here."""
     out: list[dict[str, Any]] = []
     missing: list[str] = []
     for name in dict.fromkeys(one.resource.device_class for one in moving if not one.installed):
@@ -107,7 +107,7 @@ def _classes(moving: Sequence[Moving], settings: MigrationSettings) -> tuple[lis
 
 
 def _quotas(moving: Sequence[Moving], snapshot: Snapshot) -> Iterator[dict[str, Any]]:
-    """A quota for claims in each namespace whose quotas count what moves, and no claims for it."""
+    """A quota for claims in each namespace whose quotas count what moves, but not its claims."""
     by_name = {one.resource.name: one.resource for one in moving}
     spaces = sorted({quota.metadata.namespace for quota in snapshot.quotas})
     for space in spaces:

@@ -1,4 +1,4 @@
-"""The ValidatingAdmissionPolicy that first warns about, then refuses, device plugins' resources by namespace."""
+"""The ValidatingAdmissionPolicy that first warns about and then refuses device plugins' resources, by namespace."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _ASKING: Final = (
 
 
 def policy(resources: Sequence[str]) -> dict[str, Any]:
-    """The policy: it looks at pods when they are made, and at workloads when their pod template changes."""
+    """The policy: it checks pods when they are created, and workloads when their pod template changes."""
     rules = [
         {"apiGroups": [group], "apiVersions": [version], "operations": list(operations), "resources": list(names)}
         for group, version, operations, names in _RULES
@@ -70,13 +70,13 @@ def policy(resources: Sequence[str]) -> dict[str, Any]:
 
 
 def _unlike() -> str:
-    """CEL: an update changes the pods; others, such as those of controllers, are let through."""
+    """CEL: an update changes the pods. Other updates, such as those of controllers, pass."""
     new, old = _SPEC.format("object"), _SPEC.format("oldObject")
     return f"({new}) != ({old})"
 
 
 def bindings() -> list[dict[str, Any]]:
-    """What the value of a namespace's label does: ``warn`` lets pods through, ``refuse`` does not."""
+    """The effect of a namespace label's value: ``warn`` admits pods, ``refuse`` does not."""
     return [_binding(WARNED, ["Warn", "Audit"]), _binding(REFUSED, ["Deny"])]
 
 

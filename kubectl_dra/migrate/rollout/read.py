@@ -1,4 +1,4 @@
-"""Reads a live cluster or files for the survey. Nothing is ever written."""
+"""Reads a live cluster or files for the survey. Never writes."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ WORKLOADS: Final = (
 def live_workloads(
     cluster: Cluster, namespace: str, progress: Progress | None = None
 ) -> tuple[list[dict[str, Any]], list[str]]:
-    """The workloads of a namespace, or of all; and a note for each kind that may not be read.
+    """The workloads of one namespace or all, and a note for each kind that may not be read.
 
     Raises:
         ClusterError: the cluster does not answer.
@@ -49,7 +49,7 @@ def live_workloads(
 
 
 def file_workloads(inputs: Sequence[Input]) -> Iterator[Mapping[str, Any]]:
-    """The workloads in files, Pods left out. What cannot be read is left out."""
+    """The workloads in files, without Pods. Unreadable files are skipped."""
     for raw in file_objects(inputs):
         key = key_of(raw)
         if key != ("", "Pod") and (key in TEMPLATES or key in SPECS):
@@ -57,7 +57,7 @@ def file_workloads(inputs: Sequence[Input]) -> Iterator[Mapping[str, Any]]:
 
 
 def file_objects(inputs: Sequence[Input]) -> Iterator[Mapping[str, Any]]:
-    """Every Kubernetes object in files; what cannot be read is left out."""
+    """Every Kubernetes object in files. Unreadable files are skipped."""
     for found in inputs:
         try:
             documents = [one for one in each(decode(read(found), found.name)) if not isinstance(one, Skipped)]

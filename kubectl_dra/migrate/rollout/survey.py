@@ -1,4 +1,6 @@
-"""What in a cluster still uses device plugins, where a device would be handed out twice, and who can move."""
+"""What still uses device plugins in a cluster, where a device would be handed out twice, and which namespaces
+can move.
+"""
 
 from __future__ import annotations
 
@@ -34,10 +36,11 @@ _HASHES: Final[Mapping[str, str]] = {"pod-template-hash": "Deployment", "rollout
 
 
 class Use(NamedTuple):
-    """What one owner asks of a device plugin.
+    """What one owner requests from a device plugin.
 
-    ``owner`` is "KIND NAME" of the workload. ``pods`` of it exist and hold or wait for ``devices`` together; a
-    workload without pods has none. ``each`` is what one pod asks for. ``reason`` says why it is not moved by itself.
+    ``owner`` is "KIND NAME" of the workload. Its ``pods`` exist and hold or wait for ``devices`` together; a
+    workload without pods has none. ``each`` is the request of one pod. ``reason`` says why it is not migrated
+    automatically.
     """
 
     namespace: str
@@ -53,8 +56,8 @@ class Use(NamedTuple):
 class Clash(NamedTuple):
     """A node on which a device plugin offers ``amount`` of ``resource``, and ``driver`` publishes devices.
 
-    ``same`` are the devices of the driver that the resource means: both would hand them out. ``published`` counts all
-    of the driver's devices on the node.
+    ``same`` are the driver's devices that the resource also covers: both would hand them out. ``published``
+    counts all of the driver's devices on the node.
     """
 
     node: str
@@ -66,10 +69,10 @@ class Clash(NamedTuple):
 
 
 class Standing(NamedTuple):
-    """How far a namespace is. ``reasons`` say what keeps it, ``todo`` what should be done along the way.
+    """The progress of a namespace. ``reasons`` say what blocks it, ``todo`` what to do on the way.
 
-    ``pods`` use device plugins, ``claims`` is the number of its claims and claim templates; ``label`` is the value of
-    the namespace's ``LABEL``.
+    ``pods`` use device plugins, ``claims`` is the number of its claims and claim templates; ``label`` is the
+    value of the namespace's ``LABEL``.
     """
 
     namespace: str
@@ -82,7 +85,7 @@ class Standing(NamedTuple):
 
 
 class Survey(NamedTuple):
-    """The answer. ``namespace`` is empty where all were looked at; ``notes`` say what was not seen."""
+    """The answer. ``namespace`` is empty if all were examined; ``notes`` say what was not seen."""
 
     namespace: str
     uses: tuple[Use, ...]
@@ -100,7 +103,7 @@ def survey(
     namespace: str = "",
     notes: Sequence[str] = (),
 ) -> Survey:
-    """Looks at a cluster, or at one namespace of it. ``workloads`` are Deployments and the like, as served."""
+    """Examine a cluster, or one of its namespaces. ``workloads`` are Deployments and the like, as served."""
     uses = tuple(_uses(snapshot, settings, workloads, namespace))
     published = PublishedDevices(snapshot, settings)
     return Survey(
@@ -119,7 +122,7 @@ _NEEDED: Final = ("Pod", "Node", "ResourceSlice", "DeviceClass", "ResourceClaim"
 
 
 def owner_of(pod: Pod) -> str:
-    """ "KIND NAME" of what the pod belongs to; a Deployment's ReplicaSet is told by the hash in its name."""
+    """The pod's owner as "KIND NAME". A Deployment's ReplicaSet is recognised by the hash in its name."""
     owner = pod.metadata.controller()
     if owner is None:
         return f"Pod {pod.metadata.name}"
@@ -131,7 +134,7 @@ def owner_of(pod: Pod) -> str:
 
 
 class _Owner:
-    """What is known of one owner: its pods, and an object to ask migrate about."""
+    """What is known about one owner: its pods, and an object to pass to migrate."""
 
     def __init__(self, raw: Mapping[str, Any]) -> None:
         self.raw = raw
@@ -172,7 +175,7 @@ def _uses(
 
 
 def _moving(asked: Mapping[str, int], settings: MigrationSettings) -> dict[str, int]:
-    """What pods ask for, without what is said to stay with its device plugin."""
+    """What pods request, without resources declared to stay with their device plugin."""
     return {
         name: amount
         for name, amount in asked.items()
@@ -181,7 +184,7 @@ def _moving(asked: Mapping[str, int], settings: MigrationSettings) -> dict[str, 
 
 
 def outcome_of(raw: Mapping[str, Any], settings: MigrationSettings) -> tuple[Outcome, str]:
-    """What migrate does with a workload or pod, and why not all of it by itself."""
+    """What migrate does with a workload or pod, and why it does not do all of it automatically."""
     plan = device_plugins.plan(raw, PlanSurroundings(), settings)
     for refusal in plan.refusals:
         return "refused", f"{refusal.code}: {refusal.message}"
@@ -194,7 +197,7 @@ def outcome_of(raw: Mapping[str, Any], settings: MigrationSettings) -> tuple[Out
 
 
 def _of_plugin(pod: Pod, snapshot: Snapshot) -> dict[str, int]:
-    """What a pod asks of device plugins: without what the scheduler serves by a claim for extended resources."""
+    """What a pod requests from device plugins, without what the scheduler serves by a claim for extended resources."""
     asked = _asked(pod)
     if not asked or not pod.extended_resource_claim:
         return asked
@@ -225,7 +228,7 @@ def _identity(raw: Mapping[str, Any]) -> tuple[str, str]:
 
 
 def _is_controlled(raw: Mapping[str, Any]) -> bool:
-    """Whether another object made it, which is then the owner."""
+    """Whether another object controls it, which is then the owner."""
     metadata = raw.get("metadata")
     owners = metadata.get("ownerReferences") if isinstance(metadata, Mapping) else None
     return any(isinstance(owner, Mapping) and owner.get("controller") for owner in owners or ())
@@ -240,7 +243,7 @@ def _metadata(pod: Pod) -> dict[str, Any]:
 
 
 def _clashes(snapshot: Snapshot, settings: MigrationSettings, published: PublishedDevices) -> list[Clash]:
-    """Nodes whose device plugin and whose driver both have devices, those with the same devices first."""
+    """Nodes with devices from both a device plugin and a driver, those with the same devices first."""
     drivers = {entry.driver for entry in snapshot.slices}
     found: list[Clash] = []
     for node in snapshot.nodes.values():
@@ -257,7 +260,7 @@ def _clashes(snapshot: Snapshot, settings: MigrationSettings, published: Publish
 
 
 class PublishedDevices:
-    """The devices that drivers publish, and which of them a resource of a device plugin means."""
+    """The devices that drivers publish, and which of them a device plugin's resource covers."""
 
     def __init__(self, snapshot: Snapshot, settings: MigrationSettings) -> None:
         self._settings = settings
@@ -274,7 +277,7 @@ class PublishedDevices:
         return tuple(f"{item.id.pool}/{item.id.device}" for item in found if item.id.driver == driver)
 
     def meant(self, node: str, resource: Resource) -> tuple[str, ...]:
-        """Those that the class and the selectors of the resource admit."""
+        """The devices that the class and the selectors of the resource admit."""
         if self._view is None or self._cycle is None:
             return ()
         wanted, verdict = self._selectors(resource), self._cycle.selectors.verdict
@@ -285,7 +288,7 @@ class PublishedDevices:
         )
 
     def anywhere(self, resource: Resource) -> int:
-        """On how many nodes the driver has devices that the resource means."""
+        """On how many nodes the driver has devices that the resource covers."""
         return sum(1 for name in self._snapshot.nodes if self.meant(name, resource))
 
     def _selectors(self, resource: Resource) -> tuple[str, ...]:
@@ -329,7 +332,7 @@ def _standings(
 
 
 def _lack(name: str, snapshot: Snapshot, settings: MigrationSettings, published: PublishedDevices) -> str:
-    """What the cluster lacks for a resource's claims; empty where it has it, or that cannot be seen."""
+    """What the cluster lacks for a resource's claims; empty if nothing, or if that cannot be seen."""
     resource = settings.catalogue.resource(name)
     if resource is None or not resource.device_class:
         return ""
@@ -343,7 +346,7 @@ def _lack(name: str, snapshot: Snapshot, settings: MigrationSettings, published:
 
 
 def _todo(space: str, snapshot: Snapshot, settings: MigrationSettings) -> Iterator[str]:
-    """Quotas that count the old resource, and no claims."""
+    """Quotas that count the old resource but no claims."""
     hard = {key for quota in snapshot.quotas if quota.metadata.namespace == space for key in quota.hard}
     for quota in snapshot.quotas:
         for key in quota.hard if quota.metadata.namespace == space else ():

@@ -1,1 +1,1 @@
-"""What is known about device plugins and DRA drivers: resources, classes, labels; one data file per vendor."""
+"""Knowledge of device plugins and DRA drivers: resources, classes, labels; one data file per vendor."""

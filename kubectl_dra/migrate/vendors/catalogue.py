@@ -1,4 +1,4 @@
-"""All vendors: what resources of device plugins and node labels become. Their data is in ``data/vendors/``."""
+"""All vendors: what their device-plugin resources and node labels become. The data is in ``data/vendors/``."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def is_extended(name: object) -> bool:
 
 
 class Labelled(NamedTuple):
-    """The rule of a label, and the texts that its key has for the groups of the rule's pattern."""
+    """The rule of a label, and the key's texts for the groups of the rule's pattern."""
 
     rule: LabelRule
     groups: Mapping[str, str]
@@ -48,7 +48,7 @@ Fitting = tuple[ResourceRule, Mapping[str, str]]
 
 
 class VendorCatalogue:
-    """All vendors: those of the user, and after them those of this package, whose files are parsed when needed."""
+    """All vendors: the user's, then this package's, whose files are parsed on demand."""
 
     def __init__(self, own: Sequence[Vendor] = ()) -> None:
         self._files = vendor_files()
@@ -56,12 +56,12 @@ class VendorCatalogue:
 
     @property
     def own(self) -> Sequence[Vendor]:
-        """The vendors of the user."""
+        """The user's vendors."""
         return tuple(self._own.values())
 
     @property
     def vendors(self) -> Mapping[str, Vendor]:
-        """All vendors by id, those of the user first."""
+        """All vendors by id, the user's first."""
         return {**self._own, **{id: built_in(id) for id in self._files}}
 
     def __contains__(self, id: str) -> bool:
@@ -79,10 +79,10 @@ class VendorCatalogue:
         annotations: Mapping[str, Any] = EMPTY,
         scheduler: str = "",
     ) -> Resource | None:
-        """What a resource becomes; None if it is no extended resource or no vendor knows it.
+        """What a resource becomes; None if it is not an extended resource or no vendor knows it.
 
-        ``beside`` are all resources of the container with their quantities, ``annotations`` those of the pod and
-        ``scheduler`` its schedulerName: they tell HAMi's nvidia.com/gpu from NVIDIA's.
+        ``beside`` are all resources of the container with their quantities, ``annotations`` those of the pod,
+        ``scheduler`` its schedulerName. They distinguish HAMi's nvidia.com/gpu from NVIDIA's.
         """
         if not is_extended(name):
             return None
@@ -99,19 +99,19 @@ class VendorCatalogue:
         return None
 
     def moves(self, name: str, beside: Mapping[str, Any] = EMPTY) -> bool:
-        """Whether a vendor knows the resource, and nobody has said that it stays; ``beside`` as for ``resource``."""
+        """Whether a vendor knows the resource, and it is not declared to stay; ``beside`` as for ``resource``."""
         found = self.resource(name, beside)
         return found is not None and found.outcome != "keep"
 
     def device_class(self, name: str) -> InstalledClass | None:
-        """A DeviceClass as its driver installs it; None if it is not known."""
+        """A DeviceClass as its driver installs it, or None if unknown."""
         own = (vendor.classes[name] for vendor in self._own.values() if name in vendor.classes)
         return next(own, None) or built_in_class(name)
 
     def driver(self, name: str, device_class: str = "") -> KnownDriver | None:
-        """What is known of a driver, and what its devices always have where a class admits them.
+        """What is known about a driver, and what its devices always have if a class admits them.
 
-        A user's file that says what devices have is believed, else what this package knows. None if nothing is known.
+        A user's file about devices takes precedence over this package. None if nothing is known.
         """
         own = [vendor.drivers[name] for vendor in self._own.values() if name in vendor.drivers]
         said = max(own, key=lambda driver: len(driver.always), default=None)
@@ -130,10 +130,10 @@ class VendorCatalogue:
         )
 
     def compared(self, rule: LabelRule, resource: Resource) -> KnownDriver:
-        """What the devices always have that a label's rule is about, in the class that the rule makes of it.
+        """What the devices always have that a label's rule compares, in the class that the rule chooses.
 
-        A capacity is guarded where the devices of the resource's own class may lack it, so that the selector can be
-        tried on them, too.
+        A capacity is guarded if devices of the resource's own class may lack it, so that the selector works
+        on them, too.
         """
         own = rule.capacity or not rule.device_class
         found = self.driver(resource.driver, resource.device_class if own else rule.device_class)
@@ -148,7 +148,7 @@ class VendorCatalogue:
         return None
 
     def label(self, key: str, resource: Resource) -> Labelled | None:
-        """What becomes of a node label in pods that ask for the resource; None if it says nothing of the devices."""
+        """What becomes of a node label in pods that request the resource; None if it says nothing about the devices."""
         domain = key.partition("/")[0]
         everyone = [vendor for vendor in self._own.values() if vendor.everyone]
         everyone += self._files_where(lambda file: file.everyone and domain in file.domains)
@@ -156,7 +156,7 @@ class VendorCatalogue:
         return _labelled([rule for vendor in vendors for rule in vendor.labels], key, resource)
 
     def annotation(self, key: str, resource: Resource) -> Labelled | None:
-        """As ``label``, for an annotation of the pod that says which devices it wants."""
+        """Like ``label``, for an annotation of the pod that chooses devices."""
         return _labelled(self.vendor(resource.vendor).annotations, key, resource)
 
     def _with_likes(self, id: str) -> Iterator[Vendor]:
@@ -166,7 +166,7 @@ class VendorCatalogue:
             yield self.vendor(other)
 
     def _built_in(self, sure: Sequence[Vendor], name: str) -> Iterator[Fitting]:
-        """The entries of this package: those of the domain, of vendors with any domain, and what is left over."""
+        """This package's entries: those of the domain, of vendors with any domain, then the rest."""
         yield from _fitting(sure, name, False)
         yield from _fitting(self._files_where(lambda file: "*" in file.domains), name, False)
         yield from _fitting(sure, name, True)
@@ -179,7 +179,7 @@ def load(files: Sequence[str] = ()) -> VendorCatalogue:
     """The vendors of the user's files, and of this package.
 
     Raises:
-        InputError: a file that cannot be read or breaks the schema: its name, line, the path in it, and what is wrong.
+        InputError: a file that cannot be read or violates the schema: its name, line, the path in it, and the error.
     """
     catalogue = VendorCatalogue()
     if not files:
@@ -204,7 +204,7 @@ def _is_detected(vendor: Vendor, beside: Mapping[str, Any], annotations: Mapping
 
 
 def _fitting(vendors: Sequence[Vendor], name: str, fallback: bool) -> Iterator[Fitting]:
-    """The entries for a name: by name before by pattern, those that need a sign of the vendor before others."""
+    """The entries for a name: exact names before patterns, entries that need a sign of the vendor before others."""
     rules = [rule for vendor in vendors for rule in vendor.resources if rule.fallback == fallback]
     exact = [rule for rule in rules if rule.name == name]
     yield from ((rule, EMPTY) for rule in sorted(exact, key=lambda rule: not rule.when_detected))
@@ -215,7 +215,7 @@ def _fitting(vendors: Sequence[Vendor], name: str, fallback: bool) -> Iterator[F
 
 
 def _resource(rule: ResourceRule, name: str, groups: Mapping[str, str]) -> Resource | None:
-    """What the name becomes by an entry; None where a text of its pattern has no meaning."""
+    """What an entry makes of the name; None if a text in its pattern has no meaning."""
     texts = translated(groups, rule.values)
     if texts is None:
         return None
@@ -231,13 +231,13 @@ def _resource(rule: ResourceRule, name: str, groups: Mapping[str, str]) -> Resou
 
 
 def translated(groups: Mapping[str, str], values: Mapping[str, Mapping[str, str]]) -> Mapping[str, str] | None:
-    """The texts of a pattern's groups in the words of the driver; None if one of them has no word there."""
+    """The texts of a pattern's groups in the driver's terms; None if one of them has no equivalent."""
     out = {group: values[group].get(text) if group in values else text for group, text in groups.items()}
     return {group: text for group, text in out.items() if text is not None} if None not in out.values() else None
 
 
 def _with_parts(resource: Resource, rule: ResourceRule, vendor: Vendor, beside: Mapping[str, Any]) -> Resource:
-    """The resource with the capacity that the resources beside it ask for."""
+    """The resource with the capacity requested by the resources beside it."""
     if resource.part_of and resource.part_of not in beside:
         return resource._replace(
             outcome="ask",

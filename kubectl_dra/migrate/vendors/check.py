@@ -1,4 +1,4 @@
-"""Checks vendors' files that users write: schema, names, patterns, and that all CEL made from them compiles."""
+"""Checks users' vendor files: schema, names, patterns, and that all resulting CEL compiles."""
 
 from __future__ import annotations
 
@@ -38,16 +38,16 @@ _SAMPLES: Final = {
 
 
 def fail(document: Document, path: Path, what: str) -> NoReturn:
-    """Raises InputError: where in the file, the path there, and what is wrong."""
+    """Raise InputError: where in the file, the path there, and the error."""
     where = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in path).lstrip(".")
     raise InputError(f"{document.place(path)}: {where + ': ' if where else ''}{what}")
 
 
 def read(path: str, known: Known) -> Iterator[Vendor]:
-    """The vendors of a user's file, one per document. ``known`` are those that are there already.
+    """The vendors of a user's file, one per document. ``known`` are those that already exist.
 
     Raises:
-        InputError: the file cannot be read or breaks the schema: file, line and path in it, and what is wrong.
+        InputError: the file cannot be read or violates the schema: file, line and path in it, and the error.
     """
     from kubectl_dra.manifests.documents import read_documents
 
@@ -104,10 +104,10 @@ def _short(text: str) -> str:
 
 
 def check(document: Document, known: Known, seen: set[str]) -> Vendor:
-    """The vendor of a document that fits the schema, with all of it checked. ``seen`` are ids of the same file.
+    """The vendor of a document that fits the schema, fully checked. ``seen`` are ids of the same file.
 
     Raises:
-        InputError: a name that is there twice, a pattern or CEL that is none, a class that nobody knows.
+        InputError: a duplicate name, an invalid pattern or CEL expression, or an unknown class.
     """
     raw = document.object
     if raw["vendor"] in known or raw["vendor"] in seen:
@@ -208,7 +208,7 @@ def _check_label(document: Document, path: Path, rule: LabelRule, vendor: Vendor
 
 
 def _check_condition(document: Document, path: Path, rule: LabelRule, driver: KnownDriver) -> None:
-    """Compiles what the rule makes of a value that it knows, in each of its forms."""
+    """Compile what the rule makes of a value that it knows, in each of its forms."""
     value = next(iter(rule.spelling.map), _SAMPLES[rule.compare])
     for form in (rule.form, *(form for _, form in rule.forms)):
         if "{}" not in form:

@@ -1,4 +1,4 @@
-"""Label values as CEL: what a device's attribute or capacity must be if its node has the label."""
+"""Label values as CEL: the value of a device's attribute or capacity if its node has the label."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _VRAM: Final = re.compile(r"([0-9]{1,9})G", re.ASCII)
 
 
 class Untranslatable(Exception):
-    """No device can be selected by that; the message says why, as the end of a sentence about the label."""
+    """No device can be selected by that. The message says why, as the end of a sentence about the label."""
 
     def __init__(self, message: str, way_out: str = "") -> None:
         super().__init__(message)
@@ -28,17 +28,18 @@ def text(value: str) -> str:
 
 
 def one_of(left: str, values: Sequence[str]) -> str:
-    """CEL: the left side is one of the values, which are CEL themselves."""
+    """CEL: the left side is one of the values, which are CEL expressions themselves."""
     return f"{left} == {values[0]}" if len(values) == 1 else f"{left} in [{', '.join(values)}]"
 
 
 def condition(rule: LabelRule, driver: KnownDriver, operator: str, values: Sequence[str]) -> str:
-    """CEL for ``In``, ``NotIn``, ``Gt`` or ``Lt`` on the label; true of devices whose node would have that label.
+    """CEL for ``In``, ``NotIn``, ``Gt`` or ``Lt`` on the label; true for devices whose node would have that
+    label.
 
-    Where not all devices of the driver have the attribute, one without it is like a node without the label.
+    If some devices of the driver lack the attribute, those count like nodes without the label.
 
     Raises:
-        Untranslatable: a value that the label cannot have, or an operator that does not go with it.
+        Untranslatable: a value that the label cannot have, or an operator that does not suit it.
     """
     if operator in ("Gt", "Lt"):
         if len(values) != 1 or not _INT.fullmatch(values[0]):
@@ -57,7 +58,7 @@ def condition(rule: LabelRule, driver: KnownDriver, operator: str, values: Seque
 
 
 def subject_of(rule: LabelRule, driver: KnownDriver) -> tuple[str, str]:
-    """(guard, CEL) of the attribute or capacity that a rule compares; the guard is empty where none is needed."""
+    """(guard, CEL) of the attribute or capacity that a rule compares. The guard is empty if not needed."""
     name = rule.attribute or rule.capacity
     # Without a domain of its own a name is in that of the driver.
     domain, identifier = name.split("/", 1) if "/" in name else (driver.name, name)
@@ -85,7 +86,7 @@ def _formed(rule: LabelRule, subject: str, value: str) -> str:
 
 
 def spelled(rule: LabelRule, values: Sequence[str]) -> list[str]:
-    """The label's values as the attribute has them, without repeats. Raises Untranslatable for an unknown one."""
+    """The label's values in the attribute's spelling, without repeats. Raises Untranslatable for an unknown one."""
     spelling = rule.spelling
     out: dict[str, None] = {}
     for value in values:
@@ -126,12 +127,12 @@ def _quantities(left: str, values: Sequence[str]) -> str:
 
 
 def _mebibytes(left: str, values: Sequence[str]) -> str:
-    """The label is the number of whole mebibytes."""
+    """A label with the number of whole mebibytes."""
     return " || ".join(_window(left, number, number + 1) for number in map(_natural, values))
 
 
 def _gibibytes(left: str, values: Sequence[str]) -> str:
-    """The label is the nearest number of gibibytes, such as 192G."""
+    """A label with the nearest number of gibibytes, such as 192G."""
     windows = []
     for value in values:
         match = _VRAM.fullmatch(value)
@@ -165,7 +166,7 @@ def _listed(left: str, values: Sequence[str]) -> str:
 
 
 def _contains(left: str, values: Sequence[str]) -> str:
-    """HAMi looks for each entry in its own name of the card, which has one more NVIDIA- before it; case is ignored."""
+    """HAMi looks for each entry in its own name of the card, which has another NVIDIA- before it; case is ignored."""
     entries = [entry.upper().removeprefix("NVIDIA-") for entry in _entries(values)]
     return f"[{', '.join(map(text, entries))}].exists(x, {left}.contains(x))"
 
@@ -223,7 +224,7 @@ def _not(made: str) -> str:
 
 
 def joined(conditions: Sequence[str], operator: str) -> str:
-    """Conditions joined by ``&&`` or ``||``, in brackets where they have operators of their own."""
+    """Conditions joined by ``&&`` or ``||``, with brackets around those that have operators of their own."""
     if len(conditions) == 1:
         return conditions[0]
     bracketed = [f"({each})" if " || " in each or " && " in each else each for each in conditions]

@@ -1,4 +1,6 @@
-"""What a vendor's document says: resources of device plugins, node labels, DeviceClasses, and things beside them."""
+"""The content of a vendor's document: resources of device plugins, node labels, DeviceClasses, and their
+surroundings.
+"""
 
 from __future__ import annotations
 
@@ -21,43 +23,44 @@ EMPTY: Mapping[str, Any] = MappingProxyType({})
 
 
 class Match(Protocol):
-    """Where a pattern fits: of ``re``, or of google-re2 for patterns of users."""
+    """A match of a pattern: from ``re``, or from google-re2 for users' patterns."""
 
     def groupdict(self) -> dict[str, str | None]:
         """The texts of the named groups."""
 
 
 class Pattern(Protocol):
-    """A compiled pattern: of ``re``, or of google-re2 for patterns of users."""
+    """A compiled pattern: from ``re``, or from google-re2 for users' patterns."""
 
     def fullmatch(self, text: str, /) -> Match | None:
-        """Whether the whole text fits."""
+        """Match the whole text."""
 
 
 class Resource(NamedTuple):
-    """What one resource name of a device plugin becomes: one request for as many devices as the quantity says.
+    """What one resource name of a device plugin becomes: one request for as many devices as the quantity
+    says.
 
     Attributes:
         name: the name in ``resources.limits``.
         vendor: the id of the vendor's file.
         kind: what one unit of it is.
         outcome: see ``Outcome``.
-        device_class: the DeviceClass to ask for; empty if none is known.
+        device_class: the DeviceClass to request; empty if none is known.
         driver: the DRA driver of that class, which is the domain of its attributes.
-        selectors: CEL of the request, beyond the class's own, such as the profile of a MIG resource.
+        selectors: CEL of the request, in addition to the class's own, such as the profile of a MIG resource.
         capacity: ``capacity.requests`` of the request.
-        allocation_mode: ``All`` where the driver gives a node's devices to one claim only; then one container of the
-            pod may ask, and its quantity goes.
+        allocation_mode: ``All`` if the driver gives a node's devices to one claim only; then only one container of
+            the pod may request it, and its quantity is dropped.
         admin_access: the request needs ``adminAccess`` (and its namespace a label).
-        message: the advice, question or reason of all outcomes but auto; it reads well after ``NAME: ``.
+        message: the advice, question or reason for all outcomes but auto; it reads well after ``NAME: ``.
         way_out: what to do by hand, for ask and refuse.
-        tolerations: what the admission plugin ExtendedResourceToleration adds to pods that ask for the resource, and
+        tolerations: what the admission plugin ExtendedResourceToleration adds to pods that request the resource, and
             nothing adds for claims.
-        part_of: the resource whose request takes this one in as capacity; it has no request of its own.
-        extended_resource_since: since when ``device_class`` carries the name as its ``extendedResourceName``, as it is
-            installed; empty if it does not.
+        part_of: the resource whose request includes this one as capacity; it has no request of its own.
+        extended_resource_since: since when ``device_class``, as installed, has the name as its
+            ``extendedResourceName``; empty if it does not.
         gates: feature gates without which the request is not allocated.
-        unsafe: the device is not certainly what the device plugin gave.
+        unsafe: the device may differ from what the device plugin gave.
     """
 
     name: str
@@ -80,10 +83,11 @@ class Resource(NamedTuple):
 
 
 class Flag(NamedTuple):
-    """What to do with something beside a resource: an environment variable, annotation, runtime class and so on.
+    """What to do with something beside a resource: an environment variable, annotation, runtime class and so
+    on.
 
-    ``where`` is one of env, annotation, runtimeClassName, schedulerName and hostPath. ``action``:
-    remove (and say so), keep (and say so), quiet (keep, nothing to say) or ask (the pod is refused).
+    ``where`` is one of env, annotation, runtimeClassName, schedulerName and hostPath. ``action``: remove
+    (with a note), keep (with a note), quiet (keep without a note) or ask (the pod is refused).
     """
 
     vendor: str
@@ -94,9 +98,9 @@ class Flag(NamedTuple):
 
 
 class KnownDriver(NamedTuple):
-    """What devices of a driver always have, where a class admits them; anything else is guarded in selectors.
+    """What devices of a driver always have if a class admits them; selectors guard everything else.
 
-    Vendors' files of users say it of drivers that have no document in ``kubectl_dra/data/vendors``.
+    Users' vendor files provide it for drivers without a document in ``kubectl_dra/data/vendors``.
     """
 
     name: str
@@ -107,10 +111,11 @@ class KnownDriver(NamedTuple):
 
 
 class Suffix(NamedTuple):
-    """An ending of label values that says more than the label: that the GPU is shared, or a partition.
+    """A suffix of label values with an additional meaning: the GPU is shared, or a partition.
 
-    ``values`` maps the texts of the pattern's groups; ``selector`` and ``device_class`` are added where it is there.
-    With ``refuse`` the pod is refused; ``kinds`` are the kinds of resource that it is looked for with, none for all.
+    ``values`` maps the texts of the pattern's groups; ``selector`` and ``device_class`` are added if the
+    suffix is present. With ``refuse`` the pod is refused; ``kinds`` are the kinds of resource for which the
+    suffix matters, empty for all.
     """
 
     pattern: Pattern
@@ -126,8 +131,9 @@ class Suffix(NamedTuple):
 class Spelling(NamedTuple):
     """How a label's values differ from those of the attribute.
 
-    The attribute's value is that of ``map`` or, unless ``only`` those of the map are known, the label's with
-    ``replace`` done and ``prefix`` before it. Values that do not match ``unless`` also count with ``also_prefix``.
+    The attribute's value is that of ``map`` or, unless ``only`` those of the map are known, the label's value
+    after ``replace``, with ``prefix`` before it. Values that do not match ``unless`` are also tried with
+    ``also_prefix``.
     """
 
     replace: Mapping[str, str] = EMPTY
@@ -139,24 +145,25 @@ class Spelling(NamedTuple):
 
 
 class LabelRule(NamedTuple):
-    """What becomes of a node label (or, for HAMi, of a pod's annotation) that a pod chooses by.
+    """What becomes of a node label (or, for HAMi, a pod's annotation) by which a pod chooses devices.
 
     Attributes:
         vendor: the id of the vendor's file.
-        action: select (a selector takes its place), keep, keep-and-select, drop (the claim implies it) or setting (it
-            is a setting of the device plugin: it goes, with advice).
+        action: select (a selector replaces it), keep, keep-and-select, drop (the claim implies it) or setting (it
+            is a setting of the device plugin: it is removed, with advice).
         key, pattern: which labels; one of the two.
-        attribute, capacity: what of the device it is compared with; in the domain of the driver, unless it has one.
+        attribute, capacity: the device's value to compare it with; in the domain of the driver, unless it has one.
         form: CEL around that, which is ``{}``. forms: others for values of a pattern.
         compare: text, integer, version, quantity, mebibytes, gibibytes (rounded), pattern (RE2), topology (AxB, whose
             product is the quantity of the resource ``of``), list and contains (of comma-separated texts).
-        device_class: the class that takes the place of the resource's.
-        value: for drop, the value that is true of all devices; with ``from_key``, the one that says yes.
-        from_key: the value to compare with, made of the pattern's groups. same_as: the key whose rule counts, likewise.
+        device_class: the class that replaces the resource's.
+        value: for drop, the value that is true of all devices; with ``from_key``, the one that means yes.
+        from_key: the value to compare with, made from the pattern's groups.
+        same_as: the key whose rule applies, likewise.
         note: what to know. quiet: there is nothing to know.
-        kinds, only_for: the kinds of resource and the vendors that it is for; it is kept with others.
-        harmless: values of a setting with which nothing changes for the pod.
-        negated: devices are wanted for which it is not true.
+        kinds, only_for: the kinds of resource and the vendors to which it applies; for others the label is kept.
+        harmless: values of a setting that change nothing for the pod.
+        negated: the pod wants devices for which it does not hold.
     """
 
     vendor: str
@@ -184,10 +191,11 @@ class LabelRule(NamedTuple):
 
 
 class ResourceRule(NamedTuple):
-    """Which resource names an entry is about, and what they become; ``groups`` of the pattern fill its texts.
+    """The resource names that an entry covers, and what they become; the pattern's ``groups`` fill its texts.
 
-    ``when_detected`` is for names that several vendors share: it counts only where the vendor is seen otherwise.
-    ``parts`` are resources beside it that become capacity of its request: (name, capacity, unit).
+    ``when_detected`` is for names shared by several vendors: the entry applies only if something else
+    indicates the vendor. ``parts`` are resources beside it that become capacity of its request: (name,
+    capacity, unit).
     """
 
     name: str
@@ -200,7 +208,7 @@ class ResourceRule(NamedTuple):
 
 
 class FlagRule(NamedTuple):
-    """A ``Flag`` and the names that it is for."""
+    """A ``Flag`` and the names that it covers."""
 
     name: str
     pattern: Pattern | None
@@ -210,10 +218,10 @@ class FlagRule(NamedTuple):
 class Vendor(NamedTuple):
     """A vendor's file.
 
-    ``domains`` are those of its names, ``*`` where it may be any. ``taints`` are keys of node taints that its pods
-    tolerate. ``like`` are vendors whose labels and flags count for it, too; those of a vendor for ``everyone`` count
-    for all. ``detect`` says by which resources, annotations and schedulers it is seen. ``classes`` and ``drivers``
-    are those that only this vendor's document tells of: files of users, for drivers that are not known here.
+    ``domains`` are those of its names, or ``*`` for any. ``taints`` are keys of node taints that its pods
+    tolerate. ``like`` are vendors whose labels and flags also apply to it; those of a vendor for ``everyone``
+    apply to all. ``detect`` lists the resources, annotations and schedulers that indicate it. ``classes`` and
+    ``drivers`` are those known only from this vendor's document: users' files, for drivers unknown here.
     """
 
     id: str
@@ -235,5 +243,5 @@ _PLACE: Final = re.compile(r"\{(\w+)\}")
 
 
 def filled(text: str, groups: Mapping[str, str]) -> str:
-    """The text with ``{name}`` replaced where ``groups`` has the name."""
+    """The text with ``{name}`` replaced for each name in ``groups``."""
     return _PLACE.sub(lambda match: groups.get(match[1], match[0]), text) if groups else text

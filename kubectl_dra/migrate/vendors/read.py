@@ -1,4 +1,4 @@
-"""Vendors' documents as values: this package's as they are, users' after all checks."""
+"""Vendors' documents as values: this package's without checks, users' after all checks."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Compile = Callable[[str], Pattern]
 
 
 class Known(Protocol):
-    """What is known besides a file."""
+    """What is known apart from a file."""
 
     def __contains__(self, id: str) -> bool:
         """Whether there is a vendor of the id."""
@@ -36,7 +36,7 @@ class Known(Protocol):
         """A DeviceClass as its driver installs it."""
 
     def driver(self, name: str, /) -> KnownDriver | None:
-        """What is known of a driver."""
+        """What is known about a driver."""
 
 
 @cache
@@ -46,13 +46,13 @@ def built_in(id: str) -> Vendor:
 
 
 def built_in_class(name: str) -> InstalledClass | None:
-    """A class as a driver of this package installs it."""
+    """A class as installed by a driver of this package."""
     driver = catalogue().of_class(name) if name else None
     return driver.classes[name] if driver is not None else None
 
 
 def linear(pattern: str) -> Pattern:
-    """A pattern of a user: google-re2, whose time grows with the text only."""
+    """A user's pattern, compiled by google-re2 so that matching takes linear time."""
     from kubectl_dra.cel.library.regex import compile_pattern
 
     compiled: Pattern = compile_pattern(pattern)
@@ -60,7 +60,7 @@ def linear(pattern: str) -> Pattern:
 
 
 def vendor_of(raw: Mapping[str, Any], compile: Compile, known: Callable[[str], InstalledClass | None]) -> Vendor:
-    """The vendor of a document that fits the schema; ``known`` gives classes that are not in it.
+    """The vendor of a document that fits the schema; ``known`` provides classes that it does not define.
 
     Raises what ``compile`` raises.
     """

@@ -1,1 +1,1 @@
-"""Objects of resource.k8s.io in another API version."""
+"""Converts objects of resource.k8s.io to another API version."""

@@ -1,7 +1,7 @@
 """Objects of v1alpha1 and v1alpha2, "classic" DRA: no server ever converted them, so they are written anew.
 
-A ResourceClass became a DeviceClass with a selector, a claim for a class a claim with one request. Parameters
-were objects that only a driver's controller understood; what they say in selectors is for people to write.
+A ResourceClass becomes a DeviceClass with a selector, a claim for a class becomes a claim with one request.
+Only a driver's controller understood parameter objects; people must express them as selectors.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _META: Final = ("labels", "annotations")
 
 
 def gone(kind: str) -> ObjectPlan | None:
-    """The refusal of a kind that has nothing to be rewritten to; None for other kinds."""
+    """The refusal of a kind that cannot be rewritten; None for other kinds."""
     if kind not in _GONE:
         return None
     return ObjectPlan(
@@ -45,7 +45,7 @@ def gone(kind: str) -> ObjectPlan | None:
 
 
 def plan(raw: Mapping[str, Any], version: str) -> ObjectPlan:
-    """The rewriting of one object into ``version``."""
+    """Rewrite one object into ``version``."""
     kind = str(raw["kind"])
     left = gone(kind)
     if left is not None:
@@ -140,6 +140,6 @@ def _name(reference: Any) -> str:
 
 
 def _label(name: str) -> str:
-    """A request's name after a class: its first part, which is a DNS label."""
+    """A request name derived from a class: its first part, which is a DNS label."""
     first = name.partition(".")[0][:MAX_LABEL].strip("-")
     return first if first and first.replace("-", "a").isalnum() and first == first.lower() else "device"

@@ -35,7 +35,7 @@ _RULE_FIELDS: Final = ("deviceClassName", "selectors")
 
 
 def plan(raw: Mapping[str, Any], surroundings: PlanSurroundings, settings: MigrationSettings) -> ObjectPlan:
-    """The migration of one object: an object of the group to its version, a pod's claims out of ``source``."""
+    """The migration of one object: a resource.k8s.io object to the version, or a pod's claims out of ``source``."""
     if settings.reverse:
         return ObjectPlan()
     group, _, version = str(raw["apiVersion"]).partition("/")
@@ -62,7 +62,7 @@ def _older_wanted(settings: MigrationSettings) -> bool:
 
 
 def _target(kind: str, settings: MigrationSettings) -> str | None:
-    """The version that is asked for, or for kinds that do not have it the newest that the release has."""
+    """The requested version, or the release's newest for kinds that lack it."""
     entry = lifecycle(settings.version, kind)
     if entry is not None and entry.exists(settings.release):
         return settings.version

@@ -1,7 +1,7 @@
-"""Objects of resource.k8s.io in another API version: the changes that the API server makes when it converts.
+"""Converts objects of resource.k8s.io to another API version with the changes that the API server makes.
 
-v1 and v1beta2 have one shape; v1beta1 and v1alpha3 have flat requests, and devices inside ``basic``; v1alpha3
-also has plain quantities as capacities. See ``api.conversion`` for the objects that come out.
+v1 and v1beta2 have the same shape. v1beta1 and v1alpha3 have flat requests, and devices inside ``basic``;
+v1alpha3 also has plain quantities as capacities. See ``api.conversion`` for the resulting objects.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _EMPTY: Final = ("", 0, False)
 
 
 class Unclear(Exception):
-    """What the object means in another version cannot be told; ``path`` is where, ``way_out`` what to do."""
+    """The object's meaning in another version is unclear; ``path`` is where, ``way_out`` what to do."""
 
     def __init__(self, path: Path, message: str, way_out: str) -> None:
         super().__init__(message)
@@ -29,9 +29,10 @@ class Unclear(Exception):
 
 
 class Conversion(NamedTuple):
-    """``changes`` as the server makes them; ``dropped`` what it drops; ``foreign`` is written in the new shape already.
+    """``changes`` as the server makes them. ``dropped`` is what it drops; ``foreign`` is already in the new
+    shape.
 
-    The last two are paths, for each of which ``changes`` has what has to be done.
+    The last two are paths; ``changes`` covers them.
     """
 
     changes: tuple[Change, ...]
@@ -40,7 +41,7 @@ class Conversion(NamedTuple):
 
 
 def conversion(raw: Mapping[str, Any], old: str, new: str) -> Conversion:
-    """The changes inside an object, without those of its apiVersion.
+    """The changes inside an object, except for its apiVersion.
 
     Raises:
         Unclear: fields of both shapes in one place, or a value of the wrong kind.
@@ -81,7 +82,7 @@ def _claim_spec(raw: Mapping[str, Any]) -> tuple[Path, Any]:
 
 
 def _listed(raw: Mapping[str, Any], path: Path) -> Iterator[tuple[Path, Mapping[str, Any]]]:
-    """The mappings of a list, with their paths. Raises Unclear where something else is."""
+    """The mappings of a list, with their paths. Raises Unclear for other items."""
     items = value_at(raw, path)
     if items is None:
         return
@@ -145,7 +146,7 @@ def _request_down(path: Path, request: Mapping[str, Any]) -> tuple[list[Change],
 
 
 def _slice_nodes(raw: Mapping[str, Any]) -> Iterator[Change]:
-    """nodeName and allNodes, which mean "not set" where they are empty in one shape and are invalid in the other."""
+    """nodeName and allNodes. Empty ones mean "not set" in one shape and are invalid in the other."""
     spec = raw.get("spec")
     for key in ("nodeName", "allNodes"):
         if isinstance(spec, Mapping) and key in spec and (spec[key] is None or spec[key] in _EMPTY):
@@ -205,7 +206,7 @@ _REMOVED: Final[Mapping[str, tuple[Path, ...]]] = {
 
 
 def _removed(kind: str) -> tuple[Path, ...]:
-    """What only v1alpha3 of 1.31 had."""
+    """What existed only in v1alpha3 of 1.31."""
     return _REMOVED.get(kind, ())
 
 
