@@ -1,1 +1,1 @@
-"""What is wrong, or will be, with manifests of Dynamic Resource Allocation."""
+"""Finds what is or will be wrong with manifests of Dynamic Resource Allocation."""

@@ -1,4 +1,4 @@
-"""Checks one file: reads it, splits it into items, runs the rules on each and locates what they find."""
+"""Checks one file: reads it, splits it into items, runs the rules on each and locates their findings."""
 
 from __future__ import annotations
 
@@ -37,16 +37,16 @@ _ASKED_FOR: Final = frozenset(kind for rule in RULES for kind in rule.kinds) - {
 
 
 class Job(NamedTuple):
-    """What all files of a run have in common."""
+    """What all files of a run share."""
 
     target: AssumedCluster
     selection: Selection
 
 
 class FileResult(NamedTuple):
-    """What came of one file. ``digest`` tells whether it is still the same when it is read again.
+    """The result for one file. ``digest`` tells whether the file is unchanged when it is read again.
 
-    ``left_out`` is a file of which nothing could be checked; a note says why.
+    ``left_out``: nothing in the file could be checked; a note says why.
     """
 
     name: str
@@ -61,7 +61,7 @@ class FileResult(NamedTuple):
 
 
 def check_file(found: Input, job: Job, texts: Texts) -> FileResult:
-    """Runs every rule that needs only this file. ``texts`` keeps its documents for rules that need more."""
+    """Run every rule that needs only this file. ``texts`` keeps its documents for rules that need more."""
     try:
         data = read(found)
     except FileError as error:
@@ -81,7 +81,7 @@ def check_file(found: Input, job: Job, texts: Texts) -> FileResult:
 
 
 def _too_large(text: str) -> str:
-    """What is too large to be read as YAML, if anything is: JSON takes a tenth of the time and memory."""
+    """What is too large to be read as YAML, if anything. JSON takes a tenth of the time and memory."""
     if len(text) <= LARGEST_DOCUMENT or text.lstrip(" \t\r\n").startswith("{"):
         return ""
     if len(text) > LARGEST_YAML:
@@ -147,7 +147,7 @@ _PLACEHOLDER: Final = re.compile(
 
 
 def _placeholder(item: Item, found: LintFinding) -> str:
-    """What envsubst or a script fills in later, if the finding is about a value that holds it."""
+    """A value that envsubst or a script fills in later, if the finding concerns one."""
     value = value_at(item.raw, found.path)
     blank = _PLACEHOLDER.search(value) if isinstance(value, str) else None
     return "" if blank is None else blank[0]
@@ -156,7 +156,7 @@ def _placeholder(item: Item, found: LintFinding) -> str:
 def _about_skipped(
     given: Input, source: Source, skipped: Sequence[Skipped], others: int
 ) -> tuple[list[LocatedFinding], tuple[str, ...]]:
-    """Findings for the documents that cannot be read, and one note for those that are templates or no manifests."""
+    """Findings for unreadable documents, and one note for templates and non-manifests among them."""
     findings: list[LocatedFinding] = []
     templates = [one for one in skipped if isinstance(one.error, TemplateError)]
     notes: tuple[str, ...] = tuple(str(one.error) for one in templates[:1])
@@ -180,10 +180,11 @@ def _about_skipped(
 
 
 def items_of(document: Document) -> Iterator[Item]:
-    """The items of a document that rules look at: DRA objects, pods, quotas, namespaces, workloads and their pods.
+    """The items of a document that rules examine: DRA objects, pods, quotas, namespaces, workloads and their
+    pods.
 
     Raises:
-        InputError: a List with items that are no objects.
+        InputError: a List with items that are not objects.
     """
     for found in objects((document,)):
         group = found.api_version.rpartition("/")[0]
@@ -200,7 +201,7 @@ def items_of(document: Document) -> Iterator[Item]:
 
 
 def _pod(owner: Item, spec: WorkloadPodSpec) -> Item:
-    """The pod that a workload's pod spec makes, as an item that is written where the spec is."""
+    """The pod that a workload's pod spec makes, as an item located at the spec."""
     path = spec.path
     inherited = {"namespace": owner.namespace} if owner.namespace else {}
     raw = {"apiVersion": "v1", "kind": "Pod", "metadata": {**spec.metadata, **inherited}, "spec": spec.content}
@@ -215,7 +216,7 @@ _rules: dict[tuple[str, str, Selection, int], tuple[Rule, ...]] = {}
 
 
 def rules_for(item: Item, job: Job, scope: str) -> tuple[Rule, ...]:
-    """The rules of a scope for an item: its kind, the release, what is selected."""
+    """The rules of a scope for an item, given its kind, the release and the selection."""
     minor = job.target.release.minor
     key = (item.kind, scope, job.selection, minor)
     found = _rules.get(key)
@@ -232,7 +233,7 @@ def rules_for(item: Item, job: Job, scope: str) -> tuple[Rule, ...]:
 
 
 def run_rules(rules: Iterable[Rule], context: Context, defects: list[str]) -> Iterator[LintFinding]:
-    """What the rules find. A rule that fails becomes a defect: the others still run."""
+    """The findings of the rules. A failing rule becomes a defect and does not stop the others."""
     for rule in rules:
         try:
             yield from rule.check(context)
@@ -246,7 +247,7 @@ def run_rules(rules: Iterable[Rule], context: Context, defects: list[str]) -> It
 
 
 def wanted(found: LocatedFinding, selection: Selection) -> bool:
-    """Whether the rule of a finding is asked for in its file."""
+    """Whether the rule of a finding is selected in its file."""
     return selection.has(found.code) and selection.in_file(found.code, found.file)
 
 
@@ -280,7 +281,7 @@ def _duplicates(document: Document) -> Iterator[LocatedFinding]:
 
 
 def comment_findings(name: str, comments: Iterable[Suppression], rule: type[Rule]) -> Iterator[LocatedFinding]:
-    """Findings about comments: those that are not understood, or that silence nothing."""
+    """Findings about comments that are not understood or silence nothing."""
     for comment in comments:
         message = comment.problem or f"nothing to ignore here for {', '.join(comment.codes)}"
         yield spanned(rule, name, message, comment.at, comment.line)
@@ -292,5 +293,5 @@ def _failed(found: Input, rule: type[Rule], message: str, job: Job) -> FileResul
 
 
 def _start(error: FileError) -> tuple[int, int]:
-    """Where a finding about an error stands: in the first line if its place is not known."""
+    """Where to place a finding about an error: on the first line if its position is unknown."""
     return error.line or 1, error.column or 1

@@ -16,7 +16,7 @@ _LINT: Final = ("select", "ignore", "perFileIgnores", "exclude", "failOn")
 
 
 class Config(NamedTuple):
-    """The file's content; ``source`` is its path, empty where there is none."""
+    """The file's content. ``source`` is its path, empty if there is no file."""
 
     source: str = ""
     release: str = ""
@@ -29,7 +29,7 @@ class Config(NamedTuple):
 
 
 def find(start: Path) -> Path | None:
-    """The file of a directory or the nearest one above it, not looking beyond the root of a git repository."""
+    """The file of a directory or the nearest one above it, within the git repository."""
     for folder in (start, *start.parents):
         found = folder / NAME
         if found.is_file():
@@ -40,7 +40,7 @@ def find(start: Path) -> Path | None:
 
 
 def load(path: Path) -> Config:
-    """Reads a config file.
+    """Read a config file.
 
     Raises:
         InputError: it cannot be read, or is not YAML.

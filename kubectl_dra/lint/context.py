@@ -1,4 +1,4 @@
-"""What a rule is given: an object, the objects linted with it, and the assumed cluster."""
+"""The input of a rule: an object, the objects linted with it, and the assumed cluster."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _UNSET: Any = object()
 class ObjectPlace(NamedTuple):
     """Where an item is written: the file, the document in it, the path inside the document.
 
-    ``bare`` says that at the path is only the item's spec, as in kinds that call a pod spec something else.
+    ``bare``: the path leads only to the item's spec, as in kinds that name a pod spec differently.
     """
 
     file: str
@@ -33,19 +33,19 @@ class ObjectPlace(NamedTuple):
     bare: bool = False
 
     def written(self, path: Path) -> Path:
-        """The path in the document of a path in the item; the item itself for what is not written."""
+        """The path in the document for a path in the item; the item itself if the path is not written."""
         if not self.bare:
             return (*self.path, *path)
         return (*self.path, *path[1:]) if path[:1] == ("spec",) else self.path
 
 
 class Item:
-    """One object of a manifest, or one pod template of a workload, which then looks like a Pod.
+    """One object of a manifest, or one pod template of a workload, presented as a Pod.
 
-    ``raw`` is the object as written. For a pod template it is a Pod made of the template's metadata and
-    spec, with the workload's namespace, and ``owner`` is the workload. Paths are relative to ``raw``.
-    ``complete`` is false where a controller adds to the pod's spec, and takes fields out that are its own, and
-    for a patch of kustomize, which is a part of an object.
+    ``raw`` is the object as written. For a pod template it is a Pod made of the template's metadata and spec,
+    with the workload's namespace, and ``owner`` is the workload. Paths are relative to ``raw``. ``complete``
+    is false if a controller adds to the pod's spec and removes fields of its own, and for a kustomize patch,
+    which is a part of an object.
     """
 
     __slots__ = ("_name", "_namespace", "_v1", "api_version", "complete", "kind", "owner", "place", "raw")
@@ -78,12 +78,12 @@ class Item:
 
     @property
     def is_dra(self) -> bool:
-        """Whether it is of resource.k8s.io, in whatever version."""
+        """Whether it is of resource.k8s.io, in any version."""
         return self.group == GROUP
 
     @property
     def is_patch(self) -> bool:
-        """Whether it, or its workload, is a part of an object that kustomize lays over the whole one."""
+        """Whether it (or its workload) is a kustomize patch: a part of an object."""
         return not (self if self.owner is None else self.owner).complete
 
     @property
@@ -93,13 +93,13 @@ class Item:
 
     @property
     def metadata(self) -> Mapping[str, Any]:
-        """``metadata`` if it is a mapping, else an empty one."""
+        """``metadata`` if it is a mapping, otherwise an empty one."""
         found = self.raw.get("metadata")
         return found if isinstance(found, Mapping) else {}
 
     @property
     def name(self) -> str:
-        """``metadata.name``, else generateName with a star; empty if there is neither. A template has its owner's."""
+        """``metadata.name``, else generateName with a star; empty without either. A template has its owner's."""
         if self._name is None:
             self._name = self._named() if self.owner is None else self.owner.name
         return self._name
@@ -112,7 +112,7 @@ class Item:
 
     @property
     def namespace(self) -> str:
-        """``metadata.namespace`` as written; empty if it is not: then kubectl's own namespace is meant."""
+        """``metadata.namespace`` as written; empty if missing, which means kubectl's own namespace."""
         if self._namespace is None:
             source = self.owner.metadata if self.owner is not None else self.metadata
             found = source.get("namespace")
@@ -120,7 +120,7 @@ class Item:
         return self._namespace
 
     def spec_field(self, key: str) -> Any:
-        """The value of a field of ``spec``; None where there is none."""
+        """The value of a field of ``spec``, or None."""
         spec = self.raw.get("spec")
         return spec.get(key) if isinstance(spec, Mapping) else None
 
@@ -132,10 +132,10 @@ class Item:
 
     @property
     def v1(self) -> Mapping[str, Any] | None:
-        """The object in v1's shape, defaults not added.
+        """The object in v1's shape, without defaults.
 
-        For kinds of other groups it is ``raw``. None where the version is unknown or a field has the wrong
-        type: rules that need the shape then have nothing to say.
+        For kinds of other groups it is ``raw``. None if the version is unknown or a field has the wrong type;
+        rules that need the shape then report nothing.
         """
         if self._v1 is _UNSET:
             self._v1 = self._reshaped() if self.is_dra else self.raw
@@ -154,7 +154,7 @@ class Item:
 
 
 class GivenObjects:
-    """The items given together, by kind and name. Several objects may have one name: different environments."""
+    """The items given together, by kind and name. Several objects may share a name: different environments."""
 
     def __init__(self, items: Iterable[Item] = ()) -> None:
         self.items: Final = tuple(items)
@@ -171,7 +171,7 @@ class GivenObjects:
         return tuple(self._by_kind.get(kind, ()))
 
     def names(self, kind: str) -> tuple[str, ...]:
-        """The names of the objects of a kind, each once; pod templates are no objects."""
+        """The names of the objects of a kind, each once, without pod templates."""
         found = self._names.get(kind)
         if found is None:
             names = dict.fromkeys(item.name for item in self._by_kind.get(kind, ()) if item.owner is None)
@@ -179,7 +179,7 @@ class GivenObjects:
         return found
 
     def find(self, kind: str, name: str, namespace: str = "") -> tuple[Item, ...]:
-        """The objects of a name. One without a namespace is found from every namespace, and the reverse."""
+        """The objects of a name. One without a namespace is found from every namespace, and vice versa."""
         found = self._by_name.get((kind, name), ())
         return tuple(item for item in found if not namespace or item.namespace in ("", namespace))
 
@@ -217,7 +217,7 @@ class GivenObjects:
 
 
 class AssumedCluster(NamedTuple):
-    """The cluster that is assumed. ``snapshot`` is there with ``--snapshot`` or ``--live``."""
+    """The assumed cluster. ``snapshot`` is set with ``--snapshot`` or ``--live``."""
 
     release: Release
     features: frozenset[str]
@@ -229,7 +229,7 @@ class AssumedCluster(NamedTuple):
 
 
 class WrittenSelector(NamedTuple):
-    """A CEL selector of an item: where (in v1's shape), its text, and what compiling it gave."""
+    """A CEL selector of an item: its path (in v1's shape), its text, and the result of compiling it."""
 
     path: Path
     expression: str
@@ -242,7 +242,7 @@ Compile = Callable[[str], "Program | CompileError"]
 
 
 class Context:
-    """What ``Rule.check`` is given."""
+    """The input of ``Rule.check``."""
 
     __slots__ = ("_known", "_selectors", "_spec", "item", "target", "world")
 
@@ -261,17 +261,17 @@ class Context:
 
     @property
     def v1(self) -> Mapping[str, Any]:
-        """The object in v1's shape; empty where it has none."""
+        """The object in v1's shape; empty if it has none."""
         return self.item.v1 or {}
 
     @property
     def release(self) -> Release:
-        """The release that is assumed."""
+        """The assumed release."""
         return self.target.release
 
     @property
     def features(self) -> frozenset[str]:
-        """The feature gates that are on."""
+        """The enabled feature gates."""
         return self.target.features
 
     @property
@@ -298,8 +298,8 @@ class Context:
     def selectors(self) -> tuple[WrittenSelector, ...]:
         """The CEL selectors of a claim, claim template, class or taint rule, compiled for the target.
 
-        Those beyond ``_MOST_TEXT`` characters together are left out: the API server's own checks see all of them,
-        and looking deeper into so much would take too long.
+        Those beyond ``_MOST_TEXT`` characters in total are left out: the API server's checks cover all of
+        them, but examining that much text more closely would take too long.
         """
         if self._selectors is None:
             found = []
@@ -317,7 +317,7 @@ class Context:
         return self._selectors
 
     def shared(self, find: Callable[[Context], T]) -> T:
-        """What a function finds out about this object, worked out once for all rules."""
+        """The result of a function for this object, computed once for all rules."""
         if find not in self._known:
             self._known[find] = find(self)
         found: T = self._known[find]
@@ -325,7 +325,7 @@ class Context:
 
 
 def once(find: Callable[[Context], T]) -> Callable[[Context], T]:
-    """Makes a function look at each object once, however many rules ask."""
+    """Make a function examine each object once, however many rules call it."""
 
     @wraps(find)
     def known(context: Context) -> T:
@@ -362,7 +362,7 @@ _MOST_TEXT: Final = 20_000
 
 
 def compile_selector(expression: str, target: AssumedCluster) -> Program | CompileError:
-    """The program of a new selector in the target's environment, or why there is none; remembered."""
+    """The program of a new selector in the target's environment, or why there is none; cached."""
     from kubectl_dra.cel.environment import Environment
     from kubectl_dra.cel.errors import CompileError, Issue
     from kubectl_dra.lint.server.selectors import compiled

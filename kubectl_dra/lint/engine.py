@@ -1,4 +1,4 @@
-"""A run of lint: first each file by itself, in several processes if there are many, then all files together."""
+"""A run of lint: each file by itself, in several processes if there are many, then all files together."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ _MOST_PROCESSES: Final = 4
 
 
 def lint(inputs: Sequence[Input], job: Job, processes: int | None = None, second: bool = False) -> Report:
-    """Checks every input and returns what was found, in the order of the inputs and of places in them.
+    """Check every input and return the findings, in input order and then by place.
 
-    ``second`` asks cel-python for its opinion on the selectors.
+    ``second`` also evaluates the selectors with cel-python.
     """
     with Workers(inputs, job, _processes(len(inputs)) if processes is None else processes) as workers:
         results = workers.check()
@@ -67,7 +67,7 @@ def _processes(files: int) -> int:
 
 
 def _together(results: Sequence[FileResult], job: Job, defects: list[str]) -> dict[str, list[FileAsked]]:
-    """What the rules about several objects find, by file."""
+    """The findings of the rules about several objects, by file."""
     world = GivenObjects(item for result in results for item in result.items)
     numbers = {id(item): number for result in results for number, item in enumerate(result.items)}
     out: dict[str, list[FileAsked]] = {}
@@ -80,7 +80,7 @@ def _together(results: Sequence[FileResult], job: Job, defects: list[str]) -> di
 
 
 def _remaining(result: FileResult, found: list[LocatedFinding], job: Job) -> tuple[list[LocatedFinding], int]:
-    """The findings of a file that its comments do not silence, those about the comments, and how many they silence."""
+    """The findings of a file that its comments do not silence, those about the comments, and how many are silenced."""
     found = [one for one in found if wanted(one, job.selection)]
     if not result.comments:
         return found, 0
@@ -94,7 +94,7 @@ def _remaining(result: FileResult, found: list[LocatedFinding], job: Job) -> tup
 
 
 def _distinct(findings: Iterable[LocatedFinding]) -> Iterator[LocatedFinding]:
-    """Each finding once: an anchor that is used twice has its mistakes in one place."""
+    """Each finding once: an anchor used twice has its mistakes in one place."""
     seen: set[tuple[Any, ...]] = set()
     for found in findings:
         key = (found.file, found.code, found.offset, found.end_offset, found.message)

@@ -1,4 +1,4 @@
-"""Claims that the rules' examples are made of."""
+"""Building blocks for the claims in the rules' examples."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ spec:
 
 
 def claim(*lines: str, device_class: str = "gpu.example.com") -> str:
-    """A claim with one request, with further lines of the request."""
+    """A claim with one request, with additional lines in the request."""
     return _CLAIM % device_class + "".join(f"        {line}\n" for line in lines)
 
 
 def selecting(expression: str, device_class: str = "gpu.nvidia.com") -> str:
-    """A claim for one device that a selector chooses."""
+    """A claim for one device chosen by a selector."""
     return claim("selectors:", "- cel:", f"    expression: '{expression}'", device_class=device_class)

@@ -1,4 +1,4 @@
-"""What a rule finds, by object path; its place in the text is worked out later."""
+"""What a rule finds, by object path; its place in the text is computed later."""
 
 from __future__ import annotations
 
@@ -36,11 +36,11 @@ class Fix(Struct, frozen=True):
 class LintFinding(Struct, frozen=True):
     """One thing that is wrong in one object.
 
-    ``path`` leads from the item's root to the culprit, in v1's shape or the manifest's own; what is missing
-    there is shown at its nearest parent. ``cel`` is a range of code points in the text at the path. ``on_key``
-    marks the key instead of the value. ``item`` is the item it is in, if that is not the one that is checked.
-    ``field`` is the field path as the API server writes it, where it differs from ``path``; ``detail`` names
-    the server's own rule and reason.
+    ``path`` leads from the item's root to the culprit, in v1's shape or the manifest's own; missing fields
+    are shown at their nearest parent. ``cel`` is a range of code points in the text at the path. ``on_key``
+    marks the key instead of the value. ``item`` is the item with the finding, if not the one being checked.
+    ``field`` is the field path as the API server writes it, if it differs from ``path``; ``detail`` names the
+    server's own rule and reason.
     """
 
     code: str
@@ -55,5 +55,5 @@ class LintFinding(Struct, frozen=True):
     detail: str = ""
 
     def at_home(self) -> LintFinding:
-        """The same without ``item``: for those that know which item it is in."""
+        """The finding without ``item``, for callers that know its item."""
         return self if self.item is None else replace(self, item=None)

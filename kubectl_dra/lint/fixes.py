@@ -22,7 +22,7 @@ Check = Callable[[str, bytes], Sequence[LocatedFinding]]
 
 
 class Fixed(NamedTuple):
-    """What became of one file. ``refused`` are fixes that were not made, with the reason."""
+    """The result for one file. ``refused`` are fixes that were not made, with the reason."""
 
     text: Rewritten
     made: tuple[LocatedFinding, ...] = ()
@@ -30,7 +30,7 @@ class Fixed(NamedTuple):
 
 
 def fix_text(source: Source, found: Sequence[LocatedFinding], allowed: Sequence[Safety], check: Check) -> Fixed:
-    """Makes the fixes of a file's findings, then those of what is found in the result, until there are none.
+    """Make the fixes for a file's findings, then for findings in the result, until there are none.
 
     A fix is made only if the text then reads exactly as intended, and its finding is gone.
     """
@@ -65,7 +65,7 @@ def _key(found: LocatedFinding) -> tuple[Any, ...]:
 
 
 class _Plan(NamedTuple):
-    """A finding and the edits that its fix is in the text."""
+    """A finding, and the edits in the text that its fix consists of."""
 
     found: LocatedFinding
     edits: Sequence[Edit]
@@ -74,7 +74,7 @@ class _Plan(NamedTuple):
 def _round(
     source: Source, waiting: Sequence[LocatedFinding]
 ) -> tuple[str, list[LocatedFinding], list[tuple[LocatedFinding, str]]]:
-    """As many fixes as go together: the text, the fixes made, those that cannot be made with the reason."""
+    """As many compatible fixes as possible: the text, the fixes made, and those that cannot be made with the reason."""
     try:
         documents = parse(source)
     except InputError:
@@ -96,7 +96,7 @@ _REFUSALS: Final = (EditRefused, KeyError, IndexError, TypeError, ValueError)
 def _planned(
     documents: Sequence[Document], waiting: Sequence[LocatedFinding]
 ) -> tuple[list[_Plan], list[tuple[LocatedFinding, str]]]:
-    """Fixes that touch different places, and those that cannot be made. The next round has those left out."""
+    """Fixes that touch different places, and those that cannot be made. The next round handles the others."""
     by_index = {document.index: document for document in documents}
     plans: list[_Plan] = []
     failed: list[tuple[LocatedFinding, str]] = []
@@ -121,7 +121,7 @@ def _made(documents: Sequence[Document], plans: Sequence[_Plan]) -> str:
     """The text with the fixes made.
 
     Raises:
-        EditRefused: it would not say what is meant.
+        EditRefused: it would not read as intended.
     """
     changes: dict[int, list[Change]] = {}
     for plan in plans:
@@ -158,14 +158,14 @@ def _overlap(own: Sequence[Edit], others: Sequence[Edit]) -> bool:
 
 
 class Replacement(NamedTuple):
-    """A span of a file's text and what a fix puts in its place."""
+    """A span of a file's text, and the text that a fix puts there."""
 
     at: SourcePosition
     text: str
 
 
 def replacements(findings: Sequence[LocatedFinding], inputs: Sequence[Input]) -> dict[int, tuple[Replacement, ...]]:
-    """What the fix of each finding would change, by the finding's index; a fix that cannot be made is left out."""
+    """What the fix of each finding would change, by the finding's index, without fixes that cannot be made."""
     by_file: dict[str, list[int]] = {}
     for index, found in enumerate(findings):
         if found.changes:

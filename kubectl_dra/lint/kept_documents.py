@@ -1,4 +1,4 @@
-"""Documents that were read: some are kept to locate findings later, the others are read again."""
+"""Keeps some documents in memory to locate findings later, and rereads the others."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Texts:
         self._left = MOST_KEPT
 
     def keep(self, document: Document) -> None:
-        """Keeps a document, if there is room for its text."""
+        """Keep a document if there is room for its text."""
         mine = self._kept.get(document.name)
         if mine is None:
             size = len(document.source.text)
@@ -33,7 +33,7 @@ class Texts:
         mine[document.index] = document
 
     def documents(self, found: Input, digest: int, indices: Collection[int]) -> dict[int, Document]:
-        """The documents with these indices, as far as the file has them and still is what it was."""
+        """The documents with these indices, if the file has them and is unchanged."""
         kept = self._kept.get(found.name)
         if kept is not None:
             return kept

@@ -54,7 +54,7 @@ def locate(found: LintFinding, item: Item, document: Document, with_lines: bool)
 
 
 def _changes(changes: tuple[Change, ...], item: Item) -> tuple[Change, ...]:
-    """The changes with paths of the document; none where something is to change that is not written there."""
+    """The changes with paths of the document; none if something to change is not written there."""
     if item.place.bare and any(change.path[:1] != ("spec",) for change in changes):
         return ()
     return tuple(replace(change, path=item.place.written(written_path(item.raw, change.path))) for change in changes)
@@ -68,7 +68,7 @@ def excerpt(source: Source, at: SourcePosition) -> str:
 
 
 def excerpt_of_line(source: Source, line: int) -> str:
-    """The text of a line, counted from 1; empty where there is none."""
+    """The text of a line, counted from 1; empty if there is none."""
     start = source.line_start(line)
     return "" if start is None else excerpt(source, SourcePosition(line, 1, line, 1, start, start))
 
@@ -88,7 +88,7 @@ def path_text(path: Path) -> str:
 
 
 def plain(rule: type[Rule], file: str, message: str, at: tuple[int, int] = (1, 1), line: str = "") -> LocatedFinding:
-    """A finding about a file, with a place that has no extent."""
+    """A finding about a file, at a position without an extent."""
     return LocatedFinding(rule.code, rule.severity, file, *at, *at, 0, 0, "", "", message, excerpt=line)
 
 

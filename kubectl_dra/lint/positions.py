@@ -1,4 +1,4 @@
-"""Where in a text a finding is: from paths of v1 to the manifest's own, from paths and CEL ranges to offsets."""
+"""Where a finding is in a text: from v1's paths to the manifest's own, from paths and CEL ranges to offsets."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ _TOKEN: Final = re.compile(
 
 
 def written_path(raw: Mapping[str, Any], path: Path) -> Path:
-    """The path in the manifest's own shape of a path that may be of v1's: ``exactly`` out, ``basic`` in.
+    """The path in the manifest's own shape for one that may be v1's: without ``exactly``, with ``basic``.
 
-    A path that is the manifest's own already stays as it is.
+    A path that is already the manifest's own stays.
     """
     if str(raw.get("apiVersion", "")).rpartition("/")[2] not in _FLAT:
         return path
@@ -51,8 +51,8 @@ def position_of(
 ) -> SourcePosition:
     """The exact span of what a path leads to.
 
-    Of a scalar the value, with ``cel`` a range of its characters; of a mapping or list its key, or the
-    first line where it has none; of what is missing, its nearest parent likewise.
+    For a scalar its value (with ``cel`` a range of its characters); for a mapping or list its key, or the
+    first line without one; for a missing value, its nearest parent likewise.
     """
     pair, length = document.nearest(path)
     found = path[:length]
@@ -91,7 +91,7 @@ def _inside(document: Document, path: Path, cel: tuple[int, int]) -> SourcePosit
 
 
 def token_range(expression: str, offset: int) -> tuple[int, int]:
-    """The token of an expression that begins at the offset, as a range."""
+    """The range of the token at an offset of an expression."""
     if offset >= len(expression):
         return len(expression), len(expression)
     found = _TOKEN.match(expression, offset)

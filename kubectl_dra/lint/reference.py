@@ -1,4 +1,4 @@
-"""The page of a rule, for ``docs/rules`` and ``lint --rule``, and where to find it."""
+"""The page of a rule, for ``docs/rules`` and ``lint --rule``, and its path."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _SAFETY: Final = {
 
 
 def page_of(code: str) -> str:
-    """Where the rule is described, from the root of the project."""
+    """The path of a rule's page, from the root of the project."""
     return f"docs/rules/{code}.md"
 
 

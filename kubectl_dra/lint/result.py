@@ -1,4 +1,4 @@
-"""The result of a run of lint, ready to report: everything is located, only rule texts are left to look up."""
+"""The result of a run of lint, ready to report: everything is located, only rule texts must be looked up."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ if TYPE_CHECKING:
 
 
 class LocatedFinding(NamedTuple):
-    """A finding with where it is.
+    """A finding with its position.
 
-    Lines and columns count from 1, in characters; the end is behind the last one; offsets count characters
-    of the text without its byte order mark. ``excerpt`` is the text of the first line. ``object`` is the
-    kind with namespace and name. ``advice`` says what to change, ``safety`` whether ``changes`` do it.
+    Lines and columns count from 1, in characters; the end is after the last one; offsets count characters of
+    the text without its byte order mark. ``excerpt`` is the text of the first line. ``object`` is the kind
+    with namespace and name. ``advice`` says what to change, ``safety`` whether ``changes`` do it.
     ``document`` and ``path`` lead to the culprit in the file; ``root`` is the path of the item's own root.
-    ``lines`` are the lines where what encloses it begins: a suppression there covers it.
+    ``lines`` are the lines where its enclosing parts begin; a suppression there covers it.
     """
 
     code: str
@@ -51,13 +51,12 @@ class LocatedFinding(NamedTuple):
 
 
 class Report(NamedTuple):
-    """The findings of a run, by file in the order of the inputs and then by place.
+    """The findings of a run, by file in input order and then by place.
 
-    ``files`` are the names of the files that were read, ``objects`` (file, title) of the objects in them that
-    rules look at, ``manifests`` counts all Kubernetes objects.
-    ``notes`` are sentences about what was left out, ``left_out`` counts the files that were as a whole.
-    ``defects`` are failures of lint itself. ``suppressed`` counts findings that comments in the files silence.
-    ``second_opinion`` is there if it was asked for.
+    ``files`` are the names of the files that were read, ``objects`` the (file, title) of objects that rules
+    examine, ``manifests`` counts all Kubernetes objects. ``notes`` are sentences about what was left out,
+    ``left_out`` counts the files left out as a whole. ``defects`` are failures of lint itself. ``suppressed``
+    counts findings silenced by comments in the files. ``second_opinion`` is set if requested.
     """
 
     findings: tuple[LocatedFinding, ...]

@@ -1,4 +1,4 @@
-"""The base class of a rule: its documentation stands beside its check."""
+"""The base class of a rule, whose documentation stands beside its check."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ ANY_KIND = ("*",)
 
 
 class Rule:
-    """The base of all rules. A code never changes its meaning; a rule that goes takes its code with it.
+    """The base of all rules. A code never changes its meaning; a removed rule takes its code with it.
 
     ``code`` is DRA and three digits: 1 structure and API, 2 selectors, 3 requests and constraints, 4 wiring
     between objects, 5 lifecycle and gates, 6 drivers, 7 device plugins, 8 taints and admin access, 9 files.
     ``name`` is in lower case with hyphens. ``kinds`` are the kinds that are checked; "Pod" means pods and the
     pod templates of workloads. ``why`` is one paragraph: what happens if nobody changes it. ``bad`` and
-    ``good`` are manifests. ``releases`` are the first and last minor release for which the rule is true,
-    None for no end. ``scope`` is "set" if the rule looks at ``context.world``: it then runs after all
-    files are read.
+    ``good`` are manifests. ``releases`` are the first and last minor release for which the rule holds, None
+    for no end. ``scope`` is "set" if the rule examines ``context.world``: it then runs after all files are
+    read.
     """
 
     code: ClassVar[str]
@@ -39,7 +39,7 @@ class Rule:
     scope: ClassVar[Literal["object", "set"]] = "object"
 
     def check(self, context: Context) -> Iterator[LintFinding]:
-        """Yields what is wrong with ``context.item``."""
+        """Yield what is wrong with ``context.item``."""
         raise NotImplementedError
 
     def finding(
@@ -55,7 +55,7 @@ class Rule:
         field: str = "",
         detail: str = "",
     ) -> LintFinding:
-        """A finding of this rule; a ``fix`` that is text is advice only."""
+        """A finding of this rule. A ``fix`` given as text is only advice."""
         return LintFinding(
             self.code,
             severity or self.severity,

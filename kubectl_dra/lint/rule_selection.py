@@ -13,18 +13,18 @@ from kubectl_dra.names import nearest
 
 
 class Selection(NamedTuple):
-    """Codes that are selected and ignored, the more exact of the two wins; and codes ignored in some files."""
+    """Selected and ignored codes, of which the more specific wins, and codes ignored in some files."""
 
     select: tuple[str, ...] = ("DRA",)
     ignore: tuple[str, ...] = ()
     per_file: tuple[tuple[str, tuple[str, ...]], ...] = ()
 
     def has(self, code: str) -> bool:
-        """Whether the rule is asked for in any file."""
+        """Whether the rule is selected in any file."""
         return _longest(self.select, code) > _longest(self.ignore, code)
 
     def in_file(self, code: str, file: str) -> bool:
-        """Whether the rule is asked for in this file; it is by ``has``."""
+        """Whether the rule is selected in this file, given that ``has`` is true."""
         return not any(_longest(codes, code) >= 0 and matches(file, pattern) for pattern, codes in self.per_file)
 
 
@@ -34,10 +34,10 @@ def _longest(prefixes: tuple[str, ...], code: str) -> int:
 
 
 def codes(words: Sequence[str], source: str) -> tuple[str, ...]:
-    """Codes or beginnings of codes for words such as ``DRA3``, ``DRA301,DRA302`` or a rule's name.
+    """Codes or prefixes of codes for words such as ``DRA3``, ``DRA301,DRA302`` or a rule's name.
 
     Raises:
-        UsageError: no rule is meant by a word.
+        UsageError: a word that matches no rule.
     """
     out: list[str] = []
     names = {rule.name: rule.code for rule in RULES}

@@ -1,6 +1,6 @@
 """``# kubectl-dra: ignore[CODE] reason``: comments that silence findings, and those that silence nothing.
 
-A comment behind something covers what begins on its line; one that stands alone covers what begins on the
+A comment at the end of a line covers what begins on that line. One on its own line covers what begins on the
 next line, with everything in it: a request, a list, or a whole document.
 """
 
@@ -22,7 +22,7 @@ _IGNORE: Final = re.compile(r"ignore[ \t]*\[([^\]]*)\][ \t]*(.*)")
 
 
 class Suppression(NamedTuple):
-    """A comment: where it is, its line's text, the line it covers, its codes.
+    """A comment: its position, its line's text, the line that it covers, its codes.
 
     ``problem`` says why it cannot be understood.
     """
@@ -37,12 +37,12 @@ class Suppression(NamedTuple):
 
 
 def may_have_comments(source: Source) -> bool:
-    """Whether something in the text may be addressed to kubectl-dra."""
+    """Whether the text may contain comments for kubectl-dra."""
     return _MARK in source.text
 
 
 def suppressions(source: Source, scalars: Sequence[tuple[int, int]]) -> Iterator[Suppression]:
-    """Every comment of the text that is addressed to kubectl-dra; ``scalars`` are spans that hold no comments."""
+    """Every comment for kubectl-dra; ``scalars`` are spans that hold no comments."""
     inside = sorted(scalars)
     starts = [start for start, _ in inside]
     following: list[int] = []
@@ -73,7 +73,7 @@ def _read(source: Source, found: re.Match[str], following: Sequence[int]) -> Sup
 
 
 def _following(text: str) -> list[int]:
-    """For each line the number of the next one that is neither blank nor a comment nor a document's beginning."""
+    """For each line, the number of the next one that is neither blank nor a comment nor the start of a document."""
     lines = text.split("\n")
     out = [len(lines)] * len(lines)
     for index in range(len(lines) - 2, -1, -1):
@@ -84,7 +84,7 @@ def _following(text: str) -> list[int]:
 
 
 def covers(suppression: Suppression, finding: LocatedFinding) -> bool:
-    """Whether the comment silences the finding: its line, and its code or the rule's name or a family such as DRA3."""
+    """Whether the comment silences the finding: its line matches, and its code, rule name or family (such as DRA3)."""
     if suppression.covers not in finding.lines:
         return False
     rule = BY_CODE.get(finding.code)

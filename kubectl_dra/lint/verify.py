@@ -1,4 +1,4 @@
-"""``--verify``: cel-python evaluates every selector on every known device, too."""
+"""``--verify``: evaluates every selector on every known device with cel-python as well."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _SHOWN = 3
 
 
 class SelectorOpinion(NamedTuple):
-    """How many evaluations agree; those that differ, in words; how many could not be compared, by reason."""
+    """How many evaluations agree, descriptions of those that differ, and counts of the incomparable ones by reason."""
 
     expressions: int
     devices: int
@@ -40,7 +40,7 @@ class SelectorOpinion(NamedTuple):
 
 
 def verify(items: Iterable[Item], target: AssumedCluster) -> SelectorOpinion:
-    """Compares both engines, each distinct expression once, on the devices given and those of the snapshot."""
+    """Compare both engines on each distinct expression, for the devices given and those of the snapshot."""
     from kubectl_dra.cel.second_opinion import compare
 
     items = tuple(items)

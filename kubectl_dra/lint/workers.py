@@ -1,7 +1,7 @@
-"""The processes that check files: this one, and forks of it that take files from the same queue.
+"""The processes that check files: this one, and forks of it, taking files from one queue.
 
-A fork has all modules and the job already. It keeps the documents of its files, so that it can also locate
-in them what rules about several objects find later.
+A fork already has all modules and the job. It keeps the documents of its files, so it can later also locate
+findings of rules about several objects in them.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _NUMBER: Final = 4
 
 
 class FileAsked(NamedTuple):
-    """A finding to be located: the number of its item among those of the file, and the finding."""
+    """A finding to be located, and the number of its item within the file."""
 
     item: int
     finding: LintFinding
@@ -49,7 +49,7 @@ class _Checker:
                 self.results[index] = check_file(self._inputs[index], self._job, self._texts)
 
     def locate(self, asked: Mapping[int, Sequence[FileAsked]]) -> dict[int, list[LocatedFinding]]:
-        """Where findings in the files of these numbers are."""
+        """Locate findings in the files with these numbers."""
         return {index: self._located(index, found) for index, found in asked.items()}
 
     def _located(self, index: int, asked: Sequence[FileAsked]) -> list[LocatedFinding]:
@@ -67,7 +67,7 @@ class _Checker:
 
 
 class _Fork(NamedTuple):
-    """A process that waits to be asked; what it has checked."""
+    """A process that waits for requests, and what it has checked."""
 
     process: int
     questions: BinaryIO
@@ -75,7 +75,7 @@ class _Fork(NamedTuple):
 
 
 class Workers:
-    """``processes`` that check the inputs, this one among them. To be used in a ``with`` statement."""
+    """``processes`` that check the inputs, including this one. Use it in a ``with`` statement."""
 
     def __init__(self, inputs: Sequence[Input], job: Job, processes: int) -> None:
         self._inputs = inputs
@@ -106,7 +106,7 @@ class Workers:
             os.waitpid(fork.process, 0)
 
     def check(self) -> list[FileResult]:
-        """Results of all inputs, in their order."""
+        """Results of all inputs, in order."""
         self._own.check(self._queue, self._size)
         results = self._own.results
         for number, fork in enumerate(self._forks):
@@ -116,7 +116,7 @@ class Workers:
         return [results.get(index) or _lost(found) for index, found in enumerate(self._inputs)]
 
     def locate(self, asked: Mapping[str, Sequence[FileAsked]]) -> dict[str, list[LocatedFinding]]:
-        """Where findings are, by the name of their file."""
+        """Locate findings, given by the name of their file."""
         parts: list[dict[int, Sequence[FileAsked]]] = [{} for _ in range(len(self._forks) + 1)]
         names = {found.name: index for index, found in enumerate(self._inputs)}
         for name, findings in asked.items():
@@ -163,7 +163,7 @@ class Workers:
 
 
 def _warm_up() -> None:
-    """Imports here, once, what every process would need, so that forks have it already."""
+    """Import everything that the processes need before forking."""
     from importlib import import_module
 
     for name in (

@@ -1,4 +1,4 @@
-"""The Kubernetes that a diagnosis assumes, in words."""
+"""The Kubernetes assumed by a diagnosis, in words."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from kubectl_dra.explain.diagnosis import Diagnosis
 
 
 def assumed(diagnosis: Diagnosis) -> str:
-    """Release, the feature gates that are not as by default, and where the release is known from."""
+    """Release, feature gates that differ from the defaults, and the source of the release."""
     defaults, gates = default_features(parse_release(diagnosis.release)), frozenset(diagnosis.gates)
     other = [f"{gate} {'on' if gate in gates else 'off'}" for gate in sorted(defaults ^ gates)]
     source = f" ({diagnosis.release_source.removeprefix('assumed: ')})" if diagnosis.release_source else ""

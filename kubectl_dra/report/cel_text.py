@@ -1,4 +1,4 @@
-"""CEL over several lines: broken where a reader would break it, and still the same expression."""
+"""CEL on several lines: broken where a reader would break it, without changing the expression."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ INDENT = "  "
 
 
 class _Piece(NamedTuple):
-    """A token, whether a blank stands before it, and how good a place it is to begin a line (lower is better)."""
+    """A token, whether a blank precedes it, and how well a line can begin with it (lower is better)."""
 
     text: str
     blank: bool
@@ -22,10 +22,10 @@ class _Piece(NamedTuple):
 
 
 def folded(expression: str, width: int) -> list[str]:
-    """Lines of at most ``width`` characters where that is possible, never broken inside a string or a name.
+    """Lines of at most ``width`` characters if possible, never broken inside a string or name.
 
-    Lines begin with ``&&``, ``||`` or ``?``, outermost first; only where that is not enough, with a comparison, an
-    argument or a call, as many to a line as it holds. What is not CEL stays as it is.
+    Lines begin with ``&&``, ``||`` or ``?``, outermost first. Only if that is not enough do they begin with a
+    comparison, an argument or a call, as many per line as fit. A text that is not CEL stays unchanged.
     """
     lines = [line for line in expression.expandtabs(2).splitlines() if line.strip()]
     if len(lines) > 1 and '"""' not in expression and "'''" not in expression:
@@ -45,7 +45,7 @@ def _line(text: str, width: int) -> list[str]:
 
 
 def _pieces(text: str) -> list[_Piece] | None:
-    """The tokens of CEL without comments; None for something else."""
+    """The tokens of CEL without comments; None for anything else."""
     from kubectl_dra.cel.lexer import END, LexicalError, tokenize
 
     if "//" in text:
@@ -110,7 +110,7 @@ def _split(pieces: Sequence[_Piece], at: Sequence[int]) -> Iterator[Sequence[_Pi
 
 
 def _filled(parts: Iterable[Sequence[_Piece]], width: int, inner: int) -> list[Sequence[_Piece]]:
-    """The parts put together as far as lines hold them; lines after the first are indented by ``inner``."""
+    """The parts joined as far as lines can hold them. Lines after the first are indented by ``inner``."""
     lines: list[list[_Piece]] = []
     room = 0
     for part in parts:

@@ -14,7 +14,7 @@ from kubectl_dra.report.phrases import written
 
 
 def to_html(inventory: Inventory, settings: Settings) -> str:
-    """The page: what was asked for, the picture, and notes."""
+    """The page: the selection, the picture, and notes."""
     parts: list[Markup] = [tag("header", tag("h1", "Devices"))]
     if len(inventory.narrowed) > 1:
         parts.append(tag("section", tag("h2", "Selection"), narrowed_html(inventory.narrowed)))

@@ -33,7 +33,7 @@ def to_json(inventory: Inventory, settings: Settings) -> dict[str, Any]:
 
 
 def write_json(result: dict[str, Any], stream: TextIO) -> None:
-    """Writes JSON with one device a line: it is quick for 100,000 devices, and good for grep."""
+    """Write JSON with one device per line, which is fast for 100,000 devices and suits grep."""
     encode = json.JSONEncoder(ensure_ascii=False).encode
     lines = []
     for key, value in result.items():
@@ -70,7 +70,7 @@ def _device(row: DeviceRow) -> dict[str, Any]:
 
 
 def _capacity(row: DeviceRow, name: str) -> dict[str, str]:
-    """Total, and what claims consume of it where the device can be shared."""
+    """The total, and what claims consume of it if the device can be shared."""
     out = {"name": name, "value": str(row.device.capacity[name].get("value", "0"))}
     if row.device.allow_multiple_allocations:
         out["consumed"] = str(row.consumed.get(name, "0"))

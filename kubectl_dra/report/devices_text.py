@@ -1,4 +1,4 @@
-"""Devices as a table in kubectl's way, a summary last; or as names, one a line."""
+"""Devices as a kubectl-style table with a summary at the end, or as names, one per line."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _STYLES = {
 
 
 def write_table(inventory: Inventory, color: str = "auto", *, wide: bool = False, stream: TextIO | None = None) -> None:
-    """Writes the table and the summary; a sentence where no device matches."""
+    """Write the table and the summary, or a sentence if no device matches."""
     out = Painter(stream, color)
     if not inventory.rows:
         out.sentence(_nothing(inventory))
@@ -53,7 +53,7 @@ def write_table(inventory: Inventory, color: str = "auto", *, wide: bool = False
 
 
 def write_names(inventory: Inventory, stream: TextIO | None = None) -> None:
-    """Writes DRIVER/POOL/DEVICE, one a line."""
+    """Write DRIVER/POOL/DEVICE, one per line."""
     out = Painter(stream, "never")
     out.stream.write("".join(f"{row.id}\n" for row in inventory.rows))
 
@@ -67,7 +67,7 @@ def summary(inventory: Inventory) -> str:
 
 
 def _nothing(inventory: Inventory) -> str:
-    """Which part of the selection left no device."""
+    """Which part of the selection excluded the last device."""
     published, *parts = inventory.narrowed
     if not published[1]:
         return "No device is published."
@@ -101,7 +101,7 @@ def _cells(row: DeviceRow, wide: bool) -> tuple[str, ...]:
 
 
 def _held_by(holders: tuple[ResourceClaim, ...]) -> str:
-    """The claims, each with the pods that consume it."""
+    """The claims, each with its consuming pods."""
     return listed([f"{claim.key} ({_consumers(claim)})" for claim in holders[:MAX_HOLDERS]], len(holders))
 
 
@@ -110,7 +110,7 @@ def _consumers(claim: ResourceClaim) -> str:
 
 
 def _capacity(row: DeviceRow) -> Iterator[str]:
-    """Each capacity; of a device that can be shared, what is used of it."""
+    """Each capacity, with its use if the device can be shared."""
     for name, entry in row.device.capacity.items():
         value = entry.get("value", "0")
         if row.device.allow_multiple_allocations:
@@ -120,7 +120,7 @@ def _capacity(row: DeviceRow) -> Iterator[str]:
 
 
 def _key_attributes(attributes: Mapping[str, Mapping[str, Any]]) -> list[tuple[str, str]]:
-    """The few attributes that say what the device is."""
+    """The few attributes that identify the kind of device."""
     short = {name.rpartition("/")[2]: name for name in attributes}
     chosen = [short[name] for name in KEY_ATTRIBUTES if name in short][:MAX_ATTRIBUTES]
     chosen = chosen or list(attributes)[:MAX_ATTRIBUTES]
@@ -128,7 +128,7 @@ def _key_attributes(attributes: Mapping[str, Mapping[str, Any]]) -> list[tuple[s
 
 
 def plain(attribute: Mapping[str, Any]) -> str:
-    """An attribute's value as text, as CEL would write a boolean."""
+    """An attribute's value as text; booleans as in CEL."""
     value: Any = next(iter(attribute.values()), "")
     if isinstance(value, bool):
         return "true" if value else "false"

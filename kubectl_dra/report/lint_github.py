@@ -13,7 +13,7 @@ _COMMANDS: Final = {"error": "error", "warning": "warning", "info": "notice"}
 
 
 def write_github(report: Report, stream: TextIO) -> None:
-    """Writes one command per finding, worst first: GitHub shows only the first few of a step."""
+    """Write one command per finding, worst first: GitHub shows only the first few of a step."""
     for severity in SEVERITIES:
         for finding in report.findings:
             if finding.severity == severity:

@@ -15,7 +15,7 @@ _NOT_XML: Final = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff
 
 
 def write_junit(report: Report, stream: TextIO) -> None:
-    """Writes the document. An object with findings is one failed case with all of them; notes do not fail."""
+    """Write the document. All findings of an object are one failed case; notes do not fail."""
     cases = _cases(report)
     failures = sum(
         any(_fails(finding) for finding in found) for of_file in cases.values() for found in of_file.values()

@@ -1,4 +1,4 @@
-"""Findings as SARIF 2.1.0, as GitHub's code scanning takes it."""
+"""Findings as SARIF 2.1.0, for GitHub's code scanning."""
 
 from __future__ import annotations
 
@@ -28,14 +28,16 @@ NO_FIXES: Final[Fixes] = {}
 
 
 def write_sarif(report: Report, stream: TextIO, fixes: Fixes = NO_FIXES) -> None:
-    """Writes one run. ``results`` is always there, also when it is empty."""
+    """Write one run. ``results`` is always present, even if empty."""
     stream.write(json_text(to_sarif(report, fixes)))
 
 
 def to_sarif(report: Report, fixes: Fixes = NO_FIXES) -> dict[str, Any]:
-    """The log: one run with the rules that found something. ``fixes`` are replacements by index of the finding.
+    """The log: one run with the rules that found something. ``fixes`` are replacements by index of the
+    finding.
 
-    Of more findings than ``MOST_RESULTS`` the worst are in it, and a notification says how many are not.
+    Of more findings than ``MOST_RESULTS`` it contains the worst, and a notification gives the number left
+    out.
     """
     kept = _kept(report.findings)
     left_out = len(report.findings) - len(kept)
@@ -77,7 +79,7 @@ def to_sarif(report: Report, fixes: Fixes = NO_FIXES) -> dict[str, Any]:
 
 
 def _kept(findings: Sequence[LocatedFinding]) -> list[tuple[int, LocatedFinding]]:
-    """The findings for the log with their indices, in their order."""
+    """The findings for the log with their indices, in order."""
     numbered = list(enumerate(findings))
     if len(numbered) <= MOST_RESULTS:
         return numbered
@@ -158,7 +160,7 @@ def _fixes(finding: LocatedFinding, changes: Sequence[Replacement]) -> dict[str,
 
 
 def _fingerprint(finding: LocatedFinding, seen: Counter[str]) -> str:
-    """The same as long as the finding is, wherever lines move; numbered where two are alike."""
+    """An id that stays the same while the finding exists, wherever lines move; equal ones are numbered."""
     parts = (finding.code, finding.object, finding.field, finding.excerpt.strip())
     digest = hashlib.sha256("\0".join(parts).encode("utf-8", "surrogatepass")).hexdigest()[:16]
     key = f"{finding.file}\0{digest}"
@@ -167,7 +169,7 @@ def _fingerprint(finding: LocatedFinding, seen: Counter[str]) -> str:
 
 
 def location_of(file: str) -> dict[str, str]:
-    """A relative URI with forward slashes, or a file URI for what is not below the working directory."""
+    """A relative URI with forward slashes, or a file URI for files outside the working directory."""
     path = Path(file)
     if path.is_absolute():
         try:

@@ -1,4 +1,4 @@
-"""Findings for people: by file, the line with a caret, why and what to change, a summary at the end."""
+"""Findings for people: by file, the line with a caret, the reason, the fix, and a summary at the end."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _CUT: Final = "…"
 
 
 def write_text(report: Report, color: str = "auto", stream: TextIO | None = None) -> None:
-    """Writes the findings, each rule's reason where it comes first, and the summary."""
+    """Write the findings, with each rule's reason at its first occurrence, and the summary."""
     out = Painter(stream or sys.stdout, color)
     explained: set[str] = set()
     for file, found in groupby(report.findings, key=lambda finding: finding.file):
@@ -48,7 +48,7 @@ def _finding(out: Painter, finding: LocatedFinding, explain: bool) -> None:
 
 
 def _source(out: Painter, finding: LocatedFinding) -> None:
-    """The line, cut around the place if it is wide (… says so), and a caret under what is meant."""
+    """The line, cut around the place if it is wide (marked with …), and a caret under the culprit."""
     if not finding.excerpt.strip():
         return
     line, start = finding.excerpt, finding.column - 1
@@ -74,7 +74,7 @@ def _width(character: str) -> int:
 
 
 def _shown(line: str) -> str:
-    """The line without what would steer a terminal."""
+    """The line without terminal control characters."""
     return "".join(character if character == "\t" or character.isprintable() else " " for character in line)
 
 

@@ -1,4 +1,4 @@
-"""Where migrated pods would land, for people and as JSON."""
+"""Where migrated pods would run, for people and as JSON."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _NOW: Final = {
 
 
 def write_comparisons(found: Sequence[LandingComparison], color: str = "auto", stream: TextIO | None = None) -> None:
-    """Writes for each pod on how many nodes it could run before and after, and what it would get now."""
+    """Write, for each pod, on how many nodes it could run before and after, and what it would get now."""
     out = Painter(stream or sys.stdout, color)
     if not found:
         return
@@ -62,7 +62,7 @@ def _one(out: Painter, one: LandingComparison) -> None:
 
 
 def _said(why: Words | Diagnosis | DraError | None) -> str:
-    """A reason; of a diagnosis its sentence, without the pod and the verdict, which are said beside it."""
+    """A reason; for a diagnosis its sentence without the pod and the verdict, which stand beside it."""
     if why is None:
         return ""
     if isinstance(why, DraError):

@@ -12,7 +12,7 @@ SCHEMA_VERSION: Final = "1"
 
 
 def to_json(report: MigrationReport) -> dict[str, Any]:
-    """The report: what was assumed, counts, and per file what is said and whether it changes."""
+    """The report: what was assumed, counts, and for each file the remarks and whether it changes."""
     settings = report.settings
     out: dict[str, Any] = {
         "schemaVersion": SCHEMA_VERSION,

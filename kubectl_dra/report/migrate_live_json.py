@@ -1,4 +1,4 @@
-"""What of a cluster still uses device plugins as JSON, in the shape of ``schemas/migrate-live.json``."""
+"""What still uses device plugins in a cluster as JSON, in the shape of ``schemas/migrate-live.json``."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ SCHEMA_VERSION: Final = "1"
 
 
 def to_json(survey: Survey) -> dict[str, Any]:
-    """The survey: who uses what, which devices are handed out twice, how far each namespace is."""
+    """The survey: who uses what, which devices are handed out twice, and the progress of each namespace."""
     return {
         "schemaVersion": SCHEMA_VERSION,
         "kind": "MigrationSurvey",

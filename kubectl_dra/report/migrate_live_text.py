@@ -1,4 +1,4 @@
-"""What of a cluster still uses device plugins, for people."""
+"""What still uses device plugins in a cluster, for people."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _SHOWN: Final = 4
 
 
 def write_survey(survey: Survey, color: str = "auto", stream: TextIO | None = None) -> None:
-    """Writes who uses device plugins, devices that are handed out twice, and how far the namespaces are."""
+    """Write who uses device plugins, which devices are handed out twice, and the progress of namespaces."""
     out = Painter(stream or sys.stdout, color)
     where = f"namespace {survey.namespace}" if survey.namespace else "all namespaces"
     if survey.uses:

@@ -1,4 +1,4 @@
-"""The plan of a migration for people: by file what changes and why, what is left alone, and what to do next."""
+"""The plan of a migration for people: by file what changes and why, what stays, and what to do next."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ LEFT: Final[Mapping[Sort, str]] = {"offer": "needs --unsafe", "refusal": "refuse
 
 
 def write_text(report: MigrationReport, color: str = "auto", stream: TextIO | None = None, done: str = "") -> None:
-    """Writes everything that is said, and the summary; ``done`` says what has been written where."""
+    """Write all remarks and the summary; ``done`` says what was written where."""
     out = Painter(stream or sys.stdout, color)
     for file in report.all_files:
         if file.items:
@@ -71,7 +71,7 @@ def _item(out: Painter, item: Remark) -> None:
 
 
 def write_check(report: MigrationReport, stream: TextIO | None = None) -> None:
-    """One line for each file that would change, and for each thing that is left to people."""
+    """Write one line for each file that would change, and for each thing left to people."""
     out = Painter(stream or sys.stdout, "never")
     for file in report.all_files:
         if file.changed:

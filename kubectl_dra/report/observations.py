@@ -1,4 +1,4 @@
-"""What refused devices have in place of what is asked for, as one line: the same in text and in HTML."""
+"""What rejected devices have in place of what is requested, as one line for text and HTML."""
 
 from __future__ import annotations
 

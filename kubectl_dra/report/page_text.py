@@ -1,4 +1,4 @@
-"""A Markdown page on a terminal: prose wrapped, code and tables as they are."""
+"""A Markdown page on a terminal: prose is wrapped, code and tables stay."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _KEPT = ("|", "#", "    ", "<!--")
 
 
 def write_page(page: str, stream: TextIO | None = None) -> None:
-    """Writes the page; without a terminal and COLUMNS it is the Markdown itself, unchanged."""
+    """Write the page. Without a terminal or COLUMNS it stays unchanged Markdown."""
     out = Painter(stream, "never")
     if out.limit is None:
         out.stream.write(page)

@@ -1,4 +1,4 @@
-"""Text for a terminal or a pipe: a few styles, wrapped lines, colour only where it is wanted."""
+"""Text for a terminal or a pipe: a few styles, wrapped lines, and colour only if wanted."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ _COUNTED = re.compile(r"(?<![\w.:/-])(\d+(?:,\d{3})*) (?=[A-Za-z])")
 
 
 class Painter:
-    """Writes text in rich's styles; lines are wrapped here, never cut.
+    """Writes text in rich's styles; lines are wrapped, never cut.
 
-    ``limit`` is the width of the terminal, or what COLUMNS says, and None in a pipe without COLUMNS: there prose is
-    wrapped at ``width`` all the same, and what programs read line by line (tables, messages) is not.
+    ``limit`` is the terminal's width or COLUMNS, and None in a pipe without COLUMNS. There prose is still
+    wrapped at ``width``, but output that programs read line by line (tables, messages) is not.
     """
 
     def __init__(self, stream: TextIO | None = None, color: str = "auto") -> None:
@@ -32,19 +32,19 @@ class Painter:
         self._styled = color == "always" or (color == "auto" and _wanted(self.stream.isatty()))
 
     def write(self, *parts: str | tuple[str, str]) -> None:
-        """Writes one line; a part may be (text, style) with style bold, red, green, yellow, cyan or dim."""
+        """Write one line. A part may be (text, style) with style bold, red, green, yellow, cyan or dim."""
         out = "".join(part if isinstance(part, str) else self._style(*part) for part in parts)
         self.stream.write(out.rstrip() + "\n")
 
     def paragraph(self, text: str, indent: str = "", first: str | None = None, style: str = "") -> None:
-        """Writes wrapped text; ``first`` starts the first line instead of ``indent``."""
+        """Write wrapped text; ``first`` starts the first line instead of ``indent``."""
         lead = indent if first is None else first
         width = min(self.width, PROSE_WIDTH)
         for index, line in enumerate(wrap(text, width - len(indent), width - len(lead))):
             self.write(indent if index else lead, (line, style) if style else line)
 
     def sentence(self, text: str, indent: str = "  ", first: str = "", style: str = "") -> None:
-        """Writes a message: one line where programs read it, else wrapped with later lines at ``indent``."""
+        """Write a message: one line if programs read it, else wrapped with later lines at ``indent``."""
         if self.limit is None:
             self.write(first, (text, style))
         else:
@@ -62,8 +62,8 @@ class Painter:
 def wrap(text: str, width: int, first: int | None = None) -> list[str]:
     """Lines of at most ``width`` characters, the first of at most ``first``. Never empty.
 
-    A longer word stays whole, and so do a few words in double quotes, which may be a value that is looked for, and a
-    number with what it counts.
+    A longer word stays whole, and so do a few words in double quotes, which may be a value to search for, and
+    a number with its noun.
     """
     lead = width if first is None else first
     if len(text) <= lead and text.isprintable() and text == text.strip(" "):
@@ -85,7 +85,7 @@ def wrap(text: str, width: int, first: int | None = None) -> list[str]:
 
 
 def limit_of(stream: TextIO) -> int | None:
-    """The columns that there are: COLUMNS, else the terminal's; None in a pipe."""
+    """The number of columns: COLUMNS, else the terminal's; None in a pipe."""
     asked = os.environ.get("COLUMNS", "")
     if asked.isdecimal() and int(asked):
         return max(MIN_WIDTH, int(asked))
@@ -99,7 +99,7 @@ def limit_of(stream: TextIO) -> int | None:
 
 
 def tell(text: str, stream: TextIO | None = None) -> None:
-    """Writes a message to standard error, wrapped where a person reads it; lines after the first stay as they are."""
+    """Write a message to standard error, wrapped if a person reads it. Lines after the first stay unchanged."""
     out = Painter(stream or sys.stderr, "never")
     first, *rest = text.split("\n")
     out.sentence(first)

@@ -7,7 +7,7 @@ from typing import Any, TextIO
 
 
 def write(result: Mapping[str, Any], output: str, stream: TextIO) -> None:
-    """Writes a result as ``json`` or ``yaml``."""
+    """Write a result as ``json`` or ``yaml``."""
     if output == "json":
         stream.write(json_text(result))
         return

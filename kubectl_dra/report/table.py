@@ -1,4 +1,4 @@
-"""Aligned columns, as kubectl prints them; on a narrow screen the less important ones go below their row."""
+"""Aligned columns in kubectl's style; on a narrow screen less important columns go below their row."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ def fitted(
 ) -> list[list[str]]:
     """The lines of each row, the header first.
 
-    Where a line would be longer than ``limit``, the columns named in ``below`` leave the table one after the other:
-    first those with nothing in them, then in the order given, until the rest fits. Their cells stand under the row,
-    each with its name. ``prose`` says that the last column is a sentence, which is wrapped in its place if there is
-    room. Nothing is cut: what is left may still be too wide.
+    If a line would be longer than ``limit``, the columns named in ``below`` leave the table one by one, empty
+    ones first, then in the given order, until the rest fits. Their cells then stand below the row, each with
+    its column name. ``prose``: the last column is a sentence, wrapped in place if there is room. Nothing is
+    cut, so the result may still be too wide.
     """
     header = rows[0]
     if limit is None or _width(rows, range(len(header))) <= limit:
@@ -79,7 +79,7 @@ def _with_prose(rows: Sequence[Sequence[str]], start: int, limit: int) -> list[l
 
 
 def _below(named: Sequence[str], limit: int) -> list[str]:
-    """The cells on as few lines as they fit on; one that is longer has lines of its own."""
+    """The cells on as few lines as possible; a longer one has lines of its own."""
     out: list[str] = []
     for text in named:
         if out and len(out[-1]) + len(GAP) + len(text) <= limit:

@@ -12,7 +12,7 @@ from kubectl_dra.taint.result import SCHEMA_VERSION, RuleDone, Tainted, Untainte
 
 
 def tainted_json(result: Tainted) -> dict[str, Any]:
-    """A Taint: the rules, the blast radius, and what waiting came to."""
+    """A Taint: the rules, the blast radius, and the result of waiting."""
     out: dict[str, Any] = {
         "schemaVersion": SCHEMA_VERSION,
         "kind": "Taint",
@@ -40,7 +40,7 @@ def tainted_json(result: Tainted) -> dict[str, Any]:
 
 
 def untainted_json(result: Untainted) -> dict[str, Any]:
-    """An Untaint: the rules removed, the taints that stay, and what waiting came to."""
+    """An Untaint: the removed rules, the remaining taints, and the result of waiting."""
     out: dict[str, Any] = {
         "schemaVersion": SCHEMA_VERSION,
         "kind": "Untaint",

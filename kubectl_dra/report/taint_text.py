@@ -1,4 +1,4 @@
-"""``taint`` and ``untaint`` as text: what is meant, who is hit, what was done, what is left."""
+"""``taint`` and ``untaint`` as text: the devices, who is affected, what was done, what remains."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _SUFFIX = {"client": " (dry run)", "server": " (server dry run)"}
 
 
 def write_targets(targets: Sequence[Target], taints: Sequence[TaintSpec], stream: TextIO) -> None:
-    """Which devices the command is about, by full name."""
+    """Write which devices the command is about, by full name."""
     out = Painter(stream, "never")
     out.sentence(f"{', '.join(map(str, taints))} on {amount(len(targets))}:")
     for target in _first(targets):
@@ -48,7 +48,7 @@ def write_targets(targets: Sequence[Target], taints: Sequence[TaintSpec], stream
 def write_radius(
     radius: Radius, wishes: Sequence[Wish], color: str = "auto", *, at: datetime, stream: TextIO | None = None
 ) -> None:
-    """Who is hit, who cannot be placed any more, and what is left."""
+    """Write who is affected, who can no longer be placed, and what is left."""
     out = Painter(stream, color)
     _write_pods(radius, wishes, out, at)
     for lost in _first(radius.lost):
@@ -95,7 +95,7 @@ def _write_pods(radius: Radius, wishes: Sequence[Wish], out: Painter, at: dateti
 
 
 def _fates(radius: Radius, at: datetime) -> list[tuple[tuple[str, ...], str]]:
-    """The rows, each with its fate: a pod once for each claim, though the claim may hold several of the devices."""
+    """The rows, each with its fate. A pod appears once per claim, even if the claim holds several of the devices."""
     users: dict[tuple[str, str, str], PodHit] = {}
     rows: dict[tuple[str, ...], str] = {}
     for hit in radius.claims:
@@ -120,13 +120,13 @@ def _first(entries: Sequence[T]) -> Sequence[T]:
 
 
 def _write_more(count: int, noun: str, out: Painter, indent: str = "") -> None:
-    """Says of how many entries only the first were shown."""
+    """Write how many entries there are if only the first were shown."""
     if count > MANY:
         out.write(f"{indent}and {amount(count - _FIRST, f'more {noun}')}: -o json has all of them")
 
 
 def _sum(radius: Radius, wishes: Sequence[Wish]) -> str:
-    """The pods in one sentence."""
+    """A summary of the pods in one sentence."""
     pods = radius.pods()
     if any(wish.taint.effect == "NoExecute" for wish in wishes):
         unknown = sum(pod.fate == UNKNOWN for pod in pods.values())
@@ -145,7 +145,7 @@ def _sum(radius: Radius, wishes: Sequence[Wish]) -> str:
 
 
 def _other_fate(consumer: str) -> str:
-    """Of a consumer that is not a pod: the server ends the pods of a group, but which these are is not known here."""
+    """The fate of a consumer that is not a pod. The server evicts the pods of a group, but here they are unknown."""
     if consumer.startswith("podgroups "):
         return "unknown: its pods were not found; it holds the device until it is deleted"
     return "nothing ends it"
@@ -175,7 +175,7 @@ def _pod_cells(pod: PodHit, claim: str, at: datetime) -> tuple[str, ...]:
 
 
 def write_done(entry: RuleDone, dry_run: str, stream: TextIO) -> None:
-    """One line for a rule, as kubectl says it."""
+    """Write one line for a rule, in kubectl's style."""
     out = Painter(stream, "never")
     name = f"{RESOURCE}/{entry.wish.name}"
     what = f"{entry.target.id} {entry.wish.taint}"
@@ -190,7 +190,7 @@ def write_done(entry: RuleDone, dry_run: str, stream: TextIO) -> None:
 
 
 def write_planned(entries: Sequence[RuleDone], dry_run: str, stream: TextIO) -> None:
-    """The lines of rules that are not written, those that are refused first where there are many."""
+    """Write the lines of rules not written, refused ones first if there are many."""
     shown = sorted(entries, key=lambda entry: entry.outcome != REFUSED) if len(entries) > MANY else entries
     for entry in _first(shown):
         write_done(entry, dry_run, stream)
@@ -200,9 +200,9 @@ def write_planned(entries: Sequence[RuleDone], dry_run: str, stream: TextIO) -> 
 def write_end(
     result: Tainted, color: str = "auto", stream: TextIO | None = None, *, where: str = "", saved: bool = False
 ) -> None:
-    """What waiting came to, and what to do next.
+    """Write the result of waiting and what to do next.
 
-    ``where`` are the flags that say which cluster, ``saved`` says that only saved objects were read.
+    ``where`` are the flags that choose the cluster; ``saved``: only saved objects were read.
     """
     out = Painter(stream, color)
     devices = [str(entry.target.id) for entry in result.done]
@@ -239,7 +239,7 @@ def _write_way_back(devices: Sequence[str], where: str, out: Painter) -> None:
 
 
 def write_names(result: Tainted, stream: TextIO) -> None:
-    """The rules as kubectl names them, one a line."""
+    """Write the rules in kubectl's notation, one per line."""
     stream.write("".join(f"{RESOURCE}/{entry.wish.name}\n" for entry in result.done if entry.outcome != REFUSED))
 
 
@@ -247,14 +247,14 @@ _REMOVED = {PLANNED: "would be deleted", REMOVED: "deleted", ABSENT: "was gone a
 
 
 def write_removed(entry: RuleRemoved, dry_run: str, stream: TextIO | None = None) -> None:
-    """One line for a rule, as kubectl says it."""
+    """Write one line for a rule, in kubectl's style."""
     why = f": {entry.why}" if entry.why else ""
     what = f"{_REMOVED[entry.outcome]} ({entry.device} {entry.taint}){why}{_SUFFIX.get(dry_run, '')}"
     Painter(stream, "never").sentence(f"{RESOURCE}/{entry.name} {what}")
 
 
 def write_staying(result: Untainted, color: str = "auto", stream: TextIO | None = None, *, where: str = "") -> None:
-    """That there was nothing to remove, and what stays; ``where`` are the flags that say which cluster."""
+    """Write that there was nothing to remove, and what stays. ``where`` are the flags that choose the cluster."""
     out = Painter(stream, color)
     if not result.removed and result.expired_only:
         out.write("No rule has expired.")
@@ -267,7 +267,7 @@ def write_staying(result: Untainted, color: str = "auto", stream: TextIO | None 
 
 
 def write_allocatable(result: Untainted, color: str = "auto", stream: TextIO | None = None) -> None:
-    """Whether the devices can be given again, where that was waited for."""
+    """Write whether the devices can be allocated again, if that was waited for."""
     out = Painter(stream, color)
     if result.allocatable:
         out.write(("Allocatable again.", "green"))
@@ -278,12 +278,12 @@ def write_allocatable(result: Untainted, color: str = "auto", stream: TextIO | N
 
 
 def write_removed_names(result: Untainted, stream: TextIO) -> None:
-    """The rules removed, one a line."""
+    """Write the removed rules, one per line."""
     stream.write("".join(f"{RESOURCE}/{entry.name}\n" for entry in result.removed if entry.outcome != REFUSED))
 
 
 def write_list(lines: Sequence[TaintLine], color: str = "auto", *, at: datetime, stream: TextIO | None = None) -> None:
-    """Every taint as a table, then the warnings."""
+    """Write every taint as a table, then the warnings."""
     out = Painter(stream, color)
     if not lines:
         out.write("No device is tainted.")
@@ -299,7 +299,7 @@ def write_list(lines: Sequence[TaintLine], color: str = "auto", *, at: datetime,
 
 
 def write_rule_names(lines: Sequence[TaintLine], stream: TextIO) -> None:
-    """The rules, one a line; what drivers set has no name of its own."""
+    """Write the rules, one per line. Taints set by drivers have no names of their own."""
     stream.write("".join(f"{RESOURCE}/{line.name}\n" for line in lines if line.owner != DRIVER))
 
 
@@ -325,7 +325,7 @@ def _list_cells(line: TaintLine, at: datetime) -> tuple[str, ...]:
 
 
 def _plain(text: str) -> str:
-    """Text that anybody may have written, without line breaks and without what a terminal would obey."""
+    """Text from an untrusted source, without line breaks and terminal control characters."""
     return " ".join("".join(letter if letter.isprintable() else " " for letter in text).split())
 
 

@@ -60,7 +60,7 @@ class RuleWriter:
         ``escalate``: the rule must already exist, made by an earlier step.
 
         Raises:
-            Refused: the rule says something else, belongs to another manager, or was deleted meanwhile.
+            RuleRefused: the rule says something else, belongs to another manager, or was deleted meanwhile.
             ClusterError: the server refuses or cannot be reached.
         """
         unsure = ""
@@ -117,7 +117,7 @@ class RuleWriter:
         """Delete the very rule that was read (by UID). False if it was already gone.
 
         Raises:
-            Refused: another rule has the name now.
+            RuleRefused: another rule has the name now.
             ClusterError: the server refuses or cannot be reached.
         """
         try:

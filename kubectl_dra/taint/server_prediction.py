@@ -84,7 +84,7 @@ class Asking:
 
         Raises:
             TimedOut: some answers did not come before the deadline.
-            Refused: somebody else deleted one of the rules.
+            RuleRefused: somebody else deleted one of the rules.
             ClusterError: the server refuses or cannot be reached.
         """
         try:

@@ -37,7 +37,7 @@ def wait(
     ``escalate``: --drain, which makes NoExecute of NoSchedule on the way.
 
     Raises:
-        RuleGone, Refused: somebody else deleted or changed one of the rules.
+        RuleGone, RuleRefused: somebody else deleted or changed one of the rules.
         ClusterError: the cluster cannot be asked any more.
     """
     with _lookout(world, deadline) as lookout:

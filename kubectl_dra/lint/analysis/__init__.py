@@ -1,1 +1,1 @@
-"""What rules find out about an object: its requests, its selectors, what the API server says about it."""
+"""What rules need to know about an object: its requests, its selectors, the API server's verdict on it."""

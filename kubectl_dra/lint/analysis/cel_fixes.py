@@ -1,4 +1,4 @@
-"""Corrections of expressions that do not compile, for the most common mistakes."""
+"""Corrections for the most common errors in expressions that do not compile."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ STRINGS: Final = re.compile(r"\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\]|\\.)*'")
 
 
 def expression_remedy(path: Path, text: str) -> Fix | None:
-    """What to change in an expression that does not compile; None if it is none of the known mistakes."""
+    """What to change in an expression that does not compile; None for an unknown kind of error."""
     from kubectl_dra.cel.environment import Environment
     from kubectl_dra.cel.parser import parse
     from kubectl_dra.cel.token_reader import ParseError
@@ -42,7 +42,7 @@ def expression_remedy(path: Path, text: str) -> Fix | None:
 
 
 def spliced(path: Path, text: str, edits: Iterable[tuple[int, int, str]]) -> Splice:
-    """Several edits of one expression, each a range and what is put there, as one change."""
+    """Several edits of one expression (each a range and its replacement) as one change."""
     ordered = sorted(edits)
     first, last = ordered[0][0], ordered[-1][1]
     out, done = [], first
@@ -56,7 +56,7 @@ _New = tuple[str, int, int, str]
 
 
 def _ordered(node: ast.Expression, text: str) -> _New | None:
-    """``<`` and the like between quantities or versions: they are compared by compareTo."""
+    """``<`` and the like between quantities or versions, which need compareTo."""
     if not isinstance(node, ast.Call) or node.function not in _ORDER:
         return None
     left, right = node.arguments
@@ -74,7 +74,7 @@ def _ordered(node: ast.Expression, text: str) -> _New | None:
 
 
 def _as_quantity(node: ast.Expression, text: str) -> _New | None:
-    """A capacity that equals a number or a text."""
+    """A capacity compared with a number or a text."""
     if not isinstance(node, ast.Call) or node.function not in ("_==_", "_!=_"):
         return None
     left, right = node.arguments
@@ -86,7 +86,7 @@ def _as_quantity(node: ast.Expression, text: str) -> _New | None:
 
 
 def split_domain(node: ast.Expression, text: str) -> _New | None:
-    """``attributes["domain/name"]``, which must be two steps: the advice, the range, and what to put there."""
+    """``attributes["domain/name"]``, which must be two steps: the advice, the range, and its replacement."""
     if not isinstance(node, ast.Call) or node.function != "_[_]":
         return None
     table, key = node.arguments
@@ -109,7 +109,7 @@ def _assignments(path: Path, text: str) -> Fix | None:
 
 
 def _made(node: ast.Expression) -> bool:
-    """Whether it is a quantity(...) or semver(...)."""
+    """Whether it is a call of quantity(...) or semver(...)."""
     return isinstance(node, ast.Call) and node.target is None and node.function in ("quantity", "semver")
 
 

@@ -1,4 +1,4 @@
-"""Comparisons of an expression with constants, and what the operands of its ``&&`` require together."""
+"""Comparisons with constants in an expression, and what the operands of its ``&&`` require together."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ _CALLS: Final = {"isGreaterThan": ">", "isLessThan": "<"}
 
 
 class Constant(NamedTuple):
-    """A constant of an expression. ``type`` is string, int, double, bool, quantity or version.
+    """A constant in an expression. ``type`` is string, int, double, bool, quantity or version.
 
-    ``value`` is Python's for it, a Quantity, or a version's text; ``text`` is what is written in the constant.
+    ``value`` is the Python value, a Quantity, or a version's text; ``text`` is the constant as written.
     """
 
     type: str
@@ -30,10 +30,10 @@ class Constant(NamedTuple):
 
 
 class ConstantComparison(NamedTuple):
-    """A column compared with constants. ``operator`` is written as if the column stood on the left.
+    """A column compared with constants. ``operator`` is normalized to the column on the left.
 
-    ``constants`` are several only for ``in``. ``called`` says that the comparison is a method's, such as
-    ``isGreaterThan``; ``turned`` that the constant stands on the left.
+    There are several ``constants`` only for ``in``. ``called``: the comparison is a method such as
+    ``isGreaterThan``. ``turned``: the constant is on the left.
     """
 
     column: Column
@@ -53,7 +53,7 @@ def comparisons(program: Program) -> tuple[ConstantComparison, ...]:
 
 @lru_cache(1024)
 def demands(program: Program) -> tuple[ConstantComparison, ...]:
-    """The comparisons that must all be true for the expression to be true."""
+    """The comparisons that must all hold for the expression to be true."""
     found = (_comparison(node, scope) for node, scope in _conjuncts(program.ast.expression, {}))
     return tuple(one for one in found if one is not None)
 
@@ -144,7 +144,7 @@ def _compared(
 
 
 def column_of(node: ast.Expression, scope: _Scope) -> Column | None:
-    """The attribute, capacity or driver that a sub-expression is, also behind ``.?`` and ``orValue``; else None."""
+    """The attribute, capacity or driver that a sub-expression reads, also through ``.?`` and ``orValue``; else None."""
     while isinstance(node, ast.Call) and node.function == "orValue" and node.target is not None:
         node = node.target
     if not isinstance(node, ast.Select | ast.Call) or (isinstance(node, ast.Select) and node.test_only):
@@ -178,7 +178,7 @@ def column_of(node: ast.Expression, scope: _Scope) -> Column | None:
 
 
 def constant(node: ast.Expression) -> Constant | None:
-    """The constant that a sub-expression is; None for anything else."""
+    """The constant in a sub-expression, or None."""
     if isinstance(node, ast.Literal):
         return _literal(node.value)
     if isinstance(node, ast.Call) and node.function == "-_" and isinstance(node.arguments[0], ast.Literal):

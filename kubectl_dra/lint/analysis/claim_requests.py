@@ -1,4 +1,4 @@
-"""The requests of a claim or a template, as every rule about them reads them."""
+"""The requests of a claim or template, in the form that all rules about them use."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ CLAIM_KINDS: Final = ("ResourceClaim", "ResourceClaimTemplate")
 
 
 class RequestAlternative(NamedTuple):
-    """The content of ``exactly`` or one subrequest. ``name`` is as constraints write it."""
+    """The content of ``exactly``, or one subrequest. ``name`` is as constraints write it."""
 
     request: str
     name: str
@@ -21,12 +21,12 @@ class RequestAlternative(NamedTuple):
 
     @property
     def all_devices(self) -> bool:
-        """Whether it asks for all devices that match."""
+        """Whether it requests all matching devices."""
         return self.content.get("allocationMode") == "All"
 
     @property
     def number(self) -> int:
-        """How many devices it asks for; at least as many where it asks for all."""
+        """How many devices it requests; for all devices, the minimum."""
         found = self.content.get("count")
         given = isinstance(found, int | float) and not isinstance(found, bool)
         return 1 if self.all_devices or not given else max(int(found or 1), 1)

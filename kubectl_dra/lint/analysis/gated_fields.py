@@ -1,4 +1,4 @@
-"""The fields of an object that need a feature gate."""
+"""Finds the fields of an object that need a feature gate."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _SPECS: Final[Mapping[str, str]] = {
 
 @once
 def gated_fields(context: Context) -> tuple[tuple[Field, Path], ...]:
-    """The fields of the object's spec, in v1's shape, that need a gate, with their paths."""
+    """The fields of the object's spec (in v1's shape) that need a gate, with their paths."""
     struct = _SPECS.get(context.item.kind)
     return tuple(_found(context.spec, struct, context.spec_path)) if struct else ()
 

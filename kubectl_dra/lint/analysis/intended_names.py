@@ -1,4 +1,4 @@
-"""Which name was meant where an object refers to a part of itself that does not exist."""
+"""Guesses which name was meant when an object refers to a missing part of itself."""
 
 from __future__ import annotations
 

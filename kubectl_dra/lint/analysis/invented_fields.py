@@ -1,4 +1,4 @@
-"""Claim fields that articles show but no API ever had, and how to say the same today."""
+"""Claim fields that articles show but no API ever had, and their equivalents today."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _MOST: Final = 700
 
 
 def device_requests(value: Any) -> str:
-    """``devices`` for what stands in ``spec.deviceRequests``; empty where it has no shape to read anything from."""
+    """The ``devices`` that correspond to ``spec.deviceRequests``; empty if its shape is unreadable."""
     if not isinstance(value, list) or not value or not all(isinstance(entry, Mapping) for entry in value):
         return ""
     requests = [_request(entry, index) for index, entry in enumerate(value)]
@@ -45,7 +45,7 @@ def _alternatives(several: list[Mapping[str, Any]], entry: Mapping[str, Any]) ->
 
 
 def _asked(one: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
-    """Class, count and selector of one alternative; what it does not say is said above it."""
+    """Class, count and selector of one alternative; missing ones come from the enclosing level."""
     merged = {**above, **one}
     found = _SELECTOR.match(str(merged.get("selector", "")))
     given = merged.get("deviceClassName")
@@ -60,7 +60,7 @@ def _asked(one: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _expression(domain: str, name: str, value: str) -> str:
-    """The comparison of an attribute, by the name and in the way that fit its driver."""
+    """The comparison of an attribute, with the name and operator that suit its driver."""
     driver = catalogue().driver(domain)
     if driver is not None:
         kind, _, other = driver.instead.get(name, "").partition(" ")

@@ -1,4 +1,4 @@
-"""The command line that does what a finding recommends, where ``migrate`` can do it."""
+"""The command that carries out a finding's recommendation, if ``migrate`` can."""
 
 from __future__ import annotations
 
@@ -7,5 +7,5 @@ from kubectl_dra.manifests.inputs import argument
 
 
 def migrate(item: Item) -> str:
-    """``kubectl dra migrate FILE``, for the file that the item is in; what has no file comes in as it came here."""
+    """``kubectl dra migrate FILE`` for the item's file; other inputs are given as they were here."""
     return f"kubectl dra migrate {argument(item.place.file)}"

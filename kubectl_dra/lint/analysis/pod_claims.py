@@ -20,7 +20,7 @@ _NETWORK: Final = re.compile(
 
 
 class Reference(NamedTuple):
-    """An entry of a pod's ``spec.resourceClaims`` that names an object by one of the two fields."""
+    """An entry of a pod's ``spec.resourceClaims`` that names an object through one of the two fields."""
 
     path: Path
     name: str
@@ -34,7 +34,9 @@ class Reference(NamedTuple):
 
 
 def references(pod: Mapping[str, Any]) -> Iterator[Reference]:
-    """The claims and templates that a pod names. Entries with both or none are the API server's business."""
+    """The claims and templates that a pod names, without entries that name both or neither (the API server
+    reports those).
+    """
     for index, entry in enumerate(items(pod.get("spec"), "resourceClaims")):
         found = [field for field in REFERENCES if isinstance(entry.get(field), str) and entry[field]]
         if len(found) == 1:
@@ -43,7 +45,7 @@ def references(pod: Mapping[str, Any]) -> Iterator[Reference]:
 
 
 def uses(pod: Mapping[str, Any]) -> Iterator[tuple[Path, str, str]]:
-    """What containers use: path, the claim entry's name, and the request or nothing."""
+    """What containers use: path, the claim entry's name, and the request if given."""
     for list_name in ("initContainers", "containers"):
         for index, container in enumerate(items(pod.get("spec"), list_name)):
             for position, use in enumerate(items(container.get("resources"), "claims")):
@@ -61,7 +63,7 @@ def uses(pod: Mapping[str, Any]) -> Iterator[tuple[Path, str, str]]:
 
 
 def drivers_of_claim(context: Context, reference: Reference) -> tuple[Driver, ...] | None:
-    """The known drivers of a claim or template; None where it is not given, or its class is not known."""
+    """The known drivers of a claim or template; None if it is not given, or its class is unknown."""
     given = context.world.find(reference.kind, reference.target, context.item.namespace)
     if not given:
         return _of_compute_domain(context, reference)
@@ -75,7 +77,7 @@ def drivers_of_claim(context: Context, reference: Reference) -> tuple[Driver, ..
 
 
 def _of_compute_domain(context: Context, reference: Reference) -> tuple[Driver, ...] | None:
-    """NVIDIA's controller makes the template that a ComputeDomain names."""
+    """Whether NVIDIA's controller makes the template, because a ComputeDomain names it."""
     for item in context.world.of_kind("ComputeDomain"):
         spec: Any = item.raw.get("spec")
         for key in ("channel", "resourceClaimTemplate", "name"):
@@ -87,7 +89,7 @@ def _of_compute_domain(context: Context, reference: Reference) -> tuple[Driver, 
 
 
 def speaks_of_network(context: Context, reference: Reference) -> bool:
-    """Whether a claim of which only names are known sounds like a network interface or an IMEX channel."""
+    """Whether an unknown claim sounds, by its names, like a network interface or an IMEX channel."""
     names = [reference.name, reference.target]
     for item in context.world.find(reference.kind, reference.target, context.item.namespace):
         names.extend(claim_classes(item))
@@ -95,7 +97,7 @@ def speaks_of_network(context: Context, reference: Reference) -> bool:
 
 
 def claim_classes(item: Item) -> tuple[str, ...]:
-    """The classes that a claim or a template asks for."""
+    """The classes that a claim or template requests."""
     content = (item.v1 or item.raw).get("spec")
     if item.kind == "ResourceClaimTemplate" and isinstance(content, Mapping):
         content = content.get("spec")
@@ -108,7 +110,7 @@ def claim_classes(item: Item) -> tuple[str, ...]:
 
 
 def is_given(context: Context, kind: str, name: str, namespace: str) -> bool:
-    """Whether a claim or template is among the manifests or in the snapshot."""
+    """Whether the manifests or the snapshot contain a claim or template."""
     if context.world.find(kind, name, namespace):
         return True
     snapshot = context.snapshot

@@ -1,8 +1,8 @@
-"""What a selector can evaluate to on a kind of device that is only partly known.
+"""What a selector may evaluate to on a partly known kind of device.
 
-A *shape* says which attributes and capacities a device has, and the values of a few of them. The expression is
-evaluated on it with unknown values kept apart: the answer is which of true, false and error can happen. A guard
-counts as a guard however it is written, because ``has(x)`` is known to be false where the attribute is absent.
+A *shape* says which attributes and capacities a device has, and the values of a few of them. The expression
+is evaluated on it with unknown values tracked separately; the answer is which of true, false and error can
+occur. Any form of guard works, because ``has(x)`` is known to be false if the attribute is absent.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from kubectl_dra.cel.columns import Column
 
 
 class Shape(Protocol):
-    """A kind of device. ``driver`` is None where any driver may publish it."""
+    """A kind of device. ``driver`` is None if any driver may publish it."""
 
     @property
     def driver(self) -> str | None: ...
 
     def values(self, column: Column) -> tuple[Any, ...] | None:
-        """The values an attribute or capacity can have: none if it is absent, None if they are not known."""
+        """The possible values of an attribute or capacity: empty if it is absent, None if unknown."""
 
 
 class Read(NamedTuple):
@@ -32,14 +32,14 @@ class Read(NamedTuple):
 
 
 class PossibleResults(NamedTuple):
-    """What a sub-expression can be: its possible values (None: any), and whether it can be an error."""
+    """The possible values of a sub-expression (None: any), and whether it can be an error."""
 
     values: tuple[Any, ...] | None = None
     error: bool = False
     place: Column | None = None
 
     def can_be(self, value: bool) -> bool:
-        """Whether the outcome may be this boolean."""
+        """Whether the result may be this boolean."""
         return self.values is None or any(one is value for one in self.values)
 
 
@@ -70,7 +70,7 @@ _Scope = dict[str, PossibleResults]
 
 
 def outcome(expression: ast.Expression, shape: Shape) -> tuple[PossibleResults, tuple[Read, ...]]:
-    """What the expression can come to on a device of the shape, and the readings that fail on the way."""
+    """The possible results of the expression on a device of the shape, and the reads that fail on the way."""
     judge = _Judge(shape)
     return judge.run(expression, {"device": DEVICE}), tuple(judge.failed)
 
@@ -266,12 +266,12 @@ class _Judge:
 
 
 def _unknown_place(place: Column | None) -> Column | None:
-    """Where a lookup with an unknown key leads: a map of maps gives a map of which nothing is known."""
+    """The result of a lookup with an unknown key: in a map of maps, a map of unknown content."""
     return None if place is None or place.domain is not None else Column("unknown", "", None)
 
 
 def _states(found: PossibleResults) -> set[object]:
-    """True, False and None for an error: what a boolean operand can be."""
+    """The possible states of a boolean operand: True, False, and None for an error."""
     states: set[object] = {None} if found.error else set()
     if found.values is None:
         return states | {True, False}

@@ -1,4 +1,4 @@
-"""How to fix what the API server rejects: where a field has moved, how a value is written."""
+"""Fixes for what the API server rejects: where a field has moved, how a value is written."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ _NO_DOMAIN: Final = "must have a domain, as in 'example.com/name'"
 
 
 def remedy(context: Context, found: Violation) -> Fix | None:
-    """The fix for a violation, where there is one to be sure of, or advice."""
+    """The fix for a violation if one is certain, or advice."""
     path = tuple(str(part) if isinstance(part, str) else part for part in found.path)
     if found.rule == "unknown-field":
         return _unknown_field(context, path)
@@ -131,7 +131,7 @@ def _unknown_field(context: Context, path: Path) -> Fix | None:
 
 
 def _flat_request(raw: Any, path: Path) -> Fix | None:
-    """Flat fields of v1beta1 in a request of v1beta2 or v1."""
+    """Flat v1beta1 fields in a request of v1beta2 or v1."""
     if len(path) < 3 or path[-3] != "requests" or path[-1] not in _FLAT:
         return None
     holder = _at(raw, path[:-1])
@@ -142,7 +142,7 @@ def _flat_request(raw: Any, path: Path) -> Fix | None:
 
 
 def _beside_cel(raw: Any, path: Path) -> Fix | None:
-    """``expression`` one level too far left."""
+    """``expression`` one level too high."""
     if path[-1] != "expression" or len(path) < 3 or path[-3] != "selectors":
         return None
     holder = _at(raw, path[:-1])
@@ -168,7 +168,7 @@ def _source(raw: Any, path: Path) -> Fix | None:
 
 
 def _basic(raw: Any, path: Path) -> Fix | None:
-    """The wrapper of v1beta1 around what a device has."""
+    """v1beta1's wrapper around the content of a device."""
     if path[-1] != "basic" or len(path) < 3 or path[-3] != "devices":
         return None
     inner = _at(raw, path)
@@ -179,7 +179,7 @@ def _basic(raw: Any, path: Path) -> Fix | None:
 
 
 def _by_domain(raw: Any, path: Path) -> Fix | None:
-    """Attributes nested by domain, as CEL reads them: the API wants one key, domain/name."""
+    """Attributes nested by domain, as in CEL. The API wants one key, domain/name."""
     if len(path) < 3 or path[-3] not in ("attributes", "capacity"):
         return None
     domain = path[-2]
@@ -193,7 +193,7 @@ def _by_domain(raw: Any, path: Path) -> Fix | None:
 
 
 def _value_name(raw: Any, path: Path) -> Fix | None:
-    """An attribute's value under the name that a Go client has for it."""
+    """An attribute's value under the name that it has in a Go client."""
     right = _VALUE_NAMES.get(str(path[-1]))
     if right is None or len(path) < 3 or path[-3] != "attributes":
         return None
@@ -201,7 +201,7 @@ def _value_name(raw: Any, path: Path) -> Fix | None:
 
 
 def _without_devices(raw: Any, path: Path) -> Fix | None:
-    """requests, constraints and config straight under the claim's spec."""
+    """requests, constraints and config directly under the claim's spec."""
     if path[-1] not in _DEVICE_PARTS or len(path) < 2 or path[-2] != "spec" or raw.get("kind") == "DeviceClass":
         return None
     spec = _at(raw, path[:-1])
@@ -246,7 +246,7 @@ def _near(name: str, struct: str, version: str) -> tuple[str, ...]:
 
 
 def _struct_at(kind: str, version: str, path: Path) -> str | None:
-    """The name of the API's struct at a path; None where the fields are not known."""
+    """The name of the API's struct at a path; None if its fields are unknown."""
     struct = kind
     inside = False
     for part in path:
@@ -268,7 +268,7 @@ def _struct_at(kind: str, version: str, path: Path) -> str | None:
 
 
 def _member(raw: Any, path: Path) -> Fix | None:
-    """The value in the spelling that Kubernetes has."""
+    """The value in Kubernetes' spelling."""
     value = _at(raw, path)
     members = _MEMBERS.get(str(path[-1]), ())
     if not isinstance(value, str) or not members:
@@ -283,7 +283,7 @@ def _member(raw: Any, path: Path) -> Fix | None:
 
 
 def _wrong_type(raw: Any, path: Path) -> Fix | None:
-    """A value in the type that the field has."""
+    """The value converted to the field's type."""
     value = _at(raw, path)
     name = path[-1] if path else ""
     if (

@@ -1,4 +1,4 @@
-"""Which devices a selector is evaluated on: the class of its request, earlier selectors, known drivers."""
+"""Which devices a selector is evaluated on, given its request's class, earlier selectors and known drivers."""
 
 from __future__ import annotations
 
@@ -26,26 +26,27 @@ class OtherDriver(NamedTuple):
     driver: str = _NO_DRIVER
 
     def values(self, column: Column) -> tuple[Any, ...] | None:
-        """It has nothing in the domains that are asked for."""
+        """Empty: it has nothing in the domains in question."""
         return ()
 
 
 class Lacking(NamedTuple):
-    """A device of whatever driver that has everything but one attribute or capacity."""
+    """A device of any driver that lacks exactly one attribute or capacity."""
 
     column: Column
     driver: str | None = None
 
     def values(self, column: Column) -> tuple[Any, ...] | None:
-        """Unknown, but absent for the one."""
+        """Empty for the missing one, unknown for all others."""
         return () if column == self.column else None
 
 
 class AskedSelector(NamedTuple):
-    """A selector with what is known of the devices it is asked about.
+    """A selector, and what is known about the devices on which it is evaluated.
 
-    ``kinds`` are the kinds of known drivers that come so far; ``sure`` says that no others do. ``before`` are
-    the selectors of the same list that were true then. ``device_class`` is empty for a class's own selectors.
+    ``kinds`` are the possible kinds of devices of known drivers; ``sure`` means that there are no others.
+    ``before`` are the earlier selectors of the list, which were true. ``device_class`` is empty for a class's
+    own selectors.
     """
 
     selector: WrittenSelector
@@ -57,11 +58,11 @@ class AskedSelector(NamedTuple):
 
     @property
     def of_class(self) -> bool:
-        """Whether it is a DeviceClass's selector, which is asked about every device of the cluster."""
+        """Whether it is a DeviceClass's selector, which is evaluated on every device of the cluster."""
         return not self.device_class
 
     def reaches(self, shape: Any) -> bool:
-        """Whether the selectors before it can all be true on the shape."""
+        """Whether the earlier selectors can all be true on the shape."""
         return all(outcome(program.ast.expression, shape)[0].can_be(True) for program in self.before)
 
 
@@ -95,7 +96,7 @@ def _asked(context: Context) -> Iterator[AskedSelector]:
 
 
 def selectors(context: Context) -> Sequence[WrittenSelector]:
-    """The selectors, also of objects that have a field of a wrong type somewhere else."""
+    """The selectors, even of objects that have a field of a wrong type elsewhere."""
     if context.item.v1 is not None or not context.item.is_dra:
         return context.selectors
     found = []
@@ -107,7 +108,7 @@ def selectors(context: Context) -> Sequence[WrittenSelector]:
 
 
 def columns(program: Program) -> tuple[Column, ...]:
-    """The attributes and capacities that the expression names, sorted; none where they are not known."""
+    """The attributes and capacities that the expression names, sorted; empty if unknown."""
     found = program.columns or ()
     return tuple(
         sorted(column for column in found if column.kind in ("attribute", "capacity") and column.domain and column.id)
@@ -115,7 +116,7 @@ def columns(program: Program) -> tuple[Column, ...]:
 
 
 def class_programs(context: Context, name: str) -> tuple[Program, ...] | None:
-    """The compiled selectors of a class given with the manifests or in the snapshot; None if it is not there."""
+    """The compiled selectors of a class from the manifests or the snapshot; None if there is none."""
     expressions: list[str] = []
     given = context.world.classes(name)
     if given:
@@ -130,7 +131,7 @@ def class_programs(context: Context, name: str) -> tuple[Program, ...] | None:
 
 
 def drivers_of(context: Context, name: str) -> tuple[Driver, ...]:
-    """The known drivers whose devices a class can give."""
+    """The known drivers whose devices a class can admit."""
     programs = class_programs(context, name)
     if programs is not None:
         kinds = _admitted(programs)
@@ -157,7 +158,7 @@ def _kinds(context: Context, name: str, program: Program) -> tuple[tuple[Kind, .
 
 @lru_cache(1024)
 def _admitted(programs: tuple[Program, ...]) -> tuple[Kind, ...]:
-    """The kinds of known drivers that a class's selectors can be true for, if they name a driver at all."""
+    """The kinds of known drivers that a class's selectors can admit, if they name a driver at all."""
     if not programs or all(outcome(program.ast.expression, OtherDriver())[0].can_be(True) for program in programs):
         return ()
     texts = " ".join(program.ast.source for program in programs)
@@ -180,7 +181,7 @@ def _can_match(program: Program, driver: Driver, kind: Kind) -> bool:
 
 
 class Perhaps(NamedTuple):
-    """A kind of device with all that any of its devices may have."""
+    """A kind of device with everything that any of its devices may have."""
 
     known: Driver
     kind: Kind
@@ -191,7 +192,7 @@ class Perhaps(NamedTuple):
         return self.kind.driver
 
     def values(self, column: Column) -> tuple[Any, ...] | None:
-        """Absent only where no device of the kind has it."""
+        """Empty only if no device of the kind has it."""
         found = self.kind.values(column)
         if found == () and (self.kind.publishes(column) or not self.known.complete):
             return None
@@ -208,6 +209,6 @@ def _at(raw: Any, path: Path) -> Mapping[str, Any]:
 
 
 def read_text(column: Column) -> str:
-    """How a column is read in CEL."""
+    """The CEL text that reads a column."""
     table = "capacity" if column.kind == "capacity" else "attributes"
     return f'device.{table}["{column.domain}"].{column.id}'

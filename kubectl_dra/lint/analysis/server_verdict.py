@@ -1,4 +1,4 @@
-"""The API server's verdict on an object, and which objects it is computed for."""
+"""The API server's verdict on an object, and the objects for which it is computed."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ if TYPE_CHECKING:
 
 @once
 def verdict_of(context: Context) -> ServerVerdict | None:
-    """The server's verdict on the item; None where the server is not asked.
+    """The server's verdict on the item, or None if it is not computed.
 
-    It is asked about everything of resource.k8s.io, about pods and workloads with claims, and quotas that count
-    them. A pod template is judged with its workload, or as a pod where the workload is of a custom kind.
+    It is computed for everything of resource.k8s.io, for pods and workloads with claims, and for quotas that
+    count them. A pod template is judged with its workload, or as a pod if the workload is of a custom kind.
     """
     from kubectl_dra.lint.server import check, is_known
 
@@ -44,7 +44,7 @@ _OF_THE_WHOLE: Final = frozenset(
 
 
 def _is_elsewhere(item: Item, found: Violation) -> bool:
-    """Whether a violation is about what is not written here: it is a controller's, or the object's under a patch."""
+    """Whether a violation concerns something not written here: by a controller, or in the object under a patch."""
     if found.rule == "unknown-field":
         # A controller has fields of its own; a patch only has directives such as $patch.
         return not item.is_patch or str(found.path[-1]).startswith("$")
@@ -52,7 +52,7 @@ def _is_elsewhere(item: Item, found: Violation) -> bool:
 
 
 def violations_of(context: Context) -> Iterator[Violation]:
-    """What the server finds wrong in what is written here."""
+    """The server's violations in what is written here."""
     verdict = verdict_of(context)
     for found in () if verdict is None else verdict.violations:
         if context.item.complete or not _is_elsewhere(context.item, found):
@@ -67,9 +67,9 @@ def _named(item: Item) -> Mapping[str, Any]:
 
 
 def is_about_claims(raw: Mapping[str, Any]) -> bool:
-    """Whether a pod, workload or quota has to do with resource claims or device classes.
+    """Whether a pod, workload or quota concerns resource claims or device classes.
 
-    So has a pod or workload of which that cannot be told, because a value on the way has the wrong type.
+    Also true for a pod or workload with a wrong type on the way, which hides the answer.
     """
     spec = raw.get("spec")
     if not all(part is None or isinstance(part, Mapping) for part in (spec, raw.get("metadata"))):
@@ -84,7 +84,7 @@ def is_about_claims(raw: Mapping[str, Any]) -> bool:
 
 
 def _is_plain(spec: Any) -> bool:
-    """Whether the containers of a pod spec, and their resources, have the types that they must have."""
+    """Whether a pod spec's containers, and their resources, have the right types."""
     if not isinstance(spec, Mapping):
         return spec is None
     for field in ("containers", "initContainers"):

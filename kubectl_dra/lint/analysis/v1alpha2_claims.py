@@ -1,4 +1,4 @@
-"""Claims from before structured parameters (v1alpha2), and what becomes of each field."""
+"""Claims from before structured parameters (v1alpha2), and what each field becomes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from kubectl_dra.lint.context import Item
 
 
 def classic_advice(item: Item, better: str) -> str:
-    """How to write the object in a version of today, field by field of those that it has."""
+    """How to write the object in a current version, for each of its fields."""
     spec: Any = item.raw.get("spec")
     if item.kind == "ResourceClaimTemplate" and isinstance(spec, Mapping):
         spec = spec.get("spec")
@@ -30,7 +30,7 @@ def _request(spec: Mapping[str, Any]) -> str:
 
 
 def _rest(spec: Mapping[str, Any]) -> Iterator[str]:
-    """What becomes of the fields beside the class's name."""
+    """What the fields beside the class's name become."""
     for key, value in spec.items():
         if key == "allocationMode":
             yield "allocationMode goes: a claim is allocated when a pod needs it."

@@ -180,7 +180,7 @@ class _Known(NamedTuple):
 
 
 def _devices(context: Context) -> Iterator[tuple[AskedSelector, Sequence[Device]]]:
-    """The selectors of requests, each with the devices that its class and the selectors before it let through."""
+    """The selectors of requests, each with the devices admitted by its class and the earlier selectors."""
     snapshot = context.snapshot
     if snapshot is None or snapshot.is_gap("ResourceSlice"):
         return
@@ -228,7 +228,7 @@ def _first_false(program: Program, devices: Sequence[Device]) -> Program | None:
 
 
 def _seen(term: Program, devices: Sequence[Device]) -> str:
-    """The values that the devices have of what a term reads."""
+    """The devices' values of what a term reads."""
     read = columns(term)
     if len(read) != 1:
         return ""
@@ -240,7 +240,7 @@ def _seen(term: Program, devices: Sequence[Device]) -> str:
 
 
 def _value(device: Device, column: Column) -> Any:
-    """The value of a device's attribute or capacity as published; None if it has none."""
+    """The published value of a device's attribute or capacity, or None."""
     from kubectl_dra.cel.device import split_name
 
     table = device.capacity if column.kind == "capacity" else device.attributes

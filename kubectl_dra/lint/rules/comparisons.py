@@ -212,7 +212,7 @@ def _semver(text: str) -> str:
 
 
 def _typed(one: AskedSelector, comparison: ConstantComparison, attribute: Attribute, value: Constant) -> Fix | None:
-    """The constant in the attribute's type."""
+    """The constant converted to the attribute's type."""
     if len(comparison.constants) > 1 or comparison.operator not in ("==", "!="):
         if attribute.type == "version" and value.type == "string":
             return Fix(f'Use compareTo(semver("{_semver(value.text)}")), isGreaterThan or isLessThan')
@@ -233,7 +233,7 @@ def _typed(one: AskedSelector, comparison: ConstantComparison, attribute: Attrib
 def _replaced(
     one: AskedSelector, comparison: ConstantComparison, old: str, new: str, quoted: bool = True
 ) -> Fix | None:
-    """A fix that writes another constant where the old one stands in the comparison."""
+    """A fix that replaces the constant in the comparison."""
     text = one.selector.expression
     start, end = comparison.node.start, comparison.node.end
     for written in (f'"{old}"', f"'{old}'", old):
@@ -245,7 +245,7 @@ def _replaced(
 
 
 def _alike(text: str, products: tuple[str, ...]) -> list[str]:
-    """Whole product names that the text is only a part or another spelling of."""
+    """Complete product names that contain the text or differ from it in spelling."""
     wanted = text.lower().replace("-", " ").replace("_", " ").removeprefix("nvidia ")
     if len(wanted) < 2:
         return []

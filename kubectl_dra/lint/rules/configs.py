@@ -169,7 +169,7 @@ class UnknownConfigField(Rule):
 
 
 def opaque_configs(context: Context) -> Iterator[tuple[Path, Mapping[str, Any]]]:
-    """The opaque configurations of a claim or class with their paths, also where config is a map by mistake."""
+    """The opaque configurations of a claim or class with their paths, even if config is wrongly a map."""
     root = context.raw
     spec: Any = root
     for part in context.spec_path:

@@ -125,7 +125,7 @@ class PluginResource(Rule):
 
 
 def _or_a_class(context: Context, resource: str) -> str:
-    """What serves the resource beside a device plugin, in the target release."""
+    """What serves the resource besides a device plugin, in the target release."""
     if not context.target.has("DRAExtendedResource"):
         return ""
     driver = catalogue().of_resource(resource)
@@ -228,7 +228,7 @@ spec:
 
 
 def _quota_problem(key: str) -> tuple[str, str] | None:
-    """Why a quota key counts nothing, and the key that was meant; None for a key that counts or is not of DRA."""
+    """Why a quota key counts nothing, and the intended key; None for a key that counts or does not concern DRA."""
     devices = ".deviceclass.resource.k8s.io/devices"
     if key.endswith(devices):
         return None
@@ -259,13 +259,13 @@ def _quota_problem(key: str) -> tuple[str, str] | None:
 
 
 def _plugin_of(resource: str) -> str | None:
-    """The driver whose devices a device plugin gives out under a resource name."""
+    """The driver for the devices that a device plugin offers under a resource name."""
     driver = catalogue().of_resource(resource)
     return None if driver is None else driver.name
 
 
 def _claimed_drivers(context: Context) -> frozenset[str] | None:
-    """The drivers of the pod's claims; None where one of them is not known."""
+    """The drivers of the pod's claims; None if one of them is unknown."""
     found: set[str] = set()
     for reference in references(context.raw):
         drivers = drivers_of_claim(context, reference)

@@ -102,7 +102,7 @@ class MigProfile(Rule):
 
 
 def profile_problem(driver: Driver, text: str) -> tuple[str, str | None, bool] | None:
-    """What is wrong with a MIG profile, how to write it, and whether it is certain; None if it is known."""
+    """What is wrong with a MIG profile, how to write it, and whether that is certain; None for a known one."""
     assert driver.mig_pattern is not None
     if driver.mig_pattern.fullmatch(text):
         # Compute instances and media extensions belong to a profile that is in the list.

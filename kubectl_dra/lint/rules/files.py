@@ -1,4 +1,4 @@
-"""Problems of files rather than of objects. The engine finds them; this module says what they mean."""
+"""Problems of files rather than objects. The engine finds them; this module documents them."""
 
 from __future__ import annotations
 

@@ -157,7 +157,8 @@ class BareAttribute(Rule):
 
 
 def _unguarded(one: AskedSelector) -> Iterator[tuple[Column, list[Read], str, bool]]:
-    """Columns that some device may lack while the expression needs them, where they are read, and who lacks them.
+    """Columns that some device may lack although the expression needs them, where they are read, and who
+    lacks them.
 
     The last is whether the driver has devices that never have the column.
     """
@@ -176,9 +177,9 @@ def _unguarded(one: AskedSelector) -> Iterator[tuple[Column, list[Read], str, bo
 
 
 def _lacking(one: AskedSelector, column: Column) -> list[Kind] | None:
-    """The kinds of device that may lack the column; none if nothing is known; None if it is always there.
+    """The kinds of device that may lack the column: empty if nothing is known, None if it is always there.
 
-    Also None where the driver does not know the name at all: other rules say so.
+    Also None if the driver does not know the name at all, which other rules report.
     """
     driver = catalogue().driver(column.domain or "")
     if driver is not None and not driver.knows(column) and (driver.complete or column.id in driver.instead):
@@ -208,13 +209,13 @@ def _who(kinds: list[Any], column: Column) -> str:
 
 
 def _reads(one: AskedSelector, shape: Any, column: Column) -> list[Read]:
-    """Where the expression reads the column without a guard, if that can make it an error on the shape."""
+    """Where the expression reads the column without a guard, if that can cause an error on the shape."""
     found, failed = outcome(one.program.ast.expression, shape)
     return [read for read in failed if read.column == column] if found.error else []
 
 
 def _guard(one: AskedSelector, reads: list[Read]) -> Fix | None:
-    """Puts ``has(…) &&`` before the operands that read it."""
+    """Put ``has(…) &&`` before the operands that read the column."""
     text = one.selector.expression
     spots: dict[tuple[int, int], str] = {}
     for read in reads:
@@ -240,7 +241,7 @@ def _guard(one: AskedSelector, reads: list[Read]) -> Fix | None:
 
 
 def _closed(text: str, start: int, end: int) -> int:
-    """The end of an operand with the parentheses that it opens: the positions of nodes leave out the last."""
+    """The end of an operand including the parentheses that it opens, which node positions leave out."""
     plain = STRINGS.sub(lambda found: "_" * len(found.group()), text)
     missing = plain.count("(", start, end) - plain.count(")", start, end)
     while missing > 0 and end < len(plain):
@@ -250,7 +251,9 @@ def _closed(text: str, start: int, end: int) -> int:
 
 
 def _between_ands(text: str, start: int, end: int) -> bool:
-    """Whether only ``&&`` or the ends of the expression are beside the operand, so that it needs no parentheses."""
+    """Whether the operand is surrounded only by ``&&`` or the ends of the expression, so that it needs no
+    parentheses.
+    """
     before, after = text[:start].rstrip(), text[end:].lstrip()
     return (
         "||" not in text
@@ -261,7 +264,7 @@ def _between_ands(text: str, start: int, end: int) -> bool:
 
 
 def _operand(root: ast.Expression, node: ast.Expression) -> ast.Expression | None:
-    """The operand of a logical operator, or the whole expression, that the node is in; None inside a macro."""
+    """The operand of a logical operator, or the whole expression, that contains the node; None inside a macro."""
     current, best = root, root
     while current is not node:
         if isinstance(current, ast.Comprehension):

@@ -66,7 +66,7 @@ class MissingName(Rule):
 
 @lru_cache(maxsize=4096)
 def _meant(name: str, names: tuple[str, ...]) -> str:
-    """The one of the names of which the name is a slip; empty if there is none."""
+    """The name that was probably meant by a misspelled one; empty if there is none."""
     bound = _bound(name)
     near = [other for other in names if abs(len(other) - len(name)) <= bound and _slip(name, other)]
     return next(iter(nearest(name, near)), "")
@@ -114,7 +114,7 @@ class OtherNamespace(Rule):
 
 
 def _slip(name: str, other: str) -> bool:
-    """Whether one is so near the other that it is a slip: a letter or two, not another word."""
+    """Whether two names differ only by a slip: a letter or two, not another word."""
     from kubectl_dra.names import edit_distance
 
     if len(name) < 4 > len(other):

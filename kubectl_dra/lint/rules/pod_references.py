@@ -94,7 +94,7 @@ class UnusedClaim(Rule):
                 )
 
     def _reaches_pod(self, context: Context, name: str) -> bool:
-        """Whether a driver brings the devices to the whole pod, as network drivers do."""
+        """Whether a driver gives the devices to the whole pod, as network drivers do."""
         for reference in references(context.raw):
             if reference.name == name:
                 drivers = drivers_of_claim(context, reference)

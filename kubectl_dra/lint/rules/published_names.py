@@ -26,7 +26,7 @@ _CLAIM_KINDS: Final = ("ResourceClaim", "ResourceClaimTemplate")
 
 
 class Mention(NamedTuple):
-    """A name of an attribute or capacity in a manifest. ``cel`` is None where it is a field's value."""
+    """A name of an attribute or capacity in a manifest. ``cel`` is None if it is a field's value."""
 
     path: Path
     column: Column
@@ -37,7 +37,7 @@ class Mention(NamedTuple):
 
 @once
 def mentions(context: Context) -> tuple[Mention, ...]:
-    """Every attribute and capacity that the selectors and constraints of an object name, each once per place."""
+    """Every attribute and capacity named in the selectors and constraints of an object, each once per place."""
     return tuple(_mentions(context))
 
 
@@ -259,7 +259,7 @@ def _advice(driver: Driver, instead: str, mention: Mention) -> str:
 
 
 def _renamed(mention: Mention, instead: str) -> Change | None:
-    """The change from one attribute to another; none where the comparison would have to change, too."""
+    """The change from one attribute to another; none if the comparison would have to change, too."""
     kind, _, name = instead.partition(" ")
     domain, slash, short = name.rpartition("/")
     domain = domain if slash else mention.column.domain or ""

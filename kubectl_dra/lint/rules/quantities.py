@@ -25,7 +25,7 @@ _HOLDERS: Final = frozenset(("capacity", "counters", "hard", "limits", "overhead
 
 
 class _Power(NamedTuple):
-    """``worked_out`` tells that already reading the text takes the time, not only comparing the quantity."""
+    """``worked_out``: even reading the text takes long, not only comparing the quantity."""
 
     exponent: int
     worked_out: bool
@@ -71,7 +71,7 @@ class EndlessQuantity(Rule):
 
 
 def _literals(root: ast.Expression) -> Iterator[ast.Literal]:
-    """The texts that a selector makes quantities of."""
+    """The texts from which a selector makes quantities."""
     for node in ast.walk(root):
         if isinstance(node, ast.Call) and node.function in ("quantity", "isQuantity") and node.arguments:
             first = node.arguments[0]
@@ -80,7 +80,7 @@ def _literals(root: ast.Expression) -> Iterator[ast.Literal]:
 
 
 def _written(value: Any, path: Path, held: bool) -> Iterator[tuple[Path, str, _Power]]:
-    """The quantities with such an exponent below a path. What is opaque to Kubernetes is left out."""
+    """The quantities with such an exponent below a path, except in configuration that is opaque to Kubernetes."""
     if isinstance(value, str):
         power = _power(value) if held else None
         if power is not None:

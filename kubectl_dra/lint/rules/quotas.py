@@ -104,7 +104,7 @@ def _whole(value: Any) -> int | None:
 
 
 def _asked(context: Context) -> Iterator[tuple[str, Counter[str]]]:
-    """What each claim and each workload of the quota's namespace counts, by quota key."""
+    """What each claim and workload of the quota's namespace counts, by quota key."""
     namespace = context.item.namespace
     for item in context.world.items:
         if item.namespace != namespace:
@@ -122,7 +122,7 @@ def _asked(context: Context) -> Iterator[tuple[str, Counter[str]]]:
 
 
 def _pods(item: Item) -> int:
-    """How many pods an item makes at a time; 0 where that cannot be told."""
+    """How many pods an item runs at a time; 0 if unknown."""
     owner = item.owner
     if owner is None:
         return 1
@@ -134,7 +134,9 @@ def _pods(item: Item) -> int:
 
 
 def _counted(item: Item, times: int) -> Counter[str]:
-    """What a claim, or that many claims of a template, count: firstAvailable by class the most of any alternative."""
+    """What a claim, or that many claims of a template, count. firstAvailable counts, per class, the most of
+    any alternative.
+    """
     out: Counter[str] = Counter({CLAIMS: times})
     spec: Any = (item.v1 or {}).get("spec")
     if item.kind == "ResourceClaimTemplate":

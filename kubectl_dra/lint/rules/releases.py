@@ -280,7 +280,7 @@ class FunctionTooNew(Rule):
 
 
 def _compiles_from(expression: str, context: Context) -> str | None:
-    """The first release or gate with which the expression compiles; None if none does."""
+    """The first release or gate with which the expression compiles, or None."""
     from kubectl_dra.cel.environment import CONSUMABLE_CAPACITY, LIST_ATTRIBUTES, Environment
     from kubectl_dra.cel.errors import CompileError
     from kubectl_dra.cel.program import compile_expression
@@ -304,7 +304,7 @@ def _compiles_from(expression: str, context: Context) -> str | None:
 
 
 def _old_kind(item: Item) -> str:
-    """What succeeds an old kind, with the names that this object has."""
+    """The successor of an old kind, with this object's names."""
     driver = item.raw.get("driverName")
     found = _OLD_KINDS[item.kind]
     return found.replace("DRIVER", driver) if isinstance(driver, str) and driver else found
@@ -322,7 +322,7 @@ def _default(gate: str, release: Release) -> str:
 
 
 def _move(item: Item, better: str) -> Fix:
-    """How to come to another version: a change where the shapes are equal, else advice."""
+    """How to get to another version: a change if the shapes are equal, else advice."""
     if item.version in ("v1alpha1", "v1alpha2"):
         return Fix(f"{classic_advice(item, better)} {migrate(item)} says what it can take over.")
     title = f"Write apiVersion: {GROUP}/{better}"

@@ -1,4 +1,4 @@
-"""The API server's rejections as findings: one code per kind of complaint, with the server's own rule as detail."""
+"""The API server's rejections as findings: one code per kind of violation, with the server's own rule as detail."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ _NAME: Final = re.compile(r"[A-Za-z_]\w*")
 
 
 def _hinted(context: Context, found: Violation) -> Fix | None:
-    """The name in an expression that the compiler thinks is meant, in place of the one at its position."""
+    """The name in an expression that the compiler suggests in place of the one at its position."""
     expression, hint = value_at(context.raw, found.path), _HINT.search(found.message)
     if hint is None or found.cel_offset is None or not isinstance(expression, str):
         return None
@@ -126,7 +126,7 @@ def _hinted(context: Context, found: Violation) -> Fix | None:
 
 @once
 def _by_code(context: Context) -> Mapping[str, list[Violation]]:
-    """The server's violations by the code of the rule that stands for them."""
+    """The server's violations by the code of the rule that represents them."""
     known: dict[str, list[Violation]] = {}
     for found in violations_of(context):
         code = _BY_RULE.get(found.rule) or _BY_REASON.get(found.reason)
@@ -150,7 +150,7 @@ class UnknownField(ServerRule):
     server_rules = ("unknown-field",)
 
     def check(self, context: Context) -> Iterator[LintFinding]:
-        """One finding for fields that one fix puts right together."""
+        """One finding for all fields that one fix corrects together."""
         told: set[tuple[Path, str]] = set()
         for found in super().check(context):
             if found.fix is not None and found.fix.changes:

@@ -209,7 +209,7 @@ class AdminAccess(Rule):
             )
 
     def _labels(self, context: Context, name: str) -> Mapping[str, Any] | None:
-        """The labels of the namespace, from the manifests or the snapshot; None where they are not known."""
+        """The labels of the namespace, from the manifests or the snapshot; None if unknown."""
         given = context.world.namespaces.get(name) if name else None
         if given is not None:
             labels = given.metadata.get("labels")

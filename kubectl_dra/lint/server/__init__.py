@@ -1,8 +1,8 @@
-"""What the API server of Kubernetes says about manifests, without asking one.
+"""What the API server of Kubernetes would say about manifests, computed offline.
 
     verdict = check(manifest, namespaces={"default": {}})
 
-Decoding errors (HTTP 400) stop before validation errors (422), as on the server.
+As on the server, decoding errors (HTTP 400) come before validation errors (422) and hide them.
 """
 
 from __future__ import annotations

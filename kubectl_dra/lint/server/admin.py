@@ -1,4 +1,4 @@
-"""Admin access: only in namespaces whose label allows it."""
+"""Admin access, which a namespace's label must allow."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from kubectl_dra.lint.server.model import FORBIDDEN, Path, Violations, field_tex
 
 
 def admin_label(release: Release) -> str | None:
-    """The namespace label that must be "true"; None for a release that does not ask for one."""
+    """The namespace label that must be "true"; None for a release that requires none."""
     if release.at_least(34):
         return "resource.kubernetes.io/admin-access"
     return "resource.k8s.io/admin-access" if release.at_least(33) else None
 
 
 def check_admin_access(spec: Mapping[str, Any], context: ServerContext, prefix: Path = ()) -> Violations:
-    """The first request with admin access, where the namespace's labels do not allow it, or are not known.
+    """The first request with admin access, unless the namespace's labels allow it; they may be unknown.
 
     ``prefix`` leads to the claim's spec in a template; the server leaves it out of its text.
     """

@@ -41,7 +41,7 @@ RequestNames = Mapping[str, frozenset[str]]
 
 
 def check_claim(claim: Mapping[str, Any], context: ServerContext) -> Violations:
-    """A ResourceClaim to be created; its status does not matter then."""
+    """Check a ResourceClaim to be created. Its status is ignored."""
     spec = struct(claim, "spec")
     yield from check_admin_access(spec, context)
     yield from check_metadata(claim.get("metadata"), subdomain_problems, namespaced=True)
@@ -113,7 +113,7 @@ def _check_request(request: Mapping[str, Any], at: Path, context: ServerContext)
 
 
 def _check_device_request(request: Mapping[str, Any], at: Path, context: ServerContext) -> Violations:
-    """What ``exactly`` and a subrequest have in common."""
+    """Check what ``exactly`` and a subrequest have in common."""
     class_rules = ("class-name-missing", "class-name-invalid")
     yield from check_required(
         text(request, "deviceClassName"), (*at, "deviceClassName"), class_rules, subdomain_problems
@@ -153,7 +153,7 @@ def _check_constraint(
 
 
 def _check_references(raw: Mapping[str, Any] | None, at: Path, rule: str, names: RequestNames) -> Violations:
-    """The ``requests`` of a constraint or config; ``rule`` is the beginning of the rules' names."""
+    """Check the ``requests`` of a constraint or config; ``rule`` is the prefix of the rules' names."""
 
     def reference(name: str | None, at: Path) -> Violations:
         return _check_reference(name or "", at, f"{rule}-request-unknown", names)

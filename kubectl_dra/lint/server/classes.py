@@ -31,12 +31,12 @@ def check_class(device_class: Mapping[str, Any], context: ServerContext) -> Viol
 
 
 def is_native_resource(name: str) -> bool:
-    """Whether Kubernetes takes a resource name for its own: no domain, or kubernetes.io anywhere in it."""
+    """Whether Kubernetes considers a resource name its own: no domain, or kubernetes.io anywhere in it."""
     return "/" not in name or "kubernetes.io/" in name
 
 
 def is_extended_resource(name: str) -> bool:
-    """Whether a name may be that of an extended resource; it must be a valid quota key with its prefix, too."""
+    """Whether a name is valid for an extended resource. With its prefix it must also be a valid quota key."""
     if is_native_resource(name) or name.startswith("requests."):
         return False
     return not label_key_problems(f"requests.{name}")

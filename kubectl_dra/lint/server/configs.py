@@ -42,7 +42,7 @@ def _check_parameters(parameters: Any, at: Path) -> Violations:
 
 
 def sent_size(value: Any) -> int:
-    """The bytes of a value as kubectl sends it: JSON without blanks, some characters escaped."""
+    """The bytes of a value as kubectl sends it: JSON without blanks, with some characters escaped."""
     from json import dumps
 
     written = dumps(value, ensure_ascii=False, separators=(",", ":")).translate(_ESCAPED)

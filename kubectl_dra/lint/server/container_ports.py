@@ -1,4 +1,4 @@
-"""Ports of containers, and the host ports they ask for.
+"""Ports of containers, and the host ports that they request.
 
 From ``validateContainerPorts`` and ``AccumulateUniqueHostPorts`` of Kubernetes 1.36.
 """
@@ -18,7 +18,7 @@ _NAME: Final = re.compile(r"[a-z0-9-]{1,15}")
 
 
 def check_ports(container: Mapping[str, Any], at: Path, *, on_host: bool) -> Violations:
-    """``ports`` of one container; ``on_host``: of a pod in the host's network, where they are the host's too."""
+    """``ports`` of one container. ``on_host``: of a pod in the host's network, where they are also host ports."""
     names: set[str] = set()
     for index, port in enumerate(container.get("ports") or ()):
         port = port or {}
@@ -60,7 +60,7 @@ def _name_problems(name: str) -> Sequence[str]:
 
 
 def check_host_ports(spec: Mapping[str, Any], at: Path, *, is_pod: bool) -> Violations:
-    """Host ports of a pod's containers: each once, and with hostNetwork the container's own port."""
+    """Host ports of a pod's containers: each only once, and with hostNetwork equal to the container port."""
     taken: set[tuple[str, str, int]] = set()
     for number, container in enumerate(spec.get("containers") or ()):
         for index, port in enumerate((container or {}).get("ports") or ()):

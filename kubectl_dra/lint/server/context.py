@@ -12,9 +12,9 @@ if TYPE_CHECKING:
 
 
 class ServerContext(NamedTuple):
-    """The server an object is sent to, and the namespace it goes into.
+    """The server that receives an object, and the object's namespace.
 
-    ``labels`` are that namespace's, None where they are not known.
+    ``labels`` are that namespace's, None if unknown.
     """
 
     release: Release

@@ -1,4 +1,4 @@
-"""What the API server refuses to decode of kinds outside resource.k8s.io, by the schemas of a real Kubernetes 1.36."""
+"""What the API server cannot decode in kinds outside resource.k8s.io, by the schemas of a real Kubernetes 1.36."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Counters that devices share: the sets of a slice, and what a device consumes of them."""
+"""Counters that devices share: the sets of a slice, and a device's consumption of them."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def check_consumptions(consumptions: Any, at: Path, context: ServerContext) -> V
 
 
 def _check_counters(counters: Mapping[str, Any] | None, at: Path, rules: tuple[str, str, str]) -> Violations:
-    """``rules``: missing, too many, bad name."""
+    """Check counters; ``rules``: missing, too many, bad name."""
     if not counters:
         yield missing(at, rules[0], "must have at least one counter")
     elif len(counters) > MAX_COUNTERS:

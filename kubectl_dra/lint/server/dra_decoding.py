@@ -1,7 +1,7 @@
-"""What the API server refuses to decode, with strict field validation: HTTP 400.
+"""What the API server cannot decode under strict field validation: HTTP 400.
 
-Fields the version does not have, fields given twice, values of the wrong JSON type. For resource.k8s.io
-the table of ``api.fields`` is the measure, for other kinds the schemas of Kubernetes 1.36.
+Unknown fields, duplicate fields, values of the wrong JSON type. For resource.k8s.io the table in
+``api.fields`` decides, for other kinds the schemas of Kubernetes 1.36.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ def decoding(raw: Mapping[str, Any], version: str, release: Release) -> Violatio
 
 
 def duplicates(paths: Iterable[Path]) -> Violations:
-    """Fields that the manifest's text gives twice."""
+    """Fields that occur twice in the manifest's text."""
     for path in paths:
         yield violation(path, BAD_REQUEST, "duplicate-field", f"{path[-1]!r} is given twice")
 
 
 def unknown(at: Path, known: Iterable[str], note: str = "") -> Violations:
-    """A field that the kind does not have there; ``known`` are those it has."""
+    """A field that the kind does not have there; ``known`` are the existing ones."""
     message = f"there is no field {at[-1]!r} here{note}"
     if not note:
         close = _close(str(at[-1]), tuple(known))
@@ -72,7 +72,7 @@ def _fields_of(
 
 
 def _note(struct: str, key: str, version: str, release: Release) -> str:
-    """Says so where the field is one of another release or version."""
+    """A hint if the field belongs to another release or version."""
     if struct == "ClaimMetadata" or struct in KINDS:
         return ""
     if struct == "DeviceSubRequest" and key == "adminAccess":

@@ -1,4 +1,4 @@
-"""Rules for the metadata that every kind has."""
+"""Rules for the metadata of every kind."""
 
 from __future__ import annotations
 
@@ -40,7 +40,8 @@ def check_metadata(
 ) -> Violations:
     """``metadata`` of an object to be created. ``name_format`` is the kind's rule for names.
 
-    ``check_prefix``: whether the kind also reports a bad generateName as such, not only the name made of it.
+    ``check_prefix``: whether the kind also reports a bad generateName itself, not only the name generated
+    from it.
     """
     meta = meta or {}
     yield from _check_name(meta, name_format, check_prefix)
@@ -54,7 +55,7 @@ def check_metadata(
 
 
 def check_generation(meta: Mapping[str, Any] | None) -> Violations:
-    """``metadata.generation`` of a kind whose changes the server does not count; of others it sets the generation."""
+    """``metadata.generation`` of a kind whose changes the server does not count; for others the server sets it."""
     if ((meta or {}).get("generation") or 0) < 0:
         yield violation((*_META, "generation"), INVALID, "generation-negative", "must not be negative")
 
@@ -74,7 +75,7 @@ def _check_name(meta: Mapping[str, Any], name_format: Format, check_prefix: bool
 
 
 def name_of(meta: Mapping[str, Any]) -> str:
-    """The object's name; of a generateName the server makes one, cut to 58 characters, with five random ones."""
+    """The object's name. From a generateName the server makes one: 58 characters of it and five random ones."""
     name, prefix = text(meta, "name"), text(meta, "generateName")
     return name or (f"{prefix[:58]}abcde" if prefix else "")
 
@@ -82,7 +83,7 @@ def name_of(meta: Mapping[str, Any]) -> str:
 def check_labels(
     labels: Mapping[str, Any] | None, at: Path, field: Path | None = None, rule: str = "labels-invalid"
 ) -> Violations:
-    """Labels: keys and values. ``field`` is what the server reports where that is not ``at``."""
+    """Labels: keys and values. ``field`` is what the server reports, if not ``at``."""
     reported = at if field is None else field
     for key, value in (labels or {}).items():
         for problem in label_key_problems(key):
@@ -94,7 +95,7 @@ def check_labels(
 def check_annotations(
     annotations: Mapping[str, Any] | None, at: Path, field: Path | None = None, rule: str = "annotations-invalid"
 ) -> Violations:
-    """Annotations: keys, in any case, and the size of all together."""
+    """Annotations: keys, in any case, and the total size."""
     reported = at if field is None else field
     total = 0
     for key, value in (annotations or {}).items():
@@ -112,7 +113,7 @@ def _reported(reported: Path, at: Path, rule: str, key: str | None, message: str
 
 
 def check_template_metadata(meta: Mapping[str, Any] | None, at: Path) -> Violations:
-    """The metadata of claims to be made from a template: labels and annotations, nothing else."""
+    """The metadata of claims to be made from a template: only labels and annotations."""
     meta = meta or {}
     yield from check_annotations(meta.get("annotations"), (*at, "annotations"), rule="template-labels-invalid")
     yield from check_labels(meta.get("labels"), (*at, "labels"), rule="template-labels-invalid")

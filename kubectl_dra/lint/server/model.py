@@ -1,4 +1,4 @@
-"""Violations of the API server's rules, and how the server writes where it found them."""
+"""Violations of the API server's rules, and the server's notation for their positions."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ class Key(str):
 
 
 class Violation(Struct, frozen=True):
-    """One thing for which the API server rejects the manifest.
+    """One reason for which the API server rejects the manifest.
 
     ``path`` leads to the place in this manifest's own version; its last steps may be missing there (see
-    ``nearest``). ``field`` is the text that the server reports, which speaks of v1's shapes whatever the
-    version. ``reason`` is the server's, without "FieldValue". ``rule`` names the rule. ``cel_offset``
-    counts code points in the expression that ``path`` leads to.
+    ``nearest``). ``field`` is the text that the server reports, in v1's shapes whatever the version.
+    ``reason`` is the server's, without "FieldValue". ``rule`` names the rule. ``cel_offset`` counts code
+    points in the expression at ``path``.
     """
 
     path: Path
@@ -46,8 +46,8 @@ class Violation(Struct, frozen=True):
 class ServerVerdict(Struct, frozen=True):
     """The API server's answer to creating an object.
 
-    ``code`` is 201, or 400 for what cannot be decoded, 422 for what is invalid, 500 where the server
-    fails. ``unsure`` are violations that depend on what is not known here, the namespace's labels.
+    ``code`` is 201, 400 for what cannot be decoded, 422 for invalid objects, or 500 if the server fails.
+    ``unsure`` are violations that depend on the namespace's unknown labels.
     """
 
     accepted: bool
@@ -103,7 +103,7 @@ def key_at(at: Path, key: str, limit: int) -> tuple[Path, str]:
 
 
 def nearest(raw: Any, path: Path) -> Path:
-    """The longest beginning of a path that exists in an object."""
+    """The longest existing prefix of a path."""
     for index, part in enumerate(path):
         inside = raw if isinstance(raw, Mapping) else dict(enumerate(raw)) if isinstance(raw, list) else {}
         if part not in inside:
@@ -116,7 +116,7 @@ Check = Callable[[Any, Path], Iterable[Violation]]
 
 
 def check_list(values: Sequence[Any] | None, at: Path, limit: int | None, rule: str, check: Check) -> Violations:
-    """Checks each item; a list over its limit is not looked into."""
+    """Check each item. The items of a list over its limit are not checked."""
     values = values or ()
     if limit is not None and len(values) > limit:
         yield violation(at, TOO_MANY, rule, f"has {len(values)} items, at most {limit} are allowed")
@@ -133,7 +133,7 @@ def check_set(
     check: Check,
     key: Callable[[Any], Hashable],
 ) -> Violations:
-    """As ``check_list``, then reports items with a key seen before. ``rules``: too many, duplicate."""
+    """Like ``check_list``, and report items with a repeated key. ``rules``: too many, duplicate."""
     values = values or ()
     if limit is not None and len(values) > limit:
         yield from check_list(values, at, limit, rules[0], check)
@@ -149,16 +149,16 @@ def check_set(
 
 
 def struct(raw: Mapping[str, Any] | None, name: str) -> Mapping[str, Any]:
-    """A struct field that is no pointer: missing and null are the empty struct."""
+    """A struct field that is not a pointer: missing and null mean the empty struct."""
     found: Mapping[str, Any] = (raw or {}).get(name) or {}
     return found
 
 
 def text(raw: Mapping[str, Any] | None, name: str) -> str:
-    """A string field that is no pointer: missing and null are the empty string."""
+    """A string field that is not a pointer: missing and null mean the empty string."""
     return (raw or {}).get(name) or ""
 
 
 def size(value: str) -> int:
-    """The length of a text in bytes, which is what the API limits."""
+    """The length of a text in bytes, which the API limits."""
     return len(value) if value.isascii() else len(value.encode("utf-8", "surrogatepass"))

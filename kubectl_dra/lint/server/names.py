@@ -1,7 +1,7 @@
 """The formats of names in the Kubernetes API: labels, subdomains, drivers, pools, attribute names, versions.
 
-The ``*_problems`` functions say what is wrong with a text, nothing where it is fine. The ``check_*``
-functions turn that into violations of a field.
+The ``*_problems`` functions return what is wrong with a text, or nothing. The ``check_*`` functions turn that
+into violations of a field.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ def label_value_problems(value: str) -> Problems:
 
 
 def generated(check: Format) -> Format:
-    """The format of a generateName: as of a name, but it may end with a hyphen."""
+    """The format of a generateName: like a name, but it may end with a hyphen."""
 
     def checked(value: str) -> Problems:
         # Upstream drops the character before the hyphen, too.
@@ -98,12 +98,12 @@ def generated(check: Format) -> Format:
 
 
 def is_version(value: str) -> bool:
-    """Whether it is a semantic version (2.0.0); its length is limited elsewhere."""
+    """Whether it is a semantic version (2.0.0). Its length is limited elsewhere."""
     return _matches(_VERSION, value)
 
 
 def lower(value: str) -> str:
-    """Lower case as Go makes it: one character for each."""
+    """Lower case as in Go: one character for each."""
     return value.lower() if value.isascii() else "".join([character.lower()[:1] for character in value])
 
 
@@ -114,7 +114,7 @@ def check_format(value: str, at: Path, rule: str, problems: Format, below: Path 
 
 
 def check_required(value: str, at: Path, rules: tuple[str, str], problems: Format) -> Violations:
-    """As ``check_format``; an empty text is missing. ``rules``: missing, invalid."""
+    """Like ``check_format``, but an empty text is missing. ``rules``: missing, invalid."""
     if value:
         yield from check_format(value, at, rules[1], problems)
     else:
@@ -129,7 +129,7 @@ def check_length(value: str, at: Path, limit: int, rule: str, below: Path = ()) 
 
 
 def check_driver(value: str, at: Path, rules: tuple[str, str, str], below: Path = ()) -> Violations:
-    """A driver's name, also the domain of an attribute. ``rules``: missing, invalid, too long."""
+    """A driver's name, which is also the domain of an attribute. ``rules``: missing, invalid, too long."""
     if not value:
         yield missing(at, rules[0])
         return
@@ -139,7 +139,7 @@ def check_driver(value: str, at: Path, rules: tuple[str, str, str], below: Path 
 
 
 def check_pool(value: str, at: Path, rules: tuple[str, str, str]) -> Violations:
-    """A pool's name: subdomains with slashes between them. ``rules``: missing, invalid, too long."""
+    """A pool's name: subdomains separated by slashes. ``rules``: missing, invalid, too long."""
     if not value:
         yield missing(at, rules[0])
         return
@@ -149,9 +149,10 @@ def check_pool(value: str, at: Path, rules: tuple[str, str, str]) -> Violations:
 
 
 def check_qualified(value: str, at: Path, rules: tuple[str, str], below: Path = ()) -> Violations:
-    """The name of an attribute or capacity: an identifier, or ``domain/identifier``. ``rules``: invalid, too long.
+    """The name of an attribute or capacity: an identifier, or ``domain/identifier``. ``rules``: invalid, too
+    long.
 
-    Names with two or more slashes are accepted as they are, as Kubernetes does up to 1.37.
+    Like Kubernetes up to 1.37, accepts names with two or more slashes.
     """
     parts = value.split("/")
     if len(parts) > 2:
@@ -171,7 +172,7 @@ def check_qualified(value: str, at: Path, rules: tuple[str, str], below: Path = 
 
 
 def check_fully_qualified(value: str, at: Path, rules: tuple[str, str]) -> Violations:
-    """As ``check_qualified``, and with a domain."""
+    """Like ``check_qualified``, but a domain is required."""
     yield from check_qualified(value, at, rules)
     if "/" not in value:
         yield violation(at, INVALID, rules[0], f"{value!r} must have a domain, as in 'example.com/name'")

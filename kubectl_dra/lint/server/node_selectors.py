@@ -1,4 +1,4 @@
-"""Node selectors, as core/v1 has them."""
+"""Node selectors of core/v1."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _EXPRESSION: Final = "node-selector-expr"
 
 
 def check_node_selector(selector: Mapping[str, Any], at: Path) -> Violations:
-    """A node selector that is set: at least one term, each expression well formed."""
+    """A node selector that is set: at least one term, each expression well-formed."""
     at = (*at, "nodeSelectorTerms")
     terms = selector.get("nodeSelectorTerms") or ()
     if not terms:

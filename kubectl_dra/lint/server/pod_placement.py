@@ -1,4 +1,4 @@
-"""Where a pod may run and how it is scheduled: tolerations, affinity, topology spread, gates, priority.
+"""Where and how a pod is scheduled: tolerations, affinity, topology spread, gates, priority.
 
 From ``ValidatePodSpec`` of Kubernetes 1.36.
 """
@@ -42,7 +42,9 @@ _INT64: Final = 1 << 63
 
 
 def check_placement(spec: Mapping[str, Any], at: Path, context: ServerContext, labels: Mapping[str, Any]) -> Violations:
-    """All of a pod's spec that decides where and when it runs; ``labels`` are a pod's own, empty for a template."""
+    """The parts of a pod's spec that determine where and when it runs. ``labels`` are a pod's own, empty for
+    a template.
+    """
     for index, toleration in enumerate(spec.get("tolerations") or ()):
         yield from check_pod_toleration(toleration or {}, (*at, "tolerations", index), context)
     yield from _check_affinity(spec.get("affinity") or {}, (*at, "affinity"), labels)

@@ -21,7 +21,7 @@ from kubectl_dra.lint.server.resources import (
 
 
 def check_pod_resources(spec: Mapping[str, Any], at: Path, is_pod: bool) -> Violations:
-    """``resources`` of a pod spec, which is at ``at``; ``is_pod``: of a pod, not of a template."""
+    """``resources`` of the pod spec at ``at``; ``is_pod``: of a pod, not of a template."""
     resources = spec.get("resources") or {}
     here = (*at, "resources")
     if resources.get("claims") is not None:
@@ -53,7 +53,7 @@ def _check_sum(pod: Amounts, containers: Amounts, at: Path) -> Violations:
 
 
 def _filled(limits: Amounts, requests: Amounts, of_containers: Amounts, limits_of_containers: Amounts) -> list[Amounts]:
-    """A pod's limits and requests with what the server adds where some of them are given."""
+    """A pod's limits and requests, with those that the server adds if only some are given."""
     limits, requests = dict(limits), dict(requests)
     if limits or requests:
         for name, amount in limits_of_containers.items():
@@ -70,7 +70,7 @@ def _filled(limits: Amounts, requests: Amounts, of_containers: Amounts, limits_o
 
 
 def _needs(spec: Mapping[str, Any], side: str, is_pod: bool) -> Amounts:
-    """What the containers need at the same time: init containers run one by one, sidecars go on running."""
+    """What the containers need at one time: init containers run one by one, sidecars keep running."""
     total: Amounts = {}
     for container in spec.get("containers") or ():
         _add(total, container_amounts(container or {}, side, is_pod))

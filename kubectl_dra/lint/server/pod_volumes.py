@@ -1,7 +1,7 @@
-"""A pod's volumes and where its containers mount them.
+"""A pod's volumes, and where its containers mount them.
 
-From ``ValidateVolumes`` and ``ValidateVolumeMounts`` of Kubernetes 1.36. What a single kind of volume demands is
-checked for the kinds that nearly all pods use.
+From ``ValidateVolumes`` and ``ValidateVolumeMounts`` of Kubernetes 1.36. Rules of a single volume type are
+checked only for the types that nearly all pods use.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _REQUIRED: Final = {
 
 
 def check_volumes(spec: Mapping[str, Any], at: Path) -> tuple[list[Violation], frozenset[str]]:
-    """What is wrong with ``volumes`` of a pod spec, and the names of those that are right."""
+    """What is wrong with ``volumes`` of a pod spec, and the names of the valid ones."""
     found: list[Violation] = []
     sound: set[str] = set()
     for index, volume in enumerate(spec.get("volumes") or ()):

@@ -1,6 +1,6 @@
 """Pods and pod templates: resource claims, containers and their resources.
 
-Of a pod's many other rules only those for what every pod has are here: names, images, restart policy.
+Of a pod's many other rules it checks only those that concern every pod: names, images, restart policy.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def check_pod(pod: Mapping[str, Any], context: ServerContext) -> Violations:
 def check_template(
     template: Mapping[str, Any], at: Path, context: ServerContext, extra_labels: Mapping[str, str] | None = None
 ) -> Violations:
-    """A pod template. The server reports its labels without ``metadata``; ``extra_labels`` it adds itself."""
+    """A pod template. The server reports its labels without ``metadata`` and adds ``extra_labels`` itself."""
     meta = template.get("metadata") or {}
     labels = {**(extra_labels or {}), **(meta.get("labels") or {})}
     yield from check_labels(labels, (*at, "metadata", "labels"), (*at, "labels"))
@@ -83,7 +83,7 @@ def check_pod_spec(
     mirror: bool = False,
     labels: Mapping[str, Any] | None = None,
 ) -> Violations:
-    """A pod's spec. ``mirror``: the pod stands for a static pod of a kubelet. ``labels`` None: it is a template's."""
+    """A pod's spec. ``mirror``: the pod represents a static pod of a kubelet. ``labels`` None: a template's spec."""
     is_pod = labels is not None
     wrong_volumes, volumes = check_volumes(spec, at)
     yield from wrong_volumes
@@ -138,7 +138,7 @@ def _check_source(claim: Mapping[str, Any], at: Path) -> Violations:
 def _check_containers(
     spec: Mapping[str, Any], at: Path, claims: frozenset[str], volumes: frozenset[str], is_pod: bool
 ) -> Violations:
-    """All containers; a name must be unique among the containers before it, of any kind."""
+    """All containers. A name must be unique among the preceding containers of any kind."""
     containers = spec.get("containers") or ()
     if not containers:
         yield missing((*at, "containers"), "containers-missing", "must have at least one container")
@@ -178,7 +178,7 @@ def _check_container(container: Mapping[str, Any], at: Path, claims: frozenset[s
 
 
 def _check_security(security: Mapping[str, Any], at: Path) -> Violations:
-    """What cannot go together with ``allowPrivilegeEscalation: false``."""
+    """Settings that conflict with ``allowPrivilegeEscalation: false``."""
     if security.get("allowPrivilegeEscalation") is not False:
         return
     if security.get("privileged"):

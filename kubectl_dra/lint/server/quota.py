@@ -1,4 +1,4 @@
-"""ResourceQuota: its keys, of which some count devices, and the scopes that they go with."""
+"""ResourceQuota: its keys, some of which count devices, and the scopes that suit them."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def _check_scopes(scopes: list[str], hard: Iterable[str]) -> Violations:
 
 
 def _check_selector(expressions: Iterable[Mapping[str, Any] | None], hard: Iterable[str]) -> Violations:
-    """The server reports expressions without their index."""
+    """Check the scope selector. The server reports expressions without their index."""
     at = ("spec", "scopeSelector", "matchExpressions")
     scopes = set()
     for index, expression in enumerate(expressions):
@@ -95,7 +95,7 @@ def _check_exclusive(scopes: set[str], at: Path) -> Violations:
 
 
 def _unfit(scope: str, hard: Iterable[str]) -> list[str]:
-    """The resources of a quota that a scope does not go with."""
+    """The resources of a quota that do not suit a scope."""
     return [name for name in hard if is_quota_resource(name) and name not in _SCOPES.get(scope, (name,))]
 
 

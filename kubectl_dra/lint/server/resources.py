@@ -1,4 +1,4 @@
-"""Resource names and amounts: of containers and pods, and as keys of quotas."""
+"""Resource names and amounts, in containers and pods and as keys of quotas."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ Amounts = dict[str, Quantity]
 def container_amounts(container: Mapping[str, Any], side: str, requests_from_limits: bool) -> Amounts:
     """The ``limits`` or ``requests`` of a container.
 
-    ``requests_from_limits``: whether missing requests become the limits, as in pods but not in templates.
+    ``requests_from_limits``: whether limits stand in for missing requests, as in pods but not in templates.
     """
     resources = container.get("resources") or {}
     if side == "limits" or not requests_from_limits:
@@ -90,7 +90,7 @@ def quota_key_problems(name: str) -> tuple[str, ...]:
 
 
 def is_quota_resource(name: str) -> bool:
-    """Whether a key of a quota is one of those that Kubernetes itself names."""
+    """Whether a quota key is one that Kubernetes itself defines."""
     return name in _QUOTA or _is_huge(name)
 
 
@@ -111,7 +111,7 @@ def amounts(raw: Mapping[str, Any] | None) -> Amounts:
 
 
 def is_huge_page(name: str) -> bool:
-    """Whether a resource is huge pages of some size."""
+    """Whether a resource is huge pages of any size."""
     return name.startswith(_HUGE_PAGES)
 
 
@@ -153,7 +153,7 @@ def _amount_problems(name: str, amount: Quantity) -> list[tuple[str, str]]:
 
 
 def _milli(amount: Quantity) -> int:
-    """Thousandths, rounded up; what has no 64-bit form overflows, as on the server."""
+    """Thousandths, rounded up. Values beyond 64 bits overflow, as on the server."""
     thousandths = -(-amount.nanos // 10**6)
     return (thousandths + 2**63) % 2**64 - 2**63 if amount.wide else thousandths
 

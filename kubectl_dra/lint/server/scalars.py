@@ -1,4 +1,4 @@
-"""Which JSON values a field's type accepts, as the API server decodes them."""
+"""Which JSON values a field's type accepts when the API server decodes them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _INTEGERS: Final = {"int": 63, "int64": 63, "int32": 31}
 
 
 def scalar_problem(value: Any, kind: str) -> tuple[str, str] | None:
-    """The rule that a value breaks and what its type wants instead; None where it fits. Null always fits.
+    """The rule that a value violates and what its type wants instead; None if it fits. Null always fits.
 
     Kinds: string, bool, int and int64, int32, number, quantity, time, object, int-or-string, any.
     """
@@ -40,7 +40,7 @@ def scalar_problem(value: Any, kind: str) -> tuple[str, str] | None:
 
 
 def wrong_type(wanted: str, value: Any) -> tuple[str, str]:
-    """The problem of a value of another JSON type."""
+    """The problem of a value with another JSON type."""
     return "type-mismatch", f"must be {wanted}, not {type_name(value)}"
 
 

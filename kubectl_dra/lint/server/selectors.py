@@ -55,7 +55,7 @@ def _check_expression(expression: str, at: Path, context: ServerContext) -> Viol
 
 @lru_cache(maxsize=4096)
 def compiled(environment: Environment, expression: str) -> Program | CompileError:
-    """The program of an expression, or why there is none; remembered, for all who ask."""
+    """The program of an expression, or why there is none; cached for all callers."""
     from kubectl_dra.cel.errors import CompileError
     from kubectl_dra.cel.program import compile_expression
 

@@ -63,14 +63,14 @@ def check(
     namespaces: Mapping[str, Mapping[str, str]] | None = None,
     duplicate_fields: Iterable[Path] = (),
 ) -> ServerVerdict | None:
-    """The answer to creating an object with strict field validation; None for kinds that ``is_known`` does not know.
+    """The answer to creating an object with strict field validation; None for kinds unknown to ``is_known``.
 
-    ``features`` are the gates that are on, None for the release's defaults. ``namespaces`` are the labels
-    of the namespaces known; what depends on others is in ``unsure``. An object without namespace is taken
-    to go into "default". Fields that the manifest's text gives twice come as ``duplicate_fields``.
+    ``features`` are the enabled gates, None for the release's defaults. ``namespaces`` are the labels of
+    known namespaces; violations that depend on others are in ``unsure``. An object without a namespace is
+    assumed to go into "default". ``duplicate_fields`` are fields that occur twice in the manifest's text.
 
-    Whether the release serves the version at all is not checked, nor quotas, permissions, admission
-    plugins, or whether the object exists already.
+    Not checked: whether the release serves the version at all, quotas, permissions, admission plugins, and
+    whether the object already exists.
     """
     if not is_known(raw):
         return None
@@ -105,7 +105,7 @@ def _validation(
     features: Iterable[str] | None,
     namespaces: Mapping[str, Mapping[str, str]],
 ) -> tuple[tuple[Violation, ...], tuple[Violation, ...], tuple[str, ...]]:
-    """Violations, those that depend on a namespace not known, and warnings."""
+    """Violations, those that depend on an unknown namespace, and warnings."""
     from kubectl_dra.cel.environment import Environment
 
     gates = default_features(release) if features is None else frozenset(features)

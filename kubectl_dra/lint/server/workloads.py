@@ -128,7 +128,7 @@ def check_job(job: Mapping[str, Any], context: ServerContext) -> Violations:
 
 
 def check_cron_job(cron_job: Mapping[str, Any], context: ServerContext) -> Violations:
-    """A CronJob to be created. Of its schedule only the number of fields is checked."""
+    """A CronJob to be created. In its schedule, only the number of fields is checked."""
     meta = cron_job.get("metadata") or {}
     yield from check_metadata(meta, subdomain_problems, namespaced=True)
     spec = struct(cron_job, "spec")
@@ -177,7 +177,7 @@ def _check_job_spec(
 
 
 def _of_name(found: Violations, extra: Mapping[str, str]) -> Violations:
-    """Violations; those of labels that the server makes of a job's name are moved to the name."""
+    """Violations, with those of labels that the server derives from a job's name moved to the name."""
     for one in found:
         if len(one.path) > 1 and one.path[-2:] in {("labels", name) for name in extra}:
             message = f"becomes a label of its pods: {one.message}"
@@ -189,7 +189,7 @@ def _of_name(found: Violations, extra: Mapping[str, str]) -> Violations:
 def _check_generated(
     selector: Mapping[str, Any] | None, labels: Mapping[str, Any], extra: Mapping[str, str]
 ) -> Violations:
-    """Labels and selector that a user wrote where the server makes them."""
+    """Labels and selector that a user wrote although the server generates them."""
     for name, value in extra.items():
         if name in labels and labels[name] != value:
             at: Path = (*_TEMPLATE, "metadata", "labels")

@@ -1,1 +1,1 @@
-"""Reports as one self-contained HTML file: nothing is loaded, nothing is sent, and it reads without JavaScript."""
+"""Reports as one self-contained HTML file: it loads nothing, sends nothing, and can be read without JavaScript."""

@@ -1,4 +1,4 @@
-"""A device as a cell of the picture: what is seen of it, what is said about it, and which ones look alike."""
+"""A device as a cell of the picture: its looks, its description, and which devices look alike."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ MAX_PODS = 2
 
 
 class Mark(NamedTuple):
-    """What a device is to the claims: one of ``MARKS``, the requests that could use it, a sentence for each."""
+    """What a device means to the claims: one of ``MARKS``, the requests that could use it, a sentence for each."""
 
     kind: str
     requests: tuple[int, ...]
@@ -38,8 +38,8 @@ class Mark(NamedTuple):
 class Cell(NamedTuple):
     """One device of a line, or ``each`` devices that look alike on each of its nodes.
 
-    ``facts`` are pairs of a word and what is to be said, in order. ``used`` is the largest part of a capacity that
-    claims consume, from 0 to 1, None where the device is not shared.
+    ``facts`` are pairs of label and text, in order. ``used`` is the largest used fraction of a capacity, from
+    0 to 1, or None if the device is not shared.
     """
 
     label: str
@@ -53,7 +53,7 @@ class Cell(NamedTuple):
 
 
 class CellLook(NamedTuple):
-    """What makes devices look alike: all that the picture shows but their names and holders."""
+    """What makes devices look alike: everything in the picture except their names and holders."""
 
     kind: str
     driver: str
@@ -81,7 +81,7 @@ def cell_of(row: DeviceRow, mark: Mark | None) -> Cell:
 
 
 def look_of(row: DeviceRow, mark: Mark | None) -> CellLook:
-    """How a device looks."""
+    """The looks of a device."""
     used = _used(row)
     of_node = isinstance(row.reason, NodeMissing | SeenByNoNode)
     return CellLook(
@@ -160,7 +160,7 @@ def _facts(row: DeviceRow, mark: Mark | None) -> Iterator[tuple[str, str]]:
 
 
 def _kind(row: DeviceRow) -> str:
-    """The few attributes that say what the device is."""
+    """The few attributes that identify the kind of device."""
     own = row.slice.individual.names if row.slice.individual else ()
     short = {name.rpartition("/")[2]: name for name in row.device.attributes if name not in own}
     names = [short[name] for name in KIND_ATTRIBUTES if name in short][:MAX_KIND]
@@ -168,7 +168,7 @@ def _kind(row: DeviceRow) -> str:
 
 
 def _used(row: DeviceRow) -> float | None:
-    """The largest part of a capacity that claims consume."""
+    """The largest used fraction of a capacity."""
     if not row.device.allow_multiple_allocations:
         return None
     return max((_part(row, name, used) for name, used in row.consumed.items()), default=0.0)
@@ -192,7 +192,7 @@ def _capacity(row: DeviceRow) -> Iterator[str]:
 
 
 def _holder(row: DeviceRow, claim: ResourceClaim) -> str:
-    """A claim with its consumers; of a shared device with what its shares take."""
+    """A claim with its consumers and, for a shared device, the capacity of its shares."""
     taken: list[str] = []
     for result in claim.allocation.results if claim.allocation else ():
         if result.device == row.id and row.device.allow_multiple_allocations:

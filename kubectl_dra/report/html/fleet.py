@@ -1,4 +1,4 @@
-"""The picture of a fleet: a grid with a row for each node and a cell for each device, filters, and a legend."""
+"""The picture of a fleet: a grid with a row per node and a cell per device, filters, and a legend."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ MAX_LISTED = 8
 
 
 def fleet_html(fleet: Fleet, key: str, summary: str, requests: Sequence[str] = ()) -> Markup:
-    """The picture with its filters, under a sentence that sums it up.
+    """The picture with its filters, below a summary.
 
-    ``key`` makes ids unique on the page; ``requests`` are what marks are numbered by.
+    ``key`` makes ids unique on the page; marks are numbered by ``requests``.
     """
     drivers = {name: str(position) for position, name in enumerate(fleet.drivers)}
     classes = {name: str(position) for position, name in enumerate(fleet.classes)}
@@ -84,7 +84,7 @@ def _legend(fleet: Fleet) -> Markup:
 
 
 def _filters(fleet: Fleet, key: str, requests: Sequence[str]) -> Markup:
-    """Hidden until the script shows them: without it they would do nothing."""
+    """The filters, hidden until the script shows them, because they need it."""
     states = [state for state in DeviceState if state in fleet.states]
     parts = [
         _field(
@@ -173,7 +173,7 @@ def _cell(cell: Cell, drivers: Mapping[str, str], classes: Mapping[str, str], no
 
 
 def _meter(used: float | None) -> str:
-    """A bar for what is used of a shared device; the facts say the same in words."""
+    """A bar for the used part of a shared device; the facts say the same in words."""
     if used is None:
         return ""
     bar = tag("path", d=f"M0 0H{round(used * 20)}V2H0z")

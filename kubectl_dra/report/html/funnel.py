@@ -1,4 +1,4 @@
-"""The funnel of a request as a table: which devices are left after each stage, and where the others went."""
+"""The funnel of a request as a table: the devices left after each stage, and where the others went."""
 
 from __future__ import annotations
 

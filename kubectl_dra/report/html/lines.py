@@ -1,4 +1,4 @@
-"""The lines of the picture: a node each; in large fleets one for all nodes that look alike, so that it stays small."""
+"""The lines of the picture: one per node or, in large fleets, one for all nodes that look alike."""
 
 from __future__ import annotations
 
@@ -24,17 +24,19 @@ MAX_NAMES: Final = 20_000
 
 
 class Box(NamedTuple):
-    """Devices drawn together: the partitions that share a counter set, else those that share nothing (no title)."""
+    """Devices drawn together: the partitions that share a counter set, or devices that share nothing (without
+    a title).
+    """
 
     title: str
     cells: tuple[Cell, ...]
 
 
 class Line(NamedTuple):
-    """One line: a node, nodes that look alike, or a place that is more than one node.
+    """One line: a node, nodes that look alike, or a place that spans several nodes.
 
-    ``nodes`` are the names to be searched and listed, ``unlisted`` how many more there are. ``alike`` is the number
-    of nodes that each have the cells of the line; 0 for cells of several nodes together.
+    ``nodes`` are the names to search and list, ``unlisted`` how many more there are. ``alike`` is the number
+    of nodes that each have the cells of the line; 0 for cells that belong to several nodes together.
     """
 
     title: str
@@ -64,7 +66,7 @@ class _Place(NamedTuple):
 
 
 def fleet_of(rows: Sequence[DeviceRow], marks: Mapping[str, Mark] | None = None) -> Fleet:
-    """The picture of devices; ``marks`` by ``driver/pool/device`` say what they are to claims."""
+    """The picture of devices. ``marks``, by ``driver/pool/device``, say what they mean to claims."""
     known = marks or {}
     places = _places(rows)
     grouped = len(rows) > MAX_SINGLE
@@ -81,7 +83,7 @@ def fleet_of(rows: Sequence[DeviceRow], marks: Mapping[str, Mark] | None = None)
 
 
 def _places(rows: Sequence[DeviceRow]) -> list[_Place]:
-    """The devices by where they are, nodes in their natural order, places of several nodes last."""
+    """The devices by place: nodes in natural order, then places that span several nodes."""
     by_place: dict[str, list[DeviceRow]] = {}
     for row in rows:
         by_place.setdefault(row.where, []).append(row)
@@ -129,7 +131,7 @@ def _single(place: _Place, marks: Mapping[str, Mark]) -> Line:
 
 
 def _box(title: str, cells: Sequence[Cell]) -> Box:
-    """Partitions of one thing, with what their names have in common written once."""
+    """Partitions of one thing, with the common part of their names written once."""
     # What the first and the last in order begin with, all of them begin with.
     labels = [cell.label for cell in cells]
     first, last = min(labels), max(labels)
@@ -142,7 +144,7 @@ def _box(title: str, cells: Sequence[Cell]) -> Box:
 
 
 def _grouped(places: Sequence[_Place], marks: Mapping[str, Mark]) -> list[Line]:
-    """Lines of places that look alike: best for the claims first, then the largest; the rest as one line."""
+    """Lines of places that look alike: the best for the claims first, then the largest; the rest as one line."""
     shared: dict[CellLook, CellLook] = {}
     looks: dict[int, CellLook] = {}
     for place in places:
@@ -173,7 +175,7 @@ def _grouped(places: Sequence[_Place], marks: Mapping[str, Mark]) -> list[Line]:
 
 
 def _groups(places: Sequence[_Place], looks: Mapping[int, CellLook]) -> list[list[_Place]]:
-    """The places, those together whose devices have the same looks."""
+    """The places, grouped by the looks of their devices."""
     groups: dict[object, list[_Place]] = {}
     for place in places:
         node = _is_node(place.title, place.rows[0])
@@ -183,7 +185,7 @@ def _groups(places: Sequence[_Place], looks: Mapping[int, CellLook]) -> list[lis
 
 
 def _coarse(looks: Mapping[int, CellLook]) -> dict[int, CellLook]:
-    """Looks that tell less: driver, classes, state and mark."""
+    """Less detailed looks: driver, classes, state and mark."""
     plain: dict[CellLook, CellLook] = {}
     same: dict[int, CellLook] = {}
     for look in looks.values():
@@ -194,7 +196,7 @@ def _coarse(looks: Mapping[int, CellLook]) -> dict[int, CellLook]:
 
 
 def _rank(place: _Place, looks: Mapping[int, CellLook]) -> int:
-    """The position in ``MARKS`` of the best mark of a place's devices."""
+    """The position in ``MARKS`` of the best mark among a place's devices."""
     return min((MARKS.index(looks[id(row)].mark or PASSED_OVER) for row in place.rows), default=len(MARKS))
 
 
@@ -214,7 +216,7 @@ def _alike(alike: Sequence[_Place], looks: Mapping[int, CellLook], marks: Mappin
 
 
 def _rest(places: Sequence[_Place], looks: Mapping[int, CellLook], marks: Mapping[str, Mark]) -> Line:
-    """All places that found no room, as one line."""
+    """All places that did not fit, as one line."""
     rows = [row for place in places for row in place.rows]
     titles = [place.title for place in places if _is_node(place.title, place.rows[0])]
     return Line(
@@ -242,7 +244,7 @@ def _cells_alike(
 
 
 def _with_names(lines: Iterable[Line]) -> Iterator[Line]:
-    """The lines with no more names of nodes in all than there is room for; a list that many have is counted once."""
+    """The lines, with the total number of node names limited. A list shared by many lines counts once."""
     room = MAX_NAMES
     for line in lines:
         if len(line.nodes) > room:

@@ -1,4 +1,4 @@
-"""What each device is to the claims of a diagnosis, from its placements and funnels."""
+"""What each device means to the claims of a diagnosis, from its placements and funnels."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def funnels_of(diagnosis: Diagnosis) -> list[Funnel]:
 
 
 def marks_of(diagnosis: Diagnosis) -> dict[str, Mark]:
-    """The marks by ``driver/pool/device``; the diagnosis has the devices in its funnels."""
+    """The marks by ``driver/pool/device``; the diagnosis must have the devices in its funnels."""
     kinds: dict[str, str] = {}
     requests: dict[str, tuple[int, ...]] = {}
     sentences: dict[str, tuple[str, ...]] = {}
@@ -52,7 +52,7 @@ def marks_of(diagnosis: Diagnosis) -> dict[str, Mark]:
 
 
 def _got(diagnosis: Diagnosis) -> Mapping[str, str]:
-    """The devices that claims have, and those that they would get on a node that works."""
+    """The devices that claims have, or would get on a node that works."""
     out: dict[str, str] = {}
     for claim in diagnosis.claims:
         for request, device in claim.devices:

@@ -1,4 +1,4 @@
-"""HTML from text that nobody can trust: everything is escaped that was not made here."""
+"""HTML from untrusted text: everything not made here is escaped."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ _VOID = frozenset(("br", "input", "link", "meta"))
 
 
 class Markup(str):
-    """Text that is HTML already."""
+    """Text that is already HTML."""
 
     __slots__ = ()
 
 
 def text(value: str) -> Markup:
-    """Text as HTML that shows it as it is; characters that cannot be seen are written as ``\\u202e``."""
+    r"""Text as HTML that shows it literally; invisible characters are written as ``\u202e``."""
     if isinstance(value, Markup):
         return value
     return Markup(escape(_HIDDEN.sub(_shown, value), quote=True))
@@ -28,8 +28,8 @@ def text(value: str) -> Markup:
 def tag(name: str, /, *children: str, **attributes: str | int | bool | None) -> Markup:
     """An element. Children are escaped unless they are Markup.
 
-    An attribute ``data_node`` is written ``data-node``, ``class_`` as ``class``; True stands without a value, False
-    and None are left out.
+    An attribute ``data_node`` is written ``data-node``, ``class_`` as ``class``. True is written without a
+    value; False and None are left out.
     """
     written = "".join(_attribute(key, value) for key, value in attributes.items())
     if name in _VOID:
@@ -38,7 +38,7 @@ def tag(name: str, /, *children: str, **attributes: str | int | bool | None) -> 
 
 
 def join(parts: Iterable[str], between: str = "") -> Markup:
-    """Parts one after the other, each escaped unless it is Markup."""
+    """Parts in sequence, each escaped unless it is Markup."""
     return Markup(text(between).join(map(text, parts)))
 
 

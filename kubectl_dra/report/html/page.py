@@ -1,4 +1,4 @@
-"""The page around a report: style and script inside, and a policy that forbids everything else."""
+"""The page around a report: embedded style and script, and a policy that forbids everything else."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from kubectl_dra.report.html.markup import Markup, join, tag
 
 
 def page(title: str, parts: Sequence[str]) -> str:
-    """A whole HTML document, in ASCII: it survives whatever a shell, a mail or a ticket does to other characters.
+    """A whole HTML document in pure ASCII, so that no shell, mail or ticket system damages it.
 
-    The content security policy allows the style and the script by their digests, and no request at all.
+    The content security policy allows the style and the script by their digests, and no requests.
     """
     style, script = _file("page.css"), _file("page.js")
     policy = (
