@@ -28,3 +28,9 @@ def listed(names: Sequence[str], total: int) -> str:
 def join(names: Iterable[str]) -> str:
     """All names, separated by commas."""
     return ", ".join(names)
+
+
+def with_article(kind: str) -> str:
+    """A kind with ``a`` or ``an``, as it is spoken."""
+    spelled = kind.startswith(("HTTP", "LLM", "MPI", "XGBoost"))
+    return f"{'an' if spelled or kind[:1] in 'AEIO' else 'a'} {kind}"

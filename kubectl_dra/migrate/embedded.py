@@ -35,15 +35,16 @@ def embedded_asks(value: Any, catalogue: VendorCatalogue, path: Path = ()) -> It
         for index, item in enumerate(value):
             yield from embedded_asks(item, catalogue, (*path, index))
     elif isinstance(value, str):
-        names = tuple(dict.fromkeys(_asked(value, catalogue)))
+        names = tuple(dict.fromkeys(asked(value, catalogue)))
         if names:
             yield EmbeddedAsk(path, names)
 
 
-def _asked(text: str, catalogue: VendorCatalogue) -> Iterator[str]:
+def asked(text: str, catalogue: VendorCatalogue) -> Iterator[str]:
+    """The known resources that a text asks for."""
     if "/" not in text and "~1" not in text:
         return
-    if "\n" not in text:
+    if "\n" not in text and text.lstrip()[:1] not in ("{", "["):
         found = _PARAMETER.search(text)
         name = found[1].replace("\\.", ".") if found is not None else ""
         if name and is_extended(name) and catalogue.moves(name):

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
+
+from msgspec.structs import replace
 
 from kubectl_dra.api.quantity import Quantity, QuantityError
 from kubectl_dra.manifests.changes import Path, value_at
@@ -14,18 +15,16 @@ from kubectl_dra.migrate.device_plugins.asks import Ask, said
 from kubectl_dra.migrate.device_plugins.extended_resource import by_name, extended
 from kubectl_dra.migrate.embedded import EmbeddedAsk, embedded_asks
 from kubectl_dra.migrate.model import Migration, MigrationSettings, Note, ObjectPlan, PlanRefusal, PlanSurroundings
+from kubectl_dra.migrate.named_elsewhere import OTHER_USES, named
 from kubectl_dra.migrate.openshift import TEMPLATE
 from kubectl_dra.migrate.prefilter import named_in
 from kubectl_dra.migrate.quotas import QUOTAS
 from kubectl_dra.migrate.refusals import PATCH, WAY_OUT_PATCH
 from kubectl_dra.migrate.vendors.catalogue import VendorCatalogue, is_extended
 from kubectl_dra.migrate.vendors.model import Resource
+from kubectl_dra.wording import with_article
 
-_IN_TEXT: Final = re.compile(r"[a-z0-9][-a-z0-9.]*\.[a-z]+/[A-Za-z0-9][-A-Za-z0-9_.]*")
 _VM_LISTS: Final = ("gpus", "hostDevices")
-_OTHER_USES: Final = frozenset(
-    ("apiVersion", "kind", "tolerations", "annotations", "labels", "nodeSelector", "affinity", "taints", "image")
-)
 _TEXTS: Final = ("ConfigMap", "Secret")
 _NODE_POOLS: Final = ("NodePool", "Provisioner")
 _PARTLY: Final = (
@@ -34,6 +33,16 @@ _PARTLY: Final = (
 )
 
 
+_CHARTS: Final = ("helm.toolkit.fluxcd.io",)
+# They check or change what others ask for.
+_POLICIES: Final = (
+    "admissionregistration.k8s.io",
+    "constraints.gatekeeper.sh",
+    "kyverno.io",
+    "mutations.gatekeeper.sh",
+    "policies.kyverno.io",
+    "templates.gatekeeper.sh",
+)
 _KUSTOMIZE: Final = ("kustomize.config.k8s.io", "kustomize.toolkit.fluxcd.io")
 _PATCHES: Final = ("patches", "patchesStrategicMerge", "patchesJson6902")
 
@@ -50,10 +59,22 @@ def plan(raw: Mapping[str, Any], surroundings: PlanSurroundings, settings: Migra
     key = key_of(raw)
     if settings.reverse or key in QUOTAS or key == TEMPLATE:
         return ObjectPlan()
+    if key[0] in _POLICIES:
+        return ObjectPlan(notes=tuple(_left(raw, (), settings.catalogue)))
     if key[1] in NEVER:
         return ObjectPlan(notes=tuple(_beside(raw, settings.catalogue)))
+    found = _reported(raw, key, surroundings, settings)
+    seen = [*(one.path for one in found.refusals), *(one.path for one in found.notes), *_of_pods(raw, key)]
+    seen += [mention.path for mention in _mentions_of(raw, key, settings.catalogue)]
+    return replace(found, notes=(*found.notes, *_left(raw, seen, settings.catalogue)))
+
+
+def _reported(
+    raw: Mapping[str, Any], key: tuple[str, str], surroundings: PlanSurroundings, settings: MigrationSettings
+) -> ObjectPlan:
+    """What certainly asks for devices."""
     if (key in TEMPLATES or key in SPECS) and key not in CLAIMLESS:
-        return ObjectPlan(refusals=tuple(_outside(raw, key, settings.catalogue)), notes=tuple(_in_texts(raw, settings)))
+        return ObjectPlan(refusals=tuple(_outside(raw, key, settings.catalogue)))
     if key[0] in _KUSTOMIZE:
         return ObjectPlan(refusals=tuple(_patches(raw, settings.catalogue)))
     claimless = CLAIMLESS.get(key)
@@ -67,16 +88,41 @@ def plan(raw: Mapping[str, Any], surroundings: PlanSurroundings, settings: Migra
         elif resource is not None and by_name([ask := _ask(path, resource)], {}, settings):
             asks.append(ask)
         elif claimless is not None:
-            out.append(PlanRefusal("MIG120", path, f"{name} of a {key[1]}: {claimless.why}", claimless.way_out))
+            out.append(
+                PlanRefusal("MIG120", path, f"{name} of {with_article(key[1])}: {claimless.why}", claimless.way_out)
+            )
         else:
-            message = f"{name}: where a {key[1]} of {key[0] or 'v1'} keeps its pods is not known"
+            message = f"{name}: where {with_article(key[1])} of {key[0] or 'v1'} keeps its pods is not known"
             way_out = "Migrate the pods that it makes, or write its claims by hand if its fields keep them."
             out.append(PlanRefusal("MIG121", path, message, way_out))
-    notes = tuple(_texts(raw, settings.catalogue)) if claimless is not None else ()
-    if claimless is None:
+    if claimless is None or key[0] in _CHARTS:
         out += _of_texts(raw, key, settings.catalogue)
-    named = extended(asks, {}, surroundings, settings)
-    return ObjectPlan((), named.objects, (*notes, *named.notes), tuple(dict.fromkeys((*out, *named.refusals))))
+    found = extended(asks, {}, surroundings, settings)
+    return ObjectPlan((), found.objects, found.notes, tuple(dict.fromkeys((*out, *found.refusals))))
+
+
+def _of_pods(raw: Mapping[str, Any], key: tuple[str, str]) -> Iterator[Path]:
+    """Where requests stand that other migrations look at."""
+    if key not in CLAIMLESS or key in _PARTLY:
+        for spec in pod_specs(raw):
+            yield (*spec.path, "resources")
+            yield from ((*container.path, "resources") for container in containers(spec))
+
+
+def _left(raw: Mapping[str, Any], seen: Sequence[Path], catalogue: VendorCatalogue) -> Iterator[Note]:
+    """What else names a resource, beside the places that are ``seen``."""
+    for found in named(raw, catalogue):
+        if any(found.path[: len(path)] == path[: len(found.path)] for path in seen):
+            continue
+        names = ", ".join(found.names)
+        if found.path[-1] not in found.names and value_at(raw, found.path) not in found.names:
+            yield Note("MIG123", found.path, f"a text names {names}: texts are not changed")
+        else:
+            yield Note(
+                "MIG126",
+                found.path,
+                f"it names {names} in another place than the requests of a pod, and stays as it is",
+            )
 
 
 def _outside(raw: Mapping[str, Any], key: tuple[str, str], catalogue: VendorCatalogue) -> Iterator[PlanRefusal]:
@@ -86,7 +132,7 @@ def _outside(raw: Mapping[str, Any], key: tuple[str, str], catalogue: VendorCata
     for mention in _mentions_of(raw, key, catalogue):
         if not any(mention.path[: len(path)] == path for path in (*pods, *holders)):
             version = raw.get("apiVersion")
-            message = f"{mention.name}: it is not in a pod of a {key[1]} of {version} as migrate knows them"
+            message = f"{mention.name}: it is not in a pod of {with_article(key[1])} of {version} as migrate knows them"
             way_out = (
                 "Write the object in the newest version of its API and migrate again, or write its claims by hand."
             )
@@ -96,21 +142,15 @@ def _outside(raw: Mapping[str, Any], key: tuple[str, str], catalogue: VendorCata
 def _of_texts(raw: Mapping[str, Any], key: tuple[str, str], catalogue: VendorCatalogue) -> Iterator[PlanRefusal]:
     """Texts of an unknown kind that request devices: values of a chart, patches."""
     for found in _embedded(raw, catalogue):
-        message = f"a text in a {key[1]} asks for {', '.join(found.names)}: texts are not changed"
+        message = f"a text in {with_article(key[1])} asks for {', '.join(found.names)}: texts are not changed"
         way_out = "Change what the text is for so that its pods claim devices: values of the chart, or the patch."
         yield PlanRefusal("MIG121", found.path, message, way_out)
-
-
-def _in_texts(raw: Mapping[str, Any], settings: MigrationSettings) -> Iterator[Note]:
-    for found in _embedded(raw, settings.catalogue):
-        yield Note("MIG123", found.path, f"a text asks for {', '.join(found.names)}: texts are not changed")
 
 
 def _beside(raw: Mapping[str, Any], catalogue: VendorCatalogue) -> Iterator[Note]:
     """Texts of ConfigMaps and the like, and limits of node pools, which cannot count claims."""
     if raw.get("kind") in _TEXTS:
-        for found in _embedded(raw, catalogue):
-            yield Note("MIG123", found.path, f"a text asks for {', '.join(found.names)}: texts are not changed")
+        yield from _left(raw, (), catalogue)
     elif raw.get("kind") in _NODE_POOLS:
         limits = value_at(raw, ("spec", "limits"))
         # Older provisioners have them one level down.
@@ -164,7 +204,7 @@ def _mentions(
             elif key == "requests" and isinstance(value.get("limits"), Mapping) and isinstance(below, Mapping):
                 rest = {name: amount for name, amount in below.items() if name not in value["limits"]}
                 yield from _mentions(rest, (*path, key), catalogue, everywhere=everywhere)
-            elif key not in _OTHER_USES:
+            elif key not in OTHER_USES:
                 yield from _mentions(below, (*path, key), catalogue, everywhere=everywhere)
     elif isinstance(value, list):
         for index, item in enumerate(value):
@@ -191,22 +231,6 @@ def _gpu_limits(value: Any, path: Path) -> Iterator[ResourceMention]:
                 yield ResourceMention((*path, key, "gpu"), "gpu")
             else:
                 yield from _gpu_limits(below, (*path, key))
-
-
-def _texts(value: Any, catalogue: VendorCatalogue, path: Path = ()) -> Iterator[Note]:
-    """Multi-line texts under ``manifest`` that name resources; their objects are not examined."""
-    if isinstance(value, Mapping):
-        for key, below in value.items():
-            if key == "manifest" and isinstance(below, str):
-                names = dict.fromkeys(name for name in _IN_TEXT.findall(below) if catalogue.moves(name))
-                if names:
-                    message = f"a manifest in a text names {', '.join(names)}: texts are not changed"
-                    yield Note("MIG123", (*path, key), message)
-            else:
-                yield from _texts(below, catalogue, (*path, key))
-    elif isinstance(value, list):
-        for index, item in enumerate(value):
-            yield from _texts(item, catalogue, (*path, index))
 
 
 def _patches(raw: Mapping[str, Any], catalogue: VendorCatalogue) -> Iterator[PlanRefusal]:

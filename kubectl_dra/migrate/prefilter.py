@@ -19,6 +19,8 @@ _POINTED: Final = re.compile(r"(?<=/)((?:[-a-z0-9]+\.)+[-a-z0-9]+)~1([A-Za-z0-9]
 _VERSION: Final = re.compile(r"/v\d+((alpha|beta)\d+)?\Z")
 _COMMENT: Final = re.compile(r"(?:^|\s)#(?!\{)|\{\{-?\s*/\*")
 _KEY: Final = re.compile(r"\s*(?:-\s+|-?\s*\{\s*)?key:\s*[\"']?")
+# A value that is no amount and no placeholder of one: a label such as nvidia.com/gpu.present has it.
+_LABEL: Final = re.compile(r"[\"']?\s*:\s+[\"']?[A-Za-z]")
 # NVIDIA Dynamo counts devices by a key of its own (claimless_kinds.py).
 _DYNAMO: Final = re.compile(r"^\s*kind:\s*[\"']?Dynamo", re.MULTILINE)
 _GPU_COUNT: Final = re.compile(r"^\s+(gpu):\s*[\"']?(?:[1-9]|\{\{)", re.MULTILINE)
@@ -40,7 +42,7 @@ def evidence(text: str, catalogue: VendorCatalogue, version: str) -> list[tuple[
     ]
     for found in _NAMES.finditer(text):
         name = found[1]
-        if _is_mention(text, found.start()):
+        if _is_mention(text, found.start()) or _LABEL.match(text, found.end()):
             continue
         if name not in known:
             known[name] = _VERSION.search(name) is None and catalogue.moves(name)

@@ -266,9 +266,18 @@ _NOTES: Final = (
         "MIG123",
         "manifest-in-text",
         "note",
-        "A manifest inside a text is not examined",
+        "A text names a resource",
         "Some kinds carry other objects as text, often with placeholders: a ConfigMap with a pod template, a script "
-        "that makes pods. Texts are never changed.",
+        "or an argument by which a program makes pods. Texts are never changed. Look whether pods come of it that "
+        "ask the device plugin.",
+    ),
+    ChangePage(
+        "MIG126",
+        "named-elsewhere",
+        "note",
+        "A field other than a request names a resource",
+        "A setting of a controller, a policy, or the weights of a scheduler can name a resource of a device plugin. "
+        "What it does with pods that have claims only its program knows.",
     ),
     ChangePage(
         "MIG130",
