@@ -12,6 +12,7 @@ from typing import NamedTuple, TypeAlias
 from msgspec import Struct
 
 from kubectl_dra.api.slices import DeviceID, PoolID
+from kubectl_dra.explain.confirm import Check
 from kubectl_dra.explain.phrase import ObjectName, Words
 from kubectl_dra.explain.question.what_if_flag import Supposition
 from kubectl_dra.explain.remedies.prove import Change, Proof
@@ -95,7 +96,8 @@ class CauseKind(Struct, frozen=True):
     """An entry of the closed catalogue of causes.
 
     ``code`` never changes meaning. ``why`` explains it to somebody who has never met it, ``fix`` says what
-    helps in general, ``seen_as`` is what Kubernetes itself shows. ``look`` is what to look at next.
+    helps in general, ``seen_as`` is what Kubernetes itself shows. ``normal`` says when it is no fault, ``confirm`` how
+    to see it with kubectl alone. ``look`` is what to look at next.
 
     ``passes``: the devices matter all the same, so what would happen next is worth saying. ``never_binds``: the
     devices are there, but the pod will not be bound to them. ``ends_pod``: the pod never gets devices any more.
@@ -108,6 +110,8 @@ class CauseKind(Struct, frozen=True):
     why: str
     fix: str
     seen_as: str
+    normal: str
+    confirm: tuple[Check, ...]
     family: Family
     look: Look = Look.DEVICES
     passes: bool = False

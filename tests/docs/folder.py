@@ -1,4 +1,4 @@
-"""Generated folders of Markdown: what a reference writes under ``docs``."""
+"""Generated folders of texts: what a reference writes under ``docs``."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ def write(folder: Path, pages: Iterable[tuple[str, str]]) -> None:
     """Writes the pages, each a file name and its text, and removes those that are gone."""
     folder.mkdir(parents=True, exist_ok=True)
     written = dict(pages)
-    for old in folder.glob("*.md"):
+    for old in folder.glob("*.*"):
         if old.name not in written:
             old.unlink()
     for name, text in written.items():

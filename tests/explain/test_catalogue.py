@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 
+import jsonschema
 import pytest
 
 from kubectl_dra.explain.causes.registry import all_kinds, families
 from kubectl_dra.explain.diagnosis import CauseKind
-from tests.docs.causes import pages
+from kubectl_dra.report.cause_page import SAMPLES, cause_json, page
+from tests.docs.causes import pages, samples
 from tests.docs.folder import write
 
 DOCS = Path(__file__).resolve().parents[2] / "docs" / "causes"
+
+SCHEMA = json.loads((DOCS.parents[1] / "schemas" / "cause.json").read_text())
+VALIDATOR = jsonschema.Draft202012Validator(SCHEMA)
 
 each = pytest.mark.parametrize("kind", all_kinds(), ids=[kind.code for kind in all_kinds()])
 
@@ -42,8 +48,32 @@ def test_every_family_has_causes() -> None:
 
 
 def test_pages_in_docs_are_those_of_the_catalogue() -> None:
-    """``make docs`` writes them; a change of a cause belongs into the same commit as its page."""
-    assert {path.name: path.read_text() for path in DOCS.glob("*.md")} == dict(pages())
+    """A change of a cause belongs into the same commit as its page."""
+    written = {path.name: path.read_text() for path in DOCS.glob("*.md")}
+    assert written == dict(pages()), "run: python -m tests.docs.causes docs/causes"
+
+
+def test_samples_are_what_explain_prints() -> None:
+    """Of the first case of each cause."""
+    written = {path.name: path.read_text() for path in SAMPLES.glob("*.txt")}
+    assert written == dict(samples()), "run: python -m tests.docs.causes docs/causes"
+
+
+@each
+def test_every_page_has_every_section(kind: CauseKind) -> None:
+    text = page(kind)
+    parts = re.split(r"^## (.+)\n", text, flags=re.MULTILINE)[1:]
+    sections = dict(zip(parts[::2], parts[1::2], strict=True))
+    assert list(sections) == ["What it looks like", "Why", "See it with kubectl", "What helps", "When it is normal"]
+    assert all(body.strip() for body in sections.values())
+    assert kind.code in sections["What it looks like"]
+    assert "$ kubectl dra explain" in sections["What it looks like"]
+    assert "<" not in re.sub(r"```.*?```|`[^`]*`", "", text, flags=re.DOTALL), "it would be HTML"
+
+
+@each
+def test_a_cause_is_data_as_well(kind: CauseKind) -> None:
+    VALIDATOR.validate(cause_json(kind))
 
 
 def test_writing_pages_removes_those_of_causes_that_are_gone(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from kubectl_dra.allocation.errors import AllocationError
 from kubectl_dra.allocation.pools import Pool
+from kubectl_dra.explain import confirm
 from kubectl_dra.explain.causes.registry import Finder, When
 from kubectl_dra.explain.causes.request_refused import plain
 from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look
@@ -19,6 +20,9 @@ ALL_BLOCKED = CauseKind(
     "another driver that the request could never match.",
     fix="Repair that pool's driver, or ask for a count instead of All.",
     seen_as="SchedulerError: asks for all devices, but resource pool … is currently …",
+    normal="For seconds, while a driver publishes its pool anew, for instance after a restart. After a minute it "
+    "is not.",
+    confirm=(confirm.ERROR, confirm.COUNTED_SLICES),
     family=Family.POOLS,
     look=Look.SLICES,
 )
@@ -28,6 +32,15 @@ BAD_NODE_SELECTOR = CauseKind(
     why="The scheduler gives up on the pod when it meets such a slice.",
     fix="Report it to the driver's maintainers; delete the slice.",
     seen_as="SchedulerError: gather pool information: failed to perform node selection for slice …",
+    normal="Never: the driver publishes what it should not.",
+    confirm=(
+        confirm.ERROR,
+        confirm.Check(
+            "The selector of the slice that the message names, or of a device in it, has an "
+            "operator or a value that nodes cannot be compared with.",
+            "kubectl get resourceslice SLICE -o jsonpath='{.spec.nodeSelector}{.spec.devices[*].nodeSelector}'",
+        ),
+    ),
     family=Family.POOLS,
     look=Look.SLICES,
 )

@@ -7,6 +7,7 @@ from typing import Final
 
 from kubectl_dra.allocation.features import Quirks
 from kubectl_dra.api.known_defects import COUNTERS_LEAK
+from kubectl_dra.explain import confirm
 from kubectl_dra.explain.causes import pool_name_shared
 from kubectl_dra.explain.causes.registry import Finder, When
 from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Remedy
@@ -19,6 +20,8 @@ KNOWN_DEFECT = CauseKind(
     why="With the known defects of this release the allocation fails; without them it would succeed.",
     fix="Upgrade to a release with the fix; until then ask in separate claims, or for other devices.",
     seen_as="cannot allocate all claims",
+    normal="Never. Whether it strikes can depend on the order in which devices are tried, so it may come and go.",
+    confirm=(confirm.PENDING, confirm.AFFECTED),
     family=Family.DEVICES,
 )
 

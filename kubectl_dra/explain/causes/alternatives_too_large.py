@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from msgspec.structs import replace
 
 from kubectl_dra.api.claims import MAX_RESULTS, ResourceClaim
+from kubectl_dra.explain import confirm
 from kubectl_dra.explain.causes.registry import Finder, When
 from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look, Remedy
 from kubectl_dra.explain.phrase import Subject, named, say
@@ -20,6 +21,11 @@ TOO_MANY_TOGETHER = CauseKind(
     "would exceed that, so smaller alternatives are left, and those do not fit here.",
     fix="Put the requests into claims of their own: each has its own 32 devices.",
     seen_as="cannot allocate all claims",
+    normal="Where a claim lists large alternatives in several requests. Nothing warns when it is created.",
+    confirm=(
+        confirm.Check("The largest count of each request, added up, is above 32.", confirm.REQUESTS),
+        confirm.PENDING,
+    ),
     family=Family.REQUEST,
     look=Look.AS_WRITTEN,
 )

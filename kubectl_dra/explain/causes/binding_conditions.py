@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from kubectl_dra.api.claims import DeviceResult, ResourceClaim
+from kubectl_dra.explain import confirm
 from kubectl_dra.explain.causes.registry import Finder, When
 from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look
 from kubectl_dra.explain.phrase import Joined, Subject, Words, named, say
@@ -17,6 +18,16 @@ BINDING_PENDING = CauseKind(
     fix="Look at the driver or fabric controller that sets the condition.",
     seen_as="BindingConditionsPending, later device binding timeout",
     state="has its devices, but is not bound to its node yet",
+    normal="While a device is attached to its node: seconds to minutes. After 10 minutes (the scheduler's "
+    "bindingTimeout) it gives up and tries again.",
+    confirm=(
+        confirm.Check(
+            "These conditions have to be True.",
+            "kubectl get resourceclaim CLAIM -n NAMESPACE -o "
+            "jsonpath='{.status.allocation.devices.results[*].bindingConditions}'",
+        ),
+        confirm.Check("One of them is missing here, or is not True.", confirm.CONDITIONS),
+    ),
     family=Family.CLAIM,
     look=Look.CLAIM,
 )
@@ -26,6 +37,15 @@ BINDING_FAILED = CauseKind(
     why="A binding failure condition of the device is True; the scheduler gives the device up and tries again.",
     fix="Repair the device that the condition names.",
     seen_as="device binding failed",
+    normal="A single failure can be: the scheduler chooses again. Repeated failures are the device's or the fabric's.",
+    confirm=(
+        confirm.Check(
+            "A condition that the allocation lists in bindingFailureConditions is True here; "
+            "reason and message say why.",
+            confirm.CONDITIONS,
+        ),
+        confirm.Check("The scheduler says `device binding failed`.", confirm.SCHEDULER_SAYS),
+    ),
     family=Family.CLAIM,
     look=Look.CLAIM,
 )

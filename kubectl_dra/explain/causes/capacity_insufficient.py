@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from kubectl_dra.allocation.capacity import CapacityShortage
+from kubectl_dra.explain import confirm
 from kubectl_dra.explain.causes.registry import Finder, When
 from kubectl_dra.explain.diagnosis import CauseKind, Family, Finding, Remedy
 from kubectl_dra.explain.funnel.blocked import Blocked
@@ -21,6 +22,19 @@ CAPACITY = CauseKind(
     "that the request does not name is taken whole.",
     fix="Ask for less, or name every capacity of the device in the request.",
     seen_as="cannot allocate all claims",
+    normal="On devices that several pods share, whenever they are full.",
+    confirm=(
+        confirm.Check(
+            "What the devices offer: `capacity`, and `requestPolicy` with the amount that a request takes by default.",
+            confirm.SLICES_OF_DRIVER,
+        ),
+        confirm.Check(
+            "What is taken already, by claim.",
+            "kubectl get resourceclaims -A -o custom-columns='NAMESPACE:.metadata.namespace,CLAIM:.metadata.name,"
+            "DEVICES:.status.allocation.devices.results[*].device,"
+            "TAKEN:.status.allocation.devices.results[*].consumedCapacity'",
+        ),
+    ),
     family=Family.DEVICES,
     held=True,
 )
@@ -30,6 +44,11 @@ CAPACITY_UNKNOWN = CauseKind(
     why="The name in capacity.requests has to equal the device's capacity key literally; no domain is added.",
     fix="Use the key as the driver publishes it.",
     seen_as="cannot allocate all claims",
+    normal="Never: the name in the claim is wrong, or the driver publishes another one.",
+    confirm=(
+        confirm.Check("The keys under `capacity`, as they have to be written.", confirm.SLICES_OF_DRIVER),
+        confirm.Check("The keys that the claim asks for.", confirm.CAPACITY_WANTED),
+    ),
     family=Family.DEVICES,
 )
 CAPACITY_POLICY = CauseKind(
@@ -38,6 +57,14 @@ CAPACITY_POLICY = CauseKind(
     why="A request policy allows certain values, or a range with a step; a rounded request outside is refused.",
     fix="Ask for a value that the policy allows.",
     seen_as="cannot allocate all claims",
+    normal="Never: the amount has to change.",
+    confirm=(
+        confirm.Check(
+            "The policy, as `requestPolicy` of the capacity: allowed values, or a range with a step.",
+            confirm.SLICES_OF_DRIVER,
+        ),
+        confirm.Check("The amount that the claim asks for.", confirm.CAPACITY_WANTED),
+    ),
     family=Family.DEVICES,
 )
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from msgspec.structs import replace
 
 from kubectl_dra.api.claims import ResourceClaim
+from kubectl_dra.explain import confirm
 from kubectl_dra.explain.causes.registry import Finder, When
 from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look, Remedy
 from kubectl_dra.explain.phrase import ObjectName, Subject, named, nodes_named, say
@@ -23,6 +24,11 @@ ELSEWHERE = CauseKind(
     fix="Let the pod run on that node, wait for the other consumer to end, or give each pod its own claim by a "
     "template.",
     seen_as="resourceclaim not available on the node … still not schedulable",
+    normal="Where pods share a claim: they share its node too.",
+    confirm=(
+        confirm.Check("The nodes for which the claim is allocated.", confirm.ALLOCATED_FOR),
+        confirm.Check("Another pod than this one is listed.", confirm.CONSUMERS),
+    ),
     family=Family.CLAIM,
     look=Look.POD,
 )
@@ -32,6 +38,11 @@ ELSEWHERE_UNUSED = CauseKind(
     why="The scheduler deallocates such a claim by itself and tries again.",
     fix="Wait for the next attempt; if it repeats, see what else keeps the pod off the claim's node.",
     seen_as="deallocation of ResourceClaim completed",
+    normal="For one attempt of the scheduler: it takes the devices back by itself.",
+    confirm=(
+        confirm.Check("The nodes for which the claim is allocated.", confirm.ALLOCATED_FOR),
+        confirm.Check("No pod is listed, or this one alone.", confirm.CONSUMERS),
+    ),
     family=Family.CLAIM,
     look=Look.POD,
 )
@@ -42,6 +53,12 @@ STUCK = CauseKind(
     "another claim of the pod cannot be allocated it reports that one alone, and never touches this one.",
     fix="Free devices for the other claim, or delete this claim and make it again: both are then allocated together.",
     seen_as="cannot allocate all claims",
+    normal="Never: it lasts until the other claim can be allocated, or this one is deleted.",
+    confirm=(
+        confirm.Check("One claim of the pod is `allocated`, another one `pending`.", confirm.CLAIMS),
+        confirm.Check("The nodes of the allocated one.", confirm.ALLOCATED_FOR),
+        confirm.PENDING,
+    ),
     family=Family.CLAIM,
     look=Look.POD,
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from kubectl_dra.explain import confirm
 from kubectl_dra.explain.causes.registry import Finder, When
 from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look
 from kubectl_dra.explain.phrase import ObjectName, Subject, say
@@ -18,6 +19,14 @@ MIXED = CauseKind(
     "plugin passes the filter and then always fails to bind (defect of 1.36).",
     fix="Keep such a pod off device plugin nodes, or use claims for both.",
     seen_as="SchedulerError: nil or empty request mappings",
+    normal="Never: it is a defect of 1.36.",
+    confirm=(
+        confirm.ERROR,
+        confirm.Check(
+            "The node lists the resource, so its device plugin serves it.",
+            "kubectl get node NODE -o jsonpath='{.status.allocatable}'",
+        ),
+    ),
     family=Family.EXTENDED,
     look=Look.RESOURCES_OF_CLASSES,
     never_binds=True,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from kubectl_dra.cluster.snapshot import Snapshot
+from kubectl_dra.explain import confirm
 from kubectl_dra.explain.causes.registry import Finder, When
 from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look, Remedy
 from kubectl_dra.explain.phrase import Subject, named, say
@@ -17,6 +18,13 @@ CLAIM_DELETING = CauseKind(
     why="A claim with a deletion timestamp is never allocated; its finalizers go when no pod consumes it.",
     fix="Wait for its consumers to end, or make a new claim and pod.",
     seen_as='nothing; the scheduler\'s log says: resourceclaim "…" is being deleted',
+    normal="For as long as a pod uses the claim: its finalizer waits for that.",
+    confirm=(
+        confirm.Check(
+            "A time under `deletionTimestamp`, the finalizers that keep the claim, and `reservedFor` with its users.",
+            confirm.CLAIM,
+        ),
+    ),
     family=Family.POD,
     look=Look.POD,
 )

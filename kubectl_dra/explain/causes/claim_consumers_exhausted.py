@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from kubectl_dra.api.limits import MAX_CONSUMERS
 from kubectl_dra.cluster.snapshot import Snapshot
+from kubectl_dra.explain import confirm
 from kubectl_dra.explain.causes.registry import Finder, When
 from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look
 from kubectl_dra.explain.phrase import Subject, named, say
@@ -18,6 +19,12 @@ TOO_MANY_CONSUMERS = CauseKind(
     why="A claim lists its consumers in status.reservedFor, which holds at most 256 entries.",
     fix="Use more claims.",
     seen_as="status.reservedFor: Too many: 257: must have at most 256 items",
+    normal="Where very many pods share one claim: 256 is the most.",
+    confirm=(
+        confirm.Check(
+            "256 names.", "kubectl get resourceclaim CLAIM -n NAMESPACE -o jsonpath='{.status.reservedFor[*].name}'"
+        ),
+    ),
     family=Family.CLAIM,
     look=Look.POD,
 )

@@ -10,6 +10,7 @@ from kubectl_dra.api.classes import DeviceClass
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.api.quantity import Quantity, QuantityError
 from kubectl_dra.cluster.snapshot import Event, Snapshot
+from kubectl_dra.explain import confirm
 from kubectl_dra.explain.causes import pod_group
 from kubectl_dra.explain.causes.registry import Finder, When
 from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look, Remedy
@@ -31,6 +32,20 @@ NOT_CREATED = CauseKind(
     "in the pod's status. Until then the scheduler leaves the pod out of its queue and writes no event.",
     fix="Look for a FailedResourceClaimCreation event on the pod, and check that kube-controller-manager runs.",
     seen_as="nothing: no event and no condition",
+    normal="For a second or two after the pod is created.",
+    confirm=(
+        confirm.Check(
+            "No entry for the pod's claim.",
+            "kubectl get pod POD -n NAMESPACE -o jsonpath='{.status.resourceClaimStatuses}'",
+        ),
+        confirm.Check(
+            "An event `FailedResourceClaimCreation` says what is wrong; without one, nobody tried.", confirm.EVENTS
+        ),
+        confirm.Check(
+            "Whether kube-controller-manager runs. Managed control planes do not show it.",
+            "kubectl get pods -n kube-system -l component=kube-controller-manager",
+        ),
+    ),
     family=Family.POD,
     look=Look.POD,
     passes=True,
@@ -42,6 +57,14 @@ CREATION_DENIED = CauseKind(
     "missing namespace label stands against it.",
     fix="Do what the message says: raise the quota, label the namespace, or change the template.",
     seen_as="FailedResourceClaimCreation with the API server's reason",
+    normal="Where a policy is meant to keep such claims out of the namespace.",
+    confirm=(
+        confirm.Check("`FailedResourceClaimCreation`, with the API server's words.", confirm.EVENTS),
+        confirm.Check(
+            "The template from which the claim is made.",
+            "kubectl get resourceclaimtemplate TEMPLATE -n NAMESPACE -o yaml",
+        ),
+    ),
     family=Family.POD,
     look=Look.POD,
     passes=True,
@@ -54,6 +77,11 @@ QUOTA = CauseKind(
     "prioritized list the largest amount of each class. A claim above it is refused when it is created.",
     fix="Raise the quota, or delete claims that are not needed.",
     seen_as="FailedResourceClaimCreation: … exceeded quota: …",
+    normal="Where the quota is meant to hold. The claim is created when others are gone: the controller tries again.",
+    confirm=(
+        confirm.Check("What is used of the quota, by name.", "kubectl describe resourcequota -n NAMESPACE"),
+        confirm.Check("`FailedResourceClaimCreation … exceeded quota`.", confirm.EVENTS),
+    ),
     family=Family.POD,
     look=Look.QUOTAS,
     passes=True,
@@ -65,6 +93,16 @@ ADMIN_NAMESPACE = CauseKind(
     "resource.kubernetes.io/admin-access=true. The older label resource.k8s.io/admin-access does not count any more.",
     fix="An administrator has to label the namespace; otherwise leave adminAccess out.",
     seen_as="FailedResourceClaimCreation: … admin access to devices requires the … label",
+    normal="In every namespace but those of administrators and monitoring.",
+    confirm=(
+        confirm.Check(
+            "No label `resource.kubernetes.io/admin-access=true`.", "kubectl get namespace NAMESPACE --show-labels"
+        ),
+        confirm.Check(
+            "The claim or its template asks for `adminAccess: true`.",
+            "kubectl get resourceclaimtemplates -n NAMESPACE -o yaml",
+        ),
+    ),
     family=Family.POD,
     look=Look.POD,
     passes=True,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from kubectl_dra.cluster.snapshot import Snapshot
+from kubectl_dra.explain import confirm
 from kubectl_dra.explain.causes.registry import Finder, When
 from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look
 from kubectl_dra.explain.phrase import Subject, named, say
@@ -16,6 +17,8 @@ TWICE = CauseKind(
     why="Two entries of spec.resourceClaims resolve to the same claim; the second reservation always fails.",
     fix="Keep one entry and refer to it from several containers.",
     seen_as="claim … got allocated elsewhere in the meantime",
+    normal="Never: one of the entries has to go.",
+    confirm=(confirm.Check("Two entries name the same claim.", confirm.CLAIM_ENTRIES), confirm.ERROR),
     family=Family.CLAIM,
     look=Look.POD,
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from kubectl_dra.explain import confirm
 from kubectl_dra.explain.causes.registry import Finder, When
 from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding
 from kubectl_dra.explain.funnel.blocked import by_request
@@ -16,6 +17,11 @@ DIFFERENT_NODES = CauseKind(
     why="All claims of a pod have to be usable on one node.",
     fix="Choose devices that one node has, or split the pod.",
     seen_as="cannot allocate all claims, or resourceclaim not available on the node",
+    normal="Where one pod asks for devices of different machines. It has to become two pods.",
+    confirm=(
+        confirm.Check("The nodes of each driver's slices: none has what all claims want.", confirm.SLICES),
+        confirm.PENDING,
+    ),
     family=Family.DEVICES,
 )
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from kubectl_dra.explain import confirm
 from kubectl_dra.explain.causes import device_needs_feature, pool_name_shared
 from kubectl_dra.explain.causes.registry import Finder, When
 from kubectl_dra.explain.diagnosis import CauseKind, Family, Finding, Remedy
@@ -20,6 +21,14 @@ COUNTERS = CauseKind(
     "are left, so a partition in use can block the whole device and others of its partitions.",
     fix="Free a partition of the same device, or ask for a smaller one.",
     seen_as="cannot allocate all claims",
+    normal="On partitioned devices in use: a large partition is free only when all smaller ones of the device are.",
+    confirm=(
+        confirm.Check(
+            "What each partition takes (`consumesCounters`), and what there is (`sharedCounters`).",
+            confirm.SLICES_OF_NODE,
+        ),
+        confirm.HELD,
+    ),
     family=Family.DEVICES,
     held=True,
 )
@@ -30,6 +39,14 @@ OVERDRAWN = CauseKind(
     "smaller. Until that ends no other device of the pool that uses counters can be allocated.",
     fix="Free the devices that overdraw the counter; report it to the driver's maintainers.",
     seen_as="cannot allocate all claims",
+    normal="Never: the driver publishes less than is in use.",
+    confirm=(
+        confirm.Check(
+            "The counters that there are (`sharedCounters`), and what each device takes of them (`consumesCounters`).",
+            confirm.SLICES_OF_NODE,
+        ),
+        confirm.HELD,
+    ),
     family=Family.DEVICES,
 )
 

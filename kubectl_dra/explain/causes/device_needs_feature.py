@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from msgspec.structs import replace
 
+from kubectl_dra.explain import confirm
 from kubectl_dra.explain.causes.registry import Finder, When
 from kubectl_dra.explain.diagnosis import CauseKind, Family, Finding, Look, Remedy
 from kubectl_dra.explain.funnel.blocked import Blocked
@@ -19,6 +20,14 @@ NEEDS_FEATURE = CauseKind(
     "counters, or node selection per device.",
     fix="Turn the feature gate on in kube-apiserver and kube-scheduler, or let the driver publish without it.",
     seen_as="cannot allocate all claims",
+    normal="On clusters that turn features off, or are too old for the driver.",
+    confirm=(
+        confirm.GATE,
+        confirm.Check(
+            "Devices with `bindingConditions`, `consumesCounters`, or a node of their own (`perDeviceNodeSelection`).",
+            confirm.SLICES_OF_DRIVER,
+        ),
+    ),
     family=Family.POOLS,
     look=Look.SLICES,
 )

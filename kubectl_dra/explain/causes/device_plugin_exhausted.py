@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from kubectl_dra.allocation.extended import amount_of, resources_of
+from kubectl_dra.explain import confirm
 from kubectl_dra.explain.causes.registry import Finder, When
 from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look
 from kubectl_dra.explain.phrase import ObjectName, Subject, say
@@ -18,7 +19,12 @@ PLUGIN_EXHAUSTED = CauseKind(
     title="The device plugin has too few devices left",
     why="A node that lists the resource in status.allocatable serves it by its device plugin, never by DRA.",
     fix="Free devices, or move the node from the device plugin to the DRA driver.",
-    seen_as="Insufficient <resource>",
+    seen_as="Insufficient RESOURCE",
+    normal="Whenever the node's devices are in use.",
+    confirm=(
+        confirm.Check("`Allocatable` and `Allocated resources` of the extended resource.", confirm.NODE),
+        confirm.Check("`Insufficient RESOURCE`.", confirm.SCHEDULER_SAYS),
+    ),
     family=Family.EXTENDED,
     look=Look.ALL_PODS,
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from kubectl_dra.api.claims import ALL, ResourceClaim
+from kubectl_dra.explain import confirm
 from kubectl_dra.explain.causes.registry import Finder, When
 from kubectl_dra.explain.causes.too_few_on_one_node import TOO_FEW
 from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Remedy
@@ -20,6 +21,8 @@ ALL_INCOMPLETE = CauseKind(
     why="Mode All needs every matching device of the node: one that is held, tainted or short of counters fails it.",
     fix="Exclude the device by a selector, or ask for a count.",
     seen_as="cannot allocate all claims",
+    normal="On nodes that are shared: All waits until the node has every matching device free.",
+    confirm=(confirm.HELD, confirm.Check("A device with a taint keeps All from its node as well.", confirm.TAINTED)),
     family=Family.DEVICES,
     held=True,
 )
@@ -30,6 +33,8 @@ ALL_HELD = CauseKind(
     "ended. Priority does not help; no pod is evicted to free a device.",
     fix="Wait for a holder to end, remove one, or add devices.",
     seen_as="cannot allocate all claims",
+    normal="On every busy cluster: the pod waits its turn.",
+    confirm=(confirm.HELD, confirm.PENDING),
     family=Family.DEVICES,
     held=True,
 )
@@ -40,6 +45,8 @@ ORPHANED = CauseKind(
     "it is deleted.",
     fix="Delete the claim if it is not needed.",
     seen_as="cannot allocate all claims",
+    normal="For a claim that somebody created by hand and keeps for the next pod.",
+    confirm=(confirm.Check("Devices, and nobody under FOR.", confirm.HOLDERS),),
     family=Family.DEVICES,
 )
 HOLDER_STUCK = CauseKind(
@@ -48,6 +55,16 @@ HOLDER_STUCK = CauseKind(
     why="A pod in Terminating keeps its devices until it is gone; a consumer that is not a pod is never cleaned up.",
     fix="Find out why the pod does not end (its node may be gone), or remove the reservation.",
     seen_as="cannot allocate all claims",
+    normal="For the grace period of a pod that ends, 30 seconds by default.",
+    confirm=(
+        confirm.HELD,
+        confirm.Check(
+            "Pods in `Terminating` that do not go.",
+            "kubectl get pods -A -o custom-columns='NAMESPACE:.metadata.namespace,POD:.metadata.name,"
+            "NODE:.spec.nodeName,DELETED:.metadata.deletionTimestamp'",
+        ),
+        confirm.Check("A node that is not ready cannot end its pods.", "kubectl get nodes"),
+    ),
     family=Family.DEVICES,
 )
 HELD_WHOLE = CauseKind(
@@ -57,6 +74,15 @@ HELD_WHOLE = CauseKind(
     "capacity is left on paper.",
     fix="Let the claim that holds it end; a new allocation of the device is a share.",
     seen_as="cannot allocate all claims",
+    normal="Right after sharing was turned on for devices in use.",
+    confirm=(
+        confirm.Check(
+            "A device in DEVICES without an entry in SHARES is held whole.",
+            "kubectl get resourceclaims -A -o custom-columns='NAMESPACE:.metadata.namespace,CLAIM:.metadata.name,"
+            "DEVICES:.status.allocation.devices.results[*].device,"
+            "SHARES:.status.allocation.devices.results[*].shareID'",
+        ),
+    ),
     family=Family.DEVICES,
     held=True,
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from kubectl_dra.explain import confirm
 from kubectl_dra.explain.causes.registry import Finder, When
 from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look, Remedy
 from kubectl_dra.explain.funnel.blocked import Blocked
@@ -18,6 +19,14 @@ NO_SLICES = CauseKind(
     "publishes. Without slices a class has nothing to select from.",
     fix="Install or repair the driver: look at its DaemonSet, its pods on the nodes, and its node selector.",
     seen_as="cannot allocate all claims",
+    normal="For the first minute after the driver is installed or a node joins.",
+    confirm=(
+        confirm.Check("No slice of the driver.", confirm.SLICES),
+        confirm.Check(
+            "A driver usually runs as a DaemonSet: is it there, and does it run on as many nodes as it should?",
+            "kubectl get daemonsets -A",
+        ),
+    ),
     family=Family.POOLS,
     look=Look.SLICES,
 )

@@ -8,6 +8,7 @@ from msgspec.structs import replace
 
 from kubectl_dra.allocation.extended import CLAIM_NAME
 from kubectl_dra.api.claims import Request, ResourceClaim
+from kubectl_dra.explain import confirm
 from kubectl_dra.explain.causes.registry import Finder, When
 from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look, Remedy
 from kubectl_dra.explain.phrase import ObjectName, Subject, say
@@ -20,6 +21,11 @@ TWO_CLASSES = CauseKind(
     "by name; the others are not asked.",
     fix="Let one class have the name: remove extendedResourceName from the other.",
     seen_as="cannot allocate all claims",
+    normal="Never: which class serves the resource should not depend on their age.",
+    confirm=(
+        confirm.Check("Two classes with the same RESOURCE. The younger one serves it.", confirm.CLASSES_BY_RESOURCE),
+        confirm.PENDING,
+    ),
     family=Family.EXTENDED,
     look=Look.RESOURCES_OF_CLASSES,
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
+from kubectl_dra.explain import confirm
 from kubectl_dra.explain.causes.registry import Finder, When
 from kubectl_dra.explain.diagnosis import CauseKind, Family, Finding, Look, Remedy
 from kubectl_dra.explain.phrase import Words, say
@@ -22,6 +23,18 @@ PORTS = CauseKind(
     "count, and with hostNetwork every port.",
     fix="Use another port or none, or spread the pods over more nodes.",
     seen_as="node(s) didn't have free ports for the requested pod ports",
+    normal="For pods with host ports: one per node and port.",
+    confirm=(
+        confirm.Check(
+            "The ports that the pod wants on its node.",
+            "kubectl get pod POD -n NAMESPACE -o jsonpath='{.spec.containers[*].ports[*].hostPort}'",
+        ),
+        confirm.Check(
+            "The host ports in use, and their nodes.",
+            "kubectl get pods -A -o custom-columns='NAMESPACE:.metadata.namespace,POD:.metadata.name,"
+            "NODE:.spec.nodeName,PORTS:.spec.containers[*].ports[*].hostPort'",
+        ),
+    ),
     family=Family.NODE_FILTERS,
     look=Look.ALL_PODS,
 )
@@ -33,6 +46,16 @@ VOLUME_IN_USE = CauseKind(
     fix="End the other pod, or use an access mode that can be shared.",
     seen_as="node(s) unavailable due to PersistentVolumeClaim with ReadWriteOncePod access mode already in-use by "
     "another pod; node(s) had no available disk",
+    normal="While a pod is replaced by its successor, until the old one has ended.",
+    confirm=(
+        confirm.Check(
+            "`Used By` names another pod.", "kubectl describe persistentvolumeclaim VOLUMECLAIM -n NAMESPACE"
+        ),
+        confirm.Check(
+            "The access mode: `ReadWriteOncePod` allows one pod in the whole cluster.",
+            "kubectl get persistentvolumeclaim VOLUMECLAIM -n NAMESPACE -o jsonpath='{.spec.accessModes}'",
+        ),
+    ),
     family=Family.NODE_FILTERS,
     look=Look.VOLUME_CLAIMS,
 )
@@ -42,6 +65,14 @@ VOLUME_LIMIT = CauseKind(
     why="A CSI driver says for each node how many of its volumes can be attached at once.",
     fix="Use other nodes, or end pods with volumes of the driver there.",
     seen_as="node(s) exceed max volume count",
+    normal="On small cloud machines with many volumes.",
+    confirm=(
+        confirm.Check(
+            "How many volumes of each driver the node can attach.",
+            "kubectl get csinode NODE -o jsonpath='{.spec.drivers[*].allocatable.count}'",
+        ),
+        confirm.Check("Those that are attached.", "kubectl get volumeattachments"),
+    ),
     family=Family.NODE_FILTERS,
     look=Look.VOLUMES_ATTACHED,
 )
@@ -53,6 +84,19 @@ VOLUME_UNUSABLE = CauseKind(
     fix="Look at the claim, its volume's nodeAffinity and its storage class, and use nodes that can reach the volume.",
     seen_as="node(s) didn't match PersistentVolume's node affinity; didn't find available persistent volumes to bind; "
     "pod has unbound immediate PersistentVolumeClaims; persistentvolumeclaim … not found",
+    normal="While a volume is being made for a claim that does not wait for its pod.",
+    confirm=(
+        confirm.Check(
+            "Is the volume claim `Bound`, and to which volume?", "kubectl get persistentvolumeclaims -n NAMESPACE"
+        ),
+        confirm.Check(
+            "The nodes that can use the volume.",
+            "kubectl get persistentvolume VOLUME -o jsonpath='{.spec.nodeAffinity}'",
+        ),
+        confirm.Check(
+            "The mode: `WaitForFirstConsumer` waits for the pod, `Immediate` does not.", "kubectl get storageclasses"
+        ),
+    ),
     family=Family.NODE_FILTERS,
     look=Look.VOLUME_CLAIMS,
 )
@@ -62,6 +106,11 @@ VOLUME_ZONE = CauseKind(
     why="A volume with labels of zone or region can be used only on nodes with the same.",
     fix="Use nodes of the volume's zone.",
     seen_as="node(s) had no available volume zone",
+    normal="Where a pod with a volume is moved to another zone.",
+    confirm=(
+        confirm.Check("The zone of the volume …", "kubectl get persistentvolume VOLUME --show-labels"),
+        confirm.Check("… and those of the nodes.", "kubectl get nodes -L topology.kubernetes.io/zone"),
+    ),
     family=Family.NODE_FILTERS,
     look=Look.VOLUME_CLAIMS,
 )
@@ -72,6 +121,17 @@ SPREAD = CauseKind(
     "emptiest domain has. A node without the label is in no domain.",
     fix="Make room in the emptiest domain, raise maxSkew, or use ScheduleAnyway.",
     seen_as="node(s) didn't match pod topology spread constraints",
+    normal="Where a domain is full or down: the constraint is meant to wait then.",
+    confirm=(
+        confirm.Check(
+            "The constraint: key, `maxSkew` and the pods that count.",
+            "kubectl get pod POD -n NAMESPACE -o jsonpath='{.spec.topologySpreadConstraints}'",
+        ),
+        confirm.Check(
+            "Where matching pods run. The label is that of the constraint.",
+            "kubectl get pods -n NAMESPACE -l LABEL=VALUE -o wide",
+        ),
+    ),
     family=Family.NODE_FILTERS,
     look=Look.LABELS_OF_PODS,
 )
@@ -83,6 +143,13 @@ AFFINITY = CauseKind(
     fix="Correct the rule or the labels, or use another topology domain.",
     seen_as="node(s) didn't match pod affinity rules; didn't match pod anti-affinity rules; didn't satisfy existing "
     "pods anti-affinity rules",
+    normal="Where the rule is meant to keep pods apart or together, and there is no more room.",
+    confirm=(
+        confirm.Check("The pod's rule.", "kubectl get pod POD -n NAMESPACE -o jsonpath='{.spec.affinity}'"),
+        confirm.Check(
+            "Labels and nodes of the pods that the rule is about.", "kubectl get pods -A -o wide --show-labels"
+        ),
+    ),
     family=Family.NODE_FILTERS,
     look=Look.LABELS_OF_PODS,
 )
@@ -93,6 +160,14 @@ FEATURES = CauseKind(
     "declare what the pod's spec needs.",
     fix="Upgrade the node's kubelet and switch the feature on, or do without the field.",
     seen_as="node(s) didn't match Pod's required features",
+    normal="While nodes are being upgraded: kubelets lag behind the control plane.",
+    confirm=(
+        confirm.Check(
+            "The features of each node, and the version of its kubelet.",
+            "kubectl get nodes -o custom-columns='NODE:.metadata.name,KUBELET:.status.nodeInfo.kubeletVersion,"
+            "FEATURES:.status.declaredFeatures'",
+        ),
+    ),
     family=Family.NODE_FILTERS,
     look=Look.FEATURES_OF_NODES,
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from kubectl_dra.explain import confirm
 from kubectl_dra.explain.causes.registry import Finder, When
 from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look
 from kubectl_dra.explain.phrase import say
@@ -16,6 +17,14 @@ NOBODY_CONSUMES = CauseKind(
     why="Devices are allocated when a pod that refers to the claim is scheduled, not before.",
     fix="Create a pod that names the claim.",
     seen_as="claim state pending",
+    normal="Always, until a pod uses the claim: nothing is allocated ahead.",
+    confirm=(
+        confirm.Check(
+            "No pod lists the claim.",
+            "kubectl get pods -n NAMESPACE -o custom-columns='POD:.metadata.name,"
+            "CLAIMS:.spec.resourceClaims[*].resourceClaimName'",
+        ),
+    ),
     family=Family.POD,
     look=Look.POD,
 )

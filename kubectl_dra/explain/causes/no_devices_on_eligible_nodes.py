@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from kubectl_dra.explain import confirm
 from kubectl_dra.explain.causes import device_needs_feature
 from kubectl_dra.explain.causes.filters_refuse import kind_on
 from kubectl_dra.explain.causes.registry import Finder, When
@@ -24,6 +25,15 @@ NOT_FOR_NODE = CauseKind(
     "taints, or does not exist, none is left.",
     fix="Correct the pod's nodeSelector, affinity or tolerations, or run the driver on the nodes meant.",
     seen_as="node counts by other filters, or cannot allocate all claims",
+    normal="Where nodes with devices are reserved by taints, and this pod is not meant for them.",
+    confirm=(
+        confirm.Check("The nodes that have devices …", confirm.SLICES),
+        confirm.Check("… and what keeps pods from them.", confirm.NODES),
+        confirm.Check(
+            "The pod's own rules.",
+            "kubectl get pod POD -n NAMESPACE -o jsonpath='{.spec.nodeSelector}{.spec.affinity}{.spec.tolerations}'",
+        ),
+    ),
     family=Family.POOLS,
     look=Look.NODES,
 )
@@ -34,6 +44,8 @@ OLD_SLICES = CauseKind(
     "their own; the devices of a slice that has both are passed over.",
     fix="Upgrade the driver to a version for this Kubernetes release.",
     seen_as="cannot allocate all claims",
+    normal="After an upgrade to 1.35 or later with a driver of 1.34.",
+    confirm=(confirm.Check("Slices with `devices` and `sharedCounters`.", confirm.SLICES_OF_DRIVER),),
     family=Family.RELEASE,
 )
 

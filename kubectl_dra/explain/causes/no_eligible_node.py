@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from kubectl_dra.explain import confirm
 from kubectl_dra.explain.causes.filters_refuse import kind_of_all, kind_on, remedy_on
 from kubectl_dra.explain.causes.registry import Finder, When
 from kubectl_dra.explain.diagnosis import CauseKind, Family, Finding, Look, NextStep, Remedy
@@ -21,6 +22,11 @@ NO_NODE = CauseKind(
     "Devices do not matter then.",
     fix="Correct the placement rules or tolerations, or add nodes.",
     seen_as="node counts by other filters",
+    normal="While an autoscaler is adding a node.",
+    confirm=(
+        confirm.Check("Cordoned nodes and their taints.", confirm.NODES),
+        confirm.Check("How many nodes each filter refuses.", confirm.SCHEDULER_SAYS),
+    ),
     family=Family.DEVICES,
     look=Look.NODES,
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from kubectl_dra.explain import confirm
 from kubectl_dra.explain.causes.registry import Finder, When
 from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look
 from kubectl_dra.explain.phrase import Subject, named, say
@@ -17,6 +18,11 @@ NO_SCALE_UP = CauseKind(
     "leave out pods with claims.",
     fix="Add a node with such devices by hand, or give the autoscaler a node group whose devices it knows.",
     seen_as="NotTriggerScaleUp: pod did not trigger scale-up …",
+    normal="Where devices are fixed and no node group has them.",
+    confirm=(
+        confirm.Check("`NotTriggerScaleUp`, with a reason for each node group.", confirm.EVENTS),
+        confirm.Check("Every slice names an existing node.", confirm.SLICES),
+    ),
     family=Family.POD,
     look=Look.POD,
 )

@@ -9,6 +9,7 @@ from kubectl_dra.api.claims import ResourceClaim
 from kubectl_dra.api.nodes import Node
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.cluster.snapshot import Event, Snapshot
+from kubectl_dra.explain import confirm
 from kubectl_dra.explain.causes.registry import Finder, When
 from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look
 from kubectl_dra.explain.phrase import ObjectName, Subject, named, say
@@ -30,6 +31,11 @@ NOT_REGISTERED = CauseKind(
     "outlive a driver, so the scheduler can still place pods where nobody prepares their devices.",
     fix="Start or restart the driver's pod on the node. If the driver is gone for good, delete its ResourceSlices.",
     seen_as="FailedPrepareDynamicResources: … DRA driver … is not registered",
+    normal="For seconds while the driver on the node restarts.",
+    confirm=(
+        confirm.Check("`FailedPrepareDynamicResources`: the driver is not registered.", confirm.EVENTS),
+        confirm.DRIVER_POD,
+    ),
     family=Family.NODE,
     look=Look.PODS_ON_NODE,
 )
@@ -41,6 +47,11 @@ NO_ANSWER = CauseKind(
     fix="Look at the driver's pod on the node, and start or restart it. If the driver is gone for good, delete its "
     "ResourceSlices.",
     seen_as="FailedPrepareDynamicResources: … code = Unavailable … connection refused",
+    normal="For seconds while the driver on the node restarts.",
+    confirm=(
+        confirm.Check("`FailedPrepareDynamicResources`: nobody answers at the driver's socket.", confirm.EVENTS),
+        confirm.DRIVER_POD,
+    ),
     family=Family.NODE,
     look=Look.PODS_ON_NODE,
 )
@@ -51,6 +62,14 @@ PREPARE_FAILED = CauseKind(
     "kubelet keeps trying.",
     fix="Read what the driver says in the event and in its log on that node.",
     seen_as="FailedPrepareDynamicResources: NodePrepareResources failed for ResourceClaim …",
+    normal="A single failure can be: the kubelet tries again. Failures that repeat are not.",
+    confirm=(
+        confirm.Check("`FailedPrepareDynamicResources`, with the driver's words.", confirm.EVENTS),
+        confirm.Check(
+            "What the driver writes on that node.",
+            "kubectl logs -n DRIVERNAMESPACE DRIVERPOD --all-containers --tail=50",
+        ),
+    ),
     family=Family.NODE,
     look=Look.PODS_ON_NODE,
 )
@@ -61,6 +80,11 @@ NOT_RESERVED = CauseKind(
     "that was bound without the scheduler kube-controller-manager does, when the claim is allocated.",
     fix="Let the scheduler place the pod; if it did, look for who removed the reservation.",
     seen_as="FailedPrepareDynamicResources: pod … is not allowed to use ResourceClaim …",
+    normal="Between allocation and reservation, for less than a second.",
+    confirm=(
+        confirm.Check("The pod is not listed.", confirm.CONSUMERS),
+        confirm.Check("`FailedPrepareDynamicResources`: the pod is not allowed to use the claim.", confirm.EVENTS),
+    ),
     family=Family.NODE,
     look=Look.PODS_ON_NODE,
 )
@@ -72,6 +96,11 @@ DRIVER_GONE = CauseKind(
     fix="Bring the node and its driver back, or delete the ResourceSlices of the node; then delete the pod so that it"
     " is placed again.",
     seen_as="FailedPrepareDynamicResources on the node",
+    normal="Never for long: pods go on to be placed there.",
+    confirm=(
+        confirm.Check("The node is not ready.", "kubectl get node NODE"),
+        confirm.Check("Its slices are still there.", "kubectl get resourceslices --field-selector spec.nodeName=NODE"),
+    ),
     family=Family.NODE,
     look=Look.PODS_ON_NODE,
 )

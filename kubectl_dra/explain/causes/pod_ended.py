@@ -9,6 +9,7 @@ from kubectl_dra.api.events import EVICTION_REASON
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.api.taints import DeviceTaint
 from kubectl_dra.cluster.snapshot import Snapshot
+from kubectl_dra.explain import confirm
 from kubectl_dra.explain.causes.registry import Finder, When
 from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look, Remedy
 from kubectl_dra.explain.funnel.stages import with_rule
@@ -23,6 +24,19 @@ EVICTED = CauseKind(
     "but not stay.",
     fix="Repair the device or end the maintenance; for a pod that may stay, tolerate the taint with effect: NoExecute.",
     seen_as="condition DisruptionTarget, reason DeletionByDeviceTaintManager; event DeviceTaintManagerEviction",
+    normal="For a device that is taken out of service: that is what NoExecute is for.",
+    confirm=(
+        confirm.Check(
+            "`DisruptionTarget` with reason `DeletionByDeviceTaintManager`.",
+            "kubectl get pod POD -n NAMESPACE -o jsonpath='{.status.conditions[?(@.type==\"DisruptionTarget\")]}'",
+        ),
+        confirm.Check(
+            "The tolerations that count are those in the allocation.",
+            "kubectl get resourceclaim CLAIM -n NAMESPACE -o "
+            "jsonpath='{.status.allocation.devices.results[*].tolerations}'",
+        ),
+        confirm.Check("Rules with effect NoExecute.", confirm.TAINT_RULES),
+    ),
     family=Family.NODE,
     look=Look.TAINTED_DEVICES,
     ends_pod=True,
@@ -33,6 +47,8 @@ FINISHED = CauseKind(
     why="A pod in phase Succeeded or Failed is not scheduled again.",
     fix="Create a new pod.",
     seen_as="phase Succeeded or Failed",
+    normal="For the pods of a Job, and for every pod that is not restarted.",
+    confirm=(confirm.Check("`Completed` or `Error`.", "kubectl get pod POD -n NAMESPACE"),),
     family=Family.POD,
     look=Look.POD,
     ends_pod=True,
@@ -43,6 +59,13 @@ DELETING = CauseKind(
     why="The scheduler skips a pod with metadata.deletionTimestamp. While a finalizer keeps it, it stays pending.",
     fix="Create a new pod; if this one stays, see which controller has to remove its finalizers.",
     seen_as="metadata.deletionTimestamp; FailedScheduling: skip schedule deleting pod: …",
+    normal="For a moment. A pod without a node has nothing to end and goes at once unless a finalizer keeps it.",
+    confirm=(
+        confirm.Check(
+            "The finalizers that keep the pod.",
+            "kubectl get pod POD -n NAMESPACE -o jsonpath='{.metadata.deletionTimestamp} {.metadata.finalizers}'",
+        ),
+    ),
     family=Family.POD,
     look=Look.POD,
     ends_pod=True,

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.api.policy import PodGroup
 from kubectl_dra.cluster.snapshot import Snapshot
+from kubectl_dra.explain import confirm
 from kubectl_dra.explain.causes.registry import Finder, When
 from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look, Remedy
 from kubectl_dra.explain.phrase import ObjectName, Subject, Words, by_key, named, pods_named, say
@@ -28,6 +29,15 @@ POD_GROUP = CauseKind(
     fix="Create the missing members, and explain those that are pending: one that does not fit holds back all.",
     seen_as="waiting for minCount pods from a gang …, waiting for pods's pod group … to appear in scheduling queue, or "
     "pod group is unschedulable",
+    normal="While the members of the group are being created, and as long as there is no room for all.",
+    confirm=(
+        confirm.Check("The message names the gang or the group.", confirm.SCHEDULER_SAYS),
+        confirm.Check(
+            "The members of the group, and their nodes.",
+            "kubectl get pods -n NAMESPACE -o custom-columns='POD:.metadata.name,"
+            "GROUP:.spec.schedulingGroup.podGroupName,NODE:.spec.nodeName'",
+        ),
+    ),
     family=Family.POD,
     look=Look.POD,
     passes=True,
@@ -40,6 +50,18 @@ GROUP_CLAIM = CauseKind(
     fix="Look at the status of the PodGroup, and check that the feature gates DRAWorkloadResourceClaims and "
     "GenericWorkload are on.",
     seen_as="nothing; the scheduler's log says: not created yet, or neither Pod nor PodGroup … is the owner",
+    normal="For a second or two after the group is created.",
+    confirm=(
+        confirm.Check(
+            "No entry for the claim.",
+            "kubectl get podgroup GROUP -n NAMESPACE -o jsonpath='{.status.resourceClaimStatuses}'",
+        ),
+        confirm.Check(
+            "A claim that the PodGroup owns.",
+            "kubectl get resourceclaims -n NAMESPACE -o custom-columns='CLAIM:.metadata.name,"
+            "OWNER:.metadata.ownerReferences[*].kind,NAME:.metadata.ownerReferences[*].name'",
+        ),
+    ),
     family=Family.POD,
     look=Look.POD,
 )

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from kubectl_dra.admission.refusal import AdmissionPlugin, Refusal
 from kubectl_dra.cluster.snapshot import Snapshot
+from kubectl_dra.explain import confirm
 from kubectl_dra.explain.causes.registry import Finder, When
 from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look, Remedy
 from kubectl_dra.explain.phrase import Phrase, Subject, say
@@ -21,6 +22,16 @@ POD_REFUSED = CauseKind(
     "events (FailedCreate).",
     fix="Change what the message names, or ask who owns the quota, the limits or the namespace.",
     seen_as='Error from server (Forbidden): pods "…" is forbidden: …; FailedCreate at its Deployment or Job',
+    normal="Where quotas, limits or Pod Security are meant to hold.",
+    confirm=(
+        confirm.Check(
+            "The server's words, without creating anything.", "kubectl create -n NAMESPACE --dry-run=server -f MANIFEST"
+        ),
+        confirm.Check(
+            "For a Deployment: `FailedCreate` at its ReplicaSet.",
+            "kubectl get events -n NAMESPACE --field-selector reason=FailedCreate",
+        ),
+    ),
     family=Family.POD,
     look=Look.AS_WRITTEN,
     passes=True,

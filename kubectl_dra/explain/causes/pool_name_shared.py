@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from kubectl_dra.api.known_defects import COUNTERS_KEYED_BY_POOL_NAME
 from kubectl_dra.api.slices import PoolID
+from kubectl_dra.explain import confirm
 from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Remedy
 from kubectl_dra.explain.phrase import Subject, say
 from kubectl_dra.explain.remedies.prove import World
@@ -21,6 +22,8 @@ POOL_NAME_SHARED = CauseKind(
     fix=f"Upgrade the scheduler to {COUNTERS_KEYED_BY_POOL_NAME.fixed_in(36)} or later, or let one driver name its "
     "pools otherwise.",
     seen_as="cannot allocate all claims, now and then",
+    normal="Never; with one driver per pool name it does not happen.",
+    confirm=(confirm.Check("Two drivers with one POOL.", confirm.SLICES), confirm.AFFECTED),
     family=Family.RELEASE,
 )
 

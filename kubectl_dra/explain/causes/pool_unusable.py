@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from kubectl_dra.allocation.pools import Pool
+from kubectl_dra.explain import confirm
 from kubectl_dra.explain.causes.registry import Finder, When
 from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look
 from kubectl_dra.explain.funnel.blocked import MAX_EVIDENCE, Blocked
@@ -17,6 +18,8 @@ INCOMPLETE = CauseKind(
     "so for a moment while a driver updates; for longer it is a driver that died half-way, or left-over slices.",
     fix="Wait; if it stays, restart the driver on that node, and delete left-over slices of a dead driver.",
     seen_as="cannot allocate all claims; with allocationMode All: … is currently being updated",
+    normal="For seconds, while a driver publishes its pool anew.",
+    confirm=(confirm.COUNTED_SLICES,),
     family=Family.POOLS,
     look=Look.SLICES,
 )
@@ -26,6 +29,8 @@ OBSOLETE = CauseKind(
     why="A newer generation exists only for other nodes, so this node's older slices are ignored.",
     fix="Wait for the driver to publish again; restart it if it does not.",
     seen_as="cannot allocate all claims",
+    normal="For seconds, while a driver publishes its pool anew.",
+    confirm=(confirm.Check("The slices of the node have a lower GENERATION than others of the pool.", confirm.SLICES),),
     family=Family.POOLS,
     look=Look.SLICES,
 )
@@ -36,6 +41,13 @@ INVALID = CauseKind(
     "counter offers no devices.",
     fix="Report it to the driver's maintainers; restarting the driver may help.",
     seen_as="invalid resource pools were encountered",
+    normal="Never: the driver publishes what contradicts itself.",
+    confirm=(
+        confirm.Check("`invalid resource pools were encountered`.", confirm.SCHEDULER_SAYS),
+        confirm.Check(
+            "A device name twice in one pool, or a counter set that no slice of the pool has.", confirm.SLICES_OF_DRIVER
+        ),
+    ),
     family=Family.POOLS,
     look=Look.SLICES,
 )

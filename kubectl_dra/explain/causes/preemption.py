@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from kubectl_dra.explain import confirm
 from kubectl_dra.explain.causes.registry import Finder, When
 from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look, Remedy
 from kubectl_dra.explain.phrase import ObjectName, Subject, Words, by_key, named, say
@@ -20,6 +21,11 @@ EVICTS = CauseKind(
     "status.nominatedNodeName, and tries the pod again when they have ended. Devices are never freed this way.",
     fix="Wait until the evicted pods have ended; their terminationGracePeriodSeconds says how long that can take.",
     seen_as="status.nominatedNodeName; Preempted events on the victims",
+    normal="Whenever a pod of higher priority meets full nodes.",
+    confirm=(
+        confirm.Check("The node on which room is made.", confirm.NOMINATED),
+        confirm.Check("The pods that have to go.", "kubectl get events -A --field-selector reason=Preempted"),
+    ),
     family=Family.POD,
     look=Look.POD,
 )
@@ -30,6 +36,11 @@ ENDING = CauseKind(
     "the pod stays pending.",
     fix="Wait for them, or look at what keeps them: finalizers, a long grace period, a node that does not answer.",
     seen_as="preemption: not eligible due to a terminating pod on the nominated node.",
+    normal="For the grace period of the evicted pods, 30 seconds by default.",
+    confirm=(
+        confirm.Check("The node on which room is made.", confirm.NOMINATED),
+        confirm.Check("Pods there in `Terminating`.", confirm.PODS_ON_NODE),
+    ),
     family=Family.POD,
     look=Look.POD,
 )

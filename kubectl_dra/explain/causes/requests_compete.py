@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from kubectl_dra.api.claims import ALL, MAX_RESULTS, Request
+from kubectl_dra.explain import confirm
 from kubectl_dra.explain.causes.capacity_insufficient import CAPACITY
 from kubectl_dra.explain.causes.counters_exhausted import COUNTERS
 from kubectl_dra.explain.causes.devices_held import ALL_INCOMPLETE
@@ -24,6 +25,11 @@ COMPETITION = CauseKind(
     why="Two requests or claims of the pod want the same devices of a node.",
     fix="Make the requests distinct, ask for fewer devices, or put them into separate pods.",
     seen_as="cannot allocate all claims",
+    normal="Where the requests overlap: every device can be given to one of them only.",
+    confirm=(
+        confirm.Check("The requests and their selectors: one device suits several.", confirm.CLAIMS_WHOLE),
+        confirm.PENDING,
+    ),
     family=Family.DEVICES,
 )
 ADMIN_BLOCKS = CauseKind(
@@ -33,6 +39,11 @@ ADMIN_BLOCKS = CauseKind(
     "given to an ordinary request as well.",
     fix="Put the admin request into a pod of its own, or into a later claim of the pod.",
     seen_as="cannot allocate all claims",
+    normal="Never: the two requests belong into different pods.",
+    confirm=(
+        confirm.Check("A request with `adminAccess: true` beside an ordinary one.", confirm.CLAIMS_WHOLE),
+        confirm.PENDING,
+    ),
     family=Family.DEVICES,
 )
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from kubectl_dra.api.claims import ALL
 from kubectl_dra.api.known_defects import CRASH_ON_ALL
+from kubectl_dra.explain import confirm
 from kubectl_dra.explain.causes.registry import Finder, When
 from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding
 from kubectl_dra.explain.phrase import Subject, named, say
@@ -19,6 +20,8 @@ PANIC = CauseKind(
     fix=f"Upgrade to {CRASH_ON_ALL.fixed_in(35)}, {CRASH_ON_ALL.fixed_in(36)} or later; until then ask for a count "
     "instead of All.",
     seen_as="kube-scheduler in CrashLoopBackOff",
+    normal="Never.",
+    confirm=(confirm.RESTARTS, confirm.AFFECTED),
     family=Family.RELEASE,
 )
 

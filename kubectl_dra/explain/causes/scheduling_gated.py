@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from kubectl_dra.cluster.snapshot import Snapshot
+from kubectl_dra.explain import confirm
 from kubectl_dra.explain.causes.registry import Finder, When
 from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look, Remedy
 from kubectl_dra.explain.phrase import Subject, named, say
@@ -18,6 +19,13 @@ SCHEDULING_GATED = CauseKind(
     why="A pod with spec.schedulingGates is held back until its controller removes them, for instance a queue.",
     fix="Ask the controller that set the gate; a queueing system removes it on admission.",
     seen_as="condition PodScheduled=False, reason SchedulingGated",
+    normal="With queueing systems such as Kueue: the gate goes when the workload's turn comes.",
+    confirm=(
+        confirm.Check(
+            "The gates. Their names tell whose they are.",
+            "kubectl get pod POD -n NAMESPACE -o jsonpath='{.spec.schedulingGates}'",
+        ),
+    ),
     family=Family.POD,
     look=Look.POD,
     passes=True,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from kubectl_dra.allocation.attempt import AttemptVerdict
+from kubectl_dra.explain import confirm
 from kubectl_dra.explain.causes.registry import Finder, When
 from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Remedy
 from kubectl_dra.explain.phrase import ObjectName, Subject, say
@@ -16,6 +17,11 @@ SLOW = CauseKind(
     why="The scheduler tries combinations device by device and gives up after 10 seconds per node.",
     fix="Narrow the selectors or loosen constraints so that fewer combinations are left.",
     seen_as="SchedulerError: timed out trying to allocate devices",
+    normal="Never: while the scheduler searches, all other pods wait too.",
+    confirm=(
+        confirm.Check("`timed out trying to allocate devices`.", confirm.SCHEDULER_SAYS),
+        confirm.Check("Many devices, large counts, and constraints between them.", confirm.CLAIM),
+    ),
     family=Family.DEVICES,
 )
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from kubectl_dra.allocation.errors import AllocationError
 from kubectl_dra.cel import CompileError
+from kubectl_dra.explain import confirm
 from kubectl_dra.explain.causes.registry import Finder, When
 from kubectl_dra.explain.causes.selector_error import class_of, expression_of, number_of
 from kubectl_dra.explain.diagnosis import CauseKind, Family, Finding, Look, Remedy
@@ -21,6 +22,12 @@ SELECTOR_COMPILE = CauseKind(
     why="The scheduler compiles selectors when it needs them; one that does not compile ends the attempt.",
     fix="Correct the expression; check whether it needs a newer Kubernetes.",
     seen_as="SchedulerError: … CEL compile error: …",
+    normal="While the API server is newer than the scheduler: it accepts what the scheduler cannot compile yet.",
+    confirm=(
+        confirm.ERROR,
+        confirm.Check("The expression, in the claim …", confirm.CLAIM),
+        confirm.Check("… or in its class.", confirm.CLASS),
+    ),
     family=Family.REQUEST,
     look=Look.AS_WRITTEN,
 )

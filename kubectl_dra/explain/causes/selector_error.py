@@ -11,6 +11,7 @@ from kubectl_dra.api.slices import Device, DeviceID
 from kubectl_dra.cel import CelError, EvaluationError
 from kubectl_dra.cel.columns import Column
 from kubectl_dra.cel.errors import ErrorKind
+from kubectl_dra.explain import confirm
 from kubectl_dra.explain.causes.registry import Finder, When
 from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look, Remedy
 from kubectl_dra.explain.funnel.observed_values import value_of
@@ -36,6 +37,13 @@ SELECTOR_ERROR = CauseKind(
     "all nodes. Reading an attribute that a device lacks is the usual reason.",
     fix="Guard the attribute (has(…), .?name.orValue(…), or a driver test before it).",
     seen_as="SchedulerError: … selector #…: CEL runtime error: no such key: …",
+    normal="Never: one such device keeps the pod from all nodes.",
+    confirm=(
+        confirm.ERROR,
+        confirm.Check(
+            "The device that the message names lacks the attribute, or has another type.", confirm.SLICES_OF_DRIVER
+        ),
+    ),
     family=Family.REQUEST,
     look=Look.ONE_DEVICE,
 )
@@ -46,6 +54,11 @@ UNCONVERTIBLE = CauseKind(
     "version, or a list while the feature is off, fails every selector on that device.",
     fix="Report it to the driver's maintainers. A narrower selector does not help: the conversion comes first.",
     seen_as="SchedulerError: … CEL runtime error: attribute …",
+    normal="Never: the driver publishes what nobody can read.",
+    confirm=(
+        confirm.ERROR,
+        confirm.Check("A `version` that is no semantic version (1.2.3), or a list.", confirm.SLICES_OF_DRIVER),
+    ),
     family=Family.REQUEST,
     look=Look.SLICES,
 )

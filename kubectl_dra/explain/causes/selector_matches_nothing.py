@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from kubectl_dra.explain import confirm
 from kubectl_dra.explain.causes import driver_publishes_nothing
 from kubectl_dra.explain.causes.registry import Finder, When
 from kubectl_dra.explain.causes.too_few_on_one_node import TOO_FEW, counted_lower
@@ -30,6 +31,8 @@ CLASS_MATCHES_NOTHING = CauseKind(
     why="All selectors of the DeviceClass have to hold; the first false one refuses a device.",
     fix="Compare the class's selectors with what the driver publishes; use another class.",
     seen_as="cannot allocate all claims",
+    normal="For a class of hardware that the cluster does not have yet.",
+    confirm=(confirm.Check("What the class wants.", confirm.CLASS), confirm.DEVICES),
     family=Family.REQUEST,
     look=Look.SELECTORS,
 )
@@ -39,6 +42,15 @@ SELECTOR_MATCHES_NOTHING = CauseKind(
     why="All selectors of the request have to hold, and enough devices of one node have to fulfil them.",
     fix="Relax the term that fails, or add nodes with such devices.",
     seen_as="cannot allocate all claims",
+    normal="For hardware that the cluster does not have yet, or that an autoscaler adds.",
+    confirm=(
+        confirm.Check(
+            "What the requests want.",
+            "kubectl get resourceclaim CLAIM -n NAMESPACE -o "
+            "jsonpath='{.spec.devices.requests[*].exactly.selectors[*].cel.expression}'",
+        ),
+        confirm.DEVICES,
+    ),
     family=Family.REQUEST,
     look=Look.SELECTORS,
 )

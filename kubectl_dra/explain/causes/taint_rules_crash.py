@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from kubectl_dra.api.known_defects import RULES_UNSEEN as UNSEEN
+from kubectl_dra.explain import confirm
 from kubectl_dra.explain.causes.registry import Finder, When
 from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding
 from kubectl_dra.explain.phrase import named, say
@@ -18,6 +19,8 @@ RULES_UNSEEN = CauseKind(
     "placed.",
     fix=f"Upgrade to {UNSEEN.fixed_in(36)} or later. Until then delete the rules, and taint devices in the driver.",
     seen_as="nothing, or kube-scheduler in CrashLoopBackOff",
+    normal="Never.",
+    confirm=(confirm.Check("Rules exist.", "kubectl get devicetaintrules"), confirm.RESTARTS, confirm.AFFECTED),
     family=Family.RELEASE,
 )
 

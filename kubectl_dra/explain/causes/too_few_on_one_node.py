@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from kubectl_dra.api.claims import ALL, MAX_RESULTS
+from kubectl_dra.explain import confirm
 from kubectl_dra.explain.causes.registry import Finder, When
 from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Remedy
 from kubectl_dra.explain.funnel.blocked import MAX_EVIDENCE, Blocked
@@ -17,6 +18,14 @@ TOO_FEW = CauseKind(
     why="All devices of a pod come from what one node sees. Devices on several nodes do not add up.",
     fix="Ask for fewer devices, or use nodes with more of them.",
     seen_as="cannot allocate all claims",
+    normal="Where a request is larger than a machine. It has to become several pods.",
+    confirm=(
+        confirm.Check("The devices of a node.", confirm.SLICES_OF_NODE),
+        confirm.Check(
+            "How many are wanted.",
+            "kubectl get resourceclaim CLAIM -n NAMESPACE -o jsonpath='{.spec.devices.requests[*].exactly.count}'",
+        ),
+    ),
     family=Family.DEVICES,
 )
 

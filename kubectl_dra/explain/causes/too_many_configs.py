@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from kubectl_dra.explain import confirm
 from kubectl_dra.explain.causes.registry import Finder, When
 from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look
 from kubectl_dra.explain.phrase import ObjectName, say
@@ -19,6 +20,15 @@ TOO_MANY_CONFIGS = CauseKind(
     "larger allocation.",
     fix="Use fewer entries in spec.devices.config, or leave requests out of those that are for all of them.",
     seen_as="SchedulerError: add allocation and reservation to claim …: Too many",
+    normal="Never: the claim or the classes have to have fewer entries.",
+    confirm=(
+        confirm.ERROR,
+        confirm.Check(
+            "The entries of the claim.",
+            "kubectl get resourceclaim CLAIM -n NAMESPACE -o jsonpath='{.spec.devices.config}'",
+        ),
+        confirm.Check("The entries of a class.", "kubectl get deviceclass CLASS -o jsonpath='{.spec.config}'"),
+    ),
     family=Family.CLAIM,
     look=Look.POD,
     never_binds=True,

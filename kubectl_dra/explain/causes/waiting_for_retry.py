@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from kubectl_dra.api.pods import Pod
+from kubectl_dra.explain import confirm
 from kubectl_dra.explain.causes.registry import Finder, When
 from kubectl_dra.explain.causes.search_too_slow import SLOW
 from kubectl_dra.explain.changed_since import changes
@@ -23,6 +24,11 @@ IN_FLIGHT = CauseKind(
     "Until it has, nobody else can use the claim. Such a choice is in the scheduler's memory only.",
     fix="Wait some seconds. If it stays, that other pod hangs while it is bound: explain it.",
     seen_as="resource claim … is in the process of being allocated",
+    normal="For a second or two, while the first pod is bound.",
+    confirm=(
+        confirm.Check("`is in the process of being allocated`.", confirm.SCHEDULER_SAYS),
+        confirm.Check("The other pods with this claim.", confirm.PODS_BY_CLAIM),
+    ),
     family=Family.CLAIM,
     look=Look.POD_OF_SAME_CLAIM,
 )
@@ -34,6 +40,14 @@ CHANGED = CauseKind(
     fix="Wait for the next attempt. If it repeats, look for a second scheduler or controller that writes the same "
     "claims.",
     seen_as="SchedulerError: claim … got allocated elsewhere, deallocated elsewhere, or deleted in the meantime",
+    normal="Once in a while, where pods that share a claim start together.",
+    confirm=(
+        confirm.Check("`in the meantime`.", confirm.SCHEDULER_SAYS),
+        confirm.Check(
+            "Who wrote the claim last (`managedFields`).",
+            "kubectl get resourceclaim CLAIM -n NAMESPACE --show-managed-fields -o yaml",
+        ),
+    ),
     family=Family.CLAIM,
     look=Look.POD,
 )
@@ -47,6 +61,11 @@ RETRY = CauseKind(
     fix="Wait up to 5 minutes, or wake it: any change to the pod (a label will do) makes the scheduler try again. Ask "
     "again then.",
     seen_as="the last FailedScheduling event",
+    normal="For up to 5 minutes: so often the scheduler tries again without a reason.",
+    confirm=(
+        confirm.Check("The scheduler's last word, and when.", confirm.SCHEDULER_SAYS),
+        confirm.Check("The claims are as they were: nothing here is newer.", confirm.CLAIMS),
+    ),
     family=Family.POD,
     look=Look.POD,
 )
@@ -57,6 +76,13 @@ CHANGED_SINCE = CauseKind(
     "pod, or moments before, it did not take into account.",
     fix="Ask again in a few seconds.",
     seen_as="the last FailedScheduling event, which is older than the change",
+    normal="For seconds: the scheduler takes up the change and tries again.",
+    confirm=(
+        confirm.Check("When the scheduler looked last.", confirm.SCHEDULER_SAYS),
+        confirm.Check(
+            "What was made since, the newest last.", "kubectl get resourceslices --sort-by=.metadata.creationTimestamp"
+        ),
+    ),
     family=Family.POD,
     look=Look.POD,
 )
@@ -68,6 +94,15 @@ BINDING_DENIED = CauseKind(
     "lacks them.",
     fix="Grant the scheduler update and patch on resourceclaims/binding and resourceclaims/status.",
     seen_as="SchedulerError: … changing status.allocation or status.reservedFor requires …",
+    normal="Never for kube-scheduler; with a scheduler of your own, after an upgrade to 1.36.",
+    confirm=(
+        confirm.ERROR,
+        confirm.Check(
+            "`no`: the permission is missing. SCHEDULER is system:kube-scheduler, or "
+            "system:serviceaccount:NAMESPACE:NAME for one that runs as a pod.",
+            "kubectl auth can-i update resourceclaims.resource.k8s.io --subresource=binding --as=SCHEDULER",
+        ),
+    ),
     family=Family.POD,
     look=Look.POD,
     never_binds=True,
