@@ -15,6 +15,7 @@ PACKAGE = Path(__file__).parent.parent / "kubectl_dra"
 LEVELS = {
     "cli": 10,
     "report": 9,
+    "fit": 8,
     "migrate": 8,
     "taint": 8,
     "lint": 7,

@@ -62,7 +62,7 @@ def refusals(pod: Pod, quotas: Sequence[ResourceQuota]) -> Iterator[Refusal]:
     for quota in sorted(quotas, key=lambda each: each.metadata.name):
         hard = amounts(quota.status.hard or quota.spec.hard)
         counted = [name for name in hard if _counts(name)]
-        if not counted or not all(_in_scope(pod, scope) for scope in _scopes(quota)):
+        if not counted or not in_scope(pod, quota):
             continue
         concerned = Concerned("ResourceQuota", quota.metadata.name, quota.metadata.namespace)
         missing = _unsaid(pod, [name for name in counted if name in _REQUIRED])
@@ -77,6 +77,11 @@ def refusals(pod: Pod, quotas: Sequence[ResourceQuota]) -> Iterator[Refusal]:
         ]
         if rows:
             yield QuotaExceeded(concerned, tuple(rows))
+
+
+def in_scope(pod: Pod, quota: ResourceQuota) -> bool:
+    """Whether a quota is about pods like this one."""
+    return all(_in_scope(pod, scope) for scope in _scopes(quota))
 
 
 def used_by(pod: Pod) -> Amounts:

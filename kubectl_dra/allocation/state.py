@@ -83,3 +83,17 @@ def released(state: AllocatedState, claims: Collection[ResourceClaim], features:
         consumed={device: used for device, used in state.consumed.items() if device not in devices} | kept,
         holders={device: entry for device, entry in state.holders.items() if device not in devices} | held,
     )
+
+
+def taken(state: AllocatedState, claims: Collection[ResourceClaim], features: Features) -> AllocatedState:
+    """The state in which these claims, which held nothing before, have their devices as well."""
+    more = allocated_state(claims, features)
+    consumed, holders = dict(state.consumed), dict(state.holders)
+    for device, amounts in more.consumed.items():
+        total = dict(consumed.get(device, {}))
+        for name, amount in amounts.items():
+            total[name] = total[name] + amount if name in total else amount
+        consumed[device] = total
+    for device, own in more.holders.items():
+        holders[device] = (*holders.get(device, ()), *own)
+    return AllocatedState(state.exclusive | more.exclusive, state.shared | more.shared, consumed, holders)

@@ -24,6 +24,7 @@ COMMANDS: Final = {
     "lint": "LintFlags",
     "migrate": "MigrateFlags",
     "explain": "ExplainFlags",
+    "fit": "FitFlags",
     "devices": "DevicesFlags",
     "snapshot": "SnapshotFlags",
     "taint": "TaintFlags",

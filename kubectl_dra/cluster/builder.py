@@ -79,6 +79,7 @@ class SnapshotBuilder:
         self._sources: list[str] = []
         self._release: Release | None = None
         self._written: dict[Key, Mapping[str, Any]] = {}
+        self._makers: list[Mapping[str, Any]] = []
 
     def add(self, raw: dict[str, Any], place: Place) -> None:
         """Add an object with apiVersion and kind. Kinds that no snapshot holds are ignored.
@@ -98,8 +99,11 @@ class SnapshotBuilder:
         elif (known := SCHEDULING_KINDS.get(kind)) and group == known.group and version in known.versions:
             self._keep(kind, raw, version, place)
         if self._workloads and kind != "Pod":
-            for pod in pods_of(raw):
+            made = list(pods_of(raw))
+            for pod in made:
                 self._keep("Pod", pod, "v1", place)
+            if made:
+                self._makers.append(raw)
 
     def add_page(self, given: Page, kind: str, place: Place) -> list[Gap]:
         """Add the objects of a page. Invalid ones become gaps, because the rest can be read."""
@@ -235,6 +239,7 @@ class SnapshotBuilder:
             release_source=release_source,
             sources=tuple(self._sources),
             written=self._written,
+            workloads=tuple(self._makers),
             individual=frozenset(name for entry in slices if entry.individual for name in entry.individual.names),
         )
 

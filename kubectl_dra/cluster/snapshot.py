@@ -84,7 +84,8 @@ class Snapshot(Struct, frozen=True, eq=False):
     is "server"; otherwise it is only a hint, and ``release_source`` names its origin. ``notes`` are sentences
     about what was ignored or chosen while reading. ``sources`` names the inputs. ``individual`` names the
     attributes whose values some slices keep apart from their devices (``api.slices.Individual``); it is empty
-    unless the reader was asked to share devices. ``written`` holds the pods of manifests as written.
+    unless the reader was asked to share devices. ``written`` holds the pods of manifests as written,
+    ``workloads`` the objects that make pods.
     ``others`` holds the objects of ``cluster.kinds.SCHEDULING_KINDS`` by kind, then by namespace (empty if
     none) and name.
     """
@@ -107,6 +108,7 @@ class Snapshot(Struct, frozen=True, eq=False):
     sources: tuple[str, ...] = ()
     individual: frozenset[str] = frozenset()
     written: Mapping[Key, Mapping[str, Any]] = field(default_factory=dict)
+    workloads: tuple[Mapping[str, Any], ...] = ()
 
     def exact(self, only: Set[str] | None = None) -> Snapshot:
         """The snapshot with all attributes of every device in ``slices``, or of the individual ones ``only`` these."""

@@ -7,6 +7,7 @@ Source of PreFilter's outcome: RunPreFilterPlugins in pkg/scheduler/framework/ru
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from copy import copy
 from typing import Final
 
 from kubectl_dra.api.pods import Pod
@@ -148,6 +149,12 @@ class Chain:
             if not chain._add(plugin):
                 break
         chain._sort()
+        return chain
+
+    def moved(self, state: ClusterState) -> Chain:
+        """The same plugins in a cluster that differs in nothing that their PreFilter counted."""
+        chain = copy(self)
+        chain.state = state
         return chain
 
     @property

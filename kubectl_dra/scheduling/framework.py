@@ -19,6 +19,8 @@ from kubectl_dra.api.claims import ResourceClaim
 from kubectl_dra.api.meta import ObjectMeta
 from kubectl_dra.api.nodes import Node
 from kubectl_dra.api.pods import Pod
+from kubectl_dra.api.policy import ResourceQuota
+from kubectl_dra.api.slices import ResourceSlice
 from kubectl_dra.api.versions import Release
 from kubectl_dra.cluster.snapshot import Key, Snapshot
 from kubectl_dra.scheduling.amounts import Amounts, Rules, amounts_of, pod_amounts
@@ -179,6 +181,37 @@ class ClusterState:
                 pods = [pod for pod in known[name].pods if (pod.metadata.namespace, pod.metadata.name) not in ended]
                 known[name] = NodeState(others.get(name, known[name].node), pods, self.rules)
         out.nodes = known
+        return out
+
+    def with_pod(self, pod: Pod, claims: Mapping[Key, ResourceClaim]) -> ClusterState:
+        """The same cluster after a pod was given its node, which exists; these claims are as they are then."""
+        snapshot = self.snapshot
+        key = (pod.metadata.namespace, pod.metadata.name)
+        out = self.with_snapshot(replace(snapshot, pods={}, nodes={}))
+        out.snapshot = replace(snapshot, pods={**snapshot.pods, key: pod}, claims={**snapshot.claims, **claims})
+        out._waiting = [other for other in self._waiting if (other.metadata.namespace, other.metadata.name) != key]
+        node = self.nodes[pod.spec.node_name]
+        out.nodes = {**self.nodes, node.name: NodeState(node.node, (*node.pods, pod), self.rules)}
+        return out
+
+    def with_node(self, node: Node, pods: Sequence[Pod], slices: Sequence[ResourceSlice]) -> ClusterState:
+        """The same cluster with one more node, the pods on it, and what drivers publish for it."""
+        snapshot = self.snapshot
+        out = self.with_snapshot(replace(snapshot, pods={}, nodes={}))
+        out.snapshot = replace(
+            snapshot,
+            nodes={**snapshot.nodes, node.name: node},
+            pods={**snapshot.pods, **{(pod.metadata.namespace, pod.metadata.name): pod for pod in pods}},
+            slices=(*snapshot.slices, *slices),
+        )
+        out._waiting = self._waiting
+        out.nodes = {**self.nodes, node.name: NodeState(node, pods, self.rules)}
+        return out
+
+    def with_quotas(self, quotas: Sequence[ResourceQuota]) -> ClusterState:
+        """The same cluster with other ResourceQuotas, which no plugin reads."""
+        out = copy(self)
+        out.snapshot = replace(self.snapshot, quotas=tuple(quotas))
         return out
 
     def with_claims(self, claims: Mapping[Key, ResourceClaim]) -> ClusterState:

@@ -8,15 +8,14 @@ that fit until enough do. Sources: schedule_one_podgroup.go and the plugins gang
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from random import Random
 from typing import Final
 
 from msgspec import structs
 
-from kubectl_dra.api.claims import Allocation, Consumer, ResourceClaim
 from kubectl_dra.api.pods import Pod
-from kubectl_dra.cluster.snapshot import Key
+from kubectl_dra.scheduling.binding import bound
 from kubectl_dra.scheduling.dynamic_resources import ClaimNotCreated, resolve
 from kubectl_dra.scheduling.framework import ClusterState
 from kubectl_dra.scheduling.gang_scheduling import Gang, Obstacle, Placed
@@ -156,32 +155,5 @@ def _one_after_another(
         best = winner(structs.replace(outcome, feasible=within))
         node = chance.of([name for name in best.nodes or within if name in nodes])
         placed[member.key] = node
-        state = _with(member, node, outcome, state)
+        state = bound(member, node, outcome.chain, state)
     return placed, refused
-
-
-def _with(pod: Pod, node: str, outcome: Outcome, state: ClusterState) -> ClusterState:
-    """The cluster after the pod got the node, and its claims got devices there."""
-    snapshot = state.snapshot
-    there = structs.replace(pod, spec=structs.replace(pod.spec, node_name=node))
-    claims = {**snapshot.claims, **dict(_allocated(pod, node, outcome))}
-    pods = {**snapshot.pods, (pod.metadata.namespace, pod.metadata.name): there}
-    return state.with_snapshot(structs.replace(snapshot, pods=pods, claims=claims))
-
-
-def _allocated(pod: Pod, node: str, outcome: Outcome) -> Iterator[tuple[Key, ResourceClaim]]:
-    devices = outcome.chain.devices
-    attempt = devices.attempts.get(node) if devices is not None else None
-    if devices is None or attempt is None:
-        return
-    user = Consumer("pods", pod.metadata.name, pod.metadata.uid)
-    for claim, result in zip(devices.claims_on(outcome.chain.state.nodes[node].node), attempt.results, strict=True):
-        allocation = Allocation.from_json(result.to_json())
-        made = structs.replace(claim, allocation=allocation, reserved_for=(*claim.reserved_for, user))
-        # The claim for extended resources has no name before it is made.
-        name = claim.metadata.name if (claim.metadata.namespace, claim.metadata.name) in _stored(outcome) else pod.key
-        yield (claim.metadata.namespace, name), made
-
-
-def _stored(outcome: Outcome) -> Mapping[Key, ResourceClaim]:
-    return outcome.chain.state.snapshot.claims

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLES = ROOT / "examples" / "explain"
+FIT = ROOT / "examples" / "fit"
 PREFIX = ["kubectl", "dra"]
 GOLDENS = {"expected.txt": (), "full.txt": ("--full",)}
 """What is written into a file of each example, and the flags that it takes beside those of ``command``."""
@@ -27,8 +28,13 @@ class Outcome(NamedTuple):
 
 
 def examples() -> list[Path]:
-    """The directories of all examples, sorted by name."""
+    """The directories of all examples of ``explain``, sorted by name."""
     return sorted(path for path in EXAMPLES.iterdir() if path.is_dir())
+
+
+def fit_examples() -> list[Path]:
+    """The same of ``fit``, which have ``expected.txt`` alone."""
+    return sorted(path for path in FIT.iterdir() if path.is_dir())
 
 
 def arguments(example: Path) -> list[str]:

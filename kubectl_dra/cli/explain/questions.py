@@ -48,7 +48,7 @@ def questions_of(asked: ExplainFlags, connection: ConnectionFlags, changes: Sequ
     target = target_of(asked.target) if asked.target else None
     snapshot, namespace, manifest = read(asked, connection, target)
     if manifest is not None and target is None:
-        snapshot = _with_admission(snapshot, manifest, asked, connection)
+        snapshot = with_admission(snapshot, manifest, asked, connection)
     questions = _questions(asked, target, namespace, snapshot, manifest)
     snapshot = completed(snapshot, [one.pod for one in questions if one.pod is not None], asked, connection)
     settings = replace(settings_of(asked, snapshot), supposed=tuple(changes))
@@ -59,21 +59,34 @@ def read(
     asked: ExplainFlags, connection: ConnectionFlags, target: TypedTarget | None = None
 ) -> tuple[Snapshot, str, Snapshot | None]:
     """The snapshot, the namespace meant, and the objects of the manifest alone."""
-    from kubectl_dra.cluster.files import read_snapshot
-
-    if asked.snapshots:
-        namespace = asked.namespace or "default"
-        with Progress() as progress:
-            snapshot = read_snapshot(list(asked.snapshots), namespace=namespace, compact=True, progress=progress)
-    else:
-        from kubectl_dra.cli.live import read_live
-
-        pod = target.name if target is not None and target.kind == "pod" else ""
-        snapshot, namespace = read_live(connection, asked.namespace, compact=True, everything=asked.everything, pod=pod)
+    snapshot, namespace = read_cluster(asked, connection, target)
     if not asked.manifests:
         return snapshot, namespace, None
-    manifest = read_snapshot(list(asked.manifests), namespace=namespace, workloads=True)
+    manifest = read_manifest(asked, namespace)
     return overlay(snapshot, manifest), namespace, manifest
+
+
+def read_cluster(
+    asked: ExplainFlags, connection: ConnectionFlags, target: TypedTarget | None = None
+) -> tuple[Snapshot, str]:
+    """The snapshot and the namespace meant."""
+    if asked.snapshots:
+        from kubectl_dra.cluster.files import read_snapshot
+
+        namespace = asked.namespace or "default"
+        with Progress() as progress:
+            return read_snapshot(list(asked.snapshots), namespace=namespace, compact=True, progress=progress), namespace
+    from kubectl_dra.cli.live import read_live
+
+    pod = target.name if target is not None and target.kind == "pod" else ""
+    return read_live(connection, asked.namespace, compact=True, everything=asked.everything, pod=pod)
+
+
+def read_manifest(asked: ExplainFlags, namespace: str) -> Snapshot:
+    """The objects of the manifest; what names no namespace is put into this one."""
+    from kubectl_dra.cluster.files import read_snapshot
+
+    return read_snapshot(list(asked.manifests), namespace=namespace, workloads=True)
 
 
 def completed(snapshot: Snapshot, pods: Iterable[Pod], asked: ExplainFlags, connection: ConnectionFlags) -> Snapshot:
@@ -99,7 +112,7 @@ def completed(snapshot: Snapshot, pods: Iterable[Pod], asked: ExplainFlags, conn
     return snapshot
 
 
-def _with_admission(
+def with_admission(
     snapshot: Snapshot, manifest: Snapshot, asked: ExplainFlags, connection: ConnectionFlags
 ) -> Snapshot:
     """The live cluster with what decides whether the API server takes the pods of a manifest, by namespace."""

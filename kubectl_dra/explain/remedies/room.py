@@ -91,7 +91,7 @@ def ending_pods(around: Surroundings, nodes: Sequence[str]) -> list[EndPods]:
 
 def _sets(chain: Chain, node: NodeState) -> Iterator[Sequence[Pod]]:
     """Single pods that are enough, those with claims first; else one set, the smallest that is easily found."""
-    ranked = by_importance([pod for pod in node.pods if _can_end(pod)])
+    ranked = by_importance([pod for pod in node.pods if can_end(pod)])
     alone = [pod for pod in reversed(ranked) if _takes_without(chain, node, [pod])]
     yield from ([pod] for pod in sorted(alone, key=lambda pod: not pod.claims)[:MAX_ALONE])
     if alone or not _takes_without(chain, node, ranked):
@@ -109,7 +109,7 @@ def _elsewhere(around: Surroundings, chain: Chain, node: NodeState) -> Iterator[
     rejection = chain.filter(node)
     suspects = [pod for reason in (rejection.reasons if rejection else ()) for pod in _suspects(around, reason)]
     for pod in suspects[:MAX_ELSEWHERE]:
-        if pod.spec.node_name == node.name or not _can_end(pod):
+        if pod.spec.node_name == node.name or not can_end(pod):
             continue
         after = around.without_pods([(pod.metadata.namespace, pod.metadata.name)])
         if after.refusal(node.node) is None and after.chain is not None:
@@ -137,7 +137,7 @@ def _takes_without(chain: Chain, node: NodeState, pods: Sequence[Pod]) -> bool:
     return chain.filter(node.changed(removed=pods)) is None
 
 
-def _can_end(pod: Pod) -> bool:
+def can_end(pod: Pod) -> bool:
     """Whether ending the pod makes room: a DaemonSet, the kubelet or the system would bring it back at once."""
     owner = pod.metadata.controller()
     return (

@@ -73,7 +73,13 @@ def filters_of(
         return None
     known = {node.name: node for node in nodes} | dict(snapshot.nodes)
     asked, seen = _as_created(question, pod, replace(snapshot, nodes=known))
-    state = ClusterState(_with_gaps(asked, seen), release, gates | _proved(question, asked, snapshot), patch, profile)
+    state = ClusterState(
+        _with_gaps(asked, seen),
+        release,
+        gates | proved_by_pods(asked, snapshot, stored=question.exists),
+        patch,
+        profile,
+    )
     chain = Chain(asked, state, without_devices(state.profile))
     found = {name: chain.filter(node) for name, node in state.nodes.items()}
     return Filters(chain, {name: rejection for name, rejection in found.items() if rejection is not None})
@@ -102,12 +108,15 @@ def _with_gaps(pod: Pod, snapshot: Snapshot) -> Snapshot:
     return replace(snapshot, gaps=(*snapshot.gaps, *missing))
 
 
-def _proved(question: Question, pod: Pod, snapshot: Snapshot) -> frozenset[str]:
-    """Feature gates of the filters that stored pods show to be on: where one is off, the server refuses its values."""
+def proved_by_pods(pod: Pod, snapshot: Snapshot, *, stored: bool) -> frozenset[str]:
+    """Feature gates of the filters that pods show to be on: where one is off, the server refuses its values.
+
+    ``stored``: the pod itself is in the cluster.
+    """
     if not _compares(pod):
         return frozenset()
-    stored = question.exists or any(_compares(other) for other in snapshot.pods.values())
-    return frozenset((COMPARISON,)) if stored else frozenset()
+    found = stored or any(_compares(other) for other in snapshot.pods.values())
+    return frozenset((COMPARISON,)) if found else frozenset()
 
 
 def _compares(pod: Pod) -> bool:

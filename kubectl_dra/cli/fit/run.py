@@ -1,0 +1,112 @@
+"""What ``fit`` does: read, place, report."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+
+from msgspec.structs import replace
+
+from kubectl_dra.api.versions import UNTOLD
+from kubectl_dra.cli.explain.flags import ExplainFlags
+from kubectl_dra.cli.explain.questions import (
+    completed,
+    read_cluster,
+    read_manifest,
+    scheduler_config,
+    settings_of,
+    with_admission,
+)
+from kubectl_dra.cli.fit.flags import FitFlags
+from kubectl_dra.cli.live import Progress
+from kubectl_dra.cli.options import ConnectionFlags, cluster_flags
+from kubectl_dra.cluster.overlay import overlay
+from kubectl_dra.cluster.snapshot import Snapshot
+from kubectl_dra.errors import InputError, UsageError
+from kubectl_dra.explain.question.new_pod import about_new_pod
+from kubectl_dra.fit.answer import FitWish, diagnosis_of, fit
+from kubectl_dra.fit.result import FitAnswer
+from kubectl_dra.fit.workload import WorkloadPods, workloads_of
+from kubectl_dra.report.explain_words import Invocation
+
+
+def run(asked: FitFlags, connection: ConnectionFlags) -> int:
+    """Places and prints; returns the exit code.
+
+    Raises:
+        DraError: wrong usage, input that cannot be read, a cluster that does not answer.
+    """
+    _check(asked)
+    # The cluster is read as ``explain -f`` reads it.
+    reading = ExplainFlags(
+        manifests=asked.manifests,
+        namespace=asked.namespace,
+        snapshots=asked.snapshots,
+        scheduler_config=asked.scheduler_config,
+        release=asked.release,
+        gates=asked.gates,
+    )
+    scheduler_config(reading, UNTOLD)
+    workloads, snapshot = _read(reading, connection)
+    settings = settings_of(reading, snapshot)
+    with Progress() as progress:
+        answer = fit(workloads, snapshot, settings, FitWish(asked.replicas, asked.most), progress)
+    _print(answer, asked, _invocation(asked, connection))
+    return answer.exit_code
+
+
+def _check(asked: FitFlags) -> None:
+    if not asked.manifests:
+        raise UsageError("say what to place: -f MANIFEST (see kubectl dra fit --help)")
+    if asked.most and asked.replicas is not None:
+        raise UsageError("--max places as many replicas as fit; leave --replicas out")
+
+
+def _read(asked: ExplainFlags, connection: ConnectionFlags) -> tuple[list[WorkloadPods], Snapshot]:
+    """The workloads of the manifest, and the cluster with everything of the manifest but its pods."""
+    cluster, namespace = read_cluster(asked, connection)
+    manifest = read_manifest(asked, namespace)
+    workloads = workloads_of(manifest)
+    if not workloads:
+        raise InputError(f"{', '.join(asked.manifests)} holds no pod and nothing that makes pods: nothing to place")
+    snapshot = overlay(cluster, replace(manifest, pods={}))
+    snapshot = with_admission(snapshot, manifest, asked, connection)
+    pods = [about_new_pod(pod, snapshot).pod for pod in manifest.pods.values()]
+    return workloads, completed(snapshot, [pod for pod in pods if pod is not None], asked, connection)
+
+
+def _invocation(asked: FitFlags, connection: ConnectionFlags) -> Invocation:
+    """The command line without what only refines the output."""
+    where = cluster_flags(asked.snapshots, connection)
+    words = ["kubectl dra fit", *(f"-f {shlex.quote(path)}" for path in asked.manifests)]
+    words += [f"-n {asked.namespace}"] if asked.namespace else []
+    words += [f"--replicas {asked.replicas}"] if asked.replicas is not None else []
+    words += ["--max"] if asked.most else []
+    words += [f"--kubernetes-version {asked.release}"] if asked.release else []
+    words += [f"--feature-gates {gates}" for gates in asked.gates]
+    words += [f"--scheduler-config {shlex.quote(asked.scheduler_config)}"] if asked.scheduler_config else []
+    return Invocation(" ".join(words) + where, where, bool(asked.snapshots))
+
+
+def _print(answer: FitAnswer, asked: FitFlags, invocation: Invocation) -> None:
+    output = asked.output.value
+    if output == "text":
+        from kubectl_dra.report.fit_text import write_fit
+
+        write_fit(answer, asked.color.value, invocation=invocation)
+        diagnosis = diagnosis_of(answer) if asked.explain else None
+        if diagnosis is not None:
+            from kubectl_dra.report.explain_text import write_text
+
+            sys.stdout.write("\n")
+            write_text([diagnosis], asked.color.value, invocation=Invocation("", *invocation[1:]), full=True)
+        return
+    if output == "html":
+        from kubectl_dra.report.fit_html import to_html
+
+        sys.stdout.write(to_html(answer))
+        return
+    from kubectl_dra.report.fit_json import to_json
+    from kubectl_dra.report.structured import write
+
+    write(to_json(answer), output, sys.stdout)

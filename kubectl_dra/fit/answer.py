@@ -1,0 +1,268 @@
+"""From a manifest and a cluster to the answer: the pods, where they go, what stops the next one, what would help."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+from random import Random
+from time import monotonic
+from typing import Final
+
+from msgspec import Struct, structs
+
+from kubectl_dra.cluster.snapshot import Snapshot
+from kubectl_dra.errors import UsageError
+from kubectl_dra.explain.diagnosis import Diagnosis, Verdict
+from kubectl_dra.explain.phrase import Words, say
+from kubectl_dra.explain.pipeline import diagnose
+from kubectl_dra.explain.scene.attributes_read import complete
+from kubectl_dra.explain.scene.filters import proved_by_pods
+from kubectl_dra.explain.scene.prepare import Settings, cycle_of
+from kubectl_dra.explain.scene.view import nodes_of
+from kubectl_dra.fit import existing
+from kubectl_dra.fit.changes import changes
+from kubectl_dra.fit.ground import Ground
+from kubectl_dra.fit.mold import Mold, NewPod
+from kubectl_dra.fit.ordinals import ordinals
+from kubectl_dra.fit.place import Placement, Placer, Progress, Unplaced, in_turn
+from kubectl_dra.fit.result import FirstUnplaced, FitAnswer, FitVerdict, WorkloadFit
+from kubectl_dra.fit.workload import WorkloadPods
+from kubectl_dra.scheduling.framework import ClusterState
+from kubectl_dra.scheduling.gang_scheduling import Gang, gang_of
+
+MOST_PODS: Final = 5_000
+"""With ``--max`` no more are placed."""
+MOST_FOLLOWING: Final = 64
+"""With it, so many pods more are tried with each change."""
+TRIES: Final = 8
+SECONDS_OF_TRIES: Final = 3.0
+"""How often, and how long, other choices among equal nodes are tried."""
+
+
+class FitWish(Struct, frozen=True):
+    """How many replicas to place: as many as are written where it is None; ``most``: as many as fit."""
+
+    replicas: int | None = None
+    most: bool = False
+
+
+class FitPlan(Struct, frozen=True):
+    """A workload with all that is needed to place it. ``running``: how many of its pods have a node already."""
+
+    workload: WorkloadPods
+    number: int
+    molds: tuple[Mold, ...]
+    replicas: int
+    running: int
+
+    def pods_of(self, replica: int, snapshot: Snapshot) -> list[NewPod]:
+        """The pods of one replica, but those that run already."""
+        found = []
+        for mold, role in zip(self.molds, self.workload.roles, strict=True):
+            found += [mold.make(ordinal, snapshot) for ordinal in ordinals(role, replica)]
+        return found[max(0, self.running - replica * self.workload.size) :]
+
+
+def fit(
+    workloads: Sequence[WorkloadPods], snapshot: Snapshot, settings: Settings, wish: FitWish, progress: Progress
+) -> FitAnswer:
+    """Places the workloads on a cluster, one after the other by priority.
+
+    Args:
+        workloads: those of the manifest.
+        snapshot: the cluster, with everything of the manifest but its pods.
+        settings: what is assumed of the scheduler.
+        wish: how many replicas to place.
+        progress: is told what is done.
+
+    Raises:
+        UsageError: a number of replicas for more than one workload.
+    """
+    if (wish.most or wish.replicas is not None) and len(workloads) != 1:
+        raise UsageError(f"--replicas and --max are about one workload; the manifest has {len(workloads)}")
+    plans = []
+    for number, workload in enumerate(workloads):
+        own = existing.pods_of(workload, snapshot)
+        snapshot = existing.without_waiting(snapshot, own)
+        running = sum(bool(pod.node_name) for pod in own)
+        molds = tuple(Mold(workload, number, role, snapshot, settings) for role in range(len(workload.roles)))
+        replicas = workload.replicas if wish.replicas is None else wish.replicas
+        plans.append(FitPlan(workload, number, molds, replicas, running))
+    for plan in plans:
+        for mold in plan.molds:
+            snapshot = complete(mold.question, snapshot, settings)
+    ground = _ground(snapshot, plans, settings)
+    placer = Placer(ground, progress)
+    limited = False
+    if wish.most:
+        replicas, placement, limited = _most(placer, plans[0], snapshot)
+        plans = [structs.replace(plans[0], replicas=replicas)]
+    else:
+        placement = placer.place_all(_pods(plans, snapshot))
+    found = []
+    for plan in plans:
+        progress(f"looking at what stops {plan.workload.title}")
+        found.append(_result(plan, placement, snapshot, settings, wish, limited=limited))
+    if not placement.settled and not wish.most:
+        found = _with_ranges(found, plans, ground, snapshot)
+    return FitAnswer(
+        tuple(found),
+        str(settings.release),
+        settings.release_source,
+        tuple(sorted(settings.gates)),
+        waiting=sum(not pod.node_name and not pod.finished and bool(pod.claims) for pod in snapshot.pods.values()),
+        notes=tuple(_notes(plans)),
+    )
+
+
+def _pods(plans: Sequence[FitPlan], snapshot: Snapshot) -> list[NewPod]:
+    return [new for plan in plans for replica in range(plan.replicas) for new in plan.pods_of(replica, snapshot)]
+
+
+def _ground(snapshot: Snapshot, plans: Sequence[FitPlan], settings: Settings) -> Ground:
+    cycle = cycle_of(snapshot, settings)
+    known = {node.name: node for node in nodes_of(snapshot, cycle)} | dict(snapshot.nodes)
+    pods = [mold.question.pod for plan in plans for mold in plan.molds if mold.question.pod is not None]
+    profile = settings.profile_of(pods[0]) if pods else None
+    gates = settings.gates.union(*(proved_by_pods(pod, snapshot, stored=False) for pod in pods))
+    state = ClusterState(structs.replace(snapshot, nodes=known), settings.release, gates, settings.patch, profile)
+    return Ground.of(state, cycle)
+
+
+def _most(placer: Placer, plan: FitPlan, snapshot: Snapshot) -> tuple[int, Placement, bool]:
+    """Places replica after replica until one does not fit whole: how many did, and whether it was ended before.
+
+    The placement is without that replica, and tells why it is refused.
+    """
+    replica = 0
+    while (replica + 1) * max(1, plan.workload.size) <= MOST_PODS:
+        before = placer.saved() if plan.workload.size > 1 else None
+        for unit in in_turn(plan.pods_of(replica, snapshot)):
+            placer.place_unit(unit)
+        if placer.refused:
+            refused = tuple(placer.refused)
+            if before is not None:
+                placer.restore(before)
+            return replica, structs.replace(placer.placement(), refused=refused), False
+        replica += 1
+    return replica, placer.placement(), True
+
+
+def _result(
+    plan: FitPlan, placement: Placement, snapshot: Snapshot, settings: Settings, wish: FitWish, *, limited: bool
+) -> WorkloadFit:
+    workload = plan.workload
+    seats = tuple(seat for seat in placement.seats if seat.new.workload == plan.number)
+    refused = [one for one in placement.refused if one.new.workload == plan.number]
+    unclear: list[Words] = list(_unclear_before(plan, snapshot, settings))
+    stop = _stop(plan, refused, settings)
+    if stop is not None and stop.diagnosis.verdict is Verdict.UNDETERMINED:
+        unclear.extend(stop.diagnosis.unclear[:1] or ("the search did not end in time",))
+    fitting = plan.replicas if wish.most else plan.replicas - len({one.new.ordinal.replica for one in refused})
+    wanted = [one.new for one in refused] if not wish.most else list(_following(plan, snapshot))
+    more, tried = changes(placement, refused, wanted) if refused and not unclear else ((), 0)
+    placed = plan.running + len(seats)
+    return WorkloadFit(
+        workload,
+        _verdict(plan, placed, refused, wish) if not unclear else FitVerdict.UNDETERMINED,
+        plan.replicas,
+        fitting,
+        plan.replicas * workload.size,
+        plan.running,
+        seats,
+        stop,
+        tuple(unclear),
+        more,
+        tried,
+        fewest=placed,
+        greatest=placed,
+        settled=placement.settled,
+        as_many=wish.most,
+        at_least=limited,
+    )
+
+
+def _verdict(plan: FitPlan, placed: int, refused: Sequence[Unplaced], wish: FitWish) -> FitVerdict:
+    if wish.most:
+        return FitVerdict.FITS if plan.replicas else FitVerdict.NOT
+    if not refused:
+        return FitVerdict.FITS
+    return FitVerdict.PARTLY if placed else FitVerdict.NOT
+
+
+def _following(plan: FitPlan, snapshot: Snapshot) -> Iterator[NewPod]:
+    """The pods of replicas after those that fit, to be tried with changes."""
+    size = max(1, plan.workload.size)
+    for replica in range(plan.replicas, plan.replicas + max(1, MOST_FOLLOWING // size)):
+        yield from plan.pods_of(replica, snapshot)
+
+
+def _unclear_before(plan: FitPlan, snapshot: Snapshot, settings: Settings) -> Iterator[Words]:
+    """Why nobody can say whether the first pod of a role fits at all."""
+    if not plan.workload.counted:
+        return
+    quick = structs.replace(settings, with_ways=False)
+    for mold, role in zip(plan.molds, plan.workload.roles, strict=True):
+        if role.each and plan.replicas:
+            first = mold.make(mold.first, snapshot)
+            found = diagnose(mold.question_about(first, snapshot, settings), snapshot, quick)
+            if found.verdict is Verdict.UNDETERMINED:
+                yield found.unclear[0] if found.unclear else "the search did not end in time"
+                return
+
+
+def _stop(plan: FitPlan, refused: Sequence[Unplaced], settings: Settings) -> FirstUnplaced | None:
+    """What stops the first pod that does not fit."""
+    if not refused:
+        return None
+    first = next((one for one in refused if not one.alone), refused[0])
+    ground = first.ground
+    mold = plan.molds[first.new.role]
+    diagnosis = diagnose(mold.question_about(first.new, ground.snapshot, settings), ground.snapshot, settings)
+    gang = gang_of(first.new.pod, ground.state) if first.new.group[2] else None
+    placed = 0
+    minimum = gang.minimum if isinstance(gang, Gang) else 0
+    if minimum:
+        placed = sum(one.alone for one in refused)
+    return FirstUnplaced(first.new.pod.key, diagnosis, first.denied, minimum, placed, len(refused) - 1)
+
+
+def _with_ranges(
+    found: Sequence[WorkloadFit], plans: Sequence[FitPlan], ground: Ground, snapshot: Snapshot
+) -> list[WorkloadFit]:
+    """The results with the numbers of pods that other choices lead to."""
+    counts = [{one.placed} for one in found]
+    end = monotonic() + SECONDS_OF_TRIES
+    pods = _pods(plans, snapshot)
+    for number in range(1, TRIES + 1):
+        if monotonic() > end:
+            break
+        chance = Random(number)
+        again = Placer(ground, chance=chance).place_all(_mixed(pods, chance))
+        for plan, seen in zip(plans, counts, strict=True):
+            seen.add(plan.running + sum(seat.new.workload == plan.number for seat in again.seats))
+    return [structs.replace(one, fewest=min(seen), greatest=max(seen)) for one, seen in zip(found, counts, strict=True)]
+
+
+def _mixed(pods: Sequence[NewPod], chance: Random) -> list[NewPod]:
+    """The pods of each replica in another order: nobody knows which of them is created first."""
+    mixed: list[NewPod] = []
+    for _, own in groupby(pods, key=lambda new: (new.workload, new.ordinal.replica)):
+        replica = list(own)
+        chance.shuffle(replica)
+        mixed.extend(replica)
+    return mixed
+
+
+def _notes(plans: Sequence[FitPlan]) -> Iterator[Words]:
+    for plan in plans:
+        if not plan.workload.counted:
+            yield say(
+                "how many pods a {kind} makes is not known here: one of each template is placed",
+                kind=plan.workload.kind,
+            )
+
+
+def diagnosis_of(answer: FitAnswer) -> Diagnosis | None:
+    """The diagnosis of the first pod that does not fit; None where all do."""
+    return next((one.stop.diagnosis for one in answer.workloads if one.stop is not None), None)

@@ -1,0 +1,173 @@
+"""What the scheduler says of pods of one likeness, node by node, in a cluster that fills up.
+
+Where nothing but a node itself decides, a pod that is placed changes the answer of its node alone; the others keep
+theirs, so that a thousand equal pods cost little more than the first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Hashable, Iterable
+from typing import Final
+
+from msgspec.structs import replace
+
+from kubectl_dra.allocation.attempt import Attempt, AttemptVerdict
+from kubectl_dra.allocation.errors import AllocationError
+from kubectl_dra.allocation.pools import gather
+from kubectl_dra.allocation.search_context import Budget
+from kubectl_dra.explain.scene.equivalent_nodes import Likeness
+from kubectl_dra.fit.ground import Ground
+from kubectl_dra.fit.mold import NewPod
+from kubectl_dra.scheduling.chain import Chain, without_devices
+from kubectl_dra.scheduling.dynamic_resources import DynamicResources
+from kubectl_dra.scheduling.framework import ClusterState
+from kubectl_dra.scheduling.inter_pod_affinity import InterPodAffinity
+from kubectl_dra.scheduling.outcome import Outcome, attempt
+from kubectl_dra.scheduling.pod_topology_spread import PodTopologySpread
+from kubectl_dra.scheduling.reasons import Rejection
+from kubectl_dra.scheduling.volume_restrictions import VolumeRestrictions
+
+_READ_OTHER_NODES: Final = (InterPodAffinity, PodTopologySpread, VolumeRestrictions)
+_STEPS: Final = 200_000
+
+
+class Lane:
+    """Pods of one likeness. ``chain`` are the plugins for ``pod``, which stands for all of them.
+
+    ``only``: no other nodes are asked.
+    """
+
+    chain: Chain
+    _others: Chain
+
+    def __init__(self, new: NewPod, ground: Ground, only: Collection[str] | None = None) -> None:
+        self.pod = new.pod
+        self._only = only
+        self._claims = new.claims
+        self._names_claims = any(entry.claim_name for entry in new.pod.claims)
+        self._rejected: dict[str, Rejection] = {}
+        self._feasible: dict[str, None] = {}
+        self._error = False
+        self._attempts: dict[str, Attempt] = {}
+        self._look(ground)
+
+    @property
+    def feasible(self) -> Collection[str]:
+        """The nodes that take a pod, in the order of the cluster."""
+        return () if self._error or self.chain.rejection is not None else self._feasible.keys()
+
+    @property
+    def local(self) -> bool:
+        """Whether no pod on another node, and no claim that several pods use, decides about a node."""
+        reads = any(isinstance(plugin, _READ_OTHER_NODES) and not plugin.skipped for plugin in self.chain.prepared)
+        return not reads and not self._names_claims
+
+    @property
+    def attempts(self) -> dict[str, Attempt]:
+        """The devices that a pod would get, by node."""
+        return self._attempts
+
+    def outcome(self) -> Outcome:
+        """The whole attempt with a pod, that no node takes."""
+        return attempt(self.chain, self._rejected)
+
+    def update(self, ground: Ground, nodes: frozenset[str] | None) -> None:
+        """After a change of the cluster: ``nodes`` are those for which devices changed, None for all."""
+        if not self.local or nodes is None:
+            if nodes is None or self._names_claims:
+                self._attempts = {
+                    name: known
+                    for name, known in self._attempts.items()
+                    if not self._names_claims and known.verdict is AttemptVerdict.REJECTED
+                }
+            else:
+                self._forget(nodes)
+            self._look(ground)
+            return
+        self._forget(nodes)
+        state = self._view(ground)
+        chain = self._others.moved(state)
+        self._others = chain
+        self.chain = self._joined(chain, ground, state)
+        for name in nodes:
+            self._ask(name, state)
+
+    def renewed(self, ground: Ground, nodes: frozenset[str] | None) -> Lane:
+        """The lane with its plugins made anew, after a change that they may all have counted."""
+        self._attempts = {
+            name: known
+            for name, known in self._attempts.items()
+            if nodes is not None and name not in nodes and not self._names_claims
+        }
+        self._look(ground)
+        return self
+
+    def _forget(self, nodes: Iterable[str]) -> None:
+        for name in nodes:
+            self._attempts.pop(name, None)
+
+    def _view(self, ground: Ground) -> ClusterState:
+        return ground.state.with_claims({**ground.snapshot.claims, **self._claims}) if self._claims else ground.state
+
+    def _joined(self, others: Chain, ground: Ground, state: ClusterState) -> Chain:
+        devices = DynamicResources(self.pod, state, ground.cycle)
+        devices.attempts = self._attempts
+        devices.leftover = None
+        return others.joined(devices)
+
+    def _look(self, ground: Ground) -> None:
+        """Asks all nodes."""
+        state = self._view(ground)
+        self._others = Chain(self.pod, state, without_devices(state.profile))
+        self._rejected, self._feasible, self._error = {}, {}, False
+        asked = state.nodes if self._only is None else self._only
+        for name in asked:
+            if (rejection := self._others.filter(state.nodes[name])) is not None:
+                self._rejected[name] = rejection
+        self.chain = self._joined(self._others, ground, state)
+        if self.chain.rejection is not None:
+            return
+        self._try_devices(asked, ground)
+        for name in asked:
+            if name not in self._rejected:
+                self._ask(name, state)
+
+    def _ask(self, name: str, state: ClusterState) -> None:
+        rejection = self.chain.filter(state.nodes[name])
+        if rejection is None:
+            self._rejected.pop(name, None)
+            self._feasible[name] = None
+            return
+        self._feasible.pop(name, None)
+        self._rejected[name] = rejection
+        self._error = self._error or rejection.error
+
+    def _try_devices(self, asked: Iterable[str], ground: Ground) -> None:
+        """Attempts on the nodes that the other filters let pass; one stands for all nodes that are alike."""
+        devices = self.chain.devices
+        if devices is None or devices.skipped:
+            return
+        cycle = ground.cycle
+        likeness: dict[frozenset[str], Likeness] = {}
+        rejected: dict[Hashable, Attempt] = {}
+        for name in asked:
+            state = self.chain.state.nodes[name]
+            if name in self._rejected or name in self._attempts or not (claims := devices.claims_on(state.node)):
+                continue
+            delegated = frozenset() if devices.extended is None else devices.extended.delegated(state.node)
+            try:
+                pools = gather(cycle.index, state.node, cycle.features, cycle.quirks)
+            except AllocationError:
+                pools = None
+            if delegated not in likeness:
+                likeness[delegated] = Likeness(cycle, claims)
+            read = None if pools is None else likeness[delegated].of(state.node, pools)
+            alike = None if read is None else (delegated, read)
+            known = rejected.get(alike) if alike is not None else None
+            if known is not None:
+                self._attempts[name] = replace(known, node=name, pools=pools)
+                continue
+            found = cycle.attempt(state.node, claims, budget=Budget(max_steps=_STEPS), pools=pools)
+            self._attempts[name] = found
+            if found.verdict is AttemptVerdict.REJECTED and alike is not None:
+                rejected[alike] = found

@@ -1,0 +1,116 @@
+"""What controllers give the pods of a workload one by one: names, and labels that tell them apart."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Final, NamedTuple
+
+from kubectl_dra.fit.workload import Role, WorkloadPods
+from kubectl_dra.manifests.workloads import key_of
+
+_HASH: Final = "fit"
+"""Stands for hashes and UIDs that controllers make up: the same for all pods of a workload."""
+
+
+class Ordinal(NamedTuple):
+    """One pod of a role: its place in the workload's replicas, and in the replica's pods of this role."""
+
+    replica: int
+    place: int
+
+
+class Identity(NamedTuple):
+    """The name of a pod, the labels that all pods of its role have, and those that are its own."""
+
+    name: str
+    shared: Mapping[str, str]
+    own: Mapping[str, str]
+
+
+def ordinals(role: Role, replica: int) -> Iterator[Ordinal]:
+    """The pods of a role in one replica."""
+    return (Ordinal(replica, place) for place in range(role.each))
+
+
+def identity(workload: WorkloadPods, role: Role, ordinal: Ordinal) -> Identity:
+    """What one pod is called, and its labels beside those of the template."""
+    make = _KINDS.get(key_of(workload.raw)) if workload.raw else None
+    if make is not None:
+        return make(workload, role, ordinal)
+    base = role.pod.metadata.name
+    if role.exact and not ordinal.replica:
+        return Identity(base, {}, {})
+    return Identity(f"{base}-{ordinal.replica * role.each + ordinal.place}", {}, {})
+
+
+def _deployment(workload: WorkloadPods, role: Role, ordinal: Ordinal) -> Identity:
+    return Identity(f"{role.pod.metadata.name}-{ordinal.replica}", {"pod-template-hash": _HASH}, {})
+
+
+def _stateful_set(workload: WorkloadPods, role: Role, ordinal: Ordinal) -> Identity:
+    name = f"{role.pod.metadata.name}-{ordinal.replica}"
+    own = {"statefulset.kubernetes.io/pod-name": name, "apps.kubernetes.io/pod-index": str(ordinal.replica)}
+    return Identity(name, {"controller-revision-hash": _HASH}, own)
+
+
+def _job(workload: WorkloadPods, role: Role, ordinal: Ordinal) -> Identity:
+    name = role.pod.metadata.name
+    spec: Any = workload.raw.get("spec") or {}
+    spec = (spec.get("jobTemplate") or {}).get("spec") or spec
+    index = ordinal.replica
+    return Identity(f"{name}-{index}", _job_labels(name), _job_index(spec, index))
+
+
+def _job_set(workload: WorkloadPods, role: Role, ordinal: Ordinal) -> Identity:
+    """The jobs of one entry of ``replicatedJobs`` one after the other, each with its pods."""
+    entry = _entry_of(workload, role)
+    spec = ((entry.get("template") or {}).get("spec")) or {}
+    jobs = max(1, int(entry.get("replicas") or 1))
+    in_job = max(1, role.each // jobs)
+    job, index = divmod(ordinal.place, in_job)
+    again = f"-{ordinal.replica}" if ordinal.replica else ""
+    replicated = str(entry.get("name") or role.name)
+    name = f"{workload.name}{again}-{replicated}-{job}"
+    shared = {
+        "jobset.sigs.k8s.io/jobset-name": f"{workload.name}{again}",
+        "jobset.sigs.k8s.io/replicatedjob-name": replicated,
+    }
+    own = {"jobset.sigs.k8s.io/job-index": str(job), "jobset.sigs.k8s.io/job-key": name, **_job_labels(name)}
+    return Identity(f"{name}-{index}", shared, {**own, **_job_index(spec, index)})
+
+
+def _entry_of(workload: WorkloadPods, role: Role) -> Mapping[str, Any]:
+    entries: list[Any] = (workload.raw.get("spec") or {}).get("replicatedJobs") or []
+    return entries[workload.roles.index(role)]  # type: ignore[no-any-return]
+
+
+def _job_labels(name: str) -> dict[str, str]:
+    return {"job-name": name, "batch.kubernetes.io/job-name": name, "batch.kubernetes.io/controller-uid": _HASH}
+
+
+def _job_index(spec: Mapping[str, Any], index: int) -> dict[str, str]:
+    indexed = spec.get("completionMode") == "Indexed"
+    return {"batch.kubernetes.io/job-completion-index": str(index)} if indexed else {}
+
+
+def _leader_worker_set(workload: WorkloadPods, role: Role, ordinal: Ordinal) -> Identity:
+    """The leader of a group has the group's number; its workers count from 1."""
+    leaderless = len(workload.roles) == 1
+    index = ordinal.place if leaderless or role is workload.roles[0] else ordinal.place + 1
+    group = f"{workload.name}-{ordinal.replica}"
+    own = {
+        "leaderworkerset.sigs.k8s.io/group-index": str(ordinal.replica),
+        "leaderworkerset.sigs.k8s.io/group-key": group,
+        "leaderworkerset.sigs.k8s.io/worker-index": str(index),
+    }
+    return Identity(f"{group}-{index}" if index else group, {"leaderworkerset.sigs.k8s.io/name": workload.name}, own)
+
+
+_KINDS: Final[Mapping[tuple[str, str], Callable[[WorkloadPods, Role, Ordinal], Identity]]] = {
+    ("apps", "Deployment"): _deployment,
+    ("apps", "StatefulSet"): _stateful_set,
+    ("batch", "Job"): _job,
+    ("batch", "CronJob"): _job,
+    ("jobset.x-k8s.io", "JobSet"): _job_set,
+    ("leaderworkerset.x-k8s.io", "LeaderWorkerSet"): _leader_worker_set,
+}

@@ -1,0 +1,335 @@
+"""Places pods one after the other, as the scheduler would, each in the cluster with those before it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from enum import Enum
+from random import Random
+from typing import Final
+
+from msgspec import Struct
+
+from kubectl_dra.api.claims import Allocation
+from kubectl_dra.api.pods import Pod
+from kubectl_dra.api.slices import DeviceID
+from kubectl_dra.fit.creation import Denied, denied
+from kubectl_dra.fit.ground import Ground
+from kubectl_dra.fit.lane import Lane
+from kubectl_dra.fit.mold import NewPod
+from kubectl_dra.scheduling.chain import Chain
+from kubectl_dra.scheduling.default_preemption import Candidate
+from kubectl_dra.scheduling.dynamic_resources import DynamicResources
+from kubectl_dra.scheduling.gang_scheduling import Gang, gang_of
+from kubectl_dra.scheduling.outcome import Outcome
+from kubectl_dra.scheduling.reasons import Reason
+from kubectl_dra.scheduling.winner import winner_among
+
+Progress = Callable[[str], None]
+
+MOST_SCORED: Final = 60_000
+"""How many nodes are scored in all; after that, pods go where the fewest of the workload are."""
+_TOLD_EVERY: Final = 50
+
+
+class Chosen(Enum):
+    """How a node was chosen among those that take a pod."""
+
+    ONLY = "only"
+    """No other takes it."""
+    BEST = "best"
+    """It scores best."""
+    TIE = "tie"
+    """It is the first of several that score alike, of which the scheduler takes any."""
+    OPEN = "open"
+    """The scheduler does not look at all nodes, or not all of its scores are known: the one with the fewest pods."""
+
+
+class HeldDevice(Struct, frozen=True):
+    """A device that a pod got: the claim, the request, the device, and how much it consumes of a shared one."""
+
+    claim: str
+    request: str
+    device: DeviceID
+    consumed: tuple[tuple[str, str], ...] = ()
+
+
+class Seat(Struct, frozen=True):
+    """A pod and the node that it got. ``evicted`` are the pods that the scheduler ends for it."""
+
+    new: NewPod
+    node: str
+    devices: tuple[HeldDevice, ...]
+    chosen: Chosen
+    evicted: tuple[Pod, ...] = ()
+
+
+class Unplaced(Struct, frozen=True):
+    """A pod that got no node. ``ground`` is the cluster in which it was tried, ``outcome`` the attempt.
+
+    ``denied``: it, or its claims, would not be created. ``alone``: it would fit, but not enough pods of its group do.
+    """
+
+    new: NewPod
+    ground: Ground
+    outcome: Outcome | None = None
+    denied: Denied | None = None
+    alone: bool = False
+
+
+class Placement(Struct, frozen=True):
+    """What came of some pods: ``ground`` is the cluster after. ``stopped``: not all were tried, for want of time."""
+
+    ground: Ground
+    seats: tuple[Seat, ...]
+    refused: tuple[Unplaced, ...]
+    settled: bool = True
+    """Whether other choices among nodes could not lead to another number of pods."""
+
+
+class Saved(Struct, frozen=True):
+    """The state of a placer."""
+
+    ground: Ground
+    seats: tuple[Seat, ...]
+    refused: tuple[Unplaced, ...]
+    given_up: Mapping[tuple[object, ...], Unplaced]
+    on: Mapping[str, int]
+
+
+class Placer:
+    """Places pods on one cluster. ``chance``: takes any of the nodes that are as good, not the first."""
+
+    def __init__(self, ground: Ground, progress: Progress | None = None, chance: Random | None = None) -> None:
+        self.ground = ground
+        self.seats: list[Seat] = []
+        self.refused: list[Unplaced] = []
+        self._lanes: dict[tuple[object, ...], Lane] = {}
+        self._given_up: dict[tuple[object, ...], Unplaced] = {}
+        self._on: dict[str, int] = {}
+        self._scored = 0
+        self._free = False
+        self._progress = progress
+        self._chance = chance
+
+    def placement(self) -> Placement:
+        """What came of it so far."""
+        kinds = {new.likeness for new in (*(seat.new for seat in self.seats), *(one.new for one in self.refused))}
+        simple = len(kinds) <= 1 and all(lane.local for lane in self._lanes.values())
+        simple = simple and not any(seat.evicted or seat.new.group[2] for seat in self.seats)
+        return Placement(self.ground, tuple(self.seats), tuple(self.refused), settled=simple or not self._free)
+
+    def place_all(self, pods: Sequence[NewPod]) -> Placement:
+        """Places pods, those of higher priority first, those of one group together."""
+        for unit in in_turn(pods):
+            self.place_unit(unit)
+        self._try_again()
+        return self.placement()
+
+    def place_unit(self, unit: Sequence[NewPod]) -> None:
+        """Places one pod, or those of one group."""
+        if unit[0].group[2]:
+            self._place_group(unit)
+        else:
+            self._place(unit[0])
+        if self._progress is not None and len(self.seats) % _TOLD_EVERY == 0:
+            self._progress(f"placing pods: {len(self.seats)} have a node")
+
+    def _try_again(self) -> None:
+        """Pods that others have made fit since they were refused: by affinity, or by how pods are spread."""
+        while waiting := [one for one in self.refused if self._may_fit_now(one)]:
+            before = len(self.seats)
+            again = {id(one) for one in waiting}
+            self.refused = [one for one in self.refused if id(one) not in again]
+            self._given_up.clear()
+            for one in waiting:
+                self._place(one.new)
+            if len(self.seats) == before:
+                return
+
+    def _may_fit_now(self, one: Unplaced) -> bool:
+        lane = self._lanes.get(one.new.likeness)
+        changed = one.ground.version != self.ground.version
+        return changed and one.denied is None and not one.alone and lane is not None and not lane.local
+
+    def _place(self, new: NewPod, nodes: frozenset[str] | None = None) -> bool:
+        if new.pod.scheduling_gates:
+            self.refused.append(Unplaced(new, self.ground))
+            return False
+        if (known := self._hopeless(new)) is not None:
+            self.refused.append(Unplaced(new, self.ground, known.outcome))
+            return False
+        created = denied(new, self.ground.snapshot)
+        if created.denied is not None:
+            self.refused.append(Unplaced(new, self.ground, denied=created.denied))
+            return False
+        if created.quotas is not None:
+            self.ground = self.ground.with_quotas(created.quotas)
+        lane = self._lane(new)
+        within = [name for name in lane.feasible if nodes is None or name in nodes]
+        if within:
+            node, chosen = self._choose(lane, within)
+            self._seat(new, lane, node, chosen)
+            return True
+        outcome = lane.outcome()
+        best = outcome.preemption.best if outcome.preemption is not None else ()
+        if best and nodes is None and not new.group[2] and self._evict(new, best):
+            return True
+        refused = Unplaced(new, self.ground, outcome)
+        self.refused.append(refused)
+        if nodes is None:
+            self._given_up[new.likeness] = refused
+        return False
+
+    def _hopeless(self, new: NewPod) -> Unplaced | None:
+        """A pod of the same likeness that was refused, where nothing has changed since that could help."""
+        known, lane = self._given_up.get(new.likeness), self._lanes.get(new.likeness)
+        if known is None:
+            return None
+        same = known.ground.version == self.ground.version or (lane is not None and lane.local)
+        return known if same else None
+
+    def _lane(self, new: NewPod) -> Lane:
+        lane = self._lanes.get(new.likeness)
+        if lane is None:
+            lane = self._lanes[new.likeness] = Lane(new, self.ground)
+        return lane
+
+    def _choose(self, lane: Lane, feasible: Sequence[str]) -> tuple[str, Chosen]:
+        if len(feasible) == 1:
+            return feasible[0], Chosen.ONLY
+        self._scored += len(feasible)
+        if self._scored <= MOST_SCORED:
+            best = winner_among(lane.chain, feasible)
+            if best.exact and len(best.nodes) == 1:
+                return best.nodes[0], Chosen.BEST
+            if best.exact:
+                return self._any_of(best.nodes), Chosen.TIE
+        if self._chance is not None:
+            return self._any_of(feasible), Chosen.OPEN
+        self._free = True
+        return min(feasible, key=lambda name: self._on.get(name, 0)), Chosen.OPEN
+
+    def _any_of(self, names: Sequence[str]) -> str:
+        self._free = True
+        return names[0] if self._chance is None else self._chance.choice(names)
+
+    def _seat(self, new: NewPod, lane: Lane, node: str, chosen: Chosen, evicted: tuple[Pod, ...] = ()) -> None:
+        ground = self.ground.creating(new.claims)
+        devices = DynamicResources(new.pod, ground.state, ground.cycle)
+        devices.leftover = None
+        if node in lane.attempts:
+            devices.attempts[node] = lane.attempts[node]
+        chain = Chain(new.pod, ground.state, ()).joined(devices)
+        self.ground = ground.seating(new.pod, node, chain)
+        held = tuple(_held(new.pod, self.ground))
+        self.seats.append(Seat(new, node, held, chosen, evicted))
+        self._on[node] = self._on.get(node, 0) + 1
+        touched = self.ground.touched((entry.device for entry in held), node)
+        shuns = new.pod.spec.affinity is not None and bool(new.pod.spec.affinity.pod_anti_affinity.required)
+        for likeness, other in self._lanes.items():
+            if shuns:
+                # Its anti-affinity counts for pods that have none themselves.
+                self._lanes[likeness] = other.renewed(self.ground, touched)
+            else:
+                other.update(self.ground, touched)
+
+    def _evict(self, new: NewPod, best: Sequence[Candidate]) -> bool:
+        """The scheduler ends pods of lower priority, and then gives the pod that node."""
+        chosen = best[0] if self._chance is None else self._chance.choice(best)
+        self._free = self._free or len(best) > 1
+        own = {seat.new.pod.key for seat in self.seats}
+        if any(pod.key in own for pod in chosen.victims):
+            return False
+        self.ground = self.ground.ending(chosen.victims)
+        self._lanes.clear()
+        self._given_up.clear()
+        lane = self._lane(new)
+        if chosen.node not in lane.feasible:
+            return False
+        self._seat(new, lane, chosen.node, Chosen.ONLY if len(best) == 1 else Chosen.TIE, chosen.victims)
+        return True
+
+    def _place_group(self, unit: Sequence[NewPod]) -> None:
+        """Places the pods of a group: all that fit, or none where too few do."""
+        first = unit[0]
+        gang = gang_of(first.pod, self.ground.state)
+        if isinstance(gang, Reason):
+            self.refused.extend(Unplaced(new, self.ground) for new in unit)
+            return
+        if gang is None:
+            for new in unit:
+                self._place(new)
+            return
+        running = sum(bool(member.node_name) for member in gang.members)
+        before = self.saved()
+        best: tuple[int, Saved] | None = None
+        for nodes in _domains(gang, self.ground):
+            self.restore(before)
+            placed = sum([self._place(new, nodes) for new in unit])
+            if best is None or placed > best[0]:
+                best = (placed, self.saved())
+            if placed == len(unit):
+                break
+        if best is None:
+            self.refused.extend(Unplaced(new, self.ground) for new in unit)
+            return
+        self.restore(best[1])
+        if best[0] + running >= gang.minimum:
+            return
+        tried = {one.new.pod.key: one for one in self.refused}
+        self.restore(before)
+        for new in unit:
+            self.refused.append(tried.get(new.pod.key) or Unplaced(new, self.ground, alone=True))
+
+    def saved(self) -> Saved:
+        """What has come of it so far, to return to."""
+        return Saved(self.ground, tuple(self.seats), tuple(self.refused), dict(self._given_up), dict(self._on))
+
+    def restore(self, saved: Saved) -> None:
+        """Returns to what had come of it before."""
+        self.ground = saved.ground
+        self.seats, self.refused = list(saved.seats), list(saved.refused)
+        self._given_up, self._on = dict(saved.given_up), dict(saved.on)
+        self._lanes.clear()
+
+
+def in_turn(pods: Sequence[NewPod]) -> Iterator[list[NewPod]]:
+    """The pods in the order in which the scheduler tries them, those of one group together at the first of them."""
+    groups: dict[tuple[object, ...], list[NewPod]] = {}
+    for number, new in enumerate(sorted(pods, key=lambda one: -one.pod.priority)):
+        key = new.group if new.group[2] else (number,)
+        groups.setdefault(key, []).append(new)
+    yield from groups.values()
+
+
+def _domains(gang: Gang, ground: Ground) -> Iterator[frozenset[str] | None]:
+    """The nodes of each domain in which a group may be; None for everywhere."""
+    if not gang.topology:
+        yield None
+        return
+    key = gang.topology[0]
+    found: dict[str, set[str]] = {}
+    for name, node in ground.state.nodes.items():
+        if (value := node.node.labels.get(key)) is not None:
+            found.setdefault(value, set()).add(name)
+    running = {
+        ground.state.nodes[member.node_name].node.labels.get(key)
+        for member in gang.members
+        if member.node_name in ground.state.nodes
+    }
+    yield from (frozenset(names) for value, names in found.items() if not running or value in running)
+
+
+def _held(pod: Pod, ground: Ground) -> Iterator[HeldDevice]:
+    stored = ground.snapshot.pods[pod.metadata.namespace, pod.metadata.name]
+    for name in sorted(stored.claim_names):
+        claim = ground.snapshot.claims.get((pod.metadata.namespace, name))
+        allocation: Allocation | None = claim.allocation if claim is not None else None
+        for entry in allocation.results if allocation is not None else ():
+            consumed = tuple((key, str(amount)) for key, amount in entry.consumed_capacity.items())
+            yield HeldDevice(name, entry.request, entry.device, consumed)
+
+
+def evicted(seats: Iterable[Seat]) -> list[Pod]:
+    """The pods that the scheduler ends for those that are placed."""
+    return [pod for seat in seats for pod in seat.evicted]

@@ -1,0 +1,127 @@
+"""What ``fit`` answers, as values. ``report/`` writes the sentences."""
+
+from __future__ import annotations
+
+from enum import Enum
+
+from msgspec import Struct
+
+from kubectl_dra.api.pods import Pod
+from kubectl_dra.explain.diagnosis import Diagnosis
+from kubectl_dra.explain.phrase import Words
+from kubectl_dra.fit.creation import Denied
+from kubectl_dra.fit.place import Seat
+from kubectl_dra.fit.workload import WorkloadPods
+
+SCHEMA_VERSION = "1"
+
+
+class FitVerdict(Enum):
+    """The answer, as a word."""
+
+    FITS = "fits"
+    PARTLY = "fits-in-part"
+    NOT = "does-not-fit"
+    UNDETERMINED = "undetermined"
+
+    @property
+    def exit_code(self) -> int:
+        """0 all fit, 1 not all, 3 undetermined."""
+        return {FitVerdict.FITS: 0, FitVerdict.UNDETERMINED: 3}.get(self, 1)
+
+
+class FirstUnplaced(Struct, frozen=True):
+    """The first pod that does not fit: its diagnosis in the cluster with the pods before it.
+
+    ``denied``: the API server would not create it, or its claims. ``minimum``: its group needs so many pods with a
+    node at once, and only ``placed`` have one; 0 where it is in none. ``others``: how many more do not fit.
+    """
+
+    pod: str
+    diagnosis: Diagnosis
+    denied: Denied | None = None
+    minimum: int = 0
+    placed: int = 0
+    others: int = 0
+
+
+class OneMoreNode(Struct, frozen=True):
+    """A node like one that exists, without its pods but those of DaemonSets. ``alike``: how many such nodes exist."""
+
+    like: str
+    alike: int
+
+
+class EndPod(Struct, frozen=True):
+    """A pod that ends, so that its devices and its room are free. ``owner``: what may make it again, kind and name."""
+
+    pod: Pod
+    devices: int
+    owner: str = ""
+
+
+class DeleteClaim(Struct, frozen=True):
+    """A claim that holds devices and that nobody uses."""
+
+    namespace: str
+    name: str
+    devices: int
+
+
+ClusterChange = OneMoreNode | EndPod | DeleteClaim
+
+
+class More(Struct, frozen=True):
+    """A change of the cluster, and how many more pods (and whole replicas) have a node then: placed with it."""
+
+    change: ClusterChange
+    pods: int
+    replicas: int
+
+
+class WorkloadFit(Struct, frozen=True):
+    """What comes of one workload.
+
+    ``replicas`` are asked for; ``fitting`` of them have all of their pods running or placed. ``running`` pods have
+    their node already. ``fewest`` and ``greatest`` are the numbers of pods that other choices among equal nodes led
+    to. ``as_many``: as many replicas as fit were asked for; ``at_least``: more may fit than were tried. ``more`` are
+    changes with which more fit; ``tried`` how many were tried.
+    """
+
+    workload: WorkloadPods
+    verdict: FitVerdict
+    replicas: int
+    fitting: int
+    pods: int
+    running: int
+    seats: tuple[Seat, ...]
+    stop: FirstUnplaced | None = None
+    unclear: tuple[Words, ...] = ()
+    more: tuple[More, ...] = ()
+    tried: int = 0
+    fewest: int = 0
+    greatest: int = 0
+    settled: bool = True
+    as_many: bool = False
+    at_least: bool = False
+
+    @property
+    def placed(self) -> int:
+        """How many pods have a node: those that run, and those that were placed."""
+        return self.running + len(self.seats)
+
+
+class FitAnswer(Struct, frozen=True):
+    """The answer: each workload, what was assumed, and how many pods of others wait already for devices."""
+
+    workloads: tuple[WorkloadFit, ...]
+    release: str
+    release_source: str
+    gates: tuple[str, ...]
+    waiting: int = 0
+    notes: tuple[Words, ...] = ()
+
+    @property
+    def exit_code(self) -> int:
+        """The largest of the workloads."""
+        return max((one.verdict.exit_code for one in self.workloads), default=0)

@@ -1,0 +1,107 @@
+"""What is to be placed: workloads of a manifest, as roles of pods that differ in nothing but their names."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from msgspec import Struct
+
+from kubectl_dra.api.pods import Pod
+from kubectl_dra.cluster.snapshot import Key, Snapshot
+from kubectl_dra.cluster.workload_pods import pods_of
+from kubectl_dra.fit.counts import counts_of
+
+
+class Role(Struct, frozen=True):
+    """Pods of a workload from one template. ``each``: how many of them belong to a replica.
+
+    ``pod`` stands for them, as it is written; its name is what their names begin with. ``name`` tells the role from
+    others of the workload. ``exact``: there is only this pod, with this very name.
+    """
+
+    name: str
+    pod: Pod
+    written: Mapping[str, Any]
+    each: int = 1
+    exact: bool = False
+
+
+class WorkloadPods(Struct, frozen=True):
+    """An object of the manifest that makes pods, or the bare pods of it. ``unit`` is what a replica is called.
+
+    ``counted``: how many pods there are is known; otherwise one of each template is placed. ``raw`` is the object as
+    it is written; empty for bare pods.
+    """
+
+    kind: str
+    namespace: str
+    name: str
+    roles: tuple[Role, ...]
+    replicas: int = 1
+    unit: str = "replica"
+    counted: bool = True
+    raw: Mapping[str, Any] = {}
+
+    @property
+    def size(self) -> int:
+        """How many pods a replica has."""
+        return sum(role.each for role in self.roles)
+
+    @property
+    def title(self) -> str:
+        """Kind, namespace and name."""
+        return f"{self.kind} {self.namespace}/{self.name}" if self.name else f"{self.kind}s of {self.namespace}"
+
+
+def workloads_of(manifest: Snapshot) -> list[WorkloadPods]:
+    """The workloads of a manifest in its order; bare pods are one workload a group, and one of the others, last."""
+    found: list[WorkloadPods] = []
+    made: set[Key] = set()
+    for raw in manifest.workloads:
+        names = [pod["metadata"]["name"] for pod in pods_of(raw)]
+        namespace = _namespace(raw, names[0], manifest)
+        made.update((namespace, name) for name in names)
+        counts = counts_of(raw)
+        meta = raw.get("metadata") or {}
+        title = str(meta.get("name") or meta.get("generateName") or "pod")
+        roles = tuple(
+            _role(name.removeprefix(title).strip("-"), (namespace, name), manifest, each)
+            for name, each in zip(names, counts.each, strict=True)
+        )
+        found.append(
+            WorkloadPods(raw["kind"], namespace, title, roles, counts.replicas, counts.unit, counts.known, raw)
+        )
+    found.extend(_bare([key for key in manifest.pods if key not in made], manifest))
+    return found
+
+
+def _namespace(raw: Mapping[str, Any], pod: str, manifest: Snapshot) -> str:
+    """The namespace of a workload: where none is written, that which its pods were put into."""
+    written = (raw.get("metadata") or {}).get("namespace")
+    return str(written) if written else next(space for space, name in manifest.pods if name == pod)
+
+
+def _role(name: str, key: Key, manifest: Snapshot, each: int = 1, *, exact: bool = False) -> Role:
+    return Role(name, manifest.pods[key], manifest.written.get(key, {}), each, exact)
+
+
+def _bare(keys: Sequence[Key], manifest: Snapshot) -> Iterator[WorkloadPods]:
+    grouped: dict[tuple[str, str, str], list[Key]] = defaultdict(list)
+    for key in keys:
+        kind, name = _group(manifest.pods[key])
+        grouped[kind, key[0], name].append(key)
+    for (kind, namespace, name), own in grouped.items():
+        roles = tuple(_role(key[1], key, manifest, exact=True) for key in own)
+        title = own[0][1] if not name and len(own) == 1 else name
+        yield WorkloadPods(kind, namespace, title, roles, unit="group" if name else "pod")
+
+
+def _group(pod: Pod) -> tuple[str, str]:
+    """The kind and name of what a bare pod belongs to."""
+    if pod.pod_group:
+        return "PodGroup", pod.pod_group
+    if pod.spec.workload_ref is not None:
+        return "Workload", pod.spec.workload_ref.name
+    return "Pod", ""

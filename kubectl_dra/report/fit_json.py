@@ -1,0 +1,124 @@
+"""What fits, for JSON or YAML, in the shape of ``schemas/fit.json``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kubectl_dra.fit.place import Seat, evicted
+from kubectl_dra.fit.result import (
+    SCHEMA_VERSION,
+    DeleteClaim,
+    EndPod,
+    FitAnswer,
+    More,
+    OneMoreNode,
+    WorkloadFit,
+)
+from kubectl_dra.report.explain_words import answer as explained
+from kubectl_dra.report.fit_words import change, code, headline, places, stop
+from kubectl_dra.report.phrases import written
+
+
+def to_json(answer: FitAnswer) -> dict[str, Any]:
+    """A FitReport."""
+    return {
+        "schemaVersion": SCHEMA_VERSION,
+        "kind": "FitReport",
+        "exitCode": answer.exit_code,
+        "assumed": {
+            "kubernetesVersion": answer.release,
+            "source": answer.release_source,
+            "featureGates": list(answer.gates),
+        },
+        "items": [_workload(found) for found in answer.workloads],
+        "otherPodsWaiting": answer.waiting,
+        "notes": [written(note) for note in answer.notes],
+    }
+
+
+def _workload(found: WorkloadFit) -> dict[str, Any]:
+    workload = found.workload
+    out: dict[str, Any] = {
+        "workload": {"kind": workload.kind, "namespace": workload.namespace, "name": workload.name},
+        "verdict": found.verdict.value,
+        "answer": headline(found),
+        "replicas": {
+            "unit": workload.unit,
+            "wanted": None if found.as_many else found.replicas,
+            "fit": found.fitting,
+            "podsInEach": workload.size,
+        },
+        "pods": {
+            "wanted": None if found.as_many else found.pods,
+            "fit": found.placed,
+            "running": found.running,
+            "fewest": found.fewest,
+            "most": found.greatest,
+        },
+        "moreMayFit": found.at_least,
+        "dependsOnChance": not found.settled,
+        "undetermined": [written(why) for why in found.unclear],
+        "nodes": [{"node": node, "pods": pods, "devices": devices} for node, pods, devices in places(found)],
+        "placements": [_seat(seat) for seat in found.seats],
+        "evicted": [pod.key for pod in evicted(found.seats)],
+    }
+    if found.stop is not None:
+        out["stop"] = {
+            "pod": found.stop.pod,
+            "cause": code(found),
+            "reason": stop(found),
+            "answer": explained(found.stop.diagnosis),
+            "denied": found.stop.denied.name.lower() if found.stop.denied is not None else "",
+            "groupMinimum": found.stop.minimum,
+            "others": found.stop.others,
+        }
+        if found.stop.diagnosis.message:
+            out["stop"]["schedulerMessage"] = found.stop.diagnosis.message
+    out["changes"] = [_more(more) for more in found.more]
+    out["changesTried"] = found.tried
+    return out
+
+
+def _seat(seat: Seat) -> dict[str, Any]:
+    out: dict[str, Any] = {
+        "pod": seat.new.pod.metadata.name,
+        "replica": seat.new.ordinal.replica,
+        "node": seat.node,
+        "choice": seat.chosen.value,
+        "devices": [
+            {
+                "claim": held.claim,
+                "request": held.request,
+                "driver": held.device.driver,
+                "pool": held.device.pool,
+                "device": held.device.device,
+                **({"consumedCapacity": dict(held.consumed)} if held.consumed else {}),
+            }
+            for held in seat.devices
+        ],
+    }
+    if seat.evicted:
+        out["evicts"] = [pod.key for pod in seat.evicted]
+    return out
+
+
+def _more(more: More) -> dict[str, Any]:
+    what = more.change
+    if isinstance(what, OneMoreNode):
+        said: dict[str, Any] = {"change": "add-node", "like": what.like, "alike": what.alike}
+    elif isinstance(what, DeleteClaim):
+        said = {"change": "delete-claim", "namespace": what.namespace, "name": what.name, "devices": what.devices}
+    else:
+        said = {"change": "end-pod", **_pod(what)}
+    return {**said, "text": change(what), "morePods": more.pods, "moreReplicas": more.replicas}
+
+
+def _pod(what: EndPod) -> dict[str, Any]:
+    meta = what.pod.metadata
+    return {
+        "namespace": meta.namespace,
+        "name": meta.name,
+        "devices": what.devices,
+        "owner": what.owner,
+        "priority": what.pod.priority,
+    }

@@ -1,0 +1,134 @@
+"""The sentences of ``fit``: the answer, what stops the next pod, and what each change brings."""
+
+from __future__ import annotations
+
+import shlex
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+
+from kubectl_dra.api.slices import DeviceID
+from kubectl_dra.fit.creation import Denied
+from kubectl_dra.fit.place import Seat, evicted
+from kubectl_dra.fit.result import ClusterChange, DeleteClaim, EndPod, FitVerdict, More, OneMoreNode, WorkloadFit
+from kubectl_dra.report.explain_words import Invocation, reason
+from kubectl_dra.report.phrases import written
+from kubectl_dra.wording import amount, some
+
+
+def headline(found: WorkloadFit) -> str:
+    """The answer in one sentence."""
+    if found.unclear:
+        return f"{found.workload.title}: undetermined: {written(found.unclear[0])}."
+    return f"{_count(found)}{_beside(found)}."
+
+
+def _count(found: WorkloadFit) -> str:
+    workload, title = found.workload, found.workload.title
+    unit, size = workload.unit, workload.size
+    inner = f" ({found.placed:,} of {amount(found.pods, 'pod')})" if size > 1 else ""
+    if found.as_many:
+        if not found.fitting:
+            return f"Not one {unit} of {title} fits"
+        how = "At least" if found.at_least else "At most"
+        verb = "fits" if found.fitting == 1 else "fit"
+        return f"{how} {amount(found.fitting, unit)} of {title} {verb}"
+    if found.stop is not None and found.stop.minimum:
+        least = f"{found.stop.placed:,} of its {amount(found.pods, 'pod')} would"
+        return f"{title} does not fit: {least}, and it needs {found.stop.minimum:,} at once"
+    if found.replicas == 1:
+        if found.verdict is FitVerdict.FITS:
+            return f"{title} fits" + (f": all {amount(found.pods, 'pod')}" if size > 1 else _on(found.seats))
+        return f"{title} does not fit" + (
+            f": {found.placed:,} of its {amount(found.pods, 'pod')} do" if size > 1 else ""
+        )
+    if found.verdict is FitVerdict.FITS:
+        every = "Both" if found.replicas == 2 else f"All {found.replicas:,}"
+        return f"{every} {unit}s of {title} fit"
+    if not found.fitting:
+        return f"None of the {amount(found.replicas, unit)} of {title} fits{inner}"
+    verb = "fits" if found.fitting == 1 else "fit"
+    return f"{found.fitting:,} of {amount(found.replicas, unit)} of {title} {verb}{inner}"
+
+
+def _on(seats: Sequence[Seat]) -> str:
+    return f" on {seats[0].node}" if len(seats) == 1 else ""
+
+
+def _beside(found: WorkloadFit) -> str:
+    said = []
+    if found.running:
+        said.append(f"{amount(found.running, 'pod')} of it {'runs' if found.running == 1 else 'run'} already")
+    if ended := evicted(found.seats):
+        said.append(f"for which the scheduler ends {some([f'pod {pod.key}' for pod in ended], 3)}")
+    if found.fewest != found.greatest:
+        said.append(f"by which nodes the scheduler takes {found.fewest:,} to {found.greatest:,} pods have room")
+    return f"; {'; '.join(said)}" if said else ""
+
+
+def places(found: WorkloadFit) -> list[tuple[str, int, list[str]]]:
+    """Nodes with how many pods they get and their devices, most pods first."""
+    pods: Counter[str] = Counter()
+    devices: dict[str, Counter[DeviceID]] = defaultdict(Counter)
+    for seat in found.seats:
+        pods[seat.node] += 1
+        devices[seat.node].update(held.device for held in seat.devices)
+    ranked = sorted(pods, key=lambda name: (-pods[name], name))
+    return [(name, pods[name], [_short(*each, name) for each in devices[name].items()]) for name in ranked]
+
+
+def _short(device: DeviceID, times: int, node: str) -> str:
+    """A device, without its pool where that is called as the node, and how many shares of it are taken."""
+    name = device.device if device.pool == node else f"{device.pool}/{device.device}"
+    return f"{name} ({times} shares)" if times > 1 else name
+
+
+def stop(found: WorkloadFit) -> str:
+    """Why the first pod that does not fit has no node; empty where all have one."""
+    if found.stop is None:
+        return ""
+    text = reason(found.stop.diagnosis)
+    if found.stop.denied is not None and not found.stop.diagnosis.findings:
+        text = "a quota refuses it" if found.stop.denied is Denied.POD else "a quota refuses its claim"
+    return text
+
+
+def code(found: WorkloadFit) -> str:
+    """The code of the cause; empty where none was found."""
+    findings = found.stop.diagnosis.findings if found.stop is not None else ()
+    return findings[0].kind.code if findings else ""
+
+
+def change(what: ClusterChange) -> str:
+    """A change in words."""
+    if isinstance(what, OneMoreNode):
+        exist = f"{amount(what.alike, 'such node')} {'exists' if what.alike == 1 else 'exist'}"
+        return f"add one more node like {what.like} ({exist})"
+    if isinstance(what, DeleteClaim):
+        return f"delete claim {what.namespace}/{what.name}, which holds {amount(what.devices)} and nobody uses"
+    holds = [f"it holds {amount(what.devices)}"] if what.devices else []
+    holds += [f"of {what.owner}, which may make it again"] if what.owner else []
+    return f"end pod {what.pod.key}" + (f" ({', '.join(holds)})" if holds else "")
+
+
+def gain(found: WorkloadFit, more: More) -> str:
+    """What a change brings."""
+    unit = found.workload.unit
+    if found.workload.size == 1:
+        total = found.fitting + more.replicas
+        all_of = f", all {found.replicas:,}" if not found.as_many and total == found.replicas else ""
+        return f"{amount(more.pods, f'more {unit}')} {'fits' if more.pods == 1 else 'fit'}{all_of}"
+    whole = f", {amount(more.replicas, f'more whole {unit}')}" if more.replicas else f", no more whole {unit}"
+    if found.replicas == 1 and not found.as_many:
+        whole = ", and so all of it" if more.replicas else ", but not all of it"
+    return f"{amount(more.pods, 'more pod')} {'fits' if more.pods == 1 else 'fit'}{whole}"
+
+
+def command(what: ClusterChange, asked: Invocation) -> str:
+    """The command that makes a change; empty where there is none."""
+    where = "" if asked.saved else asked.where
+    if isinstance(what, DeleteClaim):
+        return f"kubectl delete resourceclaim -n {what.namespace} {shlex.quote(what.name)}{where}"
+    if isinstance(what, EndPod):
+        meta = what.pod.metadata
+        return f"kubectl delete pod -n {meta.namespace} {shlex.quote(meta.name)}{where}"
+    return ""

@@ -1,0 +1,54 @@
+"""The cluster after the scheduler gave a pod its node: the pod is there, and its claims have devices."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from msgspec import structs
+
+from kubectl_dra.api.claims import Allocation, Consumer, ResourceClaim
+from kubectl_dra.api.pods import ExtendedClaimStatus, Pod
+from kubectl_dra.cluster.snapshot import Key
+from kubectl_dra.scheduling.chain import Chain
+from kubectl_dra.scheduling.framework import ClusterState
+
+
+def bound(pod: Pod, node: str, chain: Chain, state: ClusterState) -> ClusterState:
+    """The cluster after the pod was given a node that the chain, made for it, lets pass."""
+    claims = dict(reserved(pod, node, chain))
+    made = next((name for _, name in claims if (pod.metadata.namespace, name) not in chain.state.snapshot.claims), "")
+    status = (
+        structs.replace(pod.status, extended_resource_claim_status=ExtendedClaimStatus(made)) if made else pod.status
+    )
+    there = structs.replace(pod, spec=structs.replace(pod.spec, node_name=node), status=status)
+    return state.with_pod(there, claims)
+
+
+def reserved(pod: Pod, node: str, chain: Chain) -> Iterator[tuple[Key, ResourceClaim]]:
+    """The claims of the pod as they are when it has the node: allocated, and reserved for it.
+
+    The claim for extended resources is called as the pod: it has no name before it is made.
+    """
+    devices = chain.devices
+    if devices is None:
+        return
+    user = Consumer("pods", pod.metadata.name, pod.metadata.uid)
+    for claim in devices.claims:
+        if claim.allocation is not None and user not in claim.reserved_for:
+            yield _key(claim), structs.replace(claim, reserved_for=(*claim.reserved_for, user))
+    attempt = devices.attempts.get(node)
+    if attempt is None:
+        return
+    stored = chain.state.snapshot.claims
+    for claim, result in zip(devices.claims_on(chain.state.nodes[node].node), attempt.results, strict=True):
+        allocation = Allocation.from_json(result.to_json())
+        made = structs.replace(claim, allocation=allocation, reserved_for=(*claim.reserved_for, user))
+        key = _key(claim)
+        if key not in stored:
+            key = (claim.metadata.namespace, pod.metadata.name)
+            made = structs.replace(made, metadata=structs.replace(claim.metadata, name=pod.metadata.name))
+        yield key, made
+
+
+def _key(claim: ResourceClaim) -> Key:
+    return claim.metadata.namespace, claim.metadata.name

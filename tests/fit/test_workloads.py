@@ -1,0 +1,238 @@
+"""Workloads of all kinds: how many pods they make, what a replica is, and groups that are placed together."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kubectl_dra.fit.counts import counts_of
+from tests.fit.worlds import claim, fitted, item, node, pod_spec, said, template
+
+JSON = dict[str, Any]
+POD = {"spec": {"containers": [{"name": "c", "image": "i"}]}}
+
+
+def written(kind: str, version: str, spec: JSON) -> JSON:
+    return {"kind": kind, "apiVersion": version, "metadata": {"name": "w", "namespace": "default"}, "spec": spec}
+
+
+JOB: JSON = {"template": POD}
+
+
+@pytest.mark.parametrize(
+    ("workload", "replicas", "each"),
+    [
+        (written("Deployment", "apps/v1", {"template": POD}), 1, (1,)),
+        (written("Deployment", "apps/v1", {"replicas": 0, "template": POD}), 0, (1,)),
+        (written("StatefulSet", "apps/v1", {"replicas": 3, "template": POD}), 3, (1,)),
+        (written("Job", "batch/v1", JOB), 1, (1,)),
+        (written("Job", "batch/v1", {**JOB, "parallelism": 8, "completions": 5}), 5, (1,)),
+        (written("Job", "batch/v1", {**JOB, "parallelism": 2, "completions": 5}), 2, (1,)),
+        (written("CronJob", "batch/v1", {"jobTemplate": {"spec": {**JOB, "parallelism": 4}}}), 4, (1,)),
+        (
+            written(
+                "JobSet",
+                "jobset.x-k8s.io/v1alpha2",
+                {
+                    "replicatedJobs": [
+                        {"name": "driver", "template": {"spec": JOB}},
+                        {"name": "workers", "replicas": 2, "template": {"spec": {**JOB, "parallelism": 4}}},
+                    ]
+                },
+            ),
+            1,
+            (1, 8),
+        ),
+        (
+            written(
+                "LeaderWorkerSet",
+                "leaderworkerset.x-k8s.io/v1",
+                {"replicas": 2, "leaderWorkerTemplate": {"size": 4, "workerTemplate": POD}},
+            ),
+            2,
+            (4,),
+        ),
+        (
+            written(
+                "LeaderWorkerSet",
+                "leaderworkerset.x-k8s.io/v1",
+                {"leaderWorkerTemplate": {"size": 4, "leaderTemplate": POD, "workerTemplate": POD}},
+            ),
+            1,
+            (1, 3),
+        ),
+        (
+            written(
+                "RayCluster",
+                "ray.io/v1",
+                {
+                    "headGroupSpec": {"template": POD},
+                    "workerGroupSpecs": [{"replicas": 3, "numOfHosts": 2, "template": POD}],
+                },
+            ),
+            1,
+            (1, 6),
+        ),
+        (
+            written(
+                "PyTorchJob",
+                "kubeflow.org/v1",
+                {"pytorchReplicaSpecs": {"Master": {"template": POD}, "Worker": {"replicas": 3, "template": POD}}},
+            ),
+            1,
+            (1, 3),
+        ),
+        (
+            written(
+                "Job",
+                "batch.volcano.sh/v1alpha1",
+                {"tasks": [{"replicas": 2, "template": POD}, {"name": "x", "template": POD}]},
+            ),
+            1,
+            (2, 1),
+        ),
+    ],
+    ids=lambda value: value["kind"] if isinstance(value, dict) else None,
+)
+def test_how_many_pods_there_are(workload: JSON, replicas: int, each: tuple[int, ...]) -> None:
+    counts = counts_of(workload)
+    assert (counts.replicas, counts.each, counts.known) == (replicas, each, True)
+
+
+def test_a_kind_whose_numbers_are_not_known(tmp_path: Path) -> None:
+    daemons = written("DaemonSet", "apps/v1", {"selector": {}, "template": POD})
+    code, report = fitted(tmp_path, node("a"), [daemons])
+    assert code == 0
+    assert report["notes"] == ["how many pods a DaemonSet makes is not known here: one of each template is placed"]
+
+
+def leader_worker_set(replicas: int, size: int) -> JSON:
+    template = {"leaderTemplate": {"spec": pod_spec(0)}, "workerTemplate": {"spec": pod_spec(1)}, "size": size}
+    spec = {"replicas": replicas, "leaderWorkerTemplate": template}
+    return written("LeaderWorkerSet", "leaderworkerset.x-k8s.io/v1", spec)
+
+
+def test_groups_count_where_all_of_their_pods_fit(tmp_path: Path) -> None:
+    """Five devices are enough for the workers of two groups, and for one of the third."""
+    found = item(tmp_path, [*node("a", 3), *node("b", 2)], [template(), leader_worker_set(3, 3)])
+    assert found["replicas"] == {"unit": "group", "wanted": 3, "fit": 2, "podsInEach": 3}
+    assert found["pods"]["fit"] == 8
+    assert found["answer"].startswith("2 of 3 groups of LeaderWorkerSet default/w fit (8 of 9 pods)")
+    assert found["stop"]["pod"] == "default/w-2-2"
+
+
+def test_as_many_groups_as_fit_are_whole(tmp_path: Path) -> None:
+    found = item(tmp_path, [*node("a", 3), *node("b", 2)], [template(), leader_worker_set(1, 3)], "--max")
+    assert found["replicas"]["fit"] == 2
+    assert found["pods"]["fit"] == 6
+
+
+def job_set(parallelism: int) -> JSON:
+    job = {"parallelism": parallelism, "template": {"spec": pod_spec(1)}}
+    return written(
+        "JobSet",
+        "jobset.x-k8s.io/v1alpha2",
+        {"replicatedJobs": [{"name": "w", "replicas": 2, "template": {"spec": job}}]},
+    )
+
+
+def test_a_job_set_is_one_thing(tmp_path: Path) -> None:
+    found = item(tmp_path, node("a", 3), [template(), job_set(2)])
+    assert found["answer"] == "JobSet default/w does not fit: 3 of its 4 pods do."
+    assert [one["pod"] for one in found["placements"]] == ["w-w-0-0", "w-w-0-1", "w-w-1-0"]
+
+
+def gang(members: int, minimum: int, gpus: int = 1, topology: str = "") -> list[JSON]:
+    spec: JSON = {"schedulingPolicy": {"gang": {"minCount": minimum}}}
+    if topology:
+        spec["schedulingConstraints"] = {"topology": [{"key": topology}]}
+    made: list[JSON] = [written("PodGroup", "scheduling.k8s.io/v1alpha2", spec)]
+    for number in range(members):
+        pod = pod_spec(gpus, schedulingGroup={"podGroupName": "w"})
+        made.append({"kind": "Pod", "apiVersion": "v1", "metadata": {"name": f"p{number}"}, "spec": pod})
+    return made
+
+
+def test_a_gang_that_fits(tmp_path: Path) -> None:
+    code, report = fitted(tmp_path, [*node("a", 2), *node("b", 2)], [template(), *gang(4, 4)])
+    assert code == 0
+    assert report["items"][0]["workload"] == {"kind": "PodGroup", "namespace": "default", "name": "w"}
+    assert len(report["items"][0]["placements"]) == 4
+
+
+def test_a_gang_that_does_not_fit_takes_nothing(tmp_path: Path) -> None:
+    """Three of four would have a device."""
+    code, report = fitted(tmp_path, [*node("a", 2), *node("b", 1)], [template(), *gang(4, 4)])
+    (found,) = report["items"]
+    assert code == 1
+    assert found["pods"]["fit"] == 0 and found["placements"] == []
+    assert found["answer"] == "PodGroup default/w does not fit: 3 of its 4 pods would, and it needs 4 at once."
+    assert found["stop"]["cause"] == "devices-held"
+
+
+def test_a_gang_of_which_enough_fit(tmp_path: Path) -> None:
+    found = item(tmp_path, [*node("a", 2), *node("b", 1)], [template(), *gang(4, 3)])
+    assert found["pods"]["fit"] == 3
+
+
+def test_a_gang_in_one_domain(tmp_path: Path) -> None:
+    """Four devices exist, but no zone has more than two."""
+    cluster = [*node("a", 2, zone="x"), *node("b", 2, zone="y")]
+    zone = "topology.kubernetes.io/zone"
+    assert item(tmp_path, cluster, [template(), *gang(3, 3, topology=zone)])["pods"]["fit"] == 0
+    assert item(tmp_path, cluster, [template(), *gang(2, 2, topology=zone)])["pods"]["fit"] == 2
+
+
+def test_a_gang_that_a_change_lets_in(tmp_path: Path) -> None:
+    found = item(tmp_path, [*node("a", 2), *node("b", 2)], [template(), *gang(5, 5)])
+    (change,) = found["changes"]
+    assert (change["change"], change["morePods"], change["moreReplicas"]) == ("add-node", 5, 1)
+
+
+def test_bare_pods_are_one_workload(tmp_path: Path) -> None:
+    pods = [
+        {"kind": "Pod", "apiVersion": "v1", "metadata": {"name": f"p{number}"}, "spec": pod_spec(1)}
+        for number in range(3)
+    ]
+    found = item(tmp_path, node("a", 2), [template(), *pods])
+    assert found["pods"]["fit"] == 2
+    assert found["stop"]["pod"] == "default/p2"
+
+
+def test_a_stateful_set_names_its_pods(tmp_path: Path) -> None:
+    spec = {"replicas": 2, "serviceName": "w", "selector": {}, "template": {"spec": pod_spec(1)}}
+    found = item(tmp_path, node("a", 2), [template(), written("StatefulSet", "apps/v1", spec)])
+    assert [one["pod"] for one in found["placements"]] == ["w-0", "w-1"]
+
+
+def test_workloads_share_the_cluster(tmp_path: Path) -> None:
+    spec = {"replicas": 2, "selector": {}, "template": {"spec": pod_spec(1)}}
+    first, second = (written("StatefulSet", "apps/v1", spec) | {"metadata": {"name": name}} for name in "ab")
+    _, report = fitted(tmp_path, node("a", 3), [template(), first, second])
+    assert [one["pods"]["fit"] for one in report["items"]] == [2, 1]
+
+
+@pytest.mark.parametrize("flag", [("--replicas", "2"), ("--max",)])
+def test_a_number_is_about_one_workload(tmp_path: Path, flag: tuple[str, ...]) -> None:
+    spec = {"selector": {}, "template": {"spec": pod_spec(1)}}
+    two = [written("StatefulSet", "apps/v1", spec) | {"metadata": {"name": name}} for name in "ab"]
+    code, _, errors = said(tmp_path, node("a", 3), [template(), *two], *flag)
+    assert code == 2
+    assert errors.startswith("error: --replicas and --max are about one workload; the manifest has 2")
+
+
+def test_nothing_to_place(tmp_path: Path) -> None:
+    code, _, errors = said(tmp_path, node("a", 3), [claim("c")])
+    assert code == 2
+    assert "nothing to place" in errors
+
+
+def test_what_cannot_be_seen_is_undetermined(tmp_path: Path) -> None:
+    """A group of groups, and a cluster that says nothing of devices."""
+    spec = {"selector": {}, "template": {"spec": pod_spec(1)}}
+    code, report = fitted(tmp_path, node("a"), [template(), written("StatefulSet", "apps/v1", spec)])
+    assert code == report["exitCode"] == 3
+    assert report["items"][0]["verdict"] == "undetermined"
+    assert report["items"][0]["undetermined"]

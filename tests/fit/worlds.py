@@ -1,0 +1,137 @@
+"""Small clusters and workloads for the tests of ``fit``: objects as the API serves them, short to write."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Sequence
+from contextlib import redirect_stderr, redirect_stdout
+from pathlib import Path
+from typing import Any
+
+from jsonschema import Draft202012Validator
+
+from kubectl_dra.cli.main import run as command
+
+JSON = dict[str, Any]
+SCHEMA = Draft202012Validator(json.loads((Path(__file__).parents[2] / "schemas" / "fit.json").read_text()))
+DRIVER = "gpu.example.com"
+CLASS = {"kind": "DeviceClass", "apiVersion": "resource.k8s.io/v1", "metadata": {"name": "gpu"}}
+HOST = "kubernetes.io/hostname"
+ZONE = "topology.kubernetes.io/zone"
+
+
+def node(name: str, gpus: int = 0, cpu: str = "8", pods: str = "20", zone: str = "") -> list[JSON]:
+    """A node and its devices."""
+    labels = {HOST: name, **({ZONE: zone} if zone else {})}
+    made: JSON = {
+        "kind": "Node",
+        "apiVersion": "v1",
+        "metadata": {"name": name, "uid": f"u-{name}", "labels": labels},
+        "status": {"allocatable": {"cpu": cpu, "memory": "64Gi", "pods": pods}},
+    }
+    return [made, published(name, gpus)] if gpus else [made]
+
+
+def published(name: str, gpus: int, **scope: Any) -> JSON:
+    """A slice with so many devices, of a node unless ``scope`` says otherwise."""
+    spec: JSON = {"driver": DRIVER, **(scope or {"nodeName": name})}
+    spec["pool"] = {"name": name, "generation": 1, "resourceSliceCount": 1}
+    spec["devices"] = [{"name": f"gpu-{index}"} for index in range(gpus)]
+    return {"kind": "ResourceSlice", "apiVersion": "resource.k8s.io/v1", "metadata": {"name": name}, "spec": spec}
+
+
+def running(name: str, on: str, gpus: Sequence[int] = (), owner: JSON | None = None, **spec: Any) -> list[JSON]:
+    """A pod that runs, with devices of its node."""
+    metadata: JSON = {"name": name, "namespace": "default", "uid": f"u-{name}"}
+    if owner is not None:
+        metadata["ownerReferences"] = [{"controller": True, "uid": "o", **owner}]
+    pod: JSON = {"nodeName": on, "containers": [{"name": "c", "image": "i"}], **spec}
+    made = {"kind": "Pod", "apiVersion": "v1", "metadata": metadata, "spec": pod, "status": {"phase": "Running"}}
+    if not gpus:
+        return [made]
+    pod["resourceClaims"] = [{"name": "gpu", "resourceClaimName": name}]
+    return [made, held(name, on, gpus, name)]
+
+
+def held(name: str, on: str, gpus: Sequence[int], user: str = "") -> JSON:
+    """An allocated claim, used by a pod where one is named."""
+    results = [{"request": "gpu", "driver": DRIVER, "pool": on, "device": f"gpu-{index}"} for index in gpus]
+    fields = [{"key": "metadata.name", "operator": "In", "values": [on]}]
+    status: JSON = {
+        "allocation": {
+            "devices": {"results": results},
+            "nodeSelector": {"nodeSelectorTerms": [{"matchFields": fields}]},
+        }
+    }
+    if user:
+        status["reservedFor"] = [{"resource": "pods", "name": user, "uid": f"u-{user}"}]
+    return {**claim(name, len(gpus)), "status": status}
+
+
+def claim(name: str, count: int = 1, kind: str = "ResourceClaim") -> JSON:
+    """A claim, or a template of one, for so many devices."""
+    requests = [{"name": "gpu", "exactly": {"deviceClassName": "gpu", "count": count}}]
+    spec: JSON = {"devices": {"requests": requests}}
+    metadata: JSON = {"name": name, "namespace": "default", "uid": f"u-claim-{name}"}
+    if kind == "ResourceClaimTemplate":
+        spec, metadata = {"spec": spec}, {"name": name, "namespace": "default"}
+    return {"kind": kind, "apiVersion": "resource.k8s.io/v1", "metadata": metadata, "spec": spec}
+
+
+def template(count: int = 1, name: str = "") -> JSON:
+    """A template of claims for so many devices."""
+    return claim(name or f"gpu-{count}", count, "ResourceClaimTemplate")
+
+
+def pod_spec(gpus: int = 1, cpu: str = "", **spec: Any) -> JSON:
+    """The spec of a pod that wants so many devices by a template, and so much cpu."""
+    container: JSON = {"name": "c", "image": "i", "resources": {}}
+    if cpu:
+        container["resources"]["requests"] = {"cpu": cpu}
+    made: JSON = {"containers": [container], **spec}
+    if gpus:
+        container["resources"]["claims"] = [{"name": "gpu"}]
+        made["resourceClaims"] = [{"name": "gpu", "resourceClaimTemplateName": f"gpu-{gpus}"}]
+    return made
+
+
+def deployment(replicas: int, name: str = "web", gpus: int = 1, cpu: str = "", **spec: Any) -> JSON:
+    """A Deployment."""
+    labels = {"app": name}
+    pods = {"metadata": {"labels": labels}, "spec": pod_spec(gpus, cpu, **spec)}
+    return {
+        "kind": "Deployment",
+        "apiVersion": "apps/v1",
+        "metadata": {"name": name, "namespace": "default"},
+        "spec": {"replicas": replicas, "selector": {"matchLabels": labels}, "template": pods},
+    }
+
+
+def fitted(folder: Path, cluster: Sequence[JSON], manifest: Sequence[JSON], *flags: str) -> tuple[int, JSON]:
+    """The exit code of ``fit -o json``, and its report, which fits the schema."""
+    code, out, errors = said(folder, cluster, manifest, *flags, "-o", "json")
+    assert errors == ""
+    report = json.loads(out)
+    SCHEMA.validate(report)
+    return code, report
+
+
+def item(folder: Path, cluster: Sequence[JSON], manifest: Sequence[JSON], *flags: str) -> JSON:
+    """The report on the only workload."""
+    _, report = fitted(folder, cluster, manifest, *flags)
+    (found,) = report["items"]
+    assert isinstance(found, dict)
+    return found
+
+
+def said(folder: Path, cluster: Sequence[JSON], manifest: Sequence[JSON], *flags: str) -> tuple[int, str, str]:
+    """Exit code, output and errors of ``fit``."""
+    snapshot, file = folder / "cluster.json", folder / "manifest.json"
+    for path, items in ((snapshot, [CLASS, *cluster]), (file, manifest)):
+        path.write_text(json.dumps({"kind": "List", "apiVersion": "v1", "items": list(items)}))
+    out, errors = io.StringIO(), io.StringIO()
+    words = ["fit", "-f", str(file), "--snapshot", str(snapshot), "--kubernetes-version", "1.36"]
+    with redirect_stdout(out), redirect_stderr(errors):
+        code = command([*words, *flags])
+    return code, out.getvalue(), errors.getvalue()
