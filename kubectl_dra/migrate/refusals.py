@@ -22,8 +22,8 @@ WAY_OUT_BUILD: Final = (
 )
 
 WAY_OUT_PATCH: Final = (
-    "migrate what it patches, look at what kubectl dra migrate -k DIR --diff makes of both together, then write the "
-    "patch for that: of the count in the ResourceClaimTemplate, not of the limit"
+    "migrate what it patches, look at what kubectl kustomize DIR | kubectl dra migrate - --diff makes of both "
+    "together, then write the patch for that: of the count in the ResourceClaimTemplate, not of the limit"
 )
 
 ABOUT: Final = (

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import shutil
 import stat
 import sys
 from collections.abc import Callable
@@ -358,3 +359,16 @@ def test_a_named_file_that_is_no_manifest(dra: Dra, text: str, code: int, said: 
     for words in ((), ("--reverse",)):
         ran = dra("migrate", *words, "a.yaml")
         assert ran.code == code and said in ran.err
+
+
+@pytest.mark.skipif(shutil.which("kubectl") is None, reason="kubectl builds the kustomization")
+def test_the_files_of_a_kustomization_are_changed_and_not_only_its_build(dra: Dra) -> None:
+    for folder in ("base", "over"):
+        Path(folder).mkdir()
+    Path("base/train.yaml").write_text(POD)
+    Path("base/kustomization.yaml").write_text("resources: [train.yaml]\n")
+    Path("over/kustomization.yaml").write_text("resources: [../base]\n")
+    assert dra("migrate", "-k", "over", "--write").code == 0
+    assert "resourceClaimTemplateName" in Path("base/train.yaml").read_text()
+    assert dra("migrate", "-k", "over", "--check").code == 0
+    assert "kind: ResourceClaimTemplate" in dra("migrate", "-k", "over", "-o", "yaml").out

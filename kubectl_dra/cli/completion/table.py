@@ -81,7 +81,7 @@ FLAGS: Final[dict[str, _Flags]] = {
         **_CONNECTION,
     },
     "migrate": {
-        "--kustomize": ("directory", True, "-k", "Migrate what kustomize builds from a directory"),
+        "--kustomize": ("directory", True, "-k", "Migrate the files of a kustomization"),
         "--diff": ("", False, "", "Show the changes as a unified diff"),
         "--check": ("", False, "", "Only list what would change or is refused"),
         "--write": ("", False, "", "Change the files"),

@@ -60,7 +60,7 @@ class MigrateFlags(opt.CommandFlags, frozen=True):
             "-k",
             metavar="DIR",
             callback=opt.no_empty_path,
-            help="Migrate what kustomize builds from a directory.",
+            help="Migrate the files of a kustomization; with -o yaml, what it builds.",
         ),
     ] = ()
     diff: Annotated[bool, typer.Option("--diff", help="Show the changes as a unified diff; write nothing.")] = False

@@ -51,7 +51,7 @@ def run(asked: MigrateFlags, connection: ConnectionFlags) -> int:
     given, seen = asked.release, _looked(asked, connection, whole=True)
     asked = _for_cluster(asked, seen)
     job = MigrationJob(_settings(asked), asked.unsafe, asked.claims_file)
-    inputs = find_inputs(asked.paths, asked.kustomize, asked.exclude)
+    inputs = _inputs(asked)
     _check_inputs(asked, inputs)
     report = _reversed(inputs, job) if asked.reverse else migrate_built(inputs, job)
     if seen is not None:
@@ -222,11 +222,28 @@ def _check_usage(asked: MigrateFlags) -> None:
         raise UsageError("--interactive needs a terminal; use --diff to review and --write to write")
 
 
+def _inputs(asked: MigrateFlags) -> list[Input]:
+    """Every input; of a kustomization its own files, where they are to be edited and all of them are here."""
+    if not asked.kustomize or asked.reverse or asked.output == "yaml" or asked.output_dir:
+        return find_inputs(asked.paths, asked.kustomize, asked.exclude)
+    from kubectl_dra.migrate.kustomize.layout import sources
+
+    here, built = list(asked.paths), []
+    for directory in asked.kustomize:
+        found = sources(directory)
+        here += found or ()
+        built += [] if found else [directory]
+    return find_inputs(here, built, asked.exclude)
+
+
 def _check_inputs(asked: MigrateFlags, inputs: Sequence[Input]) -> None:
     if not inputs:
         raise InputError(f"{', '.join((*asked.paths, *asked.kustomize))}: no YAML or JSON file found")
     if (asked.write or asked.interactive) and any(found.data is not None for found in inputs):
-        raise UsageError("--write changes files; for standard input and -k use -o yaml or --output-dir")
+        raise UsageError(
+            "--write changes files; for standard input, and for a kustomization that takes files from elsewhere, use "
+            "-o yaml or --output-dir"
+        )
 
 
 def _settings(asked: MigrateFlags) -> MigrationSettings:

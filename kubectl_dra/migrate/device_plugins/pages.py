@@ -94,6 +94,19 @@ _REFUSALS: Final = (
         "      - name: gpu\n        exactly: {deviceClassName: gpu.nvidia.com, count: 4}\n",
     ),
     ChangePage(
+        "MIG127",
+        "claims-of-an-overlay",
+        "safe",
+        "An overlay gets claims of its own",
+        "A patch asks for devices, and what it patches does not. The patch then refers to a claim, whose template is a "
+        "resource of the overlay. What the overlay builds is compared with what migrate makes of its earlier build.",
+        "kind: Deployment\nspec:\n  template:\n    spec:\n      containers:\n      - name: main\n"
+        "        resources: {limits: {nvidia.com/gpu: 1}}\n",
+        "kind: Deployment\nspec:\n  template:\n    spec:\n      resourceClaims:\n"
+        "      - {name: gpu, resourceClaimTemplateName: train-gpu}\n      containers:\n      - name: main\n"
+        "        resources: {claims: [{name: gpu}]}\n",
+    ),
+    ChangePage(
         "MIG140",
         "node-pool-limit",
         "note",

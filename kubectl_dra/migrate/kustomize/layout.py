@@ -6,6 +6,7 @@ import os
 from collections.abc import Sequence
 from typing import Final
 
+from kubectl_dra.manifests.inputs import SUFFIXES
 from kubectl_dra.manifests.kustomization import NAMES, Kustomization, kustomization_in, kustomizations_above
 
 _LEFT_OUT: Final = frozenset(("node_modules", "vendor", "__pycache__"))
@@ -68,6 +69,19 @@ def _below(top: str) -> dict[str, Kustomization]:
             if found is not None:
                 out[directory] = found
     return out
+
+
+def sources(directory: str) -> list[str] | None:
+    """The manifests that a kustomization is built from, as paths from the working directory.
+
+    None where it takes some from elsewhere, or its own file cannot be read.
+    """
+    one = kustomization_in(os.path.abspath(directory))  # noqa: PTH100
+    parts = closure(one) if one is not None else []
+    if not parts or any(part.remote for part in parts):
+        return None
+    every = {path for part in parts for path in part.files if path.lower().endswith(SUFFIXES) or path == part.path}
+    return [os.path.relpath(path) for path in sorted(every)]
 
 
 def closure(one: Kustomization) -> list[Kustomization]:

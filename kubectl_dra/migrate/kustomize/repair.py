@@ -8,7 +8,7 @@ from typing import Any, Final, NamedTuple
 from kubectl_dra.api.versions import GROUP
 from kubectl_dra.errors import InputError
 from kubectl_dra.manifests.changes import Append, EditRefused, Path, Set, changed
-from kubectl_dra.manifests.documents import Document, parse
+from kubectl_dra.manifests.documents import parse
 from kubectl_dra.manifests.edits import edited, edits_of, reread
 from kubectl_dra.manifests.kustomization import Kustomization
 from kubectl_dra.manifests.objects import ManifestObject, ObjectKey, objects
@@ -22,11 +22,15 @@ CONFIGURATION: Final = "kubectl-dra-names.yaml"
 
 
 class Repaired(NamedTuple):
-    """A file (absolute path) with its new text. ``objects`` are those added, by the place of their patch."""
+    """A file (absolute path) with its new text. ``objects`` are those added, by the place of their patch.
+
+    With ``claims_of_overlay`` it is one of those that give an overlay claims of its own.
+    """
 
     path: str
     text: str
     objects: tuple[tuple[Path, int, Mapping[str, Any]], ...] = ()
+    claims_of_overlay: bool = False
 
 
 def claim_patches(
@@ -42,7 +46,7 @@ def claim_patches(
         mine = list(_objects(source))
         new: dict[str, tuple[int, Mapping[str, Any]]] = {}
         for difference in found:
-            at = next((index for index, each in enumerate(mine) if _is_of(each.object, difference.object)), None)
+            at = next((index for index, each in enumerate(mine) if is_of(each.object, difference.object)), None)
             base = _base(difference.claim, bases)
             if at is None or base is None or difference.found is None or difference.wanted is None:
                 continue
@@ -76,7 +80,7 @@ def _objects(source: Source) -> Iterator[ManifestObject]:
         return
 
 
-def _is_of(patch: Mapping[str, Any], key: ObjectKey) -> bool:
+def is_of(patch: Mapping[str, Any], key: ObjectKey) -> bool:
     """Whether a patch is for an object, whose name the kustomization may have extended."""
     metadata = patch.get("metadata")
     name = str(metadata.get("name")) if isinstance(metadata, Mapping) else ""
@@ -96,11 +100,14 @@ def _base(claim: ObjectKey | None, bases: Iterable[Mapping[str, Any]]) -> Mappin
 
 
 def followed_names(
-    one: Kustomization, found: Sequence[BuildDifference], built: Iterable[Mapping[str, Any]], before: str | None
+    one: Kustomization,
+    found: Sequence[BuildDifference],
+    built: Iterable[Mapping[str, Any]],
+    texts: Mapping[str, Source],
 ) -> Iterator[Repaired]:
     """A configuration that makes kustomize update claim names in pods, and the kustomization that uses it.
 
-    ``before`` is the configuration as already written in this run.
+    ``texts`` are the changed files as they are now, by absolute path.
 
     Raises:
         EditRefused: the kustomization cannot be changed safely.
@@ -114,7 +121,7 @@ def followed_names(
         path = "/".join(str(part) for part in difference.path if isinstance(part, str))
         kind = difference.object[0]
         kinds.setdefault(difference.claim[0], {}).setdefault(field, set()).add((f"{path}/{field}", kind, groups[kind]))
-    if not kinds or not one.renames or before is not None:
+    if not kinds or not one.renames or f"{one.directory}/{CONFIGURATION}" in texts:
         return
     entries = [
         {
@@ -133,13 +140,19 @@ def followed_names(
         + documents_of([{"nameReference": entries}], Style())
     )
     yield Repaired(f"{one.directory}/{CONFIGURATION}", text)
-    yield Repaired(one.path, _configured(one.document))
+    yield Repaired(one.path, listed_in(one, "configurations", CONFIGURATION, texts))
 
 
-def _configured(document: Document) -> str:
+def listed_in(one: Kustomization, field: str, name: str, texts: Mapping[str, Source]) -> str:
+    """The text of a kustomization with one more file in a list.
+
+    Raises:
+        EditRefused: it cannot be changed for certain.
+    """
+    document = parse(texts[one.path])[0] if one.path in texts else one.document
     raw = document.object
-    there = isinstance(raw.get("configurations"), list) and bool(raw["configurations"])
-    change = Append(("configurations",), CONFIGURATION) if there else Set(("configurations",), [CONFIGURATION])
+    there = isinstance(raw.get(field), list) and bool(raw[field])
+    change = Append((field,), name) if there else Set((field,), [name])
     text = edited(document.source.text, edits_of(document, [change]))
     reread(document.source, text, [changed(raw, [change])])
     return text

@@ -20,14 +20,17 @@ from kubectl_dra.manifests.objects import title
 from kubectl_dra.manifests.source import Source, decode
 from kubectl_dra.migrate import refusals
 from kubectl_dra.migrate.engine import MigrationJob, migrate, misread
+from kubectl_dra.migrate.kustomize.brought import brought_claims, is_brought
 from kubectl_dra.migrate.kustomize.builds import Workshop, can_build
 from kubectl_dra.migrate.kustomize.difference import BuildDifference, differences, objects_of
 from kubectl_dra.migrate.kustomize.layout import built_from, closure
-from kubectl_dra.migrate.kustomize.repair import CONFIGURATION, Repaired, claim_patches, followed_names
+from kubectl_dra.migrate.kustomize.repair import Repaired, claim_patches, followed_names
 from kubectl_dra.migrate.result import MigratedFile, MigrationReport, Remark
 
 PATCHED: Final = "MIG110"
 NAMES: Final = "MIG139"
+BROUGHT: Final = "MIG127"
+_TAKEN_OUT: Final = "MIG109"
 _ROUNDS: Final = 4
 _SHOWN: Final = 120
 
@@ -156,9 +159,10 @@ def _settled(
         found = list(differences(objects_of(before), wanted, after))
         if not found:
             return ""
-        repaired = _repaired(group, one, found, after, names) if number + 1 < _ROUNDS else []
+        builds = (objects_of(before), wanted, after)
+        repaired = _repaired(group, one, found, builds, names) if number + 1 < _ROUNDS else []
         if not repaired:
-            return _said(next((each for each in found if _is_brought(each)), found[0]))
+            return _said(next((each for each in found if is_brought(each)), found[0]))
         shop.put({each.path: group.texts[each.path].encode(each.text) for each in repaired})
     return ""
 
@@ -173,16 +177,17 @@ def _repaired(
     group: _Group,
     one: Kustomization,
     found: Sequence[BuildDifference],
-    after: Sequence[Mapping[str, Any]],
+    builds: tuple[Sequence[Mapping[str, Any]], ...],
     names: Mapping[str, str],
 ) -> list[Repaired]:
     """Put a repair for an overlay into the texts of the group, and report it."""
-    configuration = group.texts.get(f"{one.directory}/{CONFIGURATION}")
+    before, wanted, after = builds
     try:
-        made = list(followed_names(one, found, after, configuration.text if configuration is not None else None))
+        made = list(followed_names(one, found, after, group.texts))
+        made = made or list(brought_claims(one, found, before, wanted, group.texts))
     except EditRefused:
         return []
-    if made and (one.path not in names or File(made[0].path).exists()):
+    if made and (one.path not in names or any(_is_there(each.path, names) for each in made)):
         return []
     made = made or [each for each in claim_patches(one, found, group.texts) if each.text != group.texts[each.path].text]
     for each in made:
@@ -195,6 +200,11 @@ def _repaired(
     return made
 
 
+def _is_there(path: str, names: Mapping[str, str]) -> bool:
+    """Whether a file that is to be made exists, and is not one of the run."""
+    return path not in names and File(path).exists()
+
+
 def _remarks(made: Repaired, name: str) -> list[Remark]:
     if made.objects:
         message = "the count of devices is in the claim now, which the overlay patches with all of its requests"
@@ -202,6 +212,9 @@ def _remarks(made: Repaired, name: str) -> list[Remark]:
             Remark("object", PATCHED, name, 1, 1, title(raw), "", message, new=title(raw), document=document, root=root)
             for root, document, raw in made.objects
         ]
+    if made.claims_of_overlay:
+        message = "the overlay asks for devices that its base does not ask for: it has claims of its own"
+        return [Remark("change", BROUGHT, name, 1, 1, "", "", message)]
     message = "kustomize gives claims other names here; this says where workloads refer to them"
     return [Remark("change", NAMES, name, 1, 1, "Kustomization", "configurations", message)]
 
@@ -211,7 +224,11 @@ def _put(group: _Group, files: dict[str, MigratedFile], names: Mapping[str, str]
         old = files.get(path)
         name = names.get(path, text.name)
         source = old.text.source if old is not None and old.text is not None else _original(path, name)
-        items = (*(old.items if old is not None else ()), *group.said.get(path, ()))
+        more = group.said.get(path, ())
+        kept = old.items if old is not None else ()
+        if any(item.code == BROUGHT for item in more):
+            kept = tuple(item for item in kept if item.code != _TAKEN_OUT)
+        items = (*kept, *more)
         files[path] = MigratedFile(name, Rewritten(name, source.text, text.text, source), items)
 
 
@@ -243,17 +260,12 @@ def _put_back(group: _Group, files: dict[str, MigratedFile], names: Mapping[str,
         files[path] = MigratedFile(old.name, Rewritten(old.name, source.text, source.text, source), tuple(kept))
 
 
-def _is_brought(difference: BuildDifference) -> bool:
-    """Whether the pod lacks its claims altogether: a patch requests devices, but the patched object did not."""
-    return difference.found is None and difference.path[-1:] == ("resourceClaims",)
-
-
 def _said(difference: BuildDifference) -> str:
     kind, namespace, name = difference.object
     who = f"{kind} {namespace}/{name}" if namespace else f"{kind} {name}"
     if difference.found is None and difference.claim is not None:
         return f"{who} would refer to {difference.claim[0]} {difference.claim[2]}, which it does not build"
-    if _is_brought(difference):
+    if is_brought(difference):
         return f"{who} gets its devices from a patch, and nothing that it patches has a claim: put them into the base"
     where = f": {path_text(difference.path)}" if difference.path else ""
     return f"{who}{where} would be {_value(difference.found)} and not {_value(difference.wanted)}"

@@ -1,0 +1,136 @@
+"""Claims of an overlay whose patch asks for devices where its base asks for none."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path as File
+from typing import Any, Final
+
+from kubectl_dra.api.versions import GROUP
+from kubectl_dra.manifests.changes import Change, EditRefused, Path, Set, changed, value_at
+from kubectl_dra.manifests.documents import parse
+from kubectl_dra.manifests.edits import edited, edits_of, reread
+from kubectl_dra.manifests.kustomization import Kustomization
+from kubectl_dra.manifests.objects import ManifestObject, ObjectKey, object_key, objects
+from kubectl_dra.manifests.source import Source
+from kubectl_dra.manifests.style import Style
+from kubectl_dra.manifests.workloads import containers, pod_specs
+from kubectl_dra.migrate.kustomize.difference import FIELDS, BuildDifference
+from kubectl_dra.migrate.kustomize.repair import Repaired, is_of, listed_in
+from kubectl_dra.migrate.render import documents_of
+
+CLAIMS: Final = "kubectl-dra-claims.yaml"
+Objects = Sequence[Mapping[str, Any]]
+
+
+def is_brought(difference: BuildDifference) -> bool:
+    """Whether a pod lacks claims: a patch asked for devices, and what it patches did not."""
+    found = difference.found
+    fewer = found is None or (isinstance(found, list) and len(found) < len(difference.wanted or ()))
+    return fewer and difference.path[-1:] == ("resourceClaims",)
+
+
+def brought_claims(
+    one: Kustomization, found: Sequence[BuildDifference], before: Objects, wanted: Objects, texts: Mapping[str, Source]
+) -> Iterator[Repaired]:
+    """The patches with references to claims, and the claim templates as a file of the overlay's own.
+
+    ``texts`` are the changed files as they are now, by absolute path.
+
+    Raises:
+        EditRefused: a file cannot be changed for certain.
+    """
+    claims = f"{one.directory}/{CLAIMS}"
+    missing = [each for each in found if is_brought(each)]
+    if not missing or File(claims).exists() or claims in texts:
+        return
+    old = {object_key(raw): raw for raw in before}
+    new = {object_key(raw): raw for raw in wanted}
+    templates: dict[str, Mapping[str, Any]] = {}
+    for path in sorted(one.patches & set(texts)):
+        source = texts[path]
+        documents = parse(source)
+        expected = [document.object for document in documents]
+        edits = []
+        for number, document in enumerate(documents):
+            changes: list[Change] = []
+            for patch in objects((document,)):
+                for each in missing:
+                    if is_of(patch.object, each.object) and each.object in old and each.object in new:
+                        names = _named(patch, each, old, new, templates)
+                        changes += _referring(patch, each, old, new, names)
+            if changes:
+                edits += edits_of(document, changes)
+                expected[number] = changed(document.object, changes)
+        if edits:
+            text = edited(source.text, edits)
+            reread(source, text, expected)
+            yield Repaired(path, text, claims_of_overlay=True)
+    if templates:
+        yield Repaired(claims, documents_of(list(templates.values()), Style()), claims_of_overlay=True)
+        yield Repaired(one.path, listed_in(one, "resources", CLAIMS, texts), claims_of_overlay=True)
+
+
+def _named(
+    patch: ManifestObject,
+    difference: BuildDifference,
+    old: Mapping[ObjectKey, Mapping[str, Any]],
+    new: Mapping[ObjectKey, Mapping[str, Any]],
+    templates: dict[str, Mapping[str, Any]],
+) -> dict[str, str]:
+    """What the new claims of a build are called in the overlay; the templates are added to ``templates``."""
+    _, space, built = difference.object
+    metadata = patch.object["metadata"]
+    own = str(metadata["name"])
+    names: dict[str, str] = {}
+    for key, raw in new.items():
+        if key in old or key[0] not in FIELDS.values() or key[1] != space or built not in key[2]:
+            continue
+        if not str(raw.get("apiVersion")).startswith(GROUP):
+            continue
+        name = key[2].replace(built, own)
+        names[key[2]] = name
+        # The namespace of the kustomization is given to all that it builds.
+        inner = {"name": name, **({"namespace": metadata["namespace"]} if metadata.get("namespace") else {})}
+        templates[name] = {**raw, "metadata": inner}
+    return names
+
+
+def _referring(
+    patch: ManifestObject,
+    difference: BuildDifference,
+    old: Mapping[ObjectKey, Mapping[str, Any]],
+    new: Mapping[ObjectKey, Mapping[str, Any]],
+    names: Mapping[str, str],
+) -> Iterator[Change]:
+    """The changes of a patch by which its pods and containers have the claims, and what goes with them."""
+    at = difference.path[:-1]
+    was, will = (value_at(objects[difference.object], at) or {} for objects in (old, new))
+    mine = next((spec for spec in pod_specs(patch.object) if spec.path == at), None)
+    first, last = (next(each for each in pod_specs(raws[difference.object]) if each.path == at) for raws in (old, new))
+    if mine is None:
+        raise EditRefused("the patch has no pod there")
+    root = patch.path
+    there = was.get("resourceClaims") or ()
+    entries = [_renamed(entry, names) for entry in will.get("resourceClaims", ()) if entry not in there]
+    yield Set((*root, *at, "resourceClaims"), entries)
+    if will.get("tolerations") != was.get("tolerations"):
+        # A list of a patch takes the place of the base's.
+        yield Set((*root, *at, "tolerations"), will["tolerations"])
+    before = {each.name: each.content for each in containers(first)}
+    patched = {each.name: each.path for each in containers(mine)}
+    for container in containers(last):
+        listed: Path = ("resources", "claims")
+        claims = value_at(container.content, listed)
+        if claims and claims != value_at(before.get(container.name, {}), listed):
+            if container.name not in patched:
+                raise EditRefused("the patch does not have the container")
+            place = (*patched[container.name], *listed)
+            if value_at(patch.object, place[:-1]) is None:
+                yield Set((*root, *place[:-1]), {"claims": claims})
+            else:
+                yield Set((*root, *place), claims)
+
+
+def _renamed(entry: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
+    return {key: names.get(str(value), value) if key in FIELDS else value for key, value in entry.items()}
