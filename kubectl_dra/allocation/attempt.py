@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping, Sequence
 from enum import Enum
 from operator import is_
@@ -75,7 +76,8 @@ class Cycle(Struct):
     """What all attempts of one scheduling cycle share: slices, classes, allocated state, settings.
 
     ``available`` is the counter table that the scheduler computes once per cycle. Do not reuse a cycle for
-    another pod or state; ``changed`` makes a new one.
+    another pod or state; ``changed`` makes a new one. No attempt goes on after ``deadline``, in seconds of
+    the process's own time as in ``Budget``.
     """
 
     index: SliceIndex
@@ -85,11 +87,17 @@ class Cycle(Struct):
     features: Features = field(default_factory=Features)
     quirks: Quirks = field(default_factory=Quirks)
     available: dict[Key, Table] = field(default_factory=dict)
+    deadline: float = float("inf")
     _prepared: tuple[tuple[ResourceClaim, ...], list[PreparedClaim]] | None = None
 
     def changed(self, **changes: Any) -> Cycle:
         """A fresh cycle with other slices, classes, state or settings."""
         return replace(self, available={}, _prepared=None, **changes)
+
+    @property
+    def late(self) -> bool:
+        """Whether the deadline has passed, so that attempts end without an answer."""
+        return time.process_time() > self.deadline
 
     def attempt(
         self,
@@ -102,7 +110,10 @@ class Cycle(Struct):
     ) -> Attempt:
         """Allocate unallocated claims together on a node, as one Filter call of the scheduler does."""
         budget = budget or Budget()
+        budget.deadline = min(budget.deadline, self.deadline)
         try:
+            if self.late:
+                raise SearchBudgetExceeded
             pools = pools or gather(self.index, node, self.features, self.quirks)
             context = self._context(node, pools, budget, observer)
             prepared = self._prepare(claims, context, pools)

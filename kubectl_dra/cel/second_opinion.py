@@ -13,11 +13,13 @@ from __future__ import annotations
 import logging
 import re
 import sys
+import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from kubectl_dra.apart import TooMuch, apart
 from kubectl_dra.api.quantity import Quantity
 from kubectl_dra.api.semver import Semver
 from kubectl_dra.cel import ast
@@ -30,6 +32,10 @@ if TYPE_CHECKING:
 
 MOST_EVALUATIONS = 1000
 """Distinct devices judged per expression; the rest counts as not comparable."""
+SECONDS = 2.0
+SECONDS_TOTAL = 5.0
+MEGABYTES = 400
+"""What the evaluation of one expression may take, and that of all."""
 
 
 class Difference(NamedTuple):
@@ -61,6 +67,30 @@ def compare(program: Program, devices: Sequence[DeviceInput]) -> Comparison:
             reason = f"cel-python does not accept the expression ({type(error).__name__})"
             return Comparison(0, (), len(devices), {reason: len(devices)})
         return _compare_groups(program, devices, judge)
+
+
+class Opinions:
+    """Comparisons on the same devices, each made in a child process with limits: cel-python itself has none."""
+
+    def __init__(self, devices: Sequence[DeviceInput]) -> None:
+        self._devices = devices
+        self._end: float | None = None
+
+    def compare(self, program: Program) -> Comparison:
+        """As ``compare``; what takes too much time or memory, or comes after that, is not comparable."""
+        if self._end is None:
+            # Here, once, what every child needs.
+            with _quiet():
+                _Judge("true")
+            self._end = time.monotonic() + SECONDS_TOTAL
+        left = min(SECONDS, self._end - time.monotonic())
+        if left > 0:
+            with suppress(TooMuch):
+                return apart(lambda: compare(program, self._devices), left, MEGABYTES)
+            reason = f"cel-python needs more than {SECONDS:g} s or {MEGABYTES} MB"
+        else:
+            reason = f"the expressions before took {SECONDS_TOTAL:g} s"
+        return Comparison(0, (), len(self._devices), {reason: len(self._devices)})
 
 
 def _compare_groups(program: Program, devices: Sequence[DeviceInput], judge: _Judge) -> Comparison:

@@ -123,6 +123,8 @@ def _cut(trial: Trial, findings: Sequence[Finding], ways: Sequence[Way]) -> Iter
     around = trial.world.surroundings
     if around is not None and around.rebuilds.stopped:
         yield say("not every change was tried: in a cluster of this size each one takes long to prove")
+    if trial.view.cycle.late:
+        yield say("not every change was tried: there are too many combinations of devices to try them all in time")
     if not ways and not any(finding.proof for finding in findings):
         return
     nodes = len(trial.view.different_nodes())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator
 
 from msgspec import Struct
@@ -18,7 +19,10 @@ from kubectl_dra.explain.phrase import Words, say
 from kubectl_dra.explain.pipeline import diagnose
 from kubectl_dra.explain.question.resolve import Question, about_claim, about_pod
 from kubectl_dra.explain.scene.assumptions import gap
-from kubectl_dra.explain.scene.prepare import Settings
+from kubectl_dra.explain.scene.prepare import SECONDS, SECONDS_PER_NODE, Settings
+
+SECONDS_PER_SHAPE = 0.1
+"""What one question may take beside ``SECONDS`` for all."""
 
 
 class Alike(Struct, frozen=True):
@@ -32,7 +36,8 @@ class Overview(Struct, frozen=True):
     """Everything that is pending in ``namespace`` (empty for all).
 
     ``elsewhere`` counts what is pending in other namespaces. ``unseen`` says what could not be read, so that
-    more may be pending; ``undetermined``: so much that nothing found means nothing.
+    more may be pending; ``undetermined``: so much that nothing found means nothing. ``left_out`` counts the pods
+    and claims that were not diagnosed because it took too long.
     """
 
     namespace: str
@@ -40,10 +45,13 @@ class Overview(Struct, frozen=True):
     elsewhere: int = 0
     unseen: tuple[Words, ...] = ()
     undetermined: bool = False
+    left_out: int = 0
 
     @property
     def exit_code(self) -> int:
-        """The largest of the diagnoses; 3 where what is pending could not be seen."""
+        """The largest of the diagnoses; 3 where what is pending could not be seen, or not all of it was diagnosed."""
+        if self.left_out:
+            return 3
         return max((alike.diagnosis.verdict.exit_code for alike in self.found), default=3 if self.undetermined else 0)
 
 
@@ -64,13 +72,24 @@ def pending(
         question = about_pod(entry, snapshot, exists=True) if isinstance(entry, Pod) else about_claim(entry)
         groups.setdefault(shape(question, snapshot), []).append(question)
     out: list[Alike] = []
+    left_out = 0
+    end = time.process_time() + SECONDS + len(groups) * (SECONDS_PER_SHAPE + SECONDS_PER_NODE * len(snapshot.nodes))
     for number, questions in enumerate(groups.values(), 1):
+        if time.process_time() > end:
+            left_out += len(questions)
+            continue
         if progress is not None:
             progress(f"explaining {number} of {len(groups)}: {questions[0].kind} {questions[0].name}")
         names = tuple(f"{question.kind}/{question.name}" for question in questions)
         out.append(Alike(diagnose(questions[0], snapshot, replace(settings, with_ways=False)), names))
-    unseen = tuple(_unseen(snapshot, namespace))
-    return Overview(namespace, tuple(out), elsewhere, unseen, not out and _blind(snapshot, namespace))
+    unseen = (*_unseen(snapshot, namespace), *_untried(left_out))
+    return Overview(namespace, tuple(out), elsewhere, unseen, not out and _blind(snapshot, namespace), left_out)
+
+
+def _untried(count: int) -> Iterator[Words]:
+    if count:
+        text = "not explained, because it took too long: {count:,} pods and claims; ask about one, or a namespace"
+        yield say(text, count=count)
 
 
 def _unseen(snapshot: Snapshot, namespace: str) -> Iterator[Words]:

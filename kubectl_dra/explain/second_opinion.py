@@ -13,7 +13,7 @@ from kubectl_dra.explain.scene.prepare import Settings, cycle_of, with_extended
 
 def verify(question: Question, snapshot: Snapshot, settings: Settings) -> SecondOpinion:
     """Compares both engines on all published devices, each distinct expression once."""
-    from kubectl_dra.cel.second_opinion import compare
+    from kubectl_dra.cel.second_opinion import Opinions
 
     cycle = cycle_of(snapshot.exact(), settings)
     devices = [device for entry in cycle.index.slices for device in entry.devices]
@@ -25,6 +25,7 @@ def verify(question: Question, snapshot: Snapshot, settings: Settings) -> Second
                 for expression in (*(device_class.selectors if device_class else ()), *spec.selectors):
                     if expression:
                         expressions[expression] = None
+    opinions = Opinions(devices)
     agree = skipped = 0
     differ: list[str] = []
     reasons: Counter[str] = Counter()
@@ -34,7 +35,7 @@ def verify(question: Question, snapshot: Snapshot, settings: Settings) -> Second
             skipped += len(devices)
             reasons["the expression does not compile"] += len(devices)
             continue
-        comparison = compare(program, devices)
+        comparison = opinions.compare(program)
         agree += comparison.agree
         skipped += comparison.not_comparable
         reasons.update(comparison.reasons)

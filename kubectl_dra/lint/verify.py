@@ -1,4 +1,4 @@
-"""``--verify``: evaluates every selector on every known device with cel-python as well."""
+"""``--verify``: cel-python evaluates every selector on every known device, too."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _SHOWN = 3
 
 
 class SelectorOpinion(NamedTuple):
-    """How many evaluations agree, descriptions of those that differ, and counts of the incomparable ones by reason."""
+    """How many evaluations agree; those that differ, in words; how many could not be compared, by reason."""
 
     expressions: int
     devices: int
@@ -41,7 +41,7 @@ class SelectorOpinion(NamedTuple):
 
 def verify(items: Iterable[Item], target: AssumedCluster) -> SelectorOpinion:
     """Compare both engines on each distinct expression, for the devices given and those of the snapshot."""
-    from kubectl_dra.cel.second_opinion import compare
+    from kubectl_dra.cel.second_opinion import Opinions
 
     items = tuple(items)
     devices = tuple(_devices(items, target))
@@ -51,6 +51,7 @@ def verify(items: Iterable[Item], target: AssumedCluster) -> SelectorOpinion:
         if item.is_dra and item.v1 is not None
         for text in (text for _, text in selector_texts(item.v1, ("spec",)))
     )
+    opinions = Opinions(devices)
     agree = skipped = compiled = 0
     differ: list[str] = []
     reasons: Counter[str] = Counter()
@@ -59,7 +60,7 @@ def verify(items: Iterable[Item], target: AssumedCluster) -> SelectorOpinion:
         if isinstance(program, Exception):
             continue
         compiled += 1
-        comparison = compare(program, devices)
+        comparison = opinions.compare(program)
         agree += comparison.agree
         skipped += comparison.not_comparable
         reasons.update(comparison.reasons)

@@ -136,14 +136,16 @@ class _World:
         self._read = {object_key(found.object) for file in files for found in file.objects}
         self._taken = set(self._read)
         self._added: dict[ObjectKey, list[tuple[ObjectKey, str, Mapping[str, Any]]]] = {}
-        self._added_by: dict[ObjectKey, list[ObjectKey]] = {}
+        self._added_by: dict[ObjectKey, dict[str, list[ObjectKey]]] = {}
 
     def around(self, owner: Mapping[str, Any], file: str, patch: bool = False) -> PlanSurroundings:
         """The objects that a migration may use. Copies of the owner in other files, as in overlays, take no names."""
         mine = object_key(owner)
         free = {
             key
-            for key in self._added_by.get(mine, ())
+            for other, keys in self._added_by.get(mine, {}).items()
+            if other != file
+            for key in keys
             if all(by == mine and at != file for by, at, _ in self._added[key])
         }
         return PlanSurroundings(self._objects, self._taken - free if free else self._taken, patch)
@@ -168,7 +170,7 @@ class _World:
         """Record an added object."""
         key, mine = object_key(raw), object_key(owner)
         self._added.setdefault(key, []).append((mine, file, raw))
-        self._added_by.setdefault(mine, []).append(key)
+        self._added_by.setdefault(mine, {}).setdefault(file, []).append(key)
         self._taken.add(key)
 
     def changed(self) -> None:

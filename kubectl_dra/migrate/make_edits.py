@@ -78,8 +78,11 @@ def made(file: File, wants: Sequence[Want], apart: bool = False) -> MadeFile:
     expected: list[Any] = []
     origins: list[int | None] = []
     removed: list[Document] = []
+    by_document: dict[int, list[Want]] = {}
+    for want in wants:
+        by_document.setdefault(id(want.found.document), []).append(want)
     for number, document in enumerate(file.documents):
-        mine = [want for want in wants if want.found.document is document]
+        mine = by_document.get(id(document), [])
         if any(want.removes and not want.found.path for want in mine):
             removed.append(document)
             continue

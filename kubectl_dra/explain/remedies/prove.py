@@ -167,10 +167,9 @@ class World(Struct, frozen=True):
             if attempt.verdict is AttemptVerdict.ALLOCATED and self.surroundings.takes(attempt, cycle, self.claims):
                 yield attempt
 
-    @staticmethod
-    def _tried(nodes: Iterable[Node], tries: Tries) -> Iterator[Node]:
+    def _tried(self, nodes: Iterable[Node], tries: Tries) -> Iterator[Node]:
         for node in nodes:
-            if not tries.left:
+            if not tries.left or self.cycle.late:
                 return
             tries.left -= 1
             yield node
@@ -191,7 +190,7 @@ class World(Struct, frozen=True):
                 continue
             if self.surroundings is None or self.surroundings.refusal(node) is None:
                 return False
-        return True
+        return not cycle.late
 
     def proof_with_slice(self, entry: ResourceSlice, node: Node) -> Proof | None:
         """The proof that the claims fit on one node when a further slice is published for it."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -31,6 +32,9 @@ if TYPE_CHECKING:
 
 EXTENDED = "extended resources"
 NOT_ASKED = say("not looked at (--node)")
+SECONDS = 8.0
+SECONDS_PER_NODE = 0.001
+"""How long the attempts of one question may take in all, those that prove changes among them."""
 """Why a node is not looked at that the question leaves out."""
 
 
@@ -125,6 +129,7 @@ def prepare(question: Question, snapshot: Snapshot, settings: Settings) -> Scene
         InputError: the node asked about does not exist.
     """
     cycle = cycle_of(snapshot, settings)
+    cycle.deadline = time.process_time() + SECONDS + SECONDS_PER_NODE * len(snapshot.nodes)
     nodes = _nodes(snapshot, cycle, settings)
     extended = _extended(question, cycle)
     profile = settings.profile_of(question.pod) if question.pod is not None else None

@@ -1,4 +1,4 @@
-"""A deletion that would leave an empty mapping or list deletes that, too."""
+"""A deletion that would leave an empty mapping or list deletes that as well."""
 
 from __future__ import annotations
 
@@ -13,29 +13,34 @@ _GOES: Final = frozenset(("limits", "requests", "resources", "nodeSelector", "en
 
 def tidied(raw: Mapping[str, Any], changes: Iterable[Change]) -> tuple[Change, ...]:
     """The changes without repeats, which also delete what they leave empty. Paths lead from ``raw``."""
+    at: dict[Path, list[Change]] = {}
     found: list[Change] = []
     for change in changes:
-        if change not in found:
+        known = at.setdefault(change.path, [])
+        if change not in known:
+            known.append(change)
             found.append(change)
-    while True:
-        gone = {change.path for change in found if isinstance(change, Delete)}
-        parent = next((path[:-1] for path in gone if _emptied(raw, path[:-1], gone, found)), None)
-        if parent is None:
-            return tuple(change for change in found if not _inside(change, gone))
-        found = [change for change in found if change.path[: len(parent)] != parent]
-        found.append(Delete(parent))
+    gone = {change.path for change in found if isinstance(change, Delete)}
+    kept = {
+        change.path[:length] for change in found if isinstance(change, Set) for length in range(len(change.path) + 1)
+    }
+    parents = list(dict.fromkeys(change.path[:-1] for change in found if isinstance(change, Delete)))
+    for path in parents:
+        if path not in kept and path not in gone and _emptied(raw, path, gone):
+            gone.add(path)
+            found.append(Delete(path))
+            parents.append(path[:-1])
+    return tuple(change for change in found if not _inside(change, gone))
 
 
-def _emptied(raw: Mapping[str, Any], path: Path, gone: set[Path], changes: list[Change]) -> bool:
-    if not path or path[-1] not in _GOES or path in gone:
+def _emptied(raw: Mapping[str, Any], path: Path, gone: set[Path]) -> bool:
+    if not path or path[-1] not in _GOES:
         return False
     value = value_at(raw, path)
-    keys: list[str | int] = list(value) if isinstance(value, Mapping) else list(range(len(value or ())))
-    if not keys or not all((*path, key) in gone for key in keys):
-        return False
-    return not any(isinstance(change, Set) and change.path[: len(path)] == path for change in changes)
+    keys: Iterable[str | int] = value if isinstance(value, Mapping) else range(len(value or ()))
+    return bool(value) and all((*path, key) in gone for key in keys)
 
 
 def _inside(change: Change, gone: set[Path]) -> bool:
-    """Whether a whole parent of the change is deleted."""
+    """Whether something above the change goes as a whole."""
     return any(change.path[:length] in gone for length in range(1, len(change.path)))

@@ -1,0 +1,41 @@
+"""Work in a child process: its result, or that it needs too much; the child is gone afterwards."""
+
+from __future__ import annotations
+
+import os
+import time
+
+import pytest
+
+from kubectl_dra.apart import TooMuch, apart
+
+
+def test_a_result_comes_back() -> None:
+    assert apart(lambda: ["x" * 1_000_000, os.getpid()], 10, 100) != ["x" * 1_000_000, os.getpid()]
+
+
+def forever() -> None:
+    while True:
+        pass
+
+
+def greedy() -> int:
+    return len(bytearray(1 << 30))
+
+
+def broken() -> None:
+    raise ValueError("unexpected")
+
+
+def abrupt() -> None:
+    os._exit(1)
+
+
+@pytest.mark.parametrize("work", [forever, greedy, broken, abrupt, lambda: time.sleep(60)])
+def test_what_takes_too_much_is_said(work: object) -> None:
+    began = time.monotonic()
+    with pytest.raises(TooMuch):
+        apart(work, 0.5, 100)  # type: ignore[arg-type]
+    assert time.monotonic() - began < 10
+    with pytest.raises(ChildProcessError):
+        os.waitpid(-1, os.WNOHANG)
