@@ -53,7 +53,7 @@ def _group() -> typer.Typer:
     made = typer.Typer(
         name="kubectl dra",
         help="Kubernetes Dynamic Resource Allocation: what is wrong with a manifest, why a claim is pending, what "
-        "exists. Every command takes -v=LEVEL: 1 says how long it took, 6 every request to the server.",
+        "exists. Every command takes -v=LEVEL: 1 prints how long it took, 6 every request to the server.",
         add_completion=False,
         rich_markup_mode=None,
         pretty_exceptions_enable=False,

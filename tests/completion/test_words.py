@@ -93,5 +93,5 @@ def test_the_program_ends_with_a_directive() -> None:
     asked = ["explain", "--dev"]
     for program in (["-m", "kubectl_dra.cli.completion.answer"], ["-m", "kubectl_dra", "__complete"]):
         done = subprocess.run([sys.executable, *program, *asked], capture_output=True, text=True, check=True)
-        assert done.stdout == "--devices\tList every device and the first reason that refuses it\n:4\n"
+        assert done.stdout == "--devices\tList every device and the first reason why it is refused\n:4\n"
         assert done.stderr == ""

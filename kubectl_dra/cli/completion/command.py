@@ -4,20 +4,20 @@ from __future__ import annotations
 
 HELP = """Print the script that completes commands, flags and values in a shell.
 
-For kubectl dra <TAB> kubectl asks the program kubectl_complete-dra on the PATH. pip, pipx and uv install it; where it
-is missing, "kubectl" prints it. The other scripts complete kubectl-dra itself, typed with a hyphen. Pods, claims,
-devices and other names are read from the cluster (or from --snapshot) for at most 1.5 s
-(KUBECTL_DRA_COMPLETION_TIMEOUT, in seconds; 0 asks no cluster).
+To complete kubectl dra <TAB>, kubectl runs the program kubectl_complete-dra on the PATH. pip, pipx and uv install it;
+if it is missing, the choice "kubectl" prints it. The other scripts complete kubectl-dra itself, typed with a hyphen.
+Names of pods, claims, devices and so on are read from the cluster (or from --snapshot) for at most 1.5 s
+(KUBECTL_DRA_COMPLETION_TIMEOUT, in seconds; 0 means never).
 
 \b
 Examples:
-  # kubectl dra <TAB>, where kubectl itself completes already
+  # kubectl dra <TAB>, if completion for kubectl itself is set up
   kubectl dra completion kubectl > ~/.local/bin/kubectl_complete-dra
   chmod +x ~/.local/bin/kubectl_complete-dra
   # kubectl-dra <TAB> in bash: now, or in each new shell
   source <(kubectl-dra completion bash)
   kubectl-dra completion bash > ~/.local/share/bash-completion/completions/kubectl-dra
-  # in zsh, where ~/.zfunc is in fpath
+  # in zsh, if ~/.zfunc is in fpath
   kubectl-dra completion zsh > ~/.zfunc/_kubectl-dra
   # in fish
   kubectl-dra completion fish > ~/.config/fish/completions/kubectl-dra.fish

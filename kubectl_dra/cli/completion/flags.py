@@ -25,4 +25,4 @@ class CompletionFlags(CommandFlags, frozen=True):
     """What is typed after ``completion``."""
 
     COMMAND = TyperCommand
-    shell: Annotated[Shell, typer.Argument(metavar="bash|zsh|fish|powershell|kubectl", help="What is to complete.")]
+    shell: Annotated[Shell, typer.Argument(metavar="bash|zsh|fish|powershell|kubectl", help="The shell, or kubectl.")]

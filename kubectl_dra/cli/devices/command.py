@@ -4,18 +4,18 @@ from __future__ import annotations
 
 HELP = """List every device that drivers publish: where it is, which classes select it, and who holds it.
 
-Reads the live cluster, or a snapshot with --snapshot. Never writes. Selections combine: a device has to fulfil
-all of them; a flag that is repeated lists alternatives.
+Reads the live cluster, or a snapshot with --snapshot. Never writes. Selections combine: a device must match all
+of them. Repeat a flag to list alternatives.
 
 \b
 States, the first that applies:
   unusable  its pool is incomplete, invalid or obsolete, or no node sees it
   held      a claim holds all of it
-  shared    claims hold shares of it; more fit as far as its capacity goes
-  blocked   other devices take the counters that it needs
-  tainted   only requests that tolerate its taints get it
+  shared    claims hold shares of it; more can, up to its capacity
+  blocked   other devices use up the counters that it needs
+  tainted   only requests that tolerate its taints can get it
   unknown   no holder is known, but not all claims could be read
-  free      nothing of that
+  free      none of the above
 
 \b
 Examples:
@@ -28,7 +28,7 @@ Examples:
 'device.attributes["gpu.nvidia.com"].productName.contains("H100")'
   # which devices are tainted, and by whom, from saved objects
   kubectl dra devices --tainted -o wide --snapshot cluster.json
-  # names for a script: DRIVER/POOL/DEVICE, one a line
+  # names for a script: DRIVER/POOL/DEVICE, one per line
   kubectl dra devices --driver gpu.nvidia.com -o name
   # the fleet as a picture, in one file
   kubectl dra devices -o html > devices.html

@@ -40,9 +40,7 @@ class DevicesFlags(opt.CommandFlags, frozen=True):
     selector: Annotated[
         str, typer.Option("--selector", metavar="CEL", help="Only devices for which this CEL expression is true.")
     ] = ""
-    free: Annotated[
-        bool, typer.Option("--free", help="Only free devices: nobody holds them, nothing keeps them back.")
-    ] = False
+    free: Annotated[bool, typer.Option("--free", help="Only devices that are free and usable.")] = False
     tainted: Annotated[bool, typer.Option("--tainted", help="Only devices with taints, held or not.")] = False
     snapshots: opt.Snapshots = ()
     output: Annotated[

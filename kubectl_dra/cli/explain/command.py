@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-HELP = """Say why a pod or a claim gets no devices, by doing locally what the scheduler does.
+HELP = """Explain why a pod or claim gets no devices, by running the scheduler's steps locally.
 
 Reads the live cluster, or a snapshot with --snapshot. Never writes.
 
@@ -10,19 +10,19 @@ Reads the live cluster, or a snapshot with --snapshot. Never writes.
 Examples:
   # what is pending, and why?
   kubectl dra explain
-  # why is this pod pending? (train-0 alone will do where no claim is called that)
+  # why is this pod pending? (train-0 also works, unless a claim has that name)
   kubectl dra explain pod/train-0 -n ml
   # the same, on saved objects (kubectl get ... -o json)
   kubectl dra explain pod/train-0 -n ml --snapshot cluster.json
   # would this manifest be scheduled?
   kubectl dra explain -f pod.yaml
-  # every device and the reason it is refused
+  # every device and why it is refused
   kubectl dra explain claim/gpus -n ml --devices
-  # would two devices be had?
+  # could it get two devices?
   kubectl dra explain pod/train-0 -n ml --what-if count=2
-  # with the profiles that the scheduler runs with
+  # with your scheduler's own profiles
   kubectl dra explain pod/train-0 -n ml --scheduler-config scheduler.yaml
-  # every pending claim of the cluster in one table, however long it gets
+  # every pending claim of the cluster in one table
   kubectl dra explain -A
   # each part of the selectors on one device
   kubectl dra explain claim/gpus -n ml --trace gpu-node-1/gpu-0
@@ -34,5 +34,5 @@ Exit codes:
   0  allocated, or can be allocated
   1  cannot be allocated
   2  error: usage, input, connection
-  3  undetermined: something that decides could not be seen or is not modelled
+  3  undetermined: a deciding fact could not be seen or is not modelled
 """

@@ -26,7 +26,7 @@ class ExplainFlags(opt.CommandFlags, frozen=True):
         tuple[str, ...],
         typer.Argument(
             metavar="[pod/NAME | claim/NAME | NAME]",
-            help="The pod or claim. Without it, all that is pending is listed.",
+            help="The pod or claim. Default: list everything pending.",
             show_default=False,
         ),
     ] = ()
@@ -42,22 +42,22 @@ class ExplainFlags(opt.CommandFlags, frozen=True):
     ] = ()
     namespace: opt.Namespace = ""
     snapshots: opt.Snapshots = ()
-    node: Annotated[str, typer.Option("--node", metavar="NODE", help="Look at this node only.")] = ""
+    node: Annotated[str, typer.Option("--node", metavar="NODE", help="Only this node.")] = ""
     request: Annotated[
-        str, typer.Option("--request", metavar="NAME", help="Show this request (or request/subrequest) only.")
+        str, typer.Option("--request", metavar="NAME", help="Only this request (or request/subrequest).")
     ] = ""
     with_devices: Annotated[
-        bool, typer.Option("--devices", help="List every device and the first reason that refuses it.")
+        bool, typer.Option("--devices", help="List every device and the first reason why it is refused.")
     ] = False
-    full: Annotated[
-        bool, typer.Option("--full", help="Show everything that supports the answer, not fifteen lines.")
-    ] = False
+    full: Annotated[bool, typer.Option("--full", help="Show everything behind the answer, not only fifteen lines.")] = (
+        False
+    )
     trace: Annotated[
         str,
         typer.Option(
             "--trace",
             metavar="DEVICE",
-            help="Show every part of the selectors on one device ([driver/]pool/device).",
+            help="Evaluate each part of the selectors on one device ([driver/]pool/device).",
         ),
     ] = ""
     what_if: Annotated[
@@ -73,11 +73,11 @@ class ExplainFlags(opt.CommandFlags, frozen=True):
     all_claims: Annotated[
         bool, typer.Option("--all", help="A table of every pending claim of the namespace, with its first cause.")
     ] = False
-    all_namespaces: Annotated[bool, typer.Option("--all-namespaces", "-A", help="As --all, for all namespaces.")] = (
+    all_namespaces: Annotated[bool, typer.Option("--all-namespaces", "-A", help="Like --all, for all namespaces.")] = (
         False
     )
     watch: Annotated[
-        bool, typer.Option("--watch", "-w", help="Answer again whenever the answer changes; end when it is allocated.")
+        bool, typer.Option("--watch", "-w", help="Print the answer whenever it changes; end once allocated.")
     ] = False
     verify: Annotated[
         bool,

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-HELP = """Say what the API server would reject in manifests, and what it accepts but fails later.
+HELP = """Find what the API server would reject in manifests, and what it accepts but fails later.
 
-Reads files, directories, standard input (-) and kustomizations (-k). Needs no cluster, and reads none unless
---live is given.
+Reads files, directories, standard input (-) and kustomizations (-k). Needs no cluster, and reads one
+only with --live.
 
 \b
 Examples:
@@ -15,7 +15,7 @@ Examples:
   helm template CHART | kubectl dra lint -
   # a kustomization
   kubectl dra lint -k overlays/prod
-  # would the fixes be right? then make them
+  # review the fixes, then make them
   kubectl dra lint --diff manifests/
   kubectl dra lint --fix manifests/
   # for code scanning

@@ -52,25 +52,23 @@ class LintFlags(opt.CommandFlags, frozen=True):
     ] = ()
     select: Annotated[
         tuple[str, ...],
-        typer.Option("--select", metavar="CODES", help="Only these rules: codes, their beginnings, or names."),
+        typer.Option("--select", metavar="CODES", help="Only these rules: codes, prefixes of codes, or names."),
     ] = ()
     ignore: Annotated[tuple[str, ...], typer.Option("--ignore", metavar="CODES", help="Not these rules.")] = ()
     fail_on: Annotated[
         FailOn | None,
         typer.Option("--fail-on", help="The mildest severity that makes the exit code 1. Default: warning."),
     ] = None
-    fix: Annotated[bool, typer.Option("--fix", help="Repair what is safe to repair, in the files.")] = False
+    fix: Annotated[bool, typer.Option("--fix", help="Make the safe fixes in the files.")] = False
     unsafe_fixes: Annotated[
         bool,
-        typer.Option(
-            "--unsafe-fixes", help="Repair also what may change the meaning, in the files; with --diff, show it."
-        ),
+        typer.Option("--unsafe-fixes", help="Also make fixes that may change the meaning; with --diff, show them."),
     ] = False
     diff: Annotated[bool, typer.Option("--diff", help="Show what the fixes would change; write nothing.")] = False
     snapshots: opt.Snapshots = ()
     live: Annotated[bool, typer.Option("--live", help="Check against the classes and devices of the cluster.")] = False
     namespace: Annotated[
-        str, typer.Option("--namespace", "-n", metavar="NS", help="With --live: the namespace of the cluster to read.")
+        str, typer.Option("--namespace", "-n", metavar="NS", help="With --live: read this namespace of the cluster.")
     ] = ""
     verify: Annotated[
         bool,
@@ -81,7 +79,7 @@ class LintFlags(opt.CommandFlags, frozen=True):
     ] = ""
     no_config: Annotated[bool, typer.Option("--no-config", help="Read no configuration.")] = False
     allow_empty: Annotated[
-        bool, typer.Option("--allow-empty", help="Exit with 0 where there is no Kubernetes object to check.")
+        bool, typer.Option("--allow-empty", help="Exit with 0 if there is no Kubernetes object to check.")
     ] = False
     rules: Annotated[bool, typer.Option("--rules", help="List all rules and exit.")] = False
     rule: Annotated[str, typer.Option("--rule", metavar="CODE", help="Explain one rule and exit.")] = ""

@@ -5,8 +5,8 @@ from __future__ import annotations
 HELP = """Rewrite manifests from device plugins and older DRA versions to ResourceClaims of v1.
 
 Reads files, directories, standard input (-) and kustomizations (-k), and prints what it would change and why.
-Writes only with --write or --output-dir. What does not have to change stays as it is, byte for byte; what cannot
-be changed for certain is refused, with what to do by hand.
+Writes only with --write or --output-dir. Everything else in the files stays, byte for byte. What cannot
+be changed safely is refused, with what to do by hand.
 
 \b
 Examples:
@@ -24,18 +24,18 @@ Examples:
   kubectl dra migrate --to v1beta1 --diff manifests/
   # what in the cluster still uses device plugins, and which namespaces are ready
   kubectl dra migrate --live -A
-  # where the migrated pods would land, and on how many nodes before
+  # where the migrated pods could run, and on how many nodes before
   kubectl dra migrate manifests/ --live
   # the rollout in phases, as files to review
   kubectl dra migrate plan --live -A --output-dir rollout
-  # the way back, from claims that migrate made
+  # the way back, from claims that migrate created
   kubectl dra migrate --reverse --diff manifests/
   # what is MIG301?
   kubectl dra migrate --code MIG301
 
 \b
 Exit codes:
-  0  nothing to do; or it is done, and nothing was refused
+  0  nothing to do, or everything is done
   1  something would change, was refused, or needs --unsafe
   2  error: usage, nothing to read, a file that cannot be written
 """

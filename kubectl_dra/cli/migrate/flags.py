@@ -48,7 +48,7 @@ class MigrateFlags(opt.CommandFlags, frozen=True):
         tuple[str, ...],
         typer.Argument(
             metavar="[plan] [PATH]...",
-            help="Files, directories, or - for standard input. After the word plan: what the rollout is written for.",
+            help="Files, directories, or - for standard input. After the word plan: the manifests to roll out.",
             show_default=False,
             callback=opt.no_empty_path,
         ),
@@ -78,15 +78,15 @@ class MigrateFlags(opt.CommandFlags, frozen=True):
         typer.Option(
             "--claims-file",
             metavar="FILE",
-            help="Put new objects into FILE, behind what it has. Default: into the file of the workload.",
+            help="Append new objects to FILE. Default: the file of the workload.",
         ),
     ] = ""
     strategy: Annotated[
         StrategyChoice,
         typer.Option(
             "--strategy",
-            help="claims: pods claim devices. extended-resource: DeviceClasses take the resource over and the "
-            "workloads stay (1.36 and later). auto: the second where it is the same, else the first.",
+            help="claims: pods claim devices. extended-resource: DeviceClasses take over the resource name and the "
+            "workloads stay (1.36 and later). auto: the second if it is equivalent, else the first.",
         ),
     ] = StrategyChoice.claims
     share: Annotated[
@@ -95,36 +95,36 @@ class MigrateFlags(opt.CommandFlags, frozen=True):
     ] = ShareChoice.template
     to: Annotated[
         WrittenVersion | None,
-        typer.Option("--to", help="API version to write. Default: v1, or the newest that the release has."),
+        typer.Option("--to", help="API version to write. Default: v1, or the newest in the release."),
     ] = None
     unsafe: Annotated[
-        bool, typer.Option("--unsafe", help="Make also the changes that may change which devices a pod gets.")
+        bool, typer.Option("--unsafe", help="Also make changes that may affect which devices a pod gets.")
     ] = False
     reverse: Annotated[
         bool,
-        typer.Option("--reverse", help="The way back: claims that migrate made become requests of device plugins."),
+        typer.Option("--reverse", help="Turn claims that migrate created back into requests of device plugins."),
     ] = False
     live: Annotated[
         bool,
         typer.Option(
             "--live",
-            help="Look at the cluster: without PATH, what uses device plugins; with PATH, where the pods would land.",
+            help="Read the cluster. Without PATH: what uses device plugins; with PATH: where the pods could run.",
         ),
     ] = False
     snapshots: opt.Snapshots = ()
     namespace: Annotated[
-        str, typer.Option("--namespace", "-n", metavar="NS", help="Look at this namespace of the cluster.")
+        str, typer.Option("--namespace", "-n", metavar="NS", help="Only this namespace of the cluster.")
     ] = ""
-    all_namespaces: Annotated[
-        bool, typer.Option("--all-namespaces", "-A", help="Look at all namespaces of the cluster.")
-    ] = False
+    all_namespaces: Annotated[bool, typer.Option("--all-namespaces", "-A", help="All namespaces of the cluster.")] = (
+        False
+    )
     vendors: Annotated[
         tuple[str, ...],
         typer.Option("--vendors", metavar="FILE", help="More vendors, as in kubectl_dra/data/vendors."),
     ] = ()
     exclude: Annotated[
         tuple[str, ...],
-        typer.Option("--exclude", metavar="PATTERN", help="Leave out files and directories below PATH that match."),
+        typer.Option("--exclude", metavar="PATTERN", help="Skip matching files and directories below PATH."),
     ] = ()
     release: Annotated[
         str,

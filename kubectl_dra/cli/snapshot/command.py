@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-HELP = """Save what the other commands read of a cluster in one file, to be read with --snapshot.
+HELP = """Save what the other commands read from a cluster in one file, for --snapshot.
 
 Holds ResourceSlices, DeviceClasses, ResourceClaims, ResourceClaimTemplates, DeviceTaintRules, Pods, Nodes,
 Namespaces, ResourceQuotas, and Events of pods and claims; never Secrets or ConfigMaps. Pods are reduced to what
-decides about devices: no images, commands, arguments, environment, volumes or annotations. What could not be read
-is written down, so that explain misses the same on the file. The cluster is never changed.
+affects devices: no images, commands, arguments, environment, volumes or annotations. The file records what could not
+be read, so that explain has the same gaps with it. The cluster is never changed.
 
---anonymize makes it fit for a bug report: names of nodes, namespaces, pods, claims, templates and classes, label
-values, UUIDs, serial numbers and addresses are replaced, and explain still says the same. Drivers, attribute names,
-values such as a product's name, request names, amounts and times stay. Look at the file before you publish it.
+--anonymize prepares it for a bug report: names of nodes, namespaces, pods, claims, templates and classes, label
+values, UUIDs, serial numbers and addresses are replaced, and explain still gives the same answers. Drivers, attribute
+names, values such as product names, request names, amounts and times stay. Look at the file before you publish it.
 
 \b
 Examples:
@@ -19,7 +19,7 @@ Examples:
   kubectl dra snapshot -o cluster.json
   # look at it later, or somewhere else
   kubectl dra explain pod/train-0 -n ml --snapshot cluster.json
-  # for a bug report, with a private list of what is called how now
+  # for a bug report, with a private mapping of original to replacement names
   kubectl dra snapshot -o report.yaml --anonymize --names names.json
   # anonymize what was saved before
   kubectl dra snapshot --snapshot saved/ -o report.json --anonymize

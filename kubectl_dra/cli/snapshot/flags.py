@@ -15,7 +15,7 @@ class SnapshotFlags(opt.CommandFlags, frozen=True):
     output: Annotated[
         str,
         typer.Option(
-            "--output", "-o", metavar="FILE", help="Where to: a .json, .yaml or .yml file, or - for JSON on stdout."
+            "--output", "-o", metavar="FILE", help="The file to write: .json, .yaml or .yml, or - for JSON on stdout."
         ),
     ] = ""
     anonymize: Annotated[
@@ -34,14 +34,14 @@ class SnapshotFlags(opt.CommandFlags, frozen=True):
         typer.Option(
             "--names",
             metavar="FILE",
-            help="With --anonymize: also write a JSON file that says what each name was replaced by. Keep it private.",
+            help="With --anonymize: also write a JSON file that maps each name to its replacement. Keep it private.",
         ),
     ] = ""
-    force: Annotated[bool, typer.Option("--force", help="Replace files that exist.")] = False
+    force: Annotated[bool, typer.Option("--force", help="Replace existing files.")] = False
     snapshots: opt.Snapshots = ()
     namespace: Annotated[
         str,
         typer.Option(
-            "--namespace", "-n", metavar="NS", help="Namespace to read where reading all namespaces is forbidden."
+            "--namespace", "-n", metavar="NS", help="Namespace to read if reading all namespaces is forbidden."
         ),
     ] = ""

@@ -2,31 +2,31 @@
 
 from __future__ import annotations
 
-HELP = """Taint devices: keep new pods off them (NoSchedule), or end the pods that use them as well (NoExecute).
+HELP = """Taint devices: keep new pods off them (NoSchedule), or also evict the pods that use them (NoExecute).
 
-DEVICE is DRIVER/POOL/DEVICE, or as much of its end as is unambiguous (NODE/DEVICE, DEVICE). Instead of names, flags
-select devices; they are resolved to names, shown, and confirmed when there are several.
+DEVICE is DRIVER/POOL/DEVICE, or any unambiguous end of it (NODE/DEVICE, DEVICE). Flags can select devices instead; the
+command resolves them to names, shows them, and asks for confirmation if there are several.
 
-For each device a DeviceTaintRule is made, which selects nothing else; ResourceSlices are never changed. Before
-anything is written the blast radius is shown: who uses the devices, who cannot be placed any more, what is left.
+Each device gets its own DeviceTaintRule, which selects nothing else; ResourceSlices are never changed. Before writing
+anything, the command shows the blast radius: who uses the devices, who can no longer be placed, and what is left.
 
 \b
 Effects:
-  None        informs only
-  NoSchedule  keeps new pods off; those that run stay
+  None        only informs
+  NoSchedule  keeps new pods off; running pods stay
   NoExecute   deletes pods that use the device and do not tolerate it;
-              PodDisruptionBudgets are not consulted. The rule is made with
-              effect None first, and the server's own answer compared with
-              the prediction.
+              PodDisruptionBudgets are not consulted. The rule first gets
+              the effect None, to compare the server's own answer with the
+              prediction.
 
---wait says what becomes of each pod, and ends when no claim holds the devices; claims with admin access hold nothing
-and are not waited for. Interrupted or timed out, the same command again goes on from there.
+--wait reports what happens to each pod, and ends when no claim holds the devices. Claims with admin access hold nothing
+and are not waited for. After an interruption or time-out, run the same command again to continue.
 
 \b
 Examples:
   # what would happen
   kubectl dra taint gpu-node-1/gpu-0 maintenance:NoExecute --dry-run=client
-  # no new pods on one GPU; say why
+  # no new pods on one GPU, with the reason
   kubectl dra taint gpu-node-1/gpu-0 maintenance:NoSchedule --reason "ECC errors" --ticket OPS-42
   # an hour for pods to end by themselves, then evict; wait until it is free
   kubectl dra taint gpu-node-1/gpu-0 maintenance:NoExecute --drain --grace 1h --wait=2h
@@ -40,7 +40,7 @@ Examples:
 \b
 Exit codes:
   0    done, or nothing had to be done
-  1    refused (another taint is there, or not confirmed), or --wait timed out
+  1    refused (another taint exists, or not confirmed), or --wait timed out
   2    error: usage, no such device, permission, DeviceTaintRules not served
   130  interrupted: what was written stays
 """

@@ -35,7 +35,7 @@ Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
 
 DryRunOption = Annotated[
     DryRun,
-    typer.Option("--dry-run", help="client: only say what would be done; server: let the server check it as well."),
+    typer.Option("--dry-run", help="client: only print what would be done; server: also let the server check it."),
 ]
 
 
@@ -43,13 +43,15 @@ OutputOption = Annotated[TaintOutput, typer.Option("--output", "-o", help="Outpu
 
 
 FieldManager = Annotated[
-    str, typer.Option("--field-manager", metavar="NAME", help="Name under which the server records what is written.")
+    str, typer.Option("--field-manager", metavar="NAME", help="Name under which the server records the changes.")
 ]
 
 
 Wait = Annotated[
     str,
-    typer.Option("--wait", metavar="[=TIMEOUT]", help="Wait, for ever or this long: 90s, 30m, 2h.", show_default=False),
+    typer.Option(
+        "--wait", metavar="[=TIMEOUT]", help="Wait, optionally at most this long: 90s, 30m, 2h.", show_default=False
+    ),
 ]
 
 
@@ -114,16 +116,14 @@ class TaintFlags(DeviceFlags, frozen=True):
         tuple[str, ...], typer.Argument(metavar="[DEVICE]... KEY[=VALUE]:EFFECT | KEY[:EFFECT]-", show_default=False)
     ] = ()
     list_taints: Annotated[bool, typer.Option("--list", help="List every taint of the cluster.")] = False
-    reason: Annotated[str, typer.Option("--reason", metavar="TEXT", help="Why, recorded with the rule.")] = ""
-    ticket: Annotated[str, typer.Option("--ticket", metavar="ID", help="A ticket, recorded with the rule.")] = ""
+    reason: Annotated[str, typer.Option("--reason", metavar="TEXT", help="The reason, recorded with the rule.")] = ""
+    ticket: Annotated[str, typer.Option("--ticket", metavar="ID", help="A ticket number, recorded with the rule.")] = ""
     expires: Annotated[
         str,
-        typer.Option(
-            "--expires", metavar="DURATION", help="Until when it is meant: untaint --expired removes it after that."
-        ),
+        typer.Option("--expires", metavar="DURATION", help="Time after which untaint --expired removes the rule."),
     ] = ""
     overwrite: Annotated[
-        bool, typer.Option("--overwrite", help="Replace a rule for the device and key that says something else.")
+        bool, typer.Option("--overwrite", help="Replace a different rule for the same device and key.")
     ] = False
     wait: Wait = ""
     drain: Annotated[
@@ -132,7 +132,7 @@ class TaintFlags(DeviceFlags, frozen=True):
     grace: Annotated[
         str,
         typer.Option(
-            "--grace", metavar="DURATION", help="With --drain: how long pods have to end by themselves. [default: 5m]"
+            "--grace", metavar="DURATION", help="With --drain: time for pods to end by themselves. [default: 5m]"
         ),
     ] = ""
     yes: Yes = False

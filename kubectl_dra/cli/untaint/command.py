@@ -4,17 +4,17 @@ from __future__ import annotations
 
 HELP = """Remove the DeviceTaintRules that kubectl dra taint made for devices.
 
-DEVICE and the flags that select devices are those of kubectl dra taint. Without KEY- all of them are removed. Rules
-that others made for exactly these devices are removed with --overwrite only, rules that select more never; taints
-that a driver sets in its ResourceSlice are the driver's to remove. What stays is said, and whose it is.
+DEVICE and the flags that select devices are the same as for kubectl dra taint. Without KEY-, all rules for the devices
+are removed. --overwrite also removes rules that others made for exactly these devices; broader rules are never
+removed, and only the driver can remove taints in its ResourceSlices. Remaining taints are listed with their owners.
 
 \b
 Examples:
   kubectl dra untaint gpu-node-1/gpu-0
   kubectl dra untaint gpu-node-1/gpu-0 maintenance- --wait=1m
-  # what would be removed of a saved cluster
+  # what would be removed, for a saved cluster
   kubectl dra untaint --node gpu-node-1 --dry-run=client --snapshot cluster.json
-  # every rule whose time is over
+  # every rule that has expired
   kubectl dra untaint --expired
 
 \b

@@ -14,7 +14,7 @@ class UntaintFlags(common.DeviceFlags, frozen=True):
     """What is typed after ``untaint``."""
 
     words: Annotated[tuple[str, ...], typer.Argument(metavar="[DEVICE]... [KEY[:EFFECT]-]", show_default=False)] = ()
-    expired: Annotated[bool, typer.Option("--expired", help="Every rule of ours whose --expires is over.")] = False
+    expired: Annotated[bool, typer.Option("--expired", help="Every expired rule of kubectl dra.")] = False
     overwrite: Annotated[
         bool, typer.Option("--overwrite", help="Also remove rules that others made for exactly these devices.")
     ] = False

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-HELP = """Print the versions of kubectl-dra, Python and the server, and what is modelled of each Kubernetes release.
+HELP = """Print the versions of kubectl-dra, Python and the server, and what is known about each Kubernetes release.
 
-The server is asked once, for at most three seconds (--request-timeout); a server that does not answer is no error.
---client asks none.
+The server is asked once, for at most three seconds (--request-timeout); a missing answer is not an error.
+--client asks no server.
 
 \b
 Examples:
@@ -13,7 +13,7 @@ Examples:
   kubectl dra version
   # without asking the server
   kubectl dra version --client
-  # for a script: just our version
+  # for a script: only the version of kubectl-dra
   kubectl dra --version
   # is a gate on by default in the server's release?
   kubectl dra version -o json
