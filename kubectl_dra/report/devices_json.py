@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from typing import Any, TextIO
 
 from kubectl_dra.api.claims import ResourceClaim
 from kubectl_dra.api.taints import DeviceTaint
+from kubectl_dra.explain.devices.arrangement import CountedBy
 from kubectl_dra.explain.devices.inventory import SCHEMA_VERSION, DeviceRow, Inventory
+from kubectl_dra.explain.devices.model import model_of
+from kubectl_dra.explain.devices.tally import Tally
 from kubectl_dra.explain.scene.prepare import Settings
 from kubectl_dra.report.phrases import written
 
 
-def to_json(inventory: Inventory, settings: Settings) -> dict[str, Any]:
-    """A DeviceList."""
+def to_json(
+    inventory: Inventory, settings: Settings, by: CountedBy | None = None, counts: Sequence[Tally] = ()
+) -> dict[str, Any]:
+    """A DeviceList, with the counts where they are asked for."""
+    counted = {"by": by.value, "counts": [_count(count) for count in counts]} if by is not None else {}
     return {
         "schemaVersion": SCHEMA_VERSION,
         "kind": "DeviceList",
@@ -27,9 +34,15 @@ def to_json(inventory: Inventory, settings: Settings) -> dict[str, Any]:
             "nodes": inventory.node_count(),
             "states": {state.value: count for state, count in inventory.states().items()},
         },
+        **counted,
         "items": [_device(row) for row in inventory.rows],
         "notes": [written(note) for note in inventory.notes],
     }
+
+
+def _count(count: Tally) -> dict[str, Any]:
+    states = {state.value: number for state, number in count.states.items()}
+    return {"name": count.name, "devices": count.devices, "nodes": count.nodes, "states": states}
 
 
 def write_json(result: dict[str, Any], stream: TextIO) -> None:
@@ -53,6 +66,7 @@ def _device(row: DeviceRow) -> dict[str, Any]:
         "resourceSlice": row.slice.name,
         "generation": row.slice.generation,
         "where": row.where,
+        "model": model_of(row.device.attributes),
         "nodeCount": len(row.nodes),
     }
     if len(row.nodes) == 1:

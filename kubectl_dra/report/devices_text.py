@@ -1,23 +1,22 @@
-"""Devices as a kubectl-style table with a summary at the end, or as names, one per line."""
+"""Devices as a table with a summary before it, as counts, or as names, one per line."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any, TextIO
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Final, NamedTuple, TextIO
 
 from kubectl_dra.api.claims import ResourceClaim
+from kubectl_dra.explain.devices.alike_devices import AlikeDevices
+from kubectl_dra.explain.devices.arrangement import CountedBy
 from kubectl_dra.explain.devices.device_state import DeviceState, taint_owner
 from kubectl_dra.explain.devices.inventory import DeviceRow, Inventory
+from kubectl_dra.explain.devices.tally import Tally
 from kubectl_dra.report.paint import Painter
 from kubectl_dra.report.phrases import written
-from kubectl_dra.report.table import fitted
+from kubectl_dra.report.table import fitted, narrowed
 from kubectl_dra.wording import amount, listed, some
 
-HEADER = ("NODE", "DRIVER", "POOL", "DEVICE", "CLASS", "STATE", "HELD-BY", "REASON")
-WIDE = ("CAPACITY", "TAINTS", "ATTRIBUTES")
-BELOW = ("REASON", "HELD-BY", "CLASS", "POOL", "DRIVER", "NODE")
-"""What goes below a row that is too long, first to go first."""
-WIDE_BELOW = ("ATTRIBUTES", "TAINTS", "CAPACITY")
 # The attributes that tell devices apart for a person, best first; drivers differ in what they publish.
 KEY_ATTRIBUTES = ("productName", "model", "deviceType", "type", "profile", "architecture", "family", "version", "uuid")
 MAX_ATTRIBUTES = 4
@@ -31,31 +30,92 @@ _STYLES = {
     DeviceState.SHARED: "cyan",
     DeviceState.TAINTED: "yellow",
 }
+_NUMBERED: Final = re.compile(r"(|.*[^0-9])(0|[1-9][0-9]*)")
 
 
-def write_table(inventory: Inventory, color: str = "auto", *, wide: bool = False, stream: TextIO | None = None) -> None:
-    """Write the table and the summary, or a sentence if no device matches."""
+class DeviceColumn(NamedTuple):
+    """A column: its heading, and what it shows of devices that share a row."""
+
+    heading: str
+    cell: Callable[[AlikeDevices], str]
+
+
+def write_table(
+    inventory: Inventory,
+    groups: Sequence[AlikeDevices],
+    color: str = "auto",
+    *,
+    wide: bool = False,
+    more: str = "",
+    stream: TextIO | None = None,
+) -> None:
+    """Write the summary and a row for each group; a sentence where no device matches.
+
+    ``more`` is the command that shows each device, where groups have several.
+    """
     out = Painter(stream, color)
     if not inventory.rows:
         out.sentence(_nothing(inventory))
         return
-    header = (*HEADER, *WIDE) if wide else HEADER
-    cells = [_cells(row, wide) for row in inventory.rows]
-    first, *blocks = fitted([header, *cells], out.limit, (*WIDE_BELOW, *BELOW) if wide else BELOW)
-    out.write((first[0], "bold"))
-    if len(inventory.rows) <= MAX_COLOURED:
-        for block, row in zip(blocks, inventory.rows, strict=True):
-            for line in block:
-                out.write((line, _STYLES.get(row.state, "red")))
-    else:
-        out.stream.write("".join(f"{line}\n" for block in blocks for line in block))
     out.sentence(summary(inventory))
+    out.write("")
+    several = any(len(group.rows) > 1 for group in groups)
+    columns = list(_columns(groups, several, wide))
+    rows = [tuple(column.heading for column in columns)]
+    rows += [tuple(column.cell(group) for column in columns) for group in groups]
+    if several:
+        rows = narrowed(rows, out.limit, ("NAMES", "CLASS", "CLASS (DRIVER)"), ("WHY",))
+    first, *blocks = fitted(rows, out.limit, [name for name in _BELOW if name in rows[0]], prose=not wide)
+    _write(out, first[0], blocks, [group.first.state for group in groups])
+    if several and more:
+        out.write("")
+        out.write(("Each device: ", "bold"), more)
 
 
-def write_names(inventory: Inventory, stream: TextIO | None = None) -> None:
+def write_counts(
+    inventory: Inventory, counts: Sequence[Tally], by: CountedBy, color: str = "auto", stream: TextIO | None = None
+) -> None:
+    """Write the summary and a row for each node, class, model or state; a sentence where no device matches."""
+    out = Painter(stream, color)
+    if not inventory.rows:
+        out.sentence(_nothing(inventory))
+        return
+    out.sentence(summary(inventory))
+    out.write("")
+    states = () if by is CountedBy.state else tuple(inventory.states())
+    rows = [(by.value.upper(), "DEVICES", *(() if by is CountedBy.node else ("NODES",)), *(s.upper() for s in states))]
+    for count in counts:
+        numbers = [count.devices, *(() if by is CountedBy.node else (count.nodes,))]
+        numbers += [count.states.get(state, 0) for state in states]
+        rows.append((count.name or f"(no {by.value})", *(f"{number:,}" if number else EMPTY for number in numbers)))
+    first, *blocks = fitted(rows, out.limit, ())
+    out.write((first[0], "bold"))
+    for block in blocks:
+        out.write(*block)
+    if by is CountedBy.class_ and sum(count.devices for count in counts) > len(inventory.rows):
+        out.write("")
+        out.sentence("A device of several classes is counted in each of them.")
+
+
+def _write(out: Painter, header: str, blocks: Sequence[Sequence[str]], states: Sequence[DeviceState]) -> None:
+    """Write a table in which the word for the state has its colour."""
+    out.write((header, "bold"))
+    column = header.index("STATE")
+    if len(blocks) > MAX_COLOURED:
+        out.stream.write("".join(f"{line}\n" for block in blocks for line in block))
+        return
+    for (line, *rest), state in zip(blocks, states, strict=True):
+        start = line.index(state, column)
+        end = start + len(state)
+        out.write(line[:start], (line[start:end], _STYLES.get(state, "red")), line[end:])
+        for under in rest:
+            out.write(under)
+
+
+def write_names(groups: Sequence[AlikeDevices], stream: TextIO | None = None) -> None:
     """Write DRIVER/POOL/DEVICE, one per line."""
     out = Painter(stream, "never")
-    out.stream.write("".join(f"{row.id}\n" for row in inventory.rows))
+    out.stream.write("".join(f"{row.id}\n" for group in groups for row in group.rows))
 
 
 def summary(inventory: Inventory) -> str:
@@ -67,7 +127,7 @@ def summary(inventory: Inventory) -> str:
 
 
 def _nothing(inventory: Inventory) -> str:
-    """Which part of the selection excluded the last device."""
+    """Which part of the selection left no device."""
     published, *parts = inventory.narrowed
     if not published[1]:
         return "No device is published."
@@ -79,29 +139,110 @@ def _nothing(inventory: Inventory) -> str:
     return f"No device matches: {', '.join(steps)}."
 
 
-def _cells(row: DeviceRow, wide: bool) -> tuple[str, ...]:
-    cells = (
-        row.where,
-        row.id.driver,
-        row.id.pool,
-        row.id.device,
-        ",".join(row.classes) or EMPTY,
-        row.state,
-        _held_by(row.holders) if row.holders else EMPTY,
-        written(row.reason) or EMPTY,
-    )
-    if not wide:
-        return cells
-    return (
-        *cells,
-        ",".join(_capacity(row)) or EMPTY,
-        ",".join(f"{taint} ({taint_owner(taint)})" for taint in row.taints) or EMPTY,
-        ",".join(f"{name}={value}" for name, value in _key_attributes(row.device.attributes)) or EMPTY,
-    )
+def _columns(groups: Sequence[AlikeDevices], several: bool, wide: bool) -> Iterator[DeviceColumn]:
+    """The columns; those of several devices a row count them by state."""
+    yield DeviceColumn(_with("NODE", "POOL", any(_pool(group) for group in groups)), _place)
+    yield DeviceColumn(_with("CLASS", "DRIVER", any(_driver(group) for group in groups)), _class)
+    yield DeviceColumn("MODEL", lambda group: group.model or EMPTY)
+    if several:
+        yield DeviceColumn("STATE", _counted)
+        yield DeviceColumn("NAMES", _names)
+    else:
+        yield DeviceColumn("DEVICE", lambda group: group.first.id.device)
+        yield DeviceColumn("STATE", lambda group: group.first.state)
+    yield DeviceColumn("WHY", _why)
+    if wide:
+        yield DeviceColumn("CAPACITY", lambda group: ",".join(_capacity(group.first)) or EMPTY)
+        yield DeviceColumn("TAINTS", lambda group: ",".join(_taints(group.first)) or EMPTY)
+        yield DeviceColumn("ATTRIBUTES", lambda group: ",".join(_attributes(group.first)) or EMPTY)
 
 
-def _held_by(holders: tuple[ResourceClaim, ...]) -> str:
-    """The claims, each with its consuming pods."""
+_BELOW: Final = (
+    "ATTRIBUTES",
+    "TAINTS",
+    "CAPACITY",
+    "WHY",
+    "MODEL",
+    "CLASS (DRIVER)",
+    "CLASS",
+    "NODE (POOL)",
+    "NODE",
+)
+"""What goes below a row that is too long, first to go first."""
+
+
+def _with(heading: str, other: str, shown: bool) -> str:
+    return f"{heading} ({other})" if shown else heading
+
+
+def _pool(group: AlikeDevices) -> str:
+    """The pool where it is not called like the node."""
+    pool = group.first.id.pool
+    return "" if pool == group.first.where else pool
+
+
+def _driver(group: AlikeDevices) -> str:
+    """The driver where no class is called like it."""
+    driver = group.first.id.driver
+    return "" if driver in group.first.classes else driver
+
+
+def _place(group: AlikeDevices) -> str:
+    own = f"{group.first.where} ({_pool(group)})" if _pool(group) else group.first.where
+    return own if len(group.places) == 1 else f"{own} and {len(group.places) - 1:,} alike"
+
+
+def _class(group: AlikeDevices) -> str:
+    classes = ",".join(group.first.classes) or EMPTY
+    return f"{classes} ({_driver(group)})" if _driver(group) else classes
+
+
+def _counted(group: AlikeDevices) -> str:
+    return f"{group.each:,} {group.first.state}" + (" each" if len(group.places) > 1 else "")
+
+
+def _names(group: AlikeDevices) -> str:
+    """The names in one of the places: ``gpu-0``, ``gpu-0..2,5``, or the first of them."""
+    names = [row.id.device for row in group.rows[: group.each]]
+    found = [match for name in names if (match := _NUMBERED.fullmatch(name))]
+    if len(names) == 1 or len(found) < len(names) or len({match[1] for match in found}) > 1:
+        return names[0] + (" ..." if len(names) > 1 else "")
+    runs: list[list[int]] = []
+    for number in sorted(int(match[2]) for match in found):
+        if runs and number == runs[-1][-1] + 1:
+            runs[-1].append(number)
+        else:
+            runs.append([number])
+    shown = [f"{run[0]}..{run[-1]}" if len(run) > 2 else ",".join(map(str, run)) for run in runs]
+    return found[0][1] + ",".join(shown)
+
+
+def _why(group: AlikeDevices) -> str:
+    """Who holds them, and what else makes their state."""
+    parts = []
+    claims = group.holders()
+    if len(group.places) > 1 and len(claims) > MAX_HOLDERS:
+        spaces = {claim.metadata.namespace for claim in claims}
+        where = f"namespace {min(spaces)}" if len(spaces) == 1 else amount(len(spaces), "namespace")
+        parts.append(f"held by {amount(len(claims), 'claim')} of {where}")
+    elif claims:
+        parts.append(f"held by {_held_by(claims)}")
+    if reason := written(group.first.reason):
+        alike = any(row.reason != group.first.reason for row in group.rows)
+        parts.append(f"{reason}, and alike" if alike else reason)
+    return "; ".join(parts) or EMPTY
+
+
+def _taints(row: DeviceRow) -> Iterator[str]:
+    return (f"{taint} ({taint_owner(taint)})" for taint in row.taints)
+
+
+def _attributes(row: DeviceRow) -> Iterator[str]:
+    return (f"{name}={value}" for name, value in _key_attributes(row.device.attributes))
+
+
+def _held_by(holders: Sequence[ResourceClaim]) -> str:
+    """The claims, each with the pods that consume it."""
     return listed([f"{claim.key} ({_consumers(claim)})" for claim in holders[:MAX_HOLDERS]], len(holders))
 
 
@@ -110,7 +251,7 @@ def _consumers(claim: ResourceClaim) -> str:
 
 
 def _capacity(row: DeviceRow) -> Iterator[str]:
-    """Each capacity, with its use if the device can be shared."""
+    """Each capacity; of a device that can be shared, what is used of it."""
     for name, entry in row.device.capacity.items():
         value = entry.get("value", "0")
         if row.device.allow_multiple_allocations:
@@ -120,7 +261,7 @@ def _capacity(row: DeviceRow) -> Iterator[str]:
 
 
 def _key_attributes(attributes: Mapping[str, Mapping[str, Any]]) -> list[tuple[str, str]]:
-    """The few attributes that identify the kind of device."""
+    """The few attributes that say what the device is."""
     short = {name.rpartition("/")[2]: name for name in attributes}
     chosen = [short[name] for name in KEY_ATTRIBUTES if name in short][:MAX_ATTRIBUTES]
     chosen = chosen or list(attributes)[:MAX_ATTRIBUTES]
@@ -128,7 +269,7 @@ def _key_attributes(attributes: Mapping[str, Mapping[str, Any]]) -> list[tuple[s
 
 
 def plain(attribute: Mapping[str, Any]) -> str:
-    """An attribute's value as text; booleans as in CEL."""
+    """An attribute's value as text, as CEL would write a boolean."""
     value: Any = next(iter(attribute.values()), "")
     if isinstance(value, bool):
         return "true" if value else "false"

@@ -67,6 +67,25 @@ def fitted(
     return found
 
 
+def narrowed(
+    rows: Sequence[tuple[str, ...]], limit: int | None, omitted: Sequence[str], below: Sequence[str]
+) -> list[tuple[str, ...]]:
+    """The rows, the header first, without as many columns of ``omitted`` as have to go; ``below`` take no room.
+
+    It is for tables that sum up what another one shows.
+    """
+    found = list(rows)
+    for name in omitted:
+        header = found[0]
+        beside = [index for index, heading in enumerate(header) if heading not in below]
+        if limit is None or _width(found, beside) <= limit:
+            break
+        if name in header:
+            gone = header.index(name)
+            found = [(*row[:gone], *row[gone + 1 :]) for row in found]
+    return found
+
+
 def _width(rows: Sequence[Sequence[str]], columns: Sequence[int]) -> int:
     longest = [max(len(row[index]) for row in rows) for index in columns]
     return sum(longest) + len(GAP) * (len(longest) - 1)

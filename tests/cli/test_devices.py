@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -151,19 +152,181 @@ def test_states_holders_and_reasons(dra: Dra, cluster: str) -> None:
     assert any("DeviceClass picky fails on 9 devices" in note for note in notes)
 
 
-def test_the_table(dra: Dra, cluster: str) -> None:
+SUMMARY = "9 devices on 3 nodes: 2 free, 1 shared, 2 held, 2 tainted, 2 unusable"
+
+
+def test_alike_devices_share_a_row(dra: Dra, cluster: str) -> None:
     ran = dra("devices", "--snapshot", cluster)
-    lines = ran.out.splitlines()
-    assert lines[0].split() == ["NODE", "DRIVER", "POOL", "DEVICE", "CLASS", "STATE", "HELD-BY", "REASON"]
-    assert "ml/train (pod train-0 and 1 more)" in ran.out and "ml/idle (no pod)" in ran.out
-    assert lines[-1] == "9 devices on 3 nodes: 2 free, 1 shared, 2 held, 2 tainted, 2 unusable"
-    column = lines[0].index("STATE")
-    assert {line[column:].split()[0] for line in lines[1:-1]} <= {"free", "shared", "held", "tainted", "unusable"}
+    first, empty, header, *rows = ran.out.splitlines()
+    assert (first, empty) == (SUMMARY, "")
+    assert header.split("   ")[0] == "NODE (POOL)" and "CLASS (DRIVER)" in header
+    table = [tuple(re.split(" {3,}", row)) for row in rows[: rows.index("")]]
+    assert table == [
+        ("all nodes (fabric)", "- (gpu.example.com)", "nic", "1 free", "nic-0", "-"),
+        ("gone", "gpu (gpu.example.com)", "a", "1 unusable", "gpu-0", "there is no node gone"),
+        (
+            "n1",
+            "gpu (gpu.example.com)",
+            "a",
+            "2 held",
+            "gpu-0,1",
+            "held by ml/train (pod train-0 and 1 more), ml/idle (no pod)",
+        ),
+        (
+            "n1",
+            "gpu (gpu.example.com)",
+            "b",
+            "1 tainted",
+            "gpu-2",
+            "example.com/maintenance:NoSchedule (DeviceTaintRule r1)",
+        ),
+        (
+            "n2",
+            "gpu (gpu.example.com)",
+            "shared",
+            "1 shared",
+            "gpu-0",
+            "held by ml/part (pod part-0); memory 10Gi of 40Gi used",
+        ),
+        ("n2", "gpu (gpu.example.com)", "a", "1 tainted", "gpu-1", "broken=xid:NoExecute (driver)"),
+        ("n2", "gpu (gpu.example.com)", "a", "1 free", "gpu-2", "-"),
+        ("n3", "gpu (gpu.example.com)", "a", "1 unusable", "gpu-0", "the pool is incomplete: 1 of 2 slices"),
+    ]
+    assert rows[-1] == "Each device: kubectl dra devices --full --snapshot cluster.yaml"
     assert "note: DeviceClass broken" in ran.err and "DeviceClass broken" not in ran.out
+
+
+def test_a_row_for_each_device(dra: Dra, cluster: str) -> None:
+    first, _, header, *rows = dra("devices", "--snapshot", cluster, "--full").out.splitlines()
+    assert first == SUMMARY and len(rows) == 9
+    column = header.index("STATE")
+    assert {line[column:].split()[0] for line in rows} == {"free", "shared", "held", "tainted", "unusable"}
     wide = dra("devices", "--snapshot", cluster, "-o", "wide").out
-    assert wide.splitlines()[0].split()[-3:] == ["CAPACITY", "TAINTS", "ATTRIBUTES"]
+    assert wide.splitlines()[2].split()[-3:] == ["CAPACITY", "TAINTS", "ATTRIBUTES"]
     assert "memory=10Gi/40Gi" in wide and "model=shared" in wide
     assert "example.com/maintenance:NoSchedule (DeviceTaintRule r1)" in wide and "broken=xid:NoExecute (driver)" in wide
+
+
+@pytest.mark.parametrize("columns", [60, 80, 120, 200])
+def test_many_devices_take_few_lines(dra: Dra, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, columns: int) -> None:
+    """Nodes with alike devices share rows; a long reason takes a line of its row alone."""
+    objects: list[Json] = [NO_CLAIMS]
+    for number in range(300):
+        objects += [node(f"n{number}"), slice_of(f"n{number}", [gpu(f"gpu-{index}") for index in range(8)])]
+        count = number % 3
+        results = [{"pool": f"n{number}", "device": f"gpu-{index}"} for index in range(count)]
+        objects += [held(f"claim-{number}", *results, pods=(f"a-rather-long-name-of-a-pod-{number}",))] if count else []
+    (tmp_path / "many.yaml").write_text(yaml.safe_dump_all(objects))
+    monkeypatch.setenv("COLUMNS", str(columns))
+    lines = dra("devices", "--snapshot", "many.yaml").out.splitlines()
+    assert len(lines) <= 20 and lines[0] == "2,400 devices on 300 nodes: 2,100 free, 300 held"
+    assert all(len(line) <= columns for line in lines[:-1])
+    assert any(line.startswith("n1 and 99 alike") and "1 held each" in line for line in lines)
+    assert any("held by 100 claims of namespace ml" in line for line in lines)
+    rows = dra("devices", "--snapshot", "many.yaml", "--full").out.splitlines()[3:]
+    assert sum(not row.startswith(" ") for row in rows) == 2400
+
+
+def test_the_example_takes_few_lines(dra: Dra, monkeypatch: pytest.MonkeyPatch) -> None:
+    for columns in (80, 120, 160):
+        monkeypatch.setenv("COLUMNS", str(columns))
+        ran = dra("devices", "--snapshot", str(EXAMPLES / "mixed-fleet" / "cluster.yaml"))
+        assert ran.out.startswith("46 devices on 4 nodes") and len(ran.out.splitlines()) < 20
+
+
+@pytest.mark.parametrize(
+    ("names", "shown"),
+    [
+        (["gpu-0", "gpu-1", "gpu-2", "gpu-5"], "gpu-0..2,5"),
+        (["gpu-9", "gpu-10"], "gpu-9,10"),
+        (["0000-0b-00-0", "0000-19-00-0"], "0000-0b-00-0 ..."),
+        (["gpu-01", "gpu-02"], "gpu-01 ..."),
+    ],
+)
+def test_names_are_put_together(dra: Dra, tmp_path: Path, names: list[str], shown: str) -> None:
+    (tmp_path / "x.yaml").write_text(
+        yaml.safe_dump_all([node("n1"), slice_of("n1", [gpu(name) for name in names]), NO_CLAIMS])
+    )
+    row = dra("devices", "--snapshot", "x.yaml").out.splitlines()[3]
+    assert re.split(" {3,}", row)[-2] == shown
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (
+            ["--by", "node"],
+            [
+                ["NODE", "DEVICES", "FREE", "SHARED", "HELD", "TAINTED", "UNUSABLE"],
+                ["all nodes", "1", "1", "-", "-", "-", "-"],
+                ["gone", "1", "-", "-", "-", "-", "1"],
+                ["n1", "3", "-", "-", "2", "1", "-"],
+                ["n2", "3", "1", "1", "-", "1", "-"],
+                ["n3", "1", "-", "-", "-", "-", "1"],
+            ],
+        ),
+        (
+            ["--by", "class", "--pool", "n1"],
+            [["CLASS", "DEVICES", "NODES", "HELD", "TAINTED"], ["gpu", "3", "1", "2", "1"]],
+        ),
+        (
+            ["--by", "model", "--sort", "devices"],
+            [
+                ["MODEL", "DEVICES", "NODES", "FREE", "SHARED", "HELD", "TAINTED", "UNUSABLE"],
+                ["a", "6", "3", "1", "-", "2", "1", "2"],
+                ["b", "1", "1", "-", "-", "-", "1", "-"],
+                ["nic", "1", "3", "1", "-", "-", "-", "-"],
+                ["shared", "1", "1", "-", "1", "-", "-", "-"],
+            ],
+        ),
+        (
+            ["--by", "state", "--free"],
+            [["STATE", "DEVICES", "NODES"], ["free", "2", "3"]],
+        ),
+    ],
+)
+def test_counts(dra: Dra, cluster: str, words: list[str], expected: list[list[str]]) -> None:
+    lines = dra("devices", "--snapshot", cluster, *words).out.splitlines()
+    assert [re.split(" {3,}", line) for line in lines[2:]] == expected
+    answer = json.loads(dra("devices", "--snapshot", cluster, *words, "-o", "json").out)
+    jsonschema.Draft202012Validator(SCHEMA).validate(answer)
+    assert [one["name"] for one in answer["counts"]] == [row[0] for row in expected[1:]]
+    assert [str(one["devices"]) for one in answer["counts"]] == [row[1] for row in expected[1:]]
+
+
+def test_a_device_of_several_classes_counts_in_each(dra: Dra) -> None:
+    ran = dra("devices", "--snapshot", str(EXAMPLES / "mixed-fleet" / "cluster.yaml"), "--by", "class")
+    assert ran.out.endswith("\n\nA device of several classes is counted in each of them.\n")
+
+
+@pytest.mark.parametrize(
+    ("key", "first"),
+    [
+        ("name", "fabric/nic-0"),
+        ("class", "fabric/nic-0"),
+        ("model", "gone/gpu-0"),
+        ("state", "fabric/nic-0"),
+        ("free", "fabric/nic-0"),
+        ("held", "n1/gpu-0"),
+    ],
+)
+def test_sorted(dra: Dra, cluster: str, key: str, first: str) -> None:
+    words = ("devices", "--snapshot", cluster, "--sort", key)
+    assert dra(*words, "-o", "name").out.startswith(f"{DRIVER}/{first}\n")
+    assert next(iter(listed(dra(*words, "-o", "json")))) == first
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--by", "class", "-o", "wide"], "--by counts devices; -o wide lists them"),
+        (["--by", "class", "--full"], "--by counts devices; --full lists each"),
+        (["--by", "class", "--sort", "model"], "sort by name, devices, free or held, not by model"),
+    ],
+)
+def test_counting_does_not_go_with_listing(dra: Dra, cluster: str, words: list[str], said: str) -> None:
+    ran = dra("devices", "--snapshot", cluster, *words)
+    assert ran.code == 2 and said in ran.err
 
 
 @pytest.mark.parametrize(
@@ -179,6 +342,8 @@ def test_the_table(dra: Dra, cluster: str) -> None:
         (["--tainted", "--node", "n1"], ["n1/gpu-2"]),
         (["--selector", f'device.attributes["{DRIVER}"].model == "b"'], ["n1/gpu-2"]),
         (["--driver", DRIVER, "--free", "--pool", "fabric"], ["fabric/nic-0"]),
+        (["n1", "gone", "--free"], ["fabric/nic-0"]),
+        (["-n", "ml"], ["n1/gpu-0", "n1/gpu-1", "n2/gpu-0"]),
     ],
 )
 def test_selections_combine(dra: Dra, cluster: str, words: list[str], expected: list[str]) -> None:
@@ -207,6 +372,12 @@ def test_no_device_at_all(dra: Dra, tmp_path: Path) -> None:
     ("words", "expected"),
     [
         (["--node", "n11"], "there is no node n11; nearest: n1"),
+        (["n11"], "there is no node n11; nearest: n1"),
+        (["gpu"], "there is no node gpu; it is a DeviceClass: write --class gpu"),
+        ([DRIVER], f"there is no node {DRIVER}; it is a driver: write --driver {DRIVER}"),
+        (["fabric"], "there is no node fabric; it is a pool: write --pool fabric"),
+        (["--class", "n2"], "there is no DeviceClass n2; it is a pool: write --pool n2"),
+        (["gpu-2"], "there is no node gpu-2; it is a device of n1, n2: name its node, or its pool with --pool"),
         (["--driver", "gpu.example.org"], "nearest: gpu.example.com"),
         (["--class", "gpus"], "there is no DeviceClass gpus; nearest: gpu"),
         (["--pool", "farbic"], "nearest: fabric"),
@@ -272,7 +443,7 @@ def test_devices_without_their_nodes(dra: Dra, tmp_path: Path) -> None:
     assert devices["zone/nic-0"]["where"] == "nodes with zone In (east)"
     everywhere = [slice_of("zone", [gpu("nic-0")], allNodes=True), NO_CLAIMS]
     (tmp_path / "one.yaml").write_text(yaml.safe_dump_all(everywhere))
-    assert dra("devices", "--snapshot", "one.yaml").out.splitlines()[-1] == "1 device: 1 free"
+    assert dra("devices", "--snapshot", "one.yaml").out.splitlines()[0] == "1 device: 1 free"
 
 
 def test_slices_alone_do_not_say_what_is_free(dra: Dra, tmp_path: Path) -> None:
@@ -339,8 +510,8 @@ def test_yaml_says_the_same_as_json(dra: Dra, cluster: str) -> None:
     assert yaml.safe_load(dra(*words, "yaml").out) == json.loads(dra(*words, "json").out)
 
 
-def test_completion_offers_flags_and_no_pods() -> None:
-    assert complete(["devices", ""]) == ([], NO_FILES)
+def test_completion_offers_flags_and_nodes(cluster: str, tmp_path: Path) -> None:
+    assert complete(["devices", "--snapshot", str(tmp_path / cluster), ""])[0] == ["n1", "n2", "n3"]
     assert complete(["devices", "--ta"]) == (["--tainted\tOnly devices with taints, held or not"], NO_FILES)
     assert complete(["devices", "-o", "w"]) == (["wide"], NO_FILES)
     assert complete(["snapshot", "--output", ""]) == ([], FILES)

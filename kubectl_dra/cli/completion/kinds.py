@@ -69,6 +69,8 @@ def of_argument(argument: Any, command: str) -> Kind:
     shown = argument.metavar or argument.name.upper()
     if "pod/" in shown:
         return "target"
+    if "NODE" in shown:
+        return "node"
     devices, taints = "DEVICE" in shown, "KEY" in shown or "TAINT" in shown
     taint = "untaint" if command == "untaint" else "taint"
     if devices or taints:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 HELP = """List every device that drivers publish: where it is, which classes select it, and who holds it.
 
-Reads the live cluster, or a snapshot with --snapshot. Never writes. Selections combine: a device must match all
-of them. Repeat a flag to list alternatives.
+Reads the live cluster, or a snapshot with --snapshot. Never writes. Alike devices of a node share a row; on large
+clusters, nodes with alike devices do too. --full shows each device in a row of its own. Selections combine: a device
+must match all of them. Repeat a flag to list alternatives.
 
 \b
 States, the first that applies:
@@ -22,7 +23,11 @@ Examples:
   # every device of the cluster
   kubectl dra devices
   # what is free on a node, with attributes and capacity
-  kubectl dra devices --node gpu-1 --free -o wide
+  kubectl dra devices gpu-1 --free -o wide
+  # how many of each class are free, most first
+  kubectl dra devices --by class --sort free
+  # what a namespace holds
+  kubectl dra devices -n ml
   # devices that a request with this selector could get
   kubectl dra devices --class gpu.nvidia.com --selector \
 'device.attributes["gpu.nvidia.com"].productName.contains("H100")'

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from kubectl_dra.cli import options as opt
+from kubectl_dra.explain.devices.arrangement import CountedBy, SortKey
 
 
 class DevicesOutput(StrEnum):
@@ -24,12 +25,14 @@ class DevicesOutput(StrEnum):
 class DevicesFlags(opt.CommandFlags, frozen=True):
     """What is typed after ``devices``."""
 
+    places: Annotated[
+        tuple[str, ...],
+        typer.Argument(metavar="[NODE]...", help="Only devices that these nodes can use.", show_default=False),
+    ] = ()
     drivers: Annotated[
         tuple[str, ...], typer.Option("--driver", metavar="NAME", help="Only devices of this driver.")
     ] = ()
-    nodes: Annotated[
-        tuple[str, ...], typer.Option("--node", metavar="NODE", help="Only devices that this node can use.")
-    ] = ()
+    nodes: Annotated[tuple[str, ...], typer.Option("--node", metavar="NODE", help="The same as NODE alone.")] = ()
     pools: Annotated[
         tuple[str, ...], typer.Option("--pool", metavar="[DRIVER/]POOL", help="Only devices of this pool.")
     ] = ()
@@ -42,6 +45,15 @@ class DevicesFlags(opt.CommandFlags, frozen=True):
     ] = ""
     free: Annotated[bool, typer.Option("--free", help="Only devices that are free and usable.")] = False
     tainted: Annotated[bool, typer.Option("--tainted", help="Only devices with taints, held or not.")] = False
+    namespace: Annotated[
+        str, typer.Option("--namespace", "-n", metavar="NS", help="Only devices that claims of this namespace hold.")
+    ] = ""
+    full: Annotated[bool, typer.Option("--full", help="Show each device in a row of its own, alike or not.")] = False
+    by: Annotated[CountedBy | None, typer.Option("--by", help="Count devices by this.", show_default=False)] = None
+    sort: Annotated[
+        SortKey,
+        typer.Option("--sort", help="Sort by this: names from the first to the last, numbers from the largest down."),
+    ] = SortKey.name
     snapshots: opt.Snapshots = ()
     output: Annotated[
         DevicesOutput,

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
+
+from msgspec.structs import replace
 
 from kubectl_dra.cel import CompileError, Environment, Program, compile_expression
 from kubectl_dra.cli.assumed import assumed
-from kubectl_dra.cli.devices.flags import DevicesFlags
+from kubectl_dra.cli.devices.flags import DevicesFlags, DevicesOutput
 from kubectl_dra.cli.live import Progress, connection_options
-from kubectl_dra.cli.options import ConnectionFlags
+from kubectl_dra.cli.options import ConnectionFlags, cluster_flags
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.errors import UsageError
-from kubectl_dra.explain.devices.inventory import take_inventory
+from kubectl_dra.explain.devices.alike_devices import alike_devices, ordered, singly
+from kubectl_dra.explain.devices.arrangement import SortKey
+from kubectl_dra.explain.devices.inventory import Inventory, take_inventory
 from kubectl_dra.explain.devices.selection import Wanted
+from kubectl_dra.explain.devices.tally import tallies
 from kubectl_dra.explain.scene.assumptions import rules_notes
 from kubectl_dra.explain.scene.prepare import cycle_of
 
@@ -28,45 +34,87 @@ def run(asked: DevicesFlags, connection: ConnectionFlags) -> int:
         DraError: wrong usage, a name that does not exist, input that cannot be read, a cluster that does not
             answer.
     """
-    output, color = asked.output.value, asked.color.value
+    output = asked.output.value
+    _check(asked)
     snapshot = _read(asked, connection)
     settings = assumed(snapshot, asked.release, asked.gates)
     cycle = cycle_of(snapshot, settings)
     wanted = Wanted(
         drivers=asked.drivers,
-        nodes=asked.nodes,
+        nodes=(*asked.places, *asked.nodes),
         pools=asked.pools,
         classes=asked.classes,
         selector=compiled_selector(asked.selector, cycle.selectors.environment) if asked.selector else None,
+        namespace=asked.namespace,
         free=asked.free,
         tainted=asked.tainted,
     )
     inventory = take_inventory(snapshot, cycle, wanted, rules_notes(snapshot, settings))
-    if output in ("json", "yaml"):
-        from kubectl_dra.report.devices_json import to_json, write_json
-        from kubectl_dra.report.structured import write
-
-        result = to_json(inventory, settings)
-        if output == "json":
-            write_json(result, sys.stdout)
-        else:
-            write(result, output, sys.stdout)
-    elif output == "html":
+    if output in ("text", "wide", "name"):
+        _write_text(inventory, asked, connection)
+        return 0 if inventory.rows else EXIT_NONE
+    if asked.sort is not SortKey.name:
+        inventory = replace(inventory, rows=tuple(group.first for group in ordered(singly(inventory.rows), asked.sort)))
+    if output == "html":
         from kubectl_dra.report.devices_html import to_html
 
         sys.stdout.write(to_html(inventory, settings))
-    else:
-        from kubectl_dra.report.devices_text import write_names, write_table
-        from kubectl_dra.report.paint import tell
-        from kubectl_dra.report.phrases import written
+        return 0 if inventory.rows else EXIT_NONE
+    from kubectl_dra.report.devices_json import to_json, write_json
+    from kubectl_dra.report.structured import write
 
-        for note in inventory.notes:
-            tell(f"note: {written(note)}")
-        if output == "name":
-            write_names(inventory)
-        else:
-            write_table(inventory, color, wide=output == "wide")
+    result = to_json(inventory, settings, asked.by, tallies(inventory, asked.by, asked.sort) if asked.by else ())
+    if output == "json":
+        write_json(result, sys.stdout)
+    else:
+        write(result, output, sys.stdout)
     return 0 if inventory.rows else EXIT_NONE
+
+
+def _check(asked: DevicesFlags) -> None:
+    """Raises UsageError for flags that do not go together."""
+    if asked.by is not None:
+        if asked.output.value in ("wide", "name", "html"):
+            raise UsageError(f"--by counts devices; -o {asked.output.value} lists them: use one of the two")
+        if asked.full:
+            raise UsageError("--by counts devices; --full lists each: use one of the two")
+        if asked.sort in (SortKey.class_, SortKey.model, SortKey.state):
+            raise UsageError(f"--by counts devices: sort by name, devices, free or held, not by {asked.sort}")
+
+
+def _write_text(inventory: Inventory, asked: DevicesFlags, connection: ConnectionFlags) -> None:
+    from kubectl_dra.report.devices_text import write_counts, write_names, write_table
+    from kubectl_dra.report.paint import tell
+    from kubectl_dra.report.phrases import written
+
+    for note in inventory.notes:
+        tell(f"note: {written(note)}")
+    if asked.by is not None:
+        write_counts(inventory, tallies(inventory, asked.by, asked.sort), asked.by, asked.color.value)
+        return
+    wide = asked.output is DevicesOutput.wide
+    each = asked.full or wide or asked.output is DevicesOutput.name
+    groups = ordered((singly if each else alike_devices)(inventory.rows), asked.sort)
+    if asked.output is DevicesOutput.name:
+        write_names(groups)
+    else:
+        write_table(inventory, groups, asked.color.value, wide=wide, more=_full(asked, connection))
+
+
+def _full(asked: DevicesFlags, connection: ConnectionFlags) -> str:
+    """The command that lists each device of the same selection."""
+    words = ["kubectl dra devices", *map(shlex.quote, asked.places)]
+    for flag, values in (
+        ("--driver", asked.drivers),
+        ("--node", asked.nodes),
+        ("--pool", asked.pools),
+        ("--class", asked.classes),
+        ("--selector", (asked.selector,)),
+        ("-n", (asked.namespace,)),
+    ):
+        words += [f"{flag} {shlex.quote(value)}" for value in values if value]
+    words += [flag for flag, given in (("--free", asked.free), ("--tainted", asked.tainted)) if given]
+    return " ".join([*words, "--full"]) + cluster_flags(asked.snapshots, connection)
 
 
 def _read(asked: DevicesFlags, connection: ConnectionFlags) -> Snapshot:

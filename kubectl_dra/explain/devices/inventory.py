@@ -58,14 +58,24 @@ class Inventory(Struct, frozen=True):
 
     def states(self) -> dict[DeviceState, int]:
         """The number of devices per state, only those that occur, in the order of ``DeviceState``."""
-        counts = Counter(row.state for row in self.rows)
-        return {state: counts[state] for state in DeviceState if counts[state]}
+        return states_of(self.rows)
 
     def node_count(self) -> int:
         """The number of nodes that see one of the devices."""
-        # Devices of one slice share one list of nodes.
-        lists = {id(row.nodes): row.nodes for row in self.rows}
-        return len({name for names in lists.values() for name in names} - {ANY_NODE})
+        return node_count_of(self.rows)
+
+
+def states_of(rows: Iterable[DeviceRow]) -> dict[DeviceState, int]:
+    """The number of these devices per state, only those that occur, in the order of ``DeviceState``."""
+    counts = Counter(row.state for row in rows)
+    return {state: counts[state] for state in DeviceState if counts[state]}
+
+
+def node_count_of(rows: Iterable[DeviceRow]) -> int:
+    """The number of nodes that see one of these devices."""
+    # Devices of one slice share one list of nodes.
+    lists = {id(row.nodes): row.nodes for row in rows}
+    return len({name for names in lists.values() for name in names} - {ANY_NODE})
 
 
 def take_inventory(snapshot: Snapshot, cycle: Cycle, wanted: Wanted, notes: Iterable[Words] = ()) -> Inventory:
@@ -124,6 +134,9 @@ class _Listing:
             items = keep(f"of {_or('class', wanted.classes)}", [i for i, _ in both])
             classes = [c for _, c in both]
         rows = [self._row(item, names) for item, names in zip(items, classes, strict=True)]
+        if wanted.namespace:
+            rows = [row for row in rows if any(c.metadata.namespace == wanted.namespace for c in row.holders)]
+            narrowed.append((f"held by claims of namespace {wanted.namespace}", len(rows)))
         if wanted.free:
             if unsure := [row for row in rows if row.state is DeviceState.UNKNOWN]:
                 text = "whether {count:device} {count:is|are} free is unknown: {reason}"

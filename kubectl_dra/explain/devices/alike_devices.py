@@ -1,0 +1,113 @@
+"""Devices that a list can show in one row: of one place, model and state, for a like reason; and alike places."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Sequence
+from itertools import chain
+
+from msgspec import Struct
+
+from kubectl_dra.api.claims import ResourceClaim
+from kubectl_dra.api.taints import BLOCKING_EFFECTS
+from kubectl_dra.explain.devices.arrangement import SortKey
+from kubectl_dra.explain.devices.device_state import DeviceState
+from kubectl_dra.explain.devices.inventory import DeviceRow
+from kubectl_dra.explain.devices.model import model_of
+from kubectl_dra.explain.phrase import Phrase
+
+FEW = 20
+"""So many rows are shown place by place; where they are more, places with alike rows share them."""
+
+
+class AlikeDevices(Struct, frozen=True):
+    """Devices that differ in nothing but name, holder and the details of the reason.
+
+    ``places`` are where there are as many of them each, in words (``DeviceRow.where``); ``rows`` those of all.
+    """
+
+    places: tuple[str, ...]
+    model: str
+    rows: tuple[DeviceRow, ...]
+
+    @property
+    def first(self) -> DeviceRow:
+        """One of them, for what they have in common."""
+        return self.rows[0]
+
+    @property
+    def each(self) -> int:
+        """How many there are in each of the places."""
+        return len(self.rows) // len(self.places)
+
+    def holders(self) -> list[ResourceClaim]:
+        """The claims that hold them, each once."""
+        found = {id(claim): claim for row in self.rows for claim in row.holders}
+        return list(found.values())
+
+
+def alike_devices(rows: Iterable[DeviceRow]) -> list[AlikeDevices]:
+    """The devices in as few groups as are needed, in the order of the rows."""
+    groups: dict[Hashable, list[DeviceRow]] = {}
+    for row in rows:
+        groups.setdefault((row.where, row.id.pool, *_likeness(row)), []).append(row)
+    found = [
+        AlikeDevices((rows[0].where,), model_of(rows[0].device.attributes), tuple(rows)) for rows in groups.values()
+    ]
+    return found if len(found) <= FEW else _of_alike_places(found)
+
+
+def singly(rows: Iterable[DeviceRow]) -> list[AlikeDevices]:
+    """Each device by itself."""
+    return [_group([row]) for row in rows]
+
+
+def _group(rows: Sequence[DeviceRow]) -> AlikeDevices:
+    return AlikeDevices((rows[0].where,), model_of(rows[0].device.attributes), tuple(rows))
+
+
+def ordered(groups: Iterable[AlikeDevices], order: SortKey) -> list[AlikeDevices]:
+    """The groups by this order; those that are equal in it stay as they are."""
+    states = list(DeviceState)
+
+    def key(group: AlikeDevices) -> tuple[object, ...]:
+        row = group.first
+        if order is SortKey.class_:
+            return row.classes
+        if order is SortKey.model:
+            return (group.model,)
+        if order is SortKey.state:
+            return (states.index(row.state),)
+        if order is SortKey.devices:
+            return (-len(group.rows),)
+        counted = DeviceState.FREE if order is SortKey.free else DeviceState.HELD
+        return (-len(group.rows) if row.state is counted else 1,)
+
+    return list(groups) if order is SortKey.name else sorted(groups, key=key)
+
+
+def _of_alike_places(groups: Sequence[AlikeDevices]) -> list[AlikeDevices]:
+    """Groups of places that have the same ones, as one each."""
+    by_place: dict[str, list[AlikeDevices]] = {}
+    for group in groups:
+        by_place.setdefault(group.first.where, []).append(group)
+    alike: dict[Hashable, list[list[AlikeDevices]]] = {}
+    for own in by_place.values():
+        seen = tuple((group.first.id.pool == group.first.where, *_likeness(group.first), group.each) for group in own)
+        alike.setdefault(seen, []).append(own)
+    return [_merged(several) for places in alike.values() for several in zip(*places, strict=True)]
+
+
+def _merged(groups: Sequence[AlikeDevices]) -> AlikeDevices:
+    if len(groups) == 1:
+        return groups[0]
+    places = tuple(group.first.where for group in groups)
+    return AlikeDevices(places, groups[0].model, tuple(chain.from_iterable(group.rows for group in groups)))
+
+
+def _likeness(row: DeviceRow) -> tuple[Hashable, ...]:
+    """What devices in one row have in common, besides their place."""
+    reason = row.reason
+    kind: Hashable = reason.template if isinstance(reason, Phrase) else type(reason)
+    if row.state is DeviceState.TAINTED:
+        kind = tuple((taint.key, taint.value, taint.effect) for taint in row.taints if taint.effect in BLOCKING_EFFECTS)
+    return row.id.driver, row.classes, model_of(row.device.attributes), row.state, kind

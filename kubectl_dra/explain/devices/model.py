@@ -1,0 +1,32 @@
+"""What a device is for a person: the product, and which part of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+_PRODUCT: Final = (
+    "productName",
+    "model",
+    "pciDevice",
+    "accelerator",
+    "deviceType",
+    "family",
+    "architecture",
+    "type",
+)
+"""Attributes that name a product, best first; drivers differ in what they publish."""
+_PART: Final = ("profile", "computePartition", "memoryPartition")
+"""Attributes that tell parts of one product apart: a MIG profile, the partition modes of an AMD GPU."""
+
+
+def model_of(attributes: Mapping[str, Mapping[str, Any]]) -> str:
+    """The product and its part, as in ``NVIDIA A30 1g.6gb``; empty where no attribute says it."""
+    short = {name.rpartition("/")[2]: value for name, value in attributes.items()}
+    product = next((text for name in _PRODUCT if (text := _text(short.get(name)))), "")
+    return " ".join(filter(None, (product, *(_text(short.get(name)) for name in _PART))))
+
+
+def _text(attribute: Mapping[str, Any] | None) -> str:
+    value = attribute.get("string") if attribute else None
+    return value if isinstance(value, str) else ""
