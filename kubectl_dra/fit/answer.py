@@ -238,18 +238,19 @@ def _with_ranges(
         if monotonic() > end:
             break
         chance = Random(number)
-        again = Placer(ground, chance=chance).place_all(_mixed(pods, chance))
+        again = Placer(ground, chance=chance).place_all(_mixed(pods, plans, chance))
         for plan, seen in zip(plans, counts, strict=True):
             seen.add(plan.running + sum(seat.new.workload == plan.number for seat in again.seats))
     return [structs.replace(one, fewest=min(seen), greatest=max(seen)) for one, seen in zip(found, counts, strict=True)]
 
 
-def _mixed(pods: Sequence[NewPod], chance: Random) -> list[NewPod]:
-    """The pods of each replica in another order: nobody knows which of them is created first."""
+def _mixed(pods: Sequence[NewPod], plans: Sequence[FitPlan], chance: Random) -> list[NewPod]:
+    """The pods of each replica in another order: nobody knows which of them a controller creates first."""
     mixed: list[NewPod] = []
-    for _, own in groupby(pods, key=lambda new: (new.workload, new.ordinal.replica)):
+    for (number, _), own in groupby(pods, key=lambda new: (new.workload, new.ordinal.replica)):
         replica = list(own)
-        chance.shuffle(replica)
+        if plans[number].workload.raw or replica[0].group[2]:
+            chance.shuffle(replica)
         mixed.extend(replica)
     return mixed
 

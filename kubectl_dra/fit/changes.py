@@ -174,7 +174,7 @@ def _holders(placement: Placement, first: Unplaced) -> Iterator[_Change]:
         owner = pod.metadata.controller()
         named = f"{owner.kind} {owner.name}" if owner is not None else ""
         ended = EndPod(pod, sum(map(_devices, held[pod.key])), named)
-        yield _Change(ended, ground.ending([pod]), _nodes_of(ground, held[pod.key], pod.node_name))
+        yield _Change(ended, ground.ending([pod], held[pod.key]), _nodes_of(ground, held[pod.key], pod.node_name))
 
 
 def _nodes_of(ground: Ground, claims: Sequence[ResourceClaim], node: str | None) -> frozenset[str] | None:

@@ -66,15 +66,23 @@ class Ground(Struct, frozen=True, eq=False):
         """With other ResourceQuotas."""
         return structs.replace(self, state=self.state.with_quotas(quotas))
 
-    def ending(self, pods: Collection[Pod]) -> Ground:
-        """After pods ended: what they alone used is free."""
-        given = of_pods(pods, self.snapshot.claims.values())
+    def ending(self, pods: Collection[Pod], claims: Collection[ResourceClaim] | None = None) -> Ground:
+        """After pods ended: what they alone used is free. ``claims`` are those that they use, where that is known."""
+        given = of_pods(pods, self.snapshot.claims.values() if claims is None else claims)
         return self._without(given.pods, given.claims)
 
     def freeing(self, claims: Collection[ResourceClaim]) -> Ground:
         """After claims were given back, and the pods that use them ended."""
         given = of_claims(claims, self.snapshot.claims.values(), self.snapshot.pods)
         return self._without(given.pods, given.claims)
+
+    def taking_back(self, claim: ResourceClaim) -> Ground:
+        """After the scheduler took the devices from a claim that nobody uses; the claim stays."""
+        free = structs.replace(claim, allocation=None, reserved_for=(), device_statuses=())
+        key = (claim.metadata.namespace, claim.metadata.name)
+        state = self.state.with_claims({**self.snapshot.claims, key: free})
+        cycle = self.cycle.changed(state=released(self.cycle.state, [claim], self.cycle.features))
+        return structs.replace(self, state=state, cycle=cycle, version=self.version + 1)
 
     def _without(self, pods: Collection[Key], claims: Collection[ResourceClaim]) -> Ground:
         gone = {(claim.metadata.namespace, claim.metadata.name) for claim in claims}

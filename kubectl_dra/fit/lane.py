@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Hashable, Iterable
 from typing import Final
 
-from msgspec.structs import replace
+from msgspec import structs
 
 from kubectl_dra.allocation.attempt import Attempt, AttemptVerdict
 from kubectl_dra.allocation.errors import AllocationError
@@ -41,7 +41,8 @@ class Lane:
     _others: Chain
 
     def __init__(self, new: NewPod, ground: Ground, only: Collection[str] | None = None) -> None:
-        self.pod = new.pod
+        # Whichever of them is placed first, it is another one than the pod that stands for the next.
+        self.pod = structs.replace(new.pod, metadata=structs.replace(new.pod.metadata, uid=""))
         self._only = only
         self._claims = new.claims
         self._names_claims = any(entry.claim_name for entry in new.pod.claims)
@@ -71,36 +72,30 @@ class Lane:
         """The whole attempt with a pod, that no node takes."""
         return attempt(self.chain, self._rejected)
 
-    def update(self, ground: Ground, nodes: frozenset[str] | None) -> None:
-        """After a change of the cluster: ``nodes`` are those for which devices changed, None for all."""
-        if not self.local or nodes is None:
-            if nodes is None or self._names_claims:
-                self._attempts = {
-                    name: known
-                    for name, known in self._attempts.items()
-                    if not self._names_claims and known.verdict is AttemptVerdict.REJECTED
-                }
-            else:
-                self._forget(nodes)
+    def update(self, ground: Ground, nodes: frozenset[str] | None, *, counted: bool = False) -> None:
+        """After a pod was placed.
+
+        Args:
+            ground: the cluster with it.
+            nodes: those for which devices changed; None for all.
+            counted: plugins that skip these pods may count the other one.
+        """
+        if self._names_claims:
+            self._attempts = {}
+        elif nodes is None:
+            # Where there were no devices there are none when fewer are left.
+            rejected = AttemptVerdict.REJECTED
+            self._attempts = {name: known for name, known in self._attempts.items() if known.verdict is rejected}
+        else:
+            self._forget(nodes)
+        if counted or nodes is None or not self.local:
             self._look(ground)
             return
-        self._forget(nodes)
         state = self._view(ground)
-        chain = self._others.moved(state)
-        self._others = chain
-        self.chain = self._joined(chain, ground, state)
+        self._others = self._others.moved(state)
+        self.chain = self._joined(self._others, ground, state)
         for name in nodes:
             self._ask(name, state)
-
-    def renewed(self, ground: Ground, nodes: frozenset[str] | None) -> Lane:
-        """The lane with its plugins made anew, after a change that they may all have counted."""
-        self._attempts = {
-            name: known
-            for name, known in self._attempts.items()
-            if nodes is not None and name not in nodes and not self._names_claims
-        }
-        self._look(ground)
-        return self
 
     def _forget(self, nodes: Iterable[str]) -> None:
         for name in nodes:
@@ -165,7 +160,7 @@ class Lane:
             alike = None if read is None else (delegated, read)
             known = rejected.get(alike) if alike is not None else None
             if known is not None:
-                self._attempts[name] = replace(known, node=name, pools=pools)
+                self._attempts[name] = structs.replace(known, node=name, pools=pools)
                 continue
             found = cycle.attempt(state.node, claims, budget=Budget(max_steps=_STEPS), pools=pools)
             self._attempts[name] = found

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from enum import Enum
 from random import Random
 from typing import Final
@@ -77,13 +77,15 @@ class Unplaced(Struct, frozen=True):
 
 
 class Placement(Struct, frozen=True):
-    """What came of some pods: ``ground`` is the cluster after. ``stopped``: not all were tried, for want of time."""
+    """What came of some pods: ``ground`` is the cluster after.
+
+    ``settled``: other choices among nodes, and another order of pods, could not lead to another number of them.
+    """
 
     ground: Ground
     seats: tuple[Seat, ...]
     refused: tuple[Unplaced, ...]
     settled: bool = True
-    """Whether other choices among nodes could not lead to another number of pods."""
 
 
 class Saved(Struct, frozen=True):
@@ -116,7 +118,8 @@ class Placer:
         kinds = {new.likeness for new in (*(seat.new for seat in self.seats), *(one.new for one in self.refused))}
         simple = len(kinds) <= 1 and all(lane.local for lane in self._lanes.values())
         simple = simple and not any(seat.evicted or seat.new.group[2] for seat in self.seats)
-        return Placement(self.ground, tuple(self.seats), tuple(self.refused), settled=simple or not self._free)
+        open_ = self._free or len(kinds) > 1
+        return Placement(self.ground, tuple(self.seats), tuple(self.refused), settled=simple or not open_)
 
     def place_all(self, pods: Sequence[NewPod]) -> Placement:
         """Places pods, those of higher priority first, those of one group together."""
@@ -126,13 +129,23 @@ class Placer:
         return self.placement()
 
     def place_unit(self, unit: Sequence[NewPod]) -> None:
-        """Places one pod, or those of one group."""
-        if unit[0].group[2]:
-            self._place_group(unit)
-        else:
-            self._place(unit[0])
+        """Creates and places one pod, or those of one group."""
+        created = [new for new in unit if self._create(new)]
+        if created and created[0].group[2]:
+            self._place_group(created)
+        elif created:
+            self._place(created[0])
         if self._progress is not None and len(self.seats) % _TOLD_EVERY == 0:
             self._progress(f"placing pods: {len(self.seats)} have a node")
+
+    def _create(self, new: NewPod) -> bool:
+        """Whether quotas let the API server create the pod and its claims."""
+        created = denied(new, self.ground.snapshot)
+        if created.denied is not None:
+            self.refused.append(Unplaced(new, self.ground, denied=created.denied))
+        elif created.quotas is not None:
+            self.ground = self.ground.with_quotas(created.quotas)
+        return created.denied is None
 
     def _try_again(self) -> None:
         """Pods that others have made fit since they were refused: by affinity, or by how pods are spread."""
@@ -158,21 +171,14 @@ class Placer:
         if (known := self._hopeless(new)) is not None:
             self.refused.append(Unplaced(new, self.ground, known.outcome))
             return False
-        created = denied(new, self.ground.snapshot)
-        if created.denied is not None:
-            self.refused.append(Unplaced(new, self.ground, denied=created.denied))
-            return False
-        if created.quotas is not None:
-            self.ground = self.ground.with_quotas(created.quotas)
         lane = self._lane(new)
-        within = [name for name in lane.feasible if nodes is None or name in nodes]
+        within = lane.feasible if nodes is None else [name for name in lane.feasible if name in nodes]
         if within:
             node, chosen = self._choose(lane, within)
             self._seat(new, lane, node, chosen)
             return True
         outcome = lane.outcome()
-        best = outcome.preemption.best if outcome.preemption is not None else ()
-        if best and nodes is None and not new.group[2] and self._evict(new, best):
+        if nodes is None and not new.group[2] and self._make_room(new, outcome):
             return True
         refused = Unplaced(new, self.ground, outcome)
         self.refused.append(refused)
@@ -194,20 +200,21 @@ class Placer:
             lane = self._lanes[new.likeness] = Lane(new, self.ground)
         return lane
 
-    def _choose(self, lane: Lane, feasible: Sequence[str]) -> tuple[str, Chosen]:
+    def _choose(self, lane: Lane, feasible: Collection[str]) -> tuple[str, Chosen]:
         if len(feasible) == 1:
-            return feasible[0], Chosen.ONLY
+            return next(iter(feasible)), Chosen.ONLY
         self._scored += len(feasible)
         if self._scored <= MOST_SCORED:
-            best = winner_among(lane.chain, feasible)
+            best = winner_among(lane.chain, tuple(feasible))
             if best.exact and len(best.nodes) == 1:
                 return best.nodes[0], Chosen.BEST
             if best.exact:
                 return self._any_of(best.nodes), Chosen.TIE
         if self._chance is not None:
-            return self._any_of(feasible), Chosen.OPEN
+            return self._any_of(tuple(feasible)), Chosen.OPEN
         self._free = True
-        return min(feasible, key=lambda name: self._on.get(name, 0)), Chosen.OPEN
+        empty = next((name for name in feasible if name not in self._on), None)
+        return empty or min(feasible, key=self._on.__getitem__), Chosen.OPEN
 
     def _any_of(self, names: Sequence[str]) -> str:
         self._free = True
@@ -226,12 +233,20 @@ class Placer:
         self._on[node] = self._on.get(node, 0) + 1
         touched = self.ground.touched((entry.device for entry in held), node)
         shuns = new.pod.spec.affinity is not None and bool(new.pod.spec.affinity.pod_anti_affinity.required)
-        for likeness, other in self._lanes.items():
-            if shuns:
-                # Its anti-affinity counts for pods that have none themselves.
-                self._lanes[likeness] = other.renewed(self.ground, touched)
-            else:
-                other.update(self.ground, touched)
+        for other in self._lanes.values():
+            # Its anti-affinity counts for pods that have none themselves.
+            other.update(self.ground, touched, counted=shuns)
+
+    def _make_room(self, new: NewPod, outcome: Outcome) -> bool:
+        """What the scheduler does by itself for a pod that no node takes, and whether it has one then."""
+        if outcome.preemption is not None and outcome.preemption.best and self._evict(new, outcome.preemption.best):
+            return True
+        if outcome.freed is None or outcome.next is None or not outcome.next.feasible:
+            return False
+        self.ground = self.ground.taking_back(outcome.freed)
+        self._lanes.clear()
+        self._given_up.clear()
+        return self._place(new)
 
     def _evict(self, new: NewPod, best: Sequence[Candidate]) -> bool:
         """The scheduler ends pods of lower priority, and then gives the pod that node."""

@@ -80,6 +80,7 @@ class Recording:
         self.api = api
         self.world = world
         self.made: list[Json] = []
+        self._ephemeral: set[str] = set()
 
     def make(self) -> None:
         """Creates everything but the pod to schedule."""
@@ -118,18 +119,21 @@ class Recording:
     def add_pod(self) -> Json:
         """Creates the pod to schedule, and what its controllers make for it. Raises ApiError where it is refused."""
         pod = self._create(self.world.pod)
-        for volume in pod["spec"].get("volumes") or ():
-            if "ephemeral" in volume and self.world.chance(0.8):
-                owner = {"apiVersion": "v1", "kind": "Pod", "name": "pod", "uid": pod["metadata"]["uid"]}
-                metadata = {
-                    "name": f"pod-{volume['name']}",
-                    "namespace": self.world.prefix,
-                    "ownerReferences": [owner | {"controller": True}],
-                }
-                spec = volume["ephemeral"]["volumeClaimTemplate"]["spec"]
-                claim = {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": metadata, "spec": spec}
-                self._create(claim)
+        if any("ephemeral" in volume for volume in pod["spec"].get("volumes") or ()) and self.world.chance(0.8):
+            self.make_ephemeral(pod)
         return self._until_claimed()
+
+    def make_ephemeral(self, pod: Json) -> None:
+        """Creates the claims of a pod's ephemeral volumes that are not there yet, as their controller does."""
+        metadata = pod["metadata"]
+        for volume in pod["spec"].get("volumes") or ():
+            name = f"{metadata['name']}-{volume['name']}"
+            if "ephemeral" in volume and name not in self._ephemeral:
+                self._ephemeral.add(name)
+                owner = {"apiVersion": "v1", "kind": "Pod", "name": metadata["name"], "uid": metadata["uid"]}
+                made = {"name": name, "namespace": self.world.prefix, "ownerReferences": [owner | {"controller": True}]}
+                spec = volume["ephemeral"]["volumeClaimTemplate"]["spec"]
+                self._create({"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": made, "spec": spec})
 
     def _until_claimed(self) -> Json:
         """Waits until the claims of the pod's templates exist."""
@@ -161,7 +165,7 @@ class Recording:
         last: Json = {}
         since = time.monotonic()
         while time.monotonic() < deadline:
-            self._provision()
+            self.provision()
             found = self._decided()
             if found != last:
                 last, since = found, time.monotonic()
@@ -202,7 +206,7 @@ class Recording:
             out[entry["name"]] = [f"{each['driver']}/{each['pool']}/{each['device']}" for each in results]
         return out
 
-    def _provision(self) -> None:
+    def provision(self) -> None:
         """Does what volume controllers do once the scheduler has chosen: binds what it reserved, or makes a volume."""
         for claim in self.api.list("v1", "PersistentVolumeClaim", self.world.prefix):
             if claim["spec"].get("volumeName"):

@@ -1,0 +1,3 @@
+from __future__ import annotations
+
+from tests.controlplane.fixtures import control_plane_program  # noqa: F401
