@@ -15,7 +15,7 @@ from kubectl_dra.api.slices import DeviceID, PoolID
 from kubectl_dra.explain.confirm import Check
 from kubectl_dra.explain.phrase import ObjectName, Words
 from kubectl_dra.explain.question.what_if_flag import Supposition
-from kubectl_dra.explain.remedies.prove import Change, Proof
+from kubectl_dra.explain.remedies.prove import Change, Price, Proof
 
 SCHEMA_VERSION = "2"
 
@@ -122,6 +122,13 @@ class CauseKind(Struct, frozen=True):
     state: str = ""
 
 
+class Relation(Enum):
+    """What the field of a fact is: a field of an object or a label, or a verb, as in "claim a holds gpu-0"."""
+
+    HAS = auto()
+    DOES = auto()
+
+
 class Evidence(Struct, frozen=True):
     """One fact: the object it was read from, the field, and the value found there; ``is_cel``: it is an expression.
 
@@ -133,6 +140,7 @@ class Evidence(Struct, frozen=True):
     field: Words
     value: Told
     is_cel: bool = False
+    relation: Relation = Relation.HAS
 
 
 class Remedy(Struct, frozen=True):
@@ -149,6 +157,11 @@ class Remedy(Struct, frozen=True):
     offers: tuple[Change, ...] = ()
     what_if: tuple[Supposition, ...] = ()
     not_alone: bool = False
+
+    @property
+    def price(self) -> Price:
+        """What it asks of people."""
+        return max((change.price for change in self.offers), default=Price.WAIT)
 
 
 class Finding(Struct, frozen=True):
@@ -324,6 +337,11 @@ class Way(Struct, frozen=True):
     changes: tuple[Words, ...]
     proof: Proof
     what_if: tuple[Supposition, ...] = ()
+
+    @property
+    def price(self) -> Price:
+        """What it asks of people: devices to add are no change of what there is."""
+        return max(change.price if isinstance(change, Change) else Price.BUY for change in self.changes)
 
 
 class SchedulerWord(Struct, frozen=True):

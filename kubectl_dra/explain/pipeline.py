@@ -170,7 +170,7 @@ def _ways(trial: Trial, judged: Judgement) -> list[Way]:
             near.setdefault(reason, []).append(node.name)
     changes = candidates(trial.view, trial.claims, trial.funnels, scene.holders, near)
     changes = sorted(dict.fromkeys((*changes, *_ends(trial))), key=lambda change: change.cost)
-    found = ways(trial.world, changes, judged.findings)
+    found = sorted(ways(trial.world, changes, judged.findings), key=lambda way: way.price)
     more = devices_to_add(trial.view, trial.world, trial.funnels)
     return [*found, more] if more else found
 

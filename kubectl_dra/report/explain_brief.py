@@ -5,7 +5,6 @@ The whole page (``--full``) is in ``report/explain_text.py``.
 
 from __future__ import annotations
 
-import shlex
 import textwrap
 from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
@@ -13,11 +12,11 @@ from typing import Final, NamedTuple
 from kubectl_dra.explain.diagnosis import Diagnosis, Evidence, Look, Verdict
 from kubectl_dra.explain.phrase import Words
 from kubectl_dra.explain.question.what_if_flag import Supposition
-from kubectl_dra.explain.remedies.change import Free
-from kubectl_dra.explain.remedies.prove import Change, Proof
+from kubectl_dra.explain.remedies.prove import Price, Proof
 from kubectl_dra.report.assumed import assumed
 from kubectl_dra.report.cel_text import folded
-from kubectl_dra.report.explain_words import STYLES, Invocation, changes, choice, command, fix, parts, placed
+from kubectl_dra.report.explain_making import making, supposing
+from kubectl_dra.report.explain_words import STYLES, Invocation, about, changes, choice, command, fix, parts, placed
 from kubectl_dra.report.paint import Painter, wrap
 from kubectl_dra.report.phrases import written
 from kubectl_dra.wording import amount
@@ -38,33 +37,42 @@ class ShownFix(NamedTuple):
 
     text: str
     proof: Proof | None
+    price: Price = Price.WAIT
     made: Sequence[Words] = ()
     what_if: Sequence[Supposition] = ()
 
 
 def brief(out: Painter, diagnosis: Diagnosis, invocation: Invocation) -> None:
-    """Writes the answer."""
+    """Writes the answer: what has to be said, then as much more as there is room for."""
     lead, reason = parts(diagnosis)
     head = _wrapped(out, f"{lead}: {reason}." if reason else f"{lead}.")
     coloured = head[0][: len(lead)]
+    first, *causes = _causes(out, diagnosis) or [[]]
+    landing = _landing(out, diagnosis)
+    fix, *fixes = _offers(out, diagnosis, invocation) or [[]]
+    said, *more_said = _said(out, diagnosis) or [[]]
+    remarks = _remarks(diagnosis)
+    following = _following(diagnosis, invocation, len(remarks))
+    notes = [[_labelled(out, "Note", note)] for note in remarks[:MAX_NOTES]]
+    blocks = [block for block in (first, landing, fix, [*said, *following]) if block]
+    room = LINES - len(head) - sum(len(block) for block in blocks) - min(len(blocks), 3)
+    kept: list[list[Line]] = []
+    for wanted in (*causes[:1], *fixes[:1], *more_said, *notes[:1], *causes[1:], *fixes[1:], *notes[1:]):
+        if len(wanted) <= room:
+            kept.append(wanted)
+            room -= len(wanted)
+    notes = [note for note in notes if note in kept]
+    following = _following(diagnosis, invocation, len(remarks) - len(notes))
+    body = [first, *(block for block in causes if block in kept), landing]
+    foot = [said, *(block for block in (*more_said, *notes) if block in kept), following]
     out.write((coloured, STYLES[diagnosis.verdict]), head[0].removeprefix(coloured))
     for row in head[1:]:
         out.write(row)
-    long = len(head) > 2 or (diagnosis.scheduler and diagnosis.message != diagnosis.scheduler[0].message)
-    body = [*_causes(out, diagnosis, 1 if long else MAX_FACTS), *_landing(out, diagnosis)]
-    first, *others = _offers(out, diagnosis, invocation) or [[]]
-    used = len(head) + sum(len(block) + 1 for block in (body, first) if block) + 1
-    foot = _foot(out, diagnosis, invocation, LINES - used)
-    room = LINES - used - len(foot)
-    for block in others:
-        room -= len(block)
-        if room < 0:
-            break
-        first += block
-    for block in (body, first, foot):
-        if block:
+    for part in (body, [fix, *(block for block in fixes if block in kept)], foot):
+        lines = [line for block in part for line in block]
+        if lines:
             out.write("")
-        for line in block:
+        for line in lines:
             out.write(*line)
 
 
@@ -72,19 +80,20 @@ def _wrapped(out: Painter, text: str, indent: str = "") -> list[str]:
     return [indent + line for line in wrap(text, min(out.width, 120) - len(indent))]
 
 
-def _causes(out: Painter, diagnosis: Diagnosis, facts: int) -> list[Line]:
-    """The first causes by their codes: the first with its place and what shows it, the second in one line."""
-    lines: list[Line] = []
+def _causes(out: Painter, diagnosis: Diagnosis) -> list[list[Line]]:
+    """The first causes by their codes: the first with its place, what shows it, then the second in one line."""
+    blocks: list[list[Line]] = []
     for number, finding in enumerate(diagnosis.findings[:MAX_CAUSES]):
         place = f" of claim {finding.claim}" if finding.claim else ""
         where = f'request "{finding.request}"{place}' if finding.request else place.removeprefix(" of ")
-        lines.append(_labelled(out, finding.kind.code, written(finding.summary) if number else where, "  ", "cyan"))
+        line = _labelled(out, finding.kind.code, written(finding.summary) if number else where, "  ", "cyan")
+        blocks.append([line])
         if not number:
-            lines.extend(_fact(out, evidence) for evidence in finding.evidence[:facts])
+            blocks += [[_fact(out, evidence)] for evidence in finding.evidence[:MAX_FACTS]]
     more = len(diagnosis.findings) - MAX_CAUSES
     if more > 0:
-        lines.append((f"  and {more} more",))
-    return lines
+        blocks.append([(f"  and {more} more",)])
+    return blocks
 
 
 def _fact(out: Painter, evidence: Evidence) -> Line:
@@ -92,7 +101,10 @@ def _fact(out: Painter, evidence: Evidence) -> Line:
     if evidence.is_cel:
         first, *rest = folded(value, out.width - 6)
         return "    ", first + (" ..." if rest else "")
-    return _labelled(out, f"{written(evidence.object)} · {written(evidence.field)}", value, "    ", "")
+    what = about(evidence)
+    text = f"{what} {value}" if value else what.removesuffix(":")
+    room = min(out.width, 120) - 4
+    return "    ", text if len(text) <= room else textwrap.shorten(text, room, placeholder=" ...")
 
 
 def _landing(out: Painter, diagnosis: Diagnosis) -> list[Line]:
@@ -109,12 +121,19 @@ def _landing(out: Painter, diagnosis: Diagnosis) -> list[Line]:
 
 
 def _offers(out: Painter, diagnosis: Diagnosis, asked: Invocation) -> list[list[Line]]:
-    """The fixes, the first with a heading: what ends the first cause, then whatever is proved."""
+    """The fixes, the first with a heading: what ends the first cause, and whatever is proved."""
     offers = list(_all_offers(diagnosis))
-    if not offers:
-        return []
     chosen = [offer for number, offer in enumerate(offers) if offer.proof is not None or not number]
-    head = "Fixes, proved by running the scheduler's steps with them" if chosen[0].proof is not None else "Fixes"
+    if not chosen:
+        return []
+    chosen.sort(key=lambda offer: offer.price)
+    if (own := offers[0]) in chosen[2:]:
+        # What ends the first cause is not left out for what costs less.
+        chosen.remove(own)
+        chosen.insert(1, own)
+    head = "Fixes"
+    if all(offer.proof is not None for offer in chosen):
+        head = "Fixes, proved by running the scheduler's steps with them"
     first, *others = [list(_offer(out, offer, asked)) for offer in chosen]
     return [[((head, "bold"),), *first], *others]
 
@@ -126,10 +145,10 @@ def _all_offers(diagnosis: Diagnosis) -> Iterator[ShownFix]:
         if remedy is None:
             yield ShownFix(fix(finding), None)
         elif not remedy.not_alone:
-            yield ShownFix(fix(finding), remedy.proof, remedy.offers[:1], remedy.what_if)
+            yield ShownFix(fix(finding), remedy.proof, remedy.price, remedy.offers[:1], remedy.what_if)
     for way in diagnosis.ways:
-        if all(isinstance(change, Change) for change in way.changes):
-            yield ShownFix(", and ".join(changes(way)), way.proof, way.changes, way.what_if)
+        if way.price < Price.BUY:
+            yield ShownFix(", and ".join(changes(way)), way.proof, way.price, way.changes, way.what_if)
 
 
 def _offer(out: Painter, offer: ShownFix, asked: Invocation) -> Iterator[Line]:
@@ -139,57 +158,35 @@ def _offer(out: Painter, offer: ShownFix, asked: Invocation) -> Iterator[Line]:
     first, *rest = wrap(f"{text[:1].upper()}{text[1:]}.", min(out.width, 120) - 4)
     yield "  - ", first
     yield from ((f"    {line}",) for line in rest[:2])
-    made = _making(offer.made, asked)
-    if made:
-        yield "    $ ", (made, "cyan")
-    elif tried := _supposing(offer.what_if, asked):
-        yield "    $ ", (tried, "cyan")
+    if text := making(offer.made, asked) or supposing(offer.what_if, asked):
+        yield "    $ ", (text, "cyan")
 
 
-def _making(made: Sequence[object], asked: Invocation) -> str:
-    """The command that makes a change in the cluster; empty where it takes another one, or an edit."""
-    if len(made) != 1 or not isinstance(made[0], Free) or len(made[0].claims) != 1:
-        return ""
-    where = "" if asked.saved else asked.where
-    claim = made[0].claims[0]
-    namespace = claim.metadata.namespace
-    if not claim.reserved_for:
-        return f"kubectl delete resourceclaim -n {namespace} {claim.metadata.name}{where}"
-    if all(user.resource == "pods" and not user.api_group for user in claim.reserved_for):
-        names = " ".join(user.name for user in claim.reserved_for)
-        return f"kubectl delete pod -n {namespace} {names}{where}"
-    return ""
-
-
-def _supposing(what_if: Sequence[Supposition], asked: Invocation) -> str:
-    """The command that shows the answer with these changes; empty where they cannot be supposed."""
-    if not what_if or not asked.command:
-        return ""
-    return asked.command + "".join(f" --what-if {shlex.quote(str(change))}" for change in what_if)
-
-
-def _foot(out: Painter, diagnosis: Diagnosis, asked: Invocation, room: int) -> list[Line]:
-    """What the scheduler says, what was assumed and not seen as far as there is room, and what to do next."""
-    lines: list[Line] = []
+def _said(out: Painter, diagnosis: Diagnosis) -> list[list[Line]]:
+    """What the scheduler says, then what it would say now where that is something else."""
     said = diagnosis.scheduler[0].message if diagnosis.scheduler else ""
-    if said:
-        lines.append(_labelled(out, "Kubernetes says", said))
+    lines = [[_labelled(out, "Kubernetes says", said)]] if said else []
     if diagnosis.message and diagnosis.message != said:
-        lines.append(_labelled(out, "It would now say" if said else "Kubernetes would say", diagnosis.message))
-    last: list[Line] = []
-    following = diagnosis.next
-    if following is not None and following.look not in _OUR_PAGE and (text := command(following, asked)):
-        last.append((("Next: ", "bold"), text))
-    # Why the answer is undetermined stands in its first sentence.
-    remarks = [written(note) for note in diagnosis.notes if note not in diagnosis.unclear[:1]]
-    remarks.append(assumed(diagnosis))
-    shown = min(len(remarks), max(1, min(MAX_NOTES, room - len(lines) - len(last) - 1)))
-    lines += [_labelled(out, "Note", note) for note in remarks[:shown]]
+        label = "It would now say" if said else "Kubernetes would say"
+        lines.append([_labelled(out, label, diagnosis.message)])
+    return lines
+
+
+def _remarks(diagnosis: Diagnosis) -> list[str]:
+    """What was assumed and not seen; why the answer is undetermined stands in its first sentence."""
+    return [*(written(note) for note in diagnosis.notes if note not in diagnosis.unclear[:1]), assumed(diagnosis)]
+
+
+def _following(diagnosis: Diagnosis, asked: Invocation, unsaid: int) -> list[Line]:
+    """What to do next, and how many notes the full page has besides."""
+    lines: list[Line] = []
+    step = diagnosis.next
+    if step is not None and step.look not in _OUR_PAGE and (text := command(step, asked)):
+        lines.append((("Next: ", "bold"), text))
     if asked.command:
-        more = f" ({amount(len(remarks) - shown, 'more note')})" if len(remarks) > shown else ""
-        label = "All of it: " if last else "Next: "
-        last.insert(0, ((label, "bold"), f"{asked.command} --full{more}"))
-    return [*lines, *last]
+        more = f" ({amount(unsaid, 'more note')})" if unsaid else ""
+        lines.insert(0, (("All of it: " if lines else "Next: ", "bold"), f"{asked.command} --full{more}"))
+    return lines
 
 
 def _labelled(out: Painter, label: str, text: str, indent: str = "", style: str = "bold") -> Line:

@@ -24,9 +24,11 @@ from kubectl_dra.explain.funnel.stages import SelectorFalse
 from kubectl_dra.explain.phrase import Words
 from kubectl_dra.report.assumed import assumed
 from kubectl_dra.report.cel_text import folded
+from kubectl_dra.report.explain_making import making
 from kubectl_dra.report.explain_words import (
     STYLES,
     Invocation,
+    about,
     answer,
     changes,
     choice,
@@ -80,13 +82,14 @@ def _diagnosis(out: Painter, diagnosis: Diagnosis, invocation: Invocation) -> No
         out.write("")
         out.write(("Why", "bold"))
         for number, finding in enumerate(diagnosis.findings, 1):
-            _finding(out, number, finding)
+            _finding(out, number, finding, invocation)
     if diagnosis.ways:
         out.write("")
         out.write(("What would help", "bold"), " (each one proved by running the allocation with it)")
         for way in diagnosis.ways:
             text = f"{', and '.join(changes(way))}: {proof(way.proof)}."
             out.paragraph(text, indent="    ", first="  - ", style="green")
+            _command(out, way.changes, invocation)
     for claim in diagnosis.claims:
         _claim(out, claim)
     for trace in diagnosis.traces:
@@ -123,7 +126,7 @@ def _scheduler(out: Painter, diagnosis: Diagnosis) -> None:
         out.paragraph(diagnosis.message, indent="    ", first="  ")
 
 
-def _finding(out: Painter, number: int, cause: Finding) -> None:
+def _finding(out: Painter, number: int, cause: Finding, asked: Invocation) -> None:
     where = ", ".join(
         part
         for part in (
@@ -142,10 +145,16 @@ def _finding(out: Painter, number: int, cause: Finding) -> None:
     out.paragraph(f"Fix: {fix(cause)}", indent="          ", first="     ", style="green")
     if cause.proof:
         out.paragraph(f"Proved: {proof(cause.proof)}.", indent="             ", first="     ", style="green")
+        _command(out, cause.remedy.offers if cause.remedy else (), asked)
+
+
+def _command(out: Painter, made: Sequence[object], asked: Invocation) -> None:
+    if text := making(made, asked):
+        out.write("     $ ", (text, "cyan"))
 
 
 def _evidence(out: Painter, evidence: Evidence) -> None:
-    what = f"{written(evidence.object)} · {written(evidence.field)}:"
+    what = about(evidence)
     value = written(evidence.value)
     whole = f"{what} {value}"
     if not evidence.is_cel:

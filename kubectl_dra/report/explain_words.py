@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from kubectl_dra.explain.diagnosis import (
     OUTCOMES,
     Diagnosis,
+    Evidence,
     Finding,
     Look,
     NextStep,
     NodeDevices,
     NodeGroup,
+    Relation,
     Verdict,
     Way,
 )
@@ -136,6 +138,14 @@ def proof(found: Proof) -> str:
         return text
     others = "with the fixes of the other requests made as well" if found.others else "other requests left aside"
     return f"{text} ({others})"
+
+
+def about(evidence: Evidence) -> str:
+    """What a fact is about, up to its value: ``claim a holds``, or ``ResourceClaim a · status.reservedFor:``."""
+    text = written(evidence.field)
+    if evidence.relation is Relation.DOES:
+        return f"{written(evidence.object)} {text}"
+    return f"{written(evidence.object)} · {text}:"
 
 
 def changes(way: Way) -> list[str]:

@@ -34,7 +34,7 @@ def test_the_holder_that_nobody_uses_is_on_the_last_node(tmp_path: Path, capsys:
     found = explained([*question("busy", "true"), *holders], "busy", tmp_path / "c.json", capsys)
     (cause,) = found["causes"]
     assert cause["kind"]["code"] == "allocation-orphaned"
-    assert cause["fix"].endswith(f"kubectl delete resourceclaim -n ml train-{LAST}")
+    assert cause["fix"] == f"Delete claim ml/train-{LAST}, which nobody uses."
     assert f"fits on node-{LAST:05}" in cause["proved"]
 
 
@@ -69,5 +69,7 @@ def test_the_node_that_comes_closest_is_the_last(tmp_path: Path, capsys: pytest.
     pod = list(question("most", "true"))
     pod[0]["spec"]["devices"]["requests"][0]["exactly"]["count"] = 8
     found = explained([*pod, *holders], "most", tmp_path / "c.json", capsys)
-    assert any("ower count to 7." in cause["fix"] for cause in found["causes"])
+    (cause,) = found["causes"]
+    assert cause["fix"].startswith(f"End pod ml/train-{LAST}")
+    assert any("lower count to 7: then" in f"{way['changes'][0]}: {way['proved']}" for way in found["waysOut"])
     assert "changes were tried on the 200 nodes that come closest to what is asked for, of 450" in found["notes"]

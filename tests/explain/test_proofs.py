@@ -67,7 +67,7 @@ def test_what_filters_refuse_is_not_offered(
         (
             "devices-held",
             "the pod wants to be beside the one that holds the devices",
-            "It is enough that claim default/big (pod eval, Running) gives its devices back",
+            "End pod default/eval (holds 2 devices, priority 0)",
         ),
     ],
 )

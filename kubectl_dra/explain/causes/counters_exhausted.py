@@ -8,11 +8,11 @@ from kubectl_dra.explain import confirm
 from kubectl_dra.explain.causes import device_needs_feature, pool_name_shared
 from kubectl_dra.explain.causes.registry import Finder, When
 from kubectl_dra.explain.diagnosis import CauseKind, Family, Finding, Remedy
-from kubectl_dra.explain.funnel.blocked import MAX_TRIES, Blocked
+from kubectl_dra.explain.funnel.blocked import Blocked
 from kubectl_dra.explain.funnel.request_funnel import PARTITIONS
 from kubectl_dra.explain.funnel.stages import CounterOverdrawn
 from kubectl_dra.explain.phrase import say
-from kubectl_dra.explain.remedies.candidates import freeing
+from kubectl_dra.explain.remedies.free import first_enough, freeing
 
 COUNTERS = CauseKind(
     code="counters-exhausted",
@@ -75,19 +75,19 @@ def _counters(blocked: Blocked) -> Iterator[Finding]:
 def _remedy(blocked: Blocked) -> Remedy | None:
     """One claim that has to give its partition back."""
     pools = {item.slice.pool for item in blocked.lost}
+    holders = blocked.scene.holders
     users = {
         id(claim): claim
         for device, claims in blocked.view.cycle.state.holders.items()
         for claim in claims
         if device[:2] in pools
     }
-    for claim in list(users.values())[:MAX_TRIES]:
-        free = freeing(claim, blocked.view, blocked.scene.holders)
-        proof = blocked.world.proof_with(free)
-        if proof is not None:
-            words = say("It is enough that {holder} gives its partition back.", holder=free.holder)
-            return Remedy(words, proof, offers=(free,))
-    return None
+    ranked = sorted(users.values(), key=lambda claim: (holders.holder(claim).order, holders.size(claim), claim.key))
+    search = first_enough(blocked.world, [freeing(claim, blocked.view, holders) for claim in ranked])
+    if search.found is None:
+        return None
+    free, proof = search.found
+    return Remedy(say("{what:capital}.", what=free.what), proof, free.devices, (free,))
 
 
 FINDERS = (Finder(When.STAGE, _counters, of="counters"),)

@@ -8,11 +8,12 @@ from kubectl_dra.api.claims import ALL, ResourceClaim
 from kubectl_dra.explain import confirm
 from kubectl_dra.explain.causes.registry import Finder, When
 from kubectl_dra.explain.causes.too_few_on_one_node import TOO_FEW
-from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Remedy
-from kubectl_dra.explain.funnel.blocked import MAX_EVIDENCE, MAX_TRIES, Blocked, in_all
-from kubectl_dra.explain.phrase import Joined, Phrase, Words, say
-from kubectl_dra.explain.remedies.candidates import freeing
-from kubectl_dra.explain.remedies.change import Free, LowerCount
+from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Relation, Remedy
+from kubectl_dra.explain.funnel.blocked import MAX_EVIDENCE, Blocked, in_all
+from kubectl_dra.explain.phrase import Phrase, Words, say
+from kubectl_dra.explain.remedies.free import first_enough
+from kubectl_dra.explain.remedies.holders_in_the_way import InTheWay, in_the_way, sets_of_holders
+from kubectl_dra.explain.scene.holders import ClaimHolder, HolderState
 from kubectl_dra.explain.scene.view import Published
 
 ALL_INCOMPLETE = CauseKind(
@@ -97,12 +98,24 @@ def _held(blocked: Blocked) -> Iterator[Finding]:
             device = say("{device:short}", device=item.id)
             held.setdefault(claim.key, []).append(device)
             claims[claim.key] = claim
-    ranked = sorted(claims.values(), key=lambda claim: (holders.rank(claim), len(held[claim.key])))
-    kind, remedy = _free(blocked, ranked, _kind(blocked))
-    if blocked.left and kind is not ALL_INCOMPLETE and (lower := blocked.lower_count(blocked.most_on_one_node)):
-        remedy = _or_fewer(kind, remedy, lower[0])
+    found = in_the_way(blocked)
+    kind, remedy = _free(blocked, found)
+    first = [holder.claim.key for free in found.single[:MAX_EVIDENCE] for holder in free.holders]
+    ranked = sorted(
+        claims.values(),
+        key=lambda claim: (
+            first.index(claim.key) if claim.key in first else MAX_EVIDENCE,
+            holders.holder(claim).order,
+            len(held[claim.key]),
+        ),
+    )
     evidence = [
-        Evidence(holders.describe_claim(claim), "holds", say("{devices:some}", devices=held[claim.key]))
+        Evidence(
+            holders.describe_claim(claim),
+            "holds",
+            say("{devices:some}", devices=held[claim.key]),
+            relation=Relation.DOES,
+        )
         for claim in ranked[:MAX_EVIDENCE]
     ]
     yield Finding(kind, _summary(blocked), (*evidence, *in_all(len(held), "claims hold devices")), remedy)
@@ -149,51 +162,35 @@ def _best_node(blocked: Blocked) -> tuple[str, Sequence[Published], int]:
     return best, lost, left
 
 
-def _free(blocked: Blocked, claims: Sequence[ResourceClaim], kind: CauseKind) -> tuple[CauseKind, Remedy | None]:
-    """Which holder has to give up its devices, proved: the first of the ranked claims that suffices, else all."""
-    holders = blocked.scene.holders
-    for claim in claims[:MAX_TRIES]:
-        free = freeing(claim, blocked.view, holders)
-        proof = blocked.world.proof_with(free)
-        if proof is None:
-            continue
-        if not claim.reserved_for:
-            command = "Delete the claim that nobody uses: kubectl delete resourceclaim -n {namespace} {name}"
-            words = say(command, namespace=claim.metadata.namespace, name=claim.metadata.name)
-            return ORPHANED, Remedy(words, proof, 0, (free,))
-        if holders.stuck(claim):
-            words = say("{fix} Here: {holder}.", fix=HOLDER_STUCK.fix, holder=free.holder)
-            return HOLDER_STUCK, Remedy(words, proof, free.devices, (free,))
-        words = say(
-            "It is enough that {holder} gives its devices back{rank}.", holder=free.holder, rank=_rank(blocked, claim)
-        )
-        return kind, Remedy(words, proof, free.devices, (free,))
-    if not claims:
+def _free(blocked: Blocked, found: InTheWay) -> tuple[CauseKind, Remedy | None]:
+    """Who has to give up devices, proved: the first of whom one alone is enough, else several of one node."""
+    kind = _kind(blocked)
+    search = first_enough(blocked.world, found.single)
+    if search.found is not None:
+        free, proof = search.found
+        (holder,) = free.holders
+        text = "{what:capital}, or wait until {pods:it ends|they end}." if _ends(holder) else "{what:capital}."
+        words = say(text, what=free.what, pods=len(holder.claim.reserved_for))
+        return _STUCK.get(holder.standing, kind), Remedy(words, proof, free.devices, (free,))
+    several = first_enough(blocked.world, list(sets_of_holders(blocked, found.spots)))
+    if several.found is None:
         return kind, None
-    free = Free(tuple(claims), tuple(claim.key for claim in claims))
-    proof = blocked.world.proof_with(free)
-    if proof is None:
-        return kind, None
-    all_of_them = "Several of these claims have to give their devices back; one alone is not enough."
-    return kind, Remedy(all_of_them, proof, free.devices, (free,))
+    free, proof = several.found
+    alone = "; one alone is not enough" if search.tried == search.of and found.every else ""
+    return kind, Remedy(say("{what:capital}{alone}.", what=free.what, alone=alone), proof, free.devices, (free,))
 
 
-def _or_fewer(kind: CauseKind, remedy: Remedy | None, fewer: LowerCount) -> Remedy:
-    if remedy is None:
-        return Remedy(say("{fix} Or: {fewer}.", fix=kind.fix, fewer=fewer.what))
-    words = say("{fix} Or: {fewer}.", fix=remedy.change, fewer=fewer.what)
-    return Remedy(words, remedy.proof, remedy.cost, (*remedy.offers, fewer))
+def _ends(holder: ClaimHolder) -> bool:
+    """Whether the holder may end by itself."""
+    return holder.standing is HolderState.RUNNING
 
 
-def _rank(blocked: Blocked, claim: ResourceClaim) -> Words:
-    """Priority and age of the pods that hold a claim: whom to ask is for people to decide."""
-    said = []
-    for pod in blocked.scene.holders.pods_of(claim)[:2]:
-        since = pod.metadata.creation_timestamp
-        if pod.priority or since:
-            text = "priority {priority}, since {since}" if since else "priority {priority}"
-            said.append(say(text, priority=pod.priority, since=since))
-    return say(" ({said})", said=Joined(tuple(said))) if said else ""
+_STUCK = {
+    HolderState.UNUSED: ORPHANED,
+    HolderState.ENDED: HOLDER_STUCK,
+    HolderState.ENDING: HOLDER_STUCK,
+    HolderState.FOREIGN: HOLDER_STUCK,
+}
 
 
 FINDERS = (Finder(When.STAGE, _held, of="held"),)

@@ -148,15 +148,20 @@ def _toleration(text: str) -> DeviceToleration:
     return DeviceToleration(key=key, operator="Equal" if equal else "Exists", value=value, effect=effect)
 
 
-def _freed(snapshot: Snapshot, name: str) -> Snapshot:
-    namespace, slash, claim = name.partition("/")
-    key = (namespace, claim) if slash else ("default", name)
-    found = snapshot.claims.get(key)
-    if found is None or found.allocation is None:
-        held = [f"{space}/{other}" for (space, other), entry in snapshot.claims.items() if entry.allocation]
-        near = nearest(name, held) or held[:3]
-        raise InputError(f"--what-if free={name}: no allocated claim of that name; there are: {some(near) or 'none'}")
-    return _given_back(snapshot, of_claims([found], snapshot.claims.values(), snapshot.pods))
+def _freed(snapshot: Snapshot, names: str) -> Snapshot:
+    """The cluster after claims, separated by commas, have given their devices back."""
+    freed = []
+    for name in names.split(","):
+        namespace, slash, claim = name.strip().partition("/")
+        found = snapshot.claims.get((namespace, claim) if slash else ("default", namespace))
+        if found is None or found.allocation is None:
+            held = [f"{space}/{other}" for (space, other), entry in snapshot.claims.items() if entry.allocation]
+            near = nearest(name, held) or held[:3]
+            raise InputError(
+                f"--what-if free={name}: no allocated claim of that name; there are: {some(near) or 'none'}"
+            )
+        freed.append(found)
+    return _given_back(snapshot, of_claims(freed, snapshot.claims.values(), snapshot.pods))
 
 
 def _ended(snapshot: Snapshot, names: str) -> Snapshot:

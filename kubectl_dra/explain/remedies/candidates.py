@@ -21,13 +21,13 @@ from kubectl_dra.explain.phrase import Words
 from kubectl_dra.explain.remedies.change import (
     CompletePool,
     DropConstraint,
-    Free,
     LessCapacity,
     LowerCount,
     ReplaceTerm,
     Tolerate,
     UseClass,
 )
+from kubectl_dra.explain.remedies.free import freeing
 from kubectl_dra.explain.remedies.other_class import fitting_classes
 from kubectl_dra.explain.remedies.prove import Change
 from kubectl_dra.explain.remedies.selector_values import distinct, loosened_term
@@ -187,12 +187,6 @@ def _constraints(claims: Sequence[ResourceClaim]) -> Iterator[Change]:
             yield DropConstraint(index, claim.key, constraint, only)
 
 
-def freeing(claim: ResourceClaim, view: View, holders: HolderIndex) -> Free:
-    """One claim that gives its devices back."""
-    near = tuple(view.held_near(claim))
-    return Free((claim,), (claim.key,), holders.describe_claim(claim), holders.rank(claim), near)
-
-
 def _holders(view: View, funnels: Sequence[Located], holders: HolderIndex) -> Iterator[Change]:
     """Claims that hold devices which a request lost: those that nobody uses first, then the smallest."""
     found: dict[int, ResourceClaim] = {}
@@ -201,7 +195,9 @@ def _holders(view: View, funnels: Sequence[Located], holders: HolderIndex) -> It
             for item in stage.failed if stage.name in ("held", "capacity", "counters") else ():
                 for claim in _in_the_way(stage.name, item, view, holders):
                     found[id(claim)] = claim
-    ranked = nsmallest(MAX_HOLDERS, found.values(), lambda claim: (holders.rank(claim), holders.size(claim), claim.key))
+    ranked = nsmallest(
+        MAX_HOLDERS, found.values(), lambda claim: (holders.holder(claim).order, holders.size(claim), claim.key)
+    )
     for claim in ranked:
         yield freeing(claim, view, holders)
 

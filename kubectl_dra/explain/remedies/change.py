@@ -7,14 +7,14 @@ from collections.abc import Hashable, Sequence
 from msgspec.structs import replace
 
 from kubectl_dra.allocation.selection import Selectors
-from kubectl_dra.api.claims import EXACT_COUNT, DeviceConstraint, DeviceRequest, ResourceClaim
+from kubectl_dra.api.claims import EXACT_COUNT, DeviceConstraint, DeviceRequest
 from kubectl_dra.api.nodes import Node
 from kubectl_dra.api.quantity import Quantity
 from kubectl_dra.api.slices import PoolID, ResourceSlice
 from kubectl_dra.api.taints import DeviceTaint, DeviceToleration
-from kubectl_dra.explain.phrase import Phrase, Words, say
+from kubectl_dra.explain.phrase import Phrase, say
 from kubectl_dra.explain.question.what_if_flag import Supposition
-from kubectl_dra.explain.remedies.prove import Change, RequestPlace, World
+from kubectl_dra.explain.remedies.prove import Change, Price, RequestPlace, World
 
 
 class RequestChange(Change, frozen=True):
@@ -79,6 +79,10 @@ class UseClass(RequestChange, frozen=True):
         return self.place, "class"
 
     @property
+    def price(self) -> Price:
+        return Price.OTHER_DEVICES
+
+    @property
     def what(self) -> Phrase:
         return say("use class {name}", name=self.device_class)
 
@@ -100,12 +104,21 @@ class Tolerate(RequestChange, frozen=True):
         return self.place, tuple(map(str, self.taints))
 
     @property
+    def price(self) -> Price:
+        return Price.TOLERATE if self._known else Price.WAIT
+
+    @property
     def cost(self) -> int:
-        return 2 if all(taint.rule for taint in self.taints) else 4
+        return 2 if self._known else 4
+
+    @property
+    def _known(self) -> bool:
+        """Whether people set the taints, and no driver."""
+        return all(taint.rule for taint in self.taints)
 
     @property
     def what(self) -> Phrase:
-        if self.cost == 2:
+        if self._known:
             return say("tolerate {taints}", taints=self.taints)
         text = "tolerate {taints} (the driver set this taint for a reason: find out first what it means)"
         return say(text, taints=self.taints)
@@ -145,10 +158,10 @@ class ReplaceTerm(RequestChange, frozen=True):
     """A term of a selector with one constant replaced; ``new_term`` is "true" where the term is dropped.
 
     ``term`` is its number in the selector ``index``; ``old`` and ``new`` are the constant as it is written. ``near``
-    are nodes where it is to be tried as well.
+    are nodes where it is to be tried as well. ``amount``: the constant is more or less of the same thing.
     """
 
-    ASIDE = frozenset(("selectors", "near"))
+    ASIDE = frozenset(("selectors", "near", "amount"))
     selectors: Selectors
     index: int
     term: int
@@ -157,10 +170,15 @@ class ReplaceTerm(RequestChange, frozen=True):
     old: str = ""
     new: str = ""
     near: tuple[Node, ...] = ()
+    amount: bool = False
 
     @property
     def about(self) -> Hashable:
         return self.place, "selector", self.index, self.term
+
+    @property
+    def price(self) -> Price:
+        return Price.EDIT if self.amount else Price.OTHER_DEVICES
 
     @property
     def cost(self) -> int:
@@ -212,45 +230,6 @@ class DropConstraint(Change, frozen=True):
         return world.without_constraint(self.claim, self.constraint)
 
 
-class Free(Change, frozen=True):
-    """Claims that give their devices back; ``holders`` says who they are, ``rank`` whom to ask first."""
-
-    TEXT = "{what}"
-    ASIDE = frozenset(("claims", "holder", "rank", "near"))
-    claims: tuple[ResourceClaim, ...]
-    keys: tuple[str, ...]
-    holder: Words = ""
-    rank: int = 0
-    near: tuple[Node, ...] = ()
-
-    @property
-    def what(self) -> Phrase:
-        """The change in words; a claim that nobody uses can be deleted."""
-        if self.claims[0].reserved_for:
-            return say("free the devices of {holder}", holder=self.holder)
-        return say("delete claim {keys}, which nobody uses", keys=self.keys)
-
-    @property
-    def devices(self) -> int:
-        """How many devices are given back."""
-        return sum(len(claim.allocation.results) for claim in self.claims if claim.allocation)
-
-    @property
-    def about(self) -> Hashable:
-        return "free", self.keys
-
-    @property
-    def cost(self) -> int:
-        return 2 + 2 * self.rank + self.devices
-
-    @property
-    def what_if(self) -> Supposition | None:
-        return Supposition("", "free", self.keys[0])
-
-    def made_in(self, world: World) -> World:
-        return world.freeing(self.claims).also_on(self.near)
-
-
 class CompletePool(Change, frozen=True):
     """A pool whose missing slices come: only devices that are published already count."""
 
@@ -274,6 +253,10 @@ class CompletePool(Change, frozen=True):
     @property
     def about(self) -> Hashable:
         return "pool", self.pool
+
+    @property
+    def price(self) -> Price:
+        return Price.WAIT
 
     def made_in(self, world: World) -> World:
         return world.publishing(self.whole, frozenset(entry.name for entry in self.whole)).also_on(self.near)

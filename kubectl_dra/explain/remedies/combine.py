@@ -7,7 +7,8 @@ from itertools import combinations
 
 from kubectl_dra.explain.diagnosis import Finding, Way
 from kubectl_dra.explain.question.what_if_flag import Supposition
-from kubectl_dra.explain.remedies.change import Free, ReplaceTerm, selector_of
+from kubectl_dra.explain.remedies.change import ReplaceTerm, selector_of
+from kubectl_dra.explain.remedies.free import Free
 from kubectl_dra.explain.remedies.prove import Change, Proof, Tries, World
 
 MAX_WAYS = 4

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Collection, Container, Hashable, Iterable, Iterator, Mapping, Sequence
+from enum import IntEnum, auto
 from itertools import islice
 from typing import ClassVar, NamedTuple
 
@@ -57,8 +58,31 @@ class RequestPlace(NamedTuple):
     extended: bool
 
 
+class Price(IntEnum):
+    """What a change asks of people, the least first: the order in which changes are offered."""
+
+    NOTHING = auto()
+    """Nobody misses what goes."""
+    EDIT = auto()
+    """A line of what was asked for."""
+    TOLERATE = auto()
+    """To accept what somebody keeps others away from."""
+    WAIT = auto()
+    """It comes, or ends, by itself or by somebody else's repair."""
+    OTHER_DEVICES = auto()
+    """A line of what was asked for, and with it devices of another kind."""
+    END_IDLE = auto()
+    """A pod that does no work ends."""
+    END_RUNNING = auto()
+    """A pod that works ends."""
+    BUY = auto()
+    """More hardware."""
+
+
 class Change(Statement, frozen=True, eq=False):
-    """One change. Two that are ``about`` the same thing exclude each other; ``cost`` orders them.
+    """One change. Two that are ``about`` the same thing exclude each other.
+
+    ``price`` orders what is offered, ``cost`` what is tried.
 
     ``ASIDE`` names fields that do not tell two changes apart, such as the nodes where to try them.
     """
@@ -78,6 +102,11 @@ class Change(Statement, frozen=True, eq=False):
     def about(self) -> Hashable:
         """What is changed."""
         raise NotImplementedError
+
+    @property
+    def price(self) -> Price:
+        """What it asks of people."""
+        return Price.EDIT
 
     @property
     def cost(self) -> int:

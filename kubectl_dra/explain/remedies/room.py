@@ -8,7 +8,7 @@ from typing import Any, Final
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.explain.phrase import Phrase, say
 from kubectl_dra.explain.question.what_if_flag import Supposition
-from kubectl_dra.explain.remedies.prove import Change, World
+from kubectl_dra.explain.remedies.prove import Change, Price, World
 from kubectl_dra.explain.remedies.surroundings import Surroundings
 from kubectl_dra.scheduling.chain import Chain
 from kubectl_dra.scheduling.default_preemption import by_importance
@@ -58,6 +58,10 @@ class EndPods(Change, frozen=True):
     @property
     def about(self) -> Hashable:
         return "pods", self.keys
+
+    @property
+    def price(self) -> Price:
+        return Price.WAIT if self.ending else Price.END_RUNNING
 
     @property
     def cost(self) -> int:

@@ -73,7 +73,16 @@ def loosened_term(
         carriers = {id(device) for device in offer.carriers}
         near = tuple(view.near(item for item in refused if id(item.device) in carriers))
         change = ReplaceTerm(
-            place, selectors, index, term, offer.old_term, offer.new_term, offer.old, offer.new, near=near
+            place,
+            selectors,
+            index,
+            term,
+            offer.old_term,
+            offer.new_term,
+            offer.old,
+            offer.new,
+            near=near,
+            amount=offer.amount,
         )
         yield TermOffer(change, offer.amount)
 

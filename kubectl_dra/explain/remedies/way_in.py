@@ -7,7 +7,7 @@ from collections.abc import Hashable, Iterable, Sequence
 from kubectl_dra.api.nodes import NodeTaint
 from kubectl_dra.explain.diagnosis import Look, NextStep, Remedy
 from kubectl_dra.explain.phrase import Phrase, Words, say
-from kubectl_dra.explain.remedies.prove import Change, World
+from kubectl_dra.explain.remedies.prove import Change, Price, World
 from kubectl_dra.explain.remedies.room import ending_pods
 from kubectl_dra.explain.remedies.surroundings import Surroundings
 from kubectl_dra.explain.scene.node_reasons import (
@@ -33,6 +33,12 @@ class LetIn(Change, frozen=True):
     @property
     def about(self) -> Hashable:
         return "nodes", self.reason
+
+    @property
+    def price(self) -> Price:
+        if isinstance(self.reason, Untolerated) and not self.reason.is_condition:
+            return Price.TOLERATE
+        return Price.WAIT if isinstance(self.reason, NodeCordoned | Untolerated) else Price.EDIT
 
     @property
     def cost(self) -> int:

@@ -3,13 +3,76 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from datetime import timedelta
+from enum import IntEnum, auto
+from typing import Final
+
+from msgspec import Struct
 
 from kubectl_dra.allocation.pools import Pool
 from kubectl_dra.allocation.state import AllocatedState
-from kubectl_dra.api.claims import ResourceClaim
+from kubectl_dra.api.claims import Consumer, ResourceClaim
+from kubectl_dra.api.meta import OwnerReference
+from kubectl_dra.api.owners import Owner, owner_of
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.api.slices import DeviceID
+from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.explain.phrase import Joined, ObjectName, Phrase, Words, named, say
+from kubectl_dra.explain.scene.clock import Clock
+
+STARTING: Final = timedelta(minutes=10)
+"""A pod that does not run for longer than this does more than start."""
+
+
+class HolderState(IntEnum):
+    """What the consumers of a claim do, in the order in which people would take devices from them."""
+
+    UNUSED = auto()
+    """There are none."""
+    ENDED = auto()
+    """Pods that have finished or are gone, and the claim is reserved for them all the same."""
+    ENDING = auto()
+    """Pods in Terminating."""
+    FOREIGN = auto()
+    """Something other than a pod, which nothing releases by itself."""
+    PENDING = auto()
+    """Pods that do not run (yet)."""
+    RUNNING = auto()
+    """Pods that run, or that were not seen."""
+
+
+class ClaimHolder(Struct, frozen=True):
+    """Who holds a claim, as far as it matters for whom to ask for its devices.
+
+    ``pods`` are the consumers that are known, ``owner`` what makes the first again, and ``alike`` how many pods of this
+    owner there are. ``related``: the pod that waits has the same owner. ``age`` is how long the devices are held at
+    least, ``lasting`` the same in words with a blank before, empty where it is not known.
+    """
+
+    claim: ResourceClaim
+    standing: HolderState
+    pods: tuple[Pod, ...] = ()
+    owner: Owner | None = None
+    alike: tuple[Pod, ...] = ()
+    related: bool = False
+    age: timedelta = timedelta()
+    lasting: Words = ""
+
+    @property
+    def priority(self) -> int:
+        """The highest priority among the pods."""
+        return max((pod.priority for pod in self.pods), default=0)
+
+    @property
+    def slow(self) -> bool:
+        """Whether the pods do not run, and have had the time to start."""
+        return self.standing is HolderState.PENDING and self.age >= STARTING
+
+    @property
+    def order(self) -> tuple[object, ...]:
+        """Whom to ask first: who does not need them, then by priority, then who has done the least."""
+        returning = self.owner is not None and self.owner.kind in ("DaemonSet", "Node")
+        return self.standing, self.related or returning, self.priority, self.age
 
 
 class HolderIndex:
@@ -24,36 +87,76 @@ class HolderIndex:
         state: AllocatedState,
         pods: Mapping[tuple[str, str], Pod],
         complete: Callable[[str], bool] = lambda _: False,
+        clock: Clock | None = None,
+        asking: Pod | None = None,
     ) -> None:
         self._state = state
         self._pods = pods
         self._complete = complete
+        self._clock = clock or Clock(Snapshot())
+        self._asking = asking
+        self._known: dict[int, ClaimHolder] = {}
+        self._by_owner: dict[OwnerReference, list[Pod]] | None = None
         self._described: dict[int, Phrase] = {}
 
     def claims(self, device: DeviceID) -> tuple[ResourceClaim, ...]:
         """The claims that hold a device."""
         return self._state.holders.get(device, ())
 
-    def stuck(self, claim: ResourceClaim) -> bool:
-        """Whether a consumer will not release the claim by itself: a pod that is gone or in Terminating, or no pod."""
-        for entry in claim.reserved_for:
-            if entry.resource != "pods":
-                return True
-            pod = self._pods.get((claim.metadata.namespace, entry.name))
-            if self._gone(claim, entry.name) or (pod is not None and pod.metadata.deletion_timestamp):
-                return True
-        return False
+    def holder(self, claim: ResourceClaim) -> ClaimHolder:
+        """Who holds a claim."""
+        known = self._known.get(id(claim))
+        if known is None:
+            known = self._known[id(claim)] = self._holder(claim)
+        return known
+
+    def _holder(self, claim: ResourceClaim) -> ClaimHolder:
+        standing = max((self._standing(claim, entry) for entry in claim.reserved_for), default=HolderState.UNUSED)
+        pods = tuple(self.pods_of(claim))
+        since = claim.allocation.timestamp if claim.allocation is not None else ""
+        since = since or min((pod.status.start_time or pod.metadata.creation_timestamp for pod in pods), default="")
+        owner = owner_of(pods[0]) if pods else None
+        return ClaimHolder(
+            claim,
+            standing,
+            pods,
+            owner,
+            self._alike(pods[0]) if owner is not None else (),
+            related=self._related(pods),
+            age=self._clock.age(since),
+            lasting=self._clock.lasting(since),
+        )
+
+    def _standing(self, claim: ResourceClaim, entry: Consumer) -> HolderState:
+        if entry.resource != "pods":
+            return HolderState.FOREIGN
+        pod = self._pods.get((claim.metadata.namespace, entry.name))
+        if pod is None:
+            return HolderState.ENDED if self._gone(claim, entry.name) else HolderState.RUNNING
+        if pod.finished:
+            return HolderState.ENDED
+        if pod.metadata.deletion_timestamp:
+            return HolderState.ENDING
+        return HolderState.PENDING if pod.phase == "Pending" else HolderState.RUNNING
+
+    def _alike(self, pod: Pod) -> tuple[Pod, ...]:
+        """The pods of the same owner that have not ended."""
+        if self._by_owner is None:
+            self._by_owner = {}
+            for other in self._pods.values():
+                if not other.finished and (owner := other.metadata.controller()) is not None:
+                    self._by_owner.setdefault(owner, []).append(other)
+        own = pod.metadata.controller()
+        return tuple(self._by_owner.get(own, ())) if own is not None else ()
+
+    def _related(self, pods: tuple[Pod, ...]) -> bool:
+        asking = self._asking.metadata.controller() if self._asking is not None else None
+        return asking is not None and any(pod.metadata.controller() == asking for pod in pods)
 
     def _gone(self, claim: ResourceClaim, name: str) -> bool:
         """Whether there is no pod of that name, as far as all pods are known."""
         space = claim.metadata.namespace
         return (space, name) not in self._pods and self._complete(space)
-
-    def rank(self, claim: ResourceClaim) -> int:
-        """Whose devices to ask for first: 0 nobody uses them, 1 a consumer that hangs, 2 a healthy one."""
-        if not claim.reserved_for:
-            return 0
-        return 1 if self.stuck(claim) else 2
 
     @staticmethod
     def size(claim: ResourceClaim) -> int:

@@ -20,6 +20,7 @@ from kubectl_dra.errors import InputError
 from kubectl_dra.explain.phrase import say
 from kubectl_dra.explain.question.resolve import ClaimEntry, Question
 from kubectl_dra.explain.question.what_if_flag import Supposition
+from kubectl_dra.explain.scene.clock import Clock
 from kubectl_dra.explain.scene.filters import Filters, filters_of
 from kubectl_dra.explain.scene.holders import HolderIndex
 from kubectl_dra.explain.scene.view import View, nodes_of
@@ -142,7 +143,7 @@ def prepare(question: Question, snapshot: Snapshot, settings: Settings) -> Scene
         snapshot=snapshot,
         settings=settings,
         view=View(cycle, [node for node in nodes if node.name not in ineligible], ineligible),
-        holders=HolderIndex(cycle.state, snapshot.pods, partial(_all_pods, snapshot)),
+        holders=HolderIndex(cycle.state, snapshot.pods, partial(_all_pods, snapshot), Clock(snapshot), question.pod),
         filters=filters,
         extended=extended,
     )

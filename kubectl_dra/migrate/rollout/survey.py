@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, Literal, NamedTuple
 
 from kubectl_dra.allocation.extended import amount_of, class_by_resource
+from kubectl_dra.api.owners import owner_of
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.api.versions import default_features
 from kubectl_dra.cluster.snapshot import Snapshot
@@ -31,8 +32,6 @@ Outcome = Literal["auto", "unsafe", "refused"]
 State = Literal["migrated", "ready", "decide", "blocked"]
 """Of a namespace. migrated: nothing uses device plugins. ready: migrate can do all of it, and devices are published.
 decide: so, but with --unsafe. blocked: something has to be done first."""
-
-_HASHES: Final[Mapping[str, str]] = {"pod-template-hash": "Deployment", "rollouts-pod-template-hash": "Rollout"}
 
 
 class Use(NamedTuple):
@@ -121,18 +120,6 @@ _NEEDED: Final = ("Pod", "Node", "ResourceSlice", "DeviceClass", "ResourceClaim"
 # --- who uses device plugins -----------------------------------------------------------------------
 
 
-def owner_of(pod: Pod) -> str:
-    """The pod's owner as "KIND NAME". A Deployment's ReplicaSet is recognised by the hash in its name."""
-    owner = pod.metadata.controller()
-    if owner is None:
-        return f"Pod {pod.metadata.name}"
-    for label, kind in _HASHES.items():
-        hashed = pod.metadata.labels.get(label)
-        if owner.kind == "ReplicaSet" and hashed and owner.name.endswith(f"-{hashed}"):
-            return f"{kind} {owner.name.removesuffix(f'-{hashed}')}"
-    return f"{owner.kind} {owner.name}"
-
-
 class _Owner:
     """What is known about one owner: its pods, and an object to pass to migrate."""
 
@@ -163,7 +150,7 @@ def _uses(
         if not asked:
             continue
         raw = {"apiVersion": "v1", "kind": "Pod", "metadata": _metadata(pod), "spec": pod.spec_json()}
-        owner = owners.setdefault((space, owner_of(pod)), _Owner(raw))
+        owner = owners.setdefault((space, str(owner_of(pod) or f"Pod {pod.metadata.name}")), _Owner(raw))
         owner.pods += 1
         for resource, amount in asked.items():
             owner.each.setdefault(resource, amount)

@@ -67,7 +67,7 @@ def test_orphaned_allocation(referee: Referee) -> None:
     cluster.api.patch(orphan, {"status": {"allocation": {"devices": {"results": [result]}}}}, "status")
 
     answer = referee.rejected("allocation-orphaned", claims={"gpu": cluster.claim([request(gpu)])})
-    assert f"kubectl delete resourceclaim -n {cluster.namespace} orphan" in answer.report["causes"][0]["fix"]
+    assert f"Delete claim {cluster.namespace}/orphan" in answer.report["causes"][0]["fix"]
 
     cluster.api.delete(orphan)
 

@@ -1,0 +1,148 @@
+"""Claims that give their devices back: who has to end for it, and which holder's end is enough."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from typing import Final, NamedTuple
+
+from kubectl_dra.api.claims import ResourceClaim
+from kubectl_dra.api.nodes import Node
+from kubectl_dra.explain.phrase import Joined, Phrase, Words, say
+from kubectl_dra.explain.question.what_if_flag import Supposition
+from kubectl_dra.explain.remedies.prove import Change, Price, Proof, World
+from kubectl_dra.explain.scene.holders import ClaimHolder, HolderIndex, HolderState
+from kubectl_dra.explain.scene.view import View
+
+MOST_TRIED: Final = 60
+_MAKES_AGAIN: Final = frozenset(
+    ("Deployment", "ReplicaSet", "StatefulSet", "DaemonSet", "Job", "ReplicationController", "Rollout")
+)
+_PRICES: Final = {
+    HolderState.UNUSED: Price.NOTHING,
+    HolderState.ENDED: Price.END_IDLE,
+    HolderState.ENDING: Price.WAIT,
+    HolderState.FOREIGN: Price.END_IDLE,
+    HolderState.PENDING: Price.END_IDLE,
+    HolderState.RUNNING: Price.END_RUNNING,
+}
+
+
+class Free(Change, frozen=True):
+    """Claims that give their devices back, because their ``holders`` end; ``near`` are nodes where to try it."""
+
+    TEXT = "{what}"
+    ASIDE = frozenset(("holders", "near"))
+    keys: tuple[str, ...]
+    holders: tuple[ClaimHolder, ...]
+    near: tuple[Node, ...] = ()
+
+    @classmethod
+    def of(cls, holders: Sequence[ClaimHolder], near: Sequence[Node]) -> Free:
+        """The claims of these holders."""
+        return cls(tuple(holder.claim.key for holder in holders), tuple(holders), tuple(near))
+
+    @property
+    def what(self) -> Words:
+        """What has to be done."""
+        return Joined(tuple(_ending(holder) for holder in self.holders), " and ")
+
+    @property
+    def devices(self) -> int:
+        """How many devices are given back."""
+        return sum(_size(holder.claim) for holder in self.holders)
+
+    @property
+    def about(self) -> Hashable:
+        return "free", self.keys
+
+    @property
+    def price(self) -> Price:
+        return max(_PRICES[holder.standing] for holder in self.holders)
+
+    @property
+    def cost(self) -> int:
+        return 2 * self.price + self.devices
+
+    @property
+    def what_if(self) -> Supposition | None:
+        return Supposition("", "free", ",".join(self.keys))
+
+    def made_in(self, world: World) -> World:
+        return world.freeing([holder.claim for holder in self.holders]).also_on(self.near)
+
+
+def _size(claim: ResourceClaim) -> int:
+    return len(claim.allocation.results) if claim.allocation else 0
+
+
+def _ending(holder: ClaimHolder) -> Phrase:
+    """What has to become of one holder."""
+    claim = holder.claim
+    text = _TEXTS[holder.standing]
+    if holder.standing is HolderState.ENDED and not holder.pods:
+        text = "delete claim {key}, whose {pods} {users:does|do} not exist any more"
+    known = len(holder.pods) == len(claim.reserved_for)
+    return say(
+        text,
+        key=claim.key,
+        pods=_pods(holder),
+        users=len(claim.reserved_for),
+        held=_size(claim),
+        holding=say("{users:has|have} held" if holder.lasting else "{users:holds|hold}", users=len(claim.reserved_for)),
+        lasting=holder.lasting,
+        since=next((pod.metadata.deletion_timestamp for pod in holder.pods if pod.metadata.deletion_timestamp), ""),
+        priority=say(", priority {priority}", priority=holder.priority) if known else "",
+        owner=_owner(holder),
+    )
+
+
+_TEXTS: Final = {
+    HolderState.UNUSED: "delete claim {key}, which nobody uses",
+    HolderState.ENDED: "delete {pods}, which {users:has|have} ended but not released claim {key}",
+    HolderState.ENDING: "get {pods} to end (Terminating since {since}, {users:holds|hold} {held:device})",
+    HolderState.FOREIGN: "release claim {key}, which is reserved for {pods}: nothing does so by itself",
+    HolderState.PENDING: "end {pods} (Pending{lasting}, {users:holds|hold} {held:device}{owner})",
+    HolderState.RUNNING: "end {pods} ({holding} {held:device}{lasting}{priority}{owner})",
+}
+
+
+def _pods(holder: ClaimHolder) -> Phrase:
+    """The consumers."""
+    claim = holder.claim
+    space = claim.metadata.namespace
+    names = [f"{space}/{entry.name}" for entry in claim.reserved_for]
+    kinds = {entry.resource for entry in claim.reserved_for}
+    if kinds != {"pods"}:
+        return say("{users:some}", users=[str(entry) for entry in claim.reserved_for])
+    return say("pod {names}" if len(names) == 1 else "pods {names:some 3}", names=names)
+
+
+def _owner(holder: ClaimHolder) -> Words:
+    """What makes the pod again, or what it belongs to."""
+    if holder.owner is None:
+        return ""
+    text = "; {owner} makes it again" if holder.owner.kind in _MAKES_AGAIN else "; it belongs to {owner}"
+    return say(text, owner=str(holder.owner))
+
+
+def freeing(claim: ResourceClaim, view: View, holders: HolderIndex) -> Free:
+    """One claim that gives its devices back."""
+    return Free.of([holders.holder(claim)], view.held_near(claim))
+
+
+class HolderSearch(NamedTuple):
+    """What came of looking for holders whose end is enough: the first that is, and how many of all were tried."""
+
+    found: tuple[Free, Proof] | None
+    tried: int
+    of: int
+
+
+def first_enough(world: World, frees: Sequence[Free]) -> HolderSearch:
+    """The first of these changes that is proved to be enough."""
+    tried = 0
+    for free in frees[:MOST_TRIED]:
+        tried += 1
+        if (proof := free.made_in(world).proof(free.near or None)) is not None:
+            return HolderSearch((free, proof), tried, len(frees))
+    return HolderSearch(None, tried, len(frees))

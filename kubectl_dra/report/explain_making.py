@@ -1,0 +1,69 @@
+"""The command that makes a change in the cluster, or that shows what would be with it."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+
+from kubectl_dra.explain.question.what_if_flag import Supposition
+from kubectl_dra.explain.remedies.free import Free
+from kubectl_dra.explain.scene.holders import ClaimHolder, HolderState
+from kubectl_dra.report.explain_words import Invocation
+
+_SCALED = ("Deployment", "ReplicaSet", "StatefulSet")
+_COST = "controller.kubernetes.io/pod-deletion-cost=-1000"
+_SUSPEND = '{"spec":{"suspend":true}}'
+
+
+def making(made: Sequence[object], asked: Invocation) -> str:
+    """The command that makes changes; empty where it takes several, or an edit."""
+    if len(made) != 1 or not isinstance(made[0], Free) or len(made[0].holders) != 1:
+        return ""
+    (holder,) = made[0].holders
+    where = "" if asked.saved else asked.where
+    space = f"-n {holder.claim.metadata.namespace}"
+    if holder.standing is HolderState.UNUSED or (holder.standing is HolderState.ENDED and not holder.pods):
+        return f"kubectl delete resourceclaim {space} {holder.claim.metadata.name}{where}"
+    names = [user.name for user in holder.claim.reserved_for]
+    if holder.standing is HolderState.FOREIGN:
+        return f"kubectl get resourceclaim {space} {holder.claim.metadata.name} -o yaml{where}"
+    if holder.standing is HolderState.ENDING:
+        return f"kubectl describe pod {space} {' '.join(names)}{where}"
+    if holder.owner is None or holder.standing is HolderState.ENDED:
+        return f"kubectl delete pod {space} {' '.join(names)}{where}"
+    return _without_successor(holder, space, where) if len(names) == 1 else ""
+
+
+def _without_successor(holder: ClaimHolder, space: str, where: str) -> str:
+    """Ends the only pod of a claim so that its owner makes no other one; empty where that would end another pod."""
+    owner, alike = holder.owner, holder.alike
+    if owner is None or not alike:
+        return ""
+    (pod,) = holder.pods
+    if owner.kind == "Job" and len(alike) == 1:
+        return f"kubectl patch job {space} {owner.name} --type=merge -p '{_SUSPEND}'{where}"
+    if owner.kind not in _SCALED:
+        return ""
+    scale = f"kubectl scale {owner.kind.lower()} {space} {owner.name} --replicas={len(alike) - 1}{where}"
+    if len(alike) == 1:
+        return scale
+    if owner.kind == "StatefulSet":
+        # The pod with the highest number goes first.
+        last = max(alike, key=lambda other: _number(other.metadata.name))
+        return scale if last is pod else ""
+    # Pods that do not run go first, whatever their cost.
+    if any(other.phase != "Running" for other in alike):
+        return ""
+    return f"kubectl annotate pod {space} {pod.metadata.name} {_COST}{where} && {scale}"
+
+
+def _number(name: str) -> int:
+    digits = name.rpartition("-")[2]
+    return int(digits) if digits.isdigit() else -1
+
+
+def supposing(what_if: Sequence[Supposition], asked: Invocation) -> str:
+    """The command that shows the answer with these changes; empty where they cannot be supposed."""
+    if not what_if or not asked.command:
+        return ""
+    return asked.command + "".join(f" --what-if {shlex.quote(str(change))}" for change in what_if)
