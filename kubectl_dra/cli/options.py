@@ -92,6 +92,13 @@ Snapshots = Annotated[
         "input, instead of a live one. May be given several times.",
     ),
 ]
+BaselineOption = Annotated[
+    str,
+    typer.Option("--baseline", metavar="FILE", help="Leave out what FILE lists: only new findings count."),
+]
+WriteBaselineOption = Annotated[
+    bool, typer.Option("--write-baseline", help="Write everything that is found to the file of --baseline, and exit.")
+]
 Namespace = Annotated[str, typer.Option("--namespace", "-n", metavar="NS", help="Namespace of the pod or claim.")]
 OutputOption = Annotated[Output, typer.Option("--output", "-o", help="Output format.")]
 ColorOption = Annotated[Color, typer.Option("--color", help="When to colour text output (NO_COLOR is honoured).")]

@@ -16,6 +16,8 @@ from kubectl_dra.lint.registry import BY_CODE, RULES
 from kubectl_dra.lint.result import LocatedFinding
 from kubectl_dra.manifests.source import Source, SourcePosition
 
+MIGRATE: Final = "MIG"
+"""How codes of migrate begin: such a comment is for that command."""
 _MARK: Final = "kubectl-dra:"
 _COMMENT: Final = re.compile(r"(?<!\S)#[ \t]*kubectl-dra:[ \t]*([^\r\n]*)")
 _IGNORE: Final = re.compile(r"ignore[ \t]*\[([^\]]*)\][ \t]*(.*)")
@@ -65,11 +67,15 @@ def _read(source: Source, found: re.Match[str], following: Sequence[int]) -> Sup
     if asked is None:
         return Suppression(*where, (), "", "it must read: # kubectl-dra: ignore[CODE] reason")
     codes = tuple(code for code in (part.strip() for part in asked[1].split(",")) if code)
-    unknown = [code for code in codes if not any(rule.code.startswith(code) or rule.name == code for rule in RULES)]
+    unknown = [code for code in codes if not (code.startswith(MIGRATE) or _is_rule(code))]
     problem = "" if codes else "it names no code, as in: # kubectl-dra: ignore[DRA301] reason"
     if unknown:
         problem = f'there is no rule "{unknown[0]}" (kubectl dra lint --rules lists them)'
     return Suppression(*where, codes, asked[2].strip(), problem)
+
+
+def _is_rule(code: str) -> bool:
+    return any(rule.code.startswith(code) or rule.name == code for rule in RULES)
 
 
 def _following(text: str) -> list[int]:
@@ -96,7 +102,11 @@ def apply(
     findings: Iterable[LocatedFinding], comments: Sequence[Suppression]
 ) -> tuple[list[LocatedFinding], int, list[Suppression]]:
     """The findings that remain, how many are silenced, and the comments that silenced nothing."""
-    usable = [comment for comment in comments if not comment.problem]
+    usable = [
+        comment
+        for comment in comments
+        if not comment.problem and not all(code.startswith(MIGRATE) for code in comment.codes)
+    ]
     if not usable:
         return list(findings), 0, []
     by_line: dict[int, list[int]] = {}

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple, overload
 
 from kubectl_dra.errors import FileError
+from kubectl_dra.lint.baseline import is_baseline
 from kubectl_dra.manifests.changes import EditRefused
 from kubectl_dra.manifests.documents import NotAnObject, TemplateError, parse
 from kubectl_dra.manifests.files import Rewritten
@@ -17,6 +18,7 @@ from kubectl_dra.manifests.source import Source
 from kubectl_dra.migrate import refusals
 from kubectl_dra.migrate.claims_file import claims_file
 from kubectl_dra.migrate.file import File
+from kubectl_dra.migrate.ignored import MIGRATE
 from kubectl_dra.migrate.make_edits import code_of, settle
 from kubectl_dra.migrate.model import Migration, MigrationSettings, PlanSurroundings
 from kubectl_dra.migrate.prefilter import evidence, pointed, relevant
@@ -63,6 +65,7 @@ def migrate(inputs: Sequence[Input], job: MigrationJob) -> MigrationReport:
     claims = claims_file(job.claims_file, run.set_aside, results) if job.claims_file and run.set_aside else None
     if claims is not None:
         results = tuple(result for result in results if result.name != claims.name)
+    run.notes += _unused(file for file in files if file is not None)
     run.defects += misread((*results, claims) if claims is not None else results)
     return MigrationReport(
         tuple(result for result in results if result.items or result.changed),
@@ -73,6 +76,8 @@ def migrate(inputs: Sequence[Input], job: MigrationJob) -> MigrationReport:
         tuple(run.notes),
         tuple(run.defects),
         claims,
+        ignored=sum(file.ignored.count for file in files if file is not None),
+        left=frozenset(key for file in mine for key in file.left),
     )
 
 
@@ -81,6 +86,13 @@ def result_of(file: File) -> MigratedFile:
     source = file.original
     text = Rewritten(file.name, source.text, file.source.text, source) if file.before else None
     return MigratedFile(file.name, text, tuple(sorted(file.items, key=_order)), file.rounds)
+
+
+def _unused(files: Iterable[File]) -> Iterator[str]:
+    for file in files:
+        for comment in file.ignored.unused():
+            codes = ", ".join(code for code in comment.codes if code.startswith(MIGRATE))
+            yield f"{file.name}:{comment.at.line}: nothing to ignore here for {codes}"
 
 
 def misread(results: Iterable[MigratedFile]) -> Iterator[str]:
@@ -202,11 +214,13 @@ class _Run:
             return self._unreadable(source, error)
         file = File(source, documents, found.data is None and is_patch(found.name))
         for document in file.strangers:
+            if is_baseline(document.object):
+                continue
             start = document.position().offset
             following = [one.position().offset for one in documents if one.index > document.index]
             seen = evidence(source.text[start : min(following, default=None)], *self._for_evidence)
+            seen = _wanted(file, [(start + at, name) for at, name in seen], refusals.NOT_AN_OBJECT)
             if seen:
-                seen = [(start + at, name) for at, name in seen]
                 message = f"not a Kubernetes object; {_names(source, seen)}"
                 file.items.append(_of_file(source, seen[0][0], refusals.NOT_AN_OBJECT, message, _WAY_OUT_VALUES))
         return file
@@ -221,7 +235,7 @@ class _Run:
             if not isinstance(error, NotAnObject):
                 self.notes.append(str(error))
             return None
-        message = error.problem
+        message, file = error.problem, File(source, ())
         if isinstance(error, TemplateError):
             code, message = refusals.TEMPLATE, "a template has no objects until it is rendered"
             way_out = "render it and migrate what comes out: helm template CHART | kubectl dra migrate -"
@@ -231,12 +245,14 @@ class _Run:
             code, way_out = refusals.NOT_AN_OBJECT, _WAY_OUT_VALUES
         else:
             code, way_out = refusals.UNREADABLE, _WAY_OUT_YAML
+        seen = _wanted(file, seen, code)
+        if not seen:
+            return file
         item = _of_file(source, seen[0][0], code, f"{message}; {_names(source, seen)}", way_out)
         # Where it is a template or values, what it asks for is more to the point than where that was noticed.
         behind = error.line > item.line
         if error.column and (code == refusals.UNREADABLE or (code == refusals.NOT_AN_OBJECT and behind)):
             item = item._replace(line=error.line, column=error.column)
-        file = File(source, ())
         file.items.append(item)
         return file
 
@@ -296,6 +312,11 @@ class _Run:
                 raise
             self.defects.append(f"{file.name}: {title(raw)}: {migration.name}: {type(error).__name__}: {error}")
         return None
+
+
+def _wanted(file: File, seen: Sequence[tuple[int, str]], code: str) -> list[tuple[int, str]]:
+    """The places of a text that no comment on their lines, or above them, says to leave."""
+    return [one for one in seen if not file.ignored.covers_lines(code, (file.original.place(one[0])[0],))]
 
 
 def _names(source: Source, seen: Sequence[tuple[int, str]]) -> str:

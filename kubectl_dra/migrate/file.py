@@ -9,8 +9,9 @@ from kubectl_dra.manifests.changes import Path
 from kubectl_dra.manifests.documents import Document
 from kubectl_dra.manifests.edits import Edit
 from kubectl_dra.manifests.kustomization import DEFAULTS, NAMES
-from kubectl_dra.manifests.objects import ManifestObject, is_object, objects
+from kubectl_dra.manifests.objects import ManifestObject, ObjectKey, is_object, objects
 from kubectl_dra.manifests.source import Source
+from kubectl_dra.migrate.ignored import Ignored
 from kubectl_dra.migrate.openshift import in_template
 from kubectl_dra.migrate.result import Remark
 
@@ -30,6 +31,8 @@ class File:
         self.patch = patch
         self.items: list[Remark] = []
         self.rounds: tuple[tuple[Edit, ...], ...] = ()
+        self.ignored = Ignored(source, documents)
+        self.left: set[ObjectKey] = set()
         self._set(source, documents, tuple(range(len(documents))))
 
     def _set(self, source: Source, documents: tuple[Document, ...], origins: tuple[int | None, ...]) -> None:
@@ -61,6 +64,11 @@ class File:
         document = self.before[origin]
         position = document.key_position((*found.path, *path))
         return position.line, position.column, document.index
+
+    def ignores(self, found: ManifestObject, code: str, path: Path) -> bool:
+        """Whether a comment says that nothing is to be said or changed at a path of an object."""
+        origin = self.origins[self.numbers[id(found.document)]]
+        return origin is not None and self.ignored.covers(code, self.before[origin], (*found.path, *path))
 
 
 class MadeFile(NamedTuple):

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 from kubectl_dra.manifests.changes import Path
 from kubectl_dra.manifests.edits import Edit
 from kubectl_dra.manifests.files import Rewritten
+from kubectl_dra.manifests.objects import ObjectKey
 from kubectl_dra.migrate.model import MigrationSettings
 
 if TYPE_CHECKING:
@@ -114,7 +115,8 @@ class MigrationReport(NamedTuple):
 
     ``read`` counts files, ``manifests`` the Kubernetes objects in those that were examined. ``claims`` is the
     file of --claims-file. ``notes`` are sentences about what was left out, ``defects`` are failures of
-    migrate itself. ``comparisons`` show where migrated pods would run, if a cluster was read.
+    migrate itself. ``comparisons`` show where migrated pods would run, if a cluster was read. ``ignored`` counts
+    comments in the files that say to leave something, ``left`` are the objects that stay for one.
     """
 
     files: tuple[MigratedFile, ...]
@@ -126,6 +128,8 @@ class MigrationReport(NamedTuple):
     defects: tuple[str, ...] = ()
     claims: MigratedFile | None = None
     comparisons: tuple[LandingComparison, ...] | None = None
+    ignored: int = 0
+    left: frozenset[ObjectKey] = frozenset()
 
     @property
     def all_files(self) -> tuple[MigratedFile, ...]:

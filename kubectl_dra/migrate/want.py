@@ -11,7 +11,7 @@ from kubectl_dra.api.conversion import from_v1
 from kubectl_dra.api.fields import path_text
 from kubectl_dra.api.versions import GROUP
 from kubectl_dra.manifests.changes import Change, Path
-from kubectl_dra.manifests.objects import ManifestObject, title
+from kubectl_dra.manifests.objects import ManifestObject, object_key, title
 from kubectl_dra.migrate import refusals
 from kubectl_dra.migrate.file import File
 from kubectl_dra.migrate.model import MigrationSettings, ObjectPlan
@@ -47,6 +47,7 @@ class Want:
     def of(cls, file: File, found: ManifestObject, plan: ObjectPlan, settings: MigrationSettings, unsafe: bool) -> Want:
         """The wants of a plan; unsafe steps and objects only with ``unsafe``."""
         out = cls(file, found)
+        plan = _not_ignored(file, found, plan)
         for step in plan.steps:
             offered = step.safety == "unsafe" and not unsafe
             item = out.item("offer" if offered else "change", step.code, step.path, step.reason)._replace(
@@ -96,6 +97,20 @@ class Want:
         return place._replace(
             sort="refusal", code=code, message=f"left as it is: {why}", way_out=_WAYS_OUT[code], safety="safe"
         )
+
+
+def _not_ignored(file: File, found: ManifestObject, plan: ObjectPlan) -> ObjectPlan:
+    """The plan without what comments of the file say to leave; where a step is, the object is not changed at all."""
+    ignored = [file.ignores(found, step.code, step.path) for step in plan.steps]
+    if any(ignored):
+        file.left.add(object_key(found.object))
+        plan = replace(plan, steps=(), objects=(), notes=())
+    return replace(
+        plan,
+        objects=tuple(new for new in plan.objects if plan.steps or not file.ignores(found, new.code, ())),
+        notes=tuple(note for note in plan.notes if not file.ignores(found, note.code, note.path)),
+        refusals=tuple(one for one in plan.refusals if not file.ignores(found, one.code, one.path)),
+    )
 
 
 def _at(change: Change, root: Path) -> Change:

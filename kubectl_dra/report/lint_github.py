@@ -5,20 +5,23 @@ from __future__ import annotations
 from typing import Final, TextIO
 
 from kubectl_dra.lint.finding import SEVERITIES
-from kubectl_dra.lint.registry import BY_CODE
 from kubectl_dra.lint.result import LocatedFinding, Report
+from kubectl_dra.report.codes import words_of
 from kubectl_dra.report.lint_text import summary
 
 _COMMANDS: Final = {"error": "error", "warning": "warning", "info": "notice"}
 
 
-def write_github(report: Report, stream: TextIO) -> None:
-    """Write one command per finding, worst first: GitHub shows only the first few of a step."""
+def write_github(report: Report, stream: TextIO, last: str = "") -> None:
+    """Write one command per finding, worst first: GitHub shows only the first few of a step.
+
+    ``last`` is the summary; lint's if there is none.
+    """
     for severity in SEVERITIES:
         for finding in report.findings:
             if finding.severity == severity:
                 stream.write(_command(finding) + "\n")
-    stream.write(f"{summary(report)}\n")
+    stream.write(f"{last or summary(report)}\n")
 
 
 def _command(finding: LocatedFinding) -> str:
@@ -26,7 +29,7 @@ def _command(finding: LocatedFinding) -> str:
     # GitHub refuses columns for a range of several lines.
     if finding.line == finding.end_line:
         properties |= {"col": str(finding.column), "endColumn": str(finding.end_column)}
-    properties["title"] = f"{finding.code} {BY_CODE[finding.code].name}"
+    properties["title"] = f"{finding.code} {words_of(finding.code).name}"
     text = finding.message + (f"\n{finding.advice}" if finding.advice else "")
     if finding.object:
         text = f"{finding.object}: {text}"

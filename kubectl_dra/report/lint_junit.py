@@ -7,14 +7,14 @@ from collections import defaultdict
 from typing import Final, TextIO
 from xml.sax.saxutils import escape, quoteattr
 
-from kubectl_dra.lint.registry import BY_CODE
 from kubectl_dra.lint.result import LocatedFinding, Report
+from kubectl_dra.report.codes import words_of
 
 # What XML 1.0 cannot hold in any form.
 _NOT_XML: Final = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
-def write_junit(report: Report, stream: TextIO) -> None:
+def write_junit(report: Report, stream: TextIO, command: str = "lint") -> None:
     """Write the document. All findings of an object are one failed case; notes do not fail."""
     cases = _cases(report)
     failures = sum(
@@ -22,7 +22,7 @@ def write_junit(report: Report, stream: TextIO) -> None:
     )
     tests = sum(len(of_file) for of_file in cases.values())
     stream.write('<?xml version="1.0" encoding="UTF-8"?>\n')
-    stream.write(f'<testsuites name="kubectl dra lint" tests="{tests}" failures="{failures}">\n')
+    stream.write(f'<testsuites name="kubectl dra {command}" tests="{tests}" failures="{failures}">\n')
     for file, of_file in cases.items():
         failed = sum(any(_fails(finding) for finding in found) for found in of_file.values())
         stream.write(f'  <testsuite name={_attribute(file)} tests="{len(of_file)}" failures="{failed}">\n')
@@ -67,7 +67,7 @@ def _fails(finding: LocatedFinding) -> bool:
 
 def _line(finding: LocatedFinding) -> str:
     place = f"{finding.file}:{finding.line}:{finding.column}"
-    name = BY_CODE[finding.code].name
+    name = words_of(finding.code).name
     text = f"{place}: {finding.severity} {finding.code} {name}: {finding.field}: {finding.message}"
     return f"{text} ({finding.advice})" if finding.advice else text
 

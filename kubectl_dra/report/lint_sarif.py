@@ -13,9 +13,8 @@ from urllib.parse import quote
 from kubectl_dra import __version__
 from kubectl_dra.lint.finding import SEVERITIES
 from kubectl_dra.lint.fixes import Replacement
-from kubectl_dra.lint.reference import page, title
-from kubectl_dra.lint.registry import BY_CODE
 from kubectl_dra.lint.result import LocatedFinding, Report
+from kubectl_dra.report.codes import words_of
 from kubectl_dra.report.structured import json_text
 
 _LEVELS: Final = {"error": "error", "warning": "warning", "info": "note"}
@@ -58,7 +57,7 @@ def to_sarif(report: Report, fixes: Fixes = NO_FIXES) -> dict[str, Any]:
                     }
                 },
                 "columnKind": "unicodeCodePoints",
-                "originalUriBaseIds": {_ROOT: {"description": {"text": "The directory that lint ran in."}}},
+                "originalUriBaseIds": {_ROOT: {"description": {"text": "The directory that kubectl dra ran in."}}},
                 "invocations": [
                     {
                         "executionSuccessful": not report.defects,
@@ -94,15 +93,15 @@ def _left_out(count: int) -> list[str]:
 
 
 def _rule(code: str) -> dict[str, Any]:
-    rule = BY_CODE[code]
+    words = words_of(code)
     return {
         "id": code,
-        "name": "".join(part.capitalize() for part in rule.name.split("-")),
-        "shortDescription": {"text": f"{title(rule)}."},
-        "fullDescription": {"text": rule.why},
-        "help": {"text": rule.why, "markdown": page(rule)},
-        "defaultConfiguration": {"level": _LEVELS[rule.severity]},
-        "properties": {"tags": ["kubernetes", "dra"], "problem.severity": _problem(rule.severity)},
+        "name": "".join(part.capitalize() for part in words.name.split("-")),
+        "shortDescription": {"text": f"{words.title}."},
+        "fullDescription": {"text": words.why},
+        "help": {"text": words.why, "markdown": words.page},
+        "defaultConfiguration": {"level": _LEVELS[words.severity]},
+        "properties": {"tags": ["kubernetes", "dra"], "problem.severity": _problem(words.severity)},
     }
 
 

@@ -33,6 +33,7 @@ def to_json(report: MigrationReport) -> dict[str, Any]:
             "offers": len(report.items("offer")),
             "notes": len(report.items("note")),
             "refusals": len(report.items("refusal")),
+            "ignored": report.ignored,
         },
         "files": [_file(file) for file in report.all_files],
         "notes": list(report.notes),

@@ -98,6 +98,7 @@ def summary(report: MigrationReport, done: str = "") -> str:
         parts.append(f"{amount(offers, 'unsafe change')} not made (--unsafe makes {'it' if offers == 1 else 'them'})")
     parts += [amount(refused, "refusal")] if refused else []
     parts += [amount(notes, "note")] if notes else []
+    parts += [f"{report.ignored} left by comments"] if report.ignored else []
     text = ", ".join(parts) if parts else f"nothing to migrate in {amount(report.read, 'file')}"
     settings = report.settings
     text += f"; for Kubernetes {settings.release}, resource.k8s.io/{settings.version}."

@@ -217,3 +217,11 @@ def test_what_has_no_file_is_migrated_as_it_was_linted(dra: Dra) -> None:
         "-k .",
         "'a b.yaml'",
     ]
+
+
+def test_a_baseline_leaves_out_what_is_known(dra: Dra) -> None:
+    Path("a.yaml").write_text("apiVersion: resource.k8s.io/v1\nkind: DeviceClass\nmetadata: {name: A}\n")
+    assert dra("lint", "a.yaml").code == 1
+    assert dra("lint", "--write-baseline", "a.yaml").code == 2
+    assert dra("lint", "--baseline", "known.json", "--write-baseline", "a.yaml").code == 0
+    assert dra("lint", "--baseline", "known.json", "a.yaml").code == 0

@@ -372,3 +372,48 @@ def test_the_files_of_a_kustomization_are_changed_and_not_only_its_build(dra: Dr
     assert "resourceClaimTemplateName" in Path("base/train.yaml").read_text()
     assert dra("migrate", "-k", "over", "--check").code == 0
     assert "kind: ResourceClaimTemplate" in dra("migrate", "-k", "over", "-o", "yaml").out
+
+
+def test_a_baseline_leaves_out_what_is_known(dra: Dra) -> None:
+    Path("a.yaml").write_text(POD)
+    Path("b.yaml").write_text(REFUSED)
+    assert dra("migrate", "--baseline", "known.json", "--write-baseline", ".").code == 0
+    ran = dra("migrate", "--check", "--baseline", "known.json", ".")
+    assert (ran.code, "nothing to migrate" in ran.out) == (0, True)
+    Path("c.yaml").write_text(REFUSED.replace("name: a", "name: c"))
+    ran = dra("migrate", "--check", "--baseline", "known.json", ".")
+    assert ran.code == 1 and "c.yaml:" in ran.out and "a.yaml" not in ran.out and "b.yaml" not in ran.out
+    Path("a.yaml").unlink()
+    assert "found no more" in dra("migrate", "--check", "--baseline", "known.json", ".").err
+    # lint keeps the entries of migrate in the file that both share.
+    dra("lint", "--baseline", "known.json", "--write-baseline", ".")
+    assert "a.yaml" in Path("known.json").read_text()
+    assert dra("migrate", "--write", "--baseline", "known.json", ".").code == 2
+    assert dra("migrate", "--baseline", "none.json", ".").code == 2
+    Path("known.json").write_text("[]")
+    assert dra("migrate", "--baseline", "known.json", ".").code == 2
+
+
+@pytest.mark.parametrize(
+    ("output", "part"),
+    [
+        ("github", "::warning file=a.yaml,line=9,endLine=9,col=16"),
+        ("sarif", '"ruleId": "MIG101"'),
+        ("junit", '<testsuites name="kubectl dra migrate" tests="2" failures="2">'),
+    ],
+)
+def test_formats_of_ci(dra: Dra, output: str, part: str) -> None:
+    Path("a.yaml").write_text(POD)
+    Path("b.yaml").write_text(REFUSED)
+    ran = dra("migrate", "--check", "-o", output, ".")
+    assert (ran.code, part in ran.out) == (1, True), ran.out
+    assert dra("migrate", "--write", "-o", output, ".").code == 2
+
+
+def test_a_comment_that_leaves_nothing_is_said(dra: Dra) -> None:
+    Path("a.yaml").write_text(POD + "# kubectl-dra: ignore[MIG120] old\n")
+    assert "nothing to ignore here for MIG120" in dra("migrate", "a.yaml").err
+    Path("a.yaml").write_text(POD.replace("2}", "2} # kubectl-dra: ignore[MIG101] stays\n"))
+    ran = dra("migrate", "--check", "a.yaml")
+    assert (ran.code, "1 left by comments" in ran.out) == (0, True)
+    assert "DRA90" not in dra("lint", "a.yaml").out

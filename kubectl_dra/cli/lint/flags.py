@@ -81,6 +81,8 @@ class LintFlags(opt.CommandFlags, frozen=True):
     allow_empty: Annotated[
         bool, typer.Option("--allow-empty", help="Exit with 0 if there is no Kubernetes object to check.")
     ] = False
+    baseline: opt.BaselineOption = ""
+    write_baseline: opt.WriteBaselineOption = False
     rules: Annotated[bool, typer.Option("--rules", help="List all rules and exit.")] = False
     rule: Annotated[str, typer.Option("--rule", metavar="CODE", help="Explain one rule and exit.")] = ""
     output: Annotated[LintOutput, typer.Option("--output", "-o", help="Output format.")] = LintOutput.text

@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from kubectl_dra.api.versions import NEWEST_MODELLED, OLDEST_MODELLED, TARGET, Release, default_features
+from kubectl_dra.cli.baseline import check_usage as check_baseline
+from kubectl_dra.cli.baseline import new_findings, write_baseline
 from kubectl_dra.cli.lint.flags import LintFlags
 from kubectl_dra.cli.notes import tell_defects, tell_notes
 from kubectl_dra.cli.options import ConnectionFlags
@@ -31,6 +33,8 @@ if TYPE_CHECKING:
 
 EXIT_FINDINGS: Final = 1
 EXIT_ERROR: Final = 2
+FAMILY: Final = "DRA"
+"""How the codes of rules begin."""
 
 
 def run(asked: LintFlags, connection: ConnectionFlags) -> int:
@@ -55,8 +59,12 @@ def run(asked: LintFlags, connection: ConnectionFlags) -> int:
         raise UsageError("--fix writes files; for standard input and -k use --diff")
     report = lint(inputs, job, second=asked.verify)
     _note(report)
+    if asked.write_baseline:
+        return write_baseline(asked.baseline, report.findings, FAMILY)
     if not report.manifests and not report.findings:
         return _nothing(asked, inputs, report, output, color)
+    if asked.baseline:
+        report = report._replace(findings=tuple(new_findings(asked.baseline, report.findings, FAMILY)))
     fail_on = asked.fail_on or config.fail_on or "warning"
     if not fixing:
         _print(report, output, color, inputs)
@@ -66,6 +74,8 @@ def run(asked: LintFlags, connection: ConnectionFlags) -> int:
         return _show(fixed, report, unsafe=asked.unsafe_fixes)
     _write(fixed)
     report = lint(inputs, job)
+    if asked.baseline:
+        report = report._replace(findings=tuple(new_findings(asked.baseline, report.findings, FAMILY)))
     _print(report, output, color, inputs)
     return _code(report, fail_on)
 
@@ -74,6 +84,7 @@ def run(asked: LintFlags, connection: ConnectionFlags) -> int:
 
 
 def _check_usage(asked: LintFlags) -> None:
+    check_baseline(asked.baseline, asked.write_baseline)
     if asked.namespace and not (asked.live or asked.snapshots):
         raise UsageError("--namespace goes with --live or --snapshot: a manifest says its own namespace")
     if STDIN in asked.paths and STDIN in asked.snapshots:

@@ -114,8 +114,8 @@ def show_survey(found: Survey, output: str, color: str) -> None:
     Raises:
         UsageError: a format that it does not have.
     """
-    if output == "yaml":
-        raise UsageError("-o yaml prints migrated manifests; name them, or use -o json")
+    if output not in ("text", "json"):
+        raise UsageError(f"-o {output} is for manifests; name them, or use -o json")
     if output == "json":
         from kubectl_dra.report.migrate_live_json import to_json
         from kubectl_dra.report.structured import write

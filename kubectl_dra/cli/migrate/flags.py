@@ -16,6 +16,9 @@ class MigrateOutput(StrEnum):
     text = "text"
     json = "json"
     yaml = "yaml"
+    sarif = "sarif"
+    github = "github"
+    junit = "junit"
 
 
 class StrategyChoice(StrEnum):
@@ -126,6 +129,8 @@ class MigrateFlags(opt.CommandFlags, frozen=True):
         tuple[str, ...],
         typer.Option("--exclude", metavar="PATTERN", help="Skip matching files and directories below PATH."),
     ] = ()
+    baseline: opt.BaselineOption = ""
+    write_baseline: opt.WriteBaselineOption = False
     release: Annotated[
         str,
         typer.Option(

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Final
 from msgspec.structs import replace
 
 from kubectl_dra.api.versions import NEWEST_MODELLED, TARGET, Release, versions_of
+from kubectl_dra.cli.baseline import check_usage as check_baseline
+from kubectl_dra.cli.baseline import new_findings, write_baseline
 from kubectl_dra.cli.migrate.files import output_names, output_texts, write_all, write_below
 from kubectl_dra.cli.migrate.flags import MigrateFlags
 from kubectl_dra.cli.notes import tell_defects, tell_notes
@@ -17,6 +19,7 @@ from kubectl_dra.errors import InputError, UsageError
 from kubectl_dra.manifests.files import unified_diff
 from kubectl_dra.manifests.inputs import STDIN, Input, find_inputs
 from kubectl_dra.migrate.engine import MigrationJob
+from kubectl_dra.migrate.ignored import MIGRATE
 from kubectl_dra.migrate.kustomize.run import migrate_built
 from kubectl_dra.migrate.model import MigrationSettings
 from kubectl_dra.migrate.result import MigratedFile, MigrationReport
@@ -31,6 +34,8 @@ EXIT_OPEN: Final = 1
 EXIT_ERROR: Final = 2
 OLDEST: Final = Release(1, 32)
 """The first release whose API versions migrate writes."""
+CI: Final = ("sarif", "github", "junit")
+"""Formats for CI systems."""
 PLAN: Final = "plan"
 """The first word that asks for the rollout plan; a directory of that name is ``./plan``."""
 
@@ -54,6 +59,11 @@ def run(asked: MigrateFlags, connection: ConnectionFlags) -> int:
     inputs = _inputs(asked)
     _check_inputs(asked, inputs)
     report = _reversed(inputs, job) if asked.reverse else migrate_built(inputs, job)
+    if asked.write_baseline:
+        tell_notes(report.notes)
+        return write_baseline(asked.baseline, report.items(), MIGRATE)
+    if asked.baseline:
+        report = _without_known(asked.baseline, report)
     if seen is not None:
         from kubectl_dra.cli.migrate.cluster import comparisons
 
@@ -127,6 +137,18 @@ def _reversed(inputs: Sequence[Input], job: MigrationJob) -> MigrationReport:
     return reverse(inputs, job)
 
 
+def _without_known(path: str, report: MigrationReport) -> MigrationReport:
+    """The report without what is in the baseline; a file of which all changes are known counts as unchanged."""
+    new = {id(item) for item in new_findings(path, report.items(), MIGRATE)}
+    files = []
+    for file in report.files:
+        kept = tuple(item for item in file.items if id(item) in new)
+        changes = any(item.sort in ("change", "object") for item in kept)
+        if kept or not file.items:
+            files.append(file._replace(items=kept, text=file.text if changes or not file.changed else None))
+    return report._replace(files=tuple(files))
+
+
 def _act(asked: MigrateFlags, inputs: Sequence[Input], report: MigrationReport) -> int:
     if asked.output == "yaml":
         sys.stdout.write(output_texts(inputs, report))
@@ -168,6 +190,8 @@ def _print(asked: MigrateFlags, report: MigrationReport, done: str) -> None:
         from kubectl_dra.report.structured import write
 
         write(to_json(report), "json", sys.stdout)
+    elif asked.output in CI:
+        _print_for_ci(asked.output, report)
     else:
         from kubectl_dra.report.migrate_text import write_text
 
@@ -176,6 +200,25 @@ def _print(asked: MigrateFlags, report: MigrationReport, done: str) -> None:
             from kubectl_dra.report.migrate_equivalence import write_comparisons
 
             write_comparisons(report.comparisons, asked.color)
+
+
+def _print_for_ci(output: str, report: MigrationReport) -> None:
+    from kubectl_dra.report.migrate_findings import as_findings
+
+    found = as_findings(report)
+    if output == "sarif":
+        from kubectl_dra.report.lint_sarif import write_sarif
+
+        write_sarif(found, sys.stdout)
+    elif output == "github":
+        from kubectl_dra.report.lint_github import write_github
+        from kubectl_dra.report.migrate_text import summary
+
+        write_github(found, sys.stdout, summary(report))
+    else:
+        from kubectl_dra.report.lint_junit import write_junit
+
+        write_junit(found, sys.stdout, "migrate")
 
 
 def _to_stderr(report: MigrationReport, done: str = "") -> None:
@@ -214,8 +257,14 @@ def _check_usage(asked: MigrateFlags) -> None:
     ]
     if len(ways) > 1 and ways != ["--diff", "--check"]:
         raise UsageError(f"{ways[0]} and {ways[1]} exclude one another")
-    if asked.output == "json" and asked.diff:
-        raise UsageError("--diff prints a diff, not JSON")
+    check_baseline(asked.baseline, asked.write_baseline)
+    writes = asked.write or asked.output_dir or asked.interactive or asked.diff or asked.output == "yaml"
+    if asked.baseline and (writes or asked.claims_file):
+        raise UsageError("--baseline is for what is to be done: it does not go with what writes, or with --claims-file")
+    if asked.output in ("json", *CI) and asked.diff:
+        raise UsageError(f"--diff prints a diff, not {asked.output}")
+    if asked.output in CI and (asked.write or asked.output_dir or asked.interactive):
+        raise UsageError(f"-o {asked.output} is for what is to be done: leave out what writes")
     if asked.reverse and (asked.claims_file or asked.share != "template" or asked.strategy != "claims" or asked.to):
         raise UsageError("--reverse does not go with --claims-file, --share, --strategy and --to")
     if asked.interactive and not (sys.stdin.isatty() and sys.stdout.isatty()):

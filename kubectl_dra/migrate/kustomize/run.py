@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path as File
 from tempfile import TemporaryDirectory
 from typing import Any, Final
@@ -16,7 +16,7 @@ from kubectl_dra.manifests.changes import EditRefused
 from kubectl_dra.manifests.files import Rewritten
 from kubectl_dra.manifests.inputs import Input
 from kubectl_dra.manifests.kustomization import Kustomization
-from kubectl_dra.manifests.objects import title
+from kubectl_dra.manifests.objects import ObjectKey, object_key, title
 from kubectl_dra.manifests.source import Source, decode
 from kubectl_dra.migrate import refusals
 from kubectl_dra.migrate.engine import MigrationJob, migrate, misread
@@ -78,7 +78,7 @@ def migrate_built(inputs: Sequence[Input], job: MigrationJob) -> MigrationReport
         if not can_build():
             _unverified(group, notes)
         else:
-            _verify(group, names, job)
+            _verify(group, names, job, report.left)
         if group.problem:
             _put_back(group, files, names)
         else:
@@ -122,7 +122,7 @@ def _unverified(group: _Group, notes: list[str]) -> None:
     notes.append(f"{names}: not built before and after, because neither kubectl nor kustomize is there")
 
 
-def _verify(group: _Group, names: Mapping[str, str], job: MigrationJob) -> None:
+def _verify(group: _Group, names: Mapping[str, str], job: MigrationJob, left: Collection[ObjectKey]) -> None:
     """Build all of a group before and after. Make what overlays need, or report the obstacle."""
     buildable = [one for one in group.kustomizations if not one.is_component]
     for one in buildable:
@@ -140,17 +140,23 @@ def _verify(group: _Group, names: Mapping[str, str], job: MigrationJob) -> None:
             before[one.directory] = built.decode("utf-8", "replace")
         shop.put({path: text.encode(text.text) for path, text in group.texts.items()})
         for one in buildable:
-            group.problem = _settled(group, one, shop, before[one.directory], names, job)
+            group.problem = _settled(group, one, shop, before[one.directory], names, job, left)
             if group.problem:
                 group.at = one
                 return
 
 
 def _settled(
-    group: _Group, one: Kustomization, shop: Workshop, before: str, names: Mapping[str, str], job: MigrationJob
+    group: _Group,
+    one: Kustomization,
+    shop: Workshop,
+    before: str,
+    names: Mapping[str, str],
+    job: MigrationJob,
+    left: Collection[ObjectKey],
 ) -> str:
     """Make what an overlay needs until its build is as wanted; returns the obstacle if that fails."""
-    wanted = _migrated(before, job)
+    wanted = _migrated(before, job, left)
     for number in range(_ROUNDS):
         built = shop.built(one)
         if isinstance(built, str):
@@ -167,10 +173,18 @@ def _settled(
     return ""
 
 
-def _migrated(before: str, job: MigrationJob) -> list[Mapping[str, Any]]:
-    """The build after migrating it: what building the migrated files must produce."""
+def _migrated(before: str, job: MigrationJob, left: Collection[ObjectKey]) -> list[Mapping[str, Any]]:
+    """What migrate makes of a build, which the build of the migrated files has to be.
+
+    Objects that comments of their files say to leave (``left``) stay; in the build they may have longer names.
+    """
     report = migrate([Input("<build>", True, before.encode())], job._replace(claims_file=""))
-    return objects_of(next((file.text.after for file in report.files if file.text is not None), before))
+    made = objects_of(next((file.text.after for file in report.files if file.text is not None), before))
+    if not left:
+        return made
+    old = {object_key(raw): raw for raw in objects_of(before)}
+    stay = {key for key in old if any(key[0] == kind and name in key[2] for kind, _, name in left)}
+    return [old[key] if (key := object_key(raw)) in stay else raw for raw in made]
 
 
 def _repaired(
