@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from kubectl_dra.errors import UsageError
-from kubectl_dra.lint.baseline import Found, Placed, read, without_known, write
+from kubectl_dra.lint.baseline import Found, PlacedFinding, read, without_known, write
 from kubectl_dra.report.paint import tell
 from kubectl_dra.wording import amount
 
@@ -16,7 +16,7 @@ def check_usage(path: str, writes: bool) -> None:
         raise UsageError("--write-baseline needs --baseline FILE: the file that is written")
 
 
-def write_baseline(path: str, findings: Iterable[Placed], family: str) -> int:
+def write_baseline(path: str, findings: Iterable[PlacedFinding], family: str) -> int:
     """Writes what was found and says so; returns exit code 0.
 
     Raises:

@@ -21,7 +21,7 @@ _KIND: Final = "Baseline"
 _VERSION: Final = "1"
 
 
-class Entry(Struct, frozen=True, order=True, omit_defaults=True):
+class KnownFindings(Struct, frozen=True, order=True, omit_defaults=True):
     """Findings that are alike, and how many there are."""
 
     file: str
@@ -34,10 +34,10 @@ class Entry(Struct, frozen=True, order=True, omit_defaults=True):
 class _File(Struct, rename="camel"):
     schema_version: str
     kind: str
-    findings: list[Entry]
+    findings: list[KnownFindings]
 
 
-class Placed(Protocol):
+class PlacedFinding(Protocol):
     """What a finding has that an entry says."""
 
     @property
@@ -50,7 +50,7 @@ class Placed(Protocol):
     def field(self) -> str: ...
 
 
-Found = TypeVar("Found", bound=Placed)
+Found = TypeVar("Found", bound=PlacedFinding)
 _Key = tuple[str, str, str, str]
 
 
@@ -59,7 +59,7 @@ def is_baseline(raw: Mapping[str, Any]) -> bool:
     return raw.get("kind") == _KIND and "apiVersion" not in raw and "schemaVersion" in raw
 
 
-def read(path: str) -> list[Entry]:
+def read(path: str) -> list[KnownFindings]:
     """The entries of a baseline.
 
     Raises:
@@ -77,7 +77,7 @@ def read(path: str) -> list[Entry]:
     return found.findings
 
 
-def write(path: str, findings: Iterable[Placed], family: str) -> int:
+def write(path: str, findings: Iterable[PlacedFinding], family: str) -> int:
     """Write the findings as a baseline, and return their number.
 
     Entries that are there already and whose codes do not begin with ``family`` stay: they are another command's.
@@ -87,7 +87,7 @@ def write(path: str, findings: Iterable[Placed], family: str) -> int:
     """
     others = [entry for entry in read(path) if not entry.code.startswith(family)] if Path(path).exists() else []
     counts = Counter(_key(finding) for finding in findings)
-    mine = [Entry(*key, count) for key, count in counts.items()]
+    mine = [KnownFindings(*key, count) for key, count in counts.items()]
     data = msgspec.json.format(msgspec.json.encode(_File(_VERSION, _KIND, sorted((*others, *mine)))), indent=1)
     try:
         Path(path).write_bytes(data + b"\n")
@@ -96,7 +96,9 @@ def write(path: str, findings: Iterable[Placed], family: str) -> int:
     return counts.total()
 
 
-def without_known(findings: Sequence[Found], entries: Iterable[Entry], family: str) -> tuple[list[Found], int, int]:
+def without_known(
+    findings: Sequence[Found], entries: Iterable[KnownFindings], family: str
+) -> tuple[list[Found], int, int]:
     """The findings that no entry is about, how many are known, and how many of the entries' are found no more."""
     left: Counter[_Key] = Counter()
     for entry in entries:
@@ -112,5 +114,5 @@ def without_known(findings: Sequence[Found], entries: Iterable[Entry], family: s
     return new, len(findings) - len(new), left.total()
 
 
-def _key(finding: Placed) -> _Key:
+def _key(finding: PlacedFinding) -> _Key:
     return os.path.normpath(finding.file).replace(os.sep, "/"), finding.code, finding.object, finding.field
