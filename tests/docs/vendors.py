@@ -28,32 +28,32 @@ _ACTIONS: Final = {"remove": "removed", "keep": "stays", "quiet": "stays", "ask"
 _HEAD: Final = """\
 # Vendors
 
-What `kubectl dra` knows of device plugins and DRA drivers. Each vendor has one file in `kubectl_dra/data/vendors/`,
-for `lint`, `migrate` and `explain` alike; this page is made of them (`make docs`).
+What `kubectl dra` knows about device plugins and DRA drivers. Each vendor has one file in `kubectl_dra/data/vendors/`,
+which `lint`, `migrate` and `explain` share; `make docs` generates this page from them.
 
 A resource is **migrated** (its quantity becomes the count of a request), migrated **with advice** that is printed,
-**asks** (only people know what is meant; the pod is left alone, and the report says how to go on), or is **left alone**
-because DRA has nothing for it. A name that no file has is listed in the report and never guessed.
+**asks** (only people can decide; the pod is left alone, and the report says what to decide), or is **left alone**
+because DRA has nothing for it. A name that is in no file is listed in the report and never guessed.
 
-Node labels in `nodeSelector` and in node affinity become selectors of the claim (**select**), stay, go because the
-claim implies them (**implied**), or go because they are settings of the device plugin. A required affinity of several
-terms is translated only if every expression of every term says something of the devices; preferences stay. `Exists` on
-a label that becomes a selector is implied, and `DoesNotExist` is refused.
+A node label in `nodeSelector` or node affinity becomes a selector of the claim (**select**), stays, or is removed:
+because the claim implies it (**implied**), or because it is a setting of the device plugin. A required affinity with
+several terms is translated only if every expression of every term says something about the devices; preferences stay.
+`Exists` on a label that becomes a selector is implied, and `DoesNotExist` is refused.
 """
 
 _OWN: Final = """\
 ## Your own vendors
 
-`--vendors FILE` adds vendors, one per YAML document, before those of this page: a name of theirs wins. So the names
-that a cluster's administrator chose (SR-IOV resources, renamed GPUs) can be said once:
+`--vendors FILE` adds vendors, one per YAML document. They take precedence over those on this page. Use it for names
+that a cluster's administrator chose (SR-IOV resources, renamed GPUs):
 
 ```yaml
 {example}```
 
-Patterns are RE2 and fit the whole text. Every part is checked when the file is read: the schema
-(`schemas/vendor.json`), names that are there twice, classes that nobody knows, and that all CEL compiles on Kubernetes
-1.34 and 1.36. Attributes that are not in a driver's `always` are guarded in selectors, so that devices without them are
-passed over. With `like: [nvidia]` NVIDIA's labels, environment and so on count for the vendor, too.
+Patterns are RE2 and must match the whole text. The whole file is checked when it is read: the schema
+(`schemas/vendor.json`), duplicate names, unknown classes, and whether all CEL compiles on Kubernetes 1.34 and 1.36.
+Selectors guard attributes that are not in a driver's `always`, so that devices without them are skipped. With
+`like: [nvidia]`, NVIDIA's labels, environment and so on also apply to the vendor.
 """
 
 EXAMPLE: Final = """\
