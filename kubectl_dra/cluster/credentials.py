@@ -180,7 +180,7 @@ def _context(cluster: Mapping[str, Any], user: Mapping[str, Any], made: ExecCred
     # Authorities of clusters are often older than these rules, and kubectl does not know them.
     context.verify_flags &= ~ssl.VERIFY_X509_STRICT
     if not context.cert_store_stats()["x509_ca"] and not cluster.get("certificate-authority"):
-        with suppress(ImportError, OSError):
+        with suppress(OSError):
             import certifi
 
             context.load_verify_locations(certifi.where())

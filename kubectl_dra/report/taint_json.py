@@ -138,7 +138,7 @@ def _claim(hit: ClaimHit) -> dict[str, Any]:
         "claim": metadata.name,
         "adminAccess": hit.admin_access,
         "pods": [_pod(pod) for pod in hit.pods],
-        "otherConsumers": list(hit.others),
+        "otherConsumers": [str(other) for other in hit.others],
     }
 
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Final, TextIO, TypeVar
 
+from kubectl_dra.api.claims import Consumer
 from kubectl_dra.report.paint import Painter
 from kubectl_dra.report.table import fitted
 from kubectl_dra.taint import times
@@ -104,7 +105,7 @@ def _fates(radius: Radius, at: datetime) -> list[tuple[tuple[str, ...], str]]:
             key = (claim, pod.name, pod.uid)
             users[key] = worse(users[key], pod) if key in users else pod
         for other in hit.others:
-            rows[other, *[EMPTY] * 4, claim, EMPTY, _other_fate(other)] = UNKNOWN
+            rows[str(other), *[EMPTY] * 4, claim, EMPTY, _other_fate(other)] = UNKNOWN
         if not hit.pods and not hit.others:
             age = times.age(hit.claim.metadata.creation_timestamp, at)
             rows["(none)", EMPTY, age, *[EMPTY] * 2, claim, EMPTY, "holds the device without a pod"] = UNKNOWN
@@ -144,9 +145,9 @@ def _sum(radius: Radius, wishes: Sequence[Wish]) -> str:
     return f"{uses} and {_stay(len(pods))}."
 
 
-def _other_fate(consumer: str) -> str:
+def _other_fate(consumer: Consumer) -> str:
     """The fate of a consumer that is not a pod. The server evicts the pods of a group, but here they are unknown."""
-    if consumer.startswith("podgroups "):
+    if consumer.resource == "podgroups":
         return "unknown: its pods were not found; it holds the device until it is deleted"
     return "nothing ends it"
 

@@ -65,7 +65,7 @@ class ClaimHit(Struct, frozen=True):
     claim: ResourceClaim
     admin_access: bool
     pods: tuple[PodHit, ...]
-    others: tuple[str, ...] = ()
+    others: tuple[Consumer, ...] = ()
 
 
 class AllRequest(Struct, frozen=True):
@@ -199,11 +199,11 @@ def _holders(snapshot: Snapshot) -> dict[DeviceID, list[ResourceClaim]]:
 def _claim_hit(wish: Wish, claim: ResourceClaim, snapshot: Snapshot, at: datetime, tolerations_kept: bool) -> ClaimHit:
     results = [r for r in (claim.allocation.results if claim.allocation else ()) if r.device == wish.device]
     pods: list[PodHit] = []
-    others: list[str] = []
+    others: list[Consumer] = []
     for entry in claim.reserved_for:
         users = [(entry.name, entry.uid)] if entry.resource == "pods" else members(claim, entry, snapshot)
         if not users:
-            others.append(f"{entry.resource} {entry.name}")
+            others.append(entry)
         taint = taint_of(wish, at)
         pods += [_pod_hit(claim, *user, results, taint, snapshot, at, tolerations_kept) for user in users]
     return ClaimHit(wish.device, claim, all(r.admin_access for r in results), tuple(pods), tuple(others))

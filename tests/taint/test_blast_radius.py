@@ -170,7 +170,7 @@ def test_the_pods_of_a_group_are_hit() -> None:
     radius = radius_of(world(*BASE, grouped, *members, pod("other", "")), "gpu-0")
     assert sorted(hit.name for hit in radius.pods().values()) == ["a", "b"] and radius.deleted() == 2
     (hit,) = radius_of(world(*BASE, grouped), "gpu-0").claims
-    assert hit.others == ("podgroups gang",) and not hit.pods
+    assert [(other.resource, other.name) for other in hit.others] == [("podgroups", "gang")] and not hit.pods
 
 
 @pytest.mark.parametrize(("release", "lost"), [("1.36.2", 0), ("1.36.4", 1)])

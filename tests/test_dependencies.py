@@ -1,0 +1,29 @@
+"""What the package imports is declared, and what is declared is imported."""
+
+from __future__ import annotations
+
+import ast
+import re
+import sys
+import tomllib
+from pathlib import Path
+
+from tests.test_layers import FILES, PACKAGE, parsed
+
+MODULES = {"PyYAML": "yaml", "cel-python": "celpy", "google-re2": "re2", "ruamel.yaml": "ruamel"}
+"""Packages whose module has another name."""
+
+
+def imported(path: Path) -> set[str]:
+    """The top-level modules that a file imports, anywhere in it."""
+    nodes = [*ast.walk(parsed(path))]
+    names = {alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names}
+    names |= {node.module or "" for node in nodes if isinstance(node, ast.ImportFrom)}
+    return {name.partition(".")[0] for name in names}
+
+
+def test_dependencies_are_those_imported() -> None:
+    project = tomllib.loads((PACKAGE.parent / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    declared = {re.split(r"[<>=!~ ]", entry)[0] for entry in project["dependencies"]}
+    used = {name for path in FILES for name in imported(path)} - {*sys.stdlib_module_names, PACKAGE.name}
+    assert used == {MODULES.get(name, name) for name in declared}
