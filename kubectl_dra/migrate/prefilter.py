@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import re
+from functools import cache
 from typing import TYPE_CHECKING, Final
+
+from kubectl_dra.data.files import vendor_files
 
 if TYPE_CHECKING:
     from kubectl_dra.migrate.vendors.catalogue import VendorCatalogue
@@ -13,6 +16,11 @@ _WORDS: Final = re.compile(r"resource\.k8s\.io|resourceClaims|gpu|GPU|nvidia|NVI
 _NAMES: Final = re.compile(
     r"(?<![\w./@:-])(?:requests\.|limits\.)?"
     r"(?!(?:[-a-z0-9]+\.)*(?:kubernetes|k8s)\.io/)((?:[-a-z0-9]+\.)*[-a-z0-9]+/[A-Za-z0-9][-\w.]*)(?![\w/@]|:\S)"
+)
+# An amount of anything: a name as a key, whose value does not begin with a letter as a label's or annotation's does;
+# or the name that a queue or operator gives a resource.
+_AMOUNTS: Final = re.compile(
+    _NAMES.pattern + r"[\"']?\s*:\s*[\"']?(?![\"'])[^\sA-Za-z]|\bname[\"']?\s*:\s*[\"']?" + _NAMES.pattern
 )
 # As a JSON pointer writes it: the slash of the name is ~1.
 _POINTED: Final = re.compile(r"(?<=/)((?:[-a-z0-9]+\.)+[-a-z0-9]+)~1([A-Za-z0-9][-\w.]*)")
@@ -29,7 +37,16 @@ _API: Final = re.compile(r"resource\.k8s\.io/v1(?:alpha\d+|beta\d+)")
 
 def relevant(text: str) -> bool:
     """Whether the text may have something to migrate. Errs on the side of True."""
-    return any(found.search(text) for found in (_WORDS, _NAMES, _POINTED))
+    if "/" not in text and "~1" not in text:
+        return _WORDS.search(text) is not None
+    return any(found.search(text) for found in (_WORDS, _AMOUNTS, _known_domains()))
+
+
+@cache
+def _known_domains() -> re.Pattern[str]:
+    """The domains of resources that vendors' files of this package know, as they begin a name."""
+    domains = {domain for file in vendor_files().values() for domain in file.domains if domain != "*"}
+    return re.compile(rf"(?<![\w.-])(?:{'|'.join(re.escape(domain) for domain in sorted(domains))})(?:/|~1)")
 
 
 def evidence(text: str, catalogue: VendorCatalogue, version: str) -> list[tuple[int, str]]:
