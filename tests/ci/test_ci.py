@@ -71,6 +71,16 @@ def test_the_action_annotates_and_fails(action: Action, wheel: Path, sample: Pat
     assert "no-such-folder" in broken.log
 
 
+def test_the_action_fails_where_something_is_to_be_migrated(action: Action, wheel: Path, sample: Path) -> None:
+    (sample / "manifests" / "train.yaml").write_text(POD)
+    ran = action.run(install=str(wheel), command="migrate", paths="manifests")
+    assert ran.code == 1, ran.log
+    assert "::warning file=manifests/train.yaml,line=9,endLine=9,col=18" in ran.log
+    assert "### kubectl dra migrate" in ran.summary and "manifests/train.yaml: would change" in ran.summary
+    report = json.loads((sample / "kubectl-dra.sarif").read_text())
+    assert {result["ruleId"] for result in report["runs"][0]["results"]} >= {"MIG101"}
+
+
 def test_gitlab(sample: Path, offline: dict[str, str], wheel: Path) -> None:
     ran = run_gitlab(EXAMPLES / "gitlab-ci.yml", "dra-lint", sample, offline, KUBECTL_DRA=str(wheel))
     assert ran.code == 1, ran.log
