@@ -18,6 +18,7 @@ LEVELS = {
     "fit": 8,
     "migrate": 8,
     "taint": 8,
+    "usage": 8,
     "lint": 7,
     "explain": 7,
     "scheduling": 6,

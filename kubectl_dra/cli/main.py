@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from functools import cache, partial
 from importlib import import_module
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import typer
 
@@ -20,19 +20,28 @@ from kubectl_dra.errors import DraError, UndeterminedError, UsageError
 EXIT_ERROR = 2
 EXIT_UNDETERMINED = 3
 
+
+class Command(NamedTuple):
+    """A command: the struct of its flags, and a summary that fits beside its name on 80 columns."""
+
+    flags: str
+    summary: str
+
+
 COMMANDS: Final = {
-    "lint": "LintFlags",
-    "migrate": "MigrateFlags",
-    "explain": "ExplainFlags",
-    "fit": "FitFlags",
-    "devices": "DevicesFlags",
-    "snapshot": "SnapshotFlags",
-    "taint": "TaintFlags",
-    "untaint": "UntaintFlags",
-    "version": "VersionFlags",
-    "completion": "CompletionFlags",
+    "explain": Command("ExplainFlags", "Say why a pod or claim gets no devices, and what would help"),
+    "fit": Command("FitFlags", "Say how many pods of a workload fit, and what makes room"),
+    "lint": Command("LintFlags", "Find what the API server would reject, and what fails later"),
+    "migrate": Command("MigrateFlags", "Rewrite manifests from device plugins or older DRA to v1"),
+    "devices": Command("DevicesFlags", "List devices: where they are, their state, who holds them"),
+    "claims": Command("ClaimsFlags", "List claims: devices, node, pods, and what each waits for"),
+    "taint": Command("TaintFlags", "Keep new pods off devices, or end the pods that use them"),
+    "untaint": Command("UntaintFlags", "Remove the rules that taint made"),
+    "snapshot": Command("SnapshotFlags", "Save what is read from a cluster in one file"),
+    "version": Command("VersionFlags", "Print the versions, and what is modelled of each release"),
+    "completion": Command("CompletionFlags", "Print the script that completes commands in a shell"),
 }
-"""Each command with the struct of its flags; its folder here has ``flags``, ``command`` (the help) and ``run``."""
+"""Each command by its name; its folder here has ``flags``, ``command`` (the help) and ``run``."""
 
 
 def root(
@@ -65,12 +74,13 @@ def _group() -> typer.Typer:
 
 def _with(commands: Iterable[str]) -> typer.Typer:
     """The command line with these commands and their flags."""
-    from kubectl_dra.cli.options import add
+    from kubectl_dra.cli.options import HelpText, add
 
     made = _group()
     for name in commands:
-        flags = getattr(_part(name, "flags"), COMMANDS[name])
-        add(made, name, _part(name, "command").HELP, flags, partial(_perform, name))
+        flags = getattr(_part(name, "flags"), COMMANDS[name].flags)
+        text = HelpText(COMMANDS[name].summary, _part(name, "command").HELP)
+        add(made, name, text, flags, partial(_perform, name))
     return made
 
 
@@ -91,10 +101,10 @@ def everything() -> typer.Typer:
 
 
 def _listing() -> typer.Typer:
-    """All commands with what the help says of each, without their flags."""
+    """All commands with their summaries, without their flags."""
     made = _group()
-    for name in COMMANDS:
-        made.command(name, help=_part(name, "command").HELP)(lambda: None)
+    for name, command in COMMANDS.items():
+        made.command(name, help=command.summary)(lambda: None)
     return made
 
 

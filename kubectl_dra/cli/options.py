@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from functools import cache
 from inspect import Parameter, Signature, signature
-from typing import Annotated, Any, ClassVar, Final, TypeVar, get_args, get_origin
+from typing import Annotated, Any, ClassVar, Final, NamedTuple, TypeVar, get_args, get_origin
 
 import typer
 import typer.main
@@ -174,15 +174,22 @@ class CommandFlags(Struct, frozen=True):
     COMMAND: ClassVar[type[TyperCommand]] = ClusterCommand
 
 
-def add(app: typer.Typer, name: str, text: str, flags: type[F], run: Callable[[F, ConnectionFlags], int]) -> None:
-    """Adds a command; ``text`` is its help, and ``run`` returns the exit code."""
+class HelpText(NamedTuple):
+    """What the help says of a command in one line, and all of it."""
+
+    summary: str
+    whole: str
+
+
+def add(app: typer.Typer, name: str, text: HelpText, flags: type[F], run: Callable[[F, ConnectionFlags], int]) -> None:
+    """Adds a command with its help; ``run`` returns the exit code."""
 
     def command(context: typer.Context, **given: Any) -> None:
         raise typer.Exit(run(_made(flags, given), context.obj or ConnectionFlags()))
 
     own = Parameter("context", Parameter.POSITIONAL_OR_KEYWORD, annotation=typer.Context)
     _declare(command, [own, *_parameters(flags)])
-    app.command(name, help=text, cls=flags.COMMAND)(command)
+    app.command(name, help=text.whole, short_help=text.summary, cls=flags.COMMAND)(command)
 
 
 def _parameters(flags: type[object]) -> Iterator[Parameter]:

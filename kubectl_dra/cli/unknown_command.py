@@ -12,7 +12,8 @@ _VERBS: Final = ("get", "list", "ls", "show", "describe", "desc", "view")
 """What kubectl and others begin with, and we leave out."""
 _LISTINGS: Final = {
     "devices": ("device", "resourceslice", "slice", "gpu", "inventory"),
-    "explain": ("pod", "po", "claim", "resourceclaim", "pending"),
+    "explain": ("pod", "po", "pending"),
+    "claims": ("claim", "resourceclaim"),
     "taint --list": ("taint", "devicetaintrule", "rule"),
 }
 _OTHER_NAMES: Final = {
@@ -38,8 +39,9 @@ def _meant(first: str, rest: Sequence[str], commands: Collection[str]) -> str:
         for command, nouns in _LISTINGS.items():
             if noun.removesuffix("s") in nouns:
                 named = name or (len(rest) > 1 and not rest[1].startswith("-"))
-                kept = rest if command == "explain" and named else rest[1:]
-                return f"write: kubectl dra {' '.join([command, *map(shlex.quote, kept)])}"
+                if named and command in ("explain", "claims"):
+                    return f"write: kubectl dra {shlex.join(['explain', *rest])}"
+                return f"write: kubectl dra {' '.join([command, *map(shlex.quote, rest[1:])])}"
         if noun in commands:
             return f"write: kubectl dra {shlex.join(rest)}"
     for command, names in _OTHER_NAMES.items():

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple, TextIO
 
@@ -12,6 +11,7 @@ from kubectl_dra.explain.devices.arrangement import CountedBy
 from kubectl_dra.explain.devices.device_state import DeviceState, taint_owner
 from kubectl_dra.explain.devices.inventory import DeviceRow, Inventory
 from kubectl_dra.explain.devices.tally import Tally
+from kubectl_dra.report.device_names import compressed
 from kubectl_dra.report.paint import Painter
 from kubectl_dra.report.phrases import written
 from kubectl_dra.report.table import fitted, narrowed
@@ -30,7 +30,6 @@ _STYLES = {
     DeviceState.SHARED: "cyan",
     DeviceState.TAINTED: "yellow",
 }
-_NUMBERED: Final = re.compile(r"(|.*[^0-9])(0|[1-9][0-9]*)")
 
 
 class DeviceColumn(NamedTuple):
@@ -202,19 +201,8 @@ def _counted(group: AlikeDevices) -> str:
 
 
 def _names(group: AlikeDevices) -> str:
-    """The names in one of the places: ``gpu-0``, ``gpu-0..2,5``, or the first of them."""
-    names = [row.id.device for row in group.rows[: group.each]]
-    found = [match for name in names if (match := _NUMBERED.fullmatch(name))]
-    if len(names) == 1 or len(found) < len(names) or len({match[1] for match in found}) > 1:
-        return names[0] + (" ..." if len(names) > 1 else "")
-    runs: list[list[int]] = []
-    for number in sorted(int(match[2]) for match in found):
-        if runs and number == runs[-1][-1] + 1:
-            runs[-1].append(number)
-        else:
-            runs.append([number])
-    shown = [f"{run[0]}..{run[-1]}" if len(run) > 2 else ",".join(map(str, run)) for run in runs]
-    return found[0][1] + ",".join(shown)
+    """The names in one of the places."""
+    return compressed([row.id.device for row in group.rows[: group.each]])
 
 
 def _why(group: AlikeDevices) -> str:

@@ -42,6 +42,7 @@ def test_an_error_says_what_and_where_the_help_is(
         ("get pods -A", "write: kubectl dra explain -A"),
         ("describe pod x -n ml", "write: kubectl dra explain pod x -n ml"),
         ("describe claim/x", "write: kubectl dra explain claim/x"),
+        ("get resourceclaims -A", "write: kubectl dra claims -A"),
         ("list taints", "write: kubectl dra taint --list"),
         ("show lint a.yaml", "write: kubectl dra lint a.yaml"),
         ("why pod/x", "write: kubectl dra explain pod/x"),
@@ -69,7 +70,7 @@ def test_a_call_makes_only_the_command_that_it_names() -> None:
     for name in everything:
         assert name
         assert [entry.name for entry in main._called([name, "--help"]).registered_commands] == [name]
-    assert len(everything) == 10
+    assert len(everything) == 11
     assert main._called(["--version"]) is main.everything()
     for arguments in ([], ["--help"], ["-h"]):
         listed = main._called(arguments)

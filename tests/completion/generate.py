@@ -147,7 +147,7 @@ def _kind(kind: kinds.Kind) -> str:
 
 
 def _summary(command: Any) -> str:
-    return _first(command.help)
+    return str(command.short_help or _first(command.help))
 
 
 def _first(text: str | None) -> str:

@@ -56,7 +56,7 @@ def test_through_kubectl(filled: Cluster, environment: dict[str, str]) -> None:
     pool = f"{filled.driver}/{filled.name('pool')}"
     assert kubectl("explain", *connection, "--trace", f"{pool}/") == [f"{pool}/gpu-0", ":36"]
     assert kubectl("ex") == [
-        "explain\tExplain why a pod or claim gets no devices, by running the scheduler's steps locally",
+        "explain\tSay why a pod or claim gets no devices, and what would help",
         ":4",
     ]
 

@@ -1,0 +1,56 @@
+"""What ``claims`` does: read, list, report."""
+
+from __future__ import annotations
+
+import sys
+
+from kubectl_dra.cli.claims.flags import ClaimsFlags
+from kubectl_dra.cli.live import Progress, connection_options
+from kubectl_dra.cli.options import ConnectionFlags, cluster_flags
+from kubectl_dra.cluster.snapshot import Snapshot
+from kubectl_dra.errors import UsageError
+from kubectl_dra.usage.claim_use import claim_uses
+
+KINDS = ("ResourceClaim", "Pod")
+"""The kinds that the table is made from."""
+EXIT_NONE = 1
+
+
+def run(asked: ClaimsFlags, connection: ConnectionFlags) -> int:
+    """Lists and prints; returns the exit code.
+
+    Raises:
+        DraError: wrong usage, input that cannot be read, a cluster that does not answer.
+    """
+    if asked.namespace and asked.all_namespaces:
+        raise UsageError("-n and -A do not go together: -A lists the claims of all namespaces")
+    found = claim_uses(_read(asked, connection), asked.namespace, asked.states)
+    output = asked.output.value
+    if output in ("json", "yaml"):
+        from kubectl_dra.report.claims_json import to_json
+        from kubectl_dra.report.structured import write
+
+        write(to_json(found), output, sys.stdout)
+    else:
+        from kubectl_dra.report.claims_text import write_claims
+        from kubectl_dra.report.paint import tell
+        from kubectl_dra.report.phrases import written
+
+        for note in found.notes:
+            tell(f"note: {written(note)}")
+        where = cluster_flags(asked.snapshots, connection)
+        write_claims(found, asked.color.value, wide=output == "wide", namespace=asked.namespace, where=where)
+    return 0 if found.items else EXIT_NONE
+
+
+def _read(asked: ClaimsFlags, connection: ConnectionFlags) -> Snapshot:
+    if asked.snapshots:
+        from kubectl_dra.cluster.files import read_snapshot
+
+        with Progress() as progress:
+            return read_snapshot(list(asked.snapshots), progress=progress)
+    from kubectl_dra.cluster.live import Cluster
+
+    cluster = Cluster(connection_options(connection, asked.namespace))
+    with Progress() as progress:
+        return cluster.read_snapshot(KINDS, namespace=asked.namespace, progress=progress)

@@ -1,0 +1,106 @@
+"""Claims as a table with a summary before it, and the command that explains the first that waits."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime
+from typing import Final, TextIO
+
+from kubectl_dra.report.device_names import compressed
+from kubectl_dra.report.paint import Painter
+from kubectl_dra.report.phrases import written
+from kubectl_dra.report.table import EMPTY, fitted
+from kubectl_dra.taint import times
+from kubectl_dra.usage.claim_state import ClaimState
+from kubectl_dra.usage.claim_use import ClaimUse, ClaimUses
+from kubectl_dra.wording import amount, some
+
+HEADER: Final = ("NAMESPACE", "CLAIM", "STATE", "DEVICES", "NODE", "POD", "OWNER", "AGE")
+BELOW: Final = ("WAITS-FOR", "CLASSES", "OWNER", "POD", "NODE", "DEVICES")
+"""What goes below a row that is too long, first to go first."""
+_STYLES: Final = {
+    ClaimState.PENDING: "red",
+    ClaimState.UNUSED: "yellow",
+    ClaimState.ENDED: "yellow",
+    ClaimState.TERMINATING: "yellow",
+    ClaimState.STARTING: "cyan",
+    ClaimState.BINDING: "cyan",
+}
+
+
+def write_claims(
+    found: ClaimUses,
+    color: str = "auto",
+    *,
+    wide: bool = False,
+    namespace: str = "",
+    where: str = "",
+    at: datetime | None = None,
+    stream: TextIO | None = None,
+) -> None:
+    """Write the table; ``where`` are the flags that choose the cluster, with a blank before each."""
+    out = Painter(stream, color)
+    if not found.items:
+        out.sentence(f"No claim was found{f' in namespace {namespace}' if namespace else ''}.")
+        return
+    out.sentence(summary(found))
+    out.write("")
+    now = at or times.now()
+    header = (*HEADER, "CLASSES", "WAITS-FOR") if wide else (*HEADER, "WAITS-FOR")
+    rows = [header, *(tuple(_cells(item, wide, now)) for item in found.items)]
+    below = [name for name in BELOW if name in header]
+    first, *blocks = fitted(rows, out.limit, below, prose=True)
+    out.write((first[0], "bold"))
+    column = first[0].index("STATE")
+    for (line, *rest), item in zip(blocks, found.items, strict=True):
+        end = column + len(item.state)
+        out.write(line[:column], (line[column:end], _STYLES.get(item.state, "")), line[end:])
+        for under in rest:
+            out.write(under)
+    if command := _next(found):
+        out.write("")
+        out.write(("Next: ", "bold"), f"{command}{where}")
+
+
+def summary(found: ClaimUses) -> str:
+    """How many claims there are, how many devices they hold, and how many claims are in each state."""
+    devices = len({(result.device, result.share_id) for item in found.items for result in item.results})
+    states = ", ".join(f"{count:,} {state}" for state, count in found.states().items())
+    return f"{amount(len(found.items), 'claim')} with {amount(devices)}: {states}"
+
+
+def _cells(item: ClaimUse, wide: bool, at: datetime) -> Iterator[str]:
+    meta = item.claim.metadata
+    yield from (meta.namespace, meta.name, item.state)
+    yield ",".join(str(result.device) for result in item.results) if wide and item.results else _devices(item)
+    yield item.node or EMPTY
+    yield some(item.pods, 1) or EMPTY
+    yield str(item.owner) if item.owner is not None else EMPTY
+    yield times.age(meta.creation_timestamp, at) if meta.creation_timestamp else EMPTY
+    if wide:
+        yield ",".join(dict.fromkeys(each.device_class for one in item.claim.requests for each in one.alternatives()))
+    yield written(item.waits_for) or EMPTY
+
+
+def _devices(item: ClaimUse) -> str:
+    """The names, with the pool where it is not called like the node; until there are any, what is asked for."""
+    by_pool: dict[str, list[str]] = {}
+    for result in item.results:
+        by_pool.setdefault(result.device.pool, []).append(result.device.device)
+    parts = []
+    for pool, names in by_pool.items():
+        count = f" ({len(names):,})" if len(names) > 1 else ""
+        shown = compressed(list(dict.fromkeys(names)))
+        parts.append(f"{shown}{count}" if pool == item.node else f"{pool}/{shown}{count}")
+    return some(parts, 2) or EMPTY
+
+
+def _next(found: ClaimUses) -> str:
+    """What to ask about the first claim that waits for somebody to do something."""
+    for state in (ClaimState.PENDING, ClaimState.ENDED, ClaimState.TERMINATING, ClaimState.STARTING):
+        item = next((one for one in found.items if one.state is state), None)
+        if item is None:
+            continue
+        name = f"pod/{item.pods[0]}" if item.pods else f"claim/{item.claim.metadata.name}"
+        return f"kubectl dra explain {name} -n {item.claim.metadata.namespace}"
+    return ""

@@ -1,0 +1,217 @@
+"""Claims one by one: what each holds, where, for whom, and what it waits for."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+
+from msgspec import Struct
+
+from kubectl_dra.api.claims import DeviceResult, ResourceClaim
+from kubectl_dra.api.pods import Pod
+from kubectl_dra.cluster.snapshot import ABSENT, NOT_SERVED, Snapshot
+from kubectl_dra.errors import InputError
+from kubectl_dra.explain.phrase import Statement, Words, say
+from kubectl_dra.usage.claim_state import ClaimState
+from kubectl_dra.usage.owner import OwnerName, owner_of_claim
+
+_NODE_NAME = "metadata.name"
+
+
+class WaitsForNode(Statement, frozen=True):
+    """The scheduler has not placed the pod; ``reason`` is that of its condition."""
+
+    TEXT = "a node for pod {pod} ({reason})"
+    pod: str
+    reason: str
+
+
+class WaitsForStart(Statement, frozen=True):
+    """The pod has a node and does not run."""
+
+    TEXT = "pod {pod} to start ({phase})"
+    pod: str
+    phase: str
+
+
+class WaitsForEnd(Statement, frozen=True):
+    """The pod is being deleted."""
+
+    TEXT = "pod {pod} to end (terminating since {since})"
+    pod: str
+    since: str
+
+
+class WaitsForRelease(Statement, frozen=True):
+    """The pod does not use the devices any more, and the reservation is still there."""
+
+    TEXT = "its reservation for pod {pod} to be removed ({why})"
+    pod: str
+    why: str
+
+
+class WaitsForDriver(Statement, frozen=True):
+    """A condition that the driver has to set before the pod is bound."""
+
+    TEXT = "condition {condition} of device {device}"
+    condition: str
+    device: str
+
+
+class ClaimUse(Struct, frozen=True):
+    """One claim. ``waits_for`` is empty where nothing is to come.
+
+    ``pods`` are the names of those that use it or will, ``node`` is where its devices are used, as far as that is one
+    node. ``results`` leaves out admin access, which holds nothing.
+    """
+
+    claim: ResourceClaim
+    state: ClaimState
+    results: tuple[DeviceResult, ...]
+    node: str
+    pods: tuple[str, ...]
+    owner: OwnerName | None
+    waits_for: Words
+
+
+class ClaimUses(Struct, frozen=True):
+    """Claims by namespace and name. ``notes`` say what was not seen."""
+
+    items: tuple[ClaimUse, ...]
+    notes: tuple[Words, ...] = ()
+
+    def states(self) -> dict[ClaimState, int]:
+        """The number of claims per state, only those that occur."""
+        counts = Counter(item.state for item in self.items)
+        return {state: counts[state] for state in ClaimState if counts[state]}
+
+
+def claim_uses(snapshot: Snapshot, namespace: str = "", states: Iterable[ClaimState] = ()) -> ClaimUses:
+    """All claims, or those of a namespace and in one of these states.
+
+    Raises:
+        InputError: the claims could not be read.
+    """
+    gap = snapshot.missing("ResourceClaim", namespace)
+    if gap is not None and gap.reason != ABSENT:
+        raise InputError(f"the ResourceClaims could not be read: {gap.detail or gap.reason}")
+    users = _users(snapshot)
+    wanted = frozenset(states)
+    found = (
+        _use(claim, users.get(key, []), snapshot)
+        for key, claim in sorted(snapshot.claims.items())
+        if namespace in ("", key[0])
+    )
+    return ClaimUses(tuple(one for one in found if not wanted or one.state in wanted), tuple(_notes(snapshot)))
+
+
+def _notes(snapshot: Snapshot) -> Iterator[Words]:
+    for kind in ("ResourceClaim", "Pod"):
+        gap = snapshot.missing(kind)
+        if gap is not None and gap.reason != NOT_SERVED:
+            yield (
+                say("no {kind} in the snapshot", kind=kind) if gap.reason == ABSENT else say("not seen: {gap}", gap=gap)
+            )
+
+
+def _users(snapshot: Snapshot) -> dict[tuple[str, str], list[Pod]]:
+    """The pods that name each claim, or for which it was made."""
+    users: dict[tuple[str, str], list[Pod]] = {}
+    for (space, _), pod in snapshot.pods.items():
+        for name in pod.claim_names:
+            users.setdefault((space, name), []).append(pod)
+    return users
+
+
+def _use(claim: ResourceClaim, users: list[Pod], snapshot: Snapshot) -> ClaimUse:
+    space = claim.metadata.namespace
+    reserved = [entry.name for entry in claim.reserved_for]
+    pods = [pod for name in reserved if (pod := snapshot.pods.get((space, name))) is not None] or users
+    state, waits_for = _state(claim, users, snapshot)
+    results = tuple(one for one in claim.allocation.results if not one.admin_access) if claim.allocation else ()
+    names = tuple(reserved or (pod.metadata.name for pod in users))
+    return ClaimUse(claim, state, results, _node(claim, pods), names, owner_of_claim(claim.metadata, pods), waits_for)
+
+
+def _node(claim: ResourceClaim, pods: list[Pod]) -> str:
+    """The node of the pods, else the one that the allocation names."""
+    nodes = {pod.node_name for pod in pods if pod.node_name and not pod.finished}
+    if len(nodes) == 1:
+        return nodes.pop()
+    selector = claim.allocation.node_selector if claim.allocation else None
+    terms = selector.terms if selector is not None else ()
+    fields = [one for term in terms for one in term.fields if one.key == _NODE_NAME and len(one.values) == 1]
+    return fields[0].values[0] if len(terms) == len(fields) == 1 else ""
+
+
+def _state(claim: ResourceClaim, users: list[Pod], snapshot: Snapshot) -> tuple[ClaimState, Words]:
+    deleted = claim.metadata.deletion_timestamp
+    if claim.allocation is None:
+        if deleted:
+            return ClaimState.TERMINATING, _finalizers(claim)
+        waiting = [pod for pod in users if not pod.finished]
+        if not waiting:
+            return ClaimState.NO_POD, "a pod that uses it"
+        return ClaimState.PENDING, _placing(waiting[0])
+    if deleted and not claim.reserved_for:
+        return ClaimState.TERMINATING, _finalizers(claim)
+    if (condition := _unset_condition(claim)) is not None:
+        return ClaimState.BINDING, condition
+    if not claim.reserved_for:
+        return ClaimState.UNUSED, "a pod that uses it, or somebody who deletes it"
+    return _of_consumers(claim, snapshot)
+
+
+def _of_consumers(claim: ResourceClaim, snapshot: Snapshot) -> tuple[ClaimState, Words]:
+    """The state by those for whom the claim is reserved: one that runs decides, else one that starts, and so on."""
+    space = claim.metadata.namespace
+    # Objects that people saved may be any part of a cluster: a pod that is not among them need not be gone.
+    complete = snapshot.release_source == "server" and snapshot.missing("Pod", space) is None
+    found: dict[ClaimState, Words] = {}
+    for entry in claim.reserved_for:
+        pod = snapshot.pods.get((space, entry.name)) if entry.resource == "pods" else None
+        if pod is not None and entry.uid and pod.metadata.uid and pod.metadata.uid != entry.uid:
+            found.setdefault(ClaimState.ENDED, WaitsForRelease(entry.name, "an earlier pod of that name"))
+        elif pod is not None:
+            state, words = _of_pod(pod)
+            found.setdefault(state, words)
+        elif complete and entry.resource == "pods":
+            found.setdefault(ClaimState.ENDED, WaitsForRelease(entry.name, "the pod does not exist any more"))
+        else:
+            found.setdefault(ClaimState.RESERVED, "")
+    order = (ClaimState.IN_USE, ClaimState.STARTING, ClaimState.TERMINATING, ClaimState.RESERVED, ClaimState.ENDED)
+    return next((state, found[state]) for state in order if state in found)
+
+
+def _of_pod(pod: Pod) -> tuple[ClaimState, Words]:
+    name = pod.metadata.name
+    if pod.finished:
+        return ClaimState.ENDED, WaitsForRelease(name, f"it is {pod.phase}")
+    if pod.metadata.deletion_timestamp:
+        return ClaimState.TERMINATING, WaitsForEnd(name, pod.metadata.deletion_timestamp)
+    if pod.phase == "Running":
+        return ClaimState.IN_USE, ""
+    return ClaimState.STARTING, WaitsForStart(name, pod.phase or "no phase") if pod.node_name else _placing(pod)
+
+
+def _placing(pod: Pod) -> Words:
+    condition = pod.condition("PodScheduled")
+    if pod.scheduling_gates:
+        return WaitsForNode(pod.metadata.name, f"scheduling gates: {', '.join(pod.scheduling_gates)}")
+    reason = condition.reason if condition is not None and condition.status == "False" else ""
+    return WaitsForNode(pod.metadata.name, reason or pod.phase or "not looked at yet")
+
+
+def _finalizers(claim: ResourceClaim) -> Words:
+    return say("finalizers to be removed: {names:some}", names=list(claim.metadata.finalizers))
+
+
+def _unset_condition(claim: ResourceClaim) -> WaitsForDriver | None:
+    """The first binding condition that no driver has set yet."""
+    for result in claim.allocation.results if claim.allocation else ():
+        reported = [one for one in claim.device_statuses if one.device == result.device]
+        met = {one.get("type") for entry in reported for one in entry.conditions if one.get("status") == "True"}
+        for condition in result.binding_conditions:
+            if condition not in met:
+                return WaitsForDriver(condition, str(result.device))
+    return None

@@ -1,0 +1,62 @@
+"""``kubectl dra claims`` from files."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import jsonschema
+import pytest
+import yaml
+
+from tests.cli.conftest import Ran
+
+ROOT = Path(__file__).parent.parent.parent
+EXAMPLES = ROOT / "examples" / "explain"
+CLUSTER = str(EXAMPLES / "mixed-fleet" / "cluster.yaml")
+Dra = Callable[..., Ran]
+
+
+@pytest.mark.parametrize("example", sorted(path.name for path in EXAMPLES.iterdir() if path.is_dir()))
+def test_examples_fit_the_schema(dra: Dra, example: str) -> None:
+    ran = dra("claims", "--snapshot", str(next((EXAMPLES / example).glob("cluster.*"))), "-o", "json")
+    answer = json.loads(ran.out)
+    schema = json.loads((ROOT / "schemas" / "claims.json").read_text())
+    jsonschema.Draft202012Validator(schema).validate(answer)
+    assert ran.code == (0 if answer["items"] else 1)
+    assert sum(answer["summary"]["states"].values()) == len(answer["items"])
+
+
+def test_the_table(dra: Dra) -> None:
+    ran = dra("claims", "--snapshot", CLUSTER)
+    first, _, header, *rows = ran.out.splitlines()
+    assert first == "3 claims with 10 devices: 1 pending, 2 in-use"
+    assert header.split() == ["NAMESPACE", "CLAIM", "STATE", "DEVICES", "NODE", "POD", "OWNER", "AGE", "WAITS-FOR"]
+    assert "gpu-0..2 (3)" in rows[1] and "StatefulSet/pretrain" in rows[1] and "h100-1" in rows[1]
+    assert rows[2].endswith("a node for pod serve-0 (Unschedulable)")
+    assert rows[-1] == f"Next: kubectl dra explain pod/serve-0 -n ml --snapshot {CLUSTER}"
+    wide = dra("claims", "--snapshot", CLUSTER, "-o", "wide").out
+    assert "gpu.nvidia.com/h100-1/gpu-0,gpu.nvidia.com/h100-1/gpu-1" in wide and "CLASSES" in wide
+
+
+def test_selection(dra: Dra) -> None:
+    assert dra("claims", "--snapshot", CLUSTER, "-n", "ml").code == 0
+    none = dra("claims", "--snapshot", CLUSTER, "-n", "web")
+    assert (none.code, none.out) == (1, "No claim was found in namespace web.\n")
+    waiting = dra("claims", "--snapshot", CLUSTER, "--state", "pending", "-A", "-o", "json")
+    assert [item["name"] for item in json.loads(waiting.out)["items"]] == ["serve-0-accelerator-n5b9k"]
+    both = dra("claims", "--snapshot", CLUSTER, "-n", "ml", "-A")
+    assert both.code == 2 and "-n and -A do not go together" in both.err
+
+
+def test_yaml_says_the_same_as_json(dra: Dra) -> None:
+    words = ("claims", "--snapshot", CLUSTER, "-o")
+    assert yaml.safe_load(dra(*words, "yaml").out) == json.loads(dra(*words, "json").out)
+
+
+@pytest.mark.parametrize("columns", [60, 80, 120, 200])
+def test_lines_fit(dra: Dra, monkeypatch: pytest.MonkeyPatch, columns: int) -> None:
+    monkeypatch.setenv("COLUMNS", str(columns))
+    lines = dra("claims", "--snapshot", CLUSTER).out.splitlines()
+    assert all(len(line) <= columns for line in lines[:-1])

@@ -1,0 +1,172 @@
+"""The state of a claim, its owner, and what it waits for."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from kubectl_dra.cluster.files import read_snapshot
+from kubectl_dra.cluster.snapshot import Gap, Snapshot
+from kubectl_dra.errors import InputError
+from kubectl_dra.report.phrases import written
+from kubectl_dra.usage.claim_state import ClaimState
+from kubectl_dra.usage.claim_use import claim_uses
+
+Json = dict[str, Any]
+DRIVER = "gpu.example.com"
+
+
+def claim(name: str, *devices: str, users: tuple[str, ...] = (), meta: Json | None = None, **result: Any) -> Json:
+    """A claim of namespace ml with these devices of node n1, reserved for pods (``name`` or ``name:uid``)."""
+    made: Json = {
+        "apiVersion": "resource.k8s.io/v1",
+        "kind": "ResourceClaim",
+        "metadata": {"name": name, "namespace": "ml", **(meta or {})},
+        "spec": {"devices": {"requests": [{"name": "gpu", "exactly": {"deviceClassName": "gpu"}}]}},
+    }
+    if devices:
+        results = [{"request": "gpu", "driver": DRIVER, "pool": "n1", "device": one, **result} for one in devices]
+        term = {"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["n1"]}]}
+        made["status"] = {
+            "allocation": {"devices": {"results": results}, "nodeSelector": {"nodeSelectorTerms": [term]}},
+            "reservedFor": [
+                {"resource": "pods", "name": user.partition(":")[0], "uid": user.partition(":")[2] or user}
+                for user in users
+            ],
+        }
+    return made
+
+
+def pod(name: str, claim_name: str, phase: str, node: str = "", **meta: Any) -> Json:
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": name, "namespace": "ml", "uid": name, **meta},
+        "spec": {
+            "nodeName": node,
+            "containers": [{"name": "c"}],
+            "resourceClaims": [{"name": "gpu", "resourceClaimName": claim_name}],
+        },
+        "status": {
+            "phase": phase,
+            "conditions": [] if node else [{"type": "PodScheduled", "status": "False", "reason": "Unschedulable"}],
+        },
+    }
+
+
+@pytest.fixture
+def read(tmp_path: Path) -> Any:
+    """Makes a snapshot of objects; ``live`` says that it is all that a server has."""
+
+    def make(*objects: Json, live: bool = False) -> Snapshot:
+        path = tmp_path / "cluster.yaml"
+        path.write_text(yaml.safe_dump_all(objects))
+        found = read_snapshot([str(path)])
+        if not live:
+            return found
+        from msgspec.structs import replace
+
+        return replace(found, release_source="server", gaps=())
+
+    return make
+
+
+RUNNING = pod("p", "c", "Running", "n1")
+
+
+@pytest.mark.parametrize(
+    ("objects", "state", "waits_for"),
+    [
+        ([claim("c")], "no-pod", "a pod that uses it"),
+        ([claim("c"), pod("p", "c", "Pending")], "pending", "a node for pod p (Unschedulable)"),
+        ([claim("c"), pod("p", "c", "Failed", "n1")], "no-pod", "a pod that uses it"),
+        ([claim("c", "gpu-0")], "unused", "a pod that uses it, or somebody who deletes it"),
+        ([claim("c", "gpu-0", users=("p",)), RUNNING], "in-use", ""),
+        ([claim("c", "gpu-0", users=("q", "p")), pod("q", "c", "Pending", "n1"), RUNNING], "in-use", ""),
+        (
+            [claim("c", "gpu-0", users=("p",)), pod("p", "c", "Pending", "n1")],
+            "starting",
+            "pod p to start (Pending)",
+        ),
+        (
+            [claim("c", "gpu-0", users=("p",)), pod("p", "c", "Succeeded", "n1")],
+            "ended",
+            "its reservation for pod p to be removed (it is Succeeded)",
+        ),
+        (
+            [claim("c", "gpu-0", users=("p:earlier",)), RUNNING],
+            "ended",
+            "its reservation for pod p to be removed (an earlier pod of that name)",
+        ),
+        (
+            [
+                claim("c", "gpu-0", users=("p",)),
+                pod("p", "c", "Running", "n1", deletionTimestamp="2026-01-01T00:00:00Z"),
+            ],
+            "terminating",
+            "pod p to end (terminating since 2026-01-01T00:00:00Z)",
+        ),
+        (
+            [claim("c", "gpu-0", meta={"deletionTimestamp": "2026-01-01T00:00:00Z", "finalizers": ["x/y"]})],
+            "terminating",
+            "finalizers to be removed: x/y",
+        ),
+        ([claim("c", "gpu-0", users=("p",))], "reserved", ""),
+        (
+            [claim("c", "gpu-0", users=("p",), bindingConditions=["ready"]), pod("p", "c", "Pending")],
+            "binding",
+            f"condition ready of device {DRIVER}/n1/gpu-0",
+        ),
+    ],
+)
+def test_states(read: Any, objects: list[Json], state: str, waits_for: str) -> None:
+    (found,) = claim_uses(read(*objects)).items
+    assert (found.state.value, written(found.waits_for)) == (state, waits_for)
+
+
+def test_a_pod_that_a_whole_cluster_does_not_have_is_gone(read: Any) -> None:
+    (found,) = claim_uses(read(claim("c", "gpu-0", users=("p",)), RUNNING | {"kind": "Pod"}, live=True)).items
+    assert found.state == "in-use"
+    (found,) = claim_uses(read(claim("c", "gpu-0", users=("q",)), RUNNING, live=True)).items
+    assert (found.state, written(found.waits_for)) == (
+        "ended",
+        "its reservation for pod q to be removed (the pod does not exist any more)",
+    )
+
+
+def test_node_pods_and_owner(read: Any) -> None:
+    controller = {
+        "apiVersion": "apps/v1",
+        "kind": "ReplicaSet",
+        "name": "web-7c9d5b8f6",
+        "uid": "r",
+        "controller": True,
+    }
+    used = pod("p", "c", "Running", "n1", ownerReferences=[controller], labels={"pod-template-hash": "7c9d5b8f6"})
+    (found,) = claim_uses(read(claim("c", "gpu-0", "gpu-1", users=("p",)), used)).items
+    assert (str(found.owner), found.node, found.pods, len(found.results)) == ("Deployment/web", "n1", ("p",), 2)
+    used["metadata"]["labels"] = {}
+    (found,) = claim_uses(read(claim("c", "gpu-0", users=("p",)), used)).items
+    assert str(found.owner) == "ReplicaSet/web-7c9d5b8f6"
+    (found,) = claim_uses(read(claim("c", "gpu-0"))).items
+    assert (found.owner, found.node, found.pods) == (None, "n1", ())
+
+
+def test_admin_access_holds_nothing(read: Any) -> None:
+    (found,) = claim_uses(read(claim("c", "gpu-0", users=("p",), adminAccess=True), RUNNING)).items
+    assert found.state == "in-use" and found.results == ()
+
+
+def test_selection_and_gaps(read: Any) -> None:
+    snapshot = read(claim("c"), claim("d", "gpu-0"))
+    assert [one.claim.metadata.name for one in claim_uses(snapshot, "ml").items] == ["c", "d"]
+    assert claim_uses(snapshot, "other").items == ()
+    assert [one.claim.metadata.name for one in claim_uses(snapshot, states=(ClaimState.UNUSED,)).items] == ["d"]
+    assert [written(note) for note in claim_uses(snapshot).notes] == ["no Pod in the snapshot"]
+    from msgspec.structs import replace
+
+    with pytest.raises(InputError, match="the ResourceClaims could not be read: no"):
+        claim_uses(replace(snapshot, gaps=(Gap("ResourceClaim", "forbidden", detail="no"),)))
