@@ -45,6 +45,8 @@ def overlay(base: Snapshot, manifest: Snapshot) -> Snapshot:
         notes=(*base.notes, *manifest.notes),
         sources=(*base.sources, *manifest.sources),
         individual=base.individual | manifest.individual,
+        written={**base.written, **manifest.written},
+        workloads=(*base.workloads, *manifest.workloads),
     )
 
 

@@ -40,10 +40,14 @@ SECONDS_OF_TRIES: Final = 3.0
 
 
 class FitWish(Struct, frozen=True):
-    """How many replicas to place: as many as are written where it is None; ``most``: as many as fit."""
+    """How many replicas to place: as many as are written where it is None; ``most``: as many as fit.
+
+    ``only_counts``: neither what stops the next pod nor what makes room is looked for.
+    """
 
     replicas: int | None = None
     most: bool = False
+    only_counts: bool = False
 
 
 class FitPlan(Struct, frozen=True):
@@ -154,13 +158,13 @@ def _result(
     workload = plan.workload
     seats = tuple(seat for seat in placement.seats if seat.new.workload == plan.number)
     refused = [one for one in placement.refused if one.new.workload == plan.number]
-    unclear: list[Words] = list(_unclear_before(plan, snapshot, settings))
-    stop = _stop(plan, refused, settings)
+    unclear: list[Words] = [] if wish.only_counts else list(_unclear_before(plan, snapshot, settings))
+    stop = None if wish.only_counts else _stop(plan, refused, settings)
     if stop is not None and stop.diagnosis.verdict is Verdict.UNDETERMINED:
         unclear.extend(stop.diagnosis.unclear[:1] or ("the search did not end in time",))
     fitting = plan.replicas if wish.most else plan.replicas - len({one.new.ordinal.replica for one in refused})
     wanted = [one.new for one in refused] if not wish.most else list(_following(plan, snapshot))
-    more, tried = changes(placement, refused, wanted) if refused and not unclear else ((), 0)
+    more, tried = changes(placement, refused, wanted) if stop is not None and not unclear else ((), 0)
     placed = plan.running + len(seats)
     return WorkloadFit(
         workload,

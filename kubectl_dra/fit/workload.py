@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.cluster.snapshot import Key, Snapshot
@@ -57,30 +58,44 @@ class WorkloadPods(Struct, frozen=True):
 
 def workloads_of(manifest: Snapshot) -> list[WorkloadPods]:
     """The workloads of a manifest in its order; bare pods are one workload a group, and one of the others, last."""
+    found = makers_of(manifest)
+    made = {_key(role) for workload in found for role in workload.roles}
+    return [*found, *_bare([key for key in manifest.pods if key not in made], manifest)]
+
+
+def makers_of(snapshot: Snapshot) -> list[WorkloadPods]:
+    """The objects of a manifest that make pods; the snapshot may be a cluster that the manifest is laid over."""
     found: list[WorkloadPods] = []
-    made: set[Key] = set()
-    for raw in manifest.workloads:
+    for raw in snapshot.workloads:
         names = [pod["metadata"]["name"] for pod in pods_of(raw)]
-        namespace = _namespace(raw, names[0], manifest)
-        made.update((namespace, name) for name in names)
+        namespace = _namespace(raw, names[0], snapshot)
         counts = counts_of(raw)
         meta = raw.get("metadata") or {}
         title = str(meta.get("name") or meta.get("generateName") or "pod")
         roles = tuple(
-            _role(name.removeprefix(title).strip("-"), (namespace, name), manifest, each)
+            _role(name.removeprefix(title).strip("-"), (namespace, name), snapshot, each)
             for name, each in zip(names, counts.each, strict=True)
         )
         found.append(
             WorkloadPods(raw["kind"], namespace, title, roles, counts.replicas, counts.unit, counts.known, raw)
         )
-    found.extend(_bare([key for key in manifest.pods if key not in made], manifest))
     return found
+
+
+def without_stand_ins(snapshot: Snapshot, workloads: Sequence[WorkloadPods]) -> Snapshot:
+    """The cluster without the pods that stand for those of workloads."""
+    made = {_key(role) for workload in workloads for role in workload.roles}
+    return replace(snapshot, pods={key: pod for key, pod in snapshot.pods.items() if key not in made})
+
+
+def _key(role: Role) -> Key:
+    return role.pod.metadata.namespace, role.pod.metadata.name
 
 
 def _namespace(raw: Mapping[str, Any], pod: str, manifest: Snapshot) -> str:
     """The namespace of a workload: where none is written, that which its pods were put into."""
     written = (raw.get("metadata") or {}).get("namespace")
-    return str(written) if written else next(space for space, name in manifest.pods if name == pod)
+    return str(written) if written else next(space for space, name in manifest.written if name == pod)
 
 
 def _role(name: str, key: Key, manifest: Snapshot, each: int = 1, *, exact: bool = False) -> Role:

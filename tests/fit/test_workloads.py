@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import io
+import json
+from contextlib import redirect_stdout
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from kubectl_dra.cli.main import run as command
 from kubectl_dra.fit.counts import counts_of
-from tests.fit.worlds import claim, fitted, item, node, pod_spec, said, template
+from tests.fit.worlds import CLASS, claim, fitted, item, node, pod_spec, said, template
 
 JSON = dict[str, Any]
 POD = {"spec": {"containers": [{"name": "c", "image": "i"}]}}
@@ -236,3 +240,28 @@ def test_what_cannot_be_seen_is_undetermined(tmp_path: Path) -> None:
     assert code == report["exitCode"] == 3
     assert report["items"][0]["verdict"] == "undetermined"
     assert report["items"][0]["undetermined"]
+
+
+def explained(tmp_path: Path, gpus: int, *flags: str) -> tuple[int, str]:
+    """The first line of ``explain -f`` about a StatefulSet of three on one node."""
+    spec = {"replicas": 3, "selector": {}, "template": {"spec": pod_spec(1)}}
+    manifest, snapshot = tmp_path / "manifest.json", tmp_path / "cluster.json"
+    for path, items in (
+        (manifest, [template(), written("StatefulSet", "apps/v1", spec)]),
+        (snapshot, [CLASS, *node("a", gpus)]),
+    ):
+        path.write_text(json.dumps({"kind": "List", "apiVersion": "v1", "items": items}))
+    out = io.StringIO()
+    with redirect_stdout(out):
+        code = command(["explain", "-f", str(manifest), "--snapshot", str(snapshot), *flags])
+    return code, out.getvalue().splitlines()[0]
+
+
+def test_explain_says_how_many_replicas_fit(tmp_path: Path) -> None:
+    """The exit code is that of the pod that it explains."""
+    assert explained(tmp_path, 2) == (0, "2 of 3 replicas of StatefulSet default/w fit.")
+
+
+def test_explain_does_not_where_only_a_pod_is_asked_about(tmp_path: Path) -> None:
+    assert explained(tmp_path, 2, "--node", "a")[1].startswith("Pod default/w")
+    assert explained(tmp_path, 2, "--what-if", "count=1")[1].startswith("Pod default/w")

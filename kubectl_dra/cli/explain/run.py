@@ -52,9 +52,21 @@ def run(asked: ExplainFlags, connection: ConnectionFlags) -> int:
         return _run_html(asked, connection, changes)
     if asked.watch:
         return _run_watch(asked, connection, changes)
-    diagnoses = _answer(asked, connection, changes)
+    posed = questions_of(asked, connection, changes)
+    diagnoses = [_diagnosed(one, asked) for one in posed]
+    if asked.manifests and asked.output is ExplainOutput.text:
+        _print_replicas(posed, diagnoses, asked)
     _print(diagnoses, asked, _invocation(asked, connection))
     return _code(diagnoses)
+
+
+def _print_replicas(posed: Sequence[Posed], diagnoses: Sequence[Diagnosis], asked: ExplainFlags) -> None:
+    """Says first how many replicas of a workload fit."""
+    from kubectl_dra.cli.explain.replicas import headlines
+    from kubectl_dra.report.paint import Painter
+
+    for sentence in headlines(posed, diagnoses, asked):
+        Painter(color=asked.color.value).paragraph(sentence)
 
 
 def _answer(asked: ExplainFlags, connection: ConnectionFlags, changes: Sequence[Supposition]) -> list[Diagnosis]:

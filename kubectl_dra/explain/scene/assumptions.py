@@ -127,7 +127,9 @@ def _about_pod(scene: Scene) -> Iterator[Phrase]:
         yield say("not seen: {kinds}; the API server may refuse a new pod because of them", kinds=sorted(unread))
     yield from _group_unread(scene, pod)
     if workload := pod.metadata.annotations.get(MADE_BY):
-        yield say("this is one of the pods that {workload} makes; the others are not looked at", workload=workload)
+        yield say(
+            "this is one of the pods that {workload} makes; kubectl dra fit looks at all of them", workload=workload
+        )
     if not scene.settings.schedules(pod):
         text = "the pod asks for scheduler {name}; results are those of the default one"
         yield say(text, name=pod.scheduler_name)
