@@ -20,7 +20,7 @@ from kubectl_dra.explain.scene.filters import proved_by_pods
 from kubectl_dra.explain.scene.prepare import Settings, cycle_of
 from kubectl_dra.explain.scene.view import nodes_of
 from kubectl_dra.fit import existing
-from kubectl_dra.fit.changes import changes
+from kubectl_dra.fit.changes import Changes
 from kubectl_dra.fit.ground import Ground
 from kubectl_dra.fit.mold import Mold, NewPod
 from kubectl_dra.fit.ordinals import ordinals
@@ -164,7 +164,7 @@ def _result(
         unclear.extend(stop.diagnosis.unclear[:1] or ("the search did not end in time",))
     fitting = plan.replicas if wish.most else plan.replicas - len({one.new.ordinal.replica for one in refused})
     wanted = [one.new for one in refused] if not wish.most else list(_following(plan, snapshot))
-    more, tried = changes(placement, refused, wanted) if stop is not None and not unclear else ((), 0)
+    changes = Changes(placement, refused if stop is not None and not unclear else (), wanted)
     placed = plan.running + len(seats)
     return WorkloadFit(
         workload,
@@ -176,8 +176,8 @@ def _result(
         seats,
         stop,
         tuple(unclear),
-        more,
-        tried,
+        changes.found,
+        changes.tried,
         fewest=placed,
         greatest=placed,
         settled=placement.settled,

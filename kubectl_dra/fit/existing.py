@@ -7,6 +7,7 @@ from typing import Final
 
 from msgspec import structs
 
+from kubectl_dra.api.owners import owner_of
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.cluster.snapshot import Key, Snapshot
 from kubectl_dra.fit.workload import WorkloadPods
@@ -32,10 +33,10 @@ def pods_of(workload: WorkloadPods, snapshot: Snapshot) -> list[Pod]:
 
 
 def _made_by(workload: WorkloadPods, pod: Pod) -> bool:
-    owner = pod.metadata.controller()
+    owner = owner_of(pod)
     if owner is None or not workload.raw:
         return False
-    if owner.kind == workload.kind and owner.name == workload.name:
+    if owner == (workload.kind, workload.name):
         return True
     return owner.kind in _BETWEEN.get(workload.kind, ()) and owner.name.startswith(f"{workload.name}-")
 

@@ -6,9 +6,10 @@ from enum import Enum
 
 from msgspec import Struct
 
-from kubectl_dra.api.pods import Pod
 from kubectl_dra.explain.diagnosis import Diagnosis
 from kubectl_dra.explain.phrase import Words
+from kubectl_dra.explain.remedies.free import Free
+from kubectl_dra.explain.remedies.room import EndPods
 from kubectl_dra.fit.creation import Denied
 from kubectl_dra.fit.place import Seat
 from kubectl_dra.fit.workload import WorkloadPods
@@ -52,23 +53,7 @@ class OneMoreNode(Struct, frozen=True):
     alike: int
 
 
-class EndPod(Struct, frozen=True):
-    """A pod that ends, so that its devices and its room are free. ``owner``: what may make it again, kind and name."""
-
-    pod: Pod
-    devices: int
-    owner: str = ""
-
-
-class DeleteClaim(Struct, frozen=True):
-    """A claim that holds devices and that nobody uses."""
-
-    namespace: str
-    name: str
-    devices: int
-
-
-ClusterChange = OneMoreNode | EndPod | DeleteClaim
+ClusterChange = OneMoreNode | Free | EndPods
 
 
 class More(Struct, frozen=True):

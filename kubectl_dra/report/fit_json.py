@@ -4,16 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from kubectl_dra.api.owners import owner_of
+from kubectl_dra.api.pods import Pod
+from kubectl_dra.explain.remedies.free import Free
+from kubectl_dra.explain.scene.holders import ClaimHolder
 from kubectl_dra.fit.place import Seat, evicted
-from kubectl_dra.fit.result import (
-    SCHEMA_VERSION,
-    DeleteClaim,
-    EndPod,
-    FitAnswer,
-    More,
-    OneMoreNode,
-    WorkloadFit,
-)
+from kubectl_dra.fit.result import SCHEMA_VERSION, FitAnswer, More, OneMoreNode, WorkloadFit
 from kubectl_dra.report.explain_words import answer as explained
 from kubectl_dra.report.fit_words import change, code, headline, places, stop
 from kubectl_dra.report.phrases import written
@@ -106,19 +102,26 @@ def _more(more: More) -> dict[str, Any]:
     what = more.change
     if isinstance(what, OneMoreNode):
         said: dict[str, Any] = {"change": "add-node", "like": what.like, "alike": what.alike}
-    elif isinstance(what, DeleteClaim):
-        said = {"change": "delete-claim", "namespace": what.namespace, "name": what.name, "devices": what.devices}
+    elif isinstance(what, Free):
+        said = {"change": "free", "holders": [_holder(holder) for holder in what.holders]}
     else:
-        said = {"change": "end-pod", **_pod(what)}
+        said = {"change": "end-pod", "pod": _pod(what.ended[0])}
     return {**said, "text": change(what), "morePods": more.pods, "moreReplicas": more.replicas}
 
 
-def _pod(what: EndPod) -> dict[str, Any]:
-    meta = what.pod.metadata
+def _holder(holder: ClaimHolder) -> dict[str, Any]:
+    results = holder.claim.allocation.results if holder.claim.allocation is not None else ()
     return {
-        "namespace": meta.namespace,
-        "name": meta.name,
-        "devices": what.devices,
-        "owner": what.owner,
-        "priority": what.pod.priority,
+        "claim": {"namespace": holder.claim.metadata.namespace, "name": holder.claim.metadata.name},
+        "state": holder.standing.name.lower(),
+        "devices": [str(entry.device) for entry in results],
+        "pods": [_pod(pod) for pod in holder.pods],
     }
+
+
+def _pod(pod: Pod) -> dict[str, Any]:
+    owner = owner_of(pod)
+    out: dict[str, Any] = {"namespace": pod.metadata.namespace, "name": pod.metadata.name, "priority": pod.priority}
+    if owner is not None:
+        out["owner"] = {"kind": owner.kind, "name": owner.name}
+    return out

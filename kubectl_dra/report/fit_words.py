@@ -6,10 +6,14 @@ import shlex
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 
+from kubectl_dra.api.owners import owner_of
 from kubectl_dra.api.slices import DeviceID
+from kubectl_dra.explain.remedies.free import Free
+from kubectl_dra.explain.remedies.room import EndPods
 from kubectl_dra.fit.creation import Denied
 from kubectl_dra.fit.place import Seat, evicted
-from kubectl_dra.fit.result import ClusterChange, DeleteClaim, EndPod, FitVerdict, More, OneMoreNode, WorkloadFit
+from kubectl_dra.fit.result import ClusterChange, FitVerdict, More, OneMoreNode, WorkloadFit
+from kubectl_dra.report.explain_making import making
 from kubectl_dra.report.explain_words import Invocation, reason
 from kubectl_dra.report.phrases import written
 from kubectl_dra.wording import amount, some
@@ -103,32 +107,36 @@ def change(what: ClusterChange) -> str:
     if isinstance(what, OneMoreNode):
         exist = f"{amount(what.alike, 'such node')} {'exists' if what.alike == 1 else 'exist'}"
         return f"add one more node like {what.like} ({exist})"
-    if isinstance(what, DeleteClaim):
-        return f"delete claim {what.namespace}/{what.name}, which holds {amount(what.devices)} and nobody uses"
-    holds = [f"it holds {amount(what.devices)}"] if what.devices else []
-    holds += [f"of {what.owner}, which may make it again"] if what.owner else []
-    return f"end pod {what.pod.key}" + (f" ({', '.join(holds)})" if holds else "")
+    if isinstance(what, EndPods):
+        owner = owner_of(what.ended[0])
+        again = f" (of {owner}, which may make it again)" if owner is not None else ""
+        return f"{written(what.what)}{again}"
+    return written(what.what)
 
 
 def gain(found: WorkloadFit, more: More) -> str:
     """What a change brings."""
-    unit = found.workload.unit
-    if found.workload.size == 1:
-        total = found.fitting + more.replicas
-        all_of = f", all {found.replicas:,}" if not found.as_many and total == found.replicas else ""
-        return f"{amount(more.pods, f'more {unit}')} {'fits' if more.pods == 1 else 'fit'}{all_of}"
-    whole = f", {amount(more.replicas, f'more whole {unit}')}" if more.replicas else f", no more whole {unit}"
+    unit, one_by_one = found.workload.unit, found.workload.size == 1
+    whole = not found.as_many and found.fitting + more.replicas == found.replicas
+    if whole and found.replicas == 1:
+        return "then it fits" if one_by_one else f"then it fits, all {amount(found.pods, 'pod')}"
+    verb = "fits" if more.pods == 1 else "fit"
+    if one_by_one:
+        return f"{amount(more.pods, f'more {unit}')} {verb}{f', and so all {found.replicas:,}' if whole else ''}"
+    pods = f"{amount(more.pods, 'more pod')} {verb}"
     if found.replicas == 1 and not found.as_many:
-        whole = ", and so all of it" if more.replicas else ", but not all of it"
-    return f"{amount(more.pods, 'more pod')} {'fits' if more.pods == 1 else 'fit'}{whole}"
+        return f"{pods}, but not all of it"
+    return (
+        f"{pods}, {amount(more.replicas, f'more whole {unit}')}" if more.replicas else f"{pods}, no more whole {unit}"
+    )
 
 
 def command(what: ClusterChange, asked: Invocation) -> str:
     """The command that makes a change; empty where there is none."""
-    where = "" if asked.saved else asked.where
-    if isinstance(what, DeleteClaim):
-        return f"kubectl delete resourceclaim -n {what.namespace} {shlex.quote(what.name)}{where}"
-    if isinstance(what, EndPod):
-        meta = what.pod.metadata
+    if isinstance(what, Free):
+        return making([what], asked)
+    if isinstance(what, EndPods) and owner_of(what.ended[0]) is None:
+        where = "" if asked.saved else asked.where
+        meta = what.ended[0].metadata
         return f"kubectl delete pod -n {meta.namespace} {shlex.quote(meta.name)}{where}"
     return ""

@@ -13,7 +13,6 @@ from tests.fit.worlds import (
     claim,
     deployment,
     fitted,
-    held,
     item,
     node,
     pod_spec,
@@ -152,17 +151,3 @@ def test_none_fits_at_most(tmp_path: Path) -> None:
 def test_more_replicas_than_written(tmp_path: Path) -> None:
     found = item(tmp_path, node("a", 4), [template(), deployment(1)], "--replicas", "3")
     assert found["pods"]["fit"] == found["pods"]["wanted"] == 3
-
-
-def test_unused_claims_hold_their_devices(tmp_path: Path) -> None:
-    found = item(tmp_path, [*node("a", 2), held("left", "a", [1])], [template(), deployment(2)])
-    assert found["pods"]["fit"] == 1
-    assert found["changes"][0] | {"text": ""} == {
-        "change": "delete-claim",
-        "namespace": "default",
-        "name": "left",
-        "devices": 1,
-        "text": "",
-        "morePods": 1,
-        "moreReplicas": 1,
-    }

@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from kubectl_dra.allocation.attempt import Cycle
 from kubectl_dra.allocation.extended import CLAIM_NAME, ExtendedRequests, extended_requests
+from kubectl_dra.allocation.state import AllocatedState
 from kubectl_dra.api.claims import ResourceClaim
 from kubectl_dra.api.nodes import Node
 from kubectl_dra.api.pods import Pod
@@ -143,10 +144,15 @@ def prepare(question: Question, snapshot: Snapshot, settings: Settings) -> Scene
         snapshot=snapshot,
         settings=settings,
         view=View(cycle, [node for node in nodes if node.name not in ineligible], ineligible),
-        holders=HolderIndex(cycle.state, snapshot.pods, partial(_all_pods, snapshot), Clock(snapshot), question.pod),
+        holders=holder_index(cycle.state, snapshot, question.pod),
         filters=filters,
         extended=extended,
     )
+
+
+def holder_index(state: AllocatedState, snapshot: Snapshot, asking: Pod | None = None) -> HolderIndex:
+    """Who holds devices in a cluster, as the pod that asks for them sees it."""
+    return HolderIndex(state, snapshot.pods, partial(_all_pods, snapshot), Clock(snapshot), asking)
 
 
 def _all_pods(snapshot: Snapshot, namespace: str) -> bool:

@@ -1,0 +1,133 @@
+"""Who could make room for a pod: claims that are given back, and pods that end, in the order in which to ask them."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from typing import Final, NamedTuple
+
+from kubectl_dra.api.claims import ResourceClaim
+from kubectl_dra.api.pods import Pod
+from kubectl_dra.explain.remedies.free import Free
+from kubectl_dra.explain.remedies.room import EndPods, can_end
+from kubectl_dra.explain.scene.holders import ClaimHolder
+from kubectl_dra.explain.scene.prepare import holder_index
+from kubectl_dra.fit.ground import Ground
+from kubectl_dra.fit.place import Placement, Unplaced
+from kubectl_dra.scheduling.reasons import PluginName
+
+MAX_HOLDERS: Final = 60
+"""Of either sort: claims with their pods, and pods without claims."""
+NODES_OF_SETS: Final = 8
+
+
+class WithRoom(NamedTuple):
+    """The cluster after somebody has ended, and the nodes that changed; None where that may be any."""
+
+    change: Free | EndPods
+    ground: Ground
+    nodes: frozenset[str] | None
+
+
+Helps = Callable[[WithRoom], bool]
+
+
+def with_room(placement: Placement, first: Unplaced, helps: Helps) -> Iterator[WithRoom]:
+    """The cluster after one holder has ended, the first to ask first; where none alone helps, after several have.
+
+    Args:
+        placement: what was placed; none of its pods is asked to end.
+        first: the pod that does not fit.
+        helps: whether a node takes a pod with a change.
+    """
+    ground = placement.ground
+    own = {seat.new.pod.key for seat in placement.seats}
+    rejected = first.outcome.rejected if first.outcome is not None else {}
+    full = {name for name, rejection in rejected.items() if rejection.resolvable}
+    lacking = [name for name, rejection in rejected.items() if rejection.plugin is PluginName.DYNAMIC_RESOURCES]
+    holders = _holders(ground, own, {*full, *lacking})
+    found = False
+    for holder in holders[:MAX_HOLDERS]:
+        change = _freeing(ground, [holder])
+        if helps(change):
+            found = True
+            yield change
+    for pod in _without_claims(ground, own, full)[:MAX_HOLDERS]:
+        ended = EndPods(pod.spec.node_name, (pod.key,), (pod,), (pod.spec.node_name,))
+        room = WithRoom(ended, ground.ending([pod], ()), frozenset((pod.spec.node_name,)))
+        if helps(room):
+            found = True
+            yield room
+    if not found:
+        yield from _sets(ground, holders, lacking, helps)
+
+
+def _holders(ground: Ground, own: set[str], nodes: set[str]) -> list[ClaimHolder]:
+    """Holders of devices of these nodes, or of no node of their own, but the pods of the workload and of the system."""
+    index = holder_index(ground.cycle.state, ground.snapshot)
+    found = []
+    for claim in ground.snapshot.claims.values():
+        if claim.allocation is None or not _on(claim, nodes, ground):
+            continue
+        holder = index.holder(claim)
+        if all(can_end(pod) and pod.key not in own for pod in holder.pods):
+            found.append(holder)
+    return sorted(found, key=lambda holder: (holder.order, index.size(holder.claim), holder.claim.key))
+
+
+def _on(claim: ResourceClaim, nodes: set[str], ground: Ground) -> bool:
+    homes = _homes(claim, ground)
+    return None in homes or not nodes.isdisjoint(home for home in homes if home is not None)
+
+
+def _homes(claim: ResourceClaim, ground: Ground) -> set[str | None]:
+    """The nodes of the claim's devices; None for devices that several nodes can use."""
+    results = claim.allocation.results if claim.allocation is not None else ()
+    return {ground.homes.get(entry.device.pool) for entry in results}
+
+
+def _freeing(ground: Ground, holders: Sequence[ClaimHolder]) -> WithRoom:
+    claims = [holder.claim for holder in holders]
+    nodes: set[str | None] = {pod.node_name for holder in holders for pod in holder.pods if pod.node_name}
+    nodes.update(home for claim in claims for home in _homes(claim, ground))
+    known = frozenset(node for node in nodes if node is not None)
+    changed = None if None in nodes else known & ground.state.nodes.keys()
+    return WithRoom(Free.of(holders, ()), ground.freeing(claims), changed)
+
+
+def _without_claims(ground: Ground, own: set[str], full: set[str]) -> list[Pod]:
+    """Pods without claims on nodes that are full of something else, the least important first."""
+    found = [
+        pod
+        for pod in ground.snapshot.pods.values()
+        if pod.node_name in full and not pod.claims and not pod.finished and pod.key not in own and can_end(pod)
+    ]
+    found.sort(key=lambda pod: pod.metadata.creation_timestamp, reverse=True)
+    return sorted(found, key=lambda pod: (pod.phase == "Running", pod.priority))
+
+
+def _sets(ground: Ground, holders: Sequence[ClaimHolder], nodes: Sequence[str], helps: Helps) -> Iterator[WithRoom]:
+    """For a few nodes those of their holders who together are enough, and none too many; the fewest first."""
+    by_node: dict[str, list[ClaimHolder]] = defaultdict(list)
+    for holder in holders:
+        for home in _homes(holder.claim, ground):
+            if home is not None:
+                by_node[home].append(holder)
+    near = sorted((name for name in nodes if len(by_node[name]) > 1), key=lambda name: len(by_node[name]))
+    found = [change for name in near[:NODES_OF_SETS] if (change := _enough(ground, by_node[name], helps)) is not None]
+    yield from sorted(found, key=lambda change: len(change.change.keys))
+
+
+def _enough(ground: Ground, holders: Sequence[ClaimHolder], helps: Helps) -> WithRoom | None:
+    taken: list[ClaimHolder] = []
+    for holder in holders:
+        taken.append(holder)
+        if len(taken) > 1 and helps(_freeing(ground, taken)):
+            break
+    else:
+        return None
+    for holder in list(reversed(taken)):
+        left = [other for other in taken if other is not holder]
+        if left and helps(_freeing(ground, left)):
+            taken = left
+    return _freeing(ground, taken)
