@@ -1,1 +1,1 @@
-"""Why a claim or pod is pending: funnel, causes, what-if, holders."""
+"""Explains why a claim or pod is pending: funnel, causes, what-if, holders."""

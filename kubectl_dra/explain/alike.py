@@ -1,4 +1,4 @@
-"""Which questions have one and the same answer: the many pods of a workload differ in their names alone."""
+"""Groups questions with the same answer: the many pods of a workload differ only in their names."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from kubectl_dra.explain.question.resolve import Question
 
 
 def shape(question: Question, snapshot: Snapshot) -> str:
-    """What decides the answer, as one text: the pod's placement and claims, without names that differ per pod."""
+    """What determines the answer, as one text: the pod's placement and claims, without names that differ per pod."""
     pod = question.pod
     placement = None if pod is None else (structs.replace(pod.spec, resource_claims=()), pod.extended_resource_claim)
     names = [entry.claim.metadata.name if entry.claim else "" for entry in question.claims]

@@ -1,4 +1,4 @@
-"""What an answer says beside its causes: what may still go wrong, and what was not tried."""
+"""Notes of an answer besides its causes: what may still go wrong, and what was not tried."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def _about_causes(trial: Trial, findings: Sequence[Finding]) -> Iterator[Phrase]
 
 
 def _handed_out_twice(trial: Trial) -> Iterator[Phrase]:
-    """Nodes whose devices a device plugin and a driver both offer, as far as the names tell."""
+    """Nodes whose devices a device plugin and a driver both offer, judging by names."""
     for name in sorted(trial.fitting)[:MAX_NOTED_NODES]:
         drivers = sorted({item.id.driver for item in trial.view.on_node(name)})
         for resource, value in trial.view.node_by_name[name].allocatable.items():
@@ -87,7 +87,7 @@ def _handed_out_twice(trial: Trial) -> Iterator[Phrase]:
 
 
 def _not_looked_at(trial: Trial, findings: Sequence[Finding]) -> Iterator[Phrase]:
-    """No scheduler has left a word on a pod that fits: normal for a moment, else it does not run."""
+    """The pod fits, but no scheduler has reacted to it: normal for a moment, otherwise it will not run."""
     pod = trial.question.pod
     if pod is None or not trial.fitting or findings or not trial.question.exists or pod.node_name or pod.finished:
         return
@@ -101,7 +101,7 @@ def _not_looked_at(trial: Trial, findings: Sequence[Finding]) -> Iterator[Phrase
 
 
 def _not_scored(trial: Trial) -> Iterator[Phrase]:
-    """The scheduler fails at comparing nodes: a pod with allocated and pending claims, several nodes."""
+    """The scheduler fails when it compares nodes: a pod with allocated and pending claims, several nodes."""
     settings = trial.scene.settings
     if len(trial.fitting) < 2 or not trial.scene.allocated or not trial.claims:
         return
@@ -119,7 +119,7 @@ def _not_scored(trial: Trial) -> Iterator[Phrase]:
 
 
 def _cut(trial: Trial, findings: Sequence[Finding], ways: Sequence[Way]) -> Iterator[Phrase]:
-    """Changes were not tried on all nodes that differ."""
+    """Changes were not tried on all the different nodes."""
     around = trial.world.surroundings
     if around is not None and around.rebuilds.stopped:
         yield say("not every change was tried: in a cluster of this size each one takes long to prove")

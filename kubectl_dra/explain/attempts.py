@@ -19,7 +19,7 @@ STEPS_PER_NODE = 400_000
 
 
 def run_attempts(scene: Scene) -> dict[str, Attempt]:
-    """One attempt per eligible node, in the order of the nodes, within a total time."""
+    """One attempt per eligible node, in node order, within a total time."""
     out: dict[str, Attempt] = {}
     end = time.process_time() + max(SECONDS_TOTAL, SECONDS_PER_EASY_NODE * len(scene.view.nodes))
     same = scene.unallocated
@@ -49,7 +49,7 @@ def run_attempts(scene: Scene) -> dict[str, Attempt]:
 
 
 def unavailable_nodes(scene: Scene) -> dict[str, str]:
-    """Nodes on which an allocated claim that is asked about cannot be used, with the claim."""
+    """Nodes where an allocated claim of the question cannot be used, with the claim."""
     out: dict[str, str] = {}
     for claim in scene.allocated:
         assert claim.allocation is not None

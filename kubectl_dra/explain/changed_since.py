@@ -1,4 +1,4 @@
-"""What changed after the scheduler's last word about a pod, as far as objects show it: deletions leave no trace."""
+"""What changed after the scheduler's last message about a pod, as far as objects show it; deletions leave no trace."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def changes(trial: Trial, pod: Pod, word: LastWord) -> tuple[Evidence, ...]:
 
 
 def _of_spec(pod: Pod) -> Iterator[Evidence]:
-    """The scheduler looked at an earlier spec of the pod."""
+    """The scheduler examined an earlier spec of the pod."""
     condition = pod.condition("PodScheduled")
     seen = condition.observed_generation if condition is not None else 0
     if 0 < seen < pod.metadata.generation:
@@ -43,7 +43,7 @@ def _of_spec(pod: Pod) -> Iterator[Evidence]:
 
 
 def _of_nodes(trial: Trial, word: LastWord) -> Iterator[Evidence]:
-    """Nodes came or went."""
+    """Nodes were added or removed."""
     told = _TOTAL.match(word.message)
     snapshot = trial.scene.snapshot
     if told is not None and snapshot.nodes and not snapshot.is_gap("Node") and int(told[1]) != len(snapshot.nodes):
@@ -64,7 +64,7 @@ def _victims_gone(trial: Trial, pod: Pod) -> Iterator[Evidence]:
 
 
 def _newer(trial: Trial, pod: Pod, word: LastWord) -> Iterator[Evidence]:
-    """Objects made since, the newest first; of the same second those that may be newer."""
+    """Objects created since, newest first; of the same second, those that may be newer."""
     if not word.time:
         return
     scene = trial.scene
@@ -100,5 +100,5 @@ def _ended(trial: Trial, pod: Pod) -> Iterator[Evidence]:
 
 
 def _number(meta: ObjectMeta) -> int:
-    """The resource version, which counts the writes of the whole cluster; 0 where it is unknown."""
+    """The resource version, which counts the writes of the whole cluster; 0 if unknown."""
     return int(meta.resource_version) if meta.resource_version.isdigit() else 0

@@ -18,7 +18,7 @@ BATCHING: Final = "OpportunisticBatching"
 
 
 def choice(trial: Trial, verdict: Verdict) -> Choice | None:
-    """The node that wins, or those of which it takes any; None where nothing is to be chosen."""
+    """The winning node, or those of which any may win; None if there is nothing to choose."""
     pod, settings, snapshot = trial.question.pod, trial.scene.settings, trial.scene.snapshot
     if pod is None or verdict is not Verdict.ALLOCATABLE or trial.chain is None:
         return None
@@ -44,8 +44,9 @@ def _told(trial: Trial, best: BestNodes, feasible: int) -> Choice:
 
 
 def _batched(trial: Trial) -> bool:
-    """Whether the pod may take the next best node of one just like it that was scheduled before: without claims, and
-    without spread constraints, its own or the profile's."""
+    """Whether the pod may take the second-best node of an identical pod scheduled before: one without claims,
+    and without spread constraints of its own or the profile's.
+    """
     pod, filters = trial.question.pod, trial.scene.filters
     if pod is None or filters is None or BATCHING not in trial.scene.settings.gates:
         return False
@@ -55,7 +56,7 @@ def _batched(trial: Trial) -> bool:
 
 
 def open_choice(found: Choice | None, nodes: int) -> Iterator[Phrase]:
-    """Why it is not said which node wins; ``nodes`` is the size of the cluster."""
+    """Why the winning node is not named; ``nodes`` is the size of the cluster."""
     if found is None or found.certain:
         return
     if found.enough:

@@ -1,6 +1,6 @@
-"""What a diagnosis is: a verdict, what was found, the evidence, what would help, and what was not seen.
+"""The parts of a diagnosis: the verdict, findings, evidence, remedies, and what was not seen.
 
-Everything here is a value. ``report/`` writes the sentences, and the answer is one of them.
+Everything here is a value. ``report/`` writes the sentences, including the answer.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class Family(Enum):
 
 
 class Look(Enum):
-    """What to look at next. ``report/explain_next.py`` has the command of each."""
+    """What to look at next. ``report/explain_words.py`` has the command of each."""
 
     POD = auto()
     POD_OF_SAME_CLAIM = auto()
@@ -95,14 +95,13 @@ class NextStep(NamedTuple):
 class CauseKind(Struct, frozen=True):
     """An entry of the closed catalogue of causes.
 
-    ``code`` never changes meaning. ``why`` explains it to somebody who has never met it, ``fix`` says what
-    helps in general, ``seen_as`` is what Kubernetes itself shows. ``normal`` says when it is no fault, ``confirm`` how
-    to see it with kubectl alone. ``look`` is what to look at next.
+    ``code`` never changes its meaning. ``why`` explains it to somebody who has never met it, ``fix`` says
+    what helps in general, ``seen_as`` is what Kubernetes itself shows. ``look`` is what to look at next.
 
-    ``passes``: the devices matter all the same, so what would happen next is worth saying. ``never_binds``: the
-    devices are there, but the pod will not be bound to them. ``ends_pod``: the pod never gets devices any more.
-    ``held``: somebody else has the devices. ``missing`` is the kind of an object that is said not to exist. ``state``
-    says what the pod is, where that it "cannot be scheduled" would be wrong.
+    ``passes``: the devices still matter, so what would happen next is worth saying. ``never_binds``: the
+    devices exist, but the pod will not be bound to them. ``ends_pod``: the pod will never get devices.
+    ``held``: somebody else has the devices. ``missing`` is the kind of an object that does not exist.
+    ``state`` describes the pod if "cannot be scheduled" would be wrong.
     """
 
     code: str
@@ -130,10 +129,11 @@ class Relation(Enum):
 
 
 class Evidence(Struct, frozen=True):
-    """One fact: the object it was read from, the field, and the value found there; ``is_cel``: it is an expression.
+    """One fact: the object it was read from, the field, and the value found there; ``is_cel``: it is an
+    expression.
 
-    What the words are made of is typed, and JSON has it as data: objects that exist (``ObjectName``), devices, pools,
-    numbers and quantities. A name of something that does not exist is a text.
+    The parts are typed, and JSON has them as data: existing objects (``ObjectName``), devices, pools, numbers
+    and quantities. The name of something that does not exist is a text.
     """
 
     object: Told
@@ -144,11 +144,11 @@ class Evidence(Struct, frozen=True):
 
 
 class Remedy(Struct, frozen=True):
-    """What ends a cause here: the change in words, its proof where the allocation was run with it, and its cost.
+    """What ends a cause in this case: the change in words, its proof if it was tried, and its cost.
 
-    ``cost`` counts devices that somebody else has to give up. ``offers`` are the changes that the words name, so that
-    they are not offered twice; ``what_if`` is the first as ``--what-if`` takes it. ``not_alone``: it takes more than
-    one change, and the ways out name them.
+    ``cost`` counts devices that somebody else must give up. ``offers`` are the changes named in the text, so
+    that they are not offered twice; ``what_if`` is the first of them as a value of ``--what-if``.
+    ``not_alone``: it takes several changes, which the ways out name.
     """
 
     change: Words
@@ -165,11 +165,12 @@ class Remedy(Struct, frozen=True):
 
 
 class Finding(Struct, frozen=True):
-    """A cause found: its kind, one sentence, facts, and what ends it here (else what helps with its kind).
+    """A cause that was found: its kind, one sentence, facts, and its remedy here (else the kind's general
+    advice).
 
-    ``object`` is the name of an object that is missing, ``device`` one that shows the cause, ``device_class`` the
-    class in which it is. ``next`` is what to look at next, where that depends on more than the kind. ``contrary``: by
-    what was read the pod fits, and the scheduler's word, which stands, says otherwise.
+    ``object`` is the name of a missing object, ``device`` one that shows the cause, ``device_class`` the
+    affected class. ``next`` is what to look at next, if that depends on more than the kind. ``contrary``: the
+    objects say that the pod fits, but the scheduler's message, still valid, says otherwise.
     """
 
     kind: CauseKind
@@ -186,7 +187,7 @@ class Finding(Struct, frozen=True):
 
     @property
     def proof(self) -> Proof | None:
-        """The proof of the remedy, where there is one."""
+        """The proof of the remedy, if any."""
         return self.remedy.proof if self.remedy else None
 
     @property
@@ -196,9 +197,9 @@ class Finding(Struct, frozen=True):
 
 
 class Observation(Struct, frozen=True):
-    """What devices have: a name such as ``memory`` or ``productName``, the values with device counts.
+    """What devices have: a name such as ``memory`` or ``productName``, and its values with device counts.
 
-    A value of None stands for "absent".
+    A value of None means "absent".
     """
 
     name: str
@@ -226,8 +227,8 @@ class Stage(Struct, frozen=True):
     """One line of the funnel: ``passed`` devices are left after it.
 
     ``name`` is a stable word (published, node, pool, class-selector, request-selector, capacity, counters,
-    taint, held, ...), ``label`` what people read, ``expression`` the CEL text of a selector term.
-    ``details`` are short reasons with the number of devices, most frequent first. ``selector`` is the label without
+    taint, held, ...), ``label`` is the text for people, ``expression`` the CEL text of a selector term.
+    ``details`` are short reasons with device counts, most frequent first. ``selector`` is the label without
     the number of the term.
     """
 
@@ -243,7 +244,7 @@ class Stage(Struct, frozen=True):
 
 
 class DeviceLine(Struct, frozen=True):
-    """One device and the first stage that refuses it; ``reason`` is empty for a usable one."""
+    """One device and the first stage that rejects it; ``reason`` is empty for a usable one."""
 
     device: DeviceID
     nodes: str
@@ -252,7 +253,7 @@ class DeviceLine(Struct, frozen=True):
 
 
 class Funnel(Struct, frozen=True):
-    """Which devices are left for one request (or subrequest) by itself, stage after stage."""
+    """Which devices are left for one request (or subrequest) by itself, stage by stage."""
 
     request: str
     device_class: str
@@ -265,7 +266,7 @@ class Funnel(Struct, frozen=True):
 
 
 class ClaimReport(Struct, frozen=True):
-    """One claim of the pod: where it comes from, its state, and the funnels of its requests.
+    """One claim of the pod: its origin, its state, and the funnels of its requests.
 
     ``devices`` are those that it holds, each with the request.
     """
@@ -283,9 +284,9 @@ OUTCOMES = ("allocated", "error", "rejected", "undetermined", "not-eligible")
 
 
 class NodeGroup(Struct, frozen=True):
-    """Nodes with one and the same outcome, of ``OUTCOMES``, and reason.
+    """Nodes with the same outcome (one of ``OUTCOMES``) and reason.
 
-    ``nearness``: the larger, the nearer they are to success.
+    ``nearness``: larger means nearer to success.
     """
 
     outcome: str
@@ -295,7 +296,7 @@ class NodeGroup(Struct, frozen=True):
 
 
 class PlacedDevice(NamedTuple):
-    """One device that a request of a claim gets; of a shared device, how much of each capacity."""
+    """A device that a request of a claim gets; for a shared device, how much of each capacity."""
 
     claim: str
     request: str
@@ -304,17 +305,17 @@ class PlacedDevice(NamedTuple):
 
 
 class NodeDevices(Struct, frozen=True):
-    """What the claims get on a node that works, in the order of the results."""
+    """What the claims get on a suitable node, in the order of the results."""
 
     node: str
     devices: tuple[PlacedDevice, ...]
 
 
 class Choice(Struct, frozen=True):
-    """Which of the ``feasible`` nodes the scheduler takes: one of ``nodes``, at random where there are several.
+    """Which of the ``feasible`` nodes the scheduler takes: one of ``nodes``, at random if there are several.
 
-    ``enough``: it stops looking when it has found so many (0: it looks at all), so that nobody knows. ``unknown``: what
-    decides as well and is not known, by kind, resource or plugin.
+    ``enough``: it stops after this many nodes (0: it examines all), so the winner is unknown. ``unknown``:
+    unknown kinds, resources or plugins that also affect the choice.
     """
 
     feasible: int
@@ -324,14 +325,14 @@ class Choice(Struct, frozen=True):
 
     @property
     def certain(self) -> bool:
-        """Whether it is one of ``nodes``."""
+        """Whether one of ``nodes`` certainly wins."""
         return bool(self.nodes) and not self.enough and not self.unknown
 
 
 class Way(Struct, frozen=True):
-    """Changes with which the claims fit, as few as possible, and what the allocation gave with them.
+    """The fewest changes with which the claims fit, and the resulting allocation.
 
-    ``what_if`` are the same as ``--what-if`` takes them; empty where they cannot be written as such.
+    ``what_if`` are the same changes as values of ``--what-if``; empty if they cannot be written so.
     """
 
     changes: tuple[Words, ...]
@@ -374,7 +375,7 @@ class Trace(Struct, frozen=True):
 
 
 class SecondOpinion(Struct, frozen=True):
-    """How many evaluations cel-python agrees with, contradicts, or cannot make."""
+    """How many evaluations cel-python confirms, contradicts, or cannot make."""
 
     agree: int
     differ: tuple[str, ...]
@@ -385,10 +386,10 @@ class SecondOpinion(Struct, frozen=True):
 class Diagnosis(Struct, frozen=True):
     """The answer to one question, everything that supports it, and what was assumed or not seen.
 
-    ``fitting`` are the nodes where all claims fit, ``held`` the devices that the claims have, ``unclear`` why the
-    verdict is undetermined. ``message`` is what the scheduler writes into the pod's condition by what is computed here;
-    empty where it writes nothing. ``choice`` is the node that wins. ``supposed`` are changes that were not made: the
-    answer is what would be with them.
+    ``fitting`` are the nodes where all claims fit, ``held`` the devices that the claims have, ``unclear`` why
+    the verdict is undetermined. ``message`` is what the scheduler would write into the pod's condition; empty
+    if nothing. ``choice`` is the winning node. ``supposed`` are hypothetical changes under which the answer
+    holds.
     """
 
     kind: str
@@ -418,5 +419,5 @@ class Diagnosis(Struct, frozen=True):
 
     @property
     def ended(self) -> bool:
-        """Whether the pod has ended, or is evicted: it never gets devices any more."""
+        """Whether the pod has ended or is evicted, and so will never get devices."""
         return bool(self.findings) and self.findings[0].kind.ends_pod

@@ -1,4 +1,4 @@
-"""Why requests fail: each by itself, by the stage of its funnel, else all of them together."""
+"""Why requests fail: each by itself, by the stage of its funnel, or all of them together."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def _of_several(trial: Trial, groups: Sequence[Sequence[Located]]) -> list[Findi
 
 
 def _proved_beside(finding: Finding, others: bool) -> Finding:
-    """The finding with what was done about the other requests when it was proved."""
+    """The finding, with what was done about the other requests when it was proved."""
     if finding.remedy is None or finding.remedy.proof is None:
         return finding
     return replace(finding, remedy=replace(finding.remedy, proof=replace(finding.remedy.proof, others=others)))
@@ -68,7 +68,7 @@ def _of_request(trial: Trial, world: World, group: Sequence[Located]) -> list[Fi
 
 
 def _of_alternative(trial: Trial, world: World, furthest: Located, group: Sequence[Located]) -> list[Finding]:
-    """One cause per stage that blocks nodes close to success, then a selector term that alone stands apart."""
+    """One cause per stage that blocks nodes close to success; else a selector term that fails alone."""
     blocked = _blocked(trial, world, furthest)
     close = [
         entry
@@ -117,7 +117,7 @@ def _blocked(trial: Trial, world: World, located: Located) -> list[Blocked]:
 
 
 def _matching_in_unusable_pools(blocked: Blocked) -> bool:
-    """Whether a device that the pool stage loses would fulfil the class's and the request's selectors."""
+    """Whether a device lost at the pool stage would satisfy the class's and the request's selectors."""
     funnel, selectors = blocked.funnel, blocked.view.cycle.selectors
     items = [item.device for item in blocked.lost]
     for expression in (*funnel.device_class.selectors, *funnel.spec.selectors):

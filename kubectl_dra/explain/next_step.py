@@ -1,4 +1,4 @@
-"""What to look at next: it shows more of what the first cause is about, and is never what was just shown."""
+"""What to look at next: more about the first cause, and never what was just shown."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _PLURALS = {
 
 
 def next_step(trial: Trial, verdict: Verdict, findings: Sequence[Finding]) -> NextStep | None:
-    """The step; None where none helps."""
+    """The step, or None if none helps."""
     asked = trial.question
     first = findings[0] if findings else None
     if verdict is Verdict.UNDETERMINED and first is None:
@@ -79,7 +79,7 @@ def _as_written(trial: Trial, finding: Finding) -> NextStep | None:
 
 
 def _to_make(trial: Trial, change: Supposition) -> NextStep | None:
-    """What has to be looked at to make a change real: who holds the claim, the taints, or what asks for devices."""
+    """What to look at to make a change real: the claim's holder, the taints, or what requests devices."""
     if change.kind == "free":
         namespace, _, name = change.value.rpartition("/")
         return NextStep(Look.CLAIM_HOLDER, name, namespace or "default")
@@ -101,7 +101,7 @@ def _written(trial: Trial, entry: ClaimEntry) -> NextStep:
 
 
 def _rival(trial: Trial) -> str:
-    """Another pod of the namespace that uses a claim which is to be allocated."""
+    """Another pod of the namespace that uses a claim to be allocated."""
     name = trial.question.name
     pods = (pod for claim in trial.claims for pod in consumers(claim, trial.scene.snapshot))
     return next((pod.metadata.name for pod in pods if pod.metadata.name != name), "")
@@ -113,7 +113,7 @@ def _pod(trial: Trial) -> NextStep | None:
 
 
 def _to_see_more(trial: Trial) -> NextStep | None:
-    """How to get at what was not seen: a whole snapshot, or the permission that lacks."""
+    """How to see what was not seen: a complete snapshot, or the missing permission."""
     reasons = {missing.reason: missing.kind for missing in trial.scene.snapshot.gaps if missing.kind in _PLURALS}
     if FORBIDDEN in reasons:
         return NextStep(Look.PERMISSION, kind=_PLURALS[reasons[FORBIDDEN]])

@@ -1,4 +1,4 @@
-"""What came of the attempts, as an answer shows it: groups of nodes, placements, and the claims."""
+"""The attempts as shown in an answer: groups of nodes, placements, and the claims."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ def claim_report(trial: Trial, entry: ClaimEntry, funnels: Sequence[Located]) ->
 
 
 def _reservation(asking: Pod | None, claim: ResourceClaim) -> Words:
-    """What is said of an allocated claim: whether it is reserved, and for whom if not for the pod asked about."""
+    """Whether an allocated claim is reserved, and for whom if not for the pod in question."""
     if not claim.reserved_for:
         return "allocated"
     if asking is None or reserved(asking, claim):

@@ -26,18 +26,17 @@ SECONDS_PER_SHAPE = 0.1
 
 
 class Alike(Struct, frozen=True):
-    """One diagnosis that stands for several pods or claims of the same shape."""
+    """One diagnosis for several pods or claims of the same shape."""
 
     diagnosis: Diagnosis
     names: tuple[str, ...]
 
 
 class Overview(Struct, frozen=True):
-    """Everything that is pending in ``namespace`` (empty for all).
+    """Everything pending in ``namespace`` (empty for all).
 
     ``elsewhere`` counts what is pending in other namespaces. ``unseen`` says what could not be read, so that
-    more may be pending; ``undetermined``: so much that nothing found means nothing. ``left_out`` counts the pods
-    and claims that were not diagnosed because it took too long.
+    more may be pending; ``undetermined``: so much that finding nothing means nothing.
     """
 
     namespace: str
@@ -49,7 +48,7 @@ class Overview(Struct, frozen=True):
 
     @property
     def exit_code(self) -> int:
-        """The largest of the diagnoses; 3 where what is pending could not be seen, or not all of it was diagnosed."""
+        """The largest of the diagnoses; 3 if pending objects could not be seen."""
         if self.left_out:
             return 3
         return max((alike.diagnosis.verdict.exit_code for alike in self.found), default=3 if self.undetermined else 0)
@@ -60,8 +59,8 @@ def pending(
 ) -> Overview:
     """Diagnoses of all pending pods that need devices, and of pending claims that no pod uses.
 
-    A pod needs devices by its claims, or by an extended resource that a DeviceClass names. ``namespace`` is empty
-    for all. Pods that differ in nothing but their name are diagnosed once.
+    A pod needs devices through its claims, or through an extended resource that a DeviceClass names.
+    ``namespace`` is empty for all. Pods that differ only in their names are diagnosed once.
     """
     groups: dict[str, list[Question]] = {}
     elsewhere = 0
@@ -93,7 +92,7 @@ def _untried(count: int) -> Iterator[Words]:
 
 
 def _unseen(snapshot: Snapshot, namespace: str) -> Iterator[Words]:
-    """What could not be read of that which waits."""
+    """What could not be read of the pending objects."""
     for kind in ("Pod", "ResourceClaim"):
         missing = snapshot.missing(kind, namespace)
         if missing is not None and (kind == "Pod" or missing.reason != ABSENT or not snapshot.pods):
@@ -104,13 +103,13 @@ def _unseen(snapshot: Snapshot, namespace: str) -> Iterator[Words]:
 
 
 def _blind(snapshot: Snapshot, namespace: str) -> bool:
-    """Whether nothing found means nothing: pods or claims could not be read, or a file holds neither."""
+    """Whether finding nothing means nothing: pods or claims could not be read, or a file holds neither."""
     missing = [entry for kind in ("Pod", "ResourceClaim") if (entry := snapshot.missing(kind, namespace)) is not None]
     return len(missing) == 2 or any(entry.reason not in (ABSENT, NOT_FOUND) for entry in missing)
 
 
 def _waiting(snapshot: Snapshot, settings: Settings) -> Iterator[Pod | ResourceClaim]:
-    """Pods that wait for devices, then claims that wait and that no pod uses, of all namespaces."""
+    """Pods that wait for devices, then pending claims that no pod uses, in all namespaces."""
     backed = _backed(snapshot, settings)
     used: set[tuple[str, str]] = set()
     for (space, _), pod in snapshot.pods.items():

@@ -1,7 +1,7 @@
-"""Things to say, as values: a constant template with typed values. Only ``report/`` writes them out.
+"""Sentences as values: a constant template with typed values. Only ``report/`` writes them out.
 
-Fields in braces are the values' names; what may stand after a colon is described in ``report/phrases.py``. Nothing
-in ``explain/`` reads a text: what decides is the type of a statement, or the kind of a finding.
+Fields in braces are the names of the values; ``report/phrases.py`` describes what may follow a colon. Nothing
+in ``explain/`` reads a text: decisions depend on the type of a statement, or the kind of a finding.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ class Phrase(Struct, frozen=True):
 
 
 class Statement(Struct, frozen=True):
-    """A fact that something may be decided by: each is a frozen struct, and ``TEXT`` says it by its fields."""
+    """A fact on which decisions may depend: each is a frozen struct, and ``TEXT`` describes it by its fields."""
 
     TEXT: ClassVar[str] = ""
 
 
 class Joined(Struct, frozen=True):
-    """Parts of a sentence with something other than a comma between them."""
+    """Parts of a sentence joined by something other than a comma."""
 
     parts: tuple[object, ...]
     separator: str = "; "
@@ -46,7 +46,7 @@ class Subject(Struct, frozen=True):
 
 
 class ObjectName(Struct, frozen=True):
-    """An object of the cluster: written as namespace/name, or as its name where it is in no namespace."""
+    """An object of the cluster: written as namespace/name, or as its name if it has no namespace."""
 
     kind: str
     name: str
@@ -69,7 +69,7 @@ def named(kind: str, of: HasMetadata) -> ObjectName:
 
 
 def by_key(kind: str, key: str) -> ObjectName:
-    """An object by its key as ``ObjectMeta.key`` has it."""
+    """An object by its key in the form of ``ObjectMeta.key``."""
     namespace, _, name = key.rpartition("/")
     return ObjectName(kind, name, namespace)
 
@@ -89,6 +89,6 @@ Words: TypeAlias = str | Phrase | Statement | Joined | Subject
 
 
 def say(template: str, /, **values: object) -> Phrase:
-    """A phrase; lists among the values become tuples, so that phrases compare and hash by value."""
+    """A phrase. Lists among the values become tuples, so that phrases compare and hash by value."""
     fixed = ((name, tuple(value) if isinstance(value, list) else value) for name, value in values.items())
     return Phrase(template, tuple(fixed))

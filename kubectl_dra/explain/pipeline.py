@@ -1,4 +1,4 @@
-"""From a question to a diagnosis: scene, attempts, findings, the verdict, what would help, what to look at next."""
+"""From a question to a diagnosis: scene, attempts, findings, the verdict, remedies, and the next step."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _VERDICTS = {
 
 
 def diagnose(question: Question, snapshot: Snapshot, settings: Settings) -> Diagnosis:
-    """Answers the question.
+    """Answer the question.
 
     Raises:
         InputError: the node or request asked about does not exist.
@@ -103,7 +103,7 @@ class Judgement(NamedTuple):
 def _judge(
     trial: Trial, expected: Verdict, findings: Sequence[Finding], before: Sequence[Finding], *, stopped: bool
 ) -> Judgement:
-    """The verdict: the expected one, unless something that decides is not known."""
+    """The verdict: the expected one, unless a deciding fact is unknown."""
     missing = tuple(missing_objects(trial.question, trial.scene.snapshot, findings))
     if missing:
         kept = [finding for finding in findings if not finding.kind.missing]
@@ -117,7 +117,7 @@ def _judge(
 
 
 def _expected(trial: Trial, findings: Sequence[Finding]) -> Verdict:
-    """What the attempts say, but that a pod which never binds to the devices does not get them."""
+    """What the attempts say, except that a pod which never binds does not get the devices."""
     verdict = _VERDICTS[trial.outlook]
     if any(finding.kind is ELSEWHERE_UNUSED for finding in findings) and trial.after_giving_back:
         return Verdict.ALLOCATABLE
@@ -126,14 +126,14 @@ def _expected(trial: Trial, findings: Sequence[Finding]) -> Verdict:
 
 
 def _fitting(trial: Trial, verdict: Verdict) -> tuple[str, ...]:
-    """The nodes where the claims fit: now, or after the scheduler took one of them back."""
+    """The nodes where the claims fit, now or after the scheduler takes one of them back."""
     if verdict is Verdict.ALLOCATABLE and trial.outlook is Outlook.FAILS:
         return trial.after_giving_back
     return trial.fitting
 
 
 def _after_attempts(trial: Trial) -> list[Finding]:
-    """Why, where nothing stands in the way before devices count; also what is wrong although they are there."""
+    """The causes if nothing blocks before devices count, including what is wrong although the devices exist."""
     if trial.outlook is not Outlook.FAILS:
         points = {Outlook.FITS: When.FITS, Outlook.OPEN: When.OPEN, Outlook.PLACED: When.PLACED}
         return ask(points[trial.outlook], trial)
@@ -152,7 +152,7 @@ def _after_attempts(trial: Trial) -> list[Finding]:
 
 
 def _ways(trial: Trial, judged: Judgement) -> list[Way]:
-    """Changes that would help, but those that findings offer; devices to add where nothing cheaper was found."""
+    """Changes that would help, except those that findings offer; devices to add if nothing cheaper was found."""
     scene = trial.scene
     failed = any(attempt.verdict is not AttemptVerdict.REJECTED for attempt in trial.attempts.values())
     wanted = judged.verdict is Verdict.NOT_ALLOCATABLE and trial.claims and scene.settings.with_ways
@@ -176,7 +176,7 @@ def _ways(trial: Trial, judged: Judgement) -> list[Way]:
 
 
 def _ends(trial: Trial) -> Sequence[Change]:
-    """Pods whose end makes room, where the scheduler does not evict them by itself, or has."""
+    """Pods whose end makes room, unless the scheduler evicts them by itself or already has."""
     from kubectl_dra.explain.remedies.room import ending_pods
 
     filters, around, outcome = trial.scene.filters, trial.world.surroundings, trial.outcome
@@ -190,7 +190,7 @@ def _ends(trial: Trial) -> Sequence[Change]:
 
 
 def _with_note_on_ways(findings: Sequence[Finding], ways: Sequence[Way]) -> list[Finding]:
-    """The findings; the first one says so where only several changes together help."""
+    """The findings; the first one says if only several changes together help."""
     together = ways and len(ways[0].changes) > 1
     if not together or not findings or any(finding.proof for finding in findings):
         return list(findings)
@@ -200,7 +200,7 @@ def _with_note_on_ways(findings: Sequence[Finding], ways: Sequence[Way]) -> list
 
 
 def _with_what_if(trial: Trial, findings: Sequence[Finding]) -> Iterator[Finding]:
-    """The findings, each fix also as ``--what-if`` takes it."""
+    """The findings, each fix also as a value of ``--what-if``."""
     for finding in findings:
         remedy = finding.remedy
         if remedy is None or remedy.proof is None or not remedy.offers:
@@ -212,7 +212,7 @@ def _with_what_if(trial: Trial, findings: Sequence[Finding]) -> Iterator[Finding
 
 
 def _asked_for(trial: Trial) -> list[Located]:
-    """The funnels to show: of all requests, or of the one that ``--request`` names."""
+    """The funnels to show: of all requests, or of the one named by ``--request``."""
     wanted = trial.scene.settings.request
     if not wanted:
         return list(trial.funnels)
@@ -225,7 +225,7 @@ def _asked_for(trial: Trial) -> list[Located]:
 
 
 def _message(trial: Trial, verdict: Verdict) -> str:
-    """What the scheduler writes of a pod that it tries and cannot place."""
+    """What the scheduler writes about a pod that it tries and cannot place."""
     filters, pod, outcome = trial.scene.filters, trial.question.pod, trial.outcome
     if verdict is not Verdict.NOT_ALLOCATABLE or filters is None or pod is None:
         return ""
@@ -245,7 +245,7 @@ def _message(trial: Trial, verdict: Verdict) -> str:
 
 
 def _scheduler_words(question: Question, snapshot: Snapshot) -> Iterator[SchedulerWord]:
-    """What the pod's conditions and events say."""
+    """The text of the pod's conditions and events."""
     if question.pod is None:
         return
     condition = question.pod.condition("PodScheduled")

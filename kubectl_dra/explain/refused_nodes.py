@@ -13,14 +13,14 @@ _PROVED_BY: Final = 6
 
 
 class RefusingNodes(NamedTuple):
-    """The nodes that refuse the pod for one reason."""
+    """The nodes that refuse the pod for the same reason."""
 
     reason: Words
     nodes: tuple[str, ...]
 
 
 def by_reason(reasons: Mapping[str, Words]) -> list[RefusingNodes]:
-    """From the reason of each node: the reason with the most nodes first."""
+    """The nodes grouped by their reason, the reason with the most nodes first."""
     found: dict[Words, list[str]] = {}
     for name, reason in reasons.items():
         found.setdefault(reason, []).append(name)
@@ -29,7 +29,7 @@ def by_reason(reasons: Mapping[str, Words]) -> list[RefusingNodes]:
 
 
 def counted(groups: Sequence[RefusingNodes]) -> Words:
-    """The reasons, each with how many nodes it has; the only one without, because it has all of them."""
+    """The reasons, each with its number of nodes; a single one without, because it covers all."""
     if len(groups) == 1:
         return groups[0].reason
     said = [say("{reason} ({count:node})", reason=group.reason, count=len(group.nodes)) for group in groups[:_SAID]]

@@ -1,4 +1,4 @@
-"""What a KubeSchedulerConfiguration changes about an answer, and what of it is not modelled."""
+"""How a KubeSchedulerConfiguration affects an answer, and which parts are not modelled."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def not_configured(trial: Trial, verdict: Verdict) -> Iterator[Phrase]:
 
 
 def scheduler_notes(trial: Trial) -> Iterator[Phrase]:
-    """How the profile of the pod differs from the default one, and gates that its group takes for granted."""
+    """How the pod's profile differs from the default one, and gates assumed because of its group."""
     pod, settings = trial.question.pod, trial.scene.settings
     if off := [gate for gate in _group_gates(trial) if gate not in settings.gates]:
         yield say("the pod is in a group: {gates} (off by default) must be on in the scheduler", gates=off)
@@ -68,7 +68,7 @@ def scheduler_notes(trial: Trial) -> Iterator[Phrase]:
 
 
 def _group_gates(trial: Trial) -> Iterator[str]:
-    """The gates without which the scheduler does not know the pod's group, or its topology constraints."""
+    """The gates that the scheduler needs for the pod's group, or for its topology constraints."""
     pod = trial.question.pod
     if pod is None or pod.node_name or not (pod.pod_group or pod.spec.workload_ref):
         return
@@ -80,7 +80,7 @@ def _group_gates(trial: Trial) -> Iterator[str]:
 
 
 def _off(profile: Profile, default: Profile) -> list[str]:
-    """The default plugins that do not take part, each with the extension points unless it is all of them."""
+    """The default plugins that are disabled, each with its extension points unless disabled at all of them."""
     points: dict[str, list[Point]] = {}
     for point in _NOTED:
         for name in default.plugins[point]:

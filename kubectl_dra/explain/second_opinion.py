@@ -1,4 +1,4 @@
-"""The second opinion: every selector of a question on every device, by cel-python as well."""
+"""The second opinion: evaluates every selector of a question on every device with cel-python as well."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from kubectl_dra.explain.scene.prepare import Settings, cycle_of, with_extended
 
 
 def verify(question: Question, snapshot: Snapshot, settings: Settings) -> SecondOpinion:
-    """Compares both engines on all published devices, each distinct expression once."""
+    """Compare both engines on all published devices, each distinct expression once."""
     from kubectl_dra.cel.second_opinion import Opinions
 
     cycle = cycle_of(snapshot.exact(), settings)

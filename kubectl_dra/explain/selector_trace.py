@@ -1,4 +1,4 @@
-"""Each part of the selectors on one device."""
+"""Evaluates each part of the selectors on one device."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ VALUE_WIDTH = 40
 
 
 def trace(question: Question, snapshot: Snapshot, settings: Settings, wanted: str) -> tuple[Trace, ...]:
-    """Traces of every class and request selector of the question's claims on one device.
+    """Trace every class and request selector of the question's claims on one device.
 
     Raises:
         InputError: no device, or several, of that name.
@@ -81,7 +81,7 @@ def _outcome(step: TraceEntry) -> str:
 
 
 def show(value: object, limit: int = 60) -> str:
-    """A CEL value as CEL writes it, cut at ``limit`` characters."""
+    """A CEL value in CEL syntax, cut at ``limit`` characters."""
     if value is None:
         return "null"
     if isinstance(value, bool):

@@ -1,4 +1,4 @@
-"""A scene with what is tried in it, as far as it is asked for: funnels of requests, attempts on nodes, other worlds."""
+"""A scene with everything tried in it, on demand: funnels of requests, attempts on nodes, changed worlds."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _DECIDING = ("ResourceSlice", "DeviceClass", "ResourceClaim")
 
 
 class Outlook(Enum):
-    """What the attempts alone say: devices are there, some node has them, none has, or it is open."""
+    """What the attempts alone say: devices are allocated, some node has them, none has, or it is open."""
 
     PLACED = auto()
     FITS = auto()
@@ -38,7 +38,7 @@ class Outlook(Enum):
 
 
 class Trial:
-    """Everything that finders of causes look at. Each part is made when it is asked for first, and never changes.
+    """Everything that finders of causes examine. Each part is computed on first use and never changes.
 
     Nodes are tried only where devices count: see ``trying_nodes``.
     """
@@ -92,7 +92,7 @@ class Trial:
         return unavailable_nodes(self.scene)
 
     def would_time_out(self, attempt: Attempt) -> bool:
-        """Whether the scheduler's own search would probably not end in time; a profile can set no limit."""
+        """Whether the scheduler's own search would probably not finish in time; a profile can disable the limit."""
         filters = self.scene.filters
         if filters is not None and filters.chain.state.profile.args.dynamic_resources.takes_its_time:
             return False
@@ -105,7 +105,7 @@ class Trial:
 
     @property
     def takers(self) -> list[str]:
-        """The nodes that take the pod as it is: its claims fit, or the devices that it has can be used there."""
+        """The nodes that accept the pod as it is: its claims fit, or its devices can be used there."""
         names = self.fitting if self.claims else [node.name for node in self.view.nodes]
         return [name for name in names if name not in self.unavailable]
 
@@ -128,7 +128,7 @@ class Trial:
 
     @cached_property
     def world(self) -> World:
-        """The cluster as it is, on the nodes that differ; of very many, on those that come closest."""
+        """The real cluster, on the nodes that differ; of very many, on those that come closest."""
         nodes = self.view.different_nodes()
         if len(nodes) > MAX_NODES:
             nodes = nsmallest(MAX_NODES, nodes, lambda node: sum(_distance(entry, node) for entry in self.funnels))
@@ -139,7 +139,7 @@ class Trial:
 
     @cached_property
     def one_step_away(self) -> tuple[Node, ...]:
-        """Nodes that would take the pod if it were not for one reason."""
+        """Nodes that only one reason keeps from accepting the pod."""
         filters = self.scene.filters
         if filters is None:
             return ()
@@ -147,13 +147,13 @@ class Trial:
 
     @cached_property
     def outcome(self) -> Outcome | None:
-        """The scheduler's whole attempt with the pod; None where it makes none, or nodes were not tried."""
+        """The scheduler's whole attempt with the pod; None if it makes none, or nodes were not tried."""
         filters, chain = self.scene.filters, self.chain
         return attempt(chain, filters.rejections) if filters is not None and chain is not None else None
 
     @cached_property
     def together(self) -> Placed | Obstacle | None:
-        """What comes of the pod's gang, or why nobody can say; None where it is in none, or is not tried with it."""
+        """The result for the pod's gang, or why it is unknown; None if it is in none, or is tried without it."""
         filters, pod = self.scene.filters, self.question.pod
         if filters is None or pod is None or not (pod.pod_group or pod.spec.workload_ref):
             return None
@@ -167,7 +167,7 @@ class Trial:
 
     @cached_property
     def chain(self) -> Chain | None:
-        """All plugins with what is known of them: what the filters said, and the attempts."""
+        """All plugins with what is known about them: the filters' verdicts, and the attempts."""
         filters = self.scene.filters
         if filters is None or not self._tries:
             return None
@@ -178,7 +178,7 @@ class Trial:
 
     @cached_property
     def after_giving_back(self) -> tuple[str, ...]:
-        """The nodes that take the pod after the scheduler took back a claim, where it does nothing else first."""
+        """The nodes that accept the pod after the scheduler takes back a claim, if it does nothing else first."""
         outcome, snapshot = self.outcome, self.scene.snapshot
         if outcome is None or outcome.next is None or (outcome.preemption is not None and outcome.preemption.best):
             return ()
@@ -192,7 +192,7 @@ class Trial:
 
 
 def _distance(located: Located, node: Node) -> int:
-    """How far a node is from what a request asks for: the stages that are left, then the devices that lack."""
+    """How far a node is from what a request needs: the stages left, then the missing devices."""
     short = located.funnel.shortfall(node.name)
     if short is None:
         return 0

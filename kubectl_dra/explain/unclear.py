@@ -1,4 +1,4 @@
-"""When an answer cannot be relied on: what decides and was not seen, is not modelled, or takes too long."""
+"""When an answer is unreliable: a deciding fact was not seen, is not modelled, or takes too long."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from kubectl_dra.scheduling.reasons import PluginName
 
 
 def missing_objects(question: Question, snapshot: Snapshot, findings: Sequence[Finding]) -> Iterator[Phrase]:
-    """Objects that the pod names and that are missing only where their kind was not seen at all."""
+    """Objects that the pod names and that are missing only because their kind was not seen at all."""
     events = snapshot.events_about("Pod", question.namespace, question.name)
     # The controller's own words: it looked for them.
     if any(event.reason == CREATION_FAILED and "not found" in event.message for event in events):
@@ -58,14 +58,14 @@ def not_seen(trial: Trial, verdict: Verdict) -> Iterator[Phrase]:
 
 
 def _refused_anyway(trial: Trial) -> bool:
-    """Whether the scheduler's other filters refuse every node that exists, so that devices do not matter."""
+    """Whether the scheduler's other filters refuse every existing node, so that devices do not matter."""
     filters = trial.scene.filters
     asked_all = not trial.scene.settings.node
     return bool(filters and trial.scene.snapshot.nodes and asked_all and not trial.view.nodes and not filters.unread)
 
 
 def not_decided(trial: Trial, verdict: Verdict, findings: Sequence[Finding]) -> Iterator[Phrase]:
-    """What was seen and does not decide: searches that are too long, fields that are not modelled, contrary words."""
+    """What was seen but leaves the answer open: searches that are too long, unmodelled fields, contrary messages."""
     if verdict is Verdict.ALLOCATABLE:
         text = "by what was read the pod fits on {nodes:some}, but {contrary}"
         for finding in findings:
@@ -83,7 +83,7 @@ def not_decided(trial: Trial, verdict: Verdict, findings: Sequence[Finding]) -> 
 
 
 def _out_of_queue(trial: Trial, verdict: Verdict) -> Iterator[Phrase]:
-    """The scheduler does not try the pod for a claim, and no cause has said so."""
+    """The scheduler does not try the pod because of a claim, and no cause has said so."""
     filters = trial.scene.filters
     if filters is None or verdict is not Verdict.ALLOCATABLE or not trial.question.exists:
         return
@@ -94,7 +94,7 @@ def _out_of_queue(trial: Trial, verdict: Verdict) -> Iterator[Phrase]:
 
 
 def _unread(trial: Trial, verdict: Verdict) -> Iterator[Phrase]:
-    """Kinds that filters need to tell whether a node takes the pod, where no other node does."""
+    """Kinds that filters need to judge nodes, if no other node accepts the pod."""
     filters = trial.scene.filters
     if filters is None or verdict is not Verdict.NOT_ALLOCATABLE:
         return
@@ -105,7 +105,7 @@ def _unread(trial: Trial, verdict: Verdict) -> Iterator[Phrase]:
 
 
 def _said_by_others(trial: Trial, verdict: Verdict) -> Iterator[Phrase]:
-    """What the scheduler's last word counts and no filter known here says: it may still hold."""
+    """What the scheduler's last message counts and no known filter produces; it may still hold."""
     pod, scene = trial.question.pod, trial.scene
     if pod is None or verdict is not Verdict.ALLOCATABLE or not trial.question.exists or scene.settings.supposed:
         return
@@ -117,7 +117,7 @@ def _said_by_others(trial: Trial, verdict: Verdict) -> Iterator[Phrase]:
 
 
 def _not_admitted(trial: Trial, verdict: Verdict) -> Iterator[Phrase]:
-    """What a new pod names and the user may not read: the API server refuses the pod where it is missing."""
+    """Objects that a new pod names and the user may not read; the API server refuses the pod if they are missing."""
     pod, snapshot = trial.question.pod, trial.scene.snapshot
     if pod is None or trial.question.exists or verdict is not Verdict.ALLOCATABLE:
         return
@@ -145,7 +145,7 @@ _OBSTACLES: Final = {
 
 
 def _group(trial: Trial, verdict: Verdict) -> Iterator[Phrase]:
-    """Why nobody can say whether the gang fits of a pod that fits by itself."""
+    """Why it is unknown whether the gang fits, for a pod that fits by itself."""
     pod = trial.question.pod
     if pod is None or verdict is not Verdict.ALLOCATABLE or not isinstance(trial.together, Obstacle):
         return

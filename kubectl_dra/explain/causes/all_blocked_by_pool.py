@@ -1,4 +1,4 @@
-"""A request for all devices meets an unusable pool, or a slice cannot be understood: the attempt ends everywhere."""
+"""A request for all devices meets an unusable pool, or a slice is invalid: the attempt ends on all nodes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The alternatives that fit ask for more devices together than one allocation holds."""
+"""The alternatives that fit have more devices in total than one allocation can hold."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def _too_large(trial: Trial) -> Iterator[Finding]:
 
 
 def _only(claim: ResourceClaim, number: int) -> ResourceClaim:
-    """A claim with one of the requests, and the constraints that are about that one alone."""
+    """A claim with only one of the requests, and the constraints that concern only that one."""
     entry = claim.requests[number]
     own = tuple(
         constraint

@@ -1,4 +1,4 @@
-"""An error ended the attempt for all nodes. Which cause that is, the finders of errors say."""
+"""An error ended the attempt for all nodes; the finders of errors identify the cause."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An allocated device is not ready to be bound: a failure condition is True, or a condition is not yet."""
+"""An allocated device is not ready for binding: a failure condition is True, or a condition is not yet."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def _not_ready(trial: Trial) -> Iterator[Finding]:
 
 
 def _conditions(claim: ResourceClaim, result: DeviceResult) -> _Conditions:
-    """What is reported about a device of the allocation."""
+    """The reported conditions of a device in the allocation."""
     out: _Conditions = {}
     for entry in claim.device_statuses:
         if entry.device == result.device and entry.share_id == result.share_id:

@@ -56,7 +56,7 @@ def _bound(question: Question, snapshot: Snapshot, _: Sequence[Finding]) -> Iter
 
 
 def _misplaced(pod: Pod, claims: Sequence[ResourceClaim], snapshot: Snapshot) -> Iterator[Finding]:
-    """The node is one on which the pod's allocated claim cannot be used."""
+    """The pod's node is one where its allocated claim cannot be used."""
     node = snapshot.nodes.get(pod.node_name)
     if node is None or pod.phase not in ("", "Pending"):
         return

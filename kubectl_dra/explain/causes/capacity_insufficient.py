@@ -1,4 +1,4 @@
-"""The devices cannot give the capacity that is asked for."""
+"""The devices cannot give the requested capacity."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def _allowed(item: Published, name: str) -> Words:
 
 
 def _lower_capacity(blocked: Blocked, shorts: _Shorts) -> Remedy | None:
-    """The largest amount of the capacity that is short which some device still gives."""
+    """The largest amount of the missing capacity that some device can still give."""
     name = shorts[0][1].capacity
     offers = [left for item, short in shorts for own, left in capacities_left(item, short) if own == name]
     if not offers:
@@ -116,7 +116,7 @@ def _lower_capacity(blocked: Blocked, shorts: _Shorts) -> Remedy | None:
 
 
 def _most_left(shorts: _Shorts) -> Words:
-    """The shortage of the device that has most left."""
+    """The shortage on the device that has most left."""
     known = [
         (short.value - short.used, item, short)
         for item, short in shorts

@@ -73,7 +73,7 @@ def _elsewhere(trial: Trial) -> Iterator[Finding]:
 
 
 def _given_back(found: Finding, nodes: Sequence[str]) -> Finding:
-    """The scheduler ends the cause by itself."""
+    """The scheduler resolves this by itself."""
     summary = say("the scheduler first takes back the devices of claim {claim}, which nobody uses", claim=found.claim)
     fact = Evidence("the scheduler", "binds the pod after that", say("{nodes:some}", nodes=nodes_named(nodes)))
     remedy = Remedy("Wait for the next attempt: the scheduler allocates the claim anew, where the pod can run.")

@@ -34,9 +34,10 @@ MIXED = CauseKind(
 
 
 def never_bound(trial: Trial) -> set[str]:
-    """Nodes that pass the filter and then fail to bind: a claim, and extended resources served by a device plugin.
+    """Nodes that pass the filters and then fail to bind: a claim, and extended resources from a device
+    plugin.
 
-    Such a pod gets an empty claim for its extended resources there, which the scheduler refuses to record.
+    There the scheduler makes an empty claim for the extended resources, which it then refuses to record.
     """
     pod = trial.question.pod
     if trial.scene.extended is None or pod is None or not pod.claims:

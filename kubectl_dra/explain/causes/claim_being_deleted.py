@@ -1,4 +1,4 @@
-"""A claim is being deleted, and is never allocated again."""
+"""A claim is being deleted and will never be allocated again."""
 
 from __future__ import annotations
 

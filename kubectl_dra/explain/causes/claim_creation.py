@@ -1,4 +1,4 @@
-"""A claim that a template makes is not there: it waits for its controller, or the API server refuses it."""
+"""A claim from a template does not exist: its controller has not created it yet, or the API server refuses it."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ ADMIN_NAMESPACE = CauseKind(
 
 
 def _refused(question: Question, snapshot: Snapshot, _: Sequence[Finding]) -> Iterator[Finding]:
-    """What stands against creating the claims, as far as the snapshot tells, unless an event says so already."""
+    """What prevents creating the claims, judging by the snapshot, unless an event already says so."""
     pod = question.pod
     claims = [entry.claim for entry in question.claims if entry.claim is not None and entry.hypothetical]
     if pod is None:
@@ -179,7 +179,7 @@ def creation_failed(pod: Pod, snapshot: Snapshot) -> Event | None:
 
 
 def _said_by(event: Event) -> CauseKind:
-    """What the API server's words in the event mean."""
+    """The meaning of the API server's text in the event."""
     if "exceeded quota" in event.message:
         return QUOTA
     return ADMIN_NAMESPACE if "admin access" in event.message else CREATION_DENIED
@@ -240,9 +240,10 @@ def _quotas(claims: Sequence[ResourceClaim], snapshot: Snapshot) -> Iterator[Fin
 
 
 def needs(claims: Sequence[ResourceClaim], classes: Mapping[str, DeviceClass]) -> dict[str, int]:
-    """What the claims count as, by quota key. All counts as 32 devices, a list as its largest amount per class.
+    """What the claims count as, by quota key. All counts as 32 devices, a list as its largest amount per
+    class.
 
-    Devices of a class with an extended resource name count as that resource too (KEP-5004).
+    Devices of a class with an extended resource name also count as that resource (KEP-5004).
     """
     out = {CLAIM_COUNT: len(claims)}
     for claim in claims:

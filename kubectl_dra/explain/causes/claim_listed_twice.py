@@ -1,4 +1,4 @@
-"""Two entries of the pod are one and the same claim."""
+"""Two entries of the pod refer to the same claim."""
 
 from __future__ import annotations
 

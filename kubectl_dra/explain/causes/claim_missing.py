@@ -1,4 +1,4 @@
-"""What an entry of the pod names does not exist, or it names nothing."""
+"""An entry of the pod names an object that does not exist, or names nothing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The claim made for the pod's name belongs to an earlier pod."""
+"""The claim with the pod's generated name belongs to an earlier pod."""
 
 from __future__ import annotations
 

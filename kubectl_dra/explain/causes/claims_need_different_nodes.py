@@ -1,4 +1,4 @@
-"""No node has enough devices for every request: each fits, but elsewhere."""
+"""No node has enough devices for every request: each fits, but on different nodes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A constraint between the devices cannot be met, or they lack the attribute that it reads."""
+"""A constraint between the devices cannot be met, or they lack its attribute."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def _lacking(trial: Trial, group: Sequence[Located], name: str) -> bool:
 
 
 def _other_attribute(trial: Trial, group: Sequence[Located], constraint: DeviceConstraint) -> Remedy | None:
-    """An attribute that usable devices of all the requests have, with which the claims fit."""
+    """An attribute that usable devices of all the requests have, and with which the claims fit."""
     if not group or not constraint.match_attribute:
         return None
     names = [
@@ -130,7 +130,7 @@ def _other_attribute(trial: Trial, group: Sequence[Located], constraint: DeviceC
 
 
 def _values(trial: Trial, located: Located, name: str) -> Iterator[tuple[str, Words]]:
-    """Per node that has usable devices: the constraint's attribute on them."""
+    """For each node with usable devices: their values of the constraint's attribute."""
     for node in trial.view.nodes:
         usable = located.funnel.usable_on(node.name)
         if not usable:
@@ -143,7 +143,7 @@ def _values(trial: Trial, located: Located, name: str) -> Iterator[tuple[str, Wo
 
 
 def _instead(group: Sequence[Located], name: str) -> Iterator[Evidence]:
-    """Names like that of a missing attribute, on the devices that lack it."""
+    """Names similar to the missing attribute, on the devices that lack it."""
     for located in group:
         lacking = [item.device for item in located.funnel.usable if attribute_of(item.device, name) is None]
         names = sorted({other for device in lacking for other in device.attributes if _alike(_identifier(name), other)})
@@ -152,7 +152,7 @@ def _instead(group: Sequence[Located], name: str) -> Iterator[Evidence]:
 
 
 def _alike(wanted: str, name: str) -> bool:
-    """Whether an attribute seems to say the same: its identifier is as good as equal."""
+    """Whether two attributes seem to mean the same: their identifiers are nearly equal."""
     identifier = _identifier(name)
     return wanted == identifier or bool(nearest(wanted, [identifier]))
 

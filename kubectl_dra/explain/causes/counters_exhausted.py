@@ -1,4 +1,4 @@
-"""Partitions in use leave too little of the counters that devices share."""
+"""Partitions in use leave too little of their shared counters."""
 
 from __future__ import annotations
 

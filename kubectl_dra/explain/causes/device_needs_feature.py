@@ -34,7 +34,7 @@ NEEDS_FEATURE = CauseKind(
 
 
 def finding(blocked: Blocked, gate: str, **features: bool) -> Finding:
-    """Devices that are passed over because a gate is off, which ``features`` are of the allocator."""
+    """Devices are skipped because a gate is off. ``features`` are those of the allocator."""
     proof = blocked.world.with_features(replace(blocked.view.cycle.features, **features)).proof()
     text = "{lost:device} for {where} {lost:is|are} passed over: the feature {gate} is off"
     return Finding(

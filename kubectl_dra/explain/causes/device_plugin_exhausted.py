@@ -1,4 +1,4 @@
-"""Every node that offers an extended resource by a device plugin has too little of it left."""
+"""Every node whose device plugin offers an extended resource has too little of it left."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The matching devices are tainted, and the request does not tolerate it."""
+"""The matching devices have taints that the request does not tolerate."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ def _blocking_all(blocked: Blocked) -> list[DeviceTaint]:
 
 
 def _missed(blocked: Blocked) -> tuple[Phrase, ...]:
-    """What differs in tolerations that name the taints of all lost devices; empty where one has none near it."""
+    """How near tolerations miss the taints of all lost devices; empty if some taint has none near it."""
     texts: dict[Phrase, None] = {}
     for item in blocked.lost:
         taint = _blocking(blocked, item.device.taints)

@@ -51,7 +51,7 @@ def _published(blocked: Blocked) -> Iterator[Finding]:
 
 
 def of_class(blocked: Blocked) -> Finding | None:
-    """The driver that the request's class wants publishes nothing; None where it does."""
+    """The driver of the request's class publishes nothing; None if it does."""
     device_class = blocked.funnel.device_class
     drivers = blocked.view.drivers()
     for expression in device_class.selectors:
@@ -80,7 +80,7 @@ def of_class(blocked: Blocked) -> Finding | None:
 
 
 def empty_slices(view: View, driver: str = "") -> Iterator[Evidence]:
-    """Slices (of one driver) that publish nothing: the driver runs there, and finds no device."""
+    """Slices (of one driver) that publish nothing: the driver runs there and finds no device."""
     for entry in view.cycle.index.slices:
         if not entry.devices and not entry.shared_counters and driver in ("", entry.driver):
             where = say("none, for {scope}", scope=str(entry.scope))
@@ -88,7 +88,7 @@ def empty_slices(view: View, driver: str = "") -> Iterator[Evidence]:
 
 
 def _device_plugins(view: View, driver: str) -> Iterator[Evidence]:
-    """Extended resources of the driver's vendor that nodes offer by a device plugin."""
+    """Extended resources of the driver's vendor that device plugins offer on nodes."""
     nodes: dict[str, list[str]] = {}
     for node in view.nodes:
         for resource in node.allocatable:

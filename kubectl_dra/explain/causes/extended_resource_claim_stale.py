@@ -1,4 +1,4 @@
-"""A claim that the scheduler made for extended resources is left from an attempt that did not end."""
+"""An unfinished attempt left the claim that the scheduler made for extended resources."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Another class of the same extended resource would serve the pod, but is not asked."""
+"""Another class of the same extended resource would serve the pod, but is not used."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def _two_classes(trial: Trial) -> Iterator[Finding]:
 
 
 def _of_class(claim: ResourceClaim, old: str, new: str) -> ResourceClaim:
-    """The claim for extended resources with one class in place of another; other claims as they are."""
+    """The claim for extended resources with one class replaced; other claims unchanged."""
     if claim.metadata.name != CLAIM_NAME:
         return claim
     return replace(claim, requests=tuple(_request_of(entry, old, new) for entry in claim.requests))

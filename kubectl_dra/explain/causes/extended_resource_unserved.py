@@ -1,4 +1,4 @@
-"""Nothing serves an extended resource of the pod: neither a device plugin nor a class that may."""
+"""Nothing serves an extended resource of the pod: neither a device plugin nor an eligible class."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ def _unserved(trial: Trial) -> Iterator[Finding]:
 
 
 def _not_eligible(trial: Trial) -> Iterator[Finding]:
-    """Resources that a class offers under a name which devices cannot serve, and no node offers."""
+    """Resources that no node offers, and a class only under a name that devices cannot serve."""
     pod = trial.question.pod
     if pod is None or pod.node_name or pod.finished:
         return

@@ -1,4 +1,4 @@
-"""Filters that look at more than a node's labels, taints and resources refuse nodes: one cause for each filter."""
+"""Filters that check more than a node's labels, taints and resources refuse nodes; one cause per filter."""
 
 from __future__ import annotations
 
@@ -185,7 +185,7 @@ _OF_PLUGIN: Final[Mapping[PluginName, CauseKind]] = {
 
 
 def kind_on(filters: Filters | None, node: str) -> CauseKind | None:
-    """The cause, of those here, that refuses a node."""
+    """The cause, among those here, that refuses a node."""
     rejection = filters.rejections.get(node) if filters is not None else None
     if rejection is None:
         return None
@@ -195,7 +195,7 @@ def kind_on(filters: Filters | None, node: str) -> CauseKind | None:
 
 
 def kind_of_all(trial: Trial) -> CauseKind | None:
-    """The cause that refuses every node, where a single one does."""
+    """The cause that refuses every node, if a single one does."""
     kinds = _by_kind(trial)
     if trial.view.nodes or len(kinds) != 1:
         return None
@@ -222,7 +222,7 @@ def _refused(trial: Trial) -> Iterator[Finding]:
 
 
 def remedy_on(filters: Filters | None, nodes: Iterable[str]) -> Remedy | None:
-    """What ends the cause where an object is missing; None where what helps with its kind has to do."""
+    """What ends the cause if an object is missing; None leaves the kind's general advice."""
     for name in nodes:
         rejection = filters.rejections.get(name) if filters is not None else None
         for reason in rejection.reasons if rejection is not None else ():

@@ -1,4 +1,4 @@
-"""The devices are where the pod cannot run, or in slices that the scheduler passes over."""
+"""The devices are where the pod cannot run, or in slices that the scheduler skips."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def _node(blocked: Blocked) -> Iterator[Finding]:
 
 
 def _out_of_reach(blocked: Blocked) -> Finding:
-    """The devices by the reason that keeps the pod from their nodes; the first reason that can be ended is."""
+    """The devices by the reason that keeps the pod off their nodes; the first reason that can be removed counts."""
     reasons = counted(blocked.reasons)
     barred = {
         reason: sorted(node for node, why in blocked.view.ineligible.items() if why == reason) for reason, _ in reasons
@@ -93,7 +93,7 @@ def _out_of_reach(blocked: Blocked) -> Finding:
 
 
 def _each(reasons: Sequence[tuple[Words, int]]) -> Words:
-    """The reasons, each with how many devices it has; the only one without, because it has all of them."""
+    """The reasons, each with its number of devices; a single one without, because it covers all."""
     if len(reasons) == 1:
         return reasons[0][0]
     said = [say("{reason} ({count:device})", reason=reason, count=count) for reason, count in reasons[:MAX_SAID]]
@@ -102,7 +102,7 @@ def _each(reasons: Sequence[tuple[Words, int]]) -> Words:
 
 
 def _old_form(blocked: Blocked) -> Finding:
-    """The driver publishes counters and devices in one slice, as only 1.34 reads them."""
+    """The driver publishes counters and devices in one slice, which only 1.34 can read."""
     names = sorted({item.slice.name for item in blocked.lost})
     text = "{lost:device} for {where} {lost:is|are} passed over: their slices hold counters as well"
     return Finding(

@@ -1,4 +1,4 @@
-"""No node may run the pod, whatever devices there are."""
+"""No node may run the pod, whatever its devices."""
 
 from __future__ import annotations
 

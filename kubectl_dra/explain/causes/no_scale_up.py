@@ -1,4 +1,4 @@
-"""A cluster autoscaler looked at the pod and adds no node."""
+"""A cluster autoscaler considered the pod and adds no node."""
 
 from __future__ import annotations
 

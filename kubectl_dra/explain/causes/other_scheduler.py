@@ -1,4 +1,4 @@
-"""The pod names another scheduler, which has left no trace on it."""
+"""The pod names another scheduler, which has not reacted to it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The pod has ended, is being deleted, or is evicted because of a device taint: it never gets devices any more."""
+"""The pod has ended, is being deleted, or is evicted because of a device taint: it will never get devices."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ def _evicted(pod: Pod, said: str, claims: Sequence[ResourceClaim], snapshot: Sna
 
 
 def _tolerations(claim: ResourceClaim, result: DeviceResult, taint: DeviceTaint) -> tuple[Evidence, Phrase | None]:
-    """Which tolerations of the allocation cover the taint, and what to do where they do not protect."""
+    """Which tolerations of the allocation cover the taint, and what to do if they do not protect the pod."""
     covering = [entry for entry in result.tolerations if entry.tolerates(taint)]
     shown: Words = say(
         "{tolerations: else none}",
@@ -141,7 +141,7 @@ def _tolerations(claim: ResourceClaim, result: DeviceResult, taint: DeviceTaint)
 
 
 def _tolerated_in_spec(claim: ResourceClaim, result: DeviceResult, taint: DeviceTaint) -> str:
-    """The name of the result's request where that tolerates the taint for good, though the allocation does not."""
+    """The name of the result's request if that tolerates the taint for good although the allocation does not."""
     for entry in claim.requests:
         for spec in entry.alternatives():
             if entry.result_name(spec) == result.request and any(

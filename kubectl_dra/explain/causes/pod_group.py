@@ -1,4 +1,4 @@
-"""The pod belongs to a group: it waits for the others, or for the group's claim."""
+"""The pod belongs to a group and waits for the others, or for the group's claim."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ GROUP_CLAIM = CauseKind(
 
 
 def _waiting(trial: Trial) -> Iterator[Finding]:
-    """The scheduler keeps the pod out of its queue for its group, or says so of an attempt with the group."""
+    """The scheduler keeps the pod out of its queue because of its group, or reports an attempt with the group."""
     pod, filters = trial.question.pod, trial.scene.filters
     if pod is None or pod.node_name or pod.finished or not (pod.pod_group or pod.spec.workload_ref):
         return
@@ -130,7 +130,7 @@ def _left_out(pod: Pod, found: Placed, quoted: tuple[Evidence, ...]) -> Finding:
 
 
 def _places(found: Placed) -> Iterator[Evidence]:
-    """Where the pods of a gang are, and would be."""
+    """Where the pods of a gang are or would be placed."""
     group = Subject("PodGroup", found.gang.name)
     yield Evidence(group, "gang.minCount", say("{minimum:,}", minimum=found.gang.minimum))
     if found.domains:
@@ -147,13 +147,13 @@ def _places(found: Placed) -> Iterator[Evidence]:
 
 
 def _was_tried(pod: Pod, reason: Reason) -> bool:
-    """Whether the scheduler had the group when it last looked at the pod: then the group was just not read."""
+    """Whether the scheduler knew the group when it last examined the pod; then the group merely was not read."""
     condition = pod.condition("PodScheduled")
     return condition is not None and bool(condition.message) and condition.message != reason.words
 
 
 def _said(pod: Pod, snapshot: Snapshot) -> str:
-    """What the scheduler wrote last of the pod's group."""
+    """The scheduler's last message about the pod's group."""
     condition = pod.condition("PodScheduled")
     said = [condition.message] if condition is not None else []
     said += [event.message for event in snapshot.events_about("Pod", pod.metadata.namespace, pod.metadata.name)]
@@ -194,7 +194,7 @@ def _no_group(pod: Pod, reason: GroupMissing | GroupNotInWorkload, quoted: tuple
 
 
 def _group_waits(pod: Pod, snapshot: Snapshot, quoted: tuple[Evidence, ...]) -> Finding:
-    """By the scheduler's own words alone."""
+    """The cause, from the scheduler's own text alone."""
     members = [
         other
         for other in snapshot.pods.values()
@@ -210,7 +210,7 @@ def _group_waits(pod: Pod, snapshot: Snapshot, quoted: tuple[Evidence, ...]) -> 
 
 
 def _membership(pod: Pod) -> Evidence:
-    """Where the pod names its group."""
+    """The field in which the pod names its group."""
     if reference := pod.spec.workload_ref:
         value = say("{workload}/{group}", workload=reference.name, group=reference.pod_group)
         return Evidence(Subject("Pod", named("Pod", pod)), "spec.workloadRef", value)
@@ -218,7 +218,7 @@ def _membership(pod: Pod) -> Evidence:
 
 
 def _named_by_group(pod: Pod, snapshot: Snapshot) -> Words:
-    """The claims that the status of the pod's group names."""
+    """The claims named in the status of the pod's group."""
     if "PodGroup" not in snapshot.others or snapshot.is_gap("PodGroup", pod.metadata.namespace):
         return "not seen: no PodGroups were read"
     group: PodGroup | None = snapshot.others["PodGroup"].get((pod.metadata.namespace, pod.pod_group))
@@ -229,7 +229,7 @@ def _named_by_group(pod: Pod, snapshot: Snapshot) -> Words:
 
 
 def claim_unknown(pod: Pod, entry: str, snapshot: Snapshot) -> Finding:
-    """A claim entry that neither the pod nor, as far as it can be seen, its group has a claim for."""
+    """A claim entry for which neither the pod nor (as far as visible) its group has a claim."""
     owned = [
         claim.key
         for claim in snapshot.claims.values()

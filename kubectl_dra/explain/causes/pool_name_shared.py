@@ -38,7 +38,7 @@ def shared_pool_names(view: View) -> dict[str, list[str]]:
 
 
 def finding(view: View, world: World) -> Finding | None:
-    """The cause where the claims fit without the defect; None where it does not decide."""
+    """The cause if the claims fit without the defect; None if the defect does not decide."""
     quirks, shared = view.cycle.quirks, shared_pool_names(view)
     if not quirks.counters_keyed_by_pool_name or not shared:
         return None

@@ -85,7 +85,7 @@ def _pool(blocked: Blocked) -> Iterator[Finding]:
 
 
 def _disagreement(pool: Pool) -> Evidence | None:
-    """What the slices of a pool announce, where they do not announce the same number of slices."""
+    """The numbers of slices that a pool's slices announce, if they differ."""
     counts = {entry.name: entry.slice_count for entry in (*pool.slices, *pool.other_slices)}
     if len(set(counts.values())) < 2:
         return None

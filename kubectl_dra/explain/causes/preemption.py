@@ -1,4 +1,4 @@
-"""The scheduler makes room for the pod: it evicts others, or waits for those that it evicted to end."""
+"""The scheduler makes room for the pod: it evicts others, or waits for evicted pods to end."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def _making_room(trial: Trial) -> Iterator[Finding]:
 
 
 def _eviction(preemption: Preemption) -> Words:
-    """Who is evicted; of several nodes between which the scheduler has no preference nobody knows which it takes."""
+    """Who is evicted. Among several nodes without preference, the scheduler's choice is unknown."""
     best = preemption.best
     first = best[0]
     if preemption.enough:
@@ -93,7 +93,7 @@ def _victims(best: Sequence[Candidate]) -> Iterator[Evidence]:
 
 
 def _sample(preemption: Preemption) -> Iterator[Evidence]:
-    """That the best of all candidates need not be among those that the scheduler looks at."""
+    """A note that the scheduler may not reach the best of all candidates."""
     if preemption.enough:
         text = "{enough:,} of {count:,} nodes where evictions help, from a random one on: it may evict on another one"
         seen = say(text, enough=preemption.enough, count=len(preemption.candidates))

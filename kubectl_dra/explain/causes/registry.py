@@ -1,7 +1,7 @@
 """All causes and their finders, from the modules of this folder.
 
-A module has entries of the catalogue as constants, and ``FINDERS`` unless others find them. ``When`` says at which
-point of an answer a finder is asked, ``rank`` in which order.
+A module has catalogue entries as constants, and ``FINDERS`` unless other modules find them. ``When`` says at
+which point of the analysis a finder runs, ``rank`` in which order.
 """
 
 from __future__ import annotations
@@ -24,10 +24,11 @@ from kubectl_dra.explain.trial import Trial
 
 
 class When(Enum):
-    """At which point a finder is asked, and with what.
+    """The point at which a finder runs, and its input.
 
-    ``QUESTION``: of the pod and its claims alone, with (question, snapshot, what was found so far). All others get a
-    ``Trial``, but for STAGE and ERROR. Of those marked with one star the first that finds something has the answer.
+    ``QUESTION``: only the pod and its claims, as (question, snapshot, what was found so far). All others get
+    a ``Trial``, except STAGE and ERROR. At points marked with one star, the first finder that finds something
+    decides.
     """
 
     QUESTION = auto()
@@ -58,7 +59,7 @@ class When(Enum):
 
 
 class Finder(Struct, frozen=True):
-    """Finds causes: ``find`` is asked ``when``, in the order of ``rank``."""
+    """Finds causes: ``find`` runs at the point ``when``, in the order of ``rank``."""
 
     when: When
     find: Callable[..., Iterable[Finding]]
@@ -95,7 +96,7 @@ def families() -> list[tuple[Family, tuple[CauseKind, ...]]]:
 
 
 def of_question(question: Question, snapshot: Snapshot) -> list[Finding]:
-    """What stands in the way of the pod or its claims whatever devices there are."""
+    """What blocks the pod or its claims whatever the devices."""
     found: list[Finding] = []
     for finder in _finders(When.QUESTION):
         found.extend(finder.find(question, snapshot, tuple(found)))
@@ -103,7 +104,7 @@ def of_question(question: Question, snapshot: Snapshot) -> list[Finding]:
 
 
 def ask(when: When, trial: Trial) -> list[Finding]:
-    """What the finders of a point find."""
+    """The findings of all finders of a point."""
     found: list[Finding] = []
     for finder in _finders(when):
         found.extend(finder.find(trial))
@@ -120,7 +121,7 @@ def of_stage(blocked: Blocked, stage: str = "") -> Finding:
 
 
 def of_error(trial: Trial, error: AllocationError, node: str) -> Finding:
-    """The cause behind an error that ended the attempt on a node."""
+    """The cause of an error that ended the attempt on a node."""
     finders = [finder for finder in _finders(When.ERROR) if finder.of in (error.check, "")]
     (finding,) = finders[0].find(trial, error, node)
     return finding

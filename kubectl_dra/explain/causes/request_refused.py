@@ -1,4 +1,4 @@
-"""The scheduler refuses the claim as it is: too large, a feature that is off, or a form that it does not know."""
+"""The scheduler refuses the claim itself: too large, a feature that is off, or an unknown form."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ UNSUPPORTED = CauseKind(
 
 
 def plain(kind: CauseKind, error: AllocationError) -> Finding:
-    """A cause that the scheduler's own words explain."""
+    """A cause that the scheduler's own text explains."""
     request, claim = error.detail.get("request"), error.detail.get("claim")
     return Finding(
         kind,

@@ -49,7 +49,7 @@ ADMIN_BLOCKS = CauseKind(
 
 
 def _competition(trial: Trial) -> Iterator[Finding]:
-    """The first request without which the others fit; an admin request is the one that could be done without."""
+    """The first request without which the others fit; an admin request is the dispensable one."""
     several = sum(len(claim.requests) for claim in trial.claims) > 1
     entries = [
         (claim_index, request_index, claim, entry)
@@ -78,7 +78,7 @@ def _competition(trial: Trial) -> Iterator[Finding]:
 
 
 def _used_up(trial: Trial) -> Iterator[Finding]:
-    """The devices picked first leave too few counters or too little capacity for the rest."""
+    """The devices picked first leave too little counter or capacity for the rest."""
     refusal = trial.world.refusals().most_frequent()
     if refusal is None:
         return
@@ -114,7 +114,7 @@ def _fewer(trial: Trial, place: RequestPlace, count: int, every: bool) -> Remedy
 
 
 def _most_on_one_node(trial: Trial, name: str) -> int:
-    """How many devices of a request one node has at most."""
+    """The largest number of devices of a request on one node."""
     nodes = trial.view.different_nodes()
     own = [entry.funnel for entry in trial.funnels if entry.funnel.name == name]
     return max((len(funnel.usable_on(node.name)) for funnel in own for node in nodes), default=0)

@@ -1,4 +1,4 @@
-"""A request for all devices ends the scheduler of this release: it meets a device with shared counters."""
+"""A request for all devices crashes the scheduler of this release, because it meets a device with shared counters."""
 
 from __future__ import annotations
 

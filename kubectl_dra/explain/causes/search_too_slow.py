@@ -1,4 +1,4 @@
-"""The scheduler's search would not end in time."""
+"""The scheduler's search would not finish in time."""
 
 from __future__ import annotations
 
@@ -46,14 +46,14 @@ def _slow(trial: Trial) -> Iterator[Finding]:
 
 
 def _where_all_are_slow(trial: Trial) -> Iterator[Finding]:
-    """The claims fit, but the search would end too late on every node."""
+    """The claims fit, but the search would finish too late on every node."""
     fitting = [trial.attempts[name] for name in trial.fitting]
     if trial.question.pod is not None and fitting and all(trial.would_time_out(attempt) for attempt in fitting):
         yield from _slow(trial)
 
 
 def _remedy(trial: Trial) -> Remedy | None:
-    """The constraint without which the search ends."""
+    """The constraint without which the search finishes."""
     for claim, constraint in trial.world.constraints():
         proof = trial.world.without_constraint(claim, constraint).proof()
         if proof is not None:

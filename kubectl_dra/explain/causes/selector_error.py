@@ -126,7 +126,7 @@ def _runtime(trial: Trial, error: AllocationError, node: str) -> Iterator[Findin
 
 
 class _Missing(NamedTuple):
-    """A name that no device has where the expression looks: the drivers of those devices, and what they have."""
+    """A name that no device has where the expression looks: the drivers of those devices, and their names."""
 
     drivers: Sequence[str]
     names: Sequence[str]
@@ -138,7 +138,7 @@ def _columns(view: View, expression: str) -> set[Column]:
 
 
 def _missing(view: View, expression: str, key: str) -> _Missing | None:
-    """What there is instead of a key that no device has; None where some have it, or the place is not known."""
+    """What exists in place of a key that no device has; None if some have it, or the place is unknown."""
     reading = [column for column in _columns(view, expression) if column.id == key]
     devices = [item.device for item in view.kinds]
     if not reading or any(value_of(device, column) is not None for device in devices for column in reading):
@@ -152,7 +152,7 @@ def _missing(view: View, expression: str, key: str) -> _Missing | None:
 
 
 def _names(device: Device, column: Column) -> Iterator[str]:
-    """The names that a device has where the column is looked for."""
+    """The names that a device has where the column is looked up."""
     domain = device.driver if column.domain is None else column.domain
     for name in device.capacity if column.kind == "capacity" else device.attributes:
         of, slash, identifier = name.partition("/")
@@ -161,7 +161,7 @@ def _names(device: Device, column: Column) -> Iterator[str]:
 
 
 def _other_name(missing: _Missing, expression: str, key: str, world: World) -> Remedy:
-    """The name that may be meant, proved where the claims fit with it."""
+    """The name that was probably meant, proved if the claims fit with it."""
     near = nearest(key, missing.names)
     read = re.search(_READ % re.escape(key), expression)
     if read is not None and read[0].endswith(key):
@@ -181,7 +181,7 @@ def _other_name(missing: _Missing, expression: str, key: str, world: World) -> R
 
 
 def _guard(expression: str, key: str, world: World) -> Remedy:
-    """A test for a key that some devices have, proved where the claims fit with it."""
+    """A test for a key that only some devices have, proved if the claims fit with it."""
     read = re.search(_READ % re.escape(key), expression)
     if read is None or not read[0].endswith(key):
         text = (
@@ -196,7 +196,7 @@ def _guard(expression: str, key: str, world: World) -> Remedy:
 
 
 def _types(view: View, expression: str, device: Device, name: DeviceID | str) -> Iterator[Evidence]:
-    """The types of what the expression reads of a device."""
+    """The types of what the expression reads from a device."""
     for column in sorted(_columns(view, expression), key=str):
         if column.id and (value := value_of(device, column)) is not None:
             kind = "quantity" if column.kind == "capacity" else _type(device, column)
@@ -221,7 +221,7 @@ def _share(view: View, expression: str) -> Words:
 
 
 def excerpt(expression: str, offset: int) -> str:
-    """The part of an expression around an offset, marked with a caret-like arrow before it."""
+    """The part of an expression around an offset, with an arrow before it."""
     start = max(0, offset - _EXCERPT // 2)
     end = min(len(expression), offset + _EXCERPT // 2)
     before = ("…" if start else "") + expression[start:offset]
@@ -230,20 +230,20 @@ def excerpt(expression: str, offset: int) -> str:
 
 
 def expression_of(error: AllocationError) -> Evidence:
-    """The selector that an error is about."""
+    """The selector that an error concerns."""
     text = str(error.detail.get("expression") or "")
     field = say("selectors[{index}].cel.expression", index=error.detail.get("selector"))
     return Evidence(error.subject, field, text, is_cel=True)
 
 
 def number_of(error: AllocationError) -> str:
-    """The number of that selector, as people count."""
+    """The number of that selector, counted from 1."""
     index = error.detail.get("selector")
     return str(index + 1) if isinstance(index, int) else "?"
 
 
 def class_of(error: AllocationError) -> str:
-    """The class that has the selector, empty where a claim has it."""
+    """The class that has the selector; empty if a claim has it."""
     return str(error.detail.get("class") or "")
 
 

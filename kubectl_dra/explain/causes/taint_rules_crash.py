@@ -1,4 +1,4 @@
-"""The scheduler of this release watches DeviceTaintRules without understanding them."""
+"""The scheduler of this release crashes when it watches DeviceTaintRules."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ TOO_FEW = CauseKind(
 
 
 def counted_lower(blocked: Blocked, best: int) -> Remedy | None:
-    """To ask for fewer devices, up to ``best``; None where that does not help (enough)."""
+    """Request fewer devices, up to ``best``; None if that does not help (enough)."""
     lower = blocked.lower_count(best)
     if lower is None:
         return None
@@ -63,7 +63,7 @@ def _too_few(blocked: Blocked) -> Iterator[Finding]:
 
 
 def _in_shares(blocked: Blocked) -> Proof | None:
-    """The proof that a request fits as several requests of count 1, where its devices may be shared."""
+    """The proof that a request fits as several requests of count 1, if its devices can be shared."""
     if blocked.spec.allocation_mode == ALL or not 1 < blocked.spec.count <= MAX_RESULTS:
         return None
     if not any(item.device.allow_multiple_allocations for item in blocked.funnel.usable):

@@ -1,4 +1,4 @@
-"""Every allocation that fits has more configurations than the API server takes."""
+"""Every allocation that fits has more configurations than the API server accepts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The pod fits, and is not placed: what the scheduler said last, and whether something has changed since."""
+"""The pod fits but is not placed: the scheduler's last message, and whether something has changed since."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ _SAID: Final[tuple[tuple[re.Pattern[str], CauseKind], ...]] = (
 
 
 def _waiting(trial: Trial) -> Iterator[Finding]:
-    """At most one cause. With a change that is only supposed, what passes by itself is none."""
+    """At most one cause. With a hypothetical change, causes that resolve themselves do not count."""
     pod, scene = trial.question.pod, trial.scene
     if pod is None or not trial.question.exists or pod.node_name or pod.finished:
         return
@@ -149,7 +149,7 @@ def _waiting(trial: Trial) -> Iterator[Finding]:
 
 
 def _other_consumers(trial: Trial, asking: Pod) -> Iterator[Evidence]:
-    """Other pods that use the claims which are to be allocated."""
+    """Other pods that use the claims to be allocated."""
     for claim in trial.claims:
         states: list[Phrase] = []
         for pod in consumers(claim, trial.scene.snapshot):

@@ -21,7 +21,7 @@ from kubectl_dra.explain.scene.view import ANY_NODE, Published, View
 class DeviceState(StrEnum):
     """What the scheduler could do with a device now, in the order in which a summary counts them.
 
-    The first that applies of unusable, held, shared, blocked, tainted, unknown is the state.
+    The state is the first that applies of unusable, held, shared, blocked, tainted, unknown.
     """
 
     FREE = "free"
@@ -47,7 +47,7 @@ class NodeMissing(Statement, frozen=True):
 
 
 class SeenByNoNode(Statement, frozen=True):
-    """No node is in the scope of the device."""
+    """The device's scope contains no node."""
 
     TEXT = "no node sees it ({scope})"
     scope: object
@@ -57,7 +57,7 @@ NOTHING: Final[Mapping[str, Quantity]] = {}
 
 
 class DeviceLocation(NamedTuple):
-    """Where a device is: the nodes, in words, the node that its scope names, and what makes it unusable there."""
+    """Where a device is: the nodes, in words, the node named by its scope, and what makes it unusable there."""
 
     nodes: Sequence[str]
     where: str
@@ -96,7 +96,7 @@ class DeviceStates:
         return place
 
     def state(self, item: Published, place: DeviceLocation) -> tuple[DeviceState, Words]:
-        """The state of a device, and why it is that."""
+        """The state of a device, and the reason."""
         state = self._cycle.state
         if place.problem:
             return DeviceState.UNUSABLE, place.problem
@@ -117,7 +117,7 @@ class DeviceStates:
         return DeviceState.FREE, ""
 
     def _problem(self, item: Published, nodes: Sequence[str]) -> Words:
-        """What keeps the scheduler from all devices of this place; empty where nothing does."""
+        """What keeps the scheduler from using any device of this place; empty if nothing does."""
         view, pool_id = self._view, item.slice.pool
         if view.pool_error is not None:
             return view.pool_error.message
@@ -136,7 +136,7 @@ class DeviceStates:
         return ""
 
     def _short_counter(self, item: Published) -> Words:
-        """The counter that devices in use leave too little of; empty where all suffice."""
+        """The counter of which devices in use leave too little; empty if all suffice."""
         pool = self._view.pool_seen.get(item.slice.pool)
         if pool is None:
             return ""

@@ -34,7 +34,7 @@ class Wanted(Struct, frozen=True):
 
 
 def check_names(snapshot: Snapshot, nodes: Sequence[str], wanted: Wanted) -> None:
-    """Raises InputError for a name that does not exist, with those that it may stand for."""
+    """Raise InputError for a name that does not exist, with the names that may be meant."""
     pools = {entry.pool for entry in snapshot.slices}
     scopes = {entry.scope.node_name for entry in snapshot.slices} - {""}
     for kind, asked, exist in (

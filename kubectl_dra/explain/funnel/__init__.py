@@ -1,1 +1,1 @@
-"""Which devices are left for one request, step after step, and where the others went."""
+"""Which devices are left for one request, step by step, and where the others went."""

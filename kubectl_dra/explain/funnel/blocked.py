@@ -37,13 +37,13 @@ class Located(Struct, frozen=True):
 
     @property
     def place(self) -> RequestPlace:
-        """The place as changes have it."""
+        """The place in the form that changes use."""
         extended = made_by_scheduler(self.claim)
         return RequestPlace(self.claim_index, self.request_index, self.alternative, self.funnel.name, extended)
 
     @property
     def names(self) -> tuple[str, str]:
-        """The names of the request and of its subrequest, empty where there is none."""
+        """The names of the request and its subrequest, empty if there is none."""
         main, _, sub = self.funnel.name.partition("/")
         return main, sub
 
@@ -57,7 +57,7 @@ class Located(Struct, frozen=True):
 class Blocked(Struct, frozen=True):
     """A request that falls short on these nodes at one stage, with the devices that it loses there.
 
-    ``world`` proves what would help.
+    ``world`` proves remedies.
     """
 
     scene: Scene
@@ -92,13 +92,13 @@ class Blocked(Struct, frozen=True):
 
     @property
     def most_on_one_node(self) -> int:
-        """The most devices that any eligible node has left after the stage."""
+        """The largest number of devices that an eligible node has left after the stage."""
         position = self.funnel.stages.index(self.stage)
         return max((self.funnel.left_on(node.name, position) for node in self.view.nodes), default=0)
 
     @property
     def reason(self) -> Words:
-        """The most frequent reason why devices are lost."""
+        """The most frequent reason for losing devices."""
         return counted(self.reasons)[0][0]
 
     def lower_count(self, best: int) -> tuple[LowerCount, Proof] | None:
@@ -113,7 +113,7 @@ class Blocked(Struct, frozen=True):
         return None
 
     def by_device(self, field: str) -> tuple[Evidence, ...]:
-        """The lost devices by their reasons: the first one of each with how many more there are."""
+        """The lost devices by reason: the first of each, and how many more there are."""
         alike: dict[Words, list[Published]] = {}
         for item, reason in zip(self.lost, self.reasons, strict=True):
             alike.setdefault(reason, []).append(item)
@@ -126,12 +126,12 @@ class Blocked(Struct, frozen=True):
 
 
 def made_by_scheduler(claim: ResourceClaim) -> bool:
-    """Whether the scheduler makes the claim for a pod's extended resources: nobody writes its requests."""
+    """Whether the scheduler makes the claim, for a pod's extended resources, so that nobody writes its requests."""
     return claim.metadata.name == CLAIM_NAME or claim.metadata.annotations.get(MADE_FOR_EXTENDED) == "true"
 
 
 def in_all(count: int, what: str) -> tuple[Evidence, ...]:
-    """How many there are, where not all are shown."""
+    """The total number, if not all are shown."""
     return (Evidence("in all", what, count),) if count > MAX_EVIDENCE else ()
 
 

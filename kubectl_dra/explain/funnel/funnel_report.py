@@ -1,4 +1,4 @@
-"""A funnel as a diagnosis shows it: the stages with what the devices have instead, and every device."""
+"""A funnel as shown in a diagnosis: the stages with what the devices have instead, and every device."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from kubectl_dra.explain.phrase import Words
 
 
 def report(funnel: RequestFunnel, *, with_devices: bool = False) -> Funnel:
-    """The funnel of one request; its devices line by line only where they are asked for."""
+    """The funnel of one request, with a line per device only if requested."""
     best_node, best_count = funnel.best_node()
     return Funnel(
         request=funnel.name,

@@ -16,7 +16,7 @@ MAX_NAMES = 4
 def observations(program: Program, devices: Sequence[Device]) -> tuple[Observation, ...]:
     """Values with device counts for each name that the program reads, most frequent first.
 
-    Empty where the program reads names that only evaluation can tell.
+    Empty if only evaluation can tell which names the program reads.
     """
     if not program.columns:
         return ()
@@ -41,7 +41,7 @@ def _label(column: Column, devices: Iterable[Device]) -> str:
 
 
 def values_of(devices: Sequence[Device], column: Column) -> list[str | None]:
-    """``value_of`` each device, fast for an attribute with text of the devices' own domain."""
+    """``value_of`` for each device; fast for a text attribute in the devices' own domain."""
     if column.kind != "attribute" or not column.domain or not column.id:
         return [value_of(device, column) for device in devices]
     domain, name, qualified = column.domain, column.id, f"{column.domain}/{column.id}"
@@ -55,7 +55,7 @@ def values_of(devices: Sequence[Device], column: Column) -> list[str | None]:
 
 
 def value_of(device: Device, column: Column) -> str | None:
-    """The value of one attribute or capacity as text; None where the device does not have it."""
+    """The value of one attribute or capacity as text; None if the device lacks it."""
     if column.kind == "driver":
         return device.driver
     if column.kind == "allowMultipleAllocations":

@@ -1,7 +1,7 @@
-"""What a term of a selector asks of a device, as a value that can be said in words.
+"""What a selector term requires of a device, as a value that can be put into words.
 
-Only comparisons that read one attribute, capacity or the driver and compare it with constants have such a value;
-everything else is shown as it is written.
+Only comparisons of one attribute, capacity or the driver with constants have such a value; everything else is
+shown as written.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _TURNED = {"_<_": "_>_", "_<=_": "_>=_", "_>_": "_<_", "_>=_": "_<=_", "_==_": "
 
 
 class TermAsks(Statement, frozen=True):
-    """A condition on one thing that a device says of itself: its ``name``, and a value."""
+    """A condition on one property of a device: its ``name``, and a value."""
 
     name: str
     value: Words
@@ -82,7 +82,7 @@ _GREATER = {"isGreaterThan": MoreThan, "isLessThan": LessThan}
 
 
 def plain(program: Program) -> Words | None:
-    """What a term asks; None where words would not say it all."""
+    """What a term requires; None if words cannot express all of it."""
     return _plain(program.ast.expression)
 
 
@@ -151,7 +151,7 @@ def _wish(kind: type[TermAsks], read: ast.Expression, value: str) -> Words | Non
 
 
 def _read(node: ast.Expression) -> str:
-    """What an expression reads that does nothing but read; empty for any other."""
+    """What an expression reads, if reading is all it does; otherwise empty."""
     at: ast.Expression | None = node
     while at is not None and not isinstance(at, ast.Identifier):
         if isinstance(at, ast.Select) and not at.test_only:

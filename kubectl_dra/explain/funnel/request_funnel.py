@@ -1,4 +1,4 @@
-"""Which devices are left for one request by itself, stage after stage, and where the others went."""
+"""Which devices are left for one request by itself, stage by stage, and where the others went."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ class RequestFunnel:
         *,
         quiet: bool = False,
     ) -> None:
-        """Drops the devices with a problem. Those of an equal kind have the same problem; None has none."""
+        """Drop the devices with a problem. Devices of an equal kind have the same problem; None means no problem."""
         stage = StageResult(name, label)
         kinds = kinds_of(self._left)
         one_of = dict(zip(kinds, self._left, strict=True))
@@ -134,7 +134,7 @@ class RequestFunnel:
 
     @staticmethod
     def _place(items: Sequence[Published]) -> list[object]:
-        """The slice decides where a device is, unless each device says it."""
+        """The slice determines where a device is, unless each device says it."""
         return [id(item) if item.slice.per_device_node_selection else id(item.slice) for item in items]
 
     def _shares(self, items: Sequence[Published]) -> list[object]:
@@ -232,7 +232,7 @@ class RequestFunnel:
         return describe_counters(short, self._holders.of_counter_set(pool, short.counter_set)) if short else ""
 
     def needed_on(self, node: str) -> int:
-        """How many devices the request needs on a node; in mode All every device it selects there."""
+        """How many devices the request needs on a node; in mode All every device that it selects there."""
         if self.spec.allocation_mode != ALL:
             return self.spec.count
         selected = 0
@@ -247,11 +247,11 @@ class RequestFunnel:
         return [item for item in self.view.on_node(node) if id(item) not in failed]
 
     def stage_of(self, item: Published) -> int | None:
-        """The position of the stage at which a device fails, None where it is usable."""
+        """The position of the stage at which a device fails, or None if it is usable."""
         return self._failed_at.get(id(item))
 
     def reason_of(self, item: Published) -> Words:
-        """Why a device fails, empty where it is usable."""
+        """Why a device fails; empty if it is usable."""
         position = self._failed_at.get(id(item))
         return "" if position is None else self._reasons_at(position)[id(item)]
 
@@ -263,9 +263,9 @@ class RequestFunnel:
         return known
 
     def lost_on(self, nodes: Iterable[str], position: int) -> tuple[tuple[Published, ...], tuple[Words, ...], int]:
-        """The devices of nodes that fail at a stage, why, and how many are left after it.
+        """The devices of nodes that fail at a stage, the reasons, and how many are left after it.
 
-        A device that several nodes see counts once.
+        A device seen by several nodes counts once.
         """
         lost: dict[int, Published] = {}
         left: set[int] = set()
@@ -279,7 +279,7 @@ class RequestFunnel:
         return tuple(lost.values()), tuple([reasons[key] for key in lost]), len(left)
 
     def _shape(self, node: str) -> _Shape:
-        """For each device of a node the stage at which it fails; nodes of one shape fall short alike."""
+        """The stage at which each device of a node fails; nodes of the same shape fall short alike."""
         known = self._shapes.get(node)
         if known is None:
             known = tuple(map(self._failed_at.get, map(id, self.view.on_node(node))))
@@ -287,7 +287,7 @@ class RequestFunnel:
         return known
 
     def shortfall(self, node: str) -> Shortfall | None:
-        """The stage at which a node has too few devices left and a sentence, None where it keeps enough."""
+        """The stage at which a node has too few devices left and a sentence; None if it keeps enough."""
         if node not in self._shortfalls:
             self._shortfalls[node] = self._shortfall(node)
         return self._shortfalls[node]
@@ -324,7 +324,7 @@ class RequestFunnel:
         return reasons[0][0] if reasons else ""
 
     def best_node(self) -> tuple[str, int]:
-        """The node with most usable devices, the first of equal ones, and their number; empty where none has any."""
+        """The node with the most usable devices (the first of equals) and their number; empty if none has any."""
         best = ("", 0)
         for node in self.view.nodes:
             count = self._shape(node.name).count(None)
@@ -337,7 +337,7 @@ class RequestFunnel:
         return sum(1 for failed in self._shape(node) if failed is None or failed > position)
 
     def blocking_stage(self) -> StageResult | None:
-        """The latest stage at which a node falls short, None where some node keeps enough devices."""
+        """The latest stage at which a node falls short, or None if some node keeps enough devices."""
         if self._blocking is None:
             self._blocking = (self._find_blocking(),)
         return self._blocking[0]

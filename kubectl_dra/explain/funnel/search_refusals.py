@@ -1,4 +1,4 @@
-"""What the search itself refuses while it combines devices: counters and capacity that the pod's own picks use up."""
+"""What the search itself refuses while combining devices: counters and capacity used up by the pod's own picks."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _KINDS = ("counters", "capacity")
 
 
 class LostDevice(NamedTuple):
-    """A device that a request lost to others of the same pod: what was checked, and what the device lacks then."""
+    """A device that a request lost to others of the same pod: the check, and what the device then lacks."""
 
     check: str
     request: str
@@ -27,20 +27,20 @@ class LostDevice(NamedTuple):
 
 
 class Refusals(Struct):
-    """An observer of one attempt that keeps the refusals which depend on devices picked before."""
+    """An observer of one attempt that keeps the refusals caused by devices picked before."""
 
     counts: Counter[str] = field(default_factory=Counter)
     first: dict[str, LostDevice] = field(default_factory=dict)
 
     def rejected(self, alternative: Alternative, candidate: CandidateDevice, check: str, detail: object) -> None:
-        """Takes one refusal of the search."""
+        """Record one refusal of the search."""
         if check in _KINDS:
             self.counts[check] += 1
             if check not in self.first:
                 self.first[check] = LostDevice(check, alternative.result_name, candidate.id, _lack(detail))
 
     def most_frequent(self) -> LostDevice | None:
-        """The most frequent kind of refusal by its first example; None where nothing was refused."""
+        """The first example of the most frequent kind of refusal, or None."""
         if not self.counts:
             return None
         return self.first[self.counts.most_common(1)[0][0]]

@@ -1,4 +1,4 @@
-"""Selectors on many devices: which ``&&`` term refuses a device, or raises an error on it."""
+"""Selectors on many devices: which ``&&`` term rejects a device, or raises an error on it."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ from kubectl_dra.cel import CompileError, EvaluationError
 
 
 class RefusingTerm(Struct, frozen=True):
-    """The first term that decides against a device: its index, and the error where it raised one."""
+    """The first term that decides against a device: its index, and its error if it raised one."""
 
     term: int
     error: EvaluationError | None
 
 
 def term_texts(selectors: Selectors, expression: str) -> tuple[str, ...]:
-    """The ``&&`` terms of an expression as written; the whole text where it does not compile."""
+    """The ``&&`` terms of an expression as written; the whole text if it does not compile."""
     return tuple(_one_line(term.expression) for term in selectors.terms(expression)) or (expression,)
 
 
 def judge(selectors: Selectors, expression: str, devices: Sequence[Device]) -> list[RefusingTerm | None]:
-    """For each device None where the expression holds, else the term that refuses it.
+    """For each device None if the expression holds, else the term that rejects it.
 
-    The whole expression decides, as in the scheduler: an error in one term does not count where another
-    term is false.
+    As in the scheduler, the whole expression decides: an error in one term does not count if another term is
+    false.
     """
     program = selectors.program(expression)
     if isinstance(program, CompileError):

@@ -1,4 +1,4 @@
-"""A stage of a funnel while it is computed, what a node lacks there, and why a device is refused."""
+"""A stage of a funnel during its computation, what a node lacks there, and why a device is rejected."""
 
 from __future__ import annotations
 
@@ -23,9 +23,10 @@ _TOLD_BY_NUMBERS = ("published", "node", "binding", "held")
 
 
 class StageResult(Struct):
-    """A stage while the funnel is computed: who failed it, and why.
+    """A stage of a funnel during its computation: who failed it, and why.
 
-    ``selector`` is the label without the number of the term, ``term`` the term's number in the selector ``program``.
+    ``selector`` is the label without the number of the term, ``term`` the term's number in the selector
+    ``program``.
     """
 
     name: str
@@ -60,7 +61,7 @@ class SelectorFalse(Statement, frozen=True):
 
 
 class FeatureOff(Statement, frozen=True):
-    """The device needs a feature gate that is off; ``what`` it uses."""
+    """The device needs a feature gate that is off; ``what`` is the feature that it uses."""
 
     TEXT = "{what}, and the feature {gate} is off"
     what: str
@@ -75,7 +76,7 @@ class PoolObsolete(Statement, frozen=True):
 
 
 class CounterOverdrawn(Statement, frozen=True):
-    """Devices in use take more of a counter than there is."""
+    """Devices in use take more of a counter than it has."""
 
     TEXT = "counter {counter} of set {counter_set} is overdrawn ({available}){held}"
     counter: str
@@ -85,7 +86,7 @@ class CounterOverdrawn(Statement, frozen=True):
 
 
 def counted(reasons: Iterable[Words]) -> list[tuple[Words, int]]:
-    """Each reason and how often it is given, the most frequent first."""
+    """Each reason with its frequency, most frequent first."""
     # Devices of one kind share one reason, so that few have to be compared.
     by_identity: dict[int, tuple[Words, int]] = {}
     for reason in reasons:
@@ -109,12 +110,12 @@ def stage_error(stage: StageResult) -> StageError | None:
 
 
 def told_by_numbers(stage: StageResult) -> bool:
-    """Whether a shortfall at this stage is told without the reason of a device."""
+    """Whether a shortfall at this stage is described without the reason of a device."""
     return stage.name in _TOLD_BY_NUMBERS or (stage.name in SELECTORS and not stage.errors)
 
 
 def story(stage: StageResult, remaining: int, lost: int, needed: int, first: Words) -> Words:
-    """What a node lacks after a stage: ``remaining`` devices reached it, ``lost`` of them fail for ``first``."""
+    """What a node lacks after a stage: ``remaining`` devices reached it, ``lost`` of them fail because of ``first``."""
     numbers = {"left": remaining - lost, "remaining": remaining, "lost": lost, "needed": needed}
     words = {"label": stage.label, "first": first}
     if stage.name == "pool":
@@ -149,7 +150,7 @@ def describe_shortage(short: CapacityShortage) -> Phrase:
 
 
 def describe_taint(taint: DeviceTaint, spec: DeviceRequest) -> Phrase:
-    """A blocking taint, with the nearest toleration that misses it."""
+    """A blocking taint, with the toleration that comes nearest to it."""
     near = next((entry for entry in spec.tolerations if entry.key == taint.key), None)
     if near is None:
         return with_rule(taint)
@@ -174,7 +175,7 @@ def describe_counters(short: CounterShortage, holders: tuple[Phrase, ...]) -> Wo
 
 
 def describe_pool(pool: Pool) -> Words:
-    """What makes a pool unusable; nothing where it is usable."""
+    """What makes a pool unusable; empty if it is usable."""
     if pool.incomplete:
         text = "pool {pool.id} is incomplete: generation {pool.generation} has {pool.found} of {pool.expected} slices"
         return say(text, pool=PoolCounts(pool.id, pool.generation, pool.found, pool.expected))

@@ -1,1 +1,1 @@
-"""What is asked: a pod or a claim with its claims resolved, and what is supposed."""
+"""The question: a pod or a claim with its claims resolved, and hypothetical changes."""

@@ -31,7 +31,7 @@ _KINDS: Final = {"pods": "Pod", "podgroups": "PodGroup"}
 
 
 def consumers_named(claim: ResourceClaim) -> list[Phrase]:
-    """Those for which a claim is reserved, as its status has them."""
+    """The pods for which a claim is reserved, according to its status."""
     return [
         say("{resource} {name:bare}", resource=entry.resource, name=_named(claim, entry))
         for entry in claim.reserved_for

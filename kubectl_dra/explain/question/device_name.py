@@ -1,4 +1,4 @@
-"""A device by the name that people write."""
+"""Finds a device by the name that people write."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ MAX_COMPARED = 20_000
 
 
 def device_named(snapshot: Snapshot, wanted: str) -> tuple[DeviceID, Device]:
-    """The device of a name ([driver/]pool/device, or device where that is clear), with its identity.
+    """The device of a name ([driver/]pool/device, or device if unambiguous), with its identity.
 
     Raises:
         InputError: no device, or several, of that name.

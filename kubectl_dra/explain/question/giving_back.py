@@ -1,4 +1,4 @@
-"""What goes with a claim that gives its devices back: the pods that use it end, and with them further claims."""
+"""What happens when a claim gives its devices back: the pods that use it end, and with them further claims."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from kubectl_dra.cluster.snapshot import Key
 
 
 class GivingBack(NamedTuple):
-    """Pods that end, and the claims that are free then."""
+    """Pods that end, and the claims that are then free."""
 
     pods: frozenset[Key]
     claims: tuple[ResourceClaim, ...]
@@ -20,7 +20,7 @@ class GivingBack(NamedTuple):
 def of_claims(
     claims: Collection[ResourceClaim], others: Iterable[ResourceClaim], pods: Mapping[Key, Pod]
 ) -> GivingBack:
-    """With claims that are given back: a claim keeps its devices as long as a pod uses it."""
+    """The consequences of giving claims back: a claim keeps its devices as long as a pod uses it."""
     ended = {key: pod for claim in claims for key, pod in _consumers(claim, pods)}
     uids = {entry.uid for claim in claims for entry in claim.reserved_for if entry.uid}
     own = {id(claim) for claim in claims}
@@ -29,7 +29,7 @@ def of_claims(
 
 
 def of_pods(ended: Iterable[Pod], claims: Iterable[ResourceClaim]) -> GivingBack:
-    """With pods that end: the claims that nobody else uses are free."""
+    """The consequences of ending pods: claims that nobody else uses are free."""
     gone = tuple(ended)
     uids = {pod.metadata.uid for pod in gone if pod.metadata.uid}
     keys = frozenset((pod.metadata.namespace, pod.metadata.name) for pod in gone)

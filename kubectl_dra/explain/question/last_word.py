@@ -1,4 +1,4 @@
-"""What the scheduler said last of a pod."""
+"""The scheduler's last message about a pod."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _SCALERS: Final = ("cluster-autoscaler", "karpenter")
 
 
 class LastWord(NamedTuple):
-    """A message and its time, empty where it has none; ``event``: of an event, else of the pod's condition."""
+    """A message and its time, empty if it has none; ``event``: from an event, else from the pod's condition."""
 
     event: bool
     message: str
@@ -19,7 +19,7 @@ class LastWord(NamedTuple):
 
 
 def last_word(pod: Pod, snapshot: Snapshot) -> LastWord | None:
-    """What the scheduler said last of a pod that waits; None where it said nothing."""
+    """The scheduler's last message about a waiting pod; None if there is none."""
     condition = pod.condition("PodScheduled")
     events = [
         event

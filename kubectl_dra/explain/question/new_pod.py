@@ -1,4 +1,4 @@
-"""A pod that is a manifest: what the API server would make of it, and why it would refuse it."""
+"""A pod from a manifest: what the API server would make of it, and why it would refuse it."""
 
 from __future__ import annotations
 
@@ -19,9 +19,10 @@ from kubectl_dra.explain.question.resolve import Question, about_pod
 def about_new_pod(
     pod: Pod, snapshot: Snapshot, written: Mapping[str, Any] | None = None, invalid: Sequence[Refusal] = ()
 ) -> Question:
-    """The question about a pod that is to be created, as the API server would store it.
+    """The question about a pod to be created, as the API server would store it.
 
-    ``written`` is its manifest, which Pod Security reads. ``invalid`` are fields that the server finds invalid.
+    ``written`` is its manifest, which Pod Security checks. ``invalid`` are fields that the server finds
+    invalid.
     """
     space = pod.metadata.namespace
     admission = admit(pod, AdmissionObjects.of(snapshot, space))

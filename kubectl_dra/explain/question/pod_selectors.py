@@ -1,4 +1,4 @@
-"""Whether the scheduler can parse the label selectors of the pod that is asked about."""
+"""Whether the scheduler can parse the label selectors of the pod in question."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ _PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
 
 
 def check_selectors(pod: Pod) -> None:
-    """Refuses a pod that no API server would have stored.
+    """Refuse a pod that no API server would have stored.
 
     Raises:
-        InputError: an entry of a label selector has no such operator, or values that do not go with it.
+        InputError: an entry of a label selector has an unknown operator, or unsuitable values.
     """
     for path, selector in _selectors(pod):
         for index, entry in enumerate(selector.match_expressions if selector is not None else ()):

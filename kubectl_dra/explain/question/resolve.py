@@ -1,4 +1,4 @@
-"""What is asked: a pod with its claims resolved, or one claim."""
+"""The question: a pod with its claims resolved, or one claim."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ class Unresolved(Enum):
 
 
 class ClaimEntry(Struct, frozen=True):
-    """One claim entry of a pod: the claim it resolves to, or what stands in the way.
+    """One claim entry of a pod: the claim that it resolves to, or what prevents that.
 
-    ``name`` is that of the claim, as the entry or the pod's status says it. ``hypothetical`` claims do not exist:
-    they are what the entry's template would make.
+    ``name`` is the claim's name from the entry or the pod's status. ``hypothetical`` claims do not exist: the
+    entry's template would create them.
     """
 
     entry: str
@@ -41,8 +41,8 @@ class ClaimEntry(Struct, frozen=True):
 class Question(Struct, frozen=True):
     """A pod or a claim to explain. ``exists``: it is in the cluster.
 
-    ``refusals`` are the reasons for which the API server would refuse a pod that does not exist yet, ``unread`` the
-    kinds of objects that would decide about that and were not read.
+    ``refusals`` are the reasons for which the API server would refuse a pod that does not exist yet,
+    ``unread`` the kinds that would affect that but were not read.
     """
 
     kind: str
@@ -56,7 +56,7 @@ class Question(Struct, frozen=True):
 
     @property
     def existing_claims(self) -> list[ResourceClaim]:
-        """The claims that entries resolve to, also those that do not exist yet."""
+        """The claims that entries resolve to, including those that do not exist yet."""
         return [entry.claim for entry in self.claims if entry.claim is not None]
 
 
@@ -86,7 +86,7 @@ def about_pod(pod: Pod, snapshot: Snapshot, *, exists: bool) -> Question:
 
 
 def _resolve(pod: Pod, entry: PodClaim, snapshot: Snapshot, *, exists: bool) -> ClaimEntry | None:
-    """The entry; None where its template makes no claim."""
+    """The entry; None if its template makes no claim."""
     namespace, template = pod.metadata.namespace, entry.template_name
     if entry.claim_name:
         claim = snapshot.claims.get((namespace, entry.claim_name))

@@ -1,4 +1,4 @@
-"""Questions of the form "what if": a change to a request or to the cluster, before the answer is looked for."""
+"""Questions of the form "what if": a change to a request or to the cluster before the question is answered."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _EFFECTS = ("NoSchedule", "NoExecute")
 
 
 class Supposition(NamedTuple):
-    """One change: the request it is about (all where empty), its kind, and its value."""
+    """One change: the request (empty: all), its kind, and its value."""
 
     request: str
     kind: str
@@ -42,10 +42,10 @@ class Supposition(NamedTuple):
 
 
 def parse(text: str) -> Supposition:
-    """Reads a change; the kind and its value are separated by ``=`` or a blank.
+    """Read a change; the kind and its value are separated by ``=`` or a blank.
 
     Raises:
-        UsageError: the text is not of a known form.
+        UsageError: an unknown form.
     """
     stripped = text.strip()
     head = stripped.split("=", 1)[0].split(" ", 1)[0]
@@ -64,7 +64,7 @@ def suppose(question: Question, snapshot: Snapshot, changes: Sequence[Suppositio
     """The question and the cluster as they would be with the changes.
 
     Raises:
-        UsageError: a value that makes no sense.
+        UsageError: an invalid value.
         InputError: a request, claim or device that does not exist.
     """
     for change in changes:
@@ -80,7 +80,7 @@ def suppose(question: Question, snapshot: Snapshot, changes: Sequence[Suppositio
 
 
 def to_make(question: Question, changes: Sequence[Supposition]) -> Iterator[Phrase]:
-    """How changes to what is asked for become real, where that is not plain: claims and templates are immutable."""
+    """How to make changes to the request real, if that is not obvious: claims and templates are immutable."""
     if not question.exists or not any(change.kind in (*_OF_REQUEST, "constraints") for change in changes):
         return
     what = "a new template" if any(state.template for state in question.claims) else "a new claim"
@@ -187,7 +187,7 @@ def _given_back(snapshot: Snapshot, given: GivingBack) -> Snapshot:
 
 
 def _untainted(snapshot: Snapshot, name: str) -> Snapshot:
-    """The cluster with one device free of taints: the driver's, and those of rules, which keep their other devices."""
+    """The cluster with one device free of taints, the driver's and those of rules, which keep their other devices."""
     try:
         wanted, _ = device_named(snapshot, name)
     except InputError as error:
@@ -205,7 +205,7 @@ def _untainted(snapshot: Snapshot, name: str) -> Snapshot:
 
 
 def _sparing(rule: DeviceTaintRule, spared: DeviceID, snapshot: Snapshot) -> Iterator[DeviceTaintRule]:
-    """A rule as several, one for each device that it selects, but for one."""
+    """A rule split into several, one for each device that it selects, except for one."""
     seen = {
         DeviceID(entry.driver, entry.pool.name, device.name) for entry in snapshot.slices for device in entry.devices
     }

@@ -1,4 +1,4 @@
-"""Which devices would have to be added, where: the fewest of one kind, proved with devices that do not exist."""
+"""Which devices to add, and where: the fewest of one kind, proved with devices that do not exist."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ POOL = "kubectl-dra-what-if"
 
 
 def devices_to_add(view: View, world: World, funnels: Sequence[Located]) -> Way | None:
-    """The smallest number of equal devices on one node with which the claims fit; None where none was found."""
+    """The smallest number of equal devices on one node with which the claims fit; None if none was found."""
     tries = Tries(TRIES)
     short = [located for located in funnels if located.funnel.blocking_stage() is not None] or list(funnels)
     for kind, located in _kinds(view, short):
@@ -49,7 +49,7 @@ def devices_to_add(view: View, world: World, funnels: Sequence[Located]) -> Way 
 
 
 def _kinds(view: View, funnels: Sequence[Located]) -> Iterator[tuple[Device, Located]]:
-    """Devices that a request would take, each kind once: such as are published first, else made up."""
+    """Devices that a request would accept, each kind once: published kinds first, else made-up ones."""
     seen: set[object] = set()
     for located in funnels:
         for selected in _selected(view, located):
@@ -75,7 +75,7 @@ def _kinds(view: View, funnels: Sequence[Located]) -> Iterator[tuple[Device, Loc
 
 
 def _selected(view: View, located: Located) -> list[Device]:
-    """The different devices that a request's selectors and those of its class take, wherever they are."""
+    """The different devices, anywhere, that match a request's selectors and those of its class."""
     funnel = located.funnel
     left = [item.device for item in view.kinds]
     for expression in (*funnel.device_class.selectors, *funnel.spec.selectors):
@@ -87,7 +87,7 @@ def _selected(view: View, located: Located) -> list[Device]:
 
 
 def _some_devices(view: View, located: Located) -> list[Device]:
-    """Different devices; where there are very many, the first ones that each stage of the funnel refuses."""
+    """Different devices; of very many, the first that each stage of the funnel rejects."""
     if len(view.kinds) <= MAX_BASES:
         return [item.device for item in view.kinds]
     stages = located.funnel.stages
@@ -96,7 +96,7 @@ def _some_devices(view: View, located: Located) -> list[Device]:
 
 
 def _places(view: View, located: Located, driver: str) -> Iterator[tuple[Node, int]]:
-    """Nodes with how many devices they lack: nodes of the driver first, then those that lack fewest."""
+    """Nodes with the number of devices that they lack: nodes of the driver first, then those that lack fewest."""
     lacking = nsmallest(
         MAX_NODES,
         (
@@ -140,7 +140,7 @@ def _describe(view: View, device: Device, funnels: Sequence[Located]) -> Phrase:
 
 
 def _said(view: View, device: Device, funnels: Sequence[Located]) -> Mapping[str, Any]:
-    """What the claims' selectors, constraints and capacity requests read of a device."""
+    """What the claims' selectors, constraints and capacity requests read from a device."""
     columns: set[Column] = set()
     out: dict[str, Any] = {}
     for located in funnels:

@@ -52,9 +52,9 @@ def candidates(
     holders: HolderIndex,
     nodes: Mapping[Words, Sequence[str]],
 ) -> list[Change]:
-    """All changes that are worth a try, the cheapest first.
+    """All changes worth trying, the cheapest first.
 
-    ``nodes`` are names of nodes that are one reason away from running the pod, by this reason.
+    ``nodes`` are names of nodes that a single reason keeps from running the pod, by this reason.
     """
     found: list[Change] = [
         *_constraints(claims),
@@ -78,7 +78,7 @@ def _of_request(view: View, located: Located) -> Iterator[Change]:
 
 
 def _terms(view: View, located: Located) -> Iterator[Change]:
-    """Another value in a term, or the term dropped: for every term that refuses a device, be it not the first."""
+    """Another value in a term, or the term dropped, for every term that rejects a device, not only the first."""
     selectors, spec = view.cycle.selectors, located.funnel.spec
     items = [item for stage in located.funnel.stages if stage.name == "request-selector" for item in stage.failed]
     lost = [item.device for item in items]
@@ -106,7 +106,7 @@ def _terms(view: View, located: Located) -> Iterator[Change]:
 
 
 def _classes(view: View, located: Located) -> Iterator[Change]:
-    """Classes whose devices the request's selectors take, where its own class and its selectors have none in common."""
+    """Classes whose devices the request's selectors accept, if its own class has none of these."""
     spec, stage = located.funnel.spec, located.funnel.blocking_stage()
     if not any(spec.selectors) or stage is None or stage.passed:
         return
@@ -116,7 +116,7 @@ def _classes(view: View, located: Located) -> Iterator[Change]:
 
 
 def _tolerations(located: Located, stage: StageResult) -> Iterator[Change]:
-    """Taints to tolerate: those of DeviceTaintRules, and such of the driver's as do not say that a device is broken."""
+    """Taints to tolerate: those of DeviceTaintRules, and those of the driver that do not mark a device as broken."""
     taints: dict[str, DeviceTaint] = {}
     for item in stage.failed:
         taint = blocking_taint(item.device.taints, located.funnel.spec.tolerations)
@@ -127,17 +127,17 @@ def _tolerations(located: Located, stage: StageResult) -> Iterator[Change]:
 
 
 def _may_be_tolerated(taint: DeviceTaint) -> bool:
-    """Whether a driver's taint leaves a device to those who know about it: nobody is evicted, nothing is broken."""
+    """Whether a driver's taint leaves a device to users who know about it: nobody is evicted, nothing is broken."""
     return taint.effect == "NoSchedule" and not _BROKEN.search(f"{taint.key} {taint.value}")
 
 
 def capacity_shortage(view: View, item: Published, spec: DeviceRequest) -> CapacityShortage | None:
-    """Why a device does not give the capacity that is asked for; None where it does."""
+    """Why a device does not give the requested capacity; None if it does."""
     return shortage(item.device, spec.capacity, view.cycle.state.consumed.get(item.id, NOTHING), NOTHING)
 
 
 def capacities_left(item: Published, short: CapacityShortage) -> Iterator[tuple[str, Quantity]]:
-    """What the device still gives of the capacity that is short, if it may be asked for."""
+    """What the device still gives of the missing capacity, if that may be requested."""
     if short.value is not None and short.used is not None:
         left = short.value - short.used
         if left > _ZERO and amount_taken(left, item.device.capacity[short.capacity]) <= left:
@@ -145,7 +145,7 @@ def capacities_left(item: Published, short: CapacityShortage) -> Iterator[tuple[
 
 
 def _less_capacity(view: View, located: Located, stage: StageResult) -> Iterator[Change]:
-    """What the devices have left of a capacity that is asked for, the largest amounts."""
+    """What the devices have left of a requested capacity, the largest amounts."""
     offers: dict[tuple[str, Quantity], None] = {}
     for item in stage.failed:
         short = capacity_shortage(view, item, located.funnel.spec)
@@ -219,7 +219,7 @@ def _in_the_way(stage: str, item: Published, view: View, holders: HolderIndex) -
 
 
 def _pools(view: View, funnels: Sequence[Located]) -> Iterator[Change]:
-    """Incomplete pools whose missing slices would come."""
+    """Incomplete pools, as if their missing slices arrived."""
     seen = {
         item.slice.pool: None
         for located in funnels
@@ -234,7 +234,7 @@ def _pools(view: View, funnels: Sequence[Located]) -> Iterator[Change]:
 
 
 def _nodes(nodes: Mapping[Words, Sequence[str]]) -> Iterator[Change]:
-    """Nodes that one reason keeps the pod from."""
+    """Nodes that one reason keeps from running the pod."""
     ending = [(reason, names) for reason, names in nodes.items() if can_end(reason)]
     for reason, names in ending[:MAX_NODE_REASONS]:
         yield LetIn(reason, tuple(names))

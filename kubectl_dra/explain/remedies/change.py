@@ -1,4 +1,4 @@
-"""Changes that might make claims fit, as values: what to write, and how the world is with it."""
+"""Changes that might make claims fit, as values: what to write, and the world with the change."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class RequestChange(Change, frozen=True):
         return world.editing(self.place, self.edited)
 
     def supposed(self, kind: str, value: object) -> Supposition | None:
-        """The change as a supposition; nobody can suppose another claim for extended resources."""
+        """The change as a supposition; impossible for the claim for extended resources."""
         return None if self.place.extended else Supposition(self.place.name, kind, str(value))
 
 
@@ -155,10 +155,10 @@ class LessCapacity(RequestChange, frozen=True):
 
 
 class ReplaceTerm(RequestChange, frozen=True):
-    """A term of a selector with one constant replaced; ``new_term`` is "true" where the term is dropped.
+    """A term of a selector with one constant replaced; ``new_term`` is "true" if the term is dropped.
 
-    ``term`` is its number in the selector ``index``; ``old`` and ``new`` are the constant as it is written. ``near``
-    are nodes where it is to be tried as well. ``amount``: the constant is more or less of the same thing.
+    ``term`` is its number in the selector ``index``; ``old`` and ``new`` are the constant as written.
+    ``near`` are further nodes on which to try it.
     """
 
     ASIDE = frozenset(("selectors", "near", "amount"))
@@ -199,7 +199,7 @@ class ReplaceTerm(RequestChange, frozen=True):
         return super().made_in(world).also_on(self.near)
 
     def edited(self, spec: DeviceRequest) -> DeviceRequest:
-        """The term is found by its text, so that several of one selector can be replaced one after the other."""
+        """Finds the term by its text, so that several terms of one selector can be replaced in turn."""
         expression = spec.selectors[self.index] or ""
         found = next((term for term in self.selectors.terms(expression) if term.expression == self.old_term), None)
         if found is None:
@@ -231,7 +231,7 @@ class DropConstraint(Change, frozen=True):
 
 
 class CompletePool(Change, frozen=True):
-    """A pool whose missing slices come: only devices that are published already count."""
+    """A pool whose missing slices arrive; only devices already published count."""
 
     TEXT = "wait until pool {pool} is complete ({lacking:slice} {state})"
     ASIDE = frozenset(("whole", "near"))
@@ -242,12 +242,12 @@ class CompletePool(Change, frozen=True):
 
     @property
     def lacking(self) -> int:
-        """How many slices are too few or too many."""
+        """How many slices are missing or surplus."""
         return abs(self.missing)
 
     @property
     def state(self) -> str:
-        """Which of both."""
+        """Whether slices are missing or surplus."""
         return "missing" if self.missing > 0 else "too many"
 
     @property
@@ -263,6 +263,6 @@ class CompletePool(Change, frozen=True):
 
 
 def selector_of(spec: DeviceRequest) -> str:
-    """All selectors of a request as one, as ``--what-if`` takes it; terms that were dropped are left out."""
+    """All selectors of a request as one value of ``--what-if``, without dropped terms."""
     texts = [" ".join(text.split()) for text in spec.selectors if text and text.strip() != "true"]
     return (texts[0] if len(texts) == 1 else " && ".join(f"({text})" for text in texts)) or "none"

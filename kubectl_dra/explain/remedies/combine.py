@@ -19,9 +19,10 @@ TRIES_TOGETHER = 1200
 
 
 def ways(world: World, changes: Sequence[Change], findings: Sequence[Finding]) -> list[Way]:
-    """The smallest sets of changes that help, but those that the findings offer already, the cheapest first.
+    """The smallest sets of changes that help, except those that the findings already offer, the cheapest
+    first.
 
-    Larger sets are looked for only where no smaller one helps, and only as far as a number of tries goes.
+    Larger sets are tried only if no smaller one helps, and only within a number of tries.
     """
     tries = Tries(TRIES_ALONE)
     proofs: dict[tuple[Change, ...], Proof] = {
@@ -71,7 +72,9 @@ def _distinct(world: World, proofs: Mapping[tuple[Change, ...], Proof], findings
 
 
 def as_what_if(world: World, group: Sequence[Change]) -> tuple[Supposition, ...]:
-    """The changes as values of --what-if; changes of one request's selectors are one. Empty where one is none."""
+    """The changes as values of --what-if, where those of one request's selectors form one value. Empty if one
+    cannot be written.
+    """
     for change in group:
         world = change.made_in(world)
     out: dict[Supposition, None] = {}

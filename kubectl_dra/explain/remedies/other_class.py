@@ -1,4 +1,4 @@
-"""Classes that a request could name instead of its own: those whose devices its selectors take."""
+"""Other classes that a request could name: those whose devices its selectors accept."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ MAX_CLASSES = 40
 
 
 def fitting_classes(view: View, spec: DeviceRequest) -> Iterator[str]:
-    """Classes, other than the request's own, that select devices which its selectors take, by name."""
+    """Classes, other than the request's own, that admit devices which its selectors accept, by name."""
     selectors = view.cycle.selectors
     wanted = [text for text in spec.selectors if text]
     for name in sorted(view.cycle.classes)[:MAX_CLASSES]:

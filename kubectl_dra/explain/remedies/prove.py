@@ -1,4 +1,4 @@
-"""Runs the scheduler's attempt of one question again with something changed, to prove that the change helps."""
+"""Runs the scheduler's attempt again with a change, to prove that the change helps."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ _THEN = say("then")
 
 
 class Proof(Struct, frozen=True):
-    """An attempt of the scheduler with a change: the first node that then takes the pod, and the devices there.
+    """A scheduler's attempt with a change: the first node that then accepts the pod, and the devices there.
 
-    ``how`` says with which change, where that is not plain. ``others`` tells what was done about other requests
-    that fail by themselves: False where they were left aside, True where their changes were made as well.
+    ``how`` names the change, if that is not obvious. ``others`` says what was done about other requests that
+    fail by themselves: False if they were set aside, True if their changes were made as well.
     """
 
     node: str
@@ -48,7 +48,8 @@ class Proof(Struct, frozen=True):
 class RequestPlace(NamedTuple):
     """One request or subrequest: indices of claim, request and alternative, and its name.
 
-    ``extended``: it is of the claim that the scheduler makes for extended resources, which nobody writes.
+    ``extended``: it belongs to the claim that the scheduler makes for extended resources, which nobody
+    writes.
     """
 
     claim: int
@@ -80,11 +81,9 @@ class Price(IntEnum):
 
 
 class Change(Statement, frozen=True, eq=False):
-    """One change. Two that are ``about`` the same thing exclude each other.
+    """One change. Two that are ``about`` the same thing exclude each other; ``cost`` orders them.
 
-    ``price`` orders what is offered, ``cost`` what is tried.
-
-    ``ASIDE`` names fields that do not tell two changes apart, such as the nodes where to try them.
+    ``ASIDE`` names fields that do not distinguish changes, such as the nodes on which to try them.
     """
 
     ASIDE: ClassVar[frozenset[str]] = frozenset()
@@ -110,12 +109,12 @@ class Change(Statement, frozen=True, eq=False):
 
     @property
     def cost(self) -> int:
-        """The larger, the later it is tried."""
+        """Larger costs are tried later."""
         return 1
 
     @property
     def what_if(self) -> Supposition | None:
-        """The same as ``--what-if`` takes it, where it does."""
+        """The change as a value of ``--what-if``, if possible."""
         return None
 
     def made_in(self, world: World) -> World:
@@ -124,7 +123,7 @@ class Change(Statement, frozen=True, eq=False):
 
 
 class Tries:
-    """How many nodes may still be tried, as many as one likes by default; a search ends where none are left."""
+    """How many nodes may still be tried, without limit by default; a search ends if none are left."""
 
     def __init__(self, left: int = sys.maxsize) -> None:
         self.left = left
@@ -152,7 +151,7 @@ class World(Struct, frozen=True):
         return self.claims[place.claim].requests[place.request].alternatives()[place.alternative]
 
     def proof(self, nodes: Sequence[Node] | None = None) -> Proof | None:
-        """The first node that takes the pod, claims and all, with the devices; none where an error ends the attempt."""
+        """The first node that accepts the pod with its claims, and the devices; none if an error ends the attempt."""
         cycle = self.cycle.changed()
         for attempt in self._taken(cycle, self.nodes if nodes is None else nodes, Tries(), STEPS):
             proof = Proof(attempt.node, tuple(map(str, attempt.devices)))
@@ -171,13 +170,13 @@ class World(Struct, frozen=True):
         return world
 
     def quick_proof(self, changes: Iterable[Change], tries: Tries) -> Proof | None:
-        """The proof that the pod fits with all these changes; none either where the tries do not suffice."""
+        """The proof that the pod fits with all these changes; also none if the tries do not suffice."""
         world = self.with_all(changes)
         cycle = world.cycle.changed()
         return next((Proof(found.node) for found in world._taken(cycle, world.nodes, tries, STEPS // 10)), None)
 
     def _taken(self, cycle: Cycle, nodes: Sequence[Node], tries: Tries, steps: int) -> Iterator[Attempt]:
-        """The attempts on nodes that take the pod: the devices are there, and no filter refuses it."""
+        """The attempts on nodes that accept the pod: the devices exist, and no filter refuses it."""
         refused = False
         for node in self._tried(nodes, tries):
             attempt = cycle.attempt(node, self.claims, budget=Budget(max_steps=steps))
@@ -204,9 +203,9 @@ class World(Struct, frozen=True):
             yield node
 
     def ends_without_error(self, proof: Proof) -> bool:
-        """Whether the attempt on no other node ends with an error, which would end that with the pod.
+        """Whether no attempt on another node ends with an error, which would end the attempt for the pod.
 
-        Only selectors that see other devices than before can fail where they did not.
+        Only selectors that see other devices than before can newly fail.
         """
         if not self.rereads:
             return True
@@ -222,7 +221,7 @@ class World(Struct, frozen=True):
         return not cycle.late
 
     def proof_with_slice(self, entry: ResourceSlice, node: Node) -> Proof | None:
-        """The proof that the claims fit on one node when a further slice is published for it."""
+        """The proof that the claims fit on one node if another slice is published for it."""
         index = self.cycle.index
         near = {id(other): other for seen in index.candidates(node.name) for other in index.by_pool[seen.pool]}
         return replace(self, cycle=self.cycle.changed(index=SliceIndex((*near.values(), entry)))).proof([node])
@@ -236,14 +235,14 @@ class World(Struct, frozen=True):
         return seen
 
     def asking(self, claims: Iterable[ResourceClaim]) -> World:
-        """The same cluster, asked about other claims."""
+        """The same cluster with other claims."""
         return replace(self, claims=tuple(claims))
 
     def _with_claim(self, index: int, claim: ResourceClaim) -> World:
         return self.asking((*self.claims[:index], claim, *self.claims[index + 1 :]))
 
     def editing(self, place: RequestPlace, edit: Callable[[DeviceRequest], DeviceRequest]) -> World:
-        """With one request or subrequest changed."""
+        """One request or subrequest changed."""
         claim, old = self.claims[place.claim], self.request(place)
         made = self._with_claim(place.claim, _edited(claim, place.request, place.alternative, edit))
         new = made.request(place)
@@ -251,7 +250,7 @@ class World(Struct, frozen=True):
         return replace(made, rereads=True) if rereads else made
 
     def setting_aside(self, requests: Container[tuple[int, int]]) -> World:
-        """Without the requests at these (claim, request) indices: they need nothing."""
+        """Without the requests at these (claim, request) indices, which then need nothing."""
         return self.asking(
             replace(
                 claim,
@@ -269,7 +268,7 @@ class World(Struct, frozen=True):
         return self._with_claim(claim, replace(old, requests=(*old.requests[:request], *old.requests[request + 1 :])))
 
     def splitting(self, claim: int, request: int) -> World | None:
-        """With one request written as several of count 1; None for a prioritized list."""
+        """One request written as several of count 1; None for a prioritized list."""
         old = self.claims[claim]
         entry = old.requests[request]
         if entry.exactly is None:
@@ -285,7 +284,7 @@ class World(Struct, frozen=True):
         return self._with_claim(claim, replace(old, requests=requests, constraints=constraints))
 
     def with_selector(self, old: str, new: str) -> World:
-        """With a selector, of a request or a class, that reads otherwise."""
+        """A selector of a request or class replaced."""
 
         def reworded(spec: DeviceRequest) -> DeviceRequest:
             return replace(spec, selectors=tuple(new if text == old else text for text in spec.selectors))
@@ -321,11 +320,11 @@ class World(Struct, frozen=True):
         return self._with_claim(claim, replace(self.claims[claim], constraints=changed))
 
     def freeing(self, holders: Collection[ResourceClaim]) -> World:
-        """With other claims that have given their devices back, because the pods that use them have ended."""
+        """Other claims have given back their devices, because the pods that use them have ended."""
         return self._given_back(of_claims(holders, self.all_claims, self._pods))
 
     def ending(self, pods: Iterable[Pod]) -> World:
-        """With other pods that have ended, and given back what they alone used."""
+        """Other pods have ended, and given back what only they used."""
         return self._given_back(of_pods(pods, self.all_claims))
 
     def _given_back(self, given: GivingBack) -> World:
@@ -348,21 +347,21 @@ class World(Struct, frozen=True):
         return replace(self, surroundings=change(self.surroundings)).on_named(names)
 
     def on_named(self, names: Container[str]) -> World:
-        """The same question, tried on these nodes as well, as far as it is about them."""
+        """The same question, also tried on those of these nodes that it concerns."""
         return self.also_on([node for node in self.alike if node.name in names][:MAX_NODES])
 
     def publishing(self, slices: Iterable[ResourceSlice], instead_of: Container[str] = ()) -> World:
-        """With further slices published, perhaps in place of some by name."""
+        """Further slices published, possibly replacing some by name."""
         kept = (entry for entry in self.cycle.index.slices if entry.name not in instead_of)
         return replace(self, cycle=self.cycle.changed(index=SliceIndex((*kept, *slices))))
 
     def with_features(self, features: Features) -> World:
-        """With an allocator of other features."""
+        """An allocator with other features."""
         state = allocated_state(self.all_claims, features)
         return replace(self, cycle=self.cycle.changed(features=features, state=state))
 
     def with_quirks(self, quirks: Quirks) -> World:
-        """With an allocator of other defects."""
+        """An allocator with other defects."""
         return replace(self, cycle=self.cycle.changed(quirks=quirks))
 
     def also_on(self, more: Sequence[Node]) -> World:

@@ -1,4 +1,4 @@
-"""Pods whose end makes room for another one on their node: whatever they take there, devices as well."""
+"""Pods whose end makes room for another one on their node: whatever they use there, including devices."""
 
 from __future__ import annotations
 
@@ -42,17 +42,17 @@ class EndPods(Change, frozen=True):
 
     @property
     def ending(self) -> bool:
-        """Whether all of them are being deleted: they end by themselves."""
+        """Whether all of them are already being deleted."""
         return all(pod.metadata.deletion_timestamp for pod in self.ended)
 
     @property
     def pods(self) -> Phrase:
-        """What they are called."""
+        """Their names."""
         return say("pod {keys}" if len(self.keys) == 1 else "pods {keys:some 8}", keys=self.keys)
 
     @property
     def said(self) -> dict[str, Any]:
-        """What sentences about the change name."""
+        """The values for sentences about the change."""
         return {"pods": self.pods, "node": self.node, "count": len(self.keys)}
 
     @property
@@ -76,7 +76,7 @@ class EndPods(Change, frozen=True):
 
 
 def ending_pods(around: Surroundings, nodes: Sequence[str]) -> list[EndPods]:
-    """Pods without which the filters take the pod on a node, the fewest and least important; for some nodes."""
+    """Pods without which the filters accept the pod on a node, the fewest and least important; for some nodes."""
     chain = around.chain
     if chain is None or chain.rejection is not None:
         return []
@@ -94,7 +94,7 @@ def ending_pods(around: Surroundings, nodes: Sequence[str]) -> list[EndPods]:
 
 
 def _sets(chain: Chain, node: NodeState) -> Iterator[Sequence[Pod]]:
-    """Single pods that are enough, those with claims first; else one set, the smallest that is easily found."""
+    """Single pods that suffice, those with claims first; else one set, the smallest that is easily found."""
     ranked = by_importance([pod for pod in node.pods if can_end(pod)])
     alone = [pod for pod in reversed(ranked) if _takes_without(chain, node, [pod])]
     yield from ([pod] for pod in sorted(alone, key=lambda pod: not pod.claims)[:MAX_ALONE])
@@ -109,7 +109,7 @@ def _sets(chain: Chain, node: NodeState) -> Iterator[Sequence[Pod]]:
 
 
 def _elsewhere(around: Surroundings, chain: Chain, node: NodeState) -> Iterator[Pod]:
-    """Pods of other nodes, each of which alone keeps the pod from this node: by a volume, or by anti-affinity."""
+    """Pods on other nodes, each of which alone keeps the pod off this node: by a volume or anti-affinity."""
     rejection = chain.filter(node)
     suspects = [pod for reason in (rejection.reasons if rejection else ()) for pod in _suspects(around, reason)]
     for pod in suspects[:MAX_ELSEWHERE]:
@@ -121,7 +121,7 @@ def _elsewhere(around: Surroundings, chain: Chain, node: NodeState) -> Iterator[
 
 
 def _suspects(around: Surroundings, reason: Reason) -> Iterator[Pod]:
-    """The pods that a reason may be about."""
+    """The pods that a reason may concern."""
     state, space = around.state, around.pod.metadata.namespace
     if isinstance(reason, ClaimOfOnePodInUse):
         for node in state.nodes.values():

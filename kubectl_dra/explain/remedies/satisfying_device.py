@@ -1,4 +1,4 @@
-"""A device that selectors would take, made from one that they refuse: constants turned into values."""
+"""Makes a device that selectors accept from one that they reject, by turning their constants into values."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _TYPES = {"string": "string", "int": "int", "bool": "bool", "version": "version"
 
 
 def satisfying(selectors: Selectors, expressions: Sequence[str | None], devices: Sequence[Device]) -> Device | None:
-    """A device on which all expressions hold, as near as may be to a published one; None where none was found."""
+    """A device on which all expressions hold, as close as possible to a published one; None if none was found."""
     programs = [term for expression in expressions for term in selectors.terms(expression or "")]
     if not programs:
         return None
@@ -33,7 +33,7 @@ def satisfying(selectors: Selectors, expressions: Sequence[str | None], devices:
 
 
 def _bases(programs: Sequence[Program], devices: Sequence[Device]) -> list[Device]:
-    """One device of each distinct set of verdicts, those that fulfil most terms first."""
+    """One device for each distinct set of verdicts, those that satisfy most terms first."""
     kinds: dict[tuple[bool, ...], Device] = {}
     shared = DeviceTable(devices)
     table = [program.evaluate_devices(shared) for program in programs]
@@ -48,7 +48,7 @@ def _true(program: Program, device: Device) -> bool:
 
 
 def _with(term: Program, device: Device) -> Device:
-    """The device with the first value for a column of the term that makes it true; else as it was."""
+    """The device with the first value for a column of the term that makes the term true; otherwise unchanged."""
     for slot in slots(term):
         columns = [column for column in columns_of(slot.comparison) or term.columns or () if column.id]
         for column in columns:

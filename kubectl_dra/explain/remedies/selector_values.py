@@ -1,4 +1,4 @@
-"""To what value a selector term may be loosened: its constants, replaced by what devices have."""
+"""How a selector term can be loosened: by replacing its constants with values that devices have."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ _MAKERS: Final = {"quantity": "quantity", "semver": "version"}
 
 
 class Offer(NamedTuple):
-    """One constant of a term replaced: as it is written, by what, and the term before and after.
+    """One constant of a term replaced: as written, the replacement, and the term before and after.
 
-    ``amount`` says that it is a number, an amount or a version: more or less of the same thing. ``carriers`` are
-    some of the devices that have the value.
+    ``amount``: it is a number, an amount or a version, so the change is more or less of the same thing.
+    ``carriers`` are some of the devices with the value.
     """
 
     old: str
@@ -48,14 +48,14 @@ class Offer(NamedTuple):
 
 
 class TermOffer(NamedTuple):
-    """The change that makes an offer in a request."""
+    """The change that applies an offer to a request."""
 
     change: ReplaceTerm
     amount: bool
 
 
 class Slot(NamedTuple):
-    """A constant in an expression that is compared with what a device has."""
+    """A constant in an expression that is compared with a device's value."""
 
     kind: str
     start: int
@@ -67,7 +67,7 @@ class Slot(NamedTuple):
 def loosened_term(
     view: View, place: RequestPlace, index: int, expression: str, term: int, refused: Sequence[Published]
 ) -> Iterator[TermOffer]:
-    """Changes of one term of a request's selector ``index`` with which it holds on some of the devices it refuses."""
+    """Changes of one term of a request's selector ``index`` with which it holds on some of the devices it rejects."""
     selectors = view.cycle.selectors
     for offer in loosened(selectors, expression, term, [item.device for item in refused]):
         carriers = {id(device) for device in offer.carriers}
@@ -115,7 +115,7 @@ def loosened(selectors: Selectors, expression: str, term: int, devices: Sequence
 
 
 def distinct(devices: Iterable[Device]) -> list[Device]:
-    """Each device object once: devices that are equal in all but their name may share one."""
+    """Each device object once; devices that are equal except for their names may share one."""
     return list({id(device): device for device in devices}.values())
 
 
@@ -129,7 +129,7 @@ def _holds(selectors: Selectors, expression: str, term: int, devices: Sequence[D
 
 
 def slots(program: Program) -> Iterator[Slot]:
-    """The constants of a term that are compared with what a device has."""
+    """The constants of a term that are compared with devices' values."""
     pending: list[ast.Expression] = [program.ast.expression]
     while pending:
         node = pending.pop(0)
@@ -187,7 +187,7 @@ class Seen:
 
 
 def _values(slot: Slot, program: Program, devices: Sequence[Device], times: Mapping[int, int]) -> dict[str, Seen]:
-    """The values that devices have of what the constant is compared with."""
+    """The devices' values of what the constant is compared with."""
     columns = columns_of(slot.comparison) or program.columns or ()
     seen: dict[str, Seen] = {}
     for column in columns:
@@ -206,7 +206,7 @@ def _values(slot: Slot, program: Program, devices: Sequence[Device], times: Mapp
 
 
 def _texts(slot: Slot, program: Program, seen: Mapping[str, Seen]) -> Iterator[tuple[str, str]]:
-    """A value, and what to write in place of the constant for it; the nearest or most frequent first."""
+    """A value, and the text to write in place of the constant; the nearest or most frequent first."""
     source = program.ast.source[slot.start : slot.end]
     quote = "'" if source.lstrip("[").startswith("'") else '"'
     order = _ORDERED.get(slot.kind)
@@ -226,7 +226,7 @@ def _texts(slot: Slot, program: Program, seen: Mapping[str, Seen]) -> Iterator[t
 
 
 def _ranked(slot: Slot, seen: Mapping[str, Seen]) -> list[str]:
-    """The values that look most like the constant, then the most frequent; of very many texts only those alike."""
+    """The values most similar to the constant, then the most frequent; of very many texts only similar ones."""
     if slot.kind == "string" and len(seen) > MAX_TEXTS:
         asked = slot.value.lower()
         half = max(1, len(asked) // 2)

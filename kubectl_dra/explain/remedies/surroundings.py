@@ -1,4 +1,4 @@
-"""The pod that waits and its cluster, as the scheduler's filters read them: as they are, or as they would be."""
+"""The waiting pod and its cluster as the scheduler's filters read them, real or hypothetical."""
 
 from __future__ import annotations
 
@@ -28,7 +28,9 @@ COUNTED: Final = 800_000
 
 
 class Rebuilds:
-    """How many changed clusters may still be made. ``stopped``: some change was not tried for want of them."""
+    """How many changed clusters may still be built. ``stopped``: some change was not tried because the limit
+    was reached.
+    """
 
     def __init__(self, left: int) -> None:
         self.left = left
@@ -36,11 +38,11 @@ class Rebuilds:
 
     @classmethod
     def of_size(cls, objects: int) -> Rebuilds:
-        """As many as a cluster of so many nodes and pods allows."""
+        """The limit for a cluster with that many nodes and pods."""
         return cls(max(FEWEST_REBUILDS, min(MOST_REBUILDS, COUNTED // max(1, objects))))
 
     def take(self) -> bool:
-        """Whether one more may be made; it counts as made."""
+        """Whether another one may be built; counts it."""
         if not self.left:
             self.stopped = True
             return False
@@ -49,7 +51,7 @@ class Rebuilds:
 
 
 class Surroundings:
-    """A pod that waits for a node, and a cluster. Changes make another one; filters are asked when they are needed."""
+    """A pod that waits for a node, and a cluster. Changes make new ones; filters run on demand."""
 
     def __init__(self, pod: Pod, state: ClusterState, rebuilds: Rebuilds, chain: Chain | None = None) -> None:
         self.pod = pod
@@ -60,14 +62,14 @@ class Surroundings:
 
     @classmethod
     def of(cls, filters: Filters) -> Surroundings:
-        """As they are."""
+        """The real surroundings."""
         chain = filters.chain
         rebuilds = Rebuilds.of_size(len(chain.state.nodes) + len(chain.state.snapshot.pods))
         return cls(chain.pod, chain.state, rebuilds, chain)
 
     @cached_property
     def chain(self) -> Chain | None:
-        """The filters but that for devices; None where no more clusters may be made."""
+        """The filters except that for devices; None if no more clusters may be built."""
         if self._known is not None:
             return self._known
         if not self.rebuilds.take():
@@ -75,16 +77,16 @@ class Surroundings:
         return Chain(self.pod, self.state, without_devices(self.state.profile))
 
     def refusal(self, node: Node) -> Rejection | None:
-        """Why filters other than that for devices refuse the node; None as well where no more clusters may be made."""
+        """Why filters other than that for devices refuse the node; also None if no more clusters may be built."""
         chain = self.chain
         return (
             chain.filter(self.state.nodes[node.name]) if chain is not None and node.name in self.state.nodes else None
         )
 
     def takes(self, attempt: Attempt, cycle: Cycle, claims: Sequence[ResourceClaim]) -> bool:
-        """Whether all filters take the pod on a node where its claims were allocated so.
+        """Whether all filters accept the pod on a node where its claims are allocated like this.
 
-        ``claims`` are those of the pod that are not allocated, as they would be.
+        ``claims`` are the pod's unallocated claims, as they would be.
         """
         chain = self.chain
         if chain is None:
@@ -135,7 +137,7 @@ class Surroundings:
         return self._with_nodes(names, key)
 
     def _with_nodes(self, names: Collection[str], key: str, *, cordoned: bool | None = None) -> Surroundings:
-        """With nodes that lack the taints of a key, and are cordoned or not, None for as they are."""
+        """With nodes that lack the taints of a key, and are cordoned or not (None: unchanged)."""
         changed: list[Node] = []
         for name in names:
             state = self.state.nodes.get(name)

@@ -1,4 +1,4 @@
-"""What tells that a vendor's driver is installed with the part off that publishes the devices asked for."""
+"""Signs that a vendor's driver is installed without the part that publishes the requested devices."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class PartOff(NamedTuple):
 
 
 def part_off(wanted: str, nodes: Iterable[Node], drivers: Collection[str]) -> PartOff | None:
-    """The driver's part that is off, where nothing of the driver or class ``wanted`` is there but nodes have GPUs.
+    """The driver's part that is off, if nothing of the driver or class ``wanted`` exists but nodes have GPUs.
 
     ``drivers`` are those that publish slices. The chart's values are those of NVIDIA's DRA driver for GPUs.
     """

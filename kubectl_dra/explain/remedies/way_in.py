@@ -23,7 +23,7 @@ _NOT_TEXT = frozenset(("true", "false", "yes", "no", "on", "off", "y", "n", "nul
 
 
 class LetIn(Change, frozen=True):
-    """Nodes that reject the pod for one reason take it."""
+    """Nodes that reject the pod for one reason accept it."""
 
     TEXT = "{what}"
     ASIDE = frozenset(("nodes",))
@@ -46,7 +46,7 @@ class LetIn(Change, frozen=True):
 
     @property
     def what(self) -> Phrase:
-        """What has to be done, without a full stop."""
+        """What to do, without a full stop."""
         reason = self.reason
         text = "let the pod run on {nodes:some} ({reason})"
         if isinstance(reason, Untolerated):
@@ -79,12 +79,12 @@ class LetIn(Change, frozen=True):
 
 
 def can_end(reason: Words) -> bool:
-    """Whether a change to the pod's placement rules or to the node alone ends it."""
+    """Whether a change to only the pod's placement rules or the node removes the reason."""
     return isinstance(reason, AffinityDiffers | LabelDiffers | NodeCordoned | Untolerated)
 
 
 def remedy(reason: Words, nodes: Sequence[str], world: World) -> Remedy | None:
-    """What ends the reason of these nodes, proved; None where that is not known to help."""
+    """What removes the reason of these nodes, proved; None if unknown."""
     if not nodes:
         return None
     if isinstance(reason, ResourceShort) and not reason.passes:
@@ -105,13 +105,13 @@ def remedy(reason: Words, nodes: Sequence[str], world: World) -> Remedy | None:
 
 
 def best(reasons: Iterable[tuple[Words, Sequence[str]]], world: World) -> Remedy | None:
-    """What ends the first of several reasons, each with its nodes, for which that is proved; else what may end one."""
+    """What removes the first of several reasons for which that is proved; else what may remove one."""
     offered = [found for reason, nodes in reasons if (found := remedy(reason, nodes, world)) is not None]
     return next((found for found in offered if found.proof is not None), next(iter(offered), None))
 
 
 def look_at(reason: Words, nodes: Sequence[str]) -> NextStep | None:
-    """What shows more of a reason why nodes refuse the pod; None where that is not known here."""
+    """What shows more about a reason why nodes refuse the pod, or None."""
     if isinstance(reason, ResourceShort | PodLimitReached) and nodes:
         return NextStep(Look.ONE_NODE, nodes[0])
     if isinstance(reason, AffinityDiffers | LabelDiffers):

@@ -1,1 +1,1 @@
-"""What a question is answered in: the cluster as the scheduler would see it for this pod."""
+"""The scene of a question: the cluster as the scheduler would see it for this pod."""

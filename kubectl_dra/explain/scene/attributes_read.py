@@ -1,4 +1,4 @@
-"""Which attributes an answer can depend on: devices of a large snapshot get these back, and no others."""
+"""Which attributes an answer can depend on: only these are restored to the devices of a large snapshot."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from kubectl_dra.names import nearest
 def complete(question: Question, snapshot: Snapshot, settings: Settings) -> Snapshot:
     """The snapshot with every value that a selector or constraint of the question, or a class, reads.
 
-    Individual attributes (``Snapshot.individual``) that are read, or named like one that is read, are given back to
-    the devices; where only evaluation tells what is read, all of them.
+    Individual attributes (``Snapshot.individual``) that are read, or have a similar name, are restored to the
+    devices; all of them if only evaluation tells what is read.
     """
     if not snapshot.individual:
         return snapshot
@@ -28,7 +28,7 @@ def complete(question: Question, snapshot: Snapshot, settings: Settings) -> Snap
 
 
 def _read(question: Question, snapshot: Snapshot, settings: Settings) -> Iterator[str | None]:
-    """Identifiers of attributes that are read, without their domain; None for what could be any of them."""
+    """Identifiers of attributes that are read, without their domain; None if it could be any of them."""
     expressions = {text for entry in snapshot.classes.values() for text in entry.selectors}
     for state in question.claims:
         claim = state.claim
@@ -59,5 +59,5 @@ def _identifier(name: str) -> str:
 
 
 def _alike(name: str, own: str) -> bool:
-    """Whether a name is an individual attribute's, or might have been meant for it."""
+    """Whether a name is an individual attribute's, or may be a misspelling of one."""
     return name == own or bool(nearest(name, [own]))

@@ -1,4 +1,4 @@
-"""Nodes that an attempt cannot tell apart: it reads the same of their devices, so it rejects all of them or none."""
+"""Nodes that an attempt cannot tell apart: it reads the same from their devices, so it rejects all of them or none."""
 
 from __future__ import annotations
 
@@ -23,10 +23,11 @@ _NEVER_TAKEN: Final = 0
 
 
 class Likeness:
-    """What attempts with these claims read of a node.
+    """What attempts with these claims read from a node.
 
-    That is not all that is published: of a device's attributes only the verdicts of selectors and what constraints
-    compare, of its taints whether they are tolerated, and nothing of a device that nobody can take.
+    That is less than what is published: of a device's attributes only the verdicts of selectors and the
+    values that constraints compare, of its taints whether they are tolerated, and nothing from a device that
+    nobody can take.
     """
 
     def __init__(self, cycle: Cycle, claims: Sequence[ResourceClaim]) -> None:
@@ -47,7 +48,7 @@ class Likeness:
         self._names = _names_of_several(cycle) if cycle.quirks.counters_keyed_by_pool_name else frozenset()
 
     def of(self, node: Node, pools: NodePools) -> Hashable:
-        """What an attempt reads of the node; None where that is too much to be told."""
+        """What an attempt reads from the node; None if that is too much."""
         if any(expressions is None for expressions in self._expressions):
             return None
         seen: list[Hashable] = []
@@ -69,7 +70,7 @@ class Likeness:
         return tuple(seen)
 
     def _counts_alone(self, pool: Pool, node: Node) -> bool:
-        """Whether the pool's counters are those of this node, and read by no other pool."""
+        """Whether the pool's counters belong to this node, and no other pool reads them."""
         return pool.id.name not in self._names and all(
             entry.scope.node_name == node.name for entry in self._cycle.index.by_pool[pool.id]
         )
@@ -94,7 +95,7 @@ class Likeness:
         return tuple(kinds)
 
     def _with_use(self, kind: Hashable, device: DeviceID, *, counted: bool) -> Hashable:
-        """The kind of a device with what others have of it."""
+        """The kind of a device, with what others hold of it."""
         state = self._cycle.state
         if not state.in_use(device):
             return kind
@@ -115,7 +116,7 @@ class Likeness:
         return known
 
     def _read(self, device: Device) -> tuple[Hashable, ...]:
-        """What an attempt reads of a device itself; nothing where no request can take it."""
+        """What an attempt reads from a device itself; nothing if no request can take it."""
         features = self._cycle.features
         # Where others hold a device, what it takes of the counters is read in any case.
         counters = tuple((entry.counter_set, _amounts(entry.counters)) for entry in device.consumes_counters)
@@ -134,7 +135,7 @@ class Likeness:
         )
 
     def _verdict(self, expressions: Sequence[str], device: Device) -> Hashable:
-        """True and False, or which error a selector raises."""
+        """True, False, or which error a selector raises."""
         selectors = self._cycle.selectors
         for expression in expressions:
             verdict = selectors.verdict(expression, device)
@@ -144,7 +145,7 @@ class Likeness:
 
 
 def _expressions(cycle: Cycle, spec: DeviceRequest) -> list[str] | None:
-    """The selectors of the class and of the request, in the order in which they are evaluated."""
+    """The selectors of the class and of the request, in evaluation order."""
     device_class = cycle.classes.get(spec.device_class)
     if device_class is None:
         return None
@@ -153,7 +154,7 @@ def _expressions(cycle: Cycle, spec: DeviceRequest) -> list[str] | None:
 
 
 def _names_of_several(cycle: Cycle) -> frozenset[str]:
-    """Names that pools of several drivers have."""
+    """Names shared by pools of several drivers."""
     times = Counter(pool.name for pool in cycle.index.by_pool)
     return frozenset(name for name, number in times.items() if number > 1)
 

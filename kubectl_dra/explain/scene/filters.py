@@ -1,4 +1,4 @@
-"""What the scheduler's filters say of the nodes, whatever devices they have."""
+"""The verdicts of the scheduler's filters on the nodes, regardless of devices."""
 
 from __future__ import annotations
 
@@ -26,24 +26,24 @@ from kubectl_dra.scheduling.tolerations import COMPARING, COMPARISON
 
 
 class Filters(Struct, frozen=True, dict=True):
-    """The filters for one pod. ``rejections``: why each node is refused, for those that are."""
+    """The filters for one pod. ``rejections``: why nodes are refused, for those that are."""
 
     chain: Chain
     rejections: Mapping[str, Rejection]
 
     @property
     def reasons(self) -> dict[str, Words]:
-        """The same in our words."""
+        """The rejections in our words."""
         return {name: reason_of(rejection) for name, rejection in self.rejections.items()}
 
     @property
     def unread(self) -> frozenset[str]:
-        """Kinds that decide about a node and were not read."""
+        """Kinds that affect a node and were not read."""
         reasons = (reason for rejection in self.rejections.values() for reason in rejection.reasons)
         return frozenset(reason.kind for reason in reasons if isinstance(reason, NotRead))
 
     def one_step_away(self, node: NodeState) -> bool:
-        """Whether exactly one thing keeps the pod from the node: a cordon with its own taint is one."""
+        """Whether exactly one thing keeps the pod off the node; a cordon with its own taint counts as one."""
         if self.chain.rejection is not None or node.name not in self.rejections:
             return False
         found = self.chain.every(node)
@@ -67,7 +67,7 @@ def filters_of(
     patch: int | None,
     profile: Profile | None = None,
 ) -> Filters | None:
-    """What the filters of a profile (the default one, if None) say; None where nothing is to be scheduled."""
+    """The verdicts of a profile's filters (None: the default profile); None if nothing is to be scheduled."""
     pod = question.pod
     if pod is None or pod.node_name:
         return None
@@ -98,7 +98,7 @@ def _as_created(question: Question, pod: Pod, snapshot: Snapshot) -> tuple[Pod, 
 
 
 def _with_gaps(pod: Pod, snapshot: Snapshot) -> Snapshot:
-    """The snapshot, which knows nothing of kinds that were not read, and of which none is in the files."""
+    """The snapshot with gaps for kinds that were not read and of which the files have no object."""
     unread: list[str] = []
     if uses_volumes(pod) and not any(kind in snapshot.others for kind in VOLUME_KINDS):
         unread.extend(VOLUME_KINDS)

@@ -47,12 +47,12 @@ class Untolerated(Statement, frozen=True):
 
     @property
     def is_condition(self) -> bool:
-        """Whether the taint stands for the state of the node, such as not-ready."""
+        """Whether the taint represents the state of the node, such as not-ready."""
         return self.taint.key.startswith(_CONDITIONS)
 
 
 class LabelDiffers(Statement, frozen=True):
-    """The node has not the label that the pod's nodeSelector wants."""
+    """The node lacks the label that the pod's nodeSelector requires."""
 
     TEXT = "nodeSelector {key}={value} does not match"
     key: str
@@ -67,7 +67,7 @@ class AffinityDiffers(Statement, frozen=True):
 
 
 class PodLimitReached(Statement, frozen=True):
-    """The node runs as many pods as it takes."""
+    """The node runs its maximum number of pods."""
 
     TEXT = "Too many pods"
 
@@ -88,7 +88,7 @@ class ResourceShort(Statement, frozen=True):
 
     @property
     def passes(self) -> bool:
-        """Whether room can be made: pods take some of it, and it is nothing that the node does not offer."""
+        """Whether room can be made: pods use some of it, and the node offers it at all."""
         return bool(self.total) and self.left != self.total and "/" not in self.name
 
 
@@ -134,7 +134,7 @@ KINDS: Final = {
 
 
 class Refused(Statement, frozen=True):
-    """A filter refuses the node, for a reason that has no statement of its own."""
+    """A filter refuses the node for a reason without a statement of its own."""
 
     TEXT = "{what}"
     reason: Reason
@@ -160,14 +160,14 @@ class Refused(Statement, frozen=True):
 
 
 class Unread(Statement, frozen=True):
-    """What decides about the node was not read."""
+    """A fact that decides about the node was not read."""
 
     TEXT = "unknown, no {kind} was read"
     kind: str
 
 
 def reason_of(rejection: Rejection) -> Words:
-    """What to say of a node that a filter refuses."""
+    """The statement about a node that a filter refuses."""
     said = [statement for reason in rejection.reasons for statement in _statements(reason)]
     return said[0] if len(said) == 1 else Joined(tuple(said))
 

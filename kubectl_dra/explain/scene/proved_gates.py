@@ -1,6 +1,6 @@
 """Feature gates that stored objects prove to be on.
 
-Where a gate is off the API server drops its fields from new objects, so a field that is there says that the gate
+If a gate is off, the API server drops its fields from new objects, so an existing field shows that the gate
 was on when the object was written.
 """
 
@@ -25,7 +25,7 @@ _KNOWN = (TAINTS, PARTITIONS, CAPACITY, BINDING)
 
 
 def proved(slices: Iterable[ResourceSlice], assumed: Set[str]) -> frozenset[str]:
-    """The gates not assumed to be on that fields of these slices prove to be."""
+    """The gates proved by fields of these slices, beyond those assumed to be on."""
     missing = {gate for gate in _KNOWN if gate not in assumed}
     found: set[str] = set()
     if not missing:

@@ -21,7 +21,7 @@ MAX_NEAR = 20
 
 
 def nodes_of(snapshot: Snapshot, cycle: Cycle) -> list[Node]:
-    """The nodes; where none were read, those that slices name, else one that stands for all."""
+    """The nodes; if none were read, those named by slices, else one that represents all."""
     if snapshot.nodes:
         return list(snapshot.nodes.values())
     names = {entry.scope.node_name for entry in cycle.index.slices}
@@ -98,7 +98,7 @@ class View:
             self.obsolete.setdefault(pool_id, []).append(node.name)
 
     def on_node(self, name: str) -> Sequence[Published]:
-        """The devices of all pools, usable or not, that a node sees and that are meant for it."""
+        """The devices in all pools, usable or not, that a node sees and that are meant for it."""
         known = self._on_node.get(name)
         if known is None:
             known = self._on_node[name] = self._find_on_node(name)
@@ -121,9 +121,10 @@ class View:
         return found
 
     def alike(self, name: str) -> Hashable:
-        """What attempts can see of a node's devices, whatever their claims: those that see the same end alike.
+        """What attempts can see of a node's devices, whatever their claims; nodes with equal values fare
+        alike.
 
-        None where it is too much to be told. What attempts with certain claims read is less (``likeness``).
+        None if it is too much. What attempts with certain claims read is less (``likeness``).
         """
         if name not in self._alike:
             self._alike[name] = self._find_alike(name)
@@ -145,7 +146,7 @@ class View:
         return tuple(seen)
 
     def different_nodes(self) -> list[Node]:
-        """The first node of each kind that an attempt can tell apart."""
+        """The first node of each kind that an attempt can distinguish."""
         seen: set[Hashable] = set()
         found: list[Node] = []
         for node in self.nodes:
@@ -157,7 +158,9 @@ class View:
 
     @property
     def kinds(self) -> Sequence[Published]:
-        """The published devices without those that are one object with an earlier one: equal but for their place."""
+        """The published devices without those that are the same object as an earlier one: equal except for
+        their place.
+        """
         if self._kinds is None:
             first: dict[int, Published] = {}
             for item in self.published:
@@ -166,7 +169,7 @@ class View:
         return self._kinds
 
     def nodes_of(self, item: Published) -> list[str]:
-        """The eligible nodes on which a device could be used, as far as its pool and scope go."""
+        """The eligible nodes on which a device could be used, judging by its pool and scope."""
         return [name for name in self.slice_nodes.get(item.slice.name, ()) if item.on(self.node_by_name[name])]
 
     def near(self, items: Iterable[Published]) -> list[Node]:
@@ -185,7 +188,7 @@ class View:
         return [self.node_by_name[name] for name in list(names)[:MAX_NEAR]]
 
     def held_near(self, claim: ResourceClaim) -> list[Node]:
-        """A few of the eligible nodes of which a claim holds devices."""
+        """A few of the eligible nodes on which a claim holds devices."""
         results = claim.allocation.results if claim.allocation else ()
         return self.seeing(PoolID(result.device.driver, result.device.pool) for result in results)
 
