@@ -9,6 +9,11 @@ DOCS: Final = f"{REPOSITORY}/blob/main/docs"
 """The base of all links to the documentation: its pages, as they are in the repository."""
 
 
+def page_of_causes() -> str:
+    """The list of all causes."""
+    return f"{DOCS}/causes/README.md"
+
+
 def page_of_cause(code: str) -> str:
     """The page of a cause of ``explain``."""
     return f"{DOCS}/causes/{code}.md"

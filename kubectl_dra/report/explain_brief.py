@@ -9,6 +9,7 @@ import textwrap
 from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
+from kubectl_dra.addresses import page_of_cause
 from kubectl_dra.explain.diagnosis import Diagnosis, Evidence, Look, Verdict
 from kubectl_dra.explain.phrase import Words
 from kubectl_dra.explain.question.what_if_flag import Supposition
@@ -17,7 +18,7 @@ from kubectl_dra.report.assumed import assumed
 from kubectl_dra.report.cel_text import folded
 from kubectl_dra.report.explain_making import making, supposing
 from kubectl_dra.report.explain_words import STYLES, Invocation, about, changes, choice, command, fix, parts, placed
-from kubectl_dra.report.paint import Painter, wrap
+from kubectl_dra.report.paint import Painter, linked, wrap
 from kubectl_dra.report.phrases import written
 from kubectl_dra.wording import amount
 
@@ -86,7 +87,9 @@ def _causes(out: Painter, diagnosis: Diagnosis) -> list[list[Line]]:
     for number, finding in enumerate(diagnosis.findings[:MAX_CAUSES]):
         place = f" of claim {finding.claim}" if finding.claim else ""
         where = f'request "{finding.request}"{place}' if finding.request else place.removeprefix(" of ")
-        line = _labelled(out, finding.kind.code, written(finding.summary) if number else where, "  ", "cyan")
+        code = finding.kind.code
+        style = linked("cyan", page_of_cause(code))
+        line = _labelled(out, code, written(finding.summary) if number else where, "  ", style)
         blocks.append([line])
         if not number:
             blocks += [[_fact(out, evidence)] for evidence in finding.evidence[:MAX_FACTS]]

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from kubectl_dra.addresses import page_of_cause
 from kubectl_dra.explain.devices.inventory import Inventory
 from kubectl_dra.explain.diagnosis import (
+    CauseKind,
     ClaimReport,
     Diagnosis,
     Finding,
@@ -92,7 +94,7 @@ def _contents(listed: Sequence[tuple[Diagnosis, str]]) -> Markup:
             "tr",
             tag("th", tag("a", name, href=f"#d{number}"), scope="row"),
             tag("td", _badge(diagnosis)),
-            tag("td", diagnosis.findings[0].kind.code if diagnosis.findings else ""),
+            tag("td", _code_of(diagnosis.findings[0].kind) if diagnosis.findings else ""),
             tag("td", written(diagnosis.findings[0].summary) if diagnosis.findings else answer(diagnosis)),
         )
         for number, (diagnosis, name) in enumerate(listed)
@@ -179,7 +181,7 @@ def _picture(diagnosis: Diagnosis, inventory: Inventory | None, key: str, headin
 def _finding(cause: Finding, number: int) -> Markup:
     where = [f"claim {cause.claim}"] if cause.claim else []
     where += [f'request "{cause.request}"'] if cause.request else []
-    parts: list[Markup] = [tag("p", code(cause.kind.code), " ", tag("b", cause.kind.title))]
+    parts: list[Markup] = [tag("p", _code_of(cause.kind), " ", tag("b", cause.kind.title))]
     if where:
         parts.append(tag("p", ", ".join(where), class_="quiet"))
     if number:
@@ -200,6 +202,11 @@ def _finding(cause: Finding, number: int) -> Markup:
         more.append(tag("p", tag("b", "Kubernetes shows: "), cause.kind.seen_as))
     parts.append(tag("details", tag("summary", f"What {cause.kind.code} means"), *more))
     return join(parts)
+
+
+def _code_of(kind: CauseKind) -> Markup:
+    """A cause by its code, which leads to its page."""
+    return tag("a", code(kind.code), href=page_of_cause(kind.code), rel="noreferrer")
 
 
 def _evidence(about: str, field: str, value: str) -> Markup:

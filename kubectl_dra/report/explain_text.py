@@ -8,6 +8,7 @@ from typing import TextIO
 
 from msgspec.structs import replace
 
+from kubectl_dra.addresses import page_of_cause
 from kubectl_dra.explain.diagnosis import (
     ClaimReport,
     DeviceLine,
@@ -40,7 +41,7 @@ from kubectl_dra.report.explain_words import (
     proof,
 )
 from kubectl_dra.report.observations import observation
-from kubectl_dra.report.paint import Painter, wrap
+from kubectl_dra.report.paint import Painter, linked, wrap
 from kubectl_dra.report.phrases import written
 from kubectl_dra.wording import amount, some
 
@@ -135,7 +136,8 @@ def _finding(out: Painter, number: int, cause: Finding, asked: Invocation) -> No
         )
         if part
     )
-    out.write(f"  {number}. ", (cause.kind.code, "cyan"), f": {cause.kind.title}")
+    style = linked("cyan", page_of_cause(cause.kind.code))
+    out.write(f"  {number}. ", (cause.kind.code, style), f": {cause.kind.title}")
     if where:
         out.paragraph(where, indent="     ", style="dim")
     if number > 1:

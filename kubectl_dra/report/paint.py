@@ -8,6 +8,8 @@ import sys
 import textwrap
 from typing import TextIO
 
+from kubectl_dra.report.hyperlinks import shows_links
+
 PIPE_WIDTH = 110
 PROSE_WIDTH = 120
 """Sentences are not wider than this even where there is room: longer lines are hard to follow."""
@@ -32,7 +34,7 @@ class Painter:
         self._styled = color == "always" or (color == "auto" and _wanted(self.stream.isatty()))
 
     def write(self, *parts: str | tuple[str, str]) -> None:
-        """Write one line. A part may be (text, style) with style bold, red, green, yellow, cyan or dim."""
+        """Write one line. A part may be (text, style) with a style such as ``bold red``, or of ``linked``."""
         out = "".join(part if isinstance(part, str) else self._style(*part) for part in parts)
         self.stream.write(out.rstrip() + "\n")
 
@@ -56,7 +58,15 @@ class Painter:
         from rich.color import ColorSystem
         from rich.style import Style
 
-        return Style.parse(style).render(text, color_system=ColorSystem.STANDARD)
+        parsed = Style.parse(style)
+        if parsed.link and not shows_links(self.stream):
+            parsed = parsed.update_link(None)
+        return parsed.render(text, color_system=ColorSystem.STANDARD)
+
+
+def linked(style: str, url: str) -> str:
+    """A style whose text leads to a page, on terminals that show links."""
+    return f"{style} link {url}"
 
 
 def wrap(text: str, width: int, first: int | None = None) -> list[str]:

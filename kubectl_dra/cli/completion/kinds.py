@@ -34,6 +34,7 @@ _BY_FLAG: Final = {
     "--select": "rule",
     "--ignore": "rule",
     "--rule": "rule",
+    "--cause": "cause",
     "--what-if": "change",
 }
 _BY_METAVAR: Final = {

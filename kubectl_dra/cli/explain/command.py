@@ -26,6 +26,8 @@ Examples:
   kubectl dra explain -A
   # each part of the selectors on one device
   kubectl dra explain claim/gpus -n ml --trace gpu-node-1/gpu-0
+  # what a cause means, how to see it with kubectl, and when it is normal
+  kubectl dra explain --cause devices-held
   # one page with the fleet as a picture, to attach to a ticket
   kubectl dra explain pod/train-0 -n ml -o html > train-0.html
 

@@ -76,6 +76,7 @@ class ExplainFlags(opt.CommandFlags, frozen=True):
     all_namespaces: Annotated[bool, typer.Option("--all-namespaces", "-A", help="Like --all, for all namespaces.")] = (
         False
     )
+    cause: Annotated[str, typer.Option("--cause", metavar="CODE", help="Print the page of one cause and exit.")] = ""
     watch: Annotated[
         bool, typer.Option("--watch", "-w", help="Print the answer whenever it changes; end once allocated.")
     ] = False

@@ -43,6 +43,10 @@ def run(asked: ExplainFlags, connection: ConnectionFlags) -> int:
     Raises:
         DraError: wrong usage, input that cannot be read, a cluster that does not answer.
     """
+    if asked.cause:
+        from kubectl_dra.cli.explain.cause import print_page
+
+        return print_page(asked)
     changes = [parse(text) for text in asked.what_if]
     # What is wrong with it is said before anything is read.
     scheduler_config(asked, UNTOLD)

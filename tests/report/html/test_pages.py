@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from kubectl_dra.addresses import DOCS
 from kubectl_dra.report.html.page import page
 from tests.report.html.support import EXAMPLES, ROOT, Document, Dra, words_of
 
@@ -33,7 +34,10 @@ def promises(source: str) -> Document:
         assert not any(name.startswith("on") or name == "style" for name in element.attributes), element
         assert element.attributes.get("src") is None
         href = element.attributes.get("href")
-        assert href is None or href.startswith("#") or href == "data:,"
+        to_our_pages = element.name == "a" and element.attributes.get("rel") == "noreferrer"
+        assert (
+            href is None or href.startswith("#") or href == "data:," or (to_our_pages and href.startswith(f"{DOCS}/"))
+        )
     ids = Counter(element.attributes["id"] for element in document.elements if "id" in element.attributes)
     assert not [name for name, count in ids.items() if count > 1]
     for element in document.named("label"):

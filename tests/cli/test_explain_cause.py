@@ -1,0 +1,57 @@
+"""``kubectl dra explain --cause CODE``: the page of a cause, without a cluster."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import yaml
+
+from kubectl_dra.addresses import page_of_cause
+from tests.cli.conftest import Ran
+from tests.cli.conftest import dra as dra
+
+DOCS = Path(__file__).parents[2] / "docs" / "causes"
+
+
+def test_it_prints_the_page_of_the_documentation(dra: Callable[..., Ran]) -> None:
+    ran = dra("explain", "--cause", "devices-held")
+    assert ran.code == 0
+    assert ran.out == (DOCS / "devices-held.md").read_text()
+
+
+def test_a_terminal_gets_wrapped_prose_and_whole_commands(
+    dra: Callable[..., Ran], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "60")
+    lines = dra("explain", "--cause", "devices-held").out.splitlines()
+    prose = lines[lines.index("## Why") :]
+    assert all(len(line) <= 60 for line in prose if not line.startswith(("kubectl", "#")))
+    assert any(line.startswith("kubectl get resourceclaims -A") and line.endswith("'") for line in prose)
+
+
+def test_json_and_yaml_say_the_same(dra: Callable[..., Ran]) -> None:
+    found = json.loads(dra("explain", "--cause", "no-consumer", "-o", "json").out)
+    assert found["kind"] == "Cause"
+    assert found["url"] == page_of_cause("no-consumer")
+    assert found["confirm"][0]["command"].startswith("kubectl get pods")
+    assert yaml.safe_load(dra("explain", "--cause", "no-consumer", "-o", "yaml").out) == found
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("device-held",), 'there is no cause "device-held"; nearest: devices-held'),
+        (("xyzzy",), "lists them"),
+        (("devices-held", "pod/a"), "leave the pod, claim or manifest out"),
+        (("devices-held", "-A"), "leave the pod, claim or manifest out"),
+        (("devices-held", "-o", "html"), "not html"),
+    ],
+)
+def test_what_it_does_not_take(dra: Callable[..., Ran], words: tuple[str, ...], said: str) -> None:
+    ran = dra("explain", "--cause", *words)
+    assert ran.code == 2
+    assert said in ran.err
+    assert ran.out == ""
