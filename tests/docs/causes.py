@@ -2,7 +2,7 @@
 
     python -m tests.docs.causes docs/causes
 
-A sample is the answer to the first case of the cause's file, in ``tests/explain/cases``.
+A sample is the answer to a case of the cause's file, in ``tests/explain/cases``.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from unittest import mock
 from kubectl_dra.explain.causes.registry import all_kinds, families
 from kubectl_dra.report.cause_page import SAMPLES, page
 from tests.docs.folder import write
-from tests.explain.test_cases import CASES, run_case
+from tests.explain.test_cases import CASES, Case, run_case
 
 COLUMNS = 80
 _ASSUMED = re.compile(r"^Note: assumed: .*\n", re.MULTILINE)
@@ -34,20 +34,27 @@ def pages() -> Iterator[tuple[str, str]]:
 
 def samples() -> Iterator[tuple[str, str]]:
     """(file name, text) of the sample of every cause: a command, as against a live cluster, and what it prints."""
-    first = {case.file: case for case in reversed(CASES)}
     with tempfile.TemporaryDirectory() as scratch, mock.patch.dict(os.environ, COLUMNS=str(COLUMNS)):
         for kind in all_kinds():
-            case = first[kind.code]
-            _, printed = run_case(case, Path(scratch), "text", full=False)
-            asked = case.raw.get("explain", "")
-            words = [
-                "$ kubectl dra explain",
-                asked,
-                *([] if asked else ["-f manifest.yaml"]),
-                *case.raw.get("flags", ()),
-            ]
-            text = printed.replace(f" --snapshot {scratch}/cluster.yaml", "").replace(f"{scratch}/", "")
-            yield f"{kind.code}.txt", f"{' '.join(filter(None, words))}\n{_ASSUMED.sub('', text)}"
+            yield f"{kind.code}.txt", _sample(kind.code, Path(scratch))
+
+
+def _sample(code: str, scratch: Path) -> str:
+    """The first short answer that shows the cause; where none does, why it is so by a long one."""
+    cases = [case for case in CASES if case.file == code and code in case.raw["expect"].get("causes", ())]
+    for case in cases:
+        shown = _shown(case, scratch, full=False)
+        if code in shown.partition("\n")[2]:
+            return shown
+    return _shown(cases[0], scratch, full=True).partition("\n\nWhat would help")[0].partition("\n\nClaim ")[0] + "\n"
+
+
+def _shown(case: Case, scratch: Path, *, full: bool) -> str:
+    _, printed = run_case(case, scratch, "text", full=full)
+    asked = case.raw.get("explain", "-f manifest.yaml")
+    words = ["$ kubectl dra explain", asked, *case.raw.get("flags", ()), *(["--full"] if full else [])]
+    text = printed.replace(f" --snapshot {scratch}/cluster.yaml", "").replace(f"{scratch}/", "")
+    return f"{' '.join(words)}\n{_ASSUMED.sub('', text)}"
 
 
 def _index() -> str:

@@ -54,7 +54,7 @@ def test_pages_in_docs_are_those_of_the_catalogue() -> None:
 
 
 def test_samples_are_what_explain_prints() -> None:
-    """Of the first case of each cause."""
+    """In the cases of each cause."""
     written = {path.name: path.read_text() for path in SAMPLES.glob("*.txt")}
     assert written == dict(samples()), "run: python -m tests.docs.causes docs/causes"
 

@@ -57,7 +57,6 @@ CASES: Final = (
     Case("explain", "explain pod/train-0 -n ml --snapshot cluster.yaml", code=1),
     Case("explain-fits", "explain -f manifest.yaml --snapshot cluster.yaml", "examples/explain/fits"),
     Case("explain-devices", "explain pod/train-0 -n ml --snapshot cluster.yaml --devices", code=1),
-    Case("explain-cause", "explain --cause devices-held"),
     Case("explain-all", "explain -A --snapshot cluster.yaml", code=1),
     Case("explain-pending", "explain --snapshot cluster.yaml", "examples/explain/mixed-fleet", 1),
     Case("explain-no-such-pod", "explain pod/trian-0 -n ml --snapshot cluster.yaml", code=2),
