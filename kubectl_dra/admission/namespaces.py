@@ -9,7 +9,7 @@ from kubectl_dra.admission.refusal import AdmissionPlugin, Concerned, Refusal
 from kubectl_dra.api.meta import ObjectMeta
 
 _ALWAYS: Final = ("default", "kube-system", "kube-public")
-"""Namespaces that every cluster has: the plugin does not let them be deleted."""
+"""Namespaces that every cluster has, because the plugin prevents their deletion."""
 
 
 class NamespaceMissing(Refusal, frozen=True):

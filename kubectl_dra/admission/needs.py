@@ -7,7 +7,7 @@ from typing import Final
 from kubectl_dra.api.pods import Pod
 
 ABOUT_ANY_POD: Final = ("LimitRange", "ResourceQuota")
-"""These may decide about any pod of their namespace; the others about pods that name one of theirs."""
+"""These may affect any pod of their namespace; the others only pods that name them."""
 
 
 def kinds_needed(pod: Pod) -> tuple[str, ...]:

@@ -14,7 +14,7 @@ from kubectl_dra.api.quantity import Quantity
 
 _COMPUTE: Final = ("cpu", "memory", "ephemeral-storage")
 _REQUIRED: Final = frozenset(f"{side}{name}" for side in ("", "requests.", "limits.") for name in ("cpu", "memory"))
-"""A quota over one of these makes every container say how much it wants."""
+"""A quota over one of these requires amounts in every container."""
 _NATIVE: Final = frozenset(
     (*_COMPUTE, *(f"{side}{name}" for side in ("requests.", "limits.") for name in _COMPUTE), "pods", "count/pods")
 )

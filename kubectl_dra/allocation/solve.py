@@ -14,7 +14,7 @@ from kubectl_dra.api.claims import ResourceClaim
 from kubectl_dra.cel.recursion import with_room
 
 PLAIN_STEPS = 20_000
-"""How many devices the plain search tries before equal parts are looked for; 0.1 s or less."""
+"""How many devices the plain search tries before the merged search starts; 0.1 s or less."""
 
 
 def solve(

@@ -6,7 +6,7 @@ import math
 from typing import Final
 
 EXPONENT_COMPARED: Final = 100_000
-"""Above this power of ten quantities only compare by mantissa: nobody needs them, nobody must wait for them."""
+"""Above this power of ten, quantities are compared only by mantissa: nobody needs them, and they take long."""
 _BITS_OF_4000_DIGITS: Final = 13_287
 
 

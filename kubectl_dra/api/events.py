@@ -12,6 +12,6 @@ DEVICE_EVENTS: Final = (
     "BindingConditionsPending",
     "NotTriggerScaleUp",
 )
-"""Their reasons. The messages name claims, devices and nodes; those of other events may hold anything."""
+"""Reasons of events about devices. Their messages name claims, devices and nodes; other events may contain anything."""
 EVICTION_REASON: Final = "DeletionByDeviceTaintManager"
-"""The reason of the condition DisruptionTarget of a pod that the device taint controller ends."""
+"""The reason of the condition DisruptionTarget of a pod that the device taint controller evicts."""

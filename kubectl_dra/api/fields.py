@@ -35,7 +35,7 @@ FieldPath = tuple[str | int, ...]
 """Keys and list indices from the object's root."""
 
 CREATION: Final = "creation"
-"""The default that stands for the time at which the object is created."""
+"""The default that represents the time at which the object is created."""
 
 _SCALARS: Final = frozenset(("string", "int", "bool", "quantity", "time", "any", "object"))
 

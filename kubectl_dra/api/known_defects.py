@@ -48,23 +48,23 @@ class Defect(Struct, frozen=True):
 
 
 RULES_UNSEEN: Final = Defect(139651, since=36, gone=37, fixed={36: 3})
-"""The scheduler watches DeviceTaintRules in a version that it cannot read: it does not see them, and may crash."""
+"""The scheduler watches DeviceTaintRules in a version that it cannot read: it ignores them, and may crash."""
 CRASH_ON_ALL: Final = Defect(None, since=35, gone=37, fixed={35: 6, 36: 2})
-"""The scheduler crashes where a request for all devices meets a device that uses shared counters."""
+"""The scheduler crashes if a request for all devices meets a device that uses shared counters."""
 SCORING_FAILS: Final = Defect(139016, since=35, gone=37, fixed={35: 6, 36: 2})
-"""Scoring nodes fails for a pod of which some claims are allocated and others are not."""
+"""Scoring nodes fails for a pod with both allocated and unallocated claims."""
 
 TAINTS_NAMED: Final = Defect(134740, gone=35, fixed={34: 2})
-"""The scheduler's message names each node's taint, so that nodes with different ones are not counted together."""
+"""The scheduler's message names each node's taint, so that nodes with different taints are not counted together."""
 
 COUNTERS_LEAK: Final = Defect(140431, gone=37, fixed={36: 3})
-"""A refused or undone device stays charged, and one refused for its capacity stays in the constraints of its claim."""
+"""A refused or undone device stays charged, and one refused for its capacity stays in its claim's constraints."""
 COUNTERS_KEYED_BY_POOL_NAME: Final = Defect(140435, gone=37, fixed={36: 4})
 """Drivers that use one pool name share counter tables."""
 DISTINCT_REMEMBERS_ONE: Final = Defect(140600, gone=37)
 """distinctAttribute remembers one value per request."""
 ALL_FAILS_ON_ANY_POOL: Final = Defect(141898)
-"""Mode All is fatal when any pool on the node is incomplete or invalid."""
+"""Mode All fails fatally if any pool on the node is incomplete or invalid."""
 ALL_DROPS_EXHAUSTED: Final = Defect(140769, gone=37)
 """Mode All silently drops exhausted shareable devices."""
 CLAIM_CONFIG_REPEATED: Final = Defect(gone=37)
@@ -72,7 +72,8 @@ CLAIM_CONFIG_REPEATED: Final = Defect(gone=37)
 COUNTER_SLICES_EVERYWHERE: Final = Defect(gone=37)
 """Slices with shared counters are seen on every node."""
 CAPACITY_WRAPS: Final = Defect(gone=37)
-"""Rounding a capacity request wraps past the largest 64-bit integer, a negative amount is taken as it is, and rounded
-amounts are binary quantities whatever the step is."""
+"""Rounding a capacity request wraps around beyond the largest 64-bit integer, negative amounts are accepted,
+and rounded amounts are binary quantities whatever the step.
+"""
 SHARE_WITHOUT_CAPACITY_CHARGES: Final = Defect(140437, gone=37)
 """A share without consumed capacity charges counters again."""

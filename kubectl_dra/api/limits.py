@@ -16,7 +16,7 @@ MAX_REQUESTS: Final = 32
 MAX_CONFIGS: Final = 32
 """Entries of ``config`` in a class or claim (``DeviceConfigMaxSize``)."""
 MAX_COUNTERS: Final = 32
-"""Counters of a set, and of what a device consumes of one (``ResourceSliceMaxCountersPerCounterSet``)."""
+"""Counters of a set, and in a device's consumption of one (``ResourceSliceMaxCountersPerCounterSet``)."""
 MAX_BINDING_CONDITIONS: Final = 4
 """Binding conditions of a device, and failure conditions (``BindingConditionsMaxSize``)."""
 MAX_SELECTORS: Final = 32
@@ -24,11 +24,11 @@ MAX_SELECTORS: Final = 32
 MAX_EXPRESSION_BYTES: Final = 10 * 1024
 """Bytes of a selector's expression (``CELSelectorExpressionMaxLength``)."""
 MAX_EXPRESSION_COST: Final = 1_000_000
-"""Worst-case cost of a selector, and what evaluating it may cost (``CELSelectorExpressionMaxCost``)."""
+"""Limit on a selector's worst-case cost and on the actual cost of evaluating it (``CELSelectorExpressionMaxCost``)."""
 MAX_LABEL: Final = 63
 """Characters of a DNS label, of a label's value and of the name in its key."""
 MAX_SUBDOMAIN: Final = 253
-"""Characters of a DNS subdomain, which most objects' names are."""
+"""Characters of a DNS subdomain, the format of most objects' names."""
 MAX_DRIVER: Final = 63
 """Characters of a driver's name (``DriverNameMaxLength``)."""
 MAX_POOL: Final = 253

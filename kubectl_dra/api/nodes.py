@@ -11,7 +11,7 @@ from kubectl_dra.api.meta import ObjectMeta
 from kubectl_dra.api.wire import Amount, Wire
 
 _SHOWN = 4
-"""How many terms of a selector, and requirements of a term, its text tells."""
+"""How many terms of a selector, and requirements of a term, are shown in its text."""
 
 
 class NodeSelectorTerm(Wire, frozen=True):

@@ -16,7 +16,7 @@ Amounts = dict[str, Quantity]
 """Resource name to amount."""
 
 Asking = Callable[[Container], Mapping[str, Amount]]
-"""What one container counts for."""
+"""The amounts that a container counts with."""
 
 _ZERO = Quantity.of(0)
 _POD_LEVEL = ("cpu", "memory")

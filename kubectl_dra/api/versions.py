@@ -32,9 +32,9 @@ class Release(NamedTuple):
 OLDEST_MODELLED: Final = Release(1, 31)
 NEWEST_MODELLED: Final = Release(1, 37)
 UNTOLD: Final = Release(1, 36)
-"""Assumed of a cluster, or of stored objects, that do not tell their release: what most clusters run."""
+"""Assumed for a cluster, or stored objects, that do not show their release: what most clusters run."""
 TARGET: Final = NEWEST_MODELLED
-"""What manifests are checked and written for unless the user says otherwise."""
+"""The release for which manifests are checked and written, unless the user names another."""
 
 _RELEASE = re.compile(r"v?(\d{1,3})\.(\d{1,4})\+?(?:\.(\d{1,6}))?(?:[-+.].*)?\Z", re.ASCII)
 

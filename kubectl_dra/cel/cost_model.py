@@ -37,7 +37,7 @@ COMPARES_TEXT = frozenset(
     for relation in ("less", "less_equals", "greater", "greater_equals")
     for kind in ("string", "bytes")
 ) | {"equals", "not_equals"}
-"""Overloads that walk along both texts, as far as the shorter one goes."""
+"""Overloads that scan both texts up to the length of the shorter one."""
 
 
 def saturating_add(x: int, y: int) -> int:

@@ -6,7 +6,7 @@ from kubectl_dra.api.limits import MAX_ATTRIBUTE_VALUE, MAX_DEVICE_ENTRIES, MAX_
 from kubectl_dra.cel.cost_model import Size, fixed
 
 Path = tuple[str, ...]
-"""How a value is reached, as ``("device", "attributes", "@values", "model")``."""
+"""The path to a value, such as ``("device", "attributes", "@values", "model")``."""
 
 
 def device_sizes(path: Path) -> Size | None:

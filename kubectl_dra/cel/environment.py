@@ -35,7 +35,7 @@ _TYPE_NAMES: dict[str, CelType] = {
 }
 
 _WITHOUT_FIELDS = frozenset({"bool", "bytes", "double", "int", "list", "string", "uint"})
-"""Types that Kubernetes declares like structs, though without any field."""
+"""Types that Kubernetes declares like structs although they have no fields."""
 
 
 class Environment:

@@ -16,7 +16,7 @@ from kubectl_dra.cel.device_sizes import Path
 from kubectl_dra.cel.types import DYN, CelType
 
 AssumedSizes = Callable[[Path], "Size | None"]
-"""The size of what a path reaches, None where nothing is assumed."""
+"""The size of the value at a path, or None if nothing is assumed."""
 
 _SCALAR_KINDS = frozenset({"bool", "double", "duration", "int", "timestamp", "uint"})
 _ACCUMULATORS = frozenset({"__result__", "@result"})

@@ -29,7 +29,7 @@ _CONSTANTS = {"true": True, "false": False, "null": None}
 _KEYWORDS = frozenset({"in", *_CONSTANTS})
 
 LITERALS = frozenset({"STRING", "BYTES", "NUM_INT", "NUM_UINT", "NUM_FLOAT", *_CONSTANTS})
-"""The kinds of tokens that are a value."""
+"""The kinds of tokens that are values."""
 
 RESERVED = frozenset(
     {
@@ -37,7 +37,7 @@ RESERVED = frozenset(
         *("package", "return", "var", "void", "while"),
     }
 )
-"""Identifiers that nothing may be called."""
+"""Identifiers that cannot be used as names."""
 
 END = "<EOF>"
 

@@ -8,12 +8,12 @@ from typing import Any, TypeAlias
 from kubectl_dra.cel import ast
 
 MacroKey: TypeAlias = tuple[str, int, bool]
-"""Name, number of arguments without receiver, called on a receiver."""
+"""Name, number of arguments without the receiver, whether called on a receiver."""
 
 Expander: TypeAlias = Callable[
     ["MacroContext", "ast.Expression | None", "tuple[ast.Expression, ...]"], "ast.Expression | None"
 ]
-"""Makes the expression that a macro stands for of its receiver and arguments; None if it is a call after all."""
+"""Builds a macro's expression from its receiver and arguments; None if it is an ordinary call."""
 
 
 class MacroError(Exception):

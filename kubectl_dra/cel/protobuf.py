@@ -65,12 +65,12 @@ _FIELDS: dict[str, dict[str, CelType]] = {
 }
 
 MESSAGES: Mapping[str, CelType] = MappingProxyType({_PACKAGE + name: found for name, found in _TYPES.items()})
-"""By full name, the type that the constructed value has."""
+"""By full name: the type of the constructed value."""
 
 FIELDS: Mapping[str, Mapping[str, CelType]] = MappingProxyType(
     {_PACKAGE + name: MappingProxyType(fields) for name, fields in _FIELDS.items()}
 )
-"""By full name, the types of the fields by name."""
+"""By full name: the types of the fields by name."""
 
 NAMES_AS_VALUES = frozenset(_PACKAGE + name for name in ("Duration", "Empty", "Struct.FieldsEntry", "Timestamp"))
-"""The messages whose name stands for a type at run time, too, as in ``type(x) == google.protobuf.Empty``."""
+"""The messages whose name also represents a type at run time, as in ``type(x) == google.protobuf.Empty``."""

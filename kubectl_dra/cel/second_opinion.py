@@ -31,11 +31,11 @@ if TYPE_CHECKING:
     from kubectl_dra.cel.program import Program
 
 MOST_EVALUATIONS = 1000
-"""Distinct devices judged per expression; the rest counts as not comparable."""
+"""Distinct devices judged per expression; the others count as not comparable."""
 SECONDS = 2.0
 SECONDS_TOTAL = 5.0
 MEGABYTES = 400
-"""What the evaluation of one expression may take, and that of all."""
+"""Memory limits for evaluating one expression, and all."""
 
 
 class Difference(NamedTuple):

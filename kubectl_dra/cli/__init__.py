@@ -1,1 +1,1 @@
-"""What a person types: a folder per command, and beside them what several commands share."""
+"""The command line: a folder per command, and what several commands share."""

@@ -1,4 +1,4 @@
-"""The Kubernetes that is assumed of a cluster: what the user says of it, else what the objects read say."""
+"""The Kubernetes assumed for a cluster: what the user says about it, else what the objects show."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from kubectl_dra.explain.scene.proved_gates import proved
 
 
 def assumed(snapshot: Snapshot, release: str = "", gates: Sequence[str] = ()) -> Settings:
-    """The release and feature gates to assume, and where they come from.
+    """The release and feature gates to assume, and their source.
 
     ``release`` and ``gates`` are the texts of --kubernetes-version and --feature-gates.
 
     Raises:
-        UsageError: a release or a gate that is malformed or not known.
+        UsageError: a malformed or unknown release or gate.
     """
     found, source, patch = _release(snapshot, release)
     defaults = default_features(found)
@@ -32,7 +32,7 @@ def assumed(snapshot: Snapshot, release: str = "", gates: Sequence[str] = ()) ->
 
 
 def _release(snapshot: Snapshot, text: str) -> tuple[Release, str, int | None]:
-    """The release, where it comes from, and the patch release where that is known."""
+    """The release, its source, and the patch release if known."""
     if text:
         flag = "--kubernetes-version"
         release = named_release(text, OLDEST_EXPLAINED, NEWEST_EXPLAINED, "explain models", flag)

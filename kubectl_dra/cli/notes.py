@@ -1,4 +1,4 @@
-"""What commands that read files say on standard error: results are on standard output, alone."""
+"""Messages on standard error of commands that read files; standard output has only results."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _MOST: Final = 10
 
 
 def tell_notes(notes: Sequence[str]) -> None:
-    """One line for each file that was left out, as far as they are few."""
+    """Print one line for each file left out, if there are few."""
     for note in notes[:_MOST]:
         tell(f"note: {note}")
     if len(notes) > _MOST:
@@ -19,6 +19,6 @@ def tell_notes(notes: Sequence[str]) -> None:
 
 
 def tell_defects(defects: Iterable[str]) -> None:
-    """One line for each failure of our own."""
+    """Print one line for each failure of our own."""
     for defect in defects:
         tell(f"error: a defect of kubectl-dra, please report it: {defect}")

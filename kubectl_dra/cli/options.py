@@ -21,10 +21,10 @@ S = TypeVar("S", bound=Struct)
 
 REQUEST_TIMEOUT: Final = "1m"
 _WHERE: Final = ("kubeconfig", "context", "cluster", "user", "server", "as_user")
-"""The connection flags that a command to follow needs to reach the same cluster."""
+"""The connection flags that a follow-up command needs to reach the same cluster."""
 _TRUE: Final = ("1", "t", "T", "TRUE", "true", "True")
 _FALSE: Final = ("0", "f", "F", "FALSE", "false", "False")
-"""What kubectl takes as the value of a flag that needs none."""
+"""Values that kubectl accepts as false for a switch."""
 
 
 class Output(StrEnum):
@@ -72,7 +72,7 @@ class ConnectionFlags(Struct, frozen=True):
 
 
 def no_empty_path(paths: Sequence[str] | None) -> Sequence[str] | None:
-    """The paths as given. An empty one, which a shell variable that is not set leaves, would be the current directory.
+    """The paths as given. An empty one, from an unset shell variable, would mean the current directory.
 
     Raises:
         UsageError: one is empty.
@@ -121,20 +121,20 @@ GatesOption = Annotated[
 
 
 class ClusterCommand(TyperCommand):
-    """A command with the connection flags behind its own; the context's ``obj`` has their values.
+    """A command with the connection flags after its own; the context's ``obj`` has their values.
 
-    ``params`` are click's. Some releases of typer use the package and others a copy of their own, so no name of their
-    type is right for all.
+    ``params`` are click's. Some releases of typer use the package and others a copy of their own, so no name
+    of their type is right for all.
     """
 
     request_timeout: ClassVar[str] = REQUEST_TIMEOUT
-    """How long one request may take where the user does not say."""
+    """The default time limit of one request."""
 
     def __init__(self, *arguments: Any, params: list[Any], **settings: Any) -> None:
         super().__init__(*arguments, params=[*params, *_connecting(self.request_timeout).params], **settings)
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Reads the arguments, in kubectl's forms too: -o=json, --live=true, -A=false."""
+        """Parse the arguments, including kubectl's forms: -o=json, --live=true, -A=false."""
         return super().parse_args(ctx, list(self._plain(args)))
 
     def _plain(self, words: list[str]) -> Iterator[str]:
@@ -159,16 +159,16 @@ class ClusterCommand(TyperCommand):
                 yield from (name, value)
 
     def invoke(self, ctx: Any) -> Any:
-        """Makes one value of the connection flags and calls the command with the rest."""
+        """Combine the connection flags into one value and call the command with the rest."""
         flags = _connecting(self.request_timeout)
         ctx.obj = flags.callback(**{flag.name: ctx.params.pop(flag.name) for flag in flags.params})
         return super().invoke(ctx)
 
 
 class CommandFlags(Struct, frozen=True):
-    """Base of what is typed after a command.
+    """Base of the flags and arguments of a command.
 
-    A field is annotated with its ``typer.Option`` or ``typer.Argument``, and is a tuple where it may be repeated.
+    A field is annotated with its ``typer.Option`` or ``typer.Argument``; it is a tuple if it may be repeated.
     """
 
     COMMAND: ClassVar[type[TyperCommand]] = ClusterCommand
@@ -182,7 +182,7 @@ class HelpText(NamedTuple):
 
 
 def add(app: typer.Typer, name: str, text: HelpText, flags: type[F], run: Callable[[F, ConnectionFlags], int]) -> None:
-    """Adds a command with its help; ``run`` returns the exit code."""
+    """Add a command; ``text`` is its help, and ``run`` returns the exit code."""
 
     def command(context: typer.Context, **given: Any) -> None:
         raise typer.Exit(run(_made(flags, given), context.obj or ConnectionFlags()))
@@ -193,7 +193,7 @@ def add(app: typer.Typer, name: str, text: HelpText, flags: type[F], run: Callab
 
 
 def _parameters(flags: type[object]) -> Iterator[Parameter]:
-    """The fields of a struct as parameters of a function, in the types that typer reads."""
+    """The fields of a struct as parameters of a function, in types that typer understands."""
     for field in signature(flags, eval_str=True).parameters.values():
         declared = field.replace(kind=Parameter.KEYWORD_ONLY)
         kind, option = get_args(field.annotation)
@@ -203,7 +203,7 @@ def _parameters(flags: type[object]) -> Iterator[Parameter]:
 
 
 def _declare(function: Callable[..., Any], parameters: list[Parameter]) -> None:
-    """Makes typer see these parameters."""
+    """Declare these parameters to typer."""
     function.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
     function.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
 
@@ -214,7 +214,7 @@ def _made(flags: type[S], given: Mapping[str, Any]) -> S:
 
 
 def connection_given(given: Mapping[str, Sequence[str]]) -> ConnectionFlags:
-    """The connection flags of a command line that is still being typed: flag to its values, the last of which holds."""
+    """The connection flags of an unfinished command line: flag to its values, of which the last counts."""
     values: dict[str, Any] = {}
     for parameter in _connecting(REQUEST_TIMEOUT).params:
         for flag in parameter.opts:
@@ -226,7 +226,7 @@ def connection_given(given: Mapping[str, Sequence[str]]) -> ConnectionFlags:
 
 
 def cluster_flags(snapshots: Sequence[str], connection: ConnectionFlags) -> str:
-    """The flags that say which cluster, or whose snapshot, with a space before each: for a command that follows."""
+    """The flags that choose the cluster or snapshot, each preceded by a space, for a follow-up command."""
     import shlex
 
     if snapshots:

@@ -1,4 +1,4 @@
-"""``--kubernetes-version`` and ``--feature-gates``, and what the configuration file says of them."""
+"""``--kubernetes-version`` and ``--feature-gates``, and the same settings in the configuration file."""
 
 from __future__ import annotations
 
@@ -16,10 +16,11 @@ _FLAG: Final = "--feature-gates"
 
 
 def named_release(text: str, oldest: Release, newest: Release, does: str, source: str) -> Release:
-    """The release that is asked for with ``source``, a flag or a key of a file; ``does`` is who knows how much.
+    """The release requested with ``source``, a flag or a key of a file; ``does`` is the command, for
+    messages.
 
     Raises:
-        UsageError: not a release, or one that is not known.
+        UsageError: not a release, or an unknown one.
     """
     try:
         release = parse_release(text)
@@ -31,10 +32,10 @@ def named_release(text: str, oldest: Release, newest: Release, does: str, source
 
 
 def named_gates(texts: Iterable[str], source: str = _FLAG) -> Iterator[tuple[str, bool]]:
-    """Each gate of texts such as ``A=true,B=false``, and whether it is to be on.
+    """Maps each gate in texts such as ``A=true,B=false`` to whether it should be on.
 
     Raises:
-        UsageError: a text of another form, or a gate that no release has.
+        UsageError: a malformed text, or a gate that no release has.
     """
     for item in (part for text in texts for part in text.split(",") if part):
         gate, _, value = item.partition("=")
@@ -48,7 +49,7 @@ def named_gates(texts: Iterable[str], source: str = _FLAG) -> Iterator[tuple[str
 
 
 def with_gates(defaults: Iterable[str], texts: Iterable[str], source: str = _FLAG) -> frozenset[str]:
-    """The gates that are on: the defaults, but for those that the texts name.
+    """The enabled gates: the defaults, changed by those that the texts name.
 
     Raises:
         UsageError: as ``named_gates``.

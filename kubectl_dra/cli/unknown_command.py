@@ -1,4 +1,4 @@
-"""A first word that is no command of ours: what was probably meant, in kubectl's words or misspelt."""
+"""An unknown first word: guesses what was meant, in kubectl's terms or misspelt."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Final
 from kubectl_dra.names import nearest
 
 _VERBS: Final = ("get", "list", "ls", "show", "describe", "desc", "view")
-"""What kubectl and others begin with, and we leave out."""
+"""Verbs of kubectl and others that our commands leave out."""
 _LISTINGS: Final = {
     "devices": ("device", "resourceslice", "slice", "gpu", "inventory"),
     "explain": ("pod", "po", "pending"),
@@ -26,7 +26,7 @@ _OTHER_NAMES: Final = {
 
 
 def unknown_command(words: Sequence[str], commands: Collection[str]) -> str:
-    """The message for a command line whose first word is none of the commands."""
+    """The message for a command line whose first word is not a command."""
     first, *rest = words
     said = f'there is no command "{first}"'
     meant = _meant(first.lower(), rest, commands)

@@ -24,7 +24,7 @@ _NAMES: Final[Mapping[str, str]] = {
     "persistentVolumeName": "volume",
     "volumeAttributesClassName": "storageclass",
 }
-"""Fields that hold the name of an object, and its category."""
+"""Fields that hold the name of an object, and the name's category."""
 _LABELS: Final = frozenset(("matchLabels", "labels", "nodeSelector"))
 _KEYS: Final = frozenset(("matchLabelKeys", "mismatchLabelKeys", "topologyKeys"))
 _AMOUNTS: Final = frozenset(("capacity", "requests", "limits", "podFixed", "overhead", "max", "min", "default"))
@@ -128,4 +128,4 @@ CATEGORIES: Final[Mapping[str, str]] = {
     "PodGroup": "podgroup",
     "Workload": "workload",
 }
-"""The kinds that are kept, with the category of their names. Services and the like only shape preferences."""
+"""The kinds that are kept, with the category of their names. Services and the like only affect preferences."""

@@ -43,7 +43,7 @@ _EVENT_ABOUT: Final = frozenset(("Pod", "ResourceClaim"))
 _TYPED: Final = frozenset(
     (("ResourceSlice", f"{GROUP}/v1"), ("ResourceClaim", f"{GROUP}/v1"), ("Pod", "v1"), ("Node", "v1"))
 )
-"""What is read from text without a detour."""
+"""Kinds that are decoded directly from text."""
 
 
 class NestedList(Exception):

@@ -22,10 +22,10 @@ PAGE: Final = 500
 EXPIRED: Final = 410
 UNAUTHORIZED: Final = 401
 MOST_PAGES: Final = 20_000
-"""Of one list: ten million objects."""
+"""Limit for one list: ten million objects."""
 _BUSY: Final = frozenset((429, 502, 503, 504))
 _TRIES: Final = 10
-"""Where the answer says when to come back, as client-go has it; the request's deadline ends it before."""
+"""Attempts if the answer says when to retry, as in client-go; the request's deadline may end them earlier."""
 _TRIES_UNASKED: Final = 4
 _LONGEST_WAIT: Final = 10.0
 _LEAST_READ_SECONDS: Final = 1.0

@@ -17,17 +17,17 @@ from kubectl_dra.errors import InputError
 
 STDIN: Final = "-"
 LARGEST_UNPACKED: Final = 2 * 10**9
-"""Bytes of an input, and what a packed one may unpack to."""
+"""Limit in bytes for an input, and for the unpacked content of a gzipped one."""
 PIPE_SECONDS: Final = 60.0
-"""How long a named pipe may stay without a writer, or one that writes nothing."""
+"""How long a named pipe may have no writer, or a silent one."""
 _GZIP: Final = b"\x1f\x8b"
 _STEP: Final = 1 << 20
 _SUSPECT: Final = 64 << 20
 _RATIO: Final = 300
-"""Lists of equal objects pack to a fiftieth; blanks to a thousandth."""
+"""Lists of equal objects compress to a fiftieth; blanks to a thousandth."""
 
 Read = Callable[[int], bytes]
-"""Gives so many bytes or fewer; none at the end."""
+"""Returns at most that many bytes; none at the end."""
 
 
 def contents(path: str) -> bytes:

@@ -20,7 +20,7 @@ Authorization = Callable[[], str]
 """The header's value for the next request; empty for none. Raises ClusterError."""
 
 _TOKEN_SECONDS: Final = 60.0
-"""A token file is read again after that: tokens of pods are replaced while they run."""
+"""A token file is reread after this time: tokens of pods are replaced while they run."""
 _EARLY_SECONDS: Final = 30.0
 
 

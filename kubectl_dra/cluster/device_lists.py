@@ -15,9 +15,9 @@ from kubectl_dra.api.wire import Wire
 
 T = TypeVar("T")
 SAMPLE: Final = 32
-"""Slices of a driver from which is learned which attributes are a device's own."""
+"""Slices of a driver from which we learn which attributes are individual to a device."""
 REMEMBERED: Final = 20_000
-"""How many different things of one kind are remembered, to find equal ones."""
+"""How many different objects of one kind are remembered to find equal ones."""
 _LISTS: Final = 2_000
 """The same for whole lists of devices."""
 

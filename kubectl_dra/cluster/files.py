@@ -24,9 +24,9 @@ SUFFIXES: Final = (".yaml", ".yml", ".json")
 _BOM: Final = b"\xef\xbb\xbf"
 _UTF16: Final = (b"\xff\xfe", b"\xfe\xff")
 STEP: Final = 500
-"""Progress is told whenever so many objects were read."""
+"""Progress is reported after each so many objects."""
 SAID: Final = "kubectl-dra"
-"""The field of a List in which ``kubectl dra snapshot`` says what it could not read."""
+"""The field of a List in which ``kubectl dra snapshot`` records what it could not read."""
 
 
 def read_snapshot(

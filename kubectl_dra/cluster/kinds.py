@@ -52,4 +52,4 @@ SCHEDULING_KINDS: Final[Mapping[str, SchedulingKind]] = {
     "PodGroup": SchedulingKind("scheduling.k8s.io", _PODGROUPS, "podgroups", True, policy.PodGroup.from_json),
     "Workload": SchedulingKind("scheduling.k8s.io", _PODGROUPS, "workloads", True, policy.Workload.from_json),
 }
-"""Kind to what is known of it. They are read only where a pod needs them; see design of ``scheduling``."""
+"""The known kinds by name. They are read only if a pod needs them; see ``scheduling.needs``."""

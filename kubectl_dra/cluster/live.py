@@ -67,7 +67,7 @@ class About(NamedTuple):
 
 
 Part = Page | Gap | Release | str | None
-"""What comes of reading a kind: a page, a gap, a note; None where all pages come anew. Or the server's release."""
+"""A result of reading a kind: a page, a gap, a note; None if all pages come again. Or the server's release."""
 
 
 class Cluster:

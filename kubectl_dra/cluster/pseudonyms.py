@@ -33,7 +33,7 @@ _WORDS = """
     system taint taints template the this to tolerate type untolerated usage use used user users waiting was with
 """
 COMMON: Final = frozenset(_WORDS.split())
-"""Words of Kubernetes' own messages, which stay in texts even where something is called so."""
+"""Words of Kubernetes' own messages, which stay in texts even if an object has that name."""
 
 
 class Pseudonyms:

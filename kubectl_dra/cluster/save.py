@@ -76,7 +76,7 @@ _VOLUMES: Final = (
     *("persistentVolumeClaim", "ephemeral", "csi", "gcePersistentDisk", "awsElasticBlockStore"),
     *("iscsi", "rbd", "azureDisk", "cinder", "portworxVolume"),
 )
-"""The kinds of volumes that decide where a pod can run."""
+"""The volume types that affect where a pod can run."""
 _EVENT: Final = (
     "involvedObject",
     "regarding",
@@ -101,7 +101,7 @@ _KEPT_ANNOTATIONS: Final = (
     *("resource.kubernetes.io/", "pv.kubernetes.io/bind-completed", "volume.kubernetes.io/selected-node"),
     "storage.alpha.kubernetes.io/migrated-plugins",
 )
-"""What annotations that decide begin with."""
+"""Prefixes of the annotations that have an effect."""
 
 
 class Recorder(SnapshotBuilder):

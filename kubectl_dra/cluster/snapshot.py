@@ -21,7 +21,7 @@ from kubectl_dra.api.versions import Release
 Key = tuple[str, str]
 """Namespace and name."""
 Progress = Callable[[str], None]
-"""Is told, in a few words, what is being read."""
+"""Receives a short description of what is being read."""
 
 DRA_KINDS: Final = (
     "ResourceSlice",

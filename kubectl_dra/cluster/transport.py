@@ -41,7 +41,7 @@ class Sent(NamedTuple):
 
 
 observers: Final[list[Callable[[Sent], None]]] = []
-"""They are told of every answer. The command line adds itself for ``-v``."""
+"""Called with every answer. The command line adds one for ``-v``."""
 
 
 class Reply(NamedTuple):

@@ -17,9 +17,9 @@ Key = tuple[str, str]
 """Namespace and name of an object."""
 
 _SERVER_SECONDS: Final = 240
-"""After that the server ends a watch, and the next one goes on where it was."""
+"""The server ends a watch after this time, and the next one continues from there."""
 _SILENCE_SECONDS: Final = 90.0
-"""Servers send a bookmark about every minute: after a longer silence the connection is taken for dead."""
+"""Servers send a bookmark about every minute. After a longer silence the connection counts as dead."""
 _FIRST_WAIT: Final = 0.25
 _LONGEST_WAIT: Final = 5.0
 _PASSING: Final = frozenset((408, 429, 500, 502, 503, 504))

@@ -9,7 +9,7 @@ from kubectl_dra.api.meta import EMPTY
 from kubectl_dra.manifests.workloads import pod_templates
 
 MADE_BY: Final = "kubectl-dra/made-by"
-"""Annotation of a pod that stands for those of a workload: the workload's kind and name."""
+"""Annotation of a pod that represents those of a workload: the workload's kind and name."""
 
 
 def pods_of(workload: Mapping[str, Any]) -> Iterator[dict[str, Any]]:

@@ -17,7 +17,7 @@ from kubectl_dra.scheduling.default_preemption import ending_victims
 
 MAX_SHOWN: Final = 3
 _TOTAL: Final = re.compile(r"^0/(\d+) nodes are available")
-"""How kube-scheduler begins: its count of nodes."""
+"""The beginning of kube-scheduler's message: its count of nodes."""
 
 
 def changes(trial: Trial, pod: Pod, word: LastWord) -> tuple[Evidence, ...]:

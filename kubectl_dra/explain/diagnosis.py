@@ -20,7 +20,7 @@ from kubectl_dra.explain.remedies.prove import Change, Price, Proof
 SCHEMA_VERSION = "2"
 
 Told: TypeAlias = Words | ObjectName | DeviceID | PoolID | int
-"""What a fact is about, or found."""
+"""What a fact is about, or its value."""
 
 
 class Verdict(Enum):

@@ -22,7 +22,7 @@ from kubectl_dra.explain.scene.assumptions import gap
 from kubectl_dra.explain.scene.prepare import SECONDS, SECONDS_PER_NODE, Settings
 
 SECONDS_PER_SHAPE = 0.1
-"""What one question may take beside ``SECONDS`` for all."""
+"""Time limit for one question, besides ``SECONDS`` for all."""
 
 
 class Alike(Struct, frozen=True):

@@ -85,7 +85,7 @@ def nodes_named(names: Iterable[str]) -> tuple[ObjectName, ...]:
 
 
 Words: TypeAlias = str | Phrase | Statement | Joined | Subject
-"""Whatever can be said. A plain text is a constant, or was read from an object."""
+"""Anything that can be written out. A plain text is a constant, or was read from an object."""
 
 
 def say(template: str, /, **values: object) -> Phrase:

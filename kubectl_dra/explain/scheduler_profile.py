@@ -14,7 +14,7 @@ from kubectl_dra.scheduling.reasons import PluginName
 
 _ONE_GATE_SINCE = 37
 _NOTED = (Point.PRE_ENQUEUE, Point.PRE_FILTER, Point.FILTER, Point.POST_FILTER)
-"""Where a plugin that is off changes more than who wins."""
+"""The extension points at which a disabled plugin affects more than the winner."""
 
 
 def not_configured(trial: Trial, verdict: Verdict) -> Iterator[Phrase]:

@@ -25,7 +25,7 @@ from kubectl_dra.scheduling.outcome import Outcome, attempt
 from kubectl_dra.scheduling.queue import kept_out
 
 _DECIDING = ("ResourceSlice", "DeviceClass", "ResourceClaim")
-"""Without all objects of these kinds nobody knows whether a claim can be allocated anew."""
+"""Without all objects of these kinds it is unknown whether a claim can be allocated anew."""
 
 
 class Outlook(Enum):

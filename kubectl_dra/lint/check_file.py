@@ -28,9 +28,9 @@ from kubectl_dra.manifests.source import Source, decode
 from kubectl_dra.manifests.workloads import SPECS, TEMPLATES, WorkloadPodSpec, pod_specs
 
 LARGEST_YAML: Final = 32_000_000
-"""Bytes of a YAML file: to read more takes minutes."""
+"""Limit in bytes for a YAML file: reading more takes minutes."""
 LARGEST_DOCUMENT: Final = 10_000_000
-"""Characters of one YAML document: its nodes take up to a hundred times as many bytes."""
+"""Limit in characters for one YAML document: its nodes take up to a hundred times as many bytes."""
 _OTHER_KINDS: Final = frozenset((("", "Pod"), ("", "Namespace"), ("", "ResourceQuota"), *TEMPLATES, *SPECS))
 # Kinds of other groups that some rule is about.
 _ASKED_FOR: Final = frozenset(kind for rule in RULES for kind in rule.kinds) - {entry.kind for entry in LIFECYCLES}

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from kubectl_dra.lint.verify import SelectorOpinion
 
 MANY: Final = 64
-"""Files from which on a second process pays."""
+"""The number of files from which a second process pays off."""
 _MOST_PROCESSES: Final = 4
 
 

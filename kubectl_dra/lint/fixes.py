@@ -18,7 +18,7 @@ from kubectl_dra.manifests.source import Source, SourcePosition, decode
 ROUNDS: Final = 10
 
 Check = Callable[[str, bytes], Sequence[LocatedFinding]]
-"""Lints the bytes of a file by its name."""
+"""Lint the bytes of the file with a name."""
 
 
 class Fixed(NamedTuple):

@@ -11,7 +11,7 @@ from kubectl_dra.manifests.inputs import Input, read
 from kubectl_dra.manifests.source import decode
 
 MOST_KEPT: Final = 6_000_000
-"""Characters of texts whose documents are kept: their nodes take up to a hundred times as many bytes."""
+"""Limit in characters for texts whose documents are kept: their nodes take up to a hundred times as many bytes."""
 
 
 class Texts:

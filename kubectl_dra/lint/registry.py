@@ -31,4 +31,4 @@ FAMILIES: Final[Mapping[str, str]] = {
     "DRA8": "Taints and admin access",
     "DRA9": "Files",
 }
-"""The title of each family of rules, by the beginning of its codes."""
+"""The title of each family of rules, by prefix of its codes."""

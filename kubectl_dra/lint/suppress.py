@@ -17,7 +17,7 @@ from kubectl_dra.lint.result import LocatedFinding
 from kubectl_dra.manifests.source import Source, SourcePosition
 
 MIGRATE: Final = "MIG"
-"""How codes of migrate begin: such a comment is for that command."""
+"""The prefix of migrate's codes: such a comment is for that command."""
 _MARK: Final = "kubectl-dra:"
 _COMMENT: Final = re.compile(r"(?<!\S)#[ \t]*kubectl-dra:[ \t]*([^\r\n]*)")
 _IGNORE: Final = re.compile(r"ignore[ \t]*\[([^\]]*)\][ \t]*(.*)")

@@ -18,7 +18,7 @@ from kubectl_dra.manifests.source import decode
 
 NAMES: Final = ("kustomization.yaml", "kustomization.yml", "Kustomization")
 DEFAULTS: Final = {"apiVersion": "kustomize.config.k8s.io/v1beta1", "kind": "Kustomization"}
-"""What a kustomization is that does not say so."""
+"""The apiVersion and kind of a kustomization that states none."""
 COMPONENT: Final = "Component"
 _LARGEST: Final = 1_000_000
 _ROOTS: Final = ("resources", "bases", "components")

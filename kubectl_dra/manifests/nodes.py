@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple
 from kubectl_dra.manifests.values import PLAIN, Node, is_merge, key_text, scalar
 
 DEEPEST: Final = 400
-"""Levels of nesting from which on a text is refused."""
+"""Texts nested more deeply than this are refused."""
 
 _LONG_LINE: Final = re.compile(r"(?:\A|\n)[^\n]{800}")
 

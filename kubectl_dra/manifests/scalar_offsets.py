@@ -6,7 +6,7 @@ import re
 from typing import Any, Final
 
 Offsets = list[tuple[int, int]]
-"""For each code point of the decoded text, the offsets of its source: start, and end behind it."""
+"""For each code point of the decoded text, the start and end of its source."""
 
 _BLANKS: Final = " \t"
 _BREAKS: Final = "\r\n\x85\u2028\u2029"

@@ -9,7 +9,7 @@ from typing import Any, Final
 from kubectl_dra.manifests.source import Source
 
 LARGE: Final = 1_000_000
-"""Characters from which on reading item by item is worth it."""
+"""Size in characters from which reading item by item pays off."""
 
 _YAML_ITEMS = re.compile(r"^items:[ \t]*\n(?=- )", re.MULTILINE)
 # What ends a block sequence at the beginning of a line: anything but blanks, another item, or a comment.

@@ -71,7 +71,7 @@ SPECS: Final[Mapping[Key, tuple[Path, ...]]] = {
         for kind in ("LLMInferenceService", "LLMInferenceServiceConfig")
     },
 }
-"""Where pod specs stand without a template around them."""
+"""Paths of pod specs that are not in a template."""
 
 # A model server of KServe stands under the key of its framework, with the fields of a container.
 _SERVERS: Final[frozenset[str]] = frozenset(
@@ -120,8 +120,7 @@ CLAIMS_SINCE: Final[Mapping[Key, str]] = {
     ("argoproj.io", "ClusterAnalysisTemplate"): "Argo Rollouts 1.9.0",
 }
 """The first release whose custom resource keeps ``resourceClaimTemplateName`` and a container's ``request``.
-
-Older ones drop the fields, and then a pod starts without its devices. Kinds of Kubernetes are not in it.
+Older ones drop the fields, so that a pod starts without its devices. Kubernetes' own kinds are not listed.
 """
 
 

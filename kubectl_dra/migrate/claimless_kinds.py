@@ -84,7 +84,7 @@ CLAIMLESS: Final[Mapping[Key, Claimless]] = {
         "controllers.NAME.pod.resourceClaims, resources.claims of the container, and rawResources for the template.",
     ),
 }
-"""Kinds that name devices of device plugins in places where no claim can stand."""
+"""Kinds that name devices of device plugins in places that cannot hold claims."""
 
 NEVER: Final[frozenset[str]] = frozenset(
     (
@@ -104,4 +104,4 @@ NEVER: Final[frozenset[str]] = frozenset(
         "CustomResourceDefinition",
     )
 )
-"""Kinds that may name such resources and ask for none: settings of administrators, and texts."""
+"""Kinds that may name such resources without requesting any: settings of administrators, and texts."""

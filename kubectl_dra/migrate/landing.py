@@ -36,9 +36,9 @@ if TYPE_CHECKING:
     from kubectl_dra.explain.scene.prepare import Settings as Assumed
 
 SHOWN: Final = 5
-"""So many nodes are named before the rest is counted."""
+"""How many nodes are named before the rest is only counted."""
 _RULES: Final = (NodeUnschedulable, TaintToleration, NodeAffinityFilter)
-"""What of the scheduler decides by the pod's own rules, whatever else runs on the node."""
+"""The scheduler plugins that judge by the pod's own rules, whatever else runs on the node."""
 
 
 def compare(

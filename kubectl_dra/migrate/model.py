@@ -15,11 +15,12 @@ if TYPE_CHECKING:
     from kubectl_dra.migrate.vendors.catalogue import VendorCatalogue
 
 Safety = Literal["safe", "unsafe"]
-"""safe: the devices that a pod gets, and where it can run, stay what they were. unsafe: likely, for people to judge."""
+"""safe: the pod's devices, and where it can run, stay the same. unsafe: they probably do; people must judge."""
 
 Strategy = Literal["claims", "extended-resource", "auto"]
-"""claims: pods claim devices. extended-resource: DeviceClasses take the name of the resource over (from 1.36).
-auto: the second where the release has it and the pod asks for a count only, else the first."""
+"""claims: pods claim devices. extended-resource: DeviceClasses take over the resource's name (from 1.36).
+auto: the second if the release supports it and the pod asks only for a number, else the first.
+"""
 
 Share = Literal["template", "claim"]
 """template: each pod has its own claim. claim: all pods of a workload share one ResourceClaim."""
@@ -99,7 +100,7 @@ class PlanSurroundings(Struct, frozen=True):
 
 
 Plan = Callable[[Mapping[str, Any], PlanSurroundings, MigrationSettings], ObjectPlan]
-"""Plans the migration of one object (as written); ``apiVersion`` and ``kind`` are texts."""
+"""Plan the migration of one object (as written); ``apiVersion`` and ``kind`` are texts."""
 
 
 class ChangePage(Struct, frozen=True):

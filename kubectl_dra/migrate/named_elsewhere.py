@@ -13,7 +13,7 @@ from kubectl_dra.migrate.vendors.catalogue import VendorCatalogue, is_extended
 OTHER_USES: Final = frozenset(
     ("apiVersion", "kind", "tolerations", "annotations", "labels", "nodeSelector", "affinity", "taints", "image")
 )
-"""Fields whose values have names that look like those of resources and ask for nothing."""
+"""Fields with values that look like resource names but request nothing."""
 # The keys of taints and labels, wherever expressions and tolerations stand.
 _LABELS: Final = frozenset(("key", "matchLabels", "nodeLabels", "nodeTaints"))
 

@@ -21,7 +21,7 @@ FAMILIES: Final[Mapping[str, str]] = {
     "MIG5": "Back to device plugins",
     "MIG9": "What is left alone",
 }
-"""The title of each family of codes, by their beginning."""
+"""The title of each family of codes, by prefix."""
 
 
 def all_migrations() -> tuple[Migration, ...]:

@@ -17,8 +17,9 @@ if TYPE_CHECKING:
     from kubectl_dra.explain.phrase import Words
 
 Sort = Literal["change", "object", "offer", "note", "refusal"]
-"""change: something of an object that changes. object: one that is added. offer: a change that is not made
-because it is unsafe and nobody asked for unsafe ones. note: what stays to do. refusal: what is left alone."""
+"""change: part of an object changes. object: one is added. offer: an unsafe change that was not requested and
+so is not made. note: something left to do. refusal: something left unchanged.
+"""
 
 
 class Remark(NamedTuple):

@@ -9,7 +9,7 @@ _OPEN, _CLOSE = ("(", "[", "{"), (")", "]", "}")
 _COMPARISONS = frozenset(("==", "!=", "<=", ">=", "<", ">", "in"))
 _JOINED = {"?": 0, "||": 1, "&&": 2}
 _DEEPEST = 30
-"""What is nested deeper is not broken into lines, so that laying out takes time in proportion to the text."""
+"""Deeper nesting is not broken into lines, so that the time stays proportional to the text."""
 INDENT = "  "
 
 

@@ -32,7 +32,7 @@ _UNKNOWN = Invocation()
 
 
 def to_json(diagnoses: Sequence[Diagnosis], invocation: Invocation = _UNKNOWN) -> dict[str, Any]:
-    """One Diagnosis, or a DiagnosisList where a manifest holds several subjects."""
+    """One Diagnosis, or a DiagnosisList if a manifest has several subjects."""
     items = [_diagnosis(diagnosis, invocation) for diagnosis in diagnoses]
     if len(items) == 1:
         return {"schemaVersion": SCHEMA_VERSION, "kind": "Diagnosis", **items[0]}
@@ -40,7 +40,7 @@ def to_json(diagnoses: Sequence[Diagnosis], invocation: Invocation = _UNKNOWN) -
 
 
 def overview_json(overview: Overview, invocation: Invocation = _UNKNOWN) -> dict[str, Any]:
-    """Every pending claim: a DiagnosisList, each item with the pods and claims that it stands for."""
+    """Every pending claim: a DiagnosisList, each item with the pods and claims that it represents."""
     items = [{**_diagnosis(alike.diagnosis, invocation), "standsFor": list(alike.names)} for alike in overview.found]
     return {
         "schemaVersion": SCHEMA_VERSION,

@@ -20,7 +20,7 @@ from kubectl_dra.report.structured import json_text
 _LEVELS: Final = {"error": "error", "warning": "warning", "info": "note"}
 _ROOT: Final = "%SRCROOT%"
 MOST_RESULTS: Final = 25_000
-"""GitHub refuses a whole run that has more."""
+"""GitHub refuses a run with more results."""
 
 Fixes = Mapping[int, Sequence[Replacement]]
 NO_FIXES: Final[Fixes] = {}

@@ -28,7 +28,7 @@ _WORDS: Final[Mapping[Sort, str]] = {
     "refusal": "refused",
 }
 LEFT: Final[Mapping[Sort, str]] = {"offer": "needs --unsafe", "refusal": "refused"}
-"""What is left to people, in the words of the one-line messages."""
+"""What is left to people, in the terms of the one-line messages."""
 
 
 def write_text(report: MigrationReport, color: str = "auto", stream: TextIO | None = None, done: str = "") -> None:

@@ -32,9 +32,9 @@ _WORDS = {
 def write_overview(
     overview: Overview, color: str = "auto", stream: TextIO | None = None, flags: str = "", *, short: bool = False
 ) -> None:
-    """Writes the table, stuck ones first, then a summary and the next command, with ``flags`` repeated.
+    """Write the table, stuck ones first, then a summary and the next command, with ``flags`` repeated.
 
-    ``short``: on fifteen lines, with reasons cut and the last rows left out where there is no room.
+    ``short``: in fifteen lines, with reasons cut and the last rows left out if necessary.
     """
     out = Painter(stream, color)
     if not overview.found:
@@ -67,7 +67,7 @@ def write_overview(
 
 
 def _shortened(ranked: Sequence[Alike], width: int, room: int) -> list[list[str]]:
-    """The header, and as many rows as there is room for: one line each, or two on a narrow screen."""
+    """The header, and as many rows as fit: one line each, or two on a narrow screen."""
     rows = [SHORT, *((namespace, waiting, verdict, why) for namespace, waiting, verdict, _, why in map(_row, ranked))]
     starts = aligned([[*row[:-1], ""] for row in rows])
     start = max(map(len, starts)) + len(GAP)
@@ -84,7 +84,7 @@ def _shortened(ranked: Sequence[Alike], width: int, room: int) -> list[list[str]
 
 
 def _cut(text: str, width: int) -> str:
-    """The text on one line, cut between two words where it is too long."""
+    """The text on one line, cut between two words if it is too long."""
     line = " ".join(text.split())
     return line if len(line) <= width else shorten(line, width, placeholder=" ...")
 

@@ -15,7 +15,7 @@ from kubectl_dra.api.pods import Pod
 from kubectl_dra.scheduling.framework import ClusterState
 
 Pair = tuple[str, str]
-"""A topology key and a value of it: one domain."""
+"""A topology key and one of its values: one domain."""
 
 _NO_AFFINITY: Final = Affinity()
 _RESOLVED_FOR_GOOD_SINCE: Final = 37

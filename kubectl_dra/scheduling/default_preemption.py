@@ -21,7 +21,7 @@ from kubectl_dra.scheduling.reasons import PluginName, Reason, Rejection
 
 _NEVER = "Never"
 _NOT_STARTED = "~"
-"""Sorts after every time: a pod that has not started counts as started now."""
+"""Sorts after every time, because a pod that has not started counts as started now."""
 _OFFSET = 1 << 31
 
 

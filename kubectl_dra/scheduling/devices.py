@@ -21,7 +21,7 @@ from kubectl_dra.cel import Environment
 from kubectl_dra.cluster.snapshot import Snapshot
 
 LAST_MINOR_WITH_MIXED_SLICES: Final = 34
-"""Up to here a slice may hold devices and the counters that they share."""
+"""The last release in which a slice may hold both devices and the counters that they share."""
 
 
 def make_cycle(snapshot: Snapshot, release: Release, gates: frozenset[str], patch: int | None) -> Cycle:

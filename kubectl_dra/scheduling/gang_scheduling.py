@@ -24,7 +24,7 @@ UNSCHEDULABLE_GROUP: Final = (
     "pod group is unschedulable, waiting for minCount pods from a gang to be scheduled, one or more plugins asked to "
     "wait and no plugin rejected pod"
 )
-"""What 1.36 writes of a pod that fits, but not its group."""
+"""The message of 1.36 for a pod that fits although its group does not."""
 _IN_ONE_CYCLE: Final = 36
 
 
@@ -79,17 +79,17 @@ class Obstacle(Enum):
     TOO_LARGE = auto()
     """There are too many pods, nodes and slices to try."""
     VOLUMES = auto()
-    """Volumes are bound together with a pod: which, is not known before the next pod is tried."""
+    """Volumes are bound together with a pod, and which ones is unknown before the next pod is tried."""
     CHANCE = auto()
-    """Which pod is tried first, and which of several nodes it takes, decides whether the group fits."""
+    """Whether the group fits depends on which pod is tried first and which of several nodes it takes."""
     LEFT_OUT = auto()
-    """The group fits, but not all of its pods: which is left out is chance, or depends on the domain that is taken."""
+    """The group fits, but not all of its pods: which one is left out is random, or depends on the chosen domain."""
     NESTED = auto()
     """The group is part of a group of groups (1.37)."""
     CLAIMS = auto()
-    """Claims of other pods of the group do not exist yet."""
+    """Claims of other pods in the group do not exist yet."""
     DOMAIN = auto()
-    """Pods of the group that run already are in no domain of the topology key, or in several."""
+    """Running pods of the group are in no domain of the topology key, or in several."""
 
 
 class Placed(Struct, frozen=True):

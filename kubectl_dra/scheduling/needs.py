@@ -24,7 +24,7 @@ CONTROLLERS: Final[Mapping[str, tuple[str, ...]]] = {
     "ReplicaSet": ("", "apps/v1"),
     "StatefulSet": ("", "apps/v1"),
 }
-"""Controllers whose pods the scheduler spreads, each with the versions that it knows."""
+"""Controllers whose pods the scheduler spreads, each with the versions that have it."""
 
 
 def uses_volumes(pod: Pod) -> bool:

@@ -22,7 +22,7 @@ from kubectl_dra.scheduling.pod_claims import (
 from kubectl_dra.scheduling.reasons import NotRead, PluginName, Reason, Rejection
 
 _NOT_MADE: Final = "\0"
-"""Begins the handle of a volume that is still to be made; no driver's handle begins so."""
+"""Prefix for the handle of a volume that does not exist yet; no driver's handle begins like this."""
 
 
 class Attached(NamedTuple):

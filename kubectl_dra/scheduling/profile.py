@@ -48,7 +48,7 @@ class Effect(Enum):
     FILTERS = auto()
     """Whether a node, or the pod, is refused."""
     EVICTS = auto()
-    """What is done for a pod that fits nowhere."""
+    """What the scheduler does for a pod that fits nowhere."""
     SCORES = auto()
     """Which of the feasible nodes wins."""
 
@@ -151,7 +151,7 @@ _POINTS: Final[Mapping[str, frozenset[Point]]] = {
     "TopologyPlacementGenerator": frozenset(),
     "PodGroupPodsCount": frozenset(),
 }
-"""The plugins of kube-scheduler and the extension points that each takes part in."""
+"""The plugins of kube-scheduler, and the extension points of each."""
 
 _DEFAULT_WEIGHTS: Final[Mapping[str, int]] = {
     _P.TAINT_TOLERATION: 3,
@@ -161,14 +161,14 @@ _DEFAULT_WEIGHTS: Final[Mapping[str, int]] = {
     _P.DYNAMIC_RESOURCES: 2,
 }
 _WITHOUT_PRE_FILTER: Final = frozenset((_P.NODE_AFFINITY,))
-"""Plugins with a PreFilter whose Filter does without it."""
+"""Plugins with a PreFilter that their Filter does not need."""
 _BINDING: Final = (
     (_P.VOLUME_BINDING, Point.RESERVE),
     (_P.VOLUME_BINDING, Point.PRE_BIND),
     (_P.DYNAMIC_RESOURCES, Point.RESERVE),
     (_P.DYNAMIC_RESOURCES, Point.PRE_BIND),
 )
-"""Where a plugin binds what its filter found."""
+"""The extension points at which a plugin binds what its filter found."""
 _EFFECTS: Final[Mapping[Point, Effect]] = {
     Point.POST_FILTER: Effect.EVICTS,
     Point.PRE_SCORE: Effect.SCORES,

@@ -23,12 +23,12 @@ from kubectl_dra.scheduling.outcome import Outcome, schedule
 from kubectl_dra.scheduling.pod_claims import fully_bound, volume_claims
 
 MAX_WORK: Final = 60_000
-"""Members times nodes and slices, up to which a group is tried."""
+"""Members times nodes and slices; larger groups are not tried."""
 TRIES: Final = 6
 TRIES_OF_SMALL: Final = 30
-"""How often a group is tried, with other choices where the scheduler chooses at random."""
+"""How often a small group is tried, with different choices where the scheduler chooses at random."""
 SMALL: Final = 1_000
-"""Work of a group that is tried more often."""
+"""The work up to which a group counts as small."""
 
 
 def placed_together(gang: Gang, pod: Pod, state: ClusterState) -> Placed | Obstacle:

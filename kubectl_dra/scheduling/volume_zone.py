@@ -25,7 +25,7 @@ _TODAY: Final = {
     "topology.kubernetes.io/zone": "topology.kubernetes.io/zone",
     "topology.kubernetes.io/region": "topology.kubernetes.io/region",
 }
-"""Labels of zones and regions, in the scheduler's order, to the ones of today."""
+"""Maps labels of zones and regions to their current names, in the scheduler's order."""
 
 _SEVERAL: Final = "__"
 

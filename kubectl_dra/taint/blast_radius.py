@@ -34,7 +34,7 @@ LATER: Final = "deleted later"
 ENDED: Final = "has ended"
 UNKNOWN: Final = "unknown"
 GOING: Final = "being deleted already"
-"""The ``why`` of a pod that goes anyway."""
+"""The ``why`` of a pod that is being deleted anyway."""
 
 
 class PodHit(Struct, frozen=True):
@@ -172,7 +172,7 @@ def blast_radius(
 
 _MATTERS: Final = ("ResourceClaim", "ResourceClaimTemplate", "Pod", "DeviceClass", "DeviceTaintRule", "Node")
 _DECISIVE: Final = ("ResourceClaim", "Pod")
-"""Without these saved objects do not show who is hit; of the others a cluster may well have none."""
+"""Without these kinds, saved objects do not show who is affected; a cluster may well have no objects of the others."""
 
 
 def _not_seen(snapshot: Snapshot) -> Iterator[str]:

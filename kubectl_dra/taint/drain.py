@@ -19,7 +19,7 @@ from kubectl_dra.taint.watched_objects import Lookout
 
 REMIND_SECONDS: Final = 30.0
 LOOK_SECONDS: Final = 10.0
-"""How often it is checked that the devices are still published."""
+"""How often to check that the devices are still published."""
 
 RUNNING: Final = "running"
 EVICTING: Final = "evicting"

@@ -27,9 +27,9 @@ from kubectl_dra.taint import times
 from kubectl_dra.taint.rules import Wish
 
 SECONDS: Final = 6.0
-"""How much processor time pending pods and claims are tried for, all together."""
+"""CPU time limit for trying all pending pods and claims."""
 _MANY_NODES: Final = 100
-"""From so many nodes on selectors are evaluated for all devices at once."""
+"""With at least this many nodes, selectors are evaluated for all devices at once."""
 
 
 class Lost(Struct, frozen=True):

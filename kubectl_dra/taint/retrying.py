@@ -15,7 +15,7 @@ T = TypeVar("T")
 
 POLL_SECONDS: Final = 1.0
 OUTAGE_SECONDS: Final = 300.0
-"""How long an API server may be away before waiting is given up."""
+"""How long an API server may be unavailable before we give up."""
 _PASSING: Final = frozenset((408, 410, 429, 500, 502, 503, 504))
 
 

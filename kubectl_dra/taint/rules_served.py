@@ -14,7 +14,7 @@ from kubectl_dra.errors import ClusterError
 KIND: Final = "DeviceTaintRule"
 FIRST_MINOR: Final = 33
 FIRST_WITH_NONE: Final = 35
-"""The first release that knows the effect None, which the server answers with whom NoExecute would hit."""
+"""The first release with the effect None, to which the server answers whom NoExecute would affect."""
 _GATES: Final = ("DRADeviceTaints", "DRADeviceTaintRules")
 _METRIC = re.compile(r'^kubernetes_feature_enabled\{name="(DRADeviceTaint(?:s|Rules))"[^}]*\} ([01])', re.MULTILINE)
 

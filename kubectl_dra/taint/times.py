@@ -11,7 +11,7 @@ _PART = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,6})?)(ms|[smhd])", re.ASCII)
 _SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 LONGEST = 10 * 365 * 86400.0
 FOREVER = "forever"
-"""A wait without an end."""
+"""A wait without a limit."""
 
 
 def seconds(text: str, flag: str) -> float:

@@ -13,9 +13,9 @@ from kubectl_dra.cluster.watch import Key, Watch
 from kubectl_dra.taint.retrying import POLL_SECONDS, Patience
 
 REFRESH_SECONDS: Final = 30.0
-"""How long an answer is believed without a word from the server: proxies may hold a watch's events back."""
+"""How long an answer is trusted without news from the server: proxies may hold back a watch's events."""
 _CALM_SECONDS: Final = 0.05
-"""Changes seldom come alone: how long more of them are waited for before anything is read again."""
+"""Changes rarely come alone: how long to wait for more before reading again."""
 _READING: Final = object()
 
 

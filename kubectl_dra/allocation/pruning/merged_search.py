@@ -46,7 +46,7 @@ from kubectl_dra.api.quantity import Quantity
 
 HELD = "held"
 MEMORY = 8_000_000
-"""How many numbers the remembered steps may hold in all, about 64 MB."""
+"""How many numbers the remembered steps may hold in total, about 64 MB."""
 
 
 class Remembered(Struct, frozen=True):

@@ -18,13 +18,13 @@ from kubectl_dra.allocation.search_context import Budget, SearchContext
 from kubectl_dra.api.claims import ResourceClaim
 
 COUNTING_STEPS = 30_000
-"""How many devices are tried to find out how long the plain search is, where it is merged."""
+"""How many devices the merged search may try to find out how long the plain search is."""
 
 KNOWN_STEPS = 200_000
-"""How many devices the plain search tries before an easier question is asked, where nothing can be merged."""
+"""How many devices the plain search tries before an easier question, if nothing can be merged."""
 
 SECONDS = 6.0
-"""How long the pruned searches may take in all."""
+"""How long the pruned searches may take in total."""
 
 SCHEDULER_STEPS = 20_000_000
 """How many devices the scheduler can try before its time-out: 10 s (``filterTimeout``) at 2 million a second."""

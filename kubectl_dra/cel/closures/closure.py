@@ -17,7 +17,7 @@ Frame: TypeAlias = list[Any]
 Closure: TypeAlias = Callable[[Frame], Value]
 
 Recorder: TypeAlias = Callable[[int, Value], None]
-"""Told the outcome of every node by its id; an error comes as EvaluationError."""
+"""Receives the outcome of every node by its id; an error comes as EvaluationError."""
 
 
 def recorded(closure: Closure, recorder: Recorder, node_id: int) -> Closure:

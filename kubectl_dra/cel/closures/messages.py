@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 _SECOND = 10**9
 _EXACT = (1 << 53) - 1
-"""The largest integer that JSON numbers are trusted with; larger ones become strings."""
+"""The largest integer that JSON numbers represent exactly; larger ones become strings."""
 
 _JSON = "*structpb.Value"
 

@@ -32,7 +32,7 @@ INDEXING = frozenset(("_[_]", "_?._", "_[?_]"))
 """The functions that are steps of a chain."""
 
 KEY_CLASSES = frozenset((str, int, Uint, bool, float))
-"""The classes of values that can be a key."""
+"""The classes of values that can be keys."""
 
 
 class Qualifier(NamedTuple):

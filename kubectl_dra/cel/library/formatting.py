@@ -28,7 +28,7 @@ REFUSALS = {
     "X": "only integers, byte buffers, and strings can be formatted as hex, was given {}",
     "o": "octal clause can only be used on integers, was given {}",
 }
-"""What is said, at compile time or run time, of an argument whose type a clause does not take."""
+"""The message, at compile time or run time, for an argument whose type a clause does not accept."""
 
 
 class FormatError(Exception):

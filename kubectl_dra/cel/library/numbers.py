@@ -9,7 +9,7 @@ from kubectl_dra.cel.values import INT_MAX, INT_MIN, UINT_MAX, Duration, Timesta
 
 _SECOND = 10**9
 YEAR_ONE = -62135596800 * _SECOND
-"""0001-01-01T00:00:00Z in nanoseconds since 1970, the first timestamp there is."""
+"""0001-01-01T00:00:00Z in nanoseconds since 1970: the earliest timestamp."""
 # Compiled when first used: most commands read no such text.
 _DECIMAL = r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"
 _HEXADECIMAL = r"[+-]?0[xX](?:[0-9a-fA-F]+\.?[0-9a-fA-F]*|\.[0-9a-fA-F]+)[pP][+-]?[0-9]+"

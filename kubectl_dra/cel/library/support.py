@@ -25,7 +25,7 @@ COMPARABLE: tuple[tuple[str, CelType], ...] = (
     ("string", types.STRING),
     ("bytes", types.BYTES),
 )
-"""The types of which values have an order, in the order in which overloads are declared."""
+"""The types whose values have an order, in declaration order of the overloads."""
 
 
 def overload(

@@ -1,1 +1,1 @@
-"""Completion of the command line: one protocol, asked by kubectl and by the scripts of four shells."""
+"""Completion of the command line: one protocol, used by kubectl and by the scripts of four shells."""

@@ -1,4 +1,4 @@
-"""``kubectl dra completion``: the script that makes a shell complete."""
+"""``kubectl dra completion``: the script that adds completion to a shell."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What can be typed after ``kubectl dra completion``."""
+"""The flags and arguments of ``kubectl dra completion``."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from kubectl_dra.cli.options import CommandFlags
 
 
 class Shell(StrEnum):
-    """What is to complete."""
+    """The shell, or kubectl."""
 
     bash = "bash"
     zsh = "zsh"
@@ -22,7 +22,7 @@ class Shell(StrEnum):
 
 
 class CompletionFlags(CommandFlags, frozen=True):
-    """What is typed after ``completion``."""
+    """The flags and arguments of ``completion``."""
 
     COMMAND = TyperCommand
     shell: Annotated[Shell, typer.Argument(metavar="bash|zsh|fish|powershell|kubectl", help="The shell, or kubectl.")]

@@ -1,4 +1,4 @@
-"""Names from the cluster or the snapshot that the command line names: what can be had within the time-out."""
+"""Names from the cluster or snapshot that the command line names, as far as available within the time-out."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 TIMEOUT: Final = 1.5
-"""Seconds after which nothing more is waited for."""
+"""The default time-out in seconds."""
 TIMEOUT_VARIABLE: Final = "KUBECTL_DRA_COMPLETION_TIMEOUT"
 MANY: Final = 100
 
@@ -41,9 +41,9 @@ _READS: Final = {
 
 
 def candidates(asked: TypedWords) -> tuple[list[Named], bool]:
-    """Candidates with their meanings, best first, and whether a chosen one goes on (no space after it).
+    """Candidates with their meanings, best first, and whether a chosen one continues (no space after it).
 
-    Whatever fails (no cluster, no permission, no answer within the time-out) gives fewer candidates, never an error.
+    Any failure (no cluster, no permission, no answer in time) gives fewer candidates, never an error.
     """
     kind = str(asked.kind)
     if kind in ("context", "cluster", "user"):
@@ -89,7 +89,7 @@ def _names(kind: str, snapshot: Snapshot, asked: TypedWords) -> Iterator[Named]:
 
 
 def _targets(asked: TypedWords) -> tuple[list[Named], bool]:
-    """Pending pods and claims first, then the others that use claims; the kinds alone where nothing is known."""
+    """Pending pods and claims first, then others that use claims; only the kinds if nothing is known."""
     word, slash, _ = asked.typed.partition("/")
     kinds = [kind for kind, names in _TARGETS.items() if word.removesuffix("s") in names] if slash else [*_TARGETS]
     if not kinds or asked.arguments:
@@ -125,7 +125,7 @@ def _claims(snapshot: Snapshot, namespace: str) -> Iterator[tuple[bool, str, str
 
 
 def _requests(snapshot: Snapshot, asked: TypedWords) -> Iterator[Named]:
-    """The requests of the claims of the pod or claim on the command line; of all claims where it names none."""
+    """The requests of the claims of the pod or claim on the command line; of all claims if it names none."""
     namespace = _namespace(asked, snapshot)
     kind, _, name = asked.arguments[0].partition("/") if asked.arguments else ("", "", "")
     for (where, claim_name), claim in sorted(snapshot.claims.items()):
@@ -139,7 +139,7 @@ def _requests(snapshot: Snapshot, asked: TypedWords) -> Iterator[Named]:
 
 
 def _devices(snapshot: Snapshot, typed: str, start: str = "") -> tuple[list[Named], bool]:
-    """Devices as driver/pool/device, or as pool/device where that was begun; part by part where they are many."""
+    """Devices as driver/pool/device, or as pool/device if begun that way; part by part if there are many."""
     newest: dict[object, int] = {}
     for entry in snapshot.slices:
         newest[entry.pool] = max(entry.generation, newest.get(entry.pool, 0))
@@ -172,7 +172,7 @@ def _tainting(asked: TypedWords, kind: str) -> tuple[list[Named], bool]:
 
 
 def _taint_words(asked: TypedWords, kind: str) -> tuple[list[Named], bool]:
-    """Taints as key:effect with the keys that are in use; for removal those of rules, with a hyphen."""
+    """Taints as key:effect with the keys in use; for removal those of rules, with a hyphen."""
     key, colon, _ = asked.typed.rpartition(":")
     if colon and kind == "taint":
         return [(f"{key}:{effect}", text) for effect, text in VALUES["effect"]], False
@@ -207,7 +207,7 @@ def _changes(asked: TypedWords) -> tuple[list[Named], bool]:
 
 
 def _read(asked: TypedWords, kinds: Iterable[str]) -> Snapshot | None:
-    """Objects of these kinds, from the snapshot on the command line or the cluster; None without them in time."""
+    """Objects of these kinds, from the snapshot on the command line or the cluster; None if unavailable in time."""
     wanted = tuple(kinds)
     paths = asked.given.get("--snapshot")
     if paths:
@@ -292,7 +292,7 @@ def _given(asked: TypedWords, flag: str) -> str:
 
 
 def timeout() -> float:
-    """How long a cluster or a file is waited for, in seconds."""
+    """How long to wait for a cluster or file, in seconds."""
     try:
         return float(os.environ.get(TIMEOUT_VARIABLE, TIMEOUT))
     except ValueError:
@@ -300,7 +300,7 @@ def timeout() -> float:
 
 
 def _in_time(work: Callable[[], T]) -> T | None:
-    """The result of some work; None where it fails or is not done in time."""
+    """The result of some work; None if it fails or takes too long."""
     if timeout() <= 0:
         return None
     results: list[T] = []

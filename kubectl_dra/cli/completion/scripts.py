@@ -1,4 +1,4 @@
-"""The scripts that make shells ask ``kubectl-dra __complete``, in ``shells/``."""
+"""The scripts that make shells call ``kubectl-dra __complete``, in ``shells/``."""
 
 from __future__ import annotations
 
@@ -16,5 +16,5 @@ FILES: Final = {
 
 
 def script(shell: str) -> str:
-    """What a shell has to load."""
+    """The script for a shell."""
     return Path(__file__).with_name("shells").joinpath(FILES[shell]).read_text(encoding="utf-8")

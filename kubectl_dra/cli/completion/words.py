@@ -15,8 +15,9 @@ FLAG = "flag"
 class TypedWords(NamedTuple):
     """What the last word can become.
 
-    ``kind`` is ``command``, ``flag``, a kind of the table, or the words themselves; ``typed`` the part of it that
-    is there. ``given`` holds the flags before it with their values, ``arguments`` the other words of ``command``.
+    ``kind`` is ``command``, ``flag``, a kind of the table, or the words themselves; ``typed`` is the part
+    typed so far. ``given`` holds the preceding flags with their values, ``arguments`` the other words of
+    ``command``.
     """
 
     kind: str | tuple[str, ...]
@@ -72,7 +73,7 @@ def wanted(words: Sequence[str]) -> TypedWords:
 
 
 def _flag(command: str, word: str) -> tuple[str, str | tuple[str, ...]] | None:
-    """The long name of a flag and its kind; None where the command has no such flag."""
+    """The long name of a flag and its kind; None if the command has no such flag."""
     flags = FLAGS.get(command, {})
     if word in flags:
         return word, flags[word][0]

@@ -1,4 +1,4 @@
-"""What can be typed after ``kubectl dra devices``."""
+"""The flags of ``kubectl dra devices``."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class DevicesOutput(StrEnum):
 
 
 class DevicesFlags(opt.CommandFlags, frozen=True):
-    """What is typed after ``devices``."""
+    """The flags of ``devices``."""
 
     places: Annotated[
         tuple[str, ...],

@@ -1,4 +1,4 @@
-"""The devices that ``explain -o html`` draws."""
+"""The devices in the picture of ``explain -o html``."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from kubectl_dra.explain.scene.prepare import Settings, cycle_of
 
 
 def fleet(question: Question, snapshot: Snapshot, settings: Settings) -> Inventory | None:
-    """The devices of the cluster that a question is about, of one node with ``--node``; None if they were not read."""
+    """The devices of the question's cluster, of one node with ``--node``; None if they were not read."""
     seen = complete(question, snapshot, settings)
     cycle = cycle_of(seen, settings)
     wanted = Wanted(nodes=(settings.node,) if settings.node else ())

@@ -1,4 +1,4 @@
-"""From what was typed to questions: the objects meant, what is read for them, and what is assumed."""
+"""From arguments to questions: the objects, what to read for them, and what to assume."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 class Posed(NamedTuple):
-    """A question as it is to be answered: with what is supposed, in the cluster as it would then be."""
+    """A question ready to be answered, with its hypothetical changes and the cluster under them."""
 
     question: Question
     snapshot: Snapshot
@@ -43,7 +43,7 @@ def questions_of(asked: ExplainFlags, connection: ConnectionFlags, changes: Sequ
     """The questions, with the cluster that they are about.
 
     Raises:
-        DraError: words that name no object, input that cannot be read, a cluster that does not answer.
+        DraError: arguments that name no object, unreadable input, or a cluster that does not answer.
     """
     target = target_of(asked.target) if asked.target else None
     snapshot, namespace, manifest = read(asked, connection, target)
@@ -90,7 +90,7 @@ def read_manifest(asked: ExplainFlags, namespace: str) -> Snapshot:
 
 
 def completed(snapshot: Snapshot, pods: Iterable[Pod], asked: ExplainFlags, connection: ConnectionFlags) -> Snapshot:
-    """The live cluster with the further kinds that decide about these pods as long as they wait."""
+    """The live cluster with the further kinds that affect these pods while they wait."""
     if asked.snapshots:
         return snapshot
     waiting = [pod for pod in pods if not pod.node_name]
@@ -156,7 +156,7 @@ def _questions(
 
 
 def _about_new_pods(manifest: Snapshot, snapshot: Snapshot, settings: Settings) -> list[Question]:
-    """The questions about pods to be created, with what the API server would say of their fields."""
+    """The questions about pods to be created, with the API server's errors in their fields."""
     from kubectl_dra.admission.refusal import Concerned, FieldRefused
     from kubectl_dra.explain.question.new_pod import about_new_pod
     from kubectl_dra.lint.server import check
@@ -173,7 +173,7 @@ def _about_new_pods(manifest: Snapshot, snapshot: Snapshot, settings: Settings) 
 
 
 def settings_of(asked: ExplainFlags, snapshot: Snapshot) -> Settings:
-    """The release, gates and scheduler to assume, and what of the answer is asked for."""
+    """The release, gates and scheduler to assume, and which parts of the answer are requested."""
     settings = assumed(snapshot, asked.release, asked.gates)
     return replace(
         settings,
@@ -185,7 +185,7 @@ def settings_of(asked: ExplainFlags, snapshot: Snapshot) -> Settings:
 
 
 def scheduler_config(asked: ExplainFlags, release: Release) -> SchedulerConfig | None:
-    """What the scheduler runs with, where that is told."""
+    """The scheduler's configuration, if given."""
     if not asked.scheduler_config:
         return None
     from kubectl_dra.scheduling.scheduler_config import read_config

@@ -1,4 +1,4 @@
-"""The pod or claim that is meant: what was typed, then the object of that name."""
+"""Finds the pod or claim in question: parses the arguments, then looks up the object."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ TEMPLATES = frozenset(("resourceclaimtemplate", "resourceclaimtemplates", "templ
 
 
 class NotThere(InputError):
-    """The pod or claim asked about does not exist; ``subject`` names it."""
+    """The pod or claim does not exist; ``subject`` names it."""
 
     def __init__(self, subject: str, message: str) -> None:
         super().__init__(message)
@@ -42,14 +42,14 @@ class NotThere(InputError):
 
 
 class TypedTarget(NamedTuple):
-    """What was typed: ``kind`` is ``pod`` or ``claim``, and empty where only a name was given."""
+    """The arguments: ``kind`` is ``pod`` or ``claim``, or empty if only a name was given."""
 
     kind: str
     name: str
 
 
 def target_of(words: Sequence[str]) -> TypedTarget:
-    """The target in the words of a command line, of which there is one at least.
+    """The target in the arguments, of which there is at least one.
 
     Raises:
         UsageError: they name no pod or claim.
@@ -81,19 +81,20 @@ def target_of(words: Sequence[str]) -> TypedTarget:
 
 
 def _like_file(word: str) -> bool:
-    """Whether a target is meant as a path: it ends like a manifest, or such a file is there."""
+    """Whether a target looks like a path: it ends like a manifest, or such a file exists."""
     return word.lower().endswith((".yaml", ".yml", ".json")) or Path(word).is_file()
 
 
 def find(target: TypedTarget, namespace: str, snapshot: Snapshot, *, anywhere: bool = False) -> Pod | ResourceClaim:
     """The object that a target names.
 
-    A name alone that the namespace does not have is looked for ``anywhere``, and taken where one object has it.
+    A bare name that the namespace does not have is looked up ``anywhere``, and accepted if exactly one object
+    has it.
 
     Raises:
-        UsageError: a name alone, which a pod and a claim have.
-        NotThere: there is none.
-        UndeterminedError: what the target may be could not be read.
+        UsageError: a bare name that both a pod and a claim have.
+        NotThere: no such object.
+        UndeterminedError: the possible objects could not be read.
     """
     if target.kind == "pod":
         return _find(snapshot.pods, namespace, target.name, "Pod", snapshot)
@@ -142,7 +143,7 @@ def _find(table: Mapping[Key, T], namespace: str, name: str, kind: str, snapshot
 
 
 def _raise_unread(kind: str, namespace: str, name: str, snapshot: Snapshot) -> None:
-    """Raises where the object may exist and could not be read."""
+    """Raise if the object may exist and could not be read."""
     gap = snapshot.missing(kind, namespace)
     if gap is not None and gap.reason != ABSENT:
         raise UndeterminedError(f"{kind} {namespace}/{name} could not be read: {gap}")
@@ -163,7 +164,7 @@ def _near(table: Mapping[Key, object], namespace: str, name: str) -> tuple[str, 
 
 
 def _of_other_kind(kind: str, namespace: str, name: str, snapshot: Snapshot) -> str:
-    """What else has the name that was asked for, and how to ask about it."""
+    """What else has that name, and how to ask about it."""
     key = (namespace, name)
     if kind == "Pod" and key in snapshot.claims:
         return f"there is a ResourceClaim of that name: write claim/{name}"
@@ -173,7 +174,7 @@ def _of_other_kind(kind: str, namespace: str, name: str, snapshot: Snapshot) -> 
 
 
 def _template(namespace: str, name: str, snapshot: Snapshot) -> str:
-    """What to ask about in place of a template."""
+    """What to ask about instead of a template."""
     users = [
         f"pod/{pod.metadata.name}"
         for (space, _), pod in snapshot.pods.items()

@@ -1,4 +1,4 @@
-"""What can be typed after ``kubectl dra lint``."""
+"""The flags and arguments of ``kubectl dra lint``."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class FailOn(StrEnum):
 
 
 class LintFlags(opt.CommandFlags, frozen=True):
-    """What is typed after ``lint``."""
+    """The flags and arguments of ``lint``."""
 
     paths: Annotated[
         tuple[str, ...],

@@ -1,4 +1,4 @@
-"""What ``migrate`` does with a cluster, live or saved: the survey, the rollout plan, and where pods would land."""
+"""``migrate`` with a cluster, live or saved: the survey, the rollout plan, and where pods could run."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _SEEN = tuple(kind for kind in KINDS if kind != "Event")
 class ClusterSeen(Struct, frozen=True):
     """What was read of a cluster: its objects, its workloads, and what could not be read.
 
-    ``namespace`` is the one of the flags or the context, ``scope`` the one that was asked about, empty for all.
+    ``namespace`` is from the flags or the context, ``scope`` is the namespace in question, empty for all.
     """
 
     snapshot: Snapshot
@@ -39,7 +39,7 @@ class ClusterSeen(Struct, frozen=True):
 
 
 class Where(Struct, frozen=True):
-    """Which cluster, and what of it: ``live``, or ``snapshots``."""
+    """Which cluster, and which part of it: ``live``, or ``snapshots``."""
 
     live: bool
     snapshots: tuple[str, ...]
@@ -49,12 +49,12 @@ class Where(Struct, frozen=True):
 
     @property
     def given(self) -> bool:
-        """Whether a cluster is named at all."""
+        """Whether any cluster is named."""
         return self.live or bool(self.snapshots)
 
 
 def check_usage(where: Where) -> None:
-    """Raises UsageError where the flags contradict one another."""
+    """Raise UsageError for contradictory flags."""
     if where.live and where.snapshots:
         raise UsageError("--live and --snapshot exclude one another")
     if where.all_namespaces and where.namespace:
@@ -64,7 +64,7 @@ def check_usage(where: Where) -> None:
 
 
 def look(where: Where, *, whole: bool = False) -> ClusterSeen:
-    """Reads the cluster; with ``whole`` all of it, whatever namespace is asked about. Nothing is written.
+    """Read the cluster; with ``whole`` all of it, whatever the namespace in question. Writes nothing.
 
     Raises:
         DraError: the cluster does not answer, or a file cannot be read.
@@ -93,7 +93,7 @@ def _look_at_files(where: Where) -> ClusterSeen:
 
 
 def release_of(seen: ClusterSeen, oldest: Release) -> str:
-    """The release of the cluster, as near as migrate knows it; empty where it is not known."""
+    """The release of the cluster, mapped to one that migrate knows; empty if unknown."""
     found = seen.snapshot.release
     if found is None:
         return ""
@@ -102,17 +102,17 @@ def release_of(seen: ClusterSeen, oldest: Release) -> str:
 
 
 def survey(seen: ClusterSeen, settings: MigrationSettings) -> Survey:
-    """What of the cluster still uses device plugins."""
+    """What still uses device plugins in the cluster."""
     from kubectl_dra.migrate.rollout.survey import survey as found
 
     return found(seen.snapshot, settings, seen.workloads, namespace=seen.scope, notes=seen.notes)
 
 
 def show_survey(found: Survey, output: str, color: str) -> None:
-    """Prints the survey.
+    """Print the survey.
 
     Raises:
-        UsageError: a format that it does not have.
+        UsageError: an unsupported format.
     """
     if output not in ("text", "json"):
         raise UsageError(f"-o {output} is for manifests; name them, or use -o json")
@@ -131,7 +131,7 @@ def show_survey(found: Survey, output: str, color: str) -> None:
 
 
 def in_manifests(paths: Sequence[str], exclude: Sequence[str]) -> ClusterSeen:
-    """What manifests alone say: workloads, pods, quotas and namespaces.
+    """The contents of manifests alone: workloads, pods, quotas and namespaces.
 
     Raises:
         InputError: a path that does not exist.
@@ -154,10 +154,10 @@ def in_manifests(paths: Sequence[str], exclude: Sequence[str]) -> ClusterSeen:
 
 
 def write_plan(seen: ClusterSeen, settings: MigrationSettings, folder: str, *, live: bool) -> list[Path]:
-    """Writes the rollout below a directory; returns its files.
+    """Write the rollout below a directory; returns its files.
 
     Raises:
-        InputError: one of them is there already and says something else, or cannot be written.
+        InputError: a different file already exists, or one cannot be written.
     """
     from kubectl_dra.migrate.rollout.plan import files, rollout
 
@@ -184,7 +184,7 @@ def write_plan(seen: ClusterSeen, settings: MigrationSettings, folder: str, *, l
 
 
 def comparisons(report: MigrationReport, seen: ClusterSeen, release: str) -> list[LandingComparison]:
-    """Where each migrated pod would land in the cluster, and where it could before."""
+    """Where each migrated pod could run in the cluster, and where it could before."""
     from kubectl_dra.api.versions import parse_release
     from kubectl_dra.cli.assumed import assumed
     from kubectl_dra.cli.release import NEWEST_EXPLAINED, OLDEST_EXPLAINED

@@ -14,10 +14,10 @@ from kubectl_dra.migrate.result import MigratedFile, MigrationReport
 
 
 def write_all(files: Sequence[MigratedFile]) -> None:
-    """Replaces each file as a whole, after all of them have been found to be writable and unchanged.
+    """Replace each file as a whole, after checking that all are writable and unchanged.
 
     Raises:
-        InputError: one cannot be written; it says which have been by then.
+        InputError: one cannot be written; names those already written.
     """
     for file in files:
         _check_writable(file)
@@ -72,10 +72,10 @@ def _create(target: Path, data: bytes) -> None:
 def output_names(
     paths: Sequence[str], inputs: Sequence[Input], folder: str, report: MigrationReport
 ) -> dict[str, Path]:
-    """Where each input goes: as it lies below the directory that all the paths have in common.
+    """Where each input goes: to its path relative to the common directory of all inputs.
 
     Raises:
-        UsageError: that is where it is now, or two inputs would become one file.
+        UsageError: that is where it already is, or two inputs would become one file.
     """
     common = _common(paths)
     out: dict[str, Path] = {}
@@ -109,7 +109,7 @@ def _common(paths: Sequence[str]) -> str:
 
 
 def write_below(inputs: Sequence[Input], report: MigrationReport, names: Mapping[str, Path]) -> int:
-    """Writes every input to where ``names`` says, migrated or as it was; returns how many files that are."""
+    """Write every input to its place in ``names``, migrated or unchanged; returns the number of files."""
     after = {file.name: file for file in report.all_files if file.text is not None}
     everything = {found.name: found for found in inputs}
     for name, target in names.items():
@@ -127,7 +127,7 @@ def write_below(inputs: Sequence[Input], report: MigrationReport, names: Mapping
 
 
 def output_texts(inputs: Sequence[Input], report: MigrationReport) -> str:
-    """All inputs, migrated or as they were, as one stream of documents."""
+    """All inputs, migrated or unchanged, as one stream of documents."""
     after = {file.name: file.text.after for file in report.all_files if file.text is not None}
     names = [found.name for found in inputs]
     texts = [after[found.name] if found.name in after else decode(read(found), found.name).text for found in inputs]

@@ -1,4 +1,4 @@
-"""What can be typed after ``kubectl dra migrate``."""
+"""The flags and arguments of ``kubectl dra migrate``."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class MigrateOutput(StrEnum):
 
 
 class StrategyChoice(StrEnum):
-    """What asks for devices afterwards."""
+    """What requests devices after the migration."""
 
     claims = "claims"
     extended_resource = "extended-resource"
@@ -30,7 +30,7 @@ class StrategyChoice(StrEnum):
 
 
 class ShareChoice(StrEnum):
-    """Whose devices they are."""
+    """Who shares the devices."""
 
     template = "template"
     claim = "claim"
@@ -45,7 +45,7 @@ class WrittenVersion(StrEnum):
 
 
 class MigrateFlags(opt.CommandFlags, frozen=True):
-    """What is typed after ``migrate``."""
+    """The flags and arguments of ``migrate``."""
 
     paths: Annotated[
         tuple[str, ...],

@@ -1,4 +1,4 @@
-"""``kubectl dra snapshot``: what explain needs of a cluster, in one file."""
+"""``kubectl dra snapshot``: what explain needs from a cluster, in one file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What can be typed after ``kubectl dra snapshot``."""
+"""The flags of ``kubectl dra snapshot``."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from kubectl_dra.cli import options as opt
 
 
 class SnapshotFlags(opt.CommandFlags, frozen=True):
-    """What is typed after ``snapshot``."""
+    """The flags of ``snapshot``."""
 
     output: Annotated[
         str,

@@ -1,4 +1,4 @@
-"""What ``snapshot`` does: read, reduce, replace names where asked to, write one file."""
+"""``snapshot``: read, reduce, replace names on request, write one file."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ Json = dict[str, Any]
 
 
 def run(asked: SnapshotFlags, connection: ConnectionFlags) -> int:
-    """Writes the snapshot; returns the exit code.
+    """Write the snapshot; returns the exit code.
 
     Raises:
-        DraError: wrong usage, input that cannot be read, a cluster that does not answer, a file that cannot be
-            written. Nothing is written then.
+        DraError: wrong usage, unreadable input, a cluster that does not answer, or a file that cannot be written.
+            Nothing is written then.
     """
     _check(asked)
     recorder = _record(asked, connection)
@@ -62,7 +62,7 @@ def run(asked: SnapshotFlags, connection: ConnectionFlags) -> int:
 
 
 def _check(asked: SnapshotFlags) -> None:
-    """Finds what is wrong before the cluster is asked."""
+    """Find usage errors before contacting the cluster."""
     if not asked.output:
         raise UsageError("say where to write: -o FILE.json, -o FILE.yaml, or -o - for standard output")
     if not asked.anonymize:
@@ -92,7 +92,7 @@ def _record(asked: SnapshotFlags, connection: ConnectionFlags) -> Recorder:
 
 
 def _compared(snapshot: Snapshot, items: Iterable[Json]) -> list[str]:
-    """What explain may say differently about the replaced objects."""
+    """What explain may answer differently for the anonymized objects."""
     from kubectl_dra.cluster.agreement import disagreements
 
     builder = SnapshotBuilder()
@@ -117,7 +117,7 @@ def _write(asked: SnapshotFlags, items: list[Json], head: Json, names: dict[str,
 
 
 def _tell(asked: SnapshotFlags, items: list[Json], snapshot: Snapshot, warnings: list[str]) -> None:
-    """Says on standard error what was written, and what was not."""
+    """Print on standard error what was written and what was not."""
     for gap in snapshot.gaps:
         if gap.reason != ABSENT:
             tell(f"note: not in the snapshot: {gap}")

@@ -1,4 +1,4 @@
-"""``kubectl dra taint``: takes devices out of service, and says who is hit."""
+"""``kubectl dra taint``: takes devices out of service, and says who is affected."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What can be typed after ``kubectl dra taint``."""
+"""The flags and arguments of ``kubectl dra taint``."""
 
 from __future__ import annotations
 
@@ -56,10 +56,10 @@ Wait = Annotated[
 
 
 class OptionalWait(opt.ClusterCommand):
-    """A command on a cluster whose --wait may stand without a value, as kubectl's --wait does."""
+    """A command on a cluster whose --wait needs no value, as in kubectl."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Reads the arguments.
+        """Parse the arguments.
 
         Raises:
             UsageError: --dry-run without a value.
@@ -76,7 +76,7 @@ class OptionalWait(opt.ClusterCommand):
 
 
 class DeviceFlags(opt.CommandFlags, frozen=True):
-    """Devices by what they are instead of by name; all that are given must hold."""
+    """Select devices by properties instead of names; all given ones must hold."""
 
     COMMAND = OptionalWait
     nodes: Annotated[
@@ -110,7 +110,7 @@ class DeviceFlags(opt.CommandFlags, frozen=True):
 
 
 class TaintFlags(DeviceFlags, frozen=True):
-    """What is typed after ``taint``."""
+    """The flags and arguments of ``taint``."""
 
     words: Annotated[
         tuple[str, ...], typer.Argument(metavar="[DEVICE]... KEY[=VALUE]:EFFECT | KEY[:EFFECT]-", show_default=False)

@@ -1,4 +1,4 @@
-"""What ``taint --list`` does: every taint of the cluster."""
+"""``taint --list``: every taint of the cluster."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ KINDS = ("ResourceSlice", "DeviceTaintRule", "ResourceClaim", "Node")
 
 
 def run(connection: ConnectionFlags, namespace: str, snapshots: Sequence[str], output: str, color: str) -> int:
-    """Lists and prints; returns the exit code.
+    """List and print; returns the exit code.
 
     Raises:
-        DraError: a cluster that does not answer, or input that cannot be read.
+        DraError: a cluster that does not answer, or unreadable input.
     """
     world = session.read_world(connection, namespace, snapshots, kinds=KINDS, rules=False)
     lines = list_taints(world.inventory.rows, world.snapshot, times.now())

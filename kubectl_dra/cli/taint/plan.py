@@ -1,4 +1,4 @@
-"""What one ``taint`` is about: its command line, the cluster, the devices, the rules wished and whom they would hit."""
+"""The plan of one ``taint``: its arguments, the cluster, the devices, the wished rules and whom they affect."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ DEFAULT_GRACE = "5m"
 
 
 class Live(Struct, frozen=True):
-    """The cluster to write to: its rules, in the version that it serves, and what is to be done about each wish.
+    """The cluster to write to: its rules, in the version that it serves, and the decision for each wish.
 
-    ``decisions`` is by the rule's name; ``notes`` say what the rules that are there keep of what was asked to change.
+    ``decisions`` is by the rule's name; ``notes`` say which requested changes existing rules ignore.
     """
 
     rules: RuleWriter
@@ -41,14 +41,15 @@ class Live(Struct, frozen=True):
 
     @property
     def refused(self) -> bool:
-        """Whether a rule that is there is in the way."""
+        """Whether an existing rule prevents the change."""
         return any(decision.action == "refuse" for decision in self.decisions.values())
 
 
 class Plan(Struct, frozen=True):
-    """What is to be done, found before anything is written. ``live`` is None for saved objects.
+    """What to do, determined before anything is written. ``live`` is None for saved objects.
 
-    ``wishes`` are one rule for each of the ``targets`` and ``taints``, ``radius`` whom they hit together.
+    ``wishes`` are one rule for each of the ``targets`` and ``taints``, ``radius`` is whom they affect
+    together.
     """
 
     asked: TaintFlags
@@ -62,7 +63,7 @@ class Plan(Struct, frozen=True):
 
     @property
     def scheduler_is_blind(self) -> bool:
-        """Whether the cluster's scheduler does not see DeviceTaintRules, so that to write one may do harm."""
+        """Whether the cluster's scheduler ignores DeviceTaintRules, so that writing one may do harm."""
         return bool(blind_scheduler(self.world.snapshot.release))
 
     def pairs(self) -> Iterator[tuple[Target, Wish]]:
@@ -72,7 +73,7 @@ class Plan(Struct, frozen=True):
             yield by_id[wish.device], wish
 
     def live(self) -> Live | None:
-        """Compares the wishes with the rules that are there; None for saved objects. Raises ClusterError."""
+        """Compare the wishes with existing rules; None for saved objects. Raises ClusterError."""
         cluster, serving = self.world.cluster, self.world.serving
         if cluster is None or serving is None:
             return None
@@ -84,10 +85,10 @@ class Plan(Struct, frozen=True):
 
 
 def make_plan(asked: TaintFlags, words: Words, connection: ConnectionFlags) -> Plan:
-    """Reads the cluster, resolves the devices, and finds whom the taints would hit.
+    """Read the cluster, resolve the devices, and find whom the taints would affect.
 
     Raises:
-        DraError: devices that do not exist, a cluster that does not take rules or does not answer.
+        DraError: devices that do not exist, a cluster without support for rules, or one that does not answer.
     """
     at = times.now()
     world = session.read_world(connection, asked.namespace, asked.snapshots)

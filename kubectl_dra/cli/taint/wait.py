@@ -1,4 +1,4 @@
-"""Waiting for tainted devices to be free, and the second step of --drain."""
+"""Waiting until tainted devices are free, and the second step of --drain."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ def wait(
     *,
     escalate: bool,
 ) -> Tainted:
-    """Waits until the devices are free or it is ``deadline`` (of ``time.monotonic``; None waits for ever).
+    """Wait until the devices are free or until ``deadline`` (``time.monotonic``; None means no limit).
 
-    ``escalate``: --drain, which makes NoExecute of NoSchedule on the way.
+    ``escalate``: --drain, which turns NoSchedule into NoExecute on the way.
 
     Raises:
         RuleGone, RuleRefused: somebody else deleted or changed one of the rules.
-        ClusterError: the cluster cannot be asked any more.
+        ClusterError: the cluster can no longer be reached.
     """
     with _lookout(world, deadline) as lookout:
         drain = _drain(world, wishes, result, lookout, "NoSchedule" if escalate else "")
@@ -56,7 +56,7 @@ def wait(
 
 
 def let_end(world: TaintWorld, rules: RuleWriter, wishes: Sequence[Wish], result: Tainted) -> None:
-    """--drain without --wait: ends when the effect of every rule is NoExecute. Raises as ``wait``."""
+    """--drain without --wait: returns when every rule has the effect NoExecute. Raises as ``wait``."""
     with _lookout(world) as lookout:
         _let_end(rules, wishes, _drain(world, wishes, result, lookout, "NoSchedule"))
 
@@ -77,10 +77,10 @@ def _drain(world: TaintWorld, wishes: Sequence[Wish], result: Tainted, lookout: 
 
 
 def _let_end(rules: RuleWriter, wishes: Sequence[Wish], drain: Drain) -> None:
-    """Turns NoSchedule into NoExecute, of each rule at its own time, or of all when the devices are free before.
+    """Turn NoSchedule into NoExecute: each rule at its own time, or all when the devices are free earlier.
 
     Raises:
-        TimedOut: --wait is over before that.
+        TimedOut: --wait ends before that.
     """
     patience = drain.patience
     due = {wish.name: _due(patience.ask(lambda wish=wish: rules.get(wish.name))) for wish in wishes}  # type: ignore[misc]
@@ -107,13 +107,13 @@ def _let_end(rules: RuleWriter, wishes: Sequence[Wish], drain: Drain) -> None:
 
 
 def _due(raw: Mapping[str, Mapping[str, Mapping[str, str]]] | None) -> float:
-    """When NoExecute comes, in seconds of the epoch; 0 where it is there or wanted at once."""
+    """When NoExecute comes, in seconds since the epoch; 0 if it is already set or wanted at once."""
     end = times.parse((raw or {}).get("metadata", {}).get("annotations", {}).get(NEXT_AT, ""))
     return end.timestamp() if end is not None else 0.0
 
 
 def _taints(wishes: Sequence[Wish], effect: str = "") -> dict[DeviceID, DeviceTaint]:
-    """The taint that drives pods away, per device; of several the one that does most."""
+    """The taint that evicts pods, per device; of several the strongest."""
     order = {"NoExecute": 0, "NoSchedule": 1, "None": 2}
     out: dict[DeviceID, DeviceTaint] = {}
     for wish in sorted(wishes, key=lambda wish: -order[wish.taint.effect]):

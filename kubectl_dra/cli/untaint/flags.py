@@ -1,4 +1,4 @@
-"""What can be typed after ``kubectl dra untaint``."""
+"""The flags and arguments of ``kubectl dra untaint``."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from kubectl_dra.cli.taint import flags as common
 
 
 class UntaintFlags(common.DeviceFlags, frozen=True):
-    """What is typed after ``untaint``."""
+    """The flags and arguments of ``untaint``."""
 
     words: Annotated[tuple[str, ...], typer.Argument(metavar="[DEVICE]... [KEY[:EFFECT]-]", show_default=False)] = ()
     expired: Annotated[bool, typer.Option("--expired", help="Every expired rule of kubectl dra.")] = False

@@ -1,4 +1,4 @@
-"""What ``untaint`` does: find our rules, delete them, say what stays, wait until the devices can be given again."""
+"""``untaint``: find our rules, delete them, list what remains, wait until the devices can be allocated again."""
 
 from __future__ import annotations
 
@@ -57,10 +57,10 @@ def from_taint(asked: TaintFlags) -> UntaintFlags:
 
 
 def run(asked: UntaintFlags, connection: ConnectionFlags) -> int:
-    """Removes and reports; returns the exit code.
+    """Remove and report; returns the exit code.
 
     Raises:
-        DraError: wrong usage, devices that do not exist, a cluster that does not answer.
+        DraError: wrong usage, devices that do not exist, or a cluster that does not answer.
     """
     output, color = asked.output.value, asked.color.value
     words = _checked(asked)
@@ -104,7 +104,7 @@ def run(asked: UntaintFlags, connection: ConnectionFlags) -> int:
 
 
 def _checked(asked: UntaintFlags) -> Words:
-    """The words of the command line; raises UsageError for what does not go together."""
+    """The parsed arguments. Raises UsageError for contradictions."""
     words = read_words(asked.words)
     if words.taints:
         raise UsageError(f'"{words.taints[0]}" is a taint to add; to remove it write {words.taints[0].key}-')
@@ -123,7 +123,7 @@ def _kinds(selection: DeviceFlags) -> list[str]:
 
 
 def _plan(world: TaintWorld, asked: UntaintFlags, words: Words) -> tuple[Removals, list[DeviceID]]:
-    """What to remove, and the devices that it is about, with rules or without."""
+    """What to remove, and the devices concerned, with or without rules."""
     rules = world.snapshot.taint_rules
     if world.cluster is not None:
         # Not from the snapshot: rules that may not be listed must not look as if there were none.
@@ -140,7 +140,7 @@ def _plan(world: TaintWorld, asked: UntaintFlags, words: Words) -> tuple[Removal
 
 
 def _meant_as_key(world: TaintWorld, names: Sequence[str]) -> str:
-    """A hint where what was taken for a device may be the key of a taint, without its ``-``."""
+    """A hint if an argument taken for a device may be the key of a taint, without its ``-``."""
     keys = {taint.key for row in world.inventory.rows for taint in row.taints}
     for index, name in enumerate(names):
         if not world.devices.knows(name) and (index or name in keys):
@@ -155,7 +155,7 @@ def _agreed(plan: Removals, *, yes: bool) -> bool:
 
 
 def _removals(world: TaintWorld, asked: UntaintFlags, plan: Removals, deadline: float | None) -> Iterator[RuleRemoved]:
-    """Removes one rule after the other, or says that it would. Raises ClusterError."""
+    """Remove one rule after another, or only report it. Raises ClusterError."""
     if world.cluster is None or world.serving is None or asked.dry_run == "client":
         for device, rule in plan.rules:
             yield RuleRemoved(device, rule.metadata.name, str(rule.taint), PLANNED)
@@ -176,7 +176,7 @@ def _remove(rules: RuleWriter, device: DeviceID, rule: DeviceTaintRule) -> RuleR
 
 
 def _wait(world: TaintWorld, ids: Sequence[DeviceID], deadline: float | None, result: Untainted) -> Untainted:
-    """Waits until no taint keeps the devices back and their pools are usable, as ``devices`` and ``explain`` see it."""
+    """Wait until no taint blocks the devices and their pools are usable, as ``devices`` and ``explain`` see it."""
     assert world.cluster is not None
     patience = Patience(say, deadline, limit=world.cluster.client.until)
     told: tuple[str, ...] = ()

@@ -1,4 +1,4 @@
-"""What can be typed after ``kubectl dra version``."""
+"""The flags of ``kubectl dra version``."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from kubectl_dra.cli import options as opt
 
 
 class Quick(opt.ClusterCommand):
-    """A command that does not wait for a server that does not answer."""
+    """A command that does not wait for an unresponsive server."""
 
     request_timeout = "3s"
 
 
 class VersionFlags(opt.CommandFlags, frozen=True):
-    """What is typed after ``version``."""
+    """The flags of ``version``."""
 
     COMMAND = Quick
     client: Annotated[bool, typer.Option("--client", help="Do not ask the server.")] = False

@@ -1,4 +1,4 @@
-"""What ``version`` does: say what this program is and models, and ask the server what it is."""
+"""``version``: describes this program and what it models, and asks the server for its version."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ UNMODELLED: Final = frozenset(
         "DRAPartitionableDevicesType",
     )
 )
-"""Gates whose features ``explain`` does not model: a claim or device that uses one makes the answer undetermined."""
+"""Gates whose features ``explain`` does not model: their use in a claim or device makes the answer undetermined."""
 _STATES: Final = {"on": "on", "off": "off", "locked": "on*", "unknown": "-"}
 
 
@@ -53,7 +53,7 @@ def run(asked: VersionFlags, connection: ConnectionFlags) -> int:
 
 
 def describe(server: dict[str, Any] | None) -> dict[str, Any]:
-    """The result in the shape of ``schemas/version.json``; ``server`` is None where none was asked."""
+    """The result in the shape of ``schemas/version.json``; ``server`` is None if none was asked."""
     releases = [Release(1, minor) for minor in range(OLDEST_MODELLED.minor, NEWEST_MODELLED.minor + 1)]
     return {
         "schemaVersion": SCHEMA_VERSION,
@@ -82,7 +82,7 @@ def describe(server: dict[str, Any] | None) -> dict[str, Any]:
 
 
 def _kinds(release: Release) -> dict[str, dict[str, str]]:
-    """Kind to version to ``default`` or ``asked for`` (with ``--runtime-config``)."""
+    """Maps kind to version to ``default`` or ``asked for`` (with ``--runtime-config``)."""
     out: dict[str, dict[str, str]] = {}
     for entry in LIFECYCLES:
         if entry.exists(release):
@@ -101,7 +101,7 @@ def _state(gate: str, release: Release) -> str:
 
 
 def _server(connection: ConnectionFlags) -> dict[str, Any]:
-    """What the server says of itself, or why it does not."""
+    """What the server says about itself, or why it does not."""
     from kubectl_dra.cli.live import connection_options
     from kubectl_dra.cluster.live import Cluster
 

@@ -19,7 +19,7 @@ from kubectl_dra.explain.trial import Trial
 # What the kubelet writes: its own words are all that tells.
 _UNREGISTERED = re.compile(r"not registered|registered DRA plugins|no registered DRA|DRA driver \S+ not found")
 _NO_ANSWER = re.compile(r"connection error|connection refused|transport: Error while dialing|code = Unavailable")
-"""The kubelet knows the driver's socket, and nobody listens there."""
+"""The kubelet knows the driver's socket, but nobody listens there."""
 _NOT_ALLOWED = re.compile(r"is not allowed to use ResourceClaim")
 _LEAD = re.compile(r"^((Failed to )?prepare dynamic resources: )+")
 """What every such event starts with."""

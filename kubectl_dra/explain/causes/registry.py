@@ -33,27 +33,27 @@ class When(Enum):
 
     QUESTION = auto()
     SCENE = auto()
-    """Before any device counts."""
+    """Before devices count."""
     CRASH = auto()
-    """* What ends the scheduler itself, where nothing else was found."""
+    """* What crashes the scheduler, if nothing else was found."""
     FAILS = auto()
     """* No node has the devices."""
     ERROR = auto()
-    """An error ended the attempt: (trial, error, node), for the errors with a check of ``of``; ``of`` empty: any."""
+    """An error ended the attempt: (trial, error, node), for errors whose check is ``of``; empty: any."""
     REQUESTS = auto()
-    """Before each request is looked at by itself."""
+    """Before each request is examined by itself."""
     STAGE = auto()
     """A request falls short at the stage ``of`` of its funnel: (Blocked), and exactly one finding."""
     BESIDE_REQUESTS = auto()
-    """Besides what is wrong with the requests."""
+    """In addition to what is wrong with the requests."""
     TOGETHER = auto()
     """* Every request fits alone, but not all together."""
     FAILS_TOO = auto()
-    """Besides why no node has the devices."""
+    """In addition to why no node has the devices."""
     OPEN = auto()
     """The search did not end."""
     FITS = auto()
-    """* Some node has the devices, and still the pod waits."""
+    """* Some node has the devices, but the pod still waits."""
     PLACED = auto()
     """The devices are allocated."""
 

@@ -14,7 +14,7 @@ from kubectl_dra.explain.phrase import Words, say
 from kubectl_dra.explain.trial import Trial
 
 _CONTAINER = " (in container '')"
-"""What the compiler adds, and what means nothing here."""
+"""An addition of the compiler that means nothing here."""
 
 SELECTOR_COMPILE = CauseKind(
     code="selector-does-not-compile",

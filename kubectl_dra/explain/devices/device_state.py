@@ -26,17 +26,17 @@ class DeviceState(StrEnum):
 
     FREE = "free"
     SHARED = "shared"
-    """Claims have shares of it, and it takes more as far as its capacity goes."""
+    """Claims hold shares of it, and more can, up to its capacity."""
     HELD = "held"
-    """A claim has all of it."""
+    """A claim holds all of it."""
     TAINTED = "tainted"
-    """Only requests that tolerate its taints get it."""
+    """Only requests that tolerate its taints can get it."""
     BLOCKED = "blocked"
-    """Its counters (KEP-4815) are taken by other devices."""
+    """Other devices use up its counters (KEP-4815)."""
     UNUSABLE = "unusable"
     """Its pool is incomplete, invalid or obsolete, or no node sees it."""
     UNKNOWN = "unknown"
-    """Nobody is known to hold it, but not all claims could be read."""
+    """No holder is known, but not all claims could be read."""
 
 
 class NodeMissing(Statement, frozen=True):

@@ -42,7 +42,7 @@ MAX_NODE_REASONS = 3
 MAX_CAPACITIES = 2
 _ZERO = Quantity.parse("0")
 _BROKEN = re.compile(r"health|fail|fault|error|broken|fatal|lost|dead|xid|ecc|offline|unavailable|not-?ready", re.I)
-"""Words in a driver's taint that say that the device does not work."""
+"""Words in a driver's taint that mean that the device does not work."""
 
 
 def candidates(

@@ -23,10 +23,10 @@ from kubectl_dra.names import nearest
 MAX_VALUES = 8
 MAX_OFFERS = 3
 MAX_DEVICES = 1000
-"""So many different devices are all looked at; of more, only some of those that have the value in question."""
+"""Up to this many different devices, all are examined; of more, only some of those with the value in question."""
 CARRIERS = 8
 MAX_TEXTS = 50
-"""Where devices have more different texts than this, the texts are names: only one that is alike is worth offering."""
+"""If devices have more different texts than this, the texts are names, and only a similar one is worth offering."""
 _COMPARISONS: Final = frozenset(("_==_", "_!=_", "_<_", "_<=_", "_>_", "_>=_"))
 _TEXT_CALLS: Final = frozenset(("startsWith", "endsWith", "contains"))
 _MAKERS: Final = {"quantity": "quantity", "semver": "version"}

@@ -24,7 +24,7 @@ from kubectl_dra.scheduling.reasons import Rejection
 MOST_REBUILDS: Final = 400
 FEWEST_REBUILDS: Final = 6
 COUNTED: Final = 800_000
-"""How many nodes and pods are counted again, in all, for what changes would lead to."""
+"""How many nodes and pods may be counted again, in total, for hypothetical changes."""
 
 
 class Rebuilds:

@@ -13,7 +13,7 @@ from kubectl_dra.explain.phrase import Subject, nodes_named, say
 NVIDIA = "gpu.nvidia.com"
 _NVIDIA_DOMAIN = ".nvidia.com"
 _NVIDIA_DOMAINS = "compute-domain.nvidia.com"
-"""The other half of the same driver: it publishes channels, no GPUs."""
+"""The other half of the same driver, which publishes channels but no GPUs."""
 _NVIDIA_FIX = (
     "The GPU part of NVIDIA's driver is off, or the driver is not installed. Helm values: resources.gpus.enabled=true, "
     "and gpuResourcesEnabledOverride=true where the chart asks for it. The device plugin must not run on those nodes."

@@ -19,7 +19,7 @@ from kubectl_dra.api.slices import Device, DeviceID, ResourceSlice
 from kubectl_dra.api.taints import blocking_taint
 
 _NEVER_TAKEN: Final = 0
-"""The kind of a device that every request passes over without an error."""
+"""The kind of a device that every request skips without an error."""
 
 
 class Likeness:

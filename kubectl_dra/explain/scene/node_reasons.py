@@ -130,7 +130,7 @@ KINDS: Final = {
     "persistentvolume": "PersistentVolume",
     "storageclass.storage.k8s.io": "StorageClass",
 }
-"""How kinds are written that the scheduler names by their resource."""
+"""The written form of kinds that the scheduler names by their resource."""
 
 
 class Refused(Statement, frozen=True):

@@ -16,7 +16,7 @@ from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.explain.phrase import Words
 
 ANY_NODE: Final = "(any node)"
-"""Stands for all nodes where none is known."""
+"""Represents all nodes if none is known."""
 MAX_NEAR = 20
 
 

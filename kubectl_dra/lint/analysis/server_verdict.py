@@ -40,7 +40,7 @@ _OF_THE_WHOLE: Final = frozenset(
         "request-kind-missing",
     }
 )
-"""What the server finds where a part of the object is missing."""
+"""The server's violations that arise because a part of the object is missing."""
 
 
 def _is_elsewhere(item: Item, found: Violation) -> bool:

@@ -16,7 +16,7 @@ from kubectl_dra.lint.rule import Rule
 from kubectl_dra.manifests.changes import Path
 
 _ENDLESS: Final = 10_000_000
-"""The exponent from which on one such quantity takes a second of a processor or more."""
+"""The exponent from which one such quantity takes a second of CPU time or more."""
 _MINUTES: Final = 50_000_000
 _POWER: Final = re.compile(r"\s*[+-]?([0-9]*)(?:\.([0-9]*))?[eE]([+-]?[0-9]{8,19})\s*")
 _LARGE: Final = re.compile(r"[eE][+-]?[0-9]{8}")

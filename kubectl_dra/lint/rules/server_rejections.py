@@ -75,9 +75,9 @@ class ServerRule(Rule):
     kinds = ANY_KIND
     good = _REQUEST
     reasons: ClassVar[tuple[str, ...]] = ()
-    """The server's reasons that the rule stands for."""
+    """The server's reasons that the rule covers."""
     server_rules: ClassVar[tuple[str, ...]] = ()
-    """Rules of the server that it stands for, whatever their reason: they are nobody else's."""
+    """The server's rules that only this rule covers, whatever their reason."""
 
     def check(self, context: Context) -> Iterator[LintFinding]:
         for found in _by_code(context).get(self.code, ()):

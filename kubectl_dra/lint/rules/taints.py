@@ -14,7 +14,7 @@ from kubectl_dra.lint.rule import Rule
 from kubectl_dra.manifests.changes import Path, Set
 
 MEANT: Final = "kubectl-dra/selects-everything"
-"""An annotation that says that a DeviceTaintRule is meant to select every device."""
+"""An annotation saying that a DeviceTaintRule intentionally selects every device."""
 
 _RULE: Final = """\
 apiVersion: resource.k8s.io/v1beta2

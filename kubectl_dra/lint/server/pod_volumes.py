@@ -32,7 +32,7 @@ _KINDS: Final = (
     *("configMap", "vsphereVolume", "quobyte", "azureDisk", "storageos", "photonPersistentDisk", "projected"),
     *("portworxVolume", "scaleIO", "csi", "ephemeral", "image"),
 )
-"""The kinds of volumes in the order in which the server looks for them; the first is the volume's."""
+"""The volume types in the order in which the server checks them; the first one set is the volume's."""
 _REQUIRED: Final = {
     "configMap": ("name",),
     "csi": ("driver",),
@@ -41,7 +41,7 @@ _REQUIRED: Final = {
     "persistentVolumeClaim": ("claimName",),
     "secret": ("secretName",),
 }
-"""Names that a volume of a kind must give."""
+"""The name fields that a volume type requires."""
 
 
 def check_volumes(spec: Mapping[str, Any], at: Path) -> tuple[list[Violation], frozenset[str]]:

@@ -25,7 +25,7 @@ _SCOPES: Final = {
     "Terminating": _PODS | _COMPUTE,
     "VolumeAttributesClass": frozenset(("persistentvolumeclaims", "requests.storage")),
 }
-"""The scopes, and of the resources that Kubernetes itself names those that go with each."""
+"""The scopes, and which of Kubernetes' own resources suit each."""
 _WITH_VALUES: Final = frozenset(("PriorityClass", "VolumeAttributesClass"))
 _EXCLUSIVE: Final = ({"BestEffort", "NotBestEffort"}, {"Terminating", "NotTerminating"})
 _RULE: Final = "quota-scope"

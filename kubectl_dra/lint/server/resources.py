@@ -45,7 +45,7 @@ _IMPLICIT: Final = "deviceclass.resource.kubernetes.io/"
 
 NAME_RULE: Final = "ext-resource-name"
 POD_RESOURCES: Final = frozenset(("cpu", "memory"))
-"""What can be requested for a whole pod, beside huge pages."""
+"""What can be requested for a whole pod, besides huge pages."""
 
 Amounts = dict[str, Quantity]
 """Quantities by the name of their resource."""

@@ -24,7 +24,7 @@ from kubectl_dra.lint.server.names import check_driver, check_format, check_pool
 from kubectl_dra.lint.server.node_selectors import check_node_selector
 
 COSTLY_DEVICES_MAX: Final = 64
-"""The limit where any device has taints, consumes counters or has a list as attribute."""
+"""The limit if any device has taints, consumes counters or has a list attribute."""
 
 _SPEC: Final[Path] = ("spec",)
 _NODE_FIELDS: Final = ("nodeName", "nodeSelector", "allNodes", "perDeviceNodeSelection")

@@ -24,7 +24,7 @@ WORKLOADS: Final = (
     ("batch/v1", "jobs"),
     ("batch/v1", "cronjobs"),
 )
-"""What is read of a live cluster beside pods: workloads that have none right now count as well."""
+"""Kinds read from a live cluster besides pods, because workloads without pods count as well."""
 
 
 def live_workloads(

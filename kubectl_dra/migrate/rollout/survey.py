@@ -24,14 +24,15 @@ from kubectl_dra.migrate.vendors.model import Resource
 from kubectl_dra.scheduling.devices import make_cycle
 
 LABEL: Final = "kubectl-dra/device-plugins"
-"""The label of a namespace that says what becomes of pods that ask for a device plugin: ``warn`` or ``refuse``."""
+"""The namespace label that controls pods which request a device plugin's resource: ``warn`` or ``refuse``."""
 REFUSED: Final = "refuse"
 
 Outcome = Literal["auto", "unsafe", "refused"]
 """What migrate does with a user of device plugins: by itself, with --unsafe, or it refuses."""
 State = Literal["migrated", "ready", "decide", "blocked"]
-"""Of a namespace. migrated: nothing uses device plugins. ready: migrate can do all of it, and devices are published.
-decide: so, but with --unsafe. blocked: something has to be done first."""
+"""The state of a namespace. migrated: nothing uses device plugins. ready: migrate can do all of it, and
+devices are published. decide: likewise, but with --unsafe. blocked: something has to be done first.
+"""
 
 
 class Use(NamedTuple):

@@ -44,7 +44,7 @@ class Labelled(NamedTuple):
 
 
 Fitting = tuple[ResourceRule, Mapping[str, str]]
-"""An entry that fits a name, and the texts that the name has for the groups of its pattern."""
+"""An entry that matches a name, and the name's texts for the groups of its pattern."""
 
 
 class VendorCatalogue:

@@ -12,8 +12,9 @@ from typing import Any, Final, Literal, NamedTuple, Protocol
 from kubectl_dra.data.drivers import InstalledClass
 
 Outcome = Literal["auto", "note", "ask", "refuse", "keep"]
-"""auto: migrated. note: migrated, with advice. ask: only people know what is meant. refuse: DRA has nothing for it.
-keep: people have decided that it stays with its device plugin, so nothing is said of it."""
+"""auto: migrated. note: migrated, with advice. ask: only people can decide. refuse: DRA has nothing for it.
+keep: people have decided that it stays with its device plugin, so it is not reported.
+"""
 
 Kind = Literal[
     "whole", "partition", "shared", "fraction", "core", "monitoring", "passthrough", "network", "quota", "other"

@@ -16,8 +16,9 @@ from kubectl_dra.wording import amount, listed, some
 
 GOT, FITS, KEPT, PASSED_OVER = "got", "fits", "kept", "no"
 MARKS = (GOT, FITS, KEPT, PASSED_OVER)
-"""What a device is to the claims of a report, best first: they get it; it would do by itself; it is what they ask
-for, but cannot be had; it is not what they ask for."""
+"""What a device means to the claims of a report, best first: they get it; it satisfies a request by itself;
+it matches, but is not available; they do not ask for it.
+"""
 
 # Attributes that say what a device is, without those that differ from device to device.
 KIND_ATTRIBUTES = ("productName", "model", "deviceType", "type", "profile", "architecture", "family")

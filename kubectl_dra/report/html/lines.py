@@ -12,15 +12,15 @@ from kubectl_dra.explain.devices.inventory import DeviceRow
 from kubectl_dra.report.html.cells import MARKS, PASSED_OVER, Cell, CellLook, Mark, cell_of, cell_of_alike, look_of
 
 MAX_SINGLE: Final = 2_000
-"""Devices up to which each has a cell of its own."""
+"""With up to this many devices, each has its own cell."""
 MAX_LINES: Final = 400
-"""Lines of nodes that look alike; what is over is drawn as one line."""
+"""Limit for lines of nodes that look alike; the rest becomes one line."""
 MAX_CELLS: Final = 2_000
-"""Cells in lines of nodes that look alike, before the rest is drawn as one line."""
+"""Limit for cells in lines of nodes that look alike; the rest becomes one line."""
 MAX_DRAWN: Final = 64
-"""Devices up to which a node unlike all others has a cell for each of them."""
+"""With up to this many devices, a node unlike all others has a cell for each of them."""
 MAX_NAMES: Final = 20_000
-"""Names of nodes listed in all."""
+"""Limit for all node names listed."""
 
 
 class Box(NamedTuple):

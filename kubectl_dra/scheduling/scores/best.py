@@ -35,10 +35,10 @@ _KINDS: Final[Mapping[str, type[ScorePlugin]]] = {
     )
 }
 _ALL_UP_TO: Final = 100
-"""With fewer nodes than this the scheduler looks at all of them; with more it stops when it has found enough."""
+"""With fewer nodes than this the scheduler examines all of them; with more it stops when it has found enough."""
 
 NodeScores = Mapping[PluginName, int]
-"""A node's points by plugin, weights included; plugins that do not score the pod are absent."""
+"""A node's points by plugin, including weights; plugins that do not score the pod are absent."""
 
 
 class BestNodes(Struct, frozen=True):

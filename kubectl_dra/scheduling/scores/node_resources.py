@@ -26,16 +26,18 @@ from kubectl_dra.scheduling.scores.normalize import MAX, along
 
 _RESOURCES: Final = ("cpu", "memory")
 _ASSUMED: Final[Mapping[str, Amount]] = {"cpu": "100m", "memory": "200Mi"}
-"""What a container counts with that requests none; for scores alone."""
+"""The amounts assumed for a container without requests; only for scores."""
 
 _OF_CONTAINERS_ALONE: Final = Rules(pod_level=False, resize=False, pod_level_resize=False)
-"""How NodeResourcesFit scores the pod itself: its gates do not reach the scorer (NewFit of fit.go, 1.34 to 1.37)."""
+"""NodeResourcesFit scores the pod itself like this, because its gates do not reach the scorer (NewFit of
+fit.go, 1.34 to 1.37).
+"""
 
 _COMPARES_BEFORE_AND_AFTER: Final = 36
 _C = TypeVar("_C", bound=Container)
 
 Share = Callable[[int, int], int]
-"""The score of one resource by what is used and what the node has."""
+"""The score of one resource, from what is used and what the node has."""
 
 
 class FitScore(ScorePlugin):

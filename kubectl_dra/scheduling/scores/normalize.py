@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 MAX: Final = 100
-"""The best score of a node by one plugin."""
+"""The best score that one plugin gives a node."""
 
 
 def share_of_best(scores: Mapping[str, int], *, reverse: bool = False) -> dict[str, int]:
