@@ -10,6 +10,8 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
 REPOSITORY = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["urls"]["Homepage"]
+_LISTED = re.compile(r"^\| \[[^]]*\]\(([^)/#]+\.md)\)", re.MULTILINE)
+"""The first column of a table."""
 _LINK = re.compile(r"\]\((?P<up>(?:\.\./)+)(?P<path>[^)#\s]+)(?P<anchor>#[^)]*)?\)")
 
 
@@ -39,7 +41,7 @@ def outward(text: str, page: str) -> str:
 
 
 def expanded(entries: list[Any], docs: Path) -> list[Any]:
-    """The navigation with directories replaced by their pages, README.md first."""
+    """The navigation with directories replaced by their pages."""
 
     def one(entry: Any) -> Any:
         if isinstance(entry, dict):
@@ -53,9 +55,17 @@ def expanded(entries: list[Any], docs: Path) -> list[Any]:
     return [one(entry) for entry in entries]
 
 
-def _pages(folder: Path, prefix: str) -> Iterator[str]:
+def _pages(folder: Path, prefix: str) -> Iterator[Any]:
+    """README.md, then the other pages: under the headings below which it lists them, the rest at the end."""
     yield f"{prefix}README.md"
-    yield from (f"{prefix}{path.name}" for path in sorted(folder.glob("*.md")) if path.name != "README.md")
+    names = {path.name for path in folder.glob("*.md")} - {"README.md"}
+    parts = re.split(r"^## (.+)\n", (folder / "README.md").read_text(encoding="utf-8"), flags=re.MULTILINE)
+    for heading, text in zip(parts[1::2], parts[2::2], strict=True):
+        listed = [name for name in _LISTED.findall(text) if name in names]
+        if listed:
+            names -= set(listed)
+            yield {heading: [f"{prefix}{name}" for name in listed]}
+    yield from (f"{prefix}{name}" for name in sorted(names))
 
 
 def on_config(config: Any) -> Any:

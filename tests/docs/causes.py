@@ -72,7 +72,11 @@ def _index() -> str:
     return "\n".join(lines)
 
 
-if __name__ == "__main__":
-    SAMPLES.mkdir(exist_ok=True)
+def write_all(folder: Path) -> None:
+    """Writes the samples, and with them the pages."""
     write(SAMPLES, samples())
-    write(Path(sys.argv[1]), pages())
+    write(folder, pages())
+
+
+if __name__ == "__main__":
+    write_all(Path(sys.argv[1]))

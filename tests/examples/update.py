@@ -1,5 +1,7 @@
 """``python -m tests.examples.update [NAME…]``: rewrites expected.txt and full.txt, and shows what changed.
 
+Without names the samples on the pages of causes are rewritten too.
+
 Only for a change that a person has read and wants: the golden files say what users see. The exit code of an
 example is never rewritten: with a different one nothing is written, until somebody changes ``exit-code`` by hand.
 """
@@ -11,7 +13,8 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from tests.examples.run import GOLDENS, examples, fit_examples, run
+from tests.docs.causes import write_all
+from tests.examples.run import GOLDENS, ROOT, examples, fit_examples, run
 
 
 def main(names: list[str]) -> int:
@@ -28,6 +31,9 @@ def main(names: list[str]) -> int:
         for golden, flags in GOLDENS.items()
         if name not in of_fit or not flags
     ]
+    if not names:
+        # What changes there changes the samples of causes as well.
+        write_all(ROOT / "docs" / "causes")
     return int(not all(written))
 
 
