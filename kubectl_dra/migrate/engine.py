@@ -18,6 +18,7 @@ from kubectl_dra.manifests.source import Source
 from kubectl_dra.migrate import refusals
 from kubectl_dra.migrate.claims_file import claims_file
 from kubectl_dra.migrate.file import File
+from kubectl_dra.migrate.hazards import shared_resources
 from kubectl_dra.migrate.ignored import MIGRATE
 from kubectl_dra.migrate.make_edits import code_of, settle
 from kubectl_dra.migrate.model import Migration, MigrationSettings, PlanSurroundings
@@ -149,6 +150,7 @@ class _World:
         self._taken = set(self._read)
         self._added: dict[ObjectKey, list[tuple[ObjectKey, str, Mapping[str, Any]]]] = {}
         self._added_by: dict[ObjectKey, dict[str, list[ObjectKey]]] = {}
+        self._shared = shared_resources(found.object for file in files for found in file.objects)
 
     def around(self, owner: Mapping[str, Any], file: str, patch: bool = False) -> PlanSurroundings:
         """The objects that a migration may use. Copies of the owner in other files, as in overlays, take no names."""
@@ -160,7 +162,7 @@ class _World:
             for key in keys
             if all(by == mine and at != file for by, at, _ in self._added[key])
         }
-        return PlanSurroundings(self._objects, self._taken - free if free else self._taken, patch)
+        return PlanSurroundings(self._objects, self._taken - free if free else self._taken, patch, self._shared)
 
     def is_new(self, raw: Mapping[str, Any], owner: Mapping[str, Any], file: str) -> bool:
         """Whether an object must be added.

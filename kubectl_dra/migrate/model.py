@@ -91,12 +91,14 @@ class PlanSurroundings(Struct, frozen=True):
 
     ``taken`` holds ``(kind, namespace, name)`` of all objects read and of those added so far. With ``patch``
     the object is a strategic merge patch of a kustomization and contains only differences from the patched
-    object.
+    object. ``shared`` are resources of which a device plugin gives one device to several pods, with the object that
+    says so.
     """
 
     objects: Sequence[Mapping[str, Any]] = ()
     taken: AbstractSet[tuple[str, str, str]] = field(default_factory=frozenset)
     patch: bool = False
+    shared: Mapping[str, str] = field(default_factory=dict)
 
 
 Plan = Callable[[Mapping[str, Any], PlanSurroundings, MigrationSettings], ObjectPlan]

@@ -14,6 +14,7 @@ from kubectl_dra.migrate.claimless_kinds import CLAIMLESS, NEVER
 from kubectl_dra.migrate.device_plugins.asks import Ask, said
 from kubectl_dra.migrate.device_plugins.extended_resource import by_name, extended
 from kubectl_dra.migrate.embedded import EmbeddedAsk, embedded_asks
+from kubectl_dra.migrate.hazards import autoscaler, claims_devices
 from kubectl_dra.migrate.model import Migration, MigrationSettings, Note, ObjectPlan, PlanRefusal, PlanSurroundings
 from kubectl_dra.migrate.named_elsewhere import OTHER_USES, named
 from kubectl_dra.migrate.openshift import TEMPLATE
@@ -59,14 +60,16 @@ def plan(raw: Mapping[str, Any], surroundings: PlanSurroundings, settings: Migra
     key = key_of(raw)
     if settings.reverse or key in QUOTAS or key == TEMPLATE:
         return ObjectPlan()
+    scaled = autoscaler(raw, surroundings.objects)
+    hazards = (Note("MIG141", ("kind",), scaled),) if scaled and claims_devices(surroundings.objects) else ()
     if key[0] in _POLICIES:
         return ObjectPlan(notes=tuple(_left(raw, (), settings.catalogue)))
     if key[1] in NEVER:
-        return ObjectPlan(notes=tuple(_beside(raw, settings.catalogue)))
+        return ObjectPlan(notes=(*_beside(raw, settings.catalogue), *hazards))
     found = _reported(raw, key, surroundings, settings)
     seen = [*(one.path for one in found.refusals), *(one.path for one in found.notes), *_of_pods(raw, key)]
     seen += [mention.path for mention in _mentions_of(raw, key, settings.catalogue)]
-    return replace(found, notes=(*found.notes, *_left(raw, seen, settings.catalogue)))
+    return replace(found, notes=(*found.notes, *_left(raw, seen, settings.catalogue), *hazards))
 
 
 def _reported(

@@ -12,7 +12,10 @@ if TYPE_CHECKING:
     from kubectl_dra.migrate.vendors.catalogue import VendorCatalogue
 
 # Anything of DRA, any name of an extended resource, and what people set for accelerators beside it.
-_WORDS: Final = re.compile(r"resource\.k8s\.io|resourceClaims|gpu|GPU|nvidia|NVIDIA|neuron|gaudi|tpu|TPU|sriov")
+_WORDS: Final = re.compile(
+    r"resource\.k8s\.io|resourceClaims|gpu|GPU|nvidia|NVIDIA|neuron|gaudi|tpu|TPU|sriov"
+    r"|karpenter|ComputeClass|cluster-autoscaler"
+)
 _NAMES: Final = re.compile(
     r"(?<![\w./@:-])(?:requests\.|limits\.)?"
     r"(?!(?:[-a-z0-9]+\.)*(?:kubernetes|k8s)\.io/)((?:[-a-z0-9]+\.)*[-a-z0-9]+/[A-Za-z0-9][-\w.]*)(?![\w/@]|:\S)"

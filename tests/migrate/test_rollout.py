@@ -163,3 +163,20 @@ def test_a_survey_of_files(dra: Any) -> None:
     ran: Ran = dra("migrate", "--snapshot", "pods.yaml")
     assert ran.code == 0 and "Pod p" in ran.out
     assert dra("migrate", "--snapshot", "pods.yaml", "--check").code == 1
+
+
+def test_objects_of_equal_names_are_kept_apart(dra: Any) -> None:
+    text = """\
+apiVersion: v1
+kind: Pod
+metadata: {name: a}
+spec:
+  containers:
+  - {name: c, resources: {limits: {RESOURCE: 1}}}
+"""
+    Path("many").mkdir()
+    Path("many/a.yaml").write_text(text.replace("RESOURCE", "nvidia.com/gpu"))
+    Path("many/b.yaml").write_text(text.replace("RESOURCE", "amd.com/gpu"))
+    assert dra("migrate", "plan", "many", "--output-dir", "out").code == 0
+    page = Path("out/README.md").read_text()
+    assert "| nvidia.com/gpu |" in page and "| amd.com/gpu |" in page

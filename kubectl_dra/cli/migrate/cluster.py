@@ -142,15 +142,16 @@ def in_manifests(paths: Sequence[str], exclude: Sequence[str]) -> ClusterSeen:
 
     inputs = find_inputs(paths, (), exclude)
     builder = SnapshotBuilder()
+    twins: list[Mapping[str, Any]] = []
     for raw in file_objects(inputs):
         if raw.get("apiVersion") == "v1" and raw.get("kind") in ("Pod", "ResourceQuota", "Namespace"):
             try:
                 builder.add(dict(raw), Place(", ".join(paths)))
             except InputError:
-                # Overlays have objects twice; lint says what is wrong with others.
-                continue
+                # Overlays and other clusters have objects of the same name; lint says what is wrong with others.
+                twins += [raw] if raw["kind"] == "Pod" else []
     snapshot = builder.build(expected=("Node", "DeviceClass", "ResourceSlice"))
-    return ClusterSeen(snapshot, list(file_workloads(inputs)))
+    return ClusterSeen(snapshot, [*file_workloads(inputs), *twins])
 
 
 def write_plan(seen: ClusterSeen, settings: MigrationSettings, folder: str, *, live: bool) -> list[Path]:

@@ -250,6 +250,34 @@ _REFUSALS: Final = (
 
 _NOTES: Final = (
     ChangePage(
+        "MIG141",
+        "autoscaler",
+        "note",
+        "An autoscaler has to know claims",
+        "An object of the run says who makes nodes, and pods of the run have claims. A pod with a claim stays "
+        "pending if "
+        "the autoscaler does not count devices of nodes that do not exist yet.",
+    ),
+    ChangePage(
+        "MIG142",
+        "no-preemption-for-devices",
+        "note",
+        "Priority frees no device",
+        "With a device plugin, the scheduler evicts pods of lower priority to free their devices. It does not do that "
+        "for claims: the pod waits until a device is released.",
+    ),
+    ChangePage(
+        "MIG143",
+        "device-was-shared",
+        "note",
+        "The device plugin shares the device",
+        "By the configuration of the device plugin, a resource is a share of a device (time-slicing or MPS). "
+        "Each claim "
+        "takes a whole device, so fewer pods fit: the change is unsafe. With DRA, pods and containers share a "
+        "device by "
+        "referring to the same claim.",
+    ),
+    ChangePage(
         "MIG106",
         "class-has-the-name",
         "note",

@@ -179,6 +179,13 @@ def _pod(
             "resource; migrate it together with what it patches"
         )
     said.notes.extend(_gates(moving, settings))
+    if spec.content.get("priorityClassName"):
+        message = "its priority moves it ahead in the queue, but no pod is evicted to free a device for a claim"
+        said.notes.append(Note("MIG142", (*spec.path, "priorityClassName"), message))
+    for ask in moving:
+        if ask.resource.name in surroundings.shared:
+            doubts.append(f"{surroundings.shared[ask.resource.name]} lets several pods share one {ask.resource.name}")
+            said.notes.append(Note("MIG143", ask.keys[0], _to_share(ask)))
     return _Pod(spec, moving, wiring, tuple(changes), _reason(moving, reasons), tuple(doubts))
 
 
@@ -224,6 +231,16 @@ def _placed(
         changes += [Delete((*spec.metadata_path, "annotations", name)) for name in found.annotations]
         said.notes.extend(Note("MIG131", (*spec.path, *path), message.rstrip(".")) for path, message in found.notes)
     return changes, list(dict.fromkeys(reason for found in used for reason in found.reasons)), doubts
+
+
+def _to_share(ask: Ask) -> str:
+    how = "pods that trust each other can refer to one ResourceClaim, and then run on its node"
+    if ask.resource.vendor == "nvidia":
+        how += (
+            "; its config for the driver, a GpuConfig, chooses sharing.strategy TimeSlicing or MPS (driver gates "
+            "TimeSlicingSettings and MPSSupport)"
+        )
+    return f"the pod had a share of a device, and a claim takes a whole one: {how}"
 
 
 def _claim_names(spec: WorkloadPodSpec) -> set[str]:

@@ -3,12 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Final
 
 from kubectl_dra.api.versions import TARGET
 from kubectl_dra.migrate.rollout.model import Rollout
 from kubectl_dra.migrate.rollout.policy import WARNED
 from kubectl_dra.migrate.rollout.survey import LABEL, REFUSED, Use
 from kubectl_dra.wording import some
+
+RECIPES: Final = (
+    "- DaemonSet of your own: give it a nodeAffinity that leaves out nodes with a label, and the driver's a "
+    "nodeSelector "
+    "on that label.",
+    "- GPU Operator: its ClusterPolicy and the DRA driver must not both own a node. "
+    "`nvidia.com/gpu.deploy.device-plugin: "
+    '"false"` as a node label takes the plugin off one node, `devicePlugin.enabled: false` off all of them.',
+    '- GKE: create node pools with the label `gke-no-default-nvidia-gpu-device-plugin: "true"`; the managed '
+    "plugin cannot "
+    "be taken off a node later. Autopilot and node auto-provisioning make no nodes for claims.",
+    "- EKS: managed node groups and self-managed nodes. Nodes of Auto Mode bring their own device plugin. With "
+    "Karpenter, "
+    "`settings.enableDRA` (alpha).",
+    "- AKS: node pools without the managed GPU plugin, and the taint of the pool as a toleration of the pods.",
+)
+"""How the device plugin leaves a node, by platform."""
 
 
 def page(plan: Rollout) -> str:
@@ -69,6 +87,15 @@ def _drivers(plan: Rollout) -> Iterator[str]:
     yield ""
     for driver in plan.drivers:
         yield from (f"- {driver.name}: {note}" for note in driver.notes)
+    yield ""
+    yield "How a node changes sides depends on who runs its device plugin:"
+    yield ""
+    yield from RECIPES
+    yield ""
+    yield (
+        "Labels such as nvidia.com/gpu.product come from feature discovery, which often goes with the plugin: what is "
+        "left of them on a node no longer follows its devices, so select by attributes of the claim."
+    )
     both = [clash for clash in plan.survey.clashes if clash.same]
     if both:
         yield ""

@@ -5,6 +5,7 @@ can move.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import count
 from typing import Any, Final, Literal, NamedTuple
 
 from kubectl_dra.allocation.extended import amount_of, class_by_resource
@@ -134,14 +135,17 @@ class _Owner:
 def _uses(
     snapshot: Snapshot, settings: MigrationSettings, workloads: Iterable[Mapping[str, Any]], namespace: str
 ) -> Iterator[Use]:
-    owners: dict[tuple[str, str], _Owner] = {}
+    owners: dict[tuple[str, str, int], _Owner] = {}
     for raw in workloads:
         space, name = _identity(raw)
         if (namespace and space != namespace) or _is_controlled(raw):
             continue
+        # Files can have several of one name, for other clusters or of which each is part of another overlay.
+        title = f"{raw['kind']} {name}"
+        number = next(number for number in count() if (space, title, number) not in owners)
         for spec in pod_specs(raw):
             for resource, amount in _moving(_asked(_pod_of(spec.content)), settings).items():
-                owner = owners.setdefault((space, f"{raw['kind']} {name}"), _Owner(raw))
+                owner = owners.setdefault((space, title, number), _Owner(raw))
                 owner.each[resource] = owner.each.get(resource, 0) + amount
     for pod in snapshot.pods.values():
         space = pod.metadata.namespace
@@ -151,12 +155,12 @@ def _uses(
         if not asked:
             continue
         raw = {"apiVersion": "v1", "kind": "Pod", "metadata": _metadata(pod), "spec": pod.spec_json()}
-        owner = owners.setdefault((space, str(owner_of(pod) or f"Pod {pod.metadata.name}")), _Owner(raw))
+        owner = owners.setdefault((space, str(owner_of(pod) or f"Pod {pod.metadata.name}"), 0), _Owner(raw))
         owner.pods += 1
         for resource, amount in asked.items():
             owner.each.setdefault(resource, amount)
             owner.devices[resource] = owner.devices.get(resource, 0) + amount
-    for (space, title), owner in sorted(owners.items()):
+    for (space, title, _), owner in sorted(owners.items()):
         outcome, reason = outcome_of(owner.raw, settings)
         for resource, each in sorted(owner.each.items()):
             yield Use(space, title, resource, owner.pods, owner.devices.get(resource, 0), each, outcome, reason)
