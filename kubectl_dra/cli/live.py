@@ -11,7 +11,7 @@ from msgspec.structs import asdict
 
 from kubectl_dra.cli.options import ConnectionFlags
 from kubectl_dra.cluster.snapshot import Snapshot
-from kubectl_dra.errors import UsageError
+from kubectl_dra.errors import ClusterError, UsageError
 from kubectl_dra.report.paint import limit_of
 
 if TYPE_CHECKING:
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 _PART = re.compile(r"([0-9]+(?:\.[0-9]+)?)(ms|s|m|h)")
 _UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
+_PASSING = frozenset((408, 429, 500, 502, 503, 504))
 _LONGEST = 365 * 24 * 3600.0
 
 
@@ -73,6 +74,15 @@ def seconds(text: str) -> float:
     if not parts or "".join(number + unit for number, unit in parts) != stripped:
         raise UsageError(f'--request-timeout: "{text}" is not a duration such as 5s, 2m or 1m30s')
     return min(sum(float(number) * _UNITS[unit] for number, unit in parts), _LONGEST)
+
+
+def passes(error: ClusterError) -> bool:
+    """Whether a cluster that answered before may answer again."""
+    from kubectl_dra.cluster.client import UNAUTHORIZED, Answered
+
+    if isinstance(error, Answered):
+        return error.status in _PASSING
+    return error.status != UNAUTHORIZED
 
 
 class Progress:

@@ -35,6 +35,7 @@ COMMANDS: Final = {
     "migrate": Command("MigrateFlags", "Rewrite manifests from device plugins or older DRA to v1"),
     "devices": Command("DevicesFlags", "List devices: where they are, their state, who holds them"),
     "claims": Command("ClaimsFlags", "List claims: devices, node, pods, and what each waits for"),
+    "top": Command("TopFlags", "Count devices by node, class, namespace, owner or claim"),
     "taint": Command("TaintFlags", "Keep new pods off devices, or end the pods that use them"),
     "untaint": Command("UntaintFlags", "Remove the rules that taint made"),
     "snapshot": Command("SnapshotFlags", "Save what is read from a cluster in one file"),

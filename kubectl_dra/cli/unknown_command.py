@@ -14,6 +14,9 @@ _LISTINGS: Final = {
     "devices": ("device", "resourceslice", "slice", "gpu", "inventory"),
     "explain": ("pod", "po", "pending"),
     "claims": ("claim", "resourceclaim"),
+    "top nodes": ("node", "no"),
+    "top classes": ("deviceclas", "clas"),
+    "top namespaces": ("namespace", "n"),
     "taint --list": ("taint", "devicetaintrule", "rule"),
 }
 _OTHER_NAMES: Final = {
@@ -21,6 +24,7 @@ _OTHER_NAMES: Final = {
     "lint": ("validate", "check", "vet"),
     "migrate": ("convert", "upgrade"),
     "devices": ("device", "inventory", "slices", "resourceslices", "gpus"),
+    "top": ("usage", "use", "stats", "summary"),
     "snapshot": ("dump", "save", "cluster-info"),
 }
 

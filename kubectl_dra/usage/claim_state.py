@@ -26,3 +26,7 @@ class ClaimState(StrEnum):
     """It holds devices for pods that have ended, or do not exist any more."""
     TERMINATING = "terminating"
     """The claim, or the last pod that uses it, is being deleted."""
+
+
+UNUSED = (ClaimState.UNUSED, ClaimState.ENDED)
+"""States of claims whose devices nobody uses."""

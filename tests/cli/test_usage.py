@@ -43,6 +43,7 @@ def test_an_error_says_what_and_where_the_help_is(
         ("describe pod x -n ml", "write: kubectl dra explain pod x -n ml"),
         ("describe claim/x", "write: kubectl dra explain claim/x"),
         ("get resourceclaims -A", "write: kubectl dra claims -A"),
+        ("get nodes", "write: kubectl dra top nodes"),
         ("list taints", "write: kubectl dra taint --list"),
         ("show lint a.yaml", "write: kubectl dra lint a.yaml"),
         ("why pod/x", "write: kubectl dra explain pod/x"),
@@ -70,7 +71,7 @@ def test_a_call_makes_only_the_command_that_it_names() -> None:
     for name in everything:
         assert name
         assert [entry.name for entry in main._called([name, "--help"]).registered_commands] == [name]
-    assert len(everything) == 11
+    assert len(everything) == 12
     assert main._called(["--version"]) is main.everything()
     for arguments in ([], ["--help"], ["-h"]):
         listed = main._called(arguments)

@@ -66,6 +66,7 @@ CASES: Final = (
     Case("devices-many", "devices --snapshot cluster.yaml", "examples/explain/mixed-fleet"),
     Case("devices-wide", "devices --snapshot cluster.yaml -o wide --node gpu-1"),
     Case("claims", "claims --snapshot cluster.yaml", "examples/explain/mixed-fleet"),
+    Case("top", "top classes --snapshot cluster.yaml", "examples/explain/mixed-fleet"),
     Case("snapshot", "snapshot --snapshot cluster.yaml -o saved.json"),
     Case("lint", "lint .", SAMPLE, 1),
     Case("lint-clean", "lint manifests/good.yaml", SAMPLE),

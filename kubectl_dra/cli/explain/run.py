@@ -22,7 +22,7 @@ from kubectl_dra.cli.explain.questions import (
     settings_of,
 )
 from kubectl_dra.cli.explain.target import NotThere
-from kubectl_dra.cli.live import Progress
+from kubectl_dra.cli.live import Progress, passes
 from kubectl_dra.cli.options import ConnectionFlags, cluster_flags
 from kubectl_dra.errors import ClusterError, InputError, UsageError
 from kubectl_dra.explain.diagnosis import Diagnosis, Verdict
@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from kubectl_dra.explain.devices.inventory import Inventory
 
 WATCH_SECONDS = 3.0
-PASSING = frozenset((408, 429, 500, 502, 503, 504))
 
 
 def run(asked: ExplainFlags, connection: ConnectionFlags) -> int:
@@ -129,7 +128,7 @@ def _run_watch(asked: ExplainFlags, connection: ConnectionFlags, changes: Sequen
         try:
             diagnoses = _answer(asked, connection, changes)
         except ClusterError as error:
-            if not shown or not _passes(error):
+            if not shown or not passes(error):
                 raise
             if str(error) != silent:
                 silent = str(error)
@@ -153,15 +152,6 @@ def _run_watch(asked: ExplainFlags, connection: ConnectionFlags, changes: Sequen
             waiting = True
             tell(f"note: waiting for {'the snapshot' if asked.snapshots else 'the cluster'} to change; Ctrl-C ends it")
         time.sleep(WATCH_SECONDS)
-
-
-def _passes(error: ClusterError) -> bool:
-    """Whether a cluster that answered before may answer again."""
-    from kubectl_dra.cluster.client import UNAUTHORIZED, Answered
-
-    if isinstance(error, Answered):
-        return error.status in PASSING
-    return error.status != UNAUTHORIZED
 
 
 def _run_all(asked: ExplainFlags, connection: ConnectionFlags, output: str, color: str) -> int:

@@ -28,7 +28,7 @@ def tallies(inventory: Inventory, by: CountedBy, order: SortKey = SortKey.name) 
     """The counts, by name or with the largest number first. A device of several classes counts in each of them."""
     rows: dict[str, list[DeviceRow]] = {}
     for row in inventory.rows:
-        for name in _names(row, by):
+        for name in names_of(row, by):
             rows.setdefault(name, []).append(row)
     found = [Tally(name, len(of), node_count_of(of), states_of(of)) for name, of in rows.items()]
     if by is CountedBy.state:
@@ -44,7 +44,8 @@ def tallies(inventory: Inventory, by: CountedBy, order: SortKey = SortKey.name) 
     return found
 
 
-def _names(row: DeviceRow, by: CountedBy) -> Iterable[str]:
+def names_of(row: DeviceRow, by: CountedBy) -> Iterable[str]:
+    """Under which names a device is counted."""
     if by is CountedBy.class_:
         return row.classes or ("",)
     if by is CountedBy.model:

@@ -1,0 +1,29 @@
+"""``kubectl dra top``: how full the cluster is, and who fills it."""
+
+from __future__ import annotations
+
+HELP = """Count devices by node, class, namespace, owner or claim: how many are free, held, held and unused.
+
+Reads the live cluster, or a snapshot with --snapshot. Never writes. A device counts as unused if it is held by a claim
+that is reserved for nobody, or for pods that have ended. By class, the largest request is said that one node can
+still serve: free devices on many nodes are no use to a pod that needs several.
+
+\b
+Examples:
+  # the nodes, with the fullest first
+  kubectl dra top
+  # the classes, and the largest request that still fits on one node
+  kubectl dra top classes
+  # who holds devices that nobody uses
+  kubectl dra top owners --sort unused
+  # on a terminal, redrawn every five seconds
+  kubectl dra top namespaces --watch
+  # for the textfile collector of Prometheus' node exporter
+  kubectl dra top -o metrics > dra.prom
+
+\b
+Exit codes:
+  0  counted
+  1  there is nothing to count
+  2  error: usage, input, connection
+"""

@@ -1,0 +1,110 @@
+"""What ``top`` does: read, count, report; with --watch again and again."""
+
+from __future__ import annotations
+
+import gc
+import sys
+import time
+from collections.abc import Sequence
+
+from kubectl_dra.cli.assumed import assumed
+from kubectl_dra.cli.live import Progress, connection_options, passes
+from kubectl_dra.cli.options import ConnectionFlags
+from kubectl_dra.cli.top.flags import TopFlags, TopOutput
+from kubectl_dra.cluster.snapshot import Snapshot
+from kubectl_dra.errors import ClusterError, UsageError
+from kubectl_dra.explain.scene.prepare import cycle_of
+from kubectl_dra.usage.report import SORTS, UseReport, use_reports
+from kubectl_dra.usage.subject import UseBy, UseSort
+
+KINDS = ("ResourceSlice", "DeviceClass", "ResourceClaim", "DeviceTaintRule", "Node", "Pod")
+"""The kinds that are counted."""
+EXIT_NONE = 1
+WATCH_SECONDS = 5.0
+ALL = (UseBy.nodes, UseBy.classes, UseBy.namespaces)
+"""What ``-o metrics`` has where nothing is named."""
+_CLEAR = "\033[H\033[J"
+
+
+def run(asked: TopFlags, connection: ConnectionFlags) -> int:
+    """Counts and prints; returns the exit code.
+
+    Raises:
+        DraError: wrong usage, input that cannot be read, a cluster that does not answer.
+    """
+    by = asked.by or UseBy.nodes
+    if asked.sort not in (None, UseSort.name, *SORTS[by]):
+        others = ", ".join(["name", *SORTS[by]])
+        raise UsageError(f"--sort {asked.sort}: {by} are sorted by {others}")
+    if asked.watch:
+        return _watch(asked, connection)
+    reports = _reports(asked, connection)
+    _print(reports, asked)
+    return 0 if any(report.rows for report in reports) else EXIT_NONE
+
+
+def _reports(asked: TopFlags, connection: ConnectionFlags) -> list[UseReport]:
+    snapshot = _read(asked, connection)
+    settings = assumed(snapshot, asked.release, asked.gates)
+    subjects = ALL if asked.output is TopOutput.metrics and asked.by is None else (asked.by or UseBy.nodes,)
+    return use_reports(snapshot, cycle_of(snapshot, settings), subjects, asked.sort)
+
+
+def _read(asked: TopFlags, connection: ConnectionFlags) -> Snapshot:
+    if asked.snapshots:
+        from kubectl_dra.cluster.files import read_snapshot
+
+        with Progress() as progress:
+            return read_snapshot(list(asked.snapshots), progress=progress)
+    from kubectl_dra.cluster.live import Cluster
+
+    cluster = Cluster(connection_options(connection, ""))
+    with Progress() as progress:
+        return cluster.read_snapshot(KINDS, progress=progress)
+
+
+def _print(reports: Sequence[UseReport], asked: TopFlags) -> None:
+    if asked.output is TopOutput.metrics:
+        from kubectl_dra.report.top_metrics import to_metrics
+
+        sys.stdout.write(to_metrics(reports))
+    elif asked.output is TopOutput.text:
+        from kubectl_dra.report.paint import tell
+        from kubectl_dra.report.phrases import written
+        from kubectl_dra.report.top_text import write_top
+
+        for note in reports[0].notes:
+            tell(f"note: {written(note)}")
+        write_top(reports[0], asked.color.value, full=asked.full)
+    else:
+        from kubectl_dra.report.structured import write
+        from kubectl_dra.report.top_json import to_json
+
+        write(to_json(reports[0]), asked.output.value, sys.stdout)
+
+
+def _watch(asked: TopFlags, connection: ConnectionFlags) -> int:
+    """Counts until it is interrupted: in place on a terminal, else again whenever something has changed."""
+    from kubectl_dra.report.paint import tell
+
+    # This may take hours, and each count leaves garbage.
+    gc.enable()
+    shown: list[UseReport] = []
+    while True:
+        try:
+            reports = _reports(asked, connection)
+        except ClusterError as error:
+            if not shown or not passes(error):
+                raise
+            tell(f"note: {error}; asking again")
+            time.sleep(WATCH_SECONDS)
+            continue
+        if sys.stdout.isatty():
+            sys.stdout.write(_CLEAR)
+            _print(reports, asked)
+        elif reports != shown:
+            sys.stdout.write("\n" if shown else "")
+            _print(reports, asked)
+        sys.stdout.flush()
+        shown = reports
+        time.sleep(WATCH_SECONDS)

@@ -1,0 +1,217 @@
+"""``kubectl dra top`` from files."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+import yaml
+
+from kubectl_dra.cluster.snapshot import Snapshot
+from kubectl_dra.errors import ClusterError
+from tests.cli.conftest import Ran
+from tests.cli.test_devices import DRIVER, NO_CLAIMS, device_class, gpu, held, node, slice_of
+
+ROOT = Path(__file__).parent.parent.parent
+EXAMPLES = ROOT / "examples" / "explain"
+CLUSTER = str(EXAMPLES / "mixed-fleet" / "cluster.yaml")
+SUBJECTS = ("nodes", "classes", "namespaces", "owners", "claims")
+Dra = Callable[..., Ran]
+Json = dict[str, Any]
+SAMPLE = re.compile(r'kubectl_dra_[a-z_]+\{(?:[a-z_]+="(?:[^"\\\n]|\\.)*",?)+\} [0-9]+')
+
+
+def table(ran: Ran) -> list[list[str]]:
+    """The rows of the table with the header, as cells."""
+    lines = ran.out.split("\n\n")[1].splitlines()
+    return [re.split(" {3,}", line) for line in lines]
+
+
+@pytest.mark.parametrize("by", SUBJECTS)
+@pytest.mark.parametrize("example", sorted(path.name for path in EXAMPLES.iterdir() if path.is_dir()))
+def test_examples_fit_the_schema(dra: Dra, example: str, by: str) -> None:
+    cluster = str(next((EXAMPLES / example).glob("cluster.*")))
+    answer = json.loads(dra("top", by, "--snapshot", cluster, "-o", "json").out)
+    jsonschema.Draft202012Validator(json.loads((ROOT / "schemas" / "top.json").read_text())).validate(answer)
+    devices = json.loads(dra("devices", "--snapshot", cluster, "-o", "json").out)["summary"]
+    assert answer["summary"]["states"] == devices["states"]
+    if by == "nodes":
+        assert sum(item["devices"] for item in answer["items"]) == devices["devices"]
+
+
+def test_nodes(dra: Dra) -> None:
+    ran = dra("top", "--snapshot", CLUSTER)
+    assert ran.out.startswith("46 devices on 4 nodes: 12 free, 10 held, 24 tainted; 1 claim pending\n")
+    assert table(ran) == [
+        ["NODE", "DEVICES", "FREE", "HELD", "TAINTED", "OTHER", "UNUSED", "USE"],
+        ["gaudi-1", "8", "1", "7", "-", "-", "-", "87%"],
+        ["h100-1", "4", "1", "3", "-", "-", "-", "75%"],
+        ["flex-1", "2", "2", "-", "-", "-", "-", "0%"],
+        ["mi300x-2", "32", "8", "-", "24", "-", "-", "0%"],
+    ]
+    assert table(dra("top", "--sort", "free", "--snapshot", CLUSTER))[1][0] == "mi300x-2"
+    assert table(dra("top", "--sort", "name", "--snapshot", CLUSTER))[1][0] == "flex-1"
+
+
+def test_namespaces_and_owners(dra: Dra) -> None:
+    assert table(dra("top", "namespaces", "--snapshot", CLUSTER)) == [
+        ["NAMESPACE", "HELD", "UNUSED", "CLAIMS", "PENDING", "NODES", "LARGEST-OWNER"],
+        ["ml", "10", "-", "3", "1", "2", "StatefulSet/bert"],
+    ]
+    assert table(dra("top", "owners", "--snapshot", CLUSTER)) == [
+        ["NAMESPACE", "OWNER", "HELD", "UNUSED", "CLAIMS", "PENDING", "NODES"],
+        ["ml", "StatefulSet/bert", "7", "-", "1", "-", "1"],
+        ["ml", "StatefulSet/pretrain", "3", "-", "1", "-", "1"],
+        ["ml", "StatefulSet/serve", "-", "-", "1", "1", "-"],
+    ]
+    header, first, *_ = table(dra("top", "claims", "--snapshot", CLUSTER))
+    assert header == ["NAMESPACE", "CLAIM", "HELD", "STATE", "NODE", "OWNER", "AGE"]
+    assert first[:-1] == ["ml", "bert-0-hpu-lq8vz", "7", "in-use", "gaudi-1", "StatefulSet/bert"]
+
+
+def fleet(tmp_path: Path, *more: Json) -> str:
+    """Three nodes of four devices, of which two, three and all are held; the last by a claim that nobody uses."""
+    objects: list[Json] = [device_class("gpu", f'device.driver == "{DRIVER}"'), *more]
+    for number, count in enumerate((2, 3, 4)):
+        name = f"n{number}"
+        objects += [node(name), slice_of(name, [gpu(f"gpu-{index}") for index in range(4)])]
+        results = [{"pool": name, "device": f"gpu-{index}"} for index in range(count)]
+        objects.append(held(f"claim-{number}", *results, pods=() if count == 4 else (f"pod-{number}",)))
+    (tmp_path / "fleet.yaml").write_text(yaml.safe_dump_all(objects))
+    return "fleet.yaml"
+
+
+def test_classes_say_the_largest_request_that_fits(dra: Dra, tmp_path: Path) -> None:
+    ran = dra("top", "classes", "--snapshot", fleet(tmp_path))
+    assert ran.out.startswith("12 devices on 3 nodes: 3 free, 9 held; 4 held and unused\n")
+    assert table(ran)[1] == ["gpu", "12", "3", "9", "-", "-", "4", "75%", "3", "2 on n0"]
+    assert ran.out.endswith("\n\ngpu: 3 free, and no request for more than 2 fits on one node.\n")
+
+
+def test_a_cordoned_node_serves_no_request(dra: Dra, tmp_path: Path) -> None:
+    path = tmp_path / fleet(tmp_path)
+    objects = list(yaml.safe_load_all(path.read_text()))
+    next(one for one in objects if one["kind"] == "Node" and one["metadata"]["name"] == "n0")["spec"] = {
+        "unschedulable": True
+    }
+    path.write_text(yaml.safe_dump_all(objects))
+    assert table(dra("top", "classes", "--snapshot", "fleet.yaml"))[1][-1] == "1 on n1"
+
+
+def test_devices_that_share_counters_do_not_add_up(dra: Dra) -> None:
+    """Partitions of one card are all free until one is taken: the allocator says how many go together."""
+    cluster = str(EXAMPLES / "mig-profile-missing" / "cluster.yaml")
+    answer = json.loads(dra("top", "classes", "--snapshot", cluster, "-o", "json").out)
+    found = {item["name"]: item for item in answer["items"]}["mig.nvidia.com"]
+    assert 0 < found["largestRequest"]["count"] < found["states"]["free"]
+    name, count, where = "x", found["largestRequest"]["count"], found["largestRequest"]["node"]
+    for asked, code in ((count, 0), (count + 1, 1)):
+        request = {"name": "r", "exactly": {"deviceClassName": "mig.nvidia.com", "count": asked}}
+        claim = {"metadata": {"name": name}, "spec": {"devices": {"requests": [request]}}}
+        manifest = Path("claim.yaml")
+        manifest.write_text(yaml.safe_dump({"apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaim", **claim}))
+        ran = dra("explain", "-f", "claim.yaml", "--snapshot", cluster, *(["--node", where] if not code else []))
+        assert ran.code == code, ran.out
+
+
+def test_many_rows_are_cut(dra: Dra, tmp_path: Path) -> None:
+    objects: list[Json] = [NO_CLAIMS]
+    for number in range(40):
+        objects += [node(f"n{number}"), slice_of(f"n{number}", [gpu("gpu-0")])]
+    (tmp_path / "many.yaml").write_text(yaml.safe_dump_all(objects))
+    short = dra("top", "--snapshot", "many.yaml").out.splitlines()
+    assert len(short) == 34 and short[-1] == "and 10 more: --full shows them"
+    assert len(dra("top", "--snapshot", "many.yaml", "--full").out.splitlines()) == 43
+
+
+@pytest.mark.parametrize("columns", [60, 80, 120, 200])
+@pytest.mark.parametrize("by", SUBJECTS)
+def test_lines_fit(dra: Dra, monkeypatch: pytest.MonkeyPatch, by: str, columns: int) -> None:
+    monkeypatch.setenv("COLUMNS", str(columns))
+    ran = dra("top", by, "--snapshot", CLUSTER)
+    assert all(len(line) <= columns for line in ran.out.splitlines())
+
+
+def test_nothing_to_count(dra: Dra, tmp_path: Path) -> None:
+    (tmp_path / "nodes.yaml").write_text(yaml.safe_dump_all([node("n1"), NO_CLAIMS]))
+    ran = dra("top", "--snapshot", "nodes.yaml")
+    assert (ran.code, ran.out) == (1, "0 devices\nThere are no nodes to count.\n")
+
+
+def test_what_cannot_be_sorted_by(dra: Dra) -> None:
+    ran = dra("top", "claims", "--sort", "free", "--snapshot", CLUSTER)
+    assert ran.code == 2 and "--sort free: claims are sorted by name, devices, held" in ran.err
+    assert dra("top", "pods", "--snapshot", CLUSTER).code == 2
+
+
+@pytest.mark.parametrize("by", [(), *((subject,) for subject in SUBJECTS)])
+def test_metrics_are_in_the_text_format(dra: Dra, by: tuple[str, ...]) -> None:
+    """Samples of one metric stand together behind its HELP and TYPE, and none occurs twice."""
+    lines = dra("top", *by, "-o", "metrics", "--snapshot", CLUSTER).out.splitlines()
+    current, seen, series = "", set[str](), set[str]()
+    for line in lines:
+        if line.startswith("# HELP "):
+            current = line.split()[2]
+            assert current not in seen and line.endswith(".")
+            seen.add(current)
+        elif line.startswith("# TYPE "):
+            assert line == f"# TYPE {current} gauge"
+        else:
+            assert SAMPLE.fullmatch(line) and line.startswith(f"{current}{{")
+            name = line.rpartition(" ")[0]
+            assert name not in series
+            series.add(name)
+    if not by:
+        assert 'kubectl_dra_node_devices{node="gaudi-1",state="held"} 7' in lines
+        assert 'kubectl_dra_device_class_largest_request{device_class="gpu.nvidia.com"} 1' in lines
+        assert 'kubectl_dra_namespace_claims_pending{namespace="ml"} 1' in lines
+
+
+def test_promtool_reads_the_metrics(dra: Dra) -> None:
+    from tests.packaging import toolbox
+
+    try:
+        promtool = toolbox.promtool()
+    except toolbox.Unavailable as reason:
+        pytest.skip(str(reason))
+    for by in ((), *((subject,) for subject in SUBJECTS)):
+        text = dra("top", *by, "-o", "metrics", "--snapshot", CLUSTER).out
+        done = subprocess.run([promtool, "check", "metrics"], input=text, capture_output=True, text=True, check=False)
+        assert (done.returncode, done.stderr) == (0, ""), done.stderr
+
+
+def test_watch_counts_again(dra: Dra, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It writes when something has changed, and a cluster that is away for a while is asked again."""
+    from kubectl_dra.cli.top import run as module
+
+    path = tmp_path / fleet(tmp_path)
+    ticks: list[float] = []
+    read: Callable[..., Snapshot] = module._read
+
+    def wait(seconds: float) -> None:
+        ticks.append(seconds)
+        if len(ticks) == 3:
+            kept = [one for one in yaml.safe_load_all(path.read_text()) if one["metadata"]["name"] != "claim-0"]
+            path.write_text(yaml.safe_dump_all(kept))
+        if len(ticks) == 5:
+            raise KeyboardInterrupt
+
+    def reading(*words: Any) -> Snapshot:
+        if len(ticks) == 1:
+            raise ClusterError("the server is away")
+        return read(*words)
+
+    monkeypatch.setattr("kubectl_dra.cli.top.run.time.sleep", wait)
+    monkeypatch.setattr(module, "_read", reading)
+    ran = dra("top", "--snapshot", "fleet.yaml", "--watch")
+    assert ran.code == 130 and "note: the server is away; asking again" in ran.err
+    assert [line for line in ran.out.splitlines() if line.startswith("12 devices")] == [
+        "12 devices on 3 nodes: 3 free, 9 held; 4 held and unused",
+        "12 devices on 3 nodes: 5 free, 7 held; 4 held and unused",
+    ]
