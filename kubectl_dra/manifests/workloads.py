@@ -203,6 +203,38 @@ def pod_specs(workload: Mapping[str, Any]) -> Iterator[WorkloadPodSpec]:
         yield from _app_template(workload)
 
 
+def specs_at(workload: Mapping[str, Any], path: Path) -> Iterator[WorkloadPodSpec]:
+    """The pod specs of an object at a path, of a kind that is not in the tables."""
+    for found, value in _walk(workload, path, ()):
+        above: Any = workload
+        for step in found[:-1]:
+            above = above[step]
+        yield WorkloadPodSpec(found, value, _mapping(above, "metadata"), (*found[:-1], "metadata"), complete=False)
+
+
+def evident_specs(value: Any, path: tuple[str | int, ...] = ()) -> Iterator[WorkloadPodSpec]:
+    """What is a pod template by its shape: ``spec`` with containers, and nothing but ``metadata`` beside it."""
+    if isinstance(value, Mapping):
+        spec = value.get("spec")
+        if path and isinstance(spec, Mapping) and value.keys() <= {"metadata", "spec"} and _has_containers(spec):
+            yield WorkloadPodSpec(
+                (*path, "spec"), spec, _mapping(value, "metadata"), (*path, "metadata"), complete=False
+            )
+            return
+        for key, below in value.items():
+            if path or key not in ("metadata", "status"):
+                yield from evident_specs(below, (*path, key))
+    elif isinstance(value, list):
+        for index, item in enumerate(value):
+            yield from evident_specs(item, (*path, index))
+
+
+def _has_containers(spec: Mapping[str, Any]) -> bool:
+    found = spec.get("containers")
+    items = found if isinstance(found, list) else []
+    return bool(items) and all(isinstance(item, Mapping) and "name" in item and "image" in item for item in items)
+
+
 def _app_template(release: Mapping[str, Any]) -> Iterator[WorkloadPodSpec]:
     """The pods in the values of the chart app-template: containers by name, and the rest of the spec under ``pod``."""
     values = _mapping(_mapping(release, "spec"), "values")

@@ -13,6 +13,7 @@ from kubectl_dra.manifests.workloads import SPECS, TEMPLATES, PodContainer, cont
 from kubectl_dra.migrate.claimless_kinds import CLAIMLESS, NEVER
 from kubectl_dra.migrate.device_plugins.asks import Ask, said
 from kubectl_dra.migrate.device_plugins.extended_resource import by_name, extended
+from kubectl_dra.migrate.device_plugins.pods import pods_of
 from kubectl_dra.migrate.embedded import EmbeddedAsk, embedded_asks
 from kubectl_dra.migrate.hazards import autoscaler, claims_devices
 from kubectl_dra.migrate.model import Migration, MigrationSettings, Note, ObjectPlan, PlanRefusal, PlanSurroundings
@@ -67,7 +68,11 @@ def plan(raw: Mapping[str, Any], surroundings: PlanSurroundings, settings: Migra
     if key[1] in NEVER:
         return ObjectPlan(notes=(*_beside(raw, settings.catalogue), *hazards))
     found = _reported(raw, key, surroundings, settings)
-    seen = [*(one.path for one in found.refusals), *(one.path for one in found.notes), *_of_pods(raw, key)]
+    seen = [
+        *(one.path for one in found.refusals),
+        *(one.path for one in found.notes),
+        *_of_pods(raw, key, settings.catalogue),
+    ]
     seen += [mention.path for mention in _mentions_of(raw, key, settings.catalogue)]
     return replace(found, notes=(*found.notes, *_left(raw, seen, settings.catalogue), *hazards))
 
@@ -83,7 +88,10 @@ def _reported(
     claimless = CLAIMLESS.get(key)
     out: list[PlanRefusal] = []
     asks: list[Ask] = []
+    pods = tuple(_of_pods(raw, key, settings.catalogue)) if claimless is None else ()
     for path, name in _mentions_of(raw, key, settings.catalogue):
+        if any(path[: len(pod)] == pod for pod in pods):
+            continue
         resource = settings.catalogue.resource(name)
         if resource is not None and resource.outcome in ("ask", "refuse"):
             code = "MIG112" if resource.outcome == "ask" else "MIG113"
@@ -104,10 +112,10 @@ def _reported(
     return ObjectPlan((), found.objects, found.notes, tuple(dict.fromkeys((*out, *found.refusals))))
 
 
-def _of_pods(raw: Mapping[str, Any], key: tuple[str, str]) -> Iterator[Path]:
+def _of_pods(raw: Mapping[str, Any], key: tuple[str, str], catalogue: VendorCatalogue) -> Iterator[Path]:
     """Where requests stand that other migrations look at."""
     if key not in CLAIMLESS or key in _PARTLY:
-        for spec in pod_specs(raw):
+        for spec in pods_of(raw, catalogue).specs:
             yield (*spec.path, "resources")
             yield from ((*container.path, "resources") for container in containers(spec))
 

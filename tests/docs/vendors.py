@@ -50,6 +50,9 @@ that a cluster's administrator chose (SR-IOV resources, renamed GPUs):
 ```yaml
 {example}```
 
+`workloads` names kinds whose pods have claims, by the path of their pod specs; without it, what looks like a pod
+template in an unknown kind is changed with `--unsafe` only.
+
 Patterns are RE2 and must match the whole text. The whole file is checked when it is read: the schema
 (`schemas/vendor.json`), duplicate names, unknown classes, and whether all CEL compiles on Kubernetes 1.34 and 1.36.
 Selectors guard attributes that are not in a driver's `always`, so that devices without them are skipped. With
@@ -78,6 +81,8 @@ resources:
 labels:
   - {key: acme.io/npu.model, action: select, attribute: model}
   - {key: acme.io/npu.memory, action: select, capacity: memory, compare: mebibytes}
+workloads:
+  - {group: train.acme.io, kind: TrainingRun, path: spec.groups.*.template.spec}
 beside:
   - {where: env, name: ACME_VISIBLE_DEVICES, action: remove, message: The driver sets it.}
 """

@@ -264,3 +264,22 @@ def test_what_is_said_to_stay_is_not_brought_up_again(tmp_path: Path) -> None:
     assert result.text is not None
     again = migrate([Input("f.yaml", True, result.text.after.encode())], MigrationJob(chosen))
     assert not again.files
+
+
+def test_a_kind_of_the_user(tmp_path: Path) -> None:
+    file = tmp_path / "ours.yaml"
+    file.write_text(
+        "vendor: ours\ntitle: Ours\nresources: []\nworkloads:\n"
+        "- {group: example.org, kind: Trainer, path: spec.groups.*.pod}\n"
+    )
+    text = (
+        "apiVersion: example.org/v1\nkind: Trainer\nmetadata: {name: a}\nspec:\n  groups:\n  - pod:\n"
+        "      containers:\n      - name: c\n        resources:\n          limits: {nvidia.com/gpu: 1}\n"
+    )
+    chosen = MigrationSettings(load([str(file)]), settings().release)
+    report = migrate([Input("f.yaml", True, text.encode())], MigrationJob(chosen))
+    assert [item.sort for item in report.items() if item.sort != "note"] == ["change", "object"]
+    assert report.files[0].text is not None and "resourceClaimTemplateName: a-gpu" in report.files[0].text.after
+    file.write_text(file.read_text().replace("spec.groups.*.pod", "spec..pod"))
+    with pytest.raises(InputError):
+        load([str(file)])

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from kubectl_dra.api.versions import GROUP, gate_default
 from kubectl_dra.manifests.changes import Append, Change, Delete, Path, Set, value_at
-from kubectl_dra.manifests.workloads import WorkloadPodSpec, containers, key_of, pod_specs
+from kubectl_dra.manifests.workloads import WorkloadPodSpec, containers, key_of
 from kubectl_dra.migrate.claimless_kinds import CLAIMLESS
 from kubectl_dra.migrate.device_plugins import frameworks
 from kubectl_dra.migrate.device_plugins.asks import Ask, Asks, read_asks
@@ -29,6 +29,7 @@ from kubectl_dra.migrate.device_plugins.extended_resource import by_name, extend
 from kubectl_dra.migrate.device_plugins.pages import ABOUT
 from kubectl_dra.migrate.device_plugins.patches import base_claims, is_patch, plan_patch
 from kubectl_dra.migrate.device_plugins.placement import PlacementPlan, placement
+from kubectl_dra.migrate.device_plugins.pods import pods_of
 from kubectl_dra.migrate.device_plugins.tolerations import missing
 from kubectl_dra.migrate.model import (
     Migration,
@@ -63,6 +64,10 @@ _NO_NAME: Final = PlanRefusal(
     "the new claims would be named after the object, whose own name is missing or not valid",
     "Give it its name (fill the template in first: helm template, oc process), then migrate.",
 )
+_GUESSED: Final = (
+    "the kind is not known: this looks like a pod template, and its CustomResourceDefinition may drop claims (a file "
+    "for --vendors can say under workloads that it does not)"
+)
 # Of these kinds some pods can have claims, and what cannot is reported elsewhere.
 _IN_PART: Final = ("sparkoperator.k8s.io", "helm.toolkit.fluxcd.io")
 
@@ -95,12 +100,13 @@ def plan(raw: Mapping[str, Any], surroundings: PlanSurroundings, settings: Migra
     said = _Said([], [], [])
     steps: list[Step] = []
     pods: list[_Pod] = []
-    for spec in pod_specs(raw):
+    found = pods_of(raw, settings.catalogue)
+    for spec in found.specs:
         asks = read_asks(spec, settings.catalogue)
         said.refusals.extend(asks.refusals)
         pod = _pod(raw, spec, asks, surroundings, settings, said)
         if pod is not None:
-            pods.append(pod)
+            pods.append(pod._replace(doubts=(*pod.doubts, _GUESSED)) if found.guessed else pod)
         elif asks.zeros:
             changes = tidied(raw, (Delete(path) for path in asks.zeros))
             steps.append(Step("MIG102", asks.zeros[0], "a quantity of 0 asks for no device", changes))

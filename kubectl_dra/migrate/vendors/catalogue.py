@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from functools import cached_property
 from itertools import chain
 from typing import Any, Final, NamedTuple
 
@@ -11,6 +12,8 @@ from kubectl_dra.api.quantity import Quantity
 from kubectl_dra.data.drivers import InstalledClass
 from kubectl_dra.data.drivers import catalogue as drivers
 from kubectl_dra.data.files import VendorFile, vendor_files
+from kubectl_dra.manifests.workloads import Key
+from kubectl_dra.manifests.workloads import Path as Steps
 from kubectl_dra.migrate.vendors.model import (
     EMPTY,
     Flag,
@@ -63,6 +66,11 @@ class VendorCatalogue:
     def vendors(self) -> Mapping[str, Vendor]:
         """All vendors by id, the user's first."""
         return {**self._own, **{id: built_in(id) for id in self._files}}
+
+    @cached_property
+    def workloads(self) -> Sequence[tuple[Key, Steps]]:
+        """Kinds of the user's files, each with a path of its pod specs."""
+        return tuple(entry for vendor in self._own.values() for entry in vendor.workloads)
 
     def __contains__(self, id: str) -> bool:
         """Whether there is a vendor of the id."""

@@ -10,6 +10,8 @@ from types import MappingProxyType
 from typing import Any, Final, Literal, NamedTuple, Protocol
 
 from kubectl_dra.data.drivers import InstalledClass
+from kubectl_dra.manifests.workloads import Key
+from kubectl_dra.manifests.workloads import Path as Steps
 
 Outcome = Literal["auto", "note", "ask", "refuse", "keep"]
 """auto: migrated. note: migrated, with advice. ask: only people can decide. refuse: DRA has nothing for it.
@@ -238,6 +240,7 @@ class Vendor(NamedTuple):
     like: tuple[str, ...]
     everyone: bool
     detect: Mapping[str, frozenset[str]]
+    workloads: tuple[tuple[Key, Steps], ...] = ()
 
 
 _PLACE: Final = re.compile(r"\{(\w+)\}")

@@ -85,6 +85,9 @@ def vendor_of(raw: Mapping[str, Any], compile: Compile, known: Callable[[str], I
         like=tuple(raw.get("like", ())),
         everyone=raw.get("everyone", False),
         detect={key: frozenset(names) for key, names in detect.items()},
+        workloads=tuple(
+            ((entry["group"], entry["kind"]), tuple(entry["path"].split("."))) for entry in raw.get("workloads", ())
+        ),
     )
 
 
