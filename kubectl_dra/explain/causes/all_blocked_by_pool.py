@@ -16,12 +16,16 @@ from kubectl_dra.explain.trial import Trial
 ALL_BLOCKED = CauseKind(
     code="all-blocked-by-pool",
     title="A request for all devices meets an unusable pool",
-    why="Mode All fails for the whole pod when any pool that the node sees is incomplete or invalid, even one of "
-    "another driver that the request could never match.",
+    why=(
+        "Mode All fails for the whole pod if any pool that the node sees is incomplete or invalid, even a pool of "
+        "another driver that the request could never match."
+    ),
     fix="Repair that pool's driver, or ask for a count instead of All.",
     seen_as="SchedulerError: asks for all devices, but resource pool … is currently …",
-    normal="For seconds, while a driver publishes its pool anew, for instance after a restart. After a minute it "
-    "is not.",
+    normal=(
+        "For seconds, while a driver publishes its pool anew, for instance after a restart. Longer than a minute is "
+        "not normal."
+    ),
     confirm=(confirm.ERROR, confirm.COUNTED_SLICES),
     family=Family.POOLS,
     look=Look.SLICES,
@@ -32,7 +36,7 @@ BAD_NODE_SELECTOR = CauseKind(
     why="The scheduler gives up on the pod when it meets such a slice.",
     fix="Report it to the driver's maintainers; delete the slice.",
     seen_as="SchedulerError: gather pool information: failed to perform node selection for slice …",
-    normal="Never: the driver publishes what it should not.",
+    normal="Never: the driver publishes an invalid selector.",
     confirm=(
         confirm.ERROR,
         confirm.Check(

@@ -20,7 +20,9 @@ KNOWN_DEFECT = CauseKind(
     why="With the known defects of this release the allocation fails; without them it would succeed.",
     fix="Upgrade to a release with the fix; until then ask in separate claims, or for other devices.",
     seen_as="cannot allocate all claims",
-    normal="Never. Whether it strikes can depend on the order in which devices are tried, so it may come and go.",
+    normal=(
+        "Never. Whether the defect occurs can depend on the order in which devices are tried, so it may come and go."
+    ),
     confirm=(confirm.PENDING, confirm.AFFECTED),
     family=Family.DEVICES,
 )

@@ -16,9 +16,11 @@ from kubectl_dra.explain.trial import Trial
 
 TOO_MANY_TOGETHER = CauseKind(
     code="alternatives-too-large",
-    title="The alternatives that fit ask for more than 32 devices together",
-    why="An allocation of one claim holds at most 32 devices. Of prioritized lists the scheduler passes over what "
-    "would exceed that, so smaller alternatives are left, and those do not fit here.",
+    title="The alternatives that fit have more than 32 devices in total",
+    why=(
+        "An allocation of one claim holds at most 32 devices. In prioritized lists, the scheduler skips "
+        "alternatives that would exceed that limit, and the smaller ones do not fit here."
+    ),
     fix="Put the requests into claims of their own: each has its own 32 devices.",
     seen_as="cannot allocate all claims",
     normal="Where a claim lists large alternatives in several requests. Nothing warns when it is created.",

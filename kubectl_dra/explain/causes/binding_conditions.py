@@ -13,7 +13,7 @@ from kubectl_dra.explain.trial import Trial
 
 BINDING_PENDING = CauseKind(
     code="binding-condition-pending",
-    title="An allocated device is not ready to be bound",
+    title="An allocated device is not ready for binding",
     why="The scheduler waits until every binding condition of the device is True in the claim's status.",
     fix="Look at the driver or fabric controller that sets the condition.",
     seen_as="BindingConditionsPending, later device binding timeout",
@@ -34,10 +34,13 @@ BINDING_PENDING = CauseKind(
 BINDING_FAILED = CauseKind(
     code="binding-failed",
     title="An allocated device reports a binding failure",
-    why="A binding failure condition of the device is True; the scheduler gives the device up and tries again.",
+    why=("A binding failure condition of the device is True. The scheduler gives the device back and tries again."),
     fix="Repair the device that the condition names.",
     seen_as="device binding failed",
-    normal="A single failure can be: the scheduler chooses again. Repeated failures are the device's or the fabric's.",
+    normal=(
+        "A single failure is normal, because the scheduler chooses again. If failures repeat, the device or the "
+        "fabric is broken."
+    ),
     confirm=(
         confirm.Check(
             "A condition that the allocation lists in bindingFailureConditions is True here; "

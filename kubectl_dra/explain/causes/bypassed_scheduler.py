@@ -16,8 +16,8 @@ from kubectl_dra.explain.question.resolve import Question
 
 BOUND_BY_HAND = CauseKind(
     code="bypassed-scheduler",
-    title="The pod was bound to a node past the scheduler",
-    why="With spec.nodeName set the scheduler never sees the pod, and nobody else allocates its claims.",
+    title="The pod was bound without going through the scheduler",
+    why="If spec.nodeName is set, the scheduler never sees the pod, and nobody else allocates its claims.",
     fix="Remove spec.nodeName and use a nodeSelector or node affinity.",
     seen_as="FailedPrepareDynamicResources on the node",
     normal="Never for a pod with claims, unless the claim is allocated for that node and reserved for the pod already.",
@@ -41,7 +41,7 @@ def _bound(question: Question, snapshot: Snapshot, _: Sequence[Finding]) -> Iter
     ]
     scheduled = pod.condition("PodScheduled")
     if unallocated and not (scheduled and scheduled.status == "True" and scheduled.reason):
-        text = "the pod was bound to node {node} past the scheduler, so nobody allocates {claims}"
+        text = "the pod was bound to node {node} without the scheduler, so nobody allocates {claims}"
         yield Finding(
             BOUND_BY_HAND,
             say(text, node=pod.node_name, claims=[claim.key for claim in unallocated]),
@@ -64,7 +64,7 @@ def _misplaced(pod: Pod, claims: Sequence[ResourceClaim], snapshot: Snapshot) ->
         if claim.allocation is None or reserved(pod, claim) or claim.allocation.usable_on(node):
             continue
         selector = claim.allocation.node_selector
-        text = "the pod was bound to node {node} past the scheduler, but claim {claim} is allocated for {selector}"
+        text = "the pod was bound to node {node} without the scheduler, but claim {claim} is allocated for {selector}"
         yield Finding(
             BOUND_BY_HAND,
             say(text, node=node.name, claim=claim.key, selector=str(selector)),

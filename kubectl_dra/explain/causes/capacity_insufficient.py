@@ -18,8 +18,10 @@ from kubectl_dra.explain.scene.view import Published
 CAPACITY = CauseKind(
     code="capacity-insufficient",
     title="The devices have too little capacity left",
-    why="Each request takes capacity of a device, rounded up by the device's policy; a capacity without policy "
-    "that the request does not name is taken whole.",
+    why=(
+        "Each request takes capacity from a device, rounded up by the device's policy. A capacity without a policy "
+        "that the request does not name is taken entirely."
+    ),
     fix="Ask for less, or name every capacity of the device in the request.",
     seen_as="cannot allocate all claims",
     normal="On devices that several pods share, whenever they are full.",
@@ -41,7 +43,7 @@ CAPACITY = CauseKind(
 CAPACITY_UNKNOWN = CauseKind(
     code="capacity-unknown",
     title="The devices have no capacity of that name",
-    why="The name in capacity.requests has to equal the device's capacity key literally; no domain is added.",
+    why="The name in capacity.requests must be exactly the device's capacity key; no domain is added.",
     fix="Use the key as the driver publishes it.",
     seen_as="cannot allocate all claims",
     normal="Never: the name in the claim is wrong, or the driver publishes another one.",
@@ -54,7 +56,10 @@ CAPACITY_UNKNOWN = CauseKind(
 CAPACITY_POLICY = CauseKind(
     code="capacity-policy",
     title="The requested capacity violates the device's policy",
-    why="A request policy allows certain values, or a range with a step; a rounded request outside is refused.",
+    why=(
+        "A request policy allows certain values, or a range with a step. A request that is outside after rounding "
+        "is refused."
+    ),
     fix="Ask for a value that the policy allows.",
     seen_as="cannot allocate all claims",
     normal="Never: the amount has to change.",

@@ -19,8 +19,10 @@ MAX_NODES = 3
 ELSEWHERE = CauseKind(
     code="claim-allocated-elsewhere",
     title="The claim is allocated for nodes where the pod cannot run",
-    why="An allocation is bound to the nodes of its devices. While another pod consumes the claim it stays "
-    "there, and every further consumer has to run on the same nodes.",
+    why=(
+        "An allocation is bound to the nodes of its devices. As long as another pod uses the claim, the allocation "
+        "stays there, and every further consumer must run on the same nodes."
+    ),
     fix="Let the pod run on that node, wait for the other consumer to end, or give each pod its own claim by a "
     "template.",
     seen_as="resourceclaim not available on the node … still not schedulable",
@@ -48,10 +50,15 @@ ELSEWHERE_UNUSED = CauseKind(
 )
 STUCK = CauseKind(
     code="claim-stuck-elsewhere",
-    title="An unused allocation on other nodes is not given up, because another claim of the pod fails",
-    why="The scheduler gives up an unused allocation on the wrong nodes only when nothing else fails there. While "
-    "another claim of the pod cannot be allocated it reports that one alone, and never touches this one.",
-    fix="Free devices for the other claim, or delete this claim and make it again: both are then allocated together.",
+    title="An unused allocation on other nodes is not released, because another claim of the pod fails",
+    why=(
+        "The scheduler releases an unused allocation on the wrong nodes only if nothing else fails there. While "
+        "another claim of the pod cannot be allocated, it reports only that one and never touches this one."
+    ),
+    fix=(
+        "Free devices for the other claim, or delete this claim and create it again, so that both are allocated "
+        "together."
+    ),
     seen_as="cannot allocate all claims",
     normal="Never: it lasts until the other claim can be allocated, or this one is deleted.",
     confirm=(

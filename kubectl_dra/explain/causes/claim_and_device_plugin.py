@@ -15,8 +15,10 @@ MAX_NODES = 6
 MIXED = CauseKind(
     code="claim-and-device-plugin",
     title="A pod with a claim and an extended resource lands on a device plugin node",
-    why="With a normal claim and an extended resource that a class backs, a node that serves the resource by device "
-    "plugin passes the filter and then always fails to bind (defect of 1.36).",
+    why=(
+        "If a pod has a normal claim and an extended resource that a class backs, a node that serves the resource "
+        "through a device plugin passes the filter, and then binding always fails (a defect of 1.36)."
+    ),
     fix="Keep such a pod off device plugin nodes, or use claims for both.",
     seen_as="SchedulerError: nil or empty request mappings",
     normal="Never: it is a defect of 1.36.",

@@ -15,7 +15,7 @@ from kubectl_dra.explain.question.resolve import Question
 CLAIM_DELETING = CauseKind(
     code="claim-being-deleted",
     title="The claim is being deleted",
-    why="A claim with a deletion timestamp is never allocated; its finalizers go when no pod consumes it.",
+    why="A claim with a deletion timestamp is never allocated. Its finalizers are removed when no pod uses it.",
     fix="Wait for its consumers to end, or make a new claim and pod.",
     seen_as='nothing; the scheduler\'s log says: resourceclaim "…" is being deleted',
     normal="For as long as a pod uses the claim: its finalizer waits for that.",

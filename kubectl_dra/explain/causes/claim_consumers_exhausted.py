@@ -19,7 +19,7 @@ TOO_MANY_CONSUMERS = CauseKind(
     why="A claim lists its consumers in status.reservedFor, which holds at most 256 entries.",
     fix="Use more claims.",
     seen_as="status.reservedFor: Too many: 257: must have at most 256 items",
-    normal="Where very many pods share one claim: 256 is the most.",
+    normal="If very many pods share one claim: the maximum is 256.",
     confirm=(
         confirm.Check(
             "256 names.", "kubectl get resourceclaim CLAIM -n NAMESPACE -o jsonpath='{.status.reservedFor[*].name}'"

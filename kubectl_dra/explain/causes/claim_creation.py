@@ -28,8 +28,10 @@ _ZERO = Quantity.parse("0")
 NOT_CREATED = CauseKind(
     code="claim-not-created",
     title="The claim has not been created from its template yet",
-    why="The resource claim controller makes one ResourceClaim per pod and template entry and records its name "
-    "in the pod's status. Until then the scheduler leaves the pod out of its queue and writes no event.",
+    why=(
+        "The resource claim controller creates one ResourceClaim per pod and template entry and records its name in "
+        "the pod's status. Until then the scheduler keeps the pod out of its queue and writes no event."
+    ),
     fix="Look for a FailedResourceClaimCreation event on the pod, and check that kube-controller-manager runs.",
     seen_as="nothing: no event and no condition",
     normal="For a second or two after the pod is created.",
@@ -53,8 +55,10 @@ NOT_CREATED = CauseKind(
 CREATION_DENIED = CauseKind(
     code="claim-creation-denied",
     title="The API server refuses to create the claim",
-    why="The controller could not create the claim from its template: a quota, an admission policy or a "
-    "missing namespace label stands against it.",
+    why=(
+        "The controller could not create the claim from its template: a quota, an admission policy or a missing "
+        "namespace label prevents it."
+    ),
     fix="Do what the message says: raise the quota, label the namespace, or change the template.",
     seen_as="FailedResourceClaimCreation with the API server's reason",
     normal="Where a policy is meant to keep such claims out of the namespace.",
@@ -72,12 +76,15 @@ CREATION_DENIED = CauseKind(
 QUOTA = CauseKind(
     code="claim-quota-exceeded",
     title="A ResourceQuota leaves no room for the claim",
-    why="A quota can bound the number of claims (count/resourceclaims.resource.k8s.io) and the devices of a class "
-    "(CLASS.deviceclass.resource.k8s.io/devices). It counts what is asked for: All counts as 32 devices, and of a "
-    "prioritized list the largest amount of each class. A claim above it is refused when it is created.",
+    why=(
+        "A quota can limit the number of claims (count/resourceclaims.resource.k8s.io) and the devices of a class "
+        "(CLASS.deviceclass.resource.k8s.io/devices). It counts what is requested: All counts as 32 devices, and a "
+        "prioritized list counts the largest amount of each class. The API server refuses to create a claim that "
+        "exceeds the quota."
+    ),
     fix="Raise the quota, or delete claims that are not needed.",
     seen_as="FailedResourceClaimCreation: … exceeded quota: …",
-    normal="Where the quota is meant to hold. The claim is created when others are gone: the controller tries again.",
+    normal=("If the quota is meant to apply. The controller tries again, and creates the claim when others are gone."),
     confirm=(
         confirm.Check("What is used of the quota, by name.", "kubectl describe resourcequota -n NAMESPACE"),
         confirm.Check("`FailedResourceClaimCreation … exceeded quota`.", confirm.EVENTS),

@@ -19,7 +19,7 @@ CLAIM_MISSING = CauseKind(
     why="A pod that names a claim waits outside the scheduler's queue until the claim exists in its namespace.",
     fix="Create the claim in the pod's namespace, or correct resourceClaimName in a new pod.",
     seen_as="nothing; the scheduler's log says: could not find resource claim",
-    normal="While claim and pod are being applied, in whatever order: the pod waits.",
+    normal="While claim and pod are being applied, in any order: the pod waits.",
     confirm=(
         confirm.Check(
             "The name that the pod looks for.",
@@ -37,7 +37,7 @@ TEMPLATE_MISSING = CauseKind(
     why="A pod refers to a template in its own namespace; without it no claim can be created.",
     fix="Create the template in the pod's namespace, or correct resourceClaimTemplateName in a new pod.",
     seen_as='FailedResourceClaimCreation: resource claim template "…": not found',
-    normal="While template and pod are being applied, in whatever order: the pod waits.",
+    normal="While template and pod are being applied, in any order: the pod waits.",
     confirm=(
         confirm.Check(
             "The name that the pod looks for.",

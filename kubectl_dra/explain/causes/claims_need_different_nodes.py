@@ -14,10 +14,10 @@ from kubectl_dra.explain.trial import Trial
 DIFFERENT_NODES = CauseKind(
     code="claims-need-different-nodes",
     title="The pod's claims fit only on different nodes",
-    why="All claims of a pod have to be usable on one node.",
+    why="All claims of a pod must be usable on one node.",
     fix="Choose devices that one node has, or split the pod.",
     seen_as="cannot allocate all claims, or resourceclaim not available on the node",
-    normal="Where one pod asks for devices of different machines. It has to become two pods.",
+    normal="If one pod asks for devices of different machines. It has to be split into two pods.",
     confirm=(
         confirm.Check("The nodes of each driver's slices: none has what all claims want.", confirm.SLICES),
         confirm.PENDING,

@@ -18,8 +18,11 @@ from kubectl_dra.explain.scene.view import Published
 
 ALL_INCOMPLETE = CauseKind(
     code="all-not-possible",
-    title="A request for all devices meets one that cannot be had",
-    why="Mode All needs every matching device of the node: one that is held, tainted or short of counters fails it.",
+    title="A request for all devices includes one that is not available",
+    why=(
+        "Mode All needs every matching device of the node. It fails if one of them is held, tainted or short of "
+        "counters."
+    ),
     fix="Exclude the device by a selector, or ask for a count.",
     seen_as="cannot allocate all claims",
     normal="On nodes that are shared: All waits until the node has every matching device free.",
@@ -53,7 +56,7 @@ ORPHANED = CauseKind(
 HOLDER_STUCK = CauseKind(
     code="holder-stuck",
     title="Devices are held for a consumer that will not release them",
-    why="A pod in Terminating keeps its devices until it is gone; a consumer that is not a pod is never cleaned up.",
+    why=("A terminating pod keeps its devices until it is gone. A consumer that is not a pod is never cleaned up."),
     fix="Find out why the pod does not end (its node may be gone), or remove the reservation.",
     seen_as="cannot allocate all claims",
     normal="For the grace period of a pod that ends, 30 seconds by default.",
@@ -71,8 +74,10 @@ HOLDER_STUCK = CauseKind(
 HELD_WHOLE = CauseKind(
     code="shareable-device-held-whole",
     title="A device that can be shared is held as a whole",
-    why="An allocation made before the device could be shared has no share ID and holds all of it, whatever "
-    "capacity is left on paper.",
+    why=(
+        "An allocation made before the device became shareable has no share ID. It holds the whole device, even if "
+        "capacity seems to be left."
+    ),
     fix="Let the claim that holds it end; a new allocation of the device is a share.",
     seen_as="cannot allocate all claims",
     normal="Right after sharing was turned on for devices in use.",

@@ -13,9 +13,11 @@ from kubectl_dra.explain.trial import Trial
 
 STALE_CLAIM = CauseKind(
     code="extended-resource-claim-stale",
-    title="The claim of an earlier attempt is left over",
-    why="For extended resources the scheduler makes a claim of its own. One that is left from an attempt that did not"
-    " end makes every node fail once; the scheduler then deletes it, and the next attempt works.",
+    title="An earlier attempt left its claim",
+    why=(
+        "For extended resources the scheduler creates a claim of its own. If an unfinished attempt left one, every "
+        "node fails once; the scheduler then deletes it, and the next attempt works."
+    ),
     fix="Wait for the next attempt. If the claim stays, delete it.",
     seen_as="cannot schedule extended resource claim, then deletion of ResourceClaim completed",
     normal="For one attempt of the scheduler: it deletes the claim and tries again.",

@@ -17,9 +17,11 @@ from kubectl_dra.explain.trial import Trial
 TWO_CLASSES = CauseKind(
     code="extended-resource-two-classes",
     title="Two DeviceClasses offer the same extended resource",
-    why="If several classes name one extended resource, the newest of them serves it, of equally old ones the first "
-    "by name; the others are not asked.",
-    fix="Let one class have the name: remove extendedResourceName from the other.",
+    why=(
+        "If several classes name one extended resource, the newest of them serves it; of equally old ones, the "
+        "first by name. The others are not used."
+    ),
+    fix="Let only one class have the name: remove extendedResourceName from the other.",
     seen_as="cannot allocate all claims",
     normal="Never: which class serves the resource should not depend on their age.",
     confirm=(

@@ -16,7 +16,7 @@ UNBACKED = CauseKind(
     title="Nothing offers the extended resource",
     why="No node lists the resource in status.allocatable (no device plugin), and no DeviceClass names it in "
     "spec.extendedResourceName.",
-    fix="Install the device plugin, or set extendedResourceName on the DeviceClass that shall serve it.",
+    fix="Install the device plugin, or set extendedResourceName on the DeviceClass that should serve it.",
     seen_as="Insufficient RESOURCE",
     normal="While the device plugin, or the driver with its class, is being installed.",
     confirm=(
@@ -46,9 +46,11 @@ GATE_OFF = CauseKind(
 )
 NOT_ELIGIBLE = CauseKind(
     code="extended-resource-name-not-eligible",
-    title="The name is none that devices can serve",
-    why="Devices serve an extended resource only if its name has a domain that is not one of kubernetes.io and does "
-    "not start with requests. — whatever a DeviceClass says.",
+    title="Devices cannot serve an extended resource of that name",
+    why=(
+        "Devices serve an extended resource only if its name has a domain outside kubernetes.io and does not start "
+        "with requests. — whatever a DeviceClass says."
+    ),
     fix="Give the DeviceClass an extendedResourceName with a domain of your own, and use that in the pod; or use a "
     "claim.",
     seen_as="Insufficient RESOURCE",

@@ -61,8 +61,8 @@ VOLUME_IN_USE = CauseKind(
 )
 VOLUME_LIMIT = CauseKind(
     code="too-many-volumes-on-node",
-    title="The node has as many volumes as it can attach",
-    why="A CSI driver says for each node how many of its volumes can be attached at once.",
+    title="The node cannot attach more volumes",
+    why="A CSI driver reports for each node how many of its volumes can be attached at once.",
     fix="Use other nodes, or end pods with volumes of the driver there.",
     seen_as="node(s) exceed max volume count",
     normal="On small cloud machines with many volumes.",
@@ -78,13 +78,15 @@ VOLUME_LIMIT = CauseKind(
 )
 VOLUME_UNUSABLE = CauseKind(
     code="volume-not-usable-here",
-    title="A volume of the pod cannot be used or made there",
-    why="A bound volume can be used on the nodes that it names; a claim that waits for its pod needs a volume, or room "
-    "for one, that the node can reach; a claim that does not wait must be bound before.",
+    title="A volume of the pod cannot be used or created there",
+    why=(
+        "A bound volume can be used on the nodes that it names. A claim that waits for its pod needs a volume that "
+        "the node can reach, or room for one. A claim that does not wait must already be bound."
+    ),
     fix="Look at the claim, its volume's nodeAffinity and its storage class, and use nodes that can reach the volume.",
     seen_as="node(s) didn't match PersistentVolume's node affinity; didn't find available persistent volumes to bind; "
     "pod has unbound immediate PersistentVolumeClaims; persistentvolumeclaim … not found",
-    normal="While a volume is being made for a claim that does not wait for its pod.",
+    normal="While a volume is being created for a claim that does not wait for its pod.",
     confirm=(
         confirm.Check(
             "Is the volume claim `Bound`, and to which volume?", "kubectl get persistentvolumeclaims -n NAMESPACE"
@@ -103,7 +105,7 @@ VOLUME_UNUSABLE = CauseKind(
 VOLUME_ZONE = CauseKind(
     code="volume-in-other-zone",
     title="A volume of the pod is in another zone",
-    why="A volume with labels of zone or region can be used only on nodes with the same.",
+    why="A volume with labels for zone or region can be used only on nodes with the same labels.",
     fix="Use nodes of the volume's zone.",
     seen_as="node(s) had no available volume zone",
     normal="Where a pod with a volume is moved to another zone.",
@@ -117,11 +119,13 @@ VOLUME_ZONE = CauseKind(
 SPREAD = CauseKind(
     code="topology-spread-unsatisfied",
     title="The pod would make its topology spread too uneven",
-    why="A topologySpreadConstraint with DoNotSchedule allows a domain at most maxSkew more matching pods than the "
-    "emptiest domain has. A node without the label is in no domain.",
+    why=(
+        "A topologySpreadConstraint with DoNotSchedule allows a domain at most maxSkew more matching pods than the "
+        "emptiest domain. A node without the label is in no domain."
+    ),
     fix="Make room in the emptiest domain, raise maxSkew, or use ScheduleAnyway.",
     seen_as="node(s) didn't match pod topology spread constraints",
-    normal="Where a domain is full or down: the constraint is meant to wait then.",
+    normal="If a domain is full or down: then the constraint makes pods wait.",
     confirm=(
         confirm.Check(
             "The constraint: key, `maxSkew` and the pods that count.",
@@ -138,8 +142,10 @@ SPREAD = CauseKind(
 AFFINITY = CauseKind(
     code="pod-affinity-unsatisfied",
     title="Pod affinity or anti-affinity rules out the node",
-    why="Required pod affinity wants certain pods in the node's domain, anti-affinity excludes them; anti-affinity of "
-    "pods that run already counts as well.",
+    why=(
+        "Required pod affinity demands certain pods in the node's domain, anti-affinity forbids them. Anti-affinity "
+        "of running pods counts as well."
+    ),
     fix="Correct the rule or the labels, or use another topology domain.",
     seen_as="node(s) didn't match pod affinity rules; didn't match pod anti-affinity rules; didn't satisfy existing "
     "pods anti-affinity rules",
@@ -156,9 +162,11 @@ AFFINITY = CauseKind(
 FEATURES = CauseKind(
     code="node-feature-not-declared",
     title="The node's kubelet does not declare a feature that the pod needs",
-    why="Nodes declare in status.declaredFeatures what their kubelet can; the scheduler leaves out nodes that do not "
-    "declare what the pod's spec needs.",
-    fix="Upgrade the node's kubelet and switch the feature on, or do without the field.",
+    why=(
+        "Nodes declare the features of their kubelet in status.declaredFeatures. The scheduler skips nodes that do "
+        "not declare what the pod's spec needs."
+    ),
+    fix="Upgrade the node's kubelet and enable the feature, or remove the field.",
     seen_as="node(s) didn't match Pod's required features",
     normal="While nodes are being upgraded: kubelets lag behind the control plane.",
     confirm=(

@@ -17,7 +17,7 @@ NOBODY_CONSUMES = CauseKind(
     why="Devices are allocated when a pod that refers to the claim is scheduled, not before.",
     fix="Create a pod that names the claim.",
     seen_as="claim state pending",
-    normal="Always, until a pod uses the claim: nothing is allocated ahead.",
+    normal="Always, until a pod uses the claim: devices are not allocated in advance.",
     confirm=(
         confirm.Check(
             "No pod lists the claim.",

@@ -21,9 +21,11 @@ MAX_SAID = 3
 NOT_FOR_NODE = CauseKind(
     code="no-devices-on-eligible-nodes",
     title="The devices are on nodes where the pod cannot run",
-    why="Slices belong to nodes. Where every node with devices is ruled out by the pod's placement rules, by node "
-    "taints, or does not exist, none is left.",
-    fix="Correct the pod's nodeSelector, affinity or tolerations, or run the driver on the nodes meant.",
+    why=(
+        "Slices belong to nodes. Every node with devices is ruled out by the pod's placement rules, by node taints, "
+        "or because it does not exist."
+    ),
+    fix="Correct the pod's nodeSelector, affinity or tolerations, or run the driver on the right nodes.",
     seen_as="node counts by other filters, or cannot allocate all claims",
     normal="Where nodes with devices are reserved by taints, and this pod is not meant for them.",
     confirm=(
@@ -40,8 +42,10 @@ NOT_FOR_NODE = CauseKind(
 OLD_SLICES = CauseKind(
     code="slice-form-outdated",
     title="The driver publishes counters and devices in one ResourceSlice",
-    why="In 1.34 a slice held the devices and the counters that they share. From 1.35 counters stand in slices of "
-    "their own; the devices of a slice that has both are passed over.",
+    why=(
+        "In 1.34 a slice held the devices and the counters that they share. From 1.35 on, counters are in separate "
+        "slices, and the devices of a slice that has both are skipped."
+    ),
     fix="Upgrade the driver to a version for this Kubernetes release.",
     seen_as="cannot allocate all claims",
     normal="After an upgrade to 1.35 or later with a driver of 1.34.",

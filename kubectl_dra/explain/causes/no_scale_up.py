@@ -13,9 +13,11 @@ from kubectl_dra.explain.trial import Trial
 NO_SCALE_UP = CauseKind(
     code="no-scale-up",
     title="No node is added for the pod",
-    why="Devices exist only where a node and its driver publish them. The cluster's autoscaler looked at the pod and "
-    "found no node group that would help: many know nothing of the devices that a new node would publish, or "
-    "leave out pods with claims.",
+    why=(
+        "Devices exist only where a node and its driver publish them. The cluster's autoscaler considered the pod "
+        "and found no node group that would help: many autoscalers do not know which devices a new node would "
+        "publish, or ignore pods with claims."
+    ),
     fix="Add a node with such devices by hand, or give the autoscaler a node group whose devices it knows.",
     seen_as="NotTriggerScaleUp: pod did not trigger scale-up …",
     normal="Where devices are fixed and no node group has them.",

@@ -42,8 +42,10 @@ NOT_REGISTERED = CauseKind(
 NO_ANSWER = CauseKind(
     code="driver-not-answering",
     title="The node's driver does not answer the kubelet",
-    why="The driver registered with the kubelet once, but nobody listens on its socket now: its pod on the node is "
-    "gone, restarting or hung. Its ResourceSlices stay, so the scheduler goes on to place pods there.",
+    why=(
+        "The driver once registered with the kubelet, but now nobody listens on its socket: its pod on the node is "
+        "gone, restarting or hung. Its ResourceSlices stay, so the scheduler still places pods there."
+    ),
     fix="Look at the driver's pod on the node, and start or restart it. If the driver is gone for good, delete its "
     "ResourceSlices.",
     seen_as="FailedPrepareDynamicResources: … code = Unavailable … connection refused",
@@ -58,11 +60,13 @@ NO_ANSWER = CauseKind(
 PREPARE_FAILED = CauseKind(
     code="prepare-failed",
     title="The driver could not prepare the devices on the node",
-    why="The claim is allocated; scheduling is done. The driver's plugin on the node answered with an error, and the "
-    "kubelet keeps trying.",
-    fix="Read what the driver says in the event and in its log on that node.",
+    why=(
+        "The claim is allocated, so scheduling is done. The driver's plugin on the node returned an error, and the "
+        "kubelet keeps trying."
+    ),
+    fix="Read the driver's error in the event and its log on that node.",
     seen_as="FailedPrepareDynamicResources: NodePrepareResources failed for ResourceClaim …",
-    normal="A single failure can be: the kubelet tries again. Failures that repeat are not.",
+    normal="A single failure is normal, because the kubelet tries again. Repeated failures are not.",
     confirm=(
         confirm.Check("`FailedPrepareDynamicResources`, with the driver's words.", confirm.EVENTS),
         confirm.Check(
@@ -76,9 +80,11 @@ PREPARE_FAILED = CauseKind(
 NOT_RESERVED = CauseKind(
     code="claim-not-reserved",
     title="The claim is not reserved for the pod",
-    why="A pod may use an allocated claim only when status.reservedFor lists it. The scheduler enters it; for a pod "
-    "that was bound without the scheduler kube-controller-manager does, when the claim is allocated.",
-    fix="Let the scheduler place the pod; if it did, look for who removed the reservation.",
+    why=(
+        "A pod may use an allocated claim only if status.reservedFor lists it. The scheduler adds the pod; for a "
+        "pod bound without the scheduler, kube-controller-manager does so once the claim is allocated."
+    ),
+    fix="Let the scheduler place the pod. If it did, find out who removed the reservation.",
     seen_as="FailedPrepareDynamicResources: pod … is not allowed to use ResourceClaim …",
     normal="Between allocation and reservation, for less than a second.",
     confirm=(
@@ -91,12 +97,14 @@ NOT_RESERVED = CauseKind(
 DRIVER_GONE = CauseKind(
     code="slices-outlive-driver",
     title="The node is not ready, and its ResourceSlices are left over",
-    why="ResourceSlices stay when a driver or its node dies, and the scheduler goes on to place pods on them. Nobody "
-    "prepares the devices there.",
+    why=(
+        "ResourceSlices remain when a driver or its node dies, and the scheduler still places pods there. Nobody "
+        "prepares the devices."
+    ),
     fix="Bring the node and its driver back, or delete the ResourceSlices of the node; then delete the pod so that it"
     " is placed again.",
     seen_as="FailedPrepareDynamicResources on the node",
-    normal="Never for long: pods go on to be placed there.",
+    normal="Never for long, because the scheduler keeps placing pods there.",
     confirm=(
         confirm.Check("The node is not ready.", "kubectl get node NODE"),
         confirm.Check("Its slices are still there.", "kubectl get resourceslices --field-selector spec.nodeName=NODE"),

@@ -14,10 +14,14 @@ from kubectl_dra.explain.trial import Trial
 OTHER_SCHEDULER = CauseKind(
     code="other-scheduler",
     title="The pod asks for another scheduler",
-    why="The pod names in spec.schedulerName a scheduler other than the default one. If it does not run, or does not "
-    "support claims, nothing happens.",
-    fix="Correct spec.schedulerName, or look at that scheduler. Results here are those of the default one; where it is "
-    "kube-scheduler with another profile, give its configuration with --scheduler-config.",
+    why=(
+        "The pod names another scheduler than the default one in spec.schedulerName. If that does not run, or does "
+        "not support claims, nothing happens."
+    ),
+    fix=(
+        "Correct spec.schedulerName, or check that scheduler. Results here are those of the default one; if it is "
+        "kube-scheduler with another profile, give its configuration with --scheduler-config."
+    ),
     seen_as="nothing from the default scheduler",
     normal="Where that scheduler is meant to place the pod. Look at its own events and log.",
     confirm=(

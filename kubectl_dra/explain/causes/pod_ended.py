@@ -18,10 +18,12 @@ from kubectl_dra.explain.question.resolve import Question
 
 EVICTED = CauseKind(
     code="evicted-by-taint",
-    title="The pod is evicted because a device of it is tainted",
-    why="A NoExecute taint ends pods that use the device. Only tolerations in the allocation protect, as they were "
-    "when it was made, and only those with effect NoExecute: one without an effect lets a pod start on the device, "
-    "but not stay.",
+    title="The pod is evicted because one of its devices is tainted",
+    why=(
+        "A NoExecute taint evicts pods that use the device. Only tolerations in the allocation protect a pod, as "
+        "they were when it was made, and only those with effect NoExecute: one without an effect lets a pod start "
+        "on the device, but not stay."
+    ),
     fix="Repair the device or end the maintenance; for a pod that may stay, tolerate the taint with effect: NoExecute.",
     seen_as="condition DisruptionTarget, reason DeletionByDeviceTaintManager; event DeviceTaintManagerEviction",
     normal="For a device that is taken out of service: that is what NoExecute is for.",
@@ -57,9 +59,11 @@ DELETING = CauseKind(
     code="pod-being-deleted",
     title="The pod is being deleted",
     why="The scheduler skips a pod with metadata.deletionTimestamp. While a finalizer keeps it, it stays pending.",
-    fix="Create a new pod; if this one stays, see which controller has to remove its finalizers.",
+    fix="Create a new pod. If this one stays, find the controller that has to remove its finalizers.",
     seen_as="metadata.deletionTimestamp; FailedScheduling: skip schedule deleting pod: …",
-    normal="For a moment. A pod without a node has nothing to end and goes at once unless a finalizer keeps it.",
+    normal=(
+        "For a moment. A pod without a node has nothing to end and disappears at once, unless a finalizer keeps it."
+    ),
     confirm=(
         confirm.Check(
             "The finalizers that keep the pod.",

@@ -24,9 +24,11 @@ _WAITS_FOR_GROUP = re.compile(r"\bgang\b|\bpod group\b")
 POD_GROUP = CauseKind(
     code="waiting-for-pod-group",
     title="The pod waits for the other pods of its group",
-    why="Pods of one group are scheduled together: until the group and enough members exist and all of them fit, none "
-    "is scheduled.",
-    fix="Create the missing members, and explain those that are pending: one that does not fit holds back all.",
+    why=(
+        "Pods of one group are scheduled together: none is scheduled until the group and enough members exist and "
+        "all of them fit."
+    ),
+    fix="Create the missing members, and explain the pending ones: one that does not fit holds back all.",
     seen_as="waiting for minCount pods from a gang …, waiting for pods's pod group … to appear in scheduling queue, or "
     "pod group is unschedulable",
     normal="While the members of the group are being created, and as long as there is no room for all.",
@@ -45,8 +47,10 @@ POD_GROUP = CauseKind(
 GROUP_CLAIM = CauseKind(
     code="pod-group-claim-unknown",
     title="The claim belongs to the pod group, which has not named it",
-    why="Pods of one group can share a claim made for the group. Its name stands in the status of the PodGroup, and "
-    "the claim is owned by the PodGroup: until both are so, the scheduler leaves the pod out of its queue.",
+    why=(
+        "Pods of one group can share a claim made for the group. The PodGroup owns the claim and names it in its "
+        "status. Until both are true, the scheduler keeps the pod out of its queue."
+    ),
     fix="Look at the status of the PodGroup, and check that the feature gates DRAWorkloadResourceClaims and "
     "GenericWorkload are on.",
     seen_as="nothing; the scheduler's log says: not created yet, or neither Pod nor PodGroup … is the owner",

@@ -16,11 +16,13 @@ from kubectl_dra.names import nearest
 POD_REFUSED = CauseKind(
     code="pod-refused",
     title="The API server refuses to create the pod",
-    why="Before a pod exists the API server completes it and judges it: fields, its namespace, LimitRanges, "
-    "ResourceQuotas, the PriorityClass, RuntimeClass and ServiceAccount that it names, and Pod Security of the "
-    "namespace. A pod that it refuses is seen by no scheduler; a Deployment or Job shows the refusal in its own "
-    "events (FailedCreate).",
-    fix="Change what the message names, or ask who owns the quota, the limits or the namespace.",
+    why=(
+        "Before a pod exists, the API server completes it and checks its fields, its namespace, LimitRanges, "
+        "ResourceQuotas, its PriorityClass, RuntimeClass and ServiceAccount, and Pod Security of the namespace. No "
+        "scheduler sees a pod that the API server refuses; its Deployment or Job has an event with the reason "
+        "(FailedCreate)."
+    ),
+    fix="Change what the message names, or ask the owner of the quota, the limits or the namespace.",
     seen_as='Error from server (Forbidden): pods "…" is forbidden: …; FailedCreate at its Deployment or Job',
     normal="Where quotas, limits or Pod Security are meant to hold.",
     confirm=(

@@ -17,12 +17,12 @@ POOL_NAME_SHARED = CauseKind(
     title="Two drivers use one pool name, and their counters are mixed up",
     why=f"Before {COUNTERS_KEYED_BY_POOL_NAME.fixed_in(36)} the scheduler keeps shared counters by the name of the"
     " pool, without the driver. If two drivers"
-    " with counters use one name, the devices of one are counted against the sets of the other; which, depends on"
-    " the node that is looked at first.",
-    fix=f"Upgrade the scheduler to {COUNTERS_KEYED_BY_POOL_NAME.fixed_in(36)} or later, or let one driver name its "
-    "pools otherwise.",
+    " with counters use the same name, devices of one are counted against the sets of the other; which ones depends"
+    " on the node that is examined first.",
+    fix=f"Upgrade the scheduler to {COUNTERS_KEYED_BY_POOL_NAME.fixed_in(36)} or later, or rename the pools of one "
+    "driver.",
     seen_as="cannot allocate all claims, now and then",
-    normal="Never; with one driver per pool name it does not happen.",
+    normal="Never; with different pool names it does not happen.",
     confirm=(confirm.Check("Two drivers with one POOL.", confirm.SLICES), confirm.AFFECTED),
     family=Family.RELEASE,
 )

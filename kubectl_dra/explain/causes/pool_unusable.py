@@ -14,8 +14,10 @@ from kubectl_dra.explain.phrase import ObjectName, Subject, say
 INCOMPLETE = CauseKind(
     code="pool-incomplete",
     title="A pool is incomplete",
-    why="A pool is used only when as many slices of its newest generation exist as each of them announces. It is "
-    "so for a moment while a driver updates; for longer it is a driver that died half-way, or left-over slices.",
+    why=(
+        "A pool is used only if as many slices of its newest generation exist as each of them announces. This is "
+        "normal briefly during an update; if it persists, the driver died midway or left stale slices."
+    ),
     fix="Wait; if it stays, restart the driver on that node, and delete left-over slices of a dead driver.",
     seen_as="cannot allocate all claims; with allocationMode All: … is currently being updated",
     normal="For seconds, while a driver publishes its pool anew.",
@@ -41,7 +43,7 @@ INVALID = CauseKind(
     "counter offers no devices.",
     fix="Report it to the driver's maintainers; restarting the driver may help.",
     seen_as="invalid resource pools were encountered",
-    normal="Never: the driver publishes what contradicts itself.",
+    normal="Never: the driver publishes contradictory data.",
     confirm=(
         confirm.Check("`invalid resource pools were encountered`.", confirm.SCHEDULER_SAYS),
         confirm.Check(

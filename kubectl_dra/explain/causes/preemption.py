@@ -16,10 +16,12 @@ MAX_CANDIDATES = 5
 EVICTS = CauseKind(
     code="preemption-makes-room",
     title="The scheduler evicts other pods for this one",
-    why="No node has room now, but pods of lower priority hold what the pod needs: cpu, memory, ports or a place that "
-    "their affinity forbids. The scheduler deletes the least important of them, names their node in "
-    "status.nominatedNodeName, and tries the pod again when they have ended. Devices are never freed this way.",
-    fix="Wait until the evicted pods have ended; their terminationGracePeriodSeconds says how long that can take.",
+    why=(
+        "No node has room now, but pods of lower priority hold what the pod needs: cpu, memory, ports or a place "
+        "that their affinity forbids. The scheduler deletes the least important of them, names their node in "
+        "status.nominatedNodeName, and tries the pod again when they have ended. Preemption never frees devices."
+    ),
+    fix=("Wait until the evicted pods have ended; their terminationGracePeriodSeconds limits how long that takes."),
     seen_as="status.nominatedNodeName; Preempted events on the victims",
     normal="Whenever a pod of higher priority meets full nodes.",
     confirm=(
@@ -34,7 +36,7 @@ ENDING = CauseKind(
     title="The pod waits for evicted pods to end",
     why="The scheduler evicted pods of lower priority for this one. Until they have ended, nobody else is evicted and "
     "the pod stays pending.",
-    fix="Wait for them, or look at what keeps them: finalizers, a long grace period, a node that does not answer.",
+    fix=("Wait for them, or find out what delays them: finalizers, a long grace period, a node that does not answer."),
     seen_as="preemption: not eligible due to a terminating pod on the nominated node.",
     normal="For the grace period of the evicted pods, 30 seconds by default.",
     confirm=(

@@ -25,7 +25,7 @@ COMPETITION = CauseKind(
     why="Two requests or claims of the pod want the same devices of a node.",
     fix="Make the requests distinct, ask for fewer devices, or put them into separate pods.",
     seen_as="cannot allocate all claims",
-    normal="Where the requests overlap: every device can be given to one of them only.",
+    normal="If the requests overlap: each device can serve only one of them.",
     confirm=(
         confirm.Check("The requests and their selectors: one device suits several.", confirm.CLAIMS_WHOLE),
         confirm.PENDING,

@@ -16,10 +16,10 @@ _KUEUE = "kueue.x-k8s.io/"
 SCHEDULING_GATED = CauseKind(
     code="scheduling-gated",
     title="The pod has scheduling gates",
-    why="A pod with spec.schedulingGates is held back until its controller removes them, for instance a queue.",
+    why=("A pod with spec.schedulingGates waits until its controller, for instance a queueing system, removes them."),
     fix="Ask the controller that set the gate; a queueing system removes it on admission.",
     seen_as="condition PodScheduled=False, reason SchedulingGated",
-    normal="With queueing systems such as Kueue: the gate goes when the workload's turn comes.",
+    normal="With queueing systems such as Kueue, which remove the gate when it is the workload's turn.",
     confirm=(
         confirm.Check(
             "The gates. Their names tell whose they are.",

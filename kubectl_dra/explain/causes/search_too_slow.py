@@ -13,7 +13,7 @@ from kubectl_dra.explain.trial import Trial
 
 SLOW = CauseKind(
     code="search-too-slow",
-    title="The scheduler's search would not end in time",
+    title="The scheduler's search would not finish in time",
     why="The scheduler tries combinations device by device and gives up after 10 seconds per node.",
     fix="Narrow the selectors or loosen constraints so that fewer combinations are left.",
     seen_as="SchedulerError: timed out trying to allocate devices",

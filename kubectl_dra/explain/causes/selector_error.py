@@ -33,11 +33,13 @@ _OTHERWISE = "Correct the expression where it fails; --trace shows the value of 
 SELECTOR_ERROR = CauseKind(
     code="selector-error",
     title="A selector fails with an error on a device",
-    why="A CEL run-time error on any device that the scheduler looks at ends the attempt for the whole pod, on "
-    "all nodes. Reading an attribute that a device lacks is the usual reason.",
+    why=(
+        "A CEL run-time error on any device that the scheduler examines ends the attempt for the whole pod, on all "
+        "nodes. The usual reason is reading an attribute that a device lacks."
+    ),
     fix="Guard the attribute (has(…), .?name.orValue(…), or a driver test before it).",
     seen_as="SchedulerError: … selector #…: CEL runtime error: no such key: …",
-    normal="Never: one such device keeps the pod from all nodes.",
+    normal="Never: one such device keeps the pod off all nodes.",
     confirm=(
         confirm.ERROR,
         confirm.Check(
@@ -50,11 +52,13 @@ SELECTOR_ERROR = CauseKind(
 UNCONVERTIBLE = CauseKind(
     code="attribute-unconvertible",
     title="A device publishes an attribute that selectors cannot read",
-    why="All attributes of a device are converted before any selector runs. A version that is no semantic "
-    "version, or a list while the feature is off, fails every selector on that device.",
+    why=(
+        "All attributes of a device are converted before any selector runs. A version that is not a semantic "
+        "version, or a list while the feature is off, makes every selector fail on that device."
+    ),
     fix="Report it to the driver's maintainers. A narrower selector does not help: the conversion comes first.",
     seen_as="SchedulerError: … CEL runtime error: attribute …",
-    normal="Never: the driver publishes what nobody can read.",
+    normal="Never: the driver publishes a value that nobody can read.",
     confirm=(
         confirm.ERROR,
         confirm.Check("A `version` that is no semantic version (1.2.3), or a list.", confirm.SLICES_OF_DRIVER),

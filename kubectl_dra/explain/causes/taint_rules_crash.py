@@ -15,7 +15,7 @@ RULES_UNSEEN = CauseKind(
     code="taint-rules-crash",
     title="The scheduler of this release does not understand DeviceTaintRules",
     why=f"Schedulers of {UNSEEN.patches(36)} with DRADeviceTaintRules on watch the rules in a version that they cannot "
-    "read: a rule has no effect, and a change of one can end the process. While the scheduler restarts no pod is "
+    "read: rules have no effect, and a change of one can crash the process. While the scheduler restarts, no pod is "
     "placed.",
     fix=f"Upgrade to {UNSEEN.fixed_in(36)} or later. Until then delete the rules, and taint devices in the driver.",
     seen_as="nothing, or kube-scheduler in CrashLoopBackOff",

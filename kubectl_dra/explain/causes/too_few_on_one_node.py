@@ -15,10 +15,10 @@ from kubectl_dra.explain.remedies.prove import Proof
 TOO_FEW = CauseKind(
     code="too-few-on-one-node",
     title="No single node has enough matching devices",
-    why="All devices of a pod come from what one node sees. Devices on several nodes do not add up.",
+    why="All devices of a pod come from those that one node sees. Devices of several nodes do not add up.",
     fix="Ask for fewer devices, or use nodes with more of them.",
     seen_as="cannot allocate all claims",
-    normal="Where a request is larger than a machine. It has to become several pods.",
+    normal="If a request is larger than a machine. It has to be split into several pods.",
     confirm=(
         confirm.Check("The devices of a node.", confirm.SLICES_OF_NODE),
         confirm.Check(

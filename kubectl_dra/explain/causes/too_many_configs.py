@@ -14,13 +14,15 @@ MAX_CONFIGS = 64
 
 TOO_MANY_CONFIGS = CauseKind(
     code="too-many-configs",
-    title="The allocation would hold more than 64 configurations",
-    why="An allocation copies the configuration of the classes and of the claim, 64 entries at most. Up to 1.36 an "
-    "entry of the claim that names several requests is copied once for each of them. The API server refuses a "
-    "larger allocation.",
-    fix="Use fewer entries in spec.devices.config, or leave requests out of those that are for all of them.",
+    title="The allocation would have more than 64 configurations",
+    why=(
+        "An allocation copies the configuration of the classes and of the claim, at most 64 entries. Up to 1.36 an "
+        "entry of the claim that names several requests is copied once for each of them. The API server refuses "
+        "larger allocations."
+    ),
+    fix="Use fewer entries in spec.devices.config, or leave out requests in entries that apply to all of them.",
     seen_as="SchedulerError: add allocation and reservation to claim …: Too many",
-    normal="Never: the claim or the classes have to have fewer entries.",
+    normal="Never: the claim or the classes must have fewer entries.",
     confirm=(
         confirm.ERROR,
         confirm.Check(

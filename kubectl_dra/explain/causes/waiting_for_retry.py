@@ -20,9 +20,11 @@ from kubectl_dra.explain.trial import Trial
 IN_FLIGHT = CauseKind(
     code="claim-allocation-in-flight",
     title="The claim is being allocated for another pod",
-    why="The scheduler has chosen devices for another pod that uses the same claim, and has not written them yet. "
-    "Until it has, nobody else can use the claim. Such a choice is in the scheduler's memory only.",
-    fix="Wait some seconds. If it stays, that other pod hangs while it is bound: explain it.",
+    why=(
+        "The scheduler has chosen devices for another pod that uses the same claim, but has not written them yet. "
+        "Until then, nobody else can use the claim. The choice exists only in the scheduler's memory."
+    ),
+    fix="Wait a few seconds. If it stays, binding the other pod hangs: explain that pod.",
     seen_as="resource claim … is in the process of being allocated",
     normal="For a second or two, while the first pod is bound.",
     confirm=(
@@ -35,12 +37,14 @@ IN_FLIGHT = CauseKind(
 CHANGED = CauseKind(
     code="claim-changed-meanwhile",
     title="Somebody else changed the claim while the pod was bound",
-    why="Between the scheduler's decision and its write the claim was allocated, deallocated or deleted by somebody "
-    "else. The scheduler tries again by itself.",
+    why=(
+        "Between the scheduler's decision and its write, somebody else allocated, deallocated or deleted the claim. "
+        "The scheduler tries again by itself."
+    ),
     fix="Wait for the next attempt. If it repeats, look for a second scheduler or controller that writes the same "
     "claims.",
     seen_as="SchedulerError: claim … got allocated elsewhere, deallocated elsewhere, or deleted in the meantime",
-    normal="Once in a while, where pods that share a claim start together.",
+    normal="Occasionally, if pods that share a claim start at the same time.",
     confirm=(
         confirm.Check("`in the meantime`.", confirm.SCHEDULER_SAYS),
         confirm.Check(
@@ -53,15 +57,19 @@ CHANGED = CauseKind(
 )
 RETRY = CauseKind(
     code="waiting-for-retry",
-    title="By what can be seen the pod fits, and the scheduler has said otherwise",
-    why="Its last word stands, and no object that can be seen is newer. Either it is out of date: what was deleted or "
-    "given back since leaves no trace, and the scheduler tries again when something changes that may help, else after "
-    "5 minutes; the deletion of a slice or a class wakes nobody. Or it counts something that is not in the cluster's "
-    "objects, such as a plugin of its own.",
-    fix="Wait up to 5 minutes, or wake it: any change to the pod (a label will do) makes the scheduler try again. Ask "
-    "again then.",
+    title="The pod seems to fit, but the scheduler said otherwise",
+    why=(
+        "The scheduler's last message still applies, and no visible object is newer. Either the message is out of "
+        "date: deletions and released devices leave no trace, and the scheduler tries again when something changes "
+        "that may help, or else after 5 minutes; deleting a slice or a class triggers nothing. Or the scheduler "
+        "considers something that is not in the cluster's objects, such as a plugin of its own."
+    ),
+    fix=(
+        "Wait up to 5 minutes, or trigger it: any change to the pod (for instance a label) makes the scheduler try "
+        "again. Then ask again."
+    ),
     seen_as="the last FailedScheduling event",
-    normal="For up to 5 minutes: so often the scheduler tries again without a reason.",
+    normal="For up to 5 minutes: that is how often the scheduler retries without a trigger.",
     confirm=(
         confirm.Check("The scheduler's last word, and when.", confirm.SCHEDULER_SAYS),
         confirm.Check("The claims are as they were: nothing here is newer.", confirm.CLAIMS),
@@ -72,11 +80,13 @@ RETRY = CauseKind(
 CHANGED_SINCE = CauseKind(
     code="changed-since-last-attempt",
     title="Something changed after the scheduler last looked",
-    why="The scheduler decides from its own copy of the cluster. What was published after its last word about the "
-    "pod, or moments before, it did not take into account.",
+    why=(
+        "The scheduler decides from its own copy of the cluster. It did not consider changes made after its last "
+        "message about the pod, or moments before."
+    ),
     fix="Ask again in a few seconds.",
     seen_as="the last FailedScheduling event, which is older than the change",
-    normal="For seconds: the scheduler takes up the change and tries again.",
+    normal="For seconds, until the scheduler notices the change and tries again.",
     confirm=(
         confirm.Check("When the scheduler looked last.", confirm.SCHEDULER_SAYS),
         confirm.Check(
@@ -89,12 +99,13 @@ CHANGED_SINCE = CauseKind(
 BINDING_DENIED = CauseKind(
     code="scheduler-not-permitted",
     title="The scheduler may not write the allocation",
-    why="The scheduler found devices, but the API server refuses what it writes. From 1.36 a scheduler needs the "
-    "verbs of its role on resourceclaims/binding as well; a scheduler of your own, with a role written earlier, "
-    "lacks them.",
+    why=(
+        "The scheduler found devices, but the API server refuses its write. From 1.36 on a scheduler also needs the "
+        "verbs of its role on resourceclaims/binding; your own scheduler, with an older role, lacks them."
+    ),
     fix="Grant the scheduler update and patch on resourceclaims/binding and resourceclaims/status.",
     seen_as="SchedulerError: … changing status.allocation or status.reservedFor requires …",
-    normal="Never for kube-scheduler; with a scheduler of your own, after an upgrade to 1.36.",
+    normal="Never for kube-scheduler; with your own scheduler, after an upgrade to 1.36.",
     confirm=(
         confirm.ERROR,
         confirm.Check(
