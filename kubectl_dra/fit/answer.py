@@ -21,6 +21,7 @@ from kubectl_dra.explain.scene.prepare import Settings, cycle_of
 from kubectl_dra.explain.scene.view import nodes_of
 from kubectl_dra.fit import existing
 from kubectl_dra.fit.changes import Changes
+from kubectl_dra.fit.controllers import with_controllers
 from kubectl_dra.fit.ground import Ground
 from kubectl_dra.fit.mold import Mold, NewPod
 from kubectl_dra.fit.ordinals import ordinals
@@ -84,6 +85,7 @@ def fit(
     """
     if (wish.most or wish.replicas is not None) and len(workloads) != 1:
         raise UsageError(f"--replicas and --max are about one workload; the manifest has {len(workloads)}")
+    snapshot = with_controllers(snapshot, workloads)
     plans = []
     for number, workload in enumerate(workloads):
         own = existing.pods_of(workload, snapshot)

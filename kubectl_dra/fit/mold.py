@@ -17,6 +17,7 @@ from kubectl_dra.cluster.snapshot import Key, Snapshot
 from kubectl_dra.explain.question.new_pod import about_new_pod
 from kubectl_dra.explain.question.resolve import Question
 from kubectl_dra.explain.scene.prepare import Settings
+from kubectl_dra.fit.controllers import controller_of
 from kubectl_dra.fit.ordinals import Ordinal, identity
 from kubectl_dra.fit.workload import Role, WorkloadPods
 from kubectl_dra.lint.server import check
@@ -108,7 +109,9 @@ def asked(pod: Pod, written: Mapping[str, Any], snapshot: Snapshot, settings: Se
 def _named(workload: WorkloadPods, role: Role, pod: Pod, ordinal: Ordinal) -> Pod:
     name, shared, own = identity(workload, role, ordinal)
     labels = {**pod.metadata.labels, **shared, **own}
-    return structs.replace(pod, metadata=structs.replace(pod.metadata, name=name, labels=labels))
+    owner = controller_of(workload)
+    owners = pod.metadata.owners if owner is None else (owner,)
+    return structs.replace(pod, metadata=structs.replace(pod.metadata, name=name, labels=labels, owners=owners))
 
 
 def _with_volumes(pod: Pod, raw: Mapping[str, Any], snapshot: Snapshot) -> Pod:

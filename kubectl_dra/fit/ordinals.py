@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
+from kubectl_dra.fit.controllers import TEMPLATE_HASH
 from kubectl_dra.fit.workload import Role, WorkloadPods
 from kubectl_dra.manifests.workloads import key_of
 
-_HASH: Final = "fit"
-"""Stands for hashes and UIDs that controllers make up: the same for all pods of a workload."""
+_HASH: Final = TEMPLATE_HASH
+"""Stands for UIDs and hashes of other controllers, too: the same for all pods of a workload."""
 
 
 class Ordinal(NamedTuple):

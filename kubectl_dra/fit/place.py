@@ -41,7 +41,8 @@ class Chosen(Enum):
     TIE = "tie"
     """It is the first of several that score alike, of which the scheduler takes any."""
     OPEN = "open"
-    """The scheduler does not look at all nodes, or not all of its scores are known: the one with the fewest pods."""
+    """The scheduler does not look at all nodes, or not all of its scores are known: the best by those that are, or the
+    one with the fewest pods of the workload."""
 
 
 class HeldDevice(Struct, frozen=True):
@@ -210,6 +211,8 @@ class Placer:
                 return best.nodes[0], Chosen.BEST
             if best.exact:
                 return self._any_of(best.nodes), Chosen.TIE
+            if best.nodes and self._chance is None:
+                return self._any_of(best.nodes), Chosen.OPEN
         if self._chance is not None:
             return self._any_of(tuple(feasible)), Chosen.OPEN
         self._free = True

@@ -24,6 +24,7 @@ FOLDER: Final = Path(__file__).parent
 WIDTHS: Final = (80, 160)
 EXPLAIN: Final = "examples/explain/no-device-matches"
 SAMPLE: Final = "examples/ci/sample"
+FLEET: Final = "explain/all-held/cluster.yaml"
 
 
 class Case(NamedTuple):
@@ -60,6 +61,7 @@ CASES: Final = (
     Case("explain-all", "explain -A --snapshot cluster.yaml", code=1),
     Case("explain-pending", "explain --snapshot cluster.yaml", "examples/explain/mixed-fleet", 1),
     Case("explain-no-such-pod", "explain pod/trian-0 -n ml --snapshot cluster.yaml", code=2),
+    Case("fit", f"fit -f fit/deployment-in-part/manifest.yaml --snapshot {FLEET}", "examples", 1),
     Case("devices", "devices --snapshot cluster.yaml"),
     Case("devices-full", "devices --snapshot cluster.yaml --full --pool gpu-1"),
     Case("devices-by", "devices --snapshot cluster.yaml --by class", "examples/explain/mixed-fleet"),

@@ -87,9 +87,9 @@ class Recording:
         world = self.world
         for suffix, team in (("", "a"), ("-b", "b")):
             metadata = {"name": f"{world.prefix}{suffix}", "labels": {"team": team}}
-            self._create({"apiVersion": "v1", "kind": "Namespace", "metadata": metadata})
+            self.create({"apiVersion": "v1", "kind": "Namespace", "metadata": metadata})
         for each in (*world.nodes, *world.objects):
-            self._create(each)
+            self.create(each)
         for each in world.objects:
             if each["kind"] == "PersistentVolumeClaim" and each["spec"].get("volumeName"):
                 self._bind(each, f"{world.prefix}-{each['spec']['volumeName'].removeprefix(f'{world.prefix}-')}")
@@ -99,8 +99,8 @@ class Recording:
             if devices:
                 request = {"name": "gpu", "exactly": {"deviceClassName": "gpu", "count": len(devices)}}
                 space = pod["metadata"]["namespace"]
-                self._create(_claim(claim, space, {"devices": {"requests": [request]}}))
-            made = self._create(pod)
+                self.create(_claim(claim, space, {"devices": {"requests": [request]}}))
+            made = self.create(pod)
             if devices:
                 self._allocate(claim, made, devices)
 
@@ -118,7 +118,7 @@ class Recording:
 
     def add_pod(self) -> Json:
         """Creates the pod to schedule, and what its controllers make for it. Raises ApiError where it is refused."""
-        pod = self._create(self.world.pod)
+        pod = self.create(self.world.pod)
         if any("ephemeral" in volume for volume in pod["spec"].get("volumes") or ()) and self.world.chance(0.8):
             self.make_ephemeral(pod)
         return self._until_claimed()
@@ -133,7 +133,7 @@ class Recording:
                 owner = {"apiVersion": "v1", "kind": "Pod", "name": metadata["name"], "uid": metadata["uid"]}
                 made = {"name": name, "namespace": self.world.prefix, "ownerReferences": [owner | {"controller": True}]}
                 spec = volume["ephemeral"]["volumeClaimTemplate"]["spec"]
-                self._create({"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": made, "spec": spec})
+                self.create({"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": made, "spec": spec})
 
     def _until_claimed(self) -> Json:
         """Waits until the claims of the pod's templates exist."""
@@ -240,7 +240,7 @@ class Recording:
             "claimRef": reference,
             "csi": {"driver": "disk.example.com", "volumeHandle": name},
         }
-        self._create({"apiVersion": "v1", "kind": "PersistentVolume", "metadata": {"name": name}, "spec": spec})
+        self.create({"apiVersion": "v1", "kind": "PersistentVolume", "metadata": {"name": name}, "spec": spec})
         return name
 
     def _bind(self, claim: Json, volume: str) -> None:
@@ -256,7 +256,8 @@ class Recording:
         self.api.patch(persistent, {"spec": {"claimRef": {"uid": uid}}})
         self.api.patch(persistent, {"status": {"phase": "Bound"}}, "status")
 
-    def _create(self, obj: Json) -> Json:
+    def create(self, obj: Json) -> Json:
+        """Creates an object that is removed with the cluster."""
         made = self.api.create(obj)
         if obj["kind"] != "Pod":
             self.made.append(obj)

@@ -16,7 +16,8 @@ PREFERRED: Final = "preferredDuringSchedulingIgnoredDuringExecution"
 
 @dataclass
 class World:
-    """A cluster being made up. ``bound`` are pods that run already, ``held`` the devices that each of them holds."""
+    """A cluster being made up. ``bound`` are pods that run already, ``held`` the devices that each of them holds,
+    ``late`` objects that are made after them."""
 
     prefix: str
     rng: random.Random
@@ -26,6 +27,7 @@ class World:
     held: dict[str, list[tuple[str, str]]] = field(default_factory=dict)
     free: dict[str, list[str]] = field(default_factory=dict)
     pod: Json = field(default_factory=dict)
+    late: list[Json] = field(default_factory=list)
 
     @property
     def spec(self) -> Json:

@@ -27,7 +27,7 @@ def test_as_many_pods_run(control_plane_program: Program) -> None:
     results = Counter(judged(line)[0] for line in found)
     again = [judged(line)[1] for case in found if judged(case)[1] for line in _again(case)]
     assert [problem for problem in again if problem] == []
-    assert results["agrees"] >= WORKLOADS * 3 // 4
+    assert results["agrees"] + results["agrees, nodes too"] >= WORKLOADS * 3 // 4
     assert results["differs"] <= WORKLOADS // 10
 
 
