@@ -17,8 +17,9 @@ def main() -> None:
         answer(sys.argv[2:])
     if sys.argv[1:] == ["--version"]:
         from kubectl_dra import __version__
+        from kubectl_dra.console import put
 
-        sys.stdout.write(f"kubectl-dra {__version__}\n")
+        put(f"kubectl-dra {__version__}\n")
         sys.exit(0)
     from kubectl_dra.cli.main import run
 

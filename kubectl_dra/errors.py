@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 
 class DraError(Exception):
-    """An error with one clear sentence: what is wrong, where, and what to do. Exit code 2."""
+    """An error with one clear sentence: what is wrong, where, and what to do. Exit code 2.
+
+    ``more`` are lines to show below it, such as the place in an expression.
+    """
+
+    more: Sequence[str] = ()
 
 
 class UsageError(DraError):
     """The command line is wrong: an unknown flag value, a name in the wrong form."""
+
+    def __init__(self, message: str, more: Sequence[str] = ()) -> None:
+        super().__init__(message)
+        self.more = more
 
 
 class InputError(DraError):

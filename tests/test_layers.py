@@ -30,7 +30,7 @@ LEVELS = {
     "cel": 2,
     "api": 1,
 }
-BASE = {"addresses": 0, "apart": 0, "errors": 0, "names": 0, "wording": 0}
+BASE = {"addresses": 0, "apart": 0, "console": 0, "errors": 0, "names": 0, "wording": 0}
 ENTRY = 11
 PAGE = PACKAGE.parent / "docs" / "architecture.md"
 DRAWN = re.compile(r"(<!-- layers -->\n)(?P<text>.*?)(<!-- /layers -->)", re.DOTALL)
@@ -74,10 +74,38 @@ def name_of(path: Path) -> str:
 FILES = sorted(PACKAGE.rglob("*.py"))
 
 
+RAW = frozenset(("print", "echo", "secho", "buffer", "__stdout__", "__stderr__"))
+EXACT = frozenset(("console.py", "report/paint.py", "report/lint_github.py", "cli/live.py"))
+"""Modules that write what they made safe themselves."""
+
+
+def raw_writing(path: Path) -> list[str]:
+    """Where a module writes to the terminal past ``kubectl_dra.console``."""
+    name = str(path.relative_to(PACKAGE))
+    found = []
+    for node in ast.walk(parsed(path)):
+        called = node.func if isinstance(node, ast.Call) else node
+        word = called.id if isinstance(called, ast.Name) else called.attr if isinstance(called, ast.Attribute) else ""
+        stream = called.value if isinstance(called, ast.Attribute) else None
+        ours = isinstance(stream, ast.Attribute) and stream.attr in ("stdout", "stderr")
+        if (
+            (word in RAW and (isinstance(node, ast.Call) or ours or word.startswith("__")))
+            or (word in ("write", "writelines") and ours)
+            or (word == "exact" and isinstance(node, ast.Call) and isinstance(called, ast.Name) and name not in EXACT)
+        ):
+            found.append(f"{name}:{getattr(node, 'lineno', 0)}: {word}")
+    return found
+
+
 @cache
 def imported_by() -> Mapping[str, Set[str]]:
     """Every module to the modules that it imports, wherever in its file."""
     return {name_of(path): {*imports(path)} - {name_of(path)} for path in FILES}
+
+
+def test_output_has_one_way_out() -> None:
+    """Text reaches the terminal through ``console``: ``Painter``, ``tell``, ``put``, ``lines``, ``document``."""
+    assert [place for path in FILES if path.name != "console.py" for place in raw_writing(path)] == []
 
 
 def test_every_folder_is_in_a_layer() -> None:

@@ -11,6 +11,7 @@ from msgspec.structs import asdict
 
 from kubectl_dra.cli.options import ConnectionFlags
 from kubectl_dra.cluster.snapshot import Snapshot
+from kubectl_dra.console import CLEAR_LINE, exact, one_line
 from kubectl_dra.errors import ClusterError, UsageError
 from kubectl_dra.report.paint import limit_of
 
@@ -95,7 +96,7 @@ class Progress:
 
     def __call__(self, sentence: str) -> None:
         if self._columns:
-            sys.stderr.write(f"\r\033[K{sentence[: self._columns - 1]}")
+            exact(f"{CLEAR_LINE}{one_line(sentence)[: self._columns - 1]}", sys.stderr)
             sys.stderr.flush()
             self._shown = True
 
@@ -104,5 +105,5 @@ class Progress:
 
     def __exit__(self, *error: object) -> None:
         if self._shown:
-            sys.stderr.write("\r\033[K")
+            exact(CLEAR_LINE, sys.stderr)
             sys.stderr.flush()

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import errno
-import io
 import os
 import sys
 from collections.abc import Iterable, Sequence
 from functools import cache, partial
 from importlib import import_module
-from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 import typer
 
 from kubectl_dra.cli import verbosity
+from kubectl_dra.console import install, put
 from kubectl_dra.errors import DraError, UndeterminedError, UsageError
 
 EXIT_ERROR = 2
@@ -52,11 +51,11 @@ def root(
     if version:
         from kubectl_dra import __version__
 
-        typer.echo(f"kubectl-dra {__version__}")
+        put(f"kubectl-dra {__version__}\n")
         raise typer.Exit
     if context.invoked_subcommand is None:
         # As kubectl does: who gives nothing asks for the help.
-        typer.echo(context.get_help())
+        put(f"{context.get_help()}\n")
 
 
 def _group() -> typer.Typer:
@@ -111,7 +110,7 @@ def _listing() -> typer.Typer:
 
 def run(arguments: Sequence[str]) -> int:
     """Runs the command line and returns its exit code; a traceback never reaches the user."""
-    _prepare_streams()
+    install()
     words, level = verbosity.taken_out(arguments)
     end = verbosity.begin(level)
     try:
@@ -135,7 +134,7 @@ def _called(arguments: Sequence[str]) -> typer.Typer:
         return everything()
     from kubectl_dra.cli.unknown_command import unknown_command
 
-    raise UsageError(unknown_command(arguments, COMMANDS))
+    raise unknown_command(arguments, COMMANDS)
 
 
 def _run(arguments: Sequence[str]) -> int:
@@ -150,9 +149,9 @@ def _run(arguments: Sequence[str]) -> int:
             return 141
         return _code(stop.code)
     except UndeterminedError as error:
-        return _fail(str(error), EXIT_UNDETERMINED)
+        return _fail(str(error), EXIT_UNDETERMINED, error.more)
     except DraError as error:
-        return _fail(str(error), EXIT_ERROR)
+        return _fail(str(error), EXIT_ERROR, error.more)
     except KeyboardInterrupt:
         return _fail("interrupted", 130)
     except BrokenPipeError:
@@ -162,7 +161,7 @@ def _run(arguments: Sequence[str]) -> int:
         return _fail(f"the input is too deep or too large to be handled ({type(error).__name__})", EXIT_ERROR)
     except Exception as error:
         if wrong := _usage(error):
-            return _fail(wrong, EXIT_ERROR)
+            return _fail(str(wrong), EXIT_ERROR, wrong.more)
         if type(error).__name__ == "Abort":
             return _fail("interrupted", 130)
         if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
@@ -178,27 +177,17 @@ def _run(arguments: Sequence[str]) -> int:
     return result if isinstance(result, int) else 0
 
 
-def _usage(error: Exception) -> str:
-    """What is wrong with the command line, and where its help is; empty for an error of another kind.
+def _usage(error: Exception) -> UsageError | None:
+    """What is wrong with the command line, and where its help is; None for an error of another kind.
 
     The parser's errors are known by what they have: releases of typer differ in where their classes are.
     """
     say = getattr(error, "format_message", None)
     if say is None:
-        return ""
+        return None
     context = getattr(error, "ctx", None)
     path = context.command_path if context is not None else "kubectl dra"
-    return f"{say().rstrip('.')}\nSee '{path} --help' for usage."
-
-
-def _prepare_streams() -> None:
-    """Output is UTF-8 whatever the locale, as kubectl's is, and a name that is not text is written escaped."""
-    for name in ("stdout", "stderr"):
-        stream = getattr(sys, name)
-        if stream is None:  # closed by the caller (>&-)
-            setattr(sys, name, Path(os.devnull).open("w", encoding="utf-8"))  # noqa: SIM115
-        elif isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(encoding="utf-8", errors="backslashreplace")
+    return UsageError(say().rstrip("."), (f"See '{path} --help' for usage.",))
 
 
 def _drop_output() -> None:
@@ -212,9 +201,9 @@ def _code(code: object) -> int:
     return 0 if code is None else EXIT_ERROR
 
 
-def _fail(message: str, code: int) -> int:
+def _fail(message: str, code: int, more: Sequence[str] = ()) -> int:
     from kubectl_dra.report.paint import tell
 
     sys.stdout.flush()
-    tell(f"error: {message}")
+    tell(f"error: {message}", more=more)
     return code

@@ -6,6 +6,7 @@ import shlex
 from collections.abc import Collection, Sequence
 from typing import Final
 
+from kubectl_dra.errors import UsageError
 from kubectl_dra.names import nearest
 
 _VERBS: Final = ("get", "list", "ls", "show", "describe", "desc", "view")
@@ -29,12 +30,14 @@ _OTHER_NAMES: Final = {
 }
 
 
-def unknown_command(words: Sequence[str], commands: Collection[str]) -> str:
-    """The message for a command line whose first word is not a command."""
+def unknown_command(words: Sequence[str], commands: Collection[str]) -> UsageError:
+    """The error for a command line whose first word is not a command."""
     first, *rest = words
     said = f'there is no command "{first}"'
     meant = _meant(first.lower(), rest, commands)
-    return f"{said}; {meant}" if meant else f"{said}\nSee 'kubectl dra --help' for all commands."
+    if meant:
+        return UsageError(f"{said}; {meant}")
+    return UsageError(said, ("See 'kubectl dra --help' for all commands.",))
 
 
 def _meant(first: str, rest: Sequence[str], commands: Collection[str]) -> str:

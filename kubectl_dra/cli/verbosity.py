@@ -8,6 +8,8 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Final
 
+from kubectl_dra.console import lines
+
 TIMES: Final = 1
 """From this level on: versions, and how long it took."""
 REQUESTS: Final = 6
@@ -67,4 +69,4 @@ def _follow_requests() -> Callable[[], None]:
 
 
 def _say(sentence: str) -> None:
-    sys.stderr.write(f"-v: {sentence}\n")
+    lines((f"-v: {sentence}",), sys.stderr)

@@ -7,6 +7,7 @@ import tempfile
 from pathlib import Path
 from typing import NamedTuple
 
+from kubectl_dra.console import one_line
 from kubectl_dra.errors import FileError
 from kubectl_dra.manifests.source import Source
 
@@ -107,4 +108,4 @@ def unified_diff(file: Rewritten) -> str:
     """The change as a unified diff; empty if there is none."""
     from kubectl_dra.manifests.diff import unified
 
-    return unified(file.file.lstrip("/"), file.before, file.after)
+    return unified(one_line(file.file.lstrip("/")), file.before, file.after)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple, TextIO
 
 from kubectl_dra.api.claims import ResourceClaim
+from kubectl_dra.console import lines
 from kubectl_dra.explain.devices.alike_devices import AlikeDevices
 from kubectl_dra.explain.devices.arrangement import CountedBy
 from kubectl_dra.explain.devices.device_state import DeviceState, taint_owner
@@ -101,7 +103,7 @@ def _write(out: Painter, header: str, blocks: Sequence[Sequence[str]], states: S
     out.write((header, "bold"))
     column = header.index("STATE")
     if len(blocks) > MAX_COLOURED:
-        out.stream.write("".join(f"{line}\n" for block in blocks for line in block))
+        lines((line for block in blocks for line in block), out.stream)
         return
     for (line, *rest), state in zip(blocks, states, strict=True):
         start = line.index(state, column)
@@ -113,8 +115,7 @@ def _write(out: Painter, header: str, blocks: Sequence[Sequence[str]], states: S
 
 def write_names(groups: Sequence[AlikeDevices], stream: TextIO | None = None) -> None:
     """Write DRIVER/POOL/DEVICE, one per line."""
-    out = Painter(stream, "never")
-    out.stream.write("".join(f"{row.id}\n" for group in groups for row in group.rows))
+    lines((str(row.id) for group in groups for row in group.rows), stream or sys.stdout)
 
 
 def summary(inventory: Inventory) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final, TextIO
 
+from kubectl_dra.console import exact, visible
 from kubectl_dra.lint.finding import SEVERITIES
 from kubectl_dra.lint.result import LocatedFinding, Report
 from kubectl_dra.report.codes import words_of
@@ -20,7 +21,7 @@ def write_github(report: Report, stream: TextIO, last: str = "") -> None:
     for severity in SEVERITIES:
         for finding in report.findings:
             if finding.severity == severity:
-                stream.write(_command(finding) + "\n")
+                exact(_command(finding) + "\n", stream)
     stream.write(f"{last or summary(report)}\n")
 
 
@@ -38,7 +39,7 @@ def _command(finding: LocatedFinding) -> str:
 
 
 def _data(text: str) -> str:
-    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+    return visible(text).replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
 
 
 def _property(text: str) -> str:

@@ -7,6 +7,7 @@ from collections import defaultdict
 from typing import Final, TextIO
 from xml.sax.saxutils import escape, quoteattr
 
+from kubectl_dra.console import one_line, visible
 from kubectl_dra.lint.result import LocatedFinding, Report
 from kubectl_dra.report.codes import words_of
 
@@ -53,11 +54,13 @@ def _case(stream: TextIO, file: str, title: str, found: list[LocatedFinding]) ->
         message = failing[0].message if len(failing) == 1 else f"{len(failing)} findings"
         kind = failing[0].code if len({finding.code for finding in failing}) == 1 else "findings"
         stream.write(f"      <failure type={_attribute(kind)} message={_attribute(message)}>")
-        stream.write(_text("\n".join(_line(finding) for finding in failing)))
+        stream.write(_text("\n".join(one_line(_line(finding)) for finding in failing)))
         stream.write("</failure>\n")
     notes = [finding for finding in found if not _fails(finding)]
     if notes:
-        stream.write(f"      <system-out>{_text(chr(10).join(_line(finding) for finding in notes))}</system-out>\n")
+        stream.write(
+            f"      <system-out>{_text(chr(10).join(one_line(_line(finding)) for finding in notes))}</system-out>\n"
+        )
     stream.write("    </testcase>\n")
 
 
@@ -73,8 +76,8 @@ def _line(finding: LocatedFinding) -> str:
 
 
 def _text(text: str) -> str:
-    return escape(_NOT_XML.sub("\ufffd", text))
+    return escape(_NOT_XML.sub("\ufffd", visible(text)))
 
 
 def _attribute(text: str) -> str:
-    return quoteattr(_NOT_XML.sub("\ufffd", text))
+    return quoteattr(_NOT_XML.sub("\ufffd", one_line(text)))

@@ -6,8 +6,10 @@ import os
 import re
 import sys
 import textwrap
+from collections.abc import Sequence
 from typing import TextIO
 
+from kubectl_dra.console import exact, one_line
 from kubectl_dra.report.hyperlinks import shows_links
 
 PIPE_WIDTH = 110
@@ -35,8 +37,10 @@ class Painter:
 
     def write(self, *parts: str | tuple[str, str]) -> None:
         """Write one line. A part may be (text, style) with a style such as ``bold red``, or of ``linked``."""
-        out = "".join(part if isinstance(part, str) else self._style(*part) for part in parts)
-        self.stream.write(out.rstrip() + "\n")
+        out = "".join(
+            one_line(part) if isinstance(part, str) else self._style(one_line(part[0]), part[1]) for part in parts
+        )
+        exact(out.rstrip() + "\n", self.stream)
 
     def paragraph(self, text: str, indent: str = "", first: str | None = None, style: str = "") -> None:
         """Write wrapped text; ``first`` starts the first line instead of ``indent``."""
@@ -75,6 +79,7 @@ def wrap(text: str, width: int, first: int | None = None) -> list[str]:
     A longer word stays whole, and so do a few words in double quotes, which may be a value to search for, and
     a number with its noun.
     """
+    text = one_line(text)
     lead = width if first is None else first
     if len(text) <= lead and text.isprintable() and text == text.strip(" "):
         return [text]
@@ -108,12 +113,11 @@ def limit_of(stream: TextIO) -> int | None:
     return max(MIN_WIDTH, columns or PIPE_WIDTH)
 
 
-def tell(text: str, stream: TextIO | None = None) -> None:
-    """Write a message to standard error, wrapped if a person reads it. Lines after the first stay unchanged."""
+def tell(text: str, stream: TextIO | None = None, more: Sequence[str] = ()) -> None:
+    """Write a message to stderr, wrapped for people; the lines in ``more`` follow as they are."""
     out = Painter(stream or sys.stderr, "never")
-    first, *rest = text.split("\n")
-    out.sentence(first)
-    for line in rest:
+    out.sentence(text)
+    for line in more:
         out.write(line)
     out.stream.flush()
 

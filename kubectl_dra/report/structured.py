@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, TextIO
 
+from kubectl_dra.console import is_hidden
+
 
 def write(result: Mapping[str, Any], output: str, stream: TextIO) -> None:
     """Write a result as ``json`` or ``yaml``."""
     if output == "json":
         stream.write(json_text(result))
         return
-    import yaml
-
-    yaml.safe_dump(dict(result), stream, sort_keys=False, allow_unicode=True, width=110)
+    stream.write(yaml_text(result))
 
 
 def json_text(result: Mapping[str, Any]) -> str:
@@ -27,3 +27,20 @@ def json_text(result: Mapping[str, Any]) -> str:
         from json import dumps
 
         return dumps(result, indent=2, ensure_ascii=False) + "\n"
+
+
+def yaml_text(result: Mapping[str, Any]) -> str:
+    """The result as YAML. Text that holds hidden characters is quoted, so that they can be written as escapes."""
+    import yaml
+
+    class Dumper(yaml.SafeDumper):
+        pass
+
+    def text(dumper: yaml.SafeDumper, value: str) -> yaml.Node:
+        if not is_hidden(value):
+            return dumper.represent_str(value)
+        readable = value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+        return dumper.represent_scalar("tag:yaml.org,2002:str", readable, style='"')
+
+    Dumper.add_representer(str, text)
+    return yaml.dump(dict(result), Dumper=Dumper, sort_keys=False, allow_unicode=True, width=110)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from kubectl_dra.console import one_line
 from kubectl_dra.report.paint import wrap
 
 GAP = "   "
@@ -36,6 +37,7 @@ def fitted(
     its column name. ``prose``: the last column is a sentence, wrapped in place if there is room. Nothing is
     cut, so the result may still be too wide.
     """
+    rows = [[one_line(cell) for cell in row] for row in rows]
     header = rows[0]
     if limit is None or _width(rows, range(len(header))) <= limit:
         return [[line] for line in aligned(rows)]

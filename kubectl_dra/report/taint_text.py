@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import Final, TextIO, TypeVar
 
 from kubectl_dra.api.claims import Consumer
+from kubectl_dra.console import lines as names
 from kubectl_dra.report.paint import Painter
 from kubectl_dra.report.table import fitted
 from kubectl_dra.taint import times
@@ -241,7 +242,7 @@ def _write_way_back(devices: Sequence[str], where: str, out: Painter) -> None:
 
 def write_names(result: Tainted, stream: TextIO) -> None:
     """Write the rules in kubectl's notation, one per line."""
-    stream.write("".join(f"{RESOURCE}/{entry.wish.name}\n" for entry in result.done if entry.outcome != REFUSED))
+    names((f"{RESOURCE}/{entry.wish.name}" for entry in result.done if entry.outcome != REFUSED), stream)
 
 
 _REMOVED = {PLANNED: "would be deleted", REMOVED: "deleted", ABSENT: "was gone already", REFUSED: "stays"}
@@ -280,7 +281,7 @@ def write_allocatable(result: Untainted, color: str = "auto", stream: TextIO | N
 
 def write_removed_names(result: Untainted, stream: TextIO) -> None:
     """Write the removed rules, one per line."""
-    stream.write("".join(f"{RESOURCE}/{entry.name}\n" for entry in result.removed if entry.outcome != REFUSED))
+    names((f"{RESOURCE}/{entry.name}" for entry in result.removed if entry.outcome != REFUSED), stream)
 
 
 def write_list(lines: Sequence[TaintLine], color: str = "auto", *, at: datetime, stream: TextIO | None = None) -> None:
@@ -301,7 +302,7 @@ def write_list(lines: Sequence[TaintLine], color: str = "auto", *, at: datetime,
 
 def write_rule_names(lines: Sequence[TaintLine], stream: TextIO) -> None:
     """Write the rules, one per line. Taints set by drivers have no names of their own."""
-    stream.write("".join(f"{RESOURCE}/{line.name}\n" for line in lines if line.owner != DRIVER))
+    names((f"{RESOURCE}/{line.name}" for line in lines if line.owner != DRIVER), stream)
 
 
 def _list_cells(line: TaintLine, at: datetime) -> tuple[str, ...]:
@@ -326,8 +327,8 @@ def _list_cells(line: TaintLine, at: datetime) -> tuple[str, ...]:
 
 
 def _plain(text: str) -> str:
-    """Text from an untrusted source, without line breaks and terminal control characters."""
-    return " ".join("".join(letter if letter.isprintable() else " " for letter in text).split())
+    """Text from an untrusted source, on one line."""
+    return " ".join(text.split())
 
 
 def _owner(line: TaintLine) -> str:

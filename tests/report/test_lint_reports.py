@@ -162,7 +162,7 @@ def test_github_escapes() -> None:
     first = stream.getvalue().splitlines()[0]
     assert first == (
         "::error file=a%2Cb%3A%25.yaml,line=1,endLine=1,col=2,endColumn=3,title=DRA101 unknown-field"
-        "::Pod a: 50%25%0Aof: <it> \x00"
+        "::Pod a: 50%25%0Aof: <it> \\u0000"
     )
 
 

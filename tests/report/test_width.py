@@ -45,14 +45,14 @@ def test_prose_in_a_pipe_and_on_a_wide_screen(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_messages_are_one_line_where_programs_read_them(monkeypatch: pytest.MonkeyPatch) -> None:
-    text = "error: " + "word " * 30 + "end\n  a selector\n    ^"
+    text, more = "error: " + "word " * 30 + "end", ("  a selector", "    ^")
     monkeypatch.delenv("COLUMNS", raising=False)
     out = io.StringIO()
-    tell(text, out)
-    assert out.getvalue() == text + "\n"
+    tell(text, out, more)
+    assert out.getvalue() == "\n".join((text, *more, ""))
     monkeypatch.setenv("COLUMNS", "60")
     out = io.StringIO()
-    tell(text, out)
+    tell(text, out, more)
     assert max(map(len, out.getvalue().splitlines())) <= 60
     assert out.getvalue().endswith("end\n  a selector\n    ^\n")
 

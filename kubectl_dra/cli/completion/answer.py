@@ -15,6 +15,7 @@ from collections.abc import Iterable, Sequence
 from kubectl_dra.cli.completion import kinds
 from kubectl_dra.cli.completion.table import COMMANDS, FLAGS, VALUES
 from kubectl_dra.cli.completion.words import COMMAND, FLAG, TypedWords, wanted
+from kubectl_dra.console import install, lines
 
 # Bits of cobra's directive, which kubectl and our scripts read.
 FILES = 0
@@ -48,8 +49,8 @@ def answer(words: Sequence[str]) -> None:
     """
     try:
         candidates, directive = complete(words or [""])
-        text = "".join(f"{candidate}\n" for candidate in candidates) + f":{directive}\n"
-        sys.stdout.buffer.write(text.encode("utf-8", "replace"))
+        install()
+        lines((*candidates, f":{directive}"), sys.stdout)
         sys.stdout.flush()
     except BrokenPipeError:
         pass

@@ -13,6 +13,7 @@ from kubectl_dra.cli.devices.flags import DevicesFlags, DevicesOutput
 from kubectl_dra.cli.live import Progress, connection_options
 from kubectl_dra.cli.options import ConnectionFlags, cluster_flags
 from kubectl_dra.cluster.snapshot import Snapshot
+from kubectl_dra.console import put
 from kubectl_dra.errors import UsageError
 from kubectl_dra.explain.devices.alike_devices import alike_devices, ordered, singly
 from kubectl_dra.explain.devices.arrangement import SortKey
@@ -58,7 +59,7 @@ def run(asked: DevicesFlags, connection: ConnectionFlags) -> int:
     if output == "html":
         from kubectl_dra.report.devices_html import to_html
 
-        sys.stdout.write(to_html(inventory, settings))
+        put(to_html(inventory, settings))
         return 0 if inventory.rows else EXIT_NONE
     from kubectl_dra.report.devices_json import to_json, write_json
     from kubectl_dra.report.structured import write
@@ -134,11 +135,16 @@ def compiled_selector(expression: str, environment: Environment) -> Program:
     try:
         return compile_expression(environment, expression)
     except CompileError as error:
-        lines = ["--selector does not compile"]
+        message = "--selector does not compile"
+        lines: list[str] = []
         for issue in error.issues[:3]:
             hint = f" ({issue.hint})" if issue.hint else ""
-            lines[-1] += f": {issue.message}{hint}"
+            said = f"{issue.message}{hint}"
+            if lines:
+                lines.append(said)
+            else:
+                message += f": {said}"
             if issue.line:
                 text = expression.splitlines()[issue.line - 1] if issue.line <= len(expression.splitlines()) else ""
                 lines += [f"  {text}", f"  {' ' * (issue.column - 1)}^"]
-        raise UsageError("\n".join(lines)) from None
+        raise UsageError(message, lines) from None

@@ -24,6 +24,7 @@ from kubectl_dra.cli.explain.questions import (
 from kubectl_dra.cli.explain.target import NotThere
 from kubectl_dra.cli.live import Progress, passes
 from kubectl_dra.cli.options import ConnectionFlags, cluster_flags
+from kubectl_dra.console import put
 from kubectl_dra.errors import ClusterError, InputError, UsageError
 from kubectl_dra.explain.diagnosis import Diagnosis, Verdict
 from kubectl_dra.explain.pipeline import diagnose
@@ -105,7 +106,7 @@ def _run_html(asked: ExplainFlags, connection: ConnectionFlags, changes: Sequenc
         if pictured and id(one.snapshot) not in known:
             known[id(one.snapshot)] = fleet(one.question, one.snapshot, one.settings)
         answers.append((diagnosis, known.get(id(one.snapshot)) if pictured else None))
-    sys.stdout.write(to_html(answers, _invocation(asked, connection)))
+    put(to_html(answers, _invocation(asked, connection)))
     return _code([diagnosis for diagnosis, _ in answers])
 
 
@@ -142,7 +143,7 @@ def _run_watch(asked: ExplainFlags, connection: ConnectionFlags, changes: Sequen
         silent = ""
         if diagnoses != shown:
             if shown and asked.output is ExplainOutput.text:
-                sys.stdout.write("\n")
+                put("\n")
             _print(diagnoses, asked, _invocation(asked, connection))
             sys.stdout.flush()
             shown = diagnoses
@@ -181,7 +182,7 @@ def _run_all(asked: ExplainFlags, connection: ConnectionFlags, output: str, colo
     elif output == "html":
         from kubectl_dra.report.explain_html import overview_html
 
-        sys.stdout.write(overview_html(found, invocation))
+        put(overview_html(found, invocation))
     else:
         from kubectl_dra.report.explain_json import overview_json
         from kubectl_dra.report.structured import write

@@ -22,6 +22,7 @@ from kubectl_dra.cli.live import Progress
 from kubectl_dra.cli.options import ConnectionFlags, cluster_flags
 from kubectl_dra.cluster.overlay import overlay
 from kubectl_dra.cluster.snapshot import Snapshot
+from kubectl_dra.console import put
 from kubectl_dra.errors import InputError, UsageError
 from kubectl_dra.explain.question.new_pod import about_new_pod
 from kubectl_dra.fit.answer import FitWish, diagnosis_of, fit
@@ -98,13 +99,13 @@ def _print(answer: FitAnswer, asked: FitFlags, invocation: Invocation) -> None:
         if diagnosis is not None:
             from kubectl_dra.report.explain_text import write_text
 
-            sys.stdout.write("\n")
+            put("\n")
             write_text([diagnosis], asked.color.value, invocation=Invocation("", *invocation[1:]), full=True)
         return
     if output == "html":
         from kubectl_dra.report.fit_html import to_html
 
-        sys.stdout.write(to_html(answer))
+        put(to_html(answer))
         return
     from kubectl_dra.report.fit_json import to_json
     from kubectl_dra.report.structured import write

@@ -14,6 +14,7 @@ from kubectl_dra.cli.lint.flags import LintFlags
 from kubectl_dra.cli.notes import tell_defects, tell_notes
 from kubectl_dra.cli.options import ConnectionFlags
 from kubectl_dra.cli.release import named_release, with_gates
+from kubectl_dra.console import document
 from kubectl_dra.errors import InputError, UsageError
 from kubectl_dra.lint.check_file import Job
 from kubectl_dra.lint.config import Config, find, load
@@ -231,7 +232,7 @@ def _show(fixed: Sequence[Fixed], report: Report, *, unsafe: bool) -> int:
     for one in fixed:
         text = unified_diff(one.text)
         differs = differs or bool(text)
-        sys.stdout.write(text)
+        document(text)
     sys.stdout.flush()
     made = sum(len(one.made) for one in fixed)
     more = 0 if unsafe else sum(finding.safety == "unsafe" for finding in report.findings)

@@ -15,6 +15,7 @@ from kubectl_dra.cli.migrate.files import output_names, output_texts, write_all,
 from kubectl_dra.cli.migrate.flags import MigrateFlags
 from kubectl_dra.cli.notes import tell_defects, tell_notes
 from kubectl_dra.cli.release import named_release
+from kubectl_dra.console import document, put
 from kubectl_dra.errors import InputError, UsageError
 from kubectl_dra.manifests.files import unified_diff
 from kubectl_dra.manifests.inputs import STDIN, Input, find_inputs
@@ -127,7 +128,7 @@ def _rollout(asked: MigrateFlags, connection: ConnectionFlags) -> int:
     seen = seen or migrate_cluster.in_manifests(asked.paths, asked.exclude)
     written = migrate_cluster.write_plan(seen, _settings(_for_cluster(asked, seen)), asked.output_dir, live=live)
     for path in written:
-        sys.stdout.write(f"{path}\n")
+        put(f"{path}\n")
     return 0
 
 
@@ -151,7 +152,7 @@ def _without_known(path: str, report: MigrationReport) -> MigrationReport:
 
 def _act(asked: MigrateFlags, inputs: Sequence[Input], report: MigrationReport) -> int:
     if asked.output == "yaml":
-        sys.stdout.write(output_texts(inputs, report))
+        document(output_texts(inputs, report))
         sys.stdout.flush()
         _to_stderr(report, "The result is on standard output.")
         return EXIT_OPEN if report.open else 0
@@ -172,7 +173,7 @@ def _act(asked: MigrateFlags, inputs: Sequence[Input], report: MigrationReport) 
     if asked.diff:
         for file in report.changed:
             assert file.text is not None
-            sys.stdout.write(unified_diff(file.text))
+            document(unified_diff(file.text))
         sys.stdout.flush()
         _to_stderr(report)
     elif asked.check and asked.output == "text":
@@ -344,7 +345,7 @@ def _interactive(report: MigrationReport) -> int:
         if not rest:
             for item in file.items:
                 tell(f"{item.code} {item.object}: {item.message}", sys.stdout)
-            sys.stdout.write(unified_diff(file.text))
+            document(unified_diff(file.text))
             rest = _ask(f"write {file.name} ({number} of {len(waiting)})? [y]es, [n]o, [a]ll, [q]uit: ")
         if rest in ("y", "a"):
             # Whoever stops in the middle must not be left with a file whose claims are nowhere.
@@ -354,17 +355,17 @@ def _interactive(report: MigrationReport) -> int:
         else:
             skipped += 1
         rest = rest if rest in ("a", "q") else ""
-    sys.stdout.write(f"{_files(len(written))} written, {skipped} left as they are.\n")
+    put(f"{_files(len(written))} written, {skipped} left as they are.\n")
     return EXIT_OPEN if skipped or report.open else 0
 
 
 def _ask(question: str) -> str:
     while True:
-        sys.stdout.write(question)
+        put(question)
         sys.stdout.flush()
         line = sys.stdin.readline()
         if not line:
-            sys.stdout.write("\n")
+            put("\n")
             return "q"
         answer = line.strip().lower()[:1]
         if answer in ("y", "n", "a", "q"):

@@ -110,7 +110,8 @@ class _Tainting:
         try:
             agreed = self._agreed()
         except KeyboardInterrupt:
-            say("\nnothing was changed")
+            say("")
+            say("nothing was changed")
             return EXIT_INTERRUPTED
         if not agreed:
             say("nothing was changed")

@@ -12,6 +12,7 @@ from kubectl_dra.cli.live import Progress, connection_options, passes
 from kubectl_dra.cli.options import ConnectionFlags
 from kubectl_dra.cli.top.flags import TopFlags, TopOutput
 from kubectl_dra.cluster.snapshot import Snapshot
+from kubectl_dra.console import clear_screen, put
 from kubectl_dra.errors import ClusterError, UsageError
 from kubectl_dra.explain.scene.prepare import cycle_of
 from kubectl_dra.usage.report import SORTS, UseReport, use_reports
@@ -23,7 +24,6 @@ EXIT_NONE = 1
 WATCH_SECONDS = 5.0
 ALL = (UseBy.nodes, UseBy.classes, UseBy.namespaces)
 """What ``-o metrics`` has where nothing is named."""
-_CLEAR = "\033[H\033[J"
 
 
 def run(asked: TopFlags, connection: ConnectionFlags) -> int:
@@ -67,7 +67,7 @@ def _print(reports: Sequence[UseReport], asked: TopFlags) -> None:
     if asked.output is TopOutput.metrics:
         from kubectl_dra.report.top_metrics import to_metrics
 
-        sys.stdout.write(to_metrics(reports))
+        put(to_metrics(reports))
     elif asked.output is TopOutput.text:
         from kubectl_dra.report.paint import tell
         from kubectl_dra.report.phrases import written
@@ -100,10 +100,10 @@ def _watch(asked: TopFlags, connection: ConnectionFlags) -> int:
             time.sleep(WATCH_SECONDS)
             continue
         if sys.stdout.isatty():
-            sys.stdout.write(_CLEAR)
+            clear_screen()
             _print(reports, asked)
         elif reports != shown:
-            sys.stdout.write("\n" if shown else "")
+            put("\n" if shown else "")
             _print(reports, asked)
         sys.stdout.flush()
         shown = reports

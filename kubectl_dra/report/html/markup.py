@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from html import escape
 
-# Control characters, those that turn the direction of text, and halves of surrogate pairs: they would make a page
-# invalid or let a name look like another one.
-_HIDDEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\ud800-\udfff]")
+from kubectl_dra.console import visible
+
 _VOID = frozenset(("br", "input", "link", "meta"))
 
 
@@ -22,7 +20,7 @@ def text(value: str) -> Markup:
     r"""Text as HTML that shows it literally; invisible characters are written as ``\u202e``."""
     if isinstance(value, Markup):
         return value
-    return Markup(escape(_HIDDEN.sub(_shown, value), quote=True))
+    return Markup(escape(visible(value), quote=True))
 
 
 def tag(name: str, /, *children: str, **attributes: str | int | bool | None) -> Markup:
@@ -52,7 +50,3 @@ def _attribute(key: str, value: str | int | bool | None) -> str:
         return ""
     name = key.rstrip("_").replace("_", "-")
     return f" {name}" if value is True else f' {name}="{text(str(value))}"'
-
-
-def _shown(match: re.Match[str]) -> str:
-    return f"\\u{ord(match.group()):04x}"
