@@ -77,6 +77,7 @@ class SnapshotBuilder:
         self._gaps: list[Gap] = []
         self._notes: list[str] = []
         self._sources: list[str] = []
+        self._server = self._context = ""
         self._release: Release | None = None
         self._written: dict[Key, Mapping[str, Any]] = {}
         self._makers: list[Mapping[str, Any]] = []
@@ -184,6 +185,11 @@ class SnapshotBuilder:
         """Record an input."""
         self._sources.append(name)
 
+    def cluster(self, server: str, context: str) -> None:
+        """Record a live cluster as the input: its address, and the kubeconfig's context."""
+        self.source(server)
+        self._server, self._context = server, context
+
     def server_release(self, release: Release) -> None:
         """Record the release that the API server reported."""
         self._release = release
@@ -238,6 +244,8 @@ class SnapshotBuilder:
             release=release,
             release_source=release_source,
             sources=tuple(self._sources),
+            server=self._server,
+            context=self._context,
             written=self._written,
             workloads=tuple(self._makers),
             individual=frozenset(name for entry in slices if entry.individual for name in entry.individual.names),

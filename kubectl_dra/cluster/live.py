@@ -199,7 +199,7 @@ class Cluster:
         about: About | None = None,
     ) -> None:
         """Add the objects of ``read_snapshot`` to a builder: lists in parallel, page by page. Raises ClusterError."""
-        builder.source(self.server)
+        builder.cluster(self.server, self.context)
         kinds = tuple(kinds)
         # Discovery is under way while core kinds are read.
         order = sorted(kinds, key=lambda kind: kind in DRA_KINDS)

@@ -82,9 +82,10 @@ class Snapshot(Struct, frozen=True, eq=False):
 
     ``slices`` are all published slices, of all generations. ``release`` is the server's if ``release_source``
     is "server"; otherwise it is only a hint, and ``release_source`` names its origin. ``notes`` are sentences
-    about what was ignored or chosen while reading. ``sources`` names the inputs. ``individual`` names the
-    attributes whose values some slices keep apart from their devices (``api.slices.Individual``); it is empty
-    unless the reader was asked to share devices. ``written`` holds the pods of manifests as written,
+    about what was ignored or chosen while reading. ``sources`` names the inputs; of a live cluster ``server`` is its
+    address and ``context`` the kubeconfig's context. ``individual`` names the attributes whose values some
+    slices keep apart from their devices (``api.slices.Individual``); it is empty unless the reader was asked to share
+    devices. ``written`` holds the pods of manifests as written,
     ``workloads`` the objects that make pods.
     ``others`` holds the objects of ``cluster.kinds.SCHEDULING_KINDS`` by kind, then by namespace (empty if
     none) and name.
@@ -106,6 +107,8 @@ class Snapshot(Struct, frozen=True, eq=False):
     release: Release | None = None
     release_source: str = ""
     sources: tuple[str, ...] = ()
+    server: str = ""
+    context: str = ""
     individual: frozenset[str] = frozenset()
     written: Mapping[Key, Mapping[str, Any]] = field(default_factory=dict)
     workloads: tuple[Mapping[str, Any], ...] = ()

@@ -9,11 +9,12 @@ from kubectl_dra.report.html.fleet import fleet_html
 from kubectl_dra.report.html.funnel import narrowed_html
 from kubectl_dra.report.html.lines import fleet_of
 from kubectl_dra.report.html.markup import Markup, tag
+from kubectl_dra.report.html.origin import PageOrigin
 from kubectl_dra.report.html.page import notes_html, page
 from kubectl_dra.report.phrases import written
 
 
-def to_html(inventory: Inventory, settings: Settings) -> str:
+def to_html(inventory: Inventory, settings: Settings, origin: PageOrigin) -> str:
     """The page: the selection, the picture, and notes."""
     parts: list[Markup] = [tag("header", tag("h1", "Devices"))]
     if len(inventory.narrowed) > 1:
@@ -26,4 +27,4 @@ def to_html(inventory: Inventory, settings: Settings) -> str:
         parts.append(tag("section", tag("p", sentence, class_="answer")))
     source = f" ({settings.release_source})" if settings.release_source else ""
     parts.append(notes_html([f"assumed: Kubernetes {settings.release}{source}", *map(written, inventory.notes)]))
-    return page("Devices", parts)
+    return page("Devices", parts, origin)

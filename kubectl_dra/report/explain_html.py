@@ -38,6 +38,7 @@ from kubectl_dra.report.html.funnel import funnel_html
 from kubectl_dra.report.html.lines import fleet_of
 from kubectl_dra.report.html.marks import funnels_of, marks_of
 from kubectl_dra.report.html.markup import Markup, code, join, tag
+from kubectl_dra.report.html.origin import PageOrigin
 from kubectl_dra.report.html.page import notes_html, page
 from kubectl_dra.report.phrases import written
 from kubectl_dra.wording import amount, some
@@ -54,14 +55,16 @@ MAX_NAMES = 200
 MAX_PLACEMENTS = 20
 
 
-def to_html(answers: Sequence[tuple[Diagnosis, Inventory | None]], invocation: Invocation = _UNKNOWN) -> str:
+def to_html(
+    answers: Sequence[tuple[Diagnosis, Inventory | None]], origin: PageOrigin, invocation: Invocation = _UNKNOWN
+) -> str:
     """The page: each diagnosis with the devices of its cluster, for the first ``MAX_FLEETS`` of them.
 
     The devices are marked by what the funnels say of them, so these are to have their devices.
     """
     if len(answers) == 1:
         diagnosis, inventory = answers[0]
-        return page(_title(diagnosis), [join(_sections(diagnosis, inventory, "d0", 1, invocation), "\n")])
+        return page(_title(diagnosis), [join(_sections(diagnosis, inventory, "d0", 1, invocation), "\n")], origin)
     parts = [tag("header", tag("h1", f"{amount(len(answers), 'question')} explained"))]
     parts.append(_contents([(diagnosis, _name(diagnosis)) for diagnosis, _ in answers]))
     for number, (diagnosis, inventory) in enumerate(answers):
@@ -69,10 +72,10 @@ def to_html(answers: Sequence[tuple[Diagnosis, Inventory | None]], invocation: I
             note = f"Devices are drawn for the first {MAX_FLEETS} only; explain one of the others alone to see them."
             parts.append(tag("p", note, class_="quiet"))
         parts.append(_article(diagnosis, inventory if number < MAX_FLEETS else None, f"d{number}", invocation))
-    return page(f"{amount(len(answers), 'question')} explained", parts)
+    return page(f"{amount(len(answers), 'question')} explained", parts, origin)
 
 
-def overview_html(overview: Overview, invocation: Invocation = _UNKNOWN) -> str:
+def overview_html(overview: Overview, origin: PageOrigin, invocation: Invocation = _UNKNOWN) -> str:
     """The page of every pending claim, stuck ones first: a table, and each answer below it."""
     ranked = sorted(overview.found, key=lambda alike: (-alike.diagnosis.verdict.exit_code, -len(alike.names)))
     unseen = [tag("p", written(note), class_="quiet") for note in overview.unseen]
@@ -80,7 +83,7 @@ def overview_html(overview: Overview, invocation: Invocation = _UNKNOWN) -> str:
     if ranked:
         parts.append(_contents([(alike.diagnosis, _waiting(alike)) for alike in ranked]))
     parts += [_article(alike.diagnosis, None, f"d{number}", invocation) for number, alike in enumerate(ranked)]
-    return page("Pending claims", parts)
+    return page("Pending claims", parts, origin)
 
 
 def _waiting(alike: Alike) -> str:

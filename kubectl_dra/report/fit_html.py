@@ -6,11 +6,12 @@ from kubectl_dra.fit.result import FitAnswer, WorkloadFit
 from kubectl_dra.report.assumed import assumed
 from kubectl_dra.report.fit_words import change, code, gain, headline, places, stop
 from kubectl_dra.report.html.markup import Markup, tag
+from kubectl_dra.report.html.origin import PageOrigin
 from kubectl_dra.report.html.page import notes_html, page
 from kubectl_dra.report.phrases import written
 
 
-def to_html(answer: FitAnswer) -> str:
+def to_html(answer: FitAnswer, origin: PageOrigin) -> str:
     """The page."""
     parts: list[Markup] = [tag("header", tag("h1", "What fits"))]
     for found in answer.workloads:
@@ -22,7 +23,7 @@ def to_html(answer: FitAnswer) -> str:
         if found.more:
             parts.append(_changes(found))
     parts.append(notes_html([assumed(answer), *map(written, answer.notes)]))
-    return page("What fits", parts)
+    return page("What fits", parts, origin)
 
 
 def _places(found: WorkloadFit) -> Markup:

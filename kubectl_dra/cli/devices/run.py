@@ -57,9 +57,10 @@ def run(asked: DevicesFlags, connection: ConnectionFlags) -> int:
     if asked.sort is not SortKey.name:
         inventory = replace(inventory, rows=tuple(group.first for group in ordered(singly(inventory.rows), asked.sort)))
     if output == "html":
+        from kubectl_dra.cli.origin import page_origin
         from kubectl_dra.report.devices_html import to_html
 
-        put(to_html(inventory, settings))
+        put(to_html(inventory, settings, page_origin(snapshot, settings)))
         return 0 if inventory.rows else EXIT_NONE
     from kubectl_dra.report.devices_json import to_json, write_json
     from kubectl_dra.report.structured import write

@@ -95,18 +95,20 @@ def _run_html(asked: ExplainFlags, connection: ConnectionFlags, changes: Sequenc
     if asked.watch:
         raise UsageError("--watch answers again and again; -o html is one page")
     from kubectl_dra.cli.explain.drawn_devices import fleet
+    from kubectl_dra.cli.origin import page_origin
     from kubectl_dra.report.explain_html import MAX_FLEETS, to_html
 
     answers: list[tuple[Diagnosis, Inventory | None]] = []
     known: dict[int, Inventory | None] = {}
-    for number, one in enumerate(questions_of(asked, connection, changes)):
+    posed = questions_of(asked, connection, changes)
+    for number, one in enumerate(posed):
         pictured = number < MAX_FLEETS
-        posed = one._replace(settings=replace(one.settings, with_devices=pictured))
-        diagnosis = _diagnosed(posed, asked)
+        diagnosis = _diagnosed(one._replace(settings=replace(one.settings, with_devices=pictured)), asked)
         if pictured and id(one.snapshot) not in known:
             known[id(one.snapshot)] = fleet(one.question, one.snapshot, one.settings)
         answers.append((diagnosis, known.get(id(one.snapshot)) if pictured else None))
-    put(to_html(answers, _invocation(asked, connection)))
+    origin = page_origin(posed[0].snapshot, posed[0].settings)
+    put(to_html(answers, origin, _invocation(asked, connection)))
     return _code([diagnosis for diagnosis, _ in answers])
 
 
@@ -180,9 +182,10 @@ def _run_all(asked: ExplainFlags, connection: ConnectionFlags, output: str, colo
         short = asked.summary and not asked.full
         write_overview(found, color, flags=_of_everything(asked) + invocation.where, short=short)
     elif output == "html":
+        from kubectl_dra.cli.origin import page_origin
         from kubectl_dra.report.explain_html import overview_html
 
-        put(overview_html(found, invocation))
+        put(overview_html(found, page_origin(snapshot, settings), invocation))
     else:
         from kubectl_dra.report.explain_json import overview_json
         from kubectl_dra.report.structured import write

@@ -17,7 +17,7 @@ from kubectl_dra.cli.explain.questions import (
     settings_of,
     with_admission,
 )
-from kubectl_dra.cli.fit.flags import FitFlags
+from kubectl_dra.cli.fit.flags import FitFlags, FitOutput
 from kubectl_dra.cli.live import Progress
 from kubectl_dra.cli.options import ConnectionFlags, cluster_flags
 from kubectl_dra.cluster.overlay import overlay
@@ -52,7 +52,13 @@ def run(asked: FitFlags, connection: ConnectionFlags) -> int:
     settings = settings_of(reading, snapshot)
     with Progress() as progress:
         answer = fit(workloads, snapshot, settings, FitWish(asked.replicas, asked.most), progress)
-    _print(answer, asked, _invocation(asked, connection))
+    if asked.output is FitOutput.html:
+        from kubectl_dra.cli.origin import page_origin
+        from kubectl_dra.report.fit_html import to_html
+
+        put(to_html(answer, page_origin(snapshot, settings)))
+    else:
+        _print(answer, asked, _invocation(asked, connection))
     return answer.exit_code
 
 
@@ -101,11 +107,6 @@ def _print(answer: FitAnswer, asked: FitFlags, invocation: Invocation) -> None:
 
             put("\n")
             write_text([diagnosis], asked.color.value, invocation=Invocation("", *invocation[1:]), full=True)
-        return
-    if output == "html":
-        from kubectl_dra.report.fit_html import to_html
-
-        put(to_html(answer))
         return
     from kubectl_dra.report.fit_json import to_json
     from kubectl_dra.report.structured import write

@@ -8,9 +8,10 @@ import pkgutil
 from collections.abc import Sequence
 
 from kubectl_dra.report.html.markup import Markup, join, tag
+from kubectl_dra.report.html.origin import PageOrigin, origin_html
 
 
-def page(title: str, parts: Sequence[str]) -> str:
+def page(title: str, parts: Sequence[str], origin: PageOrigin) -> str:
     """A whole HTML document in pure ASCII, so that no shell, mail or ticket system damages it.
 
     The content security policy allows the style and the script by their digests, and no requests.
@@ -33,7 +34,7 @@ def page(title: str, parts: Sequence[str]) -> str:
         tag("title", title),
         tag("style", Markup(style)),
     )
-    main = tag("main", join(parts, "\n"), id="main")
+    main = tag("main", origin_html(origin), "\n", join(parts, "\n"), id="main")
     skip = tag("a", "Skip to the report", href="#main", class_="skip")
     body = tag("body", skip, "\n", main, "\n", _footer(), "\n", tag("script", Markup(script)))
     document = f'<!DOCTYPE html>\n<html lang="en">\n{head}\n{body}\n</html>\n'

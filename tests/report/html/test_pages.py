@@ -6,6 +6,7 @@ import base64
 import hashlib
 import re
 from collections import Counter
+from datetime import UTC, datetime
 from itertools import pairwise
 from pathlib import Path
 
@@ -13,10 +14,19 @@ import pytest
 import yaml
 
 from kubectl_dra.addresses import DOCS
+from kubectl_dra.report.html.origin import PageOrigin
 from kubectl_dra.report.html.page import page
 from tests.report.html.support import EXAMPLES, ROOT, Document, Dra, words_of
 
+ORIGIN = PageOrigin(datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC), "https://10.0.0.1:6443", "prod", (), "1.36")
+EPOCH = "1767323045"
 MIXED = ROOT / "examples" / "explain" / "mixed-fleet"
+
+
+@pytest.fixture(autouse=True)
+def at_one_moment(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With the time fixed the same input gives the same page."""
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", EPOCH)
 
 
 def promises(source: str) -> Document:
@@ -42,6 +52,8 @@ def promises(source: str) -> Document:
     assert not [name for name, count in ids.items() if count > 1]
     for element in document.named("label"):
         assert element.attributes["for"] in ids
+    (moment,) = document.named("time")
+    assert moment.text[0].endswith(" UTC") and " from " in document.text()
     levels = [int(each.name[1]) for each in document.elements if re.fullmatch("h[1-6]", each.name)]
     assert levels[0] == 1 and levels.count(1) == 1
     assert all(after <= before + 1 for before, after in pairwise(levels))
@@ -144,4 +156,16 @@ def test_watching_is_no_page(dra: Dra, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_digest_that_is_wrong_is_seen() -> None:
     with pytest.raises(AssertionError):
-        promises(page("x", []).replace("</style>", " </style>"))
+        promises(page("x", [], ORIGIN).replace("</style>", " </style>"))
+
+
+def test_a_page_says_when_and_from_what_it_was_made(dra: Dra, monkeypatch: pytest.MonkeyPatch) -> None:
+    document = Document(page("x", [], ORIGIN))
+    text = document.text()
+    assert "from context prod, https://10.0.0.1:6443 · Kubernetes 1.36 · kubectl-dra " in text
+    assert document.named("time")[0].attributes["datetime"] == "2026-01-02T03:04:05Z"
+    monkeypatch.chdir(MIXED)
+    for words in (words_of(MIXED), ["devices", "--snapshot", str(MIXED / "cluster.yaml")]):
+        ran = dra(*words, "-o", "html")
+        assert "2026-01-02 03:04 UTC" in promises(ran.out).text()
+        assert "from cluster.yaml · Kubernetes" in " ".join(Document(ran.out).text().split())
