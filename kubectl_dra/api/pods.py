@@ -176,10 +176,39 @@ class ExtendedClaimStatus(Wire, frozen=True):
     resource_claim_name: str = ""
 
 
-class ContainerStatus(Wire, frozen=True):
-    """One entry of ``status.containerStatuses``: the resources that the kubelet grants during a resize."""
+class ContainerWaiting(Wire, frozen=True):
+    """``state.waiting`` of a container."""
+
+    reason: str = ""
+    message: str = ""
+
+
+class ContainerState(Wire, frozen=True):
+    """``state`` of a container, as far as it says why the container does not run."""
+
+    waiting: ContainerWaiting | None = None
+
+
+class ResourceHealth(Wire, frozen=True):
+    """One device of a container: its ID, and ``Healthy``, ``Unhealthy`` or ``Unknown``."""
+
+    resource_id: str = field(default="", name="resourceID")
+    health: str = ""
+
+
+class ResourceStatus(Wire, frozen=True):
+    """One entry of ``allocatedResourcesStatus``: ``claim:NAME/REQUEST`` or an extended resource, and its devices."""
 
     name: str = ""
+    resources: tuple[ResourceHealth, ...] = ()
+
+
+class ContainerStatus(Wire, frozen=True):
+    """One entry of ``status.containerStatuses``: what the kubelet gives the container, and what keeps it."""
+
+    name: str = ""
+    state: ContainerState = ContainerState()
+    allocated_resources_status: tuple[ResourceStatus, ...] = ()
     resources: ResourceRequirements | None = None
     allocated_resources: dict[str, Amount] = {}
 

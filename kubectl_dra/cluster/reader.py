@@ -254,9 +254,11 @@ def _requested(spec: PodSpec) -> Iterator[Amount]:
 
 
 def _resized(statuses: tuple[ContainerStatus, ...], containers: tuple[Container, ...]) -> tuple[ContainerStatus, ...]:
-    """The statuses, unless they say no more than the containers request."""
+    """The statuses, unless they say no more than the containers request, and nothing keeps a container."""
     if not statuses:
         return ()
+    if any(status.state.waiting is not None or status.allocated_resources_status for status in statuses):
+        return statuses
     asked = {container.name: container.resources.requests for container in containers}
     for status in statuses:
         requests = asked.get(status.name, _NONE)

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
 from kubectl_dra.addresses import page_of_cause
-from kubectl_dra.explain.diagnosis import Diagnosis, Evidence, Look, Verdict
+from kubectl_dra.explain.diagnosis import Diagnosis, Evidence, Finding, Look, Verdict
 from kubectl_dra.explain.phrase import Words
 from kubectl_dra.explain.question.what_if_flag import Supposition
 from kubectl_dra.explain.remedies.prove import Price, Proof
@@ -48,7 +48,7 @@ def brief(out: Painter, diagnosis: Diagnosis, invocation: Invocation) -> None:
     lead, reason = parts(diagnosis)
     head = _wrapped(out, f"{lead}: {reason}." if reason else f"{lead}.")
     coloured = head[0][: len(lead)]
-    first, *causes = _causes(out, diagnosis) or [[]]
+    first, facts, causes = _causes(out, diagnosis)
     landing = _landing(out, diagnosis)
     fix, *fixes = _offers(out, diagnosis, invocation) or [[]]
     said, *more_said = _said(out, diagnosis) or [[]]
@@ -58,13 +58,23 @@ def brief(out: Painter, diagnosis: Diagnosis, invocation: Invocation) -> None:
     blocks = [block for block in (first, landing, fix, [*said, *following]) if block]
     room = LINES - len(head) - sum(len(block) for block in blocks) - min(len(blocks), 3)
     kept: list[list[Line]] = []
-    for wanted in (*causes[:1], *fixes[:1], *more_said, *notes[:1], *causes[1:], *fixes[1:], *notes[1:]):
+    for wanted in (
+        *causes[:1],
+        *fixes[:1],
+        *facts[:1],
+        *causes[1:],
+        *more_said,
+        *notes[:1],
+        *facts[1:],
+        *fixes[1:],
+        *notes[1:],
+    ):
         if len(wanted) <= room:
             kept.append(wanted)
             room -= len(wanted)
     notes = [note for note in notes if note in kept]
     following = _following(diagnosis, invocation, len(remarks) - len(notes))
-    body = [first, *(block for block in causes if block in kept), landing]
+    body = [first, *(block for block in (*facts, *causes) if block in kept), landing]
     foot = [said, *(block for block in (*more_said, *notes) if block in kept), following]
     out.write((coloured, STYLES[diagnosis.verdict]), head[0].removeprefix(coloured))
     for row in head[1:]:
@@ -81,22 +91,24 @@ def _wrapped(out: Painter, text: str, indent: str = "") -> list[str]:
     return [indent + line for line in wrap(text, min(out.width, 120) - len(indent))]
 
 
-def _causes(out: Painter, diagnosis: Diagnosis) -> list[list[Line]]:
-    """The first causes by their codes: the first with its place, what shows it, then the second in one line."""
-    blocks: list[list[Line]] = []
-    for number, finding in enumerate(diagnosis.findings[:MAX_CAUSES]):
-        place = f" of claim {finding.claim}" if finding.claim else ""
-        where = f'request "{finding.request}"{place}' if finding.request else place.removeprefix(" of ")
-        code = finding.kind.code
-        style = linked("cyan", page_of_cause(code))
-        line = _labelled(out, code, written(finding.summary) if number else where, "  ", style)
-        blocks.append([line])
-        if not number:
-            blocks += [[_fact(out, evidence)] for evidence in finding.evidence[:MAX_FACTS]]
-    more = len(diagnosis.findings) - MAX_CAUSES
-    if more > 0:
-        blocks.append([(f"  and {more} more",)])
-    return blocks
+def _causes(out: Painter, diagnosis: Diagnosis) -> tuple[list[Line], list[list[Line]], list[list[Line]]]:
+    """The first cause by its code, with its place; what shows it; then the second in one line, and how many more."""
+    if not diagnosis.findings:
+        return [], [], []
+    first, *others = diagnosis.findings
+    place = f" of claim {first.claim}" if first.claim else ""
+    where = f'request "{first.request}"{place}' if first.request else place.removeprefix(" of ")
+    head = [_cause(out, first, where)]
+    facts = [[_fact(out, evidence)] for evidence in first.evidence[:MAX_FACTS]]
+    more = [[_cause(out, one, written(one.summary))] for one in others[: MAX_CAUSES - 1]]
+    if len(others) >= MAX_CAUSES:
+        more.append([(f"  and {len(others) - MAX_CAUSES + 1} more",)])
+    return head, facts, more
+
+
+def _cause(out: Painter, finding: Finding, text: str) -> Line:
+    code = finding.kind.code
+    return _labelled(out, code, text, "  ", linked("cyan", page_of_cause(code)))
 
 
 def _fact(out: Painter, evidence: Evidence) -> Line:

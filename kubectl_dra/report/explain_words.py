@@ -67,12 +67,21 @@ def parts(diagnosis: Diagnosis) -> tuple[str, str]:
         why = written(diagnosis.unclear[0]) if diagnosis.unclear else "the search did not end in time"
         return f"{subject}: undetermined", why
     if diagnosis.verdict is Verdict.ALLOCATED:
-        where = f" on node {diagnosis.node}" if diagnosis.node else ""
-        held = some([str(device) for device in diagnosis.held]) or "no devices needed"
-        return f"{subject} is allocated{where}", held + (f"; but {first}" if first else "")
+        return _allocated(diagnosis, subject, first)
     if diagnosis.verdict is Verdict.ALLOCATABLE:
         return _allocatable(diagnosis, subject, first)
     return _not_allocatable(diagnosis, subject, first)
+
+
+def _allocated(diagnosis: Diagnosis, subject: str, first: str) -> tuple[str, str]:
+    found = diagnosis.findings
+    if found and found[0].kind.state:
+        return f"{subject} {found[0].kind.state}", first
+    where = f" on node {diagnosis.node}" if diagnosis.node else ""
+    if diagnosis.kind == "pod" and not diagnosis.claims and where:
+        return f"{subject} is{where}", "it asks for no devices" + (f"; but {first}" if first else "")
+    held = some([str(device) for device in diagnosis.held]) or "no devices needed"
+    return f"{subject} is allocated{where}", held + (f"; but {first}" if first else "")
 
 
 def _changed(diagnosis: Diagnosis) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 from kubectl_dra.api.claims import ALL, ResourceClaim
 from kubectl_dra.explain import confirm
@@ -10,7 +11,7 @@ from kubectl_dra.explain.causes.registry import Finder, When
 from kubectl_dra.explain.causes.too_few_on_one_node import TOO_FEW
 from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Relation, Remedy
 from kubectl_dra.explain.funnel.blocked import MAX_EVIDENCE, Blocked, in_all
-from kubectl_dra.explain.phrase import Phrase, Words, say
+from kubectl_dra.explain.phrase import ObjectName, Phrase, Words, say
 from kubectl_dra.explain.remedies.free import first_enough
 from kubectl_dra.explain.remedies.holders_in_the_way import InTheWay, in_the_way, sets_of_holders
 from kubectl_dra.explain.scene.holders import ClaimHolder, HolderState
@@ -71,6 +72,24 @@ HOLDER_STUCK = CauseKind(
     ),
     family=Family.DEVICES,
 )
+NOT_RUNNING = CauseKind(
+    code="holder-not-running",
+    title="Devices are held by a pod that does not run",
+    why="A pod holds its devices from the moment it is placed, whether its containers start or not: with an image that "
+    "cannot be pulled or a driver that refuses the devices it keeps them until it is deleted.",
+    fix="Find out why the pod does not start, or delete it.",
+    seen_as="cannot allocate all claims",
+    normal="For minutes while a large image is pulled.",
+    confirm=(
+        confirm.HELD,
+        confirm.Check(
+            "Pods that are `Pending` although they have a node.",
+            "kubectl get pods -A --field-selector status.phase=Pending -o wide",
+        ),
+    ),
+    family=Family.DEVICES,
+    held=True,
+)
 HELD_WHOLE = CauseKind(
     code="shareable-device-held-whole",
     title="A device that can be shared is held as a whole",
@@ -104,7 +123,7 @@ def _held(blocked: Blocked) -> Iterator[Finding]:
             held.setdefault(claim.key, []).append(device)
             claims[claim.key] = claim
     found = in_the_way(blocked)
-    kind, remedy = _free(blocked, found)
+    kind, remedy, stuck = _free(blocked, found)
     first = [holder.claim.key for free in found.single[:MAX_EVIDENCE] for holder in free.holders]
     ranked = sorted(
         claims.values(),
@@ -123,7 +142,8 @@ def _held(blocked: Blocked) -> Iterator[Finding]:
         )
         for claim in ranked[:MAX_EVIDENCE]
     ]
-    yield Finding(kind, _summary(blocked), (*evidence, *in_all(len(held), "claims hold devices")), remedy)
+    summary = _held_by_stuck(blocked, stuck) if stuck is not None else _summary(blocked)
+    yield Finding(kind, summary, (*evidence, *in_all(len(held), "claims hold devices")), remedy)
 
 
 def _kind(blocked: Blocked) -> CauseKind:
@@ -159,6 +179,27 @@ def _summary(blocked: Blocked) -> Phrase:
     return say("{every} devices that match {where} are held by other claims", every=every, where=blocked.where)
 
 
+def _held_by_stuck(blocked: Blocked, stuck: Stuck) -> Phrase:
+    """Who holds what the request needs, on the node where its end is enough."""
+    position = blocked.funnel.stages.index(blocked.stage)
+    lost, _, left = blocked.funnel.lost_on([stuck.node], position)
+    claim = stuck.holder.claim
+    own = [item for item in lost if claim in blocked.scene.holders.claims(item.id)]
+    whole = blocked.spec.allocation_mode == ALL
+    needs: Words = "every matching device of a node" if whole else say("{count:device}", count=blocked.spec.count)
+    free = "{left} of {tested} {left:is|are} free, and " if left else ""
+    return say(
+        "{where} needs {needs}; on {node} " + free + "{holder} holds {devices:some 3}",
+        where=blocked.where,
+        needs=needs,
+        node=ObjectName("Node", stuck.node),
+        left=left,
+        tested=left + len(lost),
+        holder=stuck.holder.who,
+        devices=[say("{device:bare}", device=item.id) for item in own],
+    )
+
+
 def _best_node(blocked: Blocked) -> tuple[str, Sequence[Published], int]:
     """The node with the most devices left, those that it loses at the stage, and how many are left."""
     position = blocked.funnel.stages.index(blocked.stage)
@@ -167,7 +208,14 @@ def _best_node(blocked: Blocked) -> tuple[str, Sequence[Published], int]:
     return best, lost, left
 
 
-def _free(blocked: Blocked, found: InTheWay) -> tuple[CauseKind, Remedy | None]:
+class Stuck(NamedTuple):
+    """A holder that does not need its devices, whose end is enough on this node."""
+
+    holder: ClaimHolder
+    node: str
+
+
+def _free(blocked: Blocked, found: InTheWay) -> tuple[CauseKind, Remedy | None, Stuck | None]:
     """Who has to give up devices, proved: the first of whom one alone is enough, else several of one node."""
     kind = _kind(blocked)
     search = first_enough(blocked.world, found.single)
@@ -176,13 +224,16 @@ def _free(blocked: Blocked, found: InTheWay) -> tuple[CauseKind, Remedy | None]:
         (holder,) = free.holders
         text = "{what:capital}, or wait until {pods:it ends|they end}." if _ends(holder) else "{what:capital}."
         words = say(text, what=free.what, pods=len(holder.claim.reserved_for))
-        return _STUCK.get(holder.standing, kind), Remedy(words, proof, free.devices, (free,))
+        cause = NOT_RUNNING if holder.slow else _STUCK.get(holder.standing, kind)
+        stuck = Stuck(holder, proof.node) if cause is not kind else None
+        return cause, Remedy(words, proof, free.devices, (free,)), stuck
     several = first_enough(blocked.world, list(sets_of_holders(blocked, found.spots)))
     if several.found is None:
-        return kind, None
+        return kind, None, None
     free, proof = several.found
     alone = "; one alone is not enough" if search.tried == search.of and found.every else ""
-    return kind, Remedy(say("{what:capital}{alone}.", what=free.what, alone=alone), proof, free.devices, (free,))
+    words = say("{what:capital}{alone}.", what=free.what, alone=alone)
+    return kind, Remedy(words, proof, free.devices, (free,)), None
 
 
 def _ends(holder: ClaimHolder) -> bool:

@@ -24,6 +24,8 @@ _NOT_ALLOWED = re.compile(r"is not allowed to use ResourceClaim")
 _LEAD = re.compile(r"^((Failed to )?prepare dynamic resources: )+")
 """What every such event starts with."""
 
+DOES_NOT_START = "has its devices but does not start"
+
 NOT_REGISTERED = CauseKind(
     code="driver-not-registered",
     title="The node's kubelet does not know the driver",
@@ -38,6 +40,7 @@ NOT_REGISTERED = CauseKind(
     ),
     family=Family.NODE,
     look=Look.PODS_ON_NODE,
+    state=DOES_NOT_START,
 )
 NO_ANSWER = CauseKind(
     code="driver-not-answering",
@@ -56,6 +59,7 @@ NO_ANSWER = CauseKind(
     ),
     family=Family.NODE,
     look=Look.PODS_ON_NODE,
+    state=DOES_NOT_START,
 )
 PREPARE_FAILED = CauseKind(
     code="prepare-failed",
@@ -76,6 +80,7 @@ PREPARE_FAILED = CauseKind(
     ),
     family=Family.NODE,
     look=Look.PODS_ON_NODE,
+    state=DOES_NOT_START,
 )
 NOT_RESERVED = CauseKind(
     code="claim-not-reserved",
@@ -93,6 +98,7 @@ NOT_RESERVED = CauseKind(
     ),
     family=Family.NODE,
     look=Look.PODS_ON_NODE,
+    state=DOES_NOT_START,
 )
 DRIVER_GONE = CauseKind(
     code="slices-outlive-driver",
@@ -111,6 +117,7 @@ DRIVER_GONE = CauseKind(
     ),
     family=Family.NODE,
     look=Look.PODS_ON_NODE,
+    state=DOES_NOT_START,
 )
 
 
@@ -128,7 +135,8 @@ def _on_node(trial: Trial) -> Iterator[Finding]:
         and (not event.uid or not pod.metadata.uid or event.uid == pod.metadata.uid)
     ]
     node = snapshot.nodes.get(pod.node_name)
-    gone = node is not None and node.ready is False
+    lost = node is None and bool(snapshot.nodes) and not snapshot.is_gap("Node")
+    gone = lost or (node is not None and node.ready is False)
     facts = (*_node_state(node), *_drivers(pod.node_name, claims, snapshot))
     if events and not _NOT_ALLOWED.search(events[-1].message):
         yield _not_prepared(pod, events[-1], gone, facts)
@@ -152,7 +160,10 @@ def _not_prepared(pod: Pod, event: Event, gone: bool, facts: Sequence[Evidence])
     kind, text = PREPARE_FAILED, "on node {node} the driver could not prepare the devices: {message}"
     silent, unknown = _NO_ANSWER.search(event.message), _UNREGISTERED.search(event.message)
     if gone and (silent or unknown):
-        kind, text = DRIVER_GONE, "on node {node} nothing is ready, and its ResourceSlices are left over: {message}"
+        kind, text = (
+            DRIVER_GONE,
+            "node {node} is gone or not ready, and its ResourceSlices are left over: {message}",
+        )
     elif silent:
         kind, text = NO_ANSWER, "the driver on node {node} does not answer the kubelet: {message}"
     elif unknown:

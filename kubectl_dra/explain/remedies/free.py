@@ -85,7 +85,7 @@ def _ending(holder: ClaimHolder) -> Phrase:
     return say(
         text,
         key=claim.key,
-        pods=_pods(holder),
+        pods=holder.users,
         users=len(claim.reserved_for),
         held=_size(claim),
         holding=say("{users:has|have} held" if holder.lasting else "{users:holds|hold}", users=len(claim.reserved_for)),
@@ -104,17 +104,6 @@ _TEXTS: Final = {
     HolderState.PENDING: "end {pods} (Pending{lasting}, {users:holds|hold} {held:device}{owner})",
     HolderState.RUNNING: "end {pods} ({holding} {held:device}{lasting}{priority}{owner})",
 }
-
-
-def _pods(holder: ClaimHolder) -> Phrase:
-    """The consumers."""
-    claim = holder.claim
-    space = claim.metadata.namespace
-    names = [f"{space}/{entry.name}" for entry in claim.reserved_for]
-    kinds = {entry.resource for entry in claim.reserved_for}
-    if kinds != {"pods"}:
-        return say("{users:some}", users=[str(entry) for entry in claim.reserved_for])
-    return say("pod {names}" if len(names) == 1 else "pods {names:some 3}", names=names)
 
 
 def _owner(holder: ClaimHolder) -> Words:

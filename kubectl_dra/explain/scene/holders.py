@@ -64,6 +64,31 @@ class ClaimHolder(Struct, frozen=True):
         return max((pod.priority for pod in self.pods), default=0)
 
     @property
+    def users(self) -> Phrase:
+        """The consumers by their names."""
+        entries, space = self.claim.reserved_for, self.claim.metadata.namespace
+        if any(entry.resource != "pods" for entry in entries):
+            return say("{users:some}", users=[str(entry) for entry in entries])
+        names = [f"{space}/{entry.name}" for entry in entries]
+        return say("pod {names}" if len(names) == 1 else "pods {names:some 3}", names=names)
+
+    @property
+    def who(self) -> Phrase:
+        """Who it is and why it does not need the devices, as the subject of a sentence."""
+        text = _WHO[self.standing]
+        if self.standing is HolderState.ENDED and not self.pods:
+            text = "claim {claim}, whose {users} {count:is|are} gone,"
+        since = next((pod.metadata.deletion_timestamp for pod in self.pods if pod.metadata.deletion_timestamp), "")
+        return say(
+            text,
+            claim=named("ResourceClaim", self.claim),
+            users=self.users,
+            count=len(self.claim.reserved_for),
+            since=since,
+            lasting=self.lasting,
+        )
+
+    @property
     def slow(self) -> bool:
         """Whether the pods do not run, and have had the time to start."""
         return self.standing is HolderState.PENDING and self.age >= STARTING
@@ -73,6 +98,16 @@ class ClaimHolder(Struct, frozen=True):
         """Whom to ask first: who does not need them, then by priority, then who has done the least."""
         returning = self.owner is not None and self.owner.kind in ("DaemonSet", "Node")
         return self.standing, self.related or returning, self.priority, self.age
+
+
+_WHO: Final = {
+    HolderState.UNUSED: "claim {claim}, which nobody uses,",
+    HolderState.ENDED: "{users}, which {count:has|have} ended,",
+    HolderState.ENDING: "{users}, Terminating since {since},",
+    HolderState.FOREIGN: "claim {claim}, reserved for {users},",
+    HolderState.PENDING: "{users}, Pending{lasting},",
+    HolderState.RUNNING: "{users}",
+}
 
 
 class HolderIndex:
