@@ -21,25 +21,26 @@ EXIT_UNDETERMINED = 3
 
 
 class Command(NamedTuple):
-    """A command: the struct of its flags, and a summary that fits beside its name on 80 columns."""
+    """A command: the struct of its flags, a summary that fits beside its name on 80 columns, and its page."""
 
     flags: str
     summary: str
+    page: str
 
 
 COMMANDS: Final = {
-    "explain": Command("ExplainFlags", "Say why a pod or claim gets no devices, and what would help"),
-    "fit": Command("FitFlags", "Say how many pods of a workload fit, and what makes room"),
-    "lint": Command("LintFlags", "Find what the API server would reject, and what fails later"),
-    "migrate": Command("MigrateFlags", "Rewrite manifests from device plugins or older DRA to v1"),
-    "devices": Command("DevicesFlags", "List devices: where they are, their state, who holds them"),
-    "claims": Command("ClaimsFlags", "List claims: devices, node, pods, and what each waits for"),
-    "top": Command("TopFlags", "Count devices by node, class, namespace, owner or claim"),
-    "taint": Command("TaintFlags", "Keep new pods off devices, or end the pods that use them"),
-    "untaint": Command("UntaintFlags", "Remove the rules that taint made"),
-    "snapshot": Command("SnapshotFlags", "Save what is read from a cluster in one file"),
-    "version": Command("VersionFlags", "Print the versions, and what is modelled of each release"),
-    "completion": Command("CompletionFlags", "Print the script that completes commands in a shell"),
+    "explain": Command("ExplainFlags", "Say why a pod or claim gets no devices, and what would help", "pending.md"),
+    "fit": Command("FitFlags", "Say how many pods of a workload fit, and what makes room", "fit.md"),
+    "lint": Command("LintFlags", "Find what the API server would reject, and what fails later", "rules/README.md"),
+    "migrate": Command("MigrateFlags", "Rewrite manifests from device plugins or older DRA to v1", "migration.md"),
+    "devices": Command("DevicesFlags", "List devices: where they are, their state, who holds them", "usage.md"),
+    "claims": Command("ClaimsFlags", "List claims: devices, node, pods, and what each waits for", "usage.md"),
+    "top": Command("TopFlags", "Count devices by node, class, namespace, owner or claim", "usage.md"),
+    "taint": Command("TaintFlags", "Keep new pods off devices, or end the pods that use them", "maintenance.md"),
+    "untaint": Command("UntaintFlags", "Remove the rules that taint made", "maintenance.md"),
+    "snapshot": Command("SnapshotFlags", "Save what is read from a cluster in one file", "start.md"),
+    "version": Command("VersionFlags", "Print the versions, and what is modelled of each release", "versions.md"),
+    "completion": Command("CompletionFlags", "Print the script that completes commands in a shell", "start.md"),
 }
 """Each command by its name; its folder here has ``flags``, ``command`` (the help) and ``run``."""
 
@@ -62,7 +63,7 @@ def _group() -> typer.Typer:
     made = typer.Typer(
         name="kubectl dra",
         help="Kubernetes Dynamic Resource Allocation: what is wrong with a manifest, why a claim is pending, what "
-        "exists. Every command takes -v=LEVEL: 1 prints how long it took, 6 every request to the server.",
+        "exists. kubectl dra COMMAND --help explains a command, kubectl dra options lists the flags of all commands.",
         add_completion=False,
         rich_markup_mode=None,
         pretty_exceptions_enable=False,
@@ -74,12 +75,13 @@ def _group() -> typer.Typer:
 
 def _with(commands: Iterable[str]) -> typer.Typer:
     """The command line with these commands and their flags."""
+    from kubectl_dra.addresses import DOCS
     from kubectl_dra.cli.options import HelpText, add
 
     made = _group()
     for name in commands:
         flags = getattr(_part(name, "flags"), COMMANDS[name].flags)
-        text = HelpText(COMMANDS[name].summary, _part(name, "command").HELP)
+        text = HelpText(COMMANDS[name].summary, _part(name, "command").HELP, f"{DOCS}/{COMMANDS[name].page}")
         add(made, name, text, flags, partial(_perform, name))
     return made
 
@@ -137,7 +139,22 @@ def _called(arguments: Sequence[str]) -> typer.Typer:
     raise unknown_command(arguments, COMMANDS)
 
 
+def _options() -> int:
+    """Print the flags that all commands share, as ``kubectl options`` does."""
+    from kubectl_dra.cli.options import connection_help
+    from kubectl_dra.console import put
+
+    put(
+        "These flags can be passed to any command that reads a cluster; kubectl has the same ones.\n\n"
+        f"{connection_help()}\n"
+        "Besides, every command takes -v=LEVEL: 1 prints how long it took, 6 every request to the server.\n"
+    )
+    return 0
+
+
 def _run(arguments: Sequence[str]) -> int:
+    if list(arguments) in (["options"], ["options", "--help"]):
+        return _options()
     try:
         result = _called(arguments)(args=list(arguments), prog_name="kubectl dra", standalone_mode=False)
         # What is still in the buffer would fail at the interpreter's end, where nobody catches it.

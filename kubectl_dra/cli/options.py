@@ -22,6 +22,19 @@ S = TypeVar("S", bound=Struct)
 REQUEST_TIMEOUT: Final = "1m"
 _WHERE: Final = ("kubeconfig", "context", "cluster", "user", "server", "as_user")
 """The connection flags that a follow-up command needs to reach the same cluster."""
+_LISTED_ONCE: Final = (
+    "cluster",
+    "user",
+    "server",
+    "token",
+    "as_user",
+    "as_groups",
+    "as_uid",
+    "insecure_skip_tls_verify",
+    "tls_server_name",
+    "request_timeout",
+)
+"""The connection flags that the help of a command leaves to ``kubectl dra options``."""
 _TRUE: Final = ("1", "t", "T", "TRUE", "true", "True")
 _FALSE: Final = ("0", "f", "F", "FALSE", "false", "False")
 """Values that kubectl accepts as false for a switch."""
@@ -133,6 +146,26 @@ class ClusterCommand(TyperCommand):
     def __init__(self, *arguments: Any, params: list[Any], **settings: Any) -> None:
         super().__init__(*arguments, params=[*params, *_connecting(self.request_timeout).params], **settings)
 
+    def format_usage(self, ctx: Any, formatter: Any) -> None:
+        """Write how it is called, and below it where its documentation is, which typer would write last."""
+        super().format_usage(ctx, formatter)
+        formatter.write(f"{self.epilog}\n")
+
+    def format_epilog(self, ctx: Any, formatter: Any) -> None:
+        """Write nothing."""
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        """Write the command's own flags and the connection flags that people use most; ``options`` has all."""
+        left_out: list[Any] = [one for one in self.params if one.name in _LISTED_ONCE]
+        for one in left_out:
+            one.hidden = True
+        try:
+            super().format_options(ctx, formatter)
+        finally:
+            for one in left_out:
+                one.hidden = False
+        formatter.write('\nUse "kubectl dra options" for the other flags that choose and reach the cluster.\n')
+
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Parse the arguments, including kubectl's forms: -o=json, --live=true, -A=false."""
         return super().parse_args(ctx, list(self._plain(args)))
@@ -175,10 +208,11 @@ class CommandFlags(Struct, frozen=True):
 
 
 class HelpText(NamedTuple):
-    """What the help says of a command in one line, and all of it."""
+    """What the help says of a command in one line, all of it, and the address of its documentation."""
 
     summary: str
     whole: str
+    page: str
 
 
 def add(app: typer.Typer, name: str, text: HelpText, flags: type[F], run: Callable[[F, ConnectionFlags], int]) -> None:
@@ -189,7 +223,8 @@ def add(app: typer.Typer, name: str, text: HelpText, flags: type[F], run: Callab
 
     own = Parameter("context", Parameter.POSITIONAL_OR_KEYWORD, annotation=typer.Context)
     _declare(command, [own, *_parameters(flags)])
-    app.command(name, help=text.whole, short_help=text.summary, cls=flags.COMMAND)(command)
+    about = f"Documentation: {text.page}"
+    app.command(name, help=text.whole, short_help=text.summary, epilog=about, cls=flags.COMMAND)(command)
 
 
 def _parameters(flags: type[object]) -> Iterator[Parameter]:
@@ -198,7 +233,8 @@ def _parameters(flags: type[object]) -> Iterator[Parameter]:
         declared = field.replace(kind=Parameter.KEYWORD_ONLY)
         kind, option = get_args(field.annotation)
         if get_origin(kind) is tuple:
-            declared = declared.replace(annotation=Annotated[list[str] | None, option], default=None)
+            of = get_args(kind)[0]
+            declared = declared.replace(annotation=Annotated[list[of] | None, option], default=None)  # type: ignore[valid-type]
         yield declared
 
 
@@ -235,6 +271,16 @@ def cluster_flags(snapshots: Sequence[str], connection: ConnectionFlags) -> str:
         (flag, getattr(connection, flag.name)) for flag in _connecting(REQUEST_TIMEOUT).params if flag.name in _WHERE
     )
     return "".join(f" {flag.opts[0]} {shlex.quote(value)}" for flag, value in given if value)
+
+
+def connection_help() -> str:
+    """The connection flags, which every command that reads a cluster takes, with their help."""
+    command = _connecting(REQUEST_TIMEOUT)
+    with typer.Context(command, info_name="kubectl dra", max_content_width=110) as context:
+        records = (one.get_help_record(context) for one in command.params)
+        formatter = context.make_formatter()
+        formatter.write_dl([record for record in records if record is not None])
+        return str(formatter.getvalue())
 
 
 @cache

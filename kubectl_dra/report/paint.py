@@ -125,6 +125,6 @@ def tell(text: str, stream: TextIO | None = None, more: Sequence[str] = ()) -> N
 def _wanted(terminal: bool) -> bool:
     if os.environ.get("NO_COLOR"):
         return False
-    if os.environ.get("FORCE_COLOR"):
+    if os.environ.get("FORCE_COLOR") or os.environ.get("CLICOLOR_FORCE", "0") != "0":
         return True
     return terminal and os.environ.get("TERM") != "dumb"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from pathlib import Path
 
 import pytest
 
@@ -105,3 +106,48 @@ def test_flags_that_cannot_have_an_effect(words: list[str], said: str, capsys: p
     assert run(words) == 2
     out, err = capsys.readouterr()
     assert (out, said in err, err.count("\n")) == ("", True, 1)
+
+
+def test_the_connection_flags_are_listed_once(capsys: pytest.CaptureFixture[str]) -> None:
+    """As with kubectl: the help of a command has those that people use, and says where the others are."""
+    assert run(["options"]) == 0
+    told = capsys.readouterr().out
+    for command in main.COMMANDS:
+        assert run([command, "--help"]) == 0
+        page = capsys.readouterr().out
+        if command == "completion":
+            continue
+        assert "--context" in page and "--insecure-skip-tls-verify" not in page
+        assert 'Use "kubectl dra options" for the other flags' in page
+    for flag in ("--kubeconfig", "--context", "--server", "--as-group", "--insecure-skip-tls-verify", "-v=LEVEL"):
+        assert flag in told
+    # They work whether they are listed or not.
+    assert run(["devices", "--as-group", "x", "--request-timeout", "soon"]) == 2
+    assert "--request-timeout" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("columns", [80, 120])
+def test_summaries_of_commands_are_whole(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, columns: int
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(columns))
+    assert run(["--help"]) == 0
+    lines = capsys.readouterr().out.split("Commands:\n")[1].splitlines()
+    assert [line.split()[0] for line in lines] == list(main.COMMANDS)
+    assert not [line for line in lines if line.endswith("...") or len(line) > 80]
+
+
+def test_help_begins_with_documentation_and_examples(capsys: pytest.CaptureFixture[str]) -> None:
+    for name, command in main.COMMANDS.items():
+        if name == "completion":
+            continue
+        assert run([name, "--help"]) == 0
+        lines = capsys.readouterr().out.splitlines()
+        assert any(line.startswith("Documentation: https://") and line.endswith(command.page) for line in lines[:4])
+        assert lines.index("  Examples:") < 8
+        assert (Path(__file__).parents[2] / "docs" / command.page).exists()
+
+
+def test_values_of_repeated_flags_are_checked(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["claims", "--state", "idle"]) == 2
+    assert "'idle' is not one of 'pending', 'no-pod'" in capsys.readouterr().err

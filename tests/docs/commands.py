@@ -88,7 +88,9 @@ def _index() -> str:
 
 
 def _page(one: Command) -> str:
-    parts = [f"# {one.name}", *_blocks(one.command.help or "")]
+    # The help has its examples first; here what is said of the command comes before titles.
+    blocks = sorted(_blocks(one.command.help or ""), key=lambda block: block.startswith("## "))
+    parts = [f"# {one.name}", *blocks]
     # Before Examples and Exit codes people look for how it is called.
     usage = " ".join(one.command.collect_usage_pieces(one.context))
     parts.insert(2, f"```text\n{one.name} {usage}\n```")

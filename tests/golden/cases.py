@@ -87,6 +87,7 @@ CASES: Final = (
     Case("completion", "completion kubectl"),
     Case("taint-list", "taint --list --snapshot cluster.yaml", "examples/explain/all-tainted"),
     Case("version", "version --client"),
+    Case("version-full", "version --client --full"),
 )
 
 

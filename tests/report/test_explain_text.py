@@ -25,6 +25,9 @@ class Terminal(io.StringIO):
         (Terminal, "auto", {"NO_COLOR": "1"}, False),
         (Terminal, "auto", {"TERM": "dumb"}, False),
         (io.StringIO, "auto", {"FORCE_COLOR": "1"}, True),
+        (io.StringIO, "auto", {"CLICOLOR_FORCE": "1"}, True),
+        (io.StringIO, "auto", {"CLICOLOR_FORCE": "0"}, False),
+        (io.StringIO, "auto", {"CLICOLOR_FORCE": "1", "NO_COLOR": "1"}, False),
         (io.StringIO, "always", {"NO_COLOR": "1"}, True),
         (Terminal, "never", {"FORCE_COLOR": "1"}, False),
     ],
@@ -32,7 +35,7 @@ class Terminal(io.StringIO):
 def test_colour_only_where_it_is_wanted(
     stream: type[io.StringIO], color: str, environment: dict[str, str], colored: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name in ("NO_COLOR", "FORCE_COLOR"):
+    for name in ("NO_COLOR", "FORCE_COLOR", "CLICOLOR_FORCE"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("TERM", "xterm")
     for name, value in environment.items():

@@ -4,6 +4,17 @@ from __future__ import annotations
 
 HELP = """List claims with their devices, node, pods, owner and age, and what each waits for.
 
+\b
+Examples:
+  # every claim of the cluster
+  kubectl dra claims
+  # those of a namespace
+  kubectl dra claims -n ml
+  # devices that are held and not used
+  kubectl dra claims --state unused --state ended
+  # with drivers, pools and classes, from saved objects
+  kubectl dra claims -o wide --snapshot cluster.json
+
 Reads the live cluster, or a snapshot with --snapshot. Never writes. Without -n, claims of all namespaces are listed.
 
 \b
@@ -17,17 +28,6 @@ States:
   reserved     it holds devices for a consumer that was not read
   ended        it holds devices for pods that have ended or do not exist any more
   terminating  the claim, or the last pod that uses it, is being deleted
-
-\b
-Examples:
-  # every claim of the cluster
-  kubectl dra claims
-  # those of a namespace
-  kubectl dra claims -n ml
-  # devices that are held and not used
-  kubectl dra claims --state unused --state ended
-  # with drivers, pools and classes, from saved objects
-  kubectl dra claims -o wide --snapshot cluster.json
 
 \b
 Exit codes:

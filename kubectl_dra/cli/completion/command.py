@@ -4,11 +4,6 @@ from __future__ import annotations
 
 HELP = """Print the script that completes commands, flags and values in a shell.
 
-To complete kubectl dra <TAB>, kubectl runs the program kubectl_complete-dra on the PATH. pip, pipx and uv install it;
-if it is missing, the choice "kubectl" prints it. The other scripts complete kubectl-dra itself, typed with a hyphen.
-Names of pods, claims, devices and so on are read from the cluster (or from --snapshot) for at most 1.5 s
-(KUBECTL_DRA_COMPLETION_TIMEOUT, in seconds; 0 means never).
-
 \b
 Examples:
   # kubectl dra <TAB>, if completion for kubectl itself is set up
@@ -23,6 +18,11 @@ Examples:
   kubectl-dra completion fish > ~/.config/fish/completions/kubectl-dra.fish
   # in PowerShell
   kubectl-dra completion powershell | Out-String | Invoke-Expression
+
+To complete kubectl dra <TAB>, kubectl runs the program kubectl_complete-dra on the PATH. pip, pipx and uv install it;
+if it is missing, the choice "kubectl" prints it. The other scripts complete kubectl-dra itself, typed with a hyphen.
+Names of pods, claims, devices and so on are read from the cluster (or from --snapshot) for at most 1.5 s
+(KUBECTL_DRA_COMPLETION_TIMEOUT, in seconds; 0 means never).
 
 \b
 Exit codes:

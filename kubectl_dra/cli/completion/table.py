@@ -171,7 +171,7 @@ FLAGS: Final[dict[str, _Flags]] = {
     "claims": {
         "--namespace": ("namespace", False, "-n", "Only claims of this namespace"),
         "--all-namespaces": ("", False, "-A", "Claims of all namespaces, as without -n"),
-        "--state": ("text", True, "", "Only claims in this state"),
+        "--state": (("pending", "no-pod", "binding", "unused", "starting", "in-use", "reserved", "ended", "terminating"), True, "", "Only claims in this state"),
         "--snapshot": ("file", True, "", "Read the cluster from a file or directory (kubectl get -o json or yaml, also gzipped),…"),
         "--output": (("text", "wide", "json", "yaml"), False, "-o", "Output format"),
         "--color": (("auto", "always", "never"), False, "", "When to colour text output (NO_COLOR is honoured)"),
@@ -247,6 +247,7 @@ FLAGS: Final[dict[str, _Flags]] = {
     },
     "version": {
         "--client": ("", False, "", "Do not ask the server"),
+        "--full": ("", False, "", "List the kinds and feature gates of each release as well"),
         "--output": (("text", "json", "yaml"), False, "-o", "Output format"),
         "--color": (("auto", "always", "never"), False, "", "When to colour text output (NO_COLOR is honoured)"),
         **_CONNECTION,

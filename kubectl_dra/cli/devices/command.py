@@ -4,20 +4,6 @@ from __future__ import annotations
 
 HELP = """List every device that drivers publish: where it is, which classes select it, and who holds it.
 
-Reads the live cluster, or a snapshot with --snapshot. Never writes. Alike devices of a node share a row; on large
-clusters, nodes with alike devices do too. --full shows each device in a row of its own. Selections combine: a device
-must match all of them. Repeat a flag to list alternatives.
-
-\b
-States, the first that applies:
-  unusable  its pool is incomplete, invalid or obsolete, or no node sees it
-  held      a claim holds all of it
-  shared    claims hold shares of it; more can, up to its capacity
-  blocked   other devices use up the counters that it needs
-  tainted   only requests that tolerate its taints can get it
-  unknown   no holder is known, but not all claims could be read
-  free      none of the above
-
 \b
 Examples:
   # every device of the cluster
@@ -37,6 +23,20 @@ Examples:
   kubectl dra devices --driver gpu.nvidia.com -o name
   # the fleet as a picture, in one file
   kubectl dra devices -o html > devices.html
+
+Reads the live cluster, or a snapshot with --snapshot. Never writes. Alike devices of a node share a row; on large
+clusters, nodes with alike devices do too. --full shows each device in a row of its own. Selections combine: a device
+must match all of them. Repeat a flag to list alternatives.
+
+\b
+States, the first that applies:
+  unusable  its pool is incomplete, invalid or obsolete, or no node sees it
+  held      a claim holds all of it
+  shared    claims hold shares of it; more can, up to its capacity
+  blocked   other devices use up the counters that it needs
+  tainted   only requests that tolerate its taints can get it
+  unknown   no holder is known, but not all claims could be read
+  free      none of the above
 
 \b
 Exit codes:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 HELP = """Explain why a pod or claim gets no devices, by running the scheduler's steps locally.
 
-Reads the live cluster, or a snapshot with --snapshot. Never writes.
-
 \b
 Examples:
   # what is pending, and why?
@@ -30,6 +28,8 @@ Examples:
   kubectl dra explain --cause devices-held
   # one page with the fleet as a picture, to attach to a ticket
   kubectl dra explain pod/train-0 -n ml -o html > train-0.html
+
+Reads the live cluster, or a snapshot with --snapshot. Never writes.
 
 \b
 Exit codes:

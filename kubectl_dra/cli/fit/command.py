@@ -4,9 +4,6 @@ from __future__ import annotations
 
 HELP = """Say how many pods of a workload fit, where, and what stops the next one.
 
-Places the pods one after the other as the scheduler would, device by device, and tries which change of the cluster
-makes room for more. Reads the live cluster, or a snapshot with --snapshot. Never writes.
-
 \b
 Examples:
   # do all replicas fit?
@@ -19,6 +16,9 @@ Examples:
   kubectl dra fit -f deployment.yaml --explain
   # which pod goes where, for a script
   kubectl dra fit -f jobset.yaml -o json
+
+Places the pods one after the other as the scheduler would, device by device, and tries which change of the cluster
+makes room for more. Reads the live cluster, or a snapshot with --snapshot. Never writes.
 
 \b
 Exit codes:

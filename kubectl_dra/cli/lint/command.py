@@ -4,9 +4,6 @@ from __future__ import annotations
 
 HELP = """Find what the API server would reject in manifests, and what it accepts but fails later.
 
-Reads files, directories, standard input (-) and kustomizations (-k). Needs no cluster, and reads one
-only with --live.
-
 \b
 Examples:
   # everything below a directory
@@ -24,6 +21,9 @@ Examples:
   kubectl dra lint --live manifests/
   # what is rule DRA112?
   kubectl dra lint --rule DRA112
+
+Reads files, directories, standard input (-) and kustomizations (-k). Needs no cluster, and reads one
+only with --live.
 
 \b
 Exit codes:

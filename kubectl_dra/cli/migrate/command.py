@@ -4,10 +4,6 @@ from __future__ import annotations
 
 HELP = """Rewrite manifests from device plugins and older DRA versions to ResourceClaims of v1.
 
-Reads files, directories, standard input (-) and kustomizations (-k), and prints what it would change and why.
-Writes only with --write or --output-dir. Everything else in the files stays, byte for byte. What cannot
-be changed safely is refused, with what to do by hand.
-
 \b
 Examples:
   # the plan, and the diff
@@ -32,6 +28,10 @@ Examples:
   kubectl dra migrate --reverse --diff manifests/
   # what is MIG301?
   kubectl dra migrate --code MIG301
+
+Reads files, directories, standard input (-) and kustomizations (-k), and prints what it would change and why.
+Writes only with --write or --output-dir. Everything else in the files stays, byte for byte. What cannot
+be changed safely is refused, with what to do by hand.
 
 \b
 Exit codes:

@@ -4,15 +4,6 @@ from __future__ import annotations
 
 HELP = """Save what the other commands read from a cluster in one file, for --snapshot.
 
-Holds ResourceSlices, DeviceClasses, ResourceClaims, ResourceClaimTemplates, DeviceTaintRules, Pods, Nodes,
-Namespaces, ResourceQuotas, and Events of pods and claims; never Secrets or ConfigMaps. Pods are reduced to what
-affects devices: no images, commands, arguments, environment, volumes or annotations. The file records what could not
-be read, so that explain has the same gaps with it. The cluster is never changed.
-
---anonymize prepares it for a bug report: names of nodes, namespaces, pods, claims, templates and classes, label
-values, UUIDs, serial numbers and addresses are replaced, and explain still gives the same answers. Drivers, attribute
-names, values such as product names, request names, amounts and times stay. Look at the file before you publish it.
-
 \b
 Examples:
   # save the cluster of the current context
@@ -25,6 +16,15 @@ Examples:
   kubectl dra snapshot --snapshot saved/ -o report.json --anonymize
   # into a pipe
   kubectl dra snapshot -o - | gzip > cluster.json.gz
+
+Holds ResourceSlices, DeviceClasses, ResourceClaims, ResourceClaimTemplates, DeviceTaintRules, Pods, Nodes,
+Namespaces, ResourceQuotas, and Events of pods and claims; never Secrets or ConfigMaps. Pods are reduced to what
+affects devices: no images, commands, arguments, environment, volumes or annotations. The file records what could not
+be read, so that explain has the same gaps with it. The cluster is never changed.
+
+--anonymize prepares it for a bug report: names of nodes, namespaces, pods, claims, templates and classes, label
+values, UUIDs, serial numbers and addresses are replaced, and explain still gives the same answers. Drivers, attribute
+names, values such as product names, request names, amounts and times stay. Look at the file before you publish it.
 
 \b
 Exit codes:

@@ -4,6 +4,21 @@ from __future__ import annotations
 
 HELP = """Taint devices: keep new pods off them (NoSchedule), or also evict the pods that use them (NoExecute).
 
+\b
+Examples:
+  # what would happen
+  kubectl dra taint gpu-node-1/gpu-0 maintenance:NoExecute --dry-run=client
+  # no new pods on one GPU, with the reason
+  kubectl dra taint gpu-node-1/gpu-0 maintenance:NoSchedule --reason "ECC errors" --ticket OPS-42
+  # an hour for pods to end by themselves, then evict; wait until it is free
+  kubectl dra taint gpu-node-1/gpu-0 maintenance:NoExecute --drain --grace 1h --wait=2h
+  # by UUID, for four hours
+  kubectl dra taint --uuid GPU-8f3c1d52-6a0b-4f27-9c3e-51d7e0b4a96f maintenance:NoSchedule --expires 4h
+  # every taint of the cluster
+  kubectl dra taint --list
+  # back into service (the same as kubectl dra untaint)
+  kubectl dra taint gpu-node-1/gpu-0 maintenance-
+
 DEVICE is DRIVER/POOL/DEVICE, or any unambiguous end of it (NODE/DEVICE, DEVICE). Flags can select devices instead; the
 command resolves them to names, shows them, and asks for confirmation if there are several.
 
@@ -21,21 +36,6 @@ Effects:
 
 --wait reports what happens to each pod, and ends when no claim holds the devices. Claims with admin access hold nothing
 and are not waited for. After an interruption or time-out, run the same command again to continue.
-
-\b
-Examples:
-  # what would happen
-  kubectl dra taint gpu-node-1/gpu-0 maintenance:NoExecute --dry-run=client
-  # no new pods on one GPU, with the reason
-  kubectl dra taint gpu-node-1/gpu-0 maintenance:NoSchedule --reason "ECC errors" --ticket OPS-42
-  # an hour for pods to end by themselves, then evict; wait until it is free
-  kubectl dra taint gpu-node-1/gpu-0 maintenance:NoExecute --drain --grace 1h --wait=2h
-  # by UUID, for four hours
-  kubectl dra taint --uuid GPU-8f3c1d52-6a0b-4f27-9c3e-51d7e0b4a96f maintenance:NoSchedule --expires 4h
-  # every taint of the cluster
-  kubectl dra taint --list
-  # back into service (the same as kubectl dra untaint)
-  kubectl dra taint gpu-node-1/gpu-0 maintenance-
 
 \b
 Exit codes:

@@ -4,10 +4,6 @@ from __future__ import annotations
 
 HELP = """Count devices by node, class, namespace, owner or claim: how many are free, held, held and unused.
 
-Reads the live cluster, or a snapshot with --snapshot. Never writes. A device counts as unused if it is held by a claim
-that is reserved for nobody, or for pods that have ended. By class, the largest request is said that one node can
-still serve: free devices on many nodes are no use to a pod that needs several.
-
 \b
 Examples:
   # the nodes, with the fullest first
@@ -20,6 +16,10 @@ Examples:
   kubectl dra top namespaces --watch
   # for the textfile collector of Prometheus' node exporter
   kubectl dra top -o metrics > dra.prom
+
+Reads the live cluster, or a snapshot with --snapshot. Never writes. A device counts as unused if it is held by a claim
+that is reserved for nobody, or for pods that have ended. By class, the largest request is said that one node can
+still serve: free devices on many nodes are no use to a pod that needs several.
 
 \b
 Exit codes:

@@ -4,10 +4,6 @@ from __future__ import annotations
 
 HELP = """Remove the DeviceTaintRules that kubectl dra taint made for devices.
 
-DEVICE and the flags that select devices are the same as for kubectl dra taint. Without KEY-, all rules for the devices
-are removed. --overwrite also removes rules that others made for exactly these devices; broader rules are never
-removed, and only the driver can remove taints in its ResourceSlices. Remaining taints are listed with their owners.
-
 \b
 Examples:
   kubectl dra untaint gpu-node-1/gpu-0
@@ -16,6 +12,10 @@ Examples:
   kubectl dra untaint --node gpu-node-1 --dry-run=client --snapshot cluster.json
   # every rule that has expired
   kubectl dra untaint --expired
+
+DEVICE and the flags that select devices are the same as for kubectl dra taint. Without KEY-, all rules for the devices
+are removed. --overwrite also removes rules that others made for exactly these devices; broader rules are never
+removed, and only the driver can remove taints in its ResourceSlices. Remaining taints are listed with their owners.
 
 \b
 Exit codes:

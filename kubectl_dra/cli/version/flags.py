@@ -20,5 +20,8 @@ class VersionFlags(opt.CommandFlags, frozen=True):
 
     COMMAND = Quick
     client: Annotated[bool, typer.Option("--client", help="Do not ask the server.")] = False
+    full: Annotated[bool, typer.Option("--full", help="List the kinds and feature gates of each release as well.")] = (
+        False
+    )
     output: opt.OutputOption = opt.Output.text
     color: opt.ColorOption = opt.Color.auto

@@ -44,7 +44,7 @@ def run(asked: VersionFlags, connection: ConnectionFlags) -> int:
     """
     result = describe(None if asked.client else _server(connection))
     if asked.output == "text":
-        _write_text(result, asked.color)
+        _write_text(result, asked.color, full=asked.full)
     else:
         from kubectl_dra.report.structured import write
 
@@ -119,7 +119,7 @@ def _server(connection: ConnectionFlags) -> dict[str, Any]:
     return out
 
 
-def _write_text(result: dict[str, Any], color: str) -> None:
+def _write_text(result: dict[str, Any], color: str, *, full: bool) -> None:
     from kubectl_dra.report.paint import Painter
     from kubectl_dra.report.table import aligned
 
@@ -134,6 +134,14 @@ def _write_text(result: dict[str, Any], color: str) -> None:
     for line in aligned(rows):
         out.write(line)
     _write_server(out, result["server"])
+    if full:
+        _write_releases(out, result)
+    else:
+        out.write("Kinds and feature gates of each release: kubectl dra version --client --full")
+
+
+def _write_releases(out: Any, result: dict[str, Any]) -> None:
+    """Write which kinds and gates each release has that ``explain`` models."""
     releases = [one for one in result["releases"] if int(one["release"].partition(".")[2]) >= OLDEST_EXPLAINED.minor]
     out.write("")
     kinds = sorted({kind for one in releases for kind in one["kinds"]})
