@@ -142,7 +142,10 @@ def _check_text(given: Input, source: Source, job: Job, texts: Texts) -> FileRes
 
 
 _PLACEHOLDER: Final = re.compile(
-    r"\$(?:\{[A-Za-z_]\w*\}|[A-Z_][A-Z0-9_]*)|(?<![A-Za-z0-9_])__[A-Z][A-Z0-9_]*__(?![A-Za-z0-9_])"
+    # envsubst and shells, with defaults; make and Tekton; sed scripts; Concourse; Jinja and Go; angle brackets.
+    r"\$(?:\{[A-Za-z_][^{}]*\}|\([A-Za-z_][\w.-]*\)|[A-Z_][A-Z0-9_]*)"
+    r"|(?<![A-Za-z0-9_])(?:__[A-Z][A-Z0-9_]*__|@[A-Z][A-Z0-9_]*@|%[A-Z][A-Z0-9_]*%)(?![A-Za-z0-9_])"
+    r"|\(\([A-Za-z_][\w./-]*\)\)|\{\{[^{}]*\}\}|<[A-Z][A-Z0-9_-]*>"
 )
 
 

@@ -74,7 +74,7 @@ SPECS: Final[Mapping[Key, tuple[Path, ...]]] = {
 """Paths of pod specs that are not in a template."""
 
 # A model server of KServe stands under the key of its framework, with the fields of a container.
-_SERVERS: Final[frozenset[str]] = frozenset(
+MODEL_SERVERS: Final[frozenset[str]] = frozenset(
     (
         "model",
         "tensorflow",
@@ -263,7 +263,7 @@ def containers(spec: WorkloadPodSpec) -> Iterator[PodContainer]:
                 sidecar = init and value.get("restartPolicy") == "Always"
                 yield PodContainer((*at, field, index), name, value, init, sidecar)
     for field, value in spec.content.items():
-        if field in _SERVERS and isinstance(value, Mapping):
+        if field in MODEL_SERVERS and isinstance(value, Mapping):
             # A pod spec has no such field; KServe runs it under this name.
             yield PodContainer((*spec.path, field), str(value.get("name") or "kserve-container"), value)
 

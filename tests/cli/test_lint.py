@@ -225,3 +225,17 @@ def test_a_baseline_leaves_out_what_is_known(dra: Dra) -> None:
     assert dra("lint", "--write-baseline", "a.yaml").code == 2
     assert dra("lint", "--baseline", "known.json", "--write-baseline", "a.yaml").code == 0
     assert dra("lint", "--baseline", "known.json", "a.yaml").code == 0
+
+
+@pytest.mark.parametrize(
+    "word",
+    ["$KSA_NAME", "${KSA_NAME:-default}", "$(params.account)", "@ACCOUNT@", "%ACCOUNT%", "((account))", "<ACCOUNT>"],
+)
+def test_what_a_templater_fills_in_is_no_error(dra: Dra, word: str) -> None:
+    Path("a.yaml").write_text(
+        f"apiVersion: v1\nkind: Pod\nmetadata: {{name: a}}\nspec:\n  serviceAccountName: '{word}'\n"
+        "  resourceClaims: [{name: a, resourceClaimName: a}]\n"
+        "  containers: [{name: a, image: a, resources: {claims: [{name: a}]}}]\n"
+    )
+    ran = dra("lint", "a.yaml")
+    assert ran.code == 0, ran.out

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Final
+from typing import Any, Final
 
 from kubectl_dra.data.drivers import catalogue
 from kubectl_dra.lint.analysis.claim_requests import items
@@ -13,6 +13,7 @@ from kubectl_dra.lint.context import Context
 from kubectl_dra.lint.finding import Fix, LintFinding
 from kubectl_dra.lint.rule import Rule
 from kubectl_dra.manifests.changes import Delete, Path, Rename
+from kubectl_dra.manifests.workloads import MODEL_SERVERS
 
 _POD: Final = """\
 apiVersion: v1
@@ -26,6 +27,18 @@ spec:
       claims: [{name: gpu}]
 %s  resourceClaims:
   - {name: gpu, resourceClaimTemplateName: one-gpu}
+"""
+_TEMPLATE: Final = """\
+---
+apiVersion: resource.k8s.io/v1
+kind: ResourceClaimTemplate
+metadata: {name: one-gpu}
+spec:
+  spec:
+    devices:
+      requests:
+      - name: gpu
+        exactly: {deviceClassName: gpu.nvidia.com}
 """
 _PLAIN_POD: Final = """\
 apiVersion: v1
@@ -53,36 +66,32 @@ class PluginAndClaim(Rule):
         "A vendor's device plugin and DRA driver know nothing of each other. A pod that asks both gets two sets of "
         "devices instead of one, and needs a node that runs both, where the same device can be handed out twice."
     )
-    bad = _POD % ("", "      limits: {nvidia.com/gpu: 1}\n")
-    good = _POD % ("", "      limits: {cpu: 1}\n")
+    bad = _POD % ("", "      limits: {nvidia.com/gpu: 1}\n") + _TEMPLATE
+    good = _POD % ("", "      limits: {cpu: 1}\n") + _TEMPLATE
 
     def check(self, context: Context) -> Iterator[LintFinding]:
         spec = context.raw.get("spec")
         if context.item.kind != "Pod" or not items(spec, "resourceClaims"):
             return
-        drivers = _claimed_drivers(context)
-        for list_name in ("initContainers", "containers"):
-            for index, container in enumerate(items(spec, list_name)):
-                resources = container.get("resources")
-                own = bool(items(resources, "claims"))
-                limits = resources.get("limits") if isinstance(resources, Mapping) else None
-                for name, amount in limits.items() if isinstance(limits, Mapping) else ():
-                    driver = _plugin_of(str(name))
-                    if driver is None or str(amount) == "0":
-                        continue
-                    # Claims of another vendor's driver, such as a network's, do not meet this plugin.
-                    if drivers is not None and driver not in drivers:
-                        continue
-                    if drivers is None and not own:
-                        continue
-                    yield self.finding(
-                        ("spec", list_name, index, "resources", "limits", name),
-                        f"{name} comes from the device plugin, and the pod has a claim for {driver} as well"
-                        if drivers is not None
-                        else f"{name} comes from the device plugin, and the container uses a claim as well",
-                        fix=f"Remove the claim; or let {migrate(context.item)} turn {name} into a request of one.",
-                        on_key=True,
-                    )
+        drivers = _known_drivers(context)
+        for path, name, _ in _plugin_requests(spec):
+            driver = _plugin_of(name)
+            if driver is not None and driver not in drivers and (claim := _called_after(context, path, name)):
+                yield self.finding(
+                    path,
+                    f"{name} comes from the device plugin, and the container also uses the claim {claim}",
+                    fix=f"Look what the claim is for: if for the same devices, remove one of the two ({name}: "
+                    f"{migrate(context.item)}).",
+                    on_key=True,
+                )
+            # Claims of another vendor's driver, such as a network's, do not meet this plugin.
+            if driver in drivers:
+                yield self.finding(
+                    path,
+                    f"{name} comes from the device plugin, and the pod has a claim for {driver} as well",
+                    fix=f"Remove the claim; or let {migrate(context.item)} turn {name} into a request of one.",
+                    on_key=True,
+                )
 
 
 class PluginResource(Rule):
@@ -103,25 +112,39 @@ class PluginResource(Rule):
 
     def check(self, context: Context) -> Iterator[LintFinding]:
         spec = context.raw.get("spec")
-        # Beside claims it is more than worth knowing: DRA701.
-        if items(spec, "resourceClaims"):
-            return
+        # Beside a claim for the same driver it is more than worth knowing: DRA701.
+        claimed = _known_drivers(context) if items(spec, "resourceClaims") else frozenset()
         told: set[str] = set()
-        for list_name in ("initContainers", "containers"):
-            for index, container in enumerate(items(spec, list_name)):
-                resources = container.get("resources")
-                limits = resources.get("limits") if isinstance(resources, Mapping) else None
-                for name, amount in limits.items() if isinstance(limits, Mapping) else ():
-                    driver = _plugin_of(str(name))
-                    if driver is None or str(amount) == "0" or name in told or _is_offered(context, str(name)):
-                        continue
-                    told.add(name)
-                    yield self.finding(
-                        ("spec", list_name, index, "resources", "limits", name),
-                        f"{name} is not a claim for {driver}: it needs the device plugin{_or_a_class(context, name)}",
-                        fix=f"To ask the DRA driver: {migrate(context.item)}",
-                        on_key=True,
-                    )
+        for path, name, amount in _plugin_requests(spec):
+            driver = _plugin_of(name)
+            if driver is None or driver in claimed or name in told or _is_offered(context, name):
+                continue
+            told.add(name)
+            command = migrate(context.item)
+            whole = isinstance(amount, int) or str(amount).isdecimal()
+            yield self.finding(
+                path,
+                f"{name} is not a claim for {driver}: it needs the device plugin{_or_a_class(context, name)}",
+                fix=f"To ask the DRA driver: {command}" if whole else f"Put the number in; then {command}",
+                on_key=True,
+            )
+
+
+def _plugin_requests(spec: Any) -> Iterator[tuple[Path, str, Any]]:
+    """Every limit of a pod's containers that is not zero: path, name, amount; KServe's model servers are containers."""
+    holders: list[tuple[Path, Mapping[str, Any]]] = [
+        ((list_name, index), container)
+        for list_name in ("initContainers", "containers")
+        for index, container in enumerate(items(spec, list_name))
+    ]
+    if isinstance(spec, Mapping):
+        holders += [((key,), spec[key]) for key in MODEL_SERVERS & spec.keys() if isinstance(spec[key], Mapping)]
+    for place, container in holders:
+        resources = container.get("resources")
+        limits = resources.get("limits") if isinstance(resources, Mapping) else None
+        for name, amount in limits.items() if isinstance(limits, Mapping) else ():
+            if str(amount) != "0":
+                yield ("spec", *place, "resources", "limits", name), str(name), amount
 
 
 def _or_a_class(context: Context, resource: str) -> str:
@@ -262,6 +285,29 @@ def _plugin_of(resource: str) -> str | None:
     """The driver for the devices that a device plugin offers under a resource name."""
     driver = catalogue().of_resource(resource)
     return None if driver is None else driver.name
+
+
+def _called_after(context: Context, path: Path, resource: str) -> str:
+    """A claim of the container that is not given here, and is called after the devices of a resource."""
+    container: Any = context.raw
+    for step in path[:-3]:
+        container = container[step]
+    used = {str(use.get("name")) for use in items(container.get("resources"), "claims")}
+    word = resource.rpartition("/")[2]
+    for reference in references(context.raw):
+        given = context.world.find(reference.kind, reference.target, context.item.namespace)
+        called = word in (*reference.name.split("-"), *reference.target.split("-"))
+        if reference.name in used and not given and called and not speaks_of_network(context, reference):
+            known = drivers_of_claim(context, reference)
+            if known is None:
+                return reference.name
+    return ""
+
+
+def _known_drivers(context: Context) -> frozenset[str]:
+    """The drivers of those of the pod's claims that are known."""
+    found = (drivers_of_claim(context, reference) for reference in references(context.raw))
+    return frozenset(driver.name for drivers in found for driver in drivers or ())
 
 
 def _claimed_drivers(context: Context) -> frozenset[str] | None:
