@@ -40,6 +40,16 @@ SECONDS_OF_TRIES: Final = 3.0
 """How often, and how long, other choices among equal nodes are tried."""
 
 
+_EXCLUSIVE: Final = frozenset(
+    (
+        "alpha.jobset.sigs.k8s.io/exclusive-topology",
+        "leaderworkerset.sigs.k8s.io/exclusive-topology",
+        "leaderworkerset.sigs.k8s.io/subgroup-exclusive-topology",
+    )
+)
+"""Annotations by which controllers add affinity to pods, one after the other as they get nodes."""
+
+
 class FitWish(Struct, frozen=True):
     """How many replicas to place: as many as are written where it is None; ``most``: as many as fit.
 
@@ -164,6 +174,8 @@ def _result(
     stop = None if wish.only_counts else _stop(plan, refused, settings)
     if stop is not None and stop.diagnosis.verdict is Verdict.UNDETERMINED:
         unclear.extend(stop.diagnosis.unclear[:1] or ("the search did not end in time",))
+    if placement.volumes_open:
+        unclear.append("volumes are bound together with the pods; which are left for the next pod is not known")
     fitting = plan.replicas if wish.most else plan.replicas - len({one.new.ordinal.replica for one in refused})
     wanted = [one.new for one in refused] if not wish.most else list(_following(plan, snapshot))
     changes = Changes(placement, refused if stop is not None and not unclear else (), wanted)
@@ -205,7 +217,8 @@ def _following(plan: FitPlan, snapshot: Snapshot) -> Iterator[NewPod]:
 
 def _unclear_before(plan: FitPlan, snapshot: Snapshot, settings: Settings) -> Iterator[Words]:
     """Why nobody can say whether the first pod of a role fits at all."""
-    if not plan.workload.counted:
+    for annotation in _EXCLUSIVE & _annotations(plan.workload):
+        yield say("where the pods go that {annotation} keeps together is not modelled", annotation=annotation)
         return
     quick = structs.replace(settings, with_ways=False)
     for mold, role in zip(plan.molds, plan.workload.roles, strict=True):
@@ -217,6 +230,11 @@ def _unclear_before(plan: FitPlan, snapshot: Snapshot, settings: Settings) -> It
                 return
 
 
+def _annotations(workload: WorkloadPods) -> frozenset[str]:
+    written = (workload.raw.get("metadata") or {}).get("annotations") or {}
+    return frozenset(written).union(*(role.pod.metadata.annotations for role in workload.roles))
+
+
 def _stop(plan: FitPlan, refused: Sequence[Unplaced], settings: Settings) -> FirstUnplaced | None:
     """What stops the first pod that does not fit."""
     if not refused:
@@ -226,11 +244,12 @@ def _stop(plan: FitPlan, refused: Sequence[Unplaced], settings: Settings) -> Fir
     mold = plan.molds[first.new.role]
     diagnosis = diagnose(mold.question_about(first.new, ground.snapshot, settings), ground.snapshot, settings)
     gang = gang_of(first.new.pod, ground.state) if first.new.group[2] else None
-    placed = 0
-    minimum = gang.minimum if isinstance(gang, Gang) else 0
-    if minimum:
-        placed = sum(one.alone for one in refused)
-    return FirstUnplaced(first.new.pod.key, diagnosis, first.denied, minimum, placed, len(refused) - 1)
+    stop = FirstUnplaced(first.new.pod.key, diagnosis, first.denied, others=len(refused) - 1)
+    if not isinstance(gang, Gang):
+        return stop
+    placed = sum(one.alone for one in refused)
+    domain = gang.topology[0] if gang.topology and diagnosis.verdict is Verdict.ALLOCATABLE else ""
+    return structs.replace(stop, minimum=gang.minimum, placed=placed, domain=domain)
 
 
 def _with_ranges(

@@ -83,7 +83,8 @@ class Mold:
             meta = structs.replace(entry.claim.metadata, name=name, owners=(owner,))
             claims[pod.metadata.namespace, name] = structs.replace(entry.claim, metadata=meta)
             statuses.append(ClaimStatus(entry.entry, name))
-        status = structs.replace(pod.status, resource_claim_statuses=tuple(statuses), phase="Pending")
+        # No filter reads the phase; who holds devices is told by it.
+        status = structs.replace(pod.status, resource_claim_statuses=tuple(statuses), phase="Running")
         likeness: tuple[object, ...] = (self._number, self._place, volumes if any(volumes) else ())
         if self._tells_apart:
             likeness = (*likeness, tuple(identity(self._workload, self._role, ordinal).own.items()))

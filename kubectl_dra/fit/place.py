@@ -22,6 +22,7 @@ from kubectl_dra.scheduling.dynamic_resources import DynamicResources
 from kubectl_dra.scheduling.gang_scheduling import Gang, gang_of
 from kubectl_dra.scheduling.outcome import Outcome
 from kubectl_dra.scheduling.reasons import Reason
+from kubectl_dra.scheduling.volume_binding import VolumeBinding
 from kubectl_dra.scheduling.winner import winner_among
 
 Progress = Callable[[str], None]
@@ -81,12 +82,14 @@ class Placement(Struct, frozen=True):
     """What came of some pods: ``ground`` is the cluster after.
 
     ``settled``: other choices among nodes, and another order of pods, could not lead to another number of them.
+    ``volumes_open``: pods were placed after others had taken volumes that are bound with them, which is not followed.
     """
 
     ground: Ground
     seats: tuple[Seat, ...]
     refused: tuple[Unplaced, ...]
     settled: bool = True
+    volumes_open: bool = False
 
 
 class Saved(Struct, frozen=True):
@@ -111,6 +114,8 @@ class Placer:
         self._on: dict[str, int] = {}
         self._scored = 0
         self._free = False
+        self._volumes_taken = False
+        self._volumes_open = False
         self._progress = progress
         self._chance = chance
 
@@ -120,7 +125,8 @@ class Placer:
         simple = len(kinds) <= 1 and all(lane.local for lane in self._lanes.values())
         simple = simple and not any(seat.evicted or seat.new.group[2] for seat in self.seats)
         open_ = self._free or len(kinds) > 1
-        return Placement(self.ground, tuple(self.seats), tuple(self.refused), settled=simple or not open_)
+        settled = simple or not open_
+        return Placement(self.ground, tuple(self.seats), tuple(self.refused), settled, self._volumes_open)
 
     def place_all(self, pods: Sequence[NewPod]) -> Placement:
         """Places pods, those of higher priority first, those of one group together."""
@@ -224,6 +230,7 @@ class Placer:
         return names[0] if self._chance is None else self._chance.choice(names)
 
     def _seat(self, new: NewPod, lane: Lane, node: str, chosen: Chosen, evicted: tuple[Pod, ...] = ()) -> None:
+        self._look_at_volumes(lane, node)
         ground = self.ground.creating(new.claims)
         devices = DynamicResources(new.pod, ground.state, ground.cycle)
         devices.leftover = None
@@ -239,6 +246,16 @@ class Placer:
         for other in self._lanes.values():
             # Its anti-affinity counts for pods that have none themselves.
             other.update(self.ground, touched, counted=shuns)
+
+    def _look_at_volumes(self, lane: Lane, node: str) -> None:
+        binding = next((plugin for plugin in lane.chain.plugins if isinstance(plugin, VolumeBinding)), None)
+        if binding is None:
+            return
+        self._volumes_open = self._volumes_open or self._volumes_taken
+        found = binding.placement(self.ground.state.nodes[node])
+        # What is made for a claim of the pod's own concerns no other pod, unless room for it is counted.
+        common = (entry.capacity is not None or not entry.claim.metadata.owners for entry in found.provisioned)
+        self._volumes_taken = self._volumes_taken or bool(found.matched) or any(common)
 
     def _make_room(self, new: NewPod, outcome: Outcome) -> bool:
         """What the scheduler does by itself for a pod that no node takes, and whether it has one then."""

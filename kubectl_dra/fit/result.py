@@ -35,7 +35,8 @@ class FirstUnplaced(Struct, frozen=True):
     """The first pod that does not fit: its diagnosis in the cluster with the pods before it.
 
     ``denied``: the API server would not create it, or its claims. ``minimum``: its group needs so many pods with a
-    node at once, and only ``placed`` have one; 0 where it is in none. ``others``: how many more do not fit.
+    node at once, and only ``placed`` have one; 0 where it is in none. ``domain``: the node label that the pods of its
+    group must have in common, where that alone keeps it from a node. ``others``: how many more do not fit.
     """
 
     pod: str
@@ -43,6 +44,7 @@ class FirstUnplaced(Struct, frozen=True):
     denied: Denied | None = None
     minimum: int = 0
     placed: int = 0
+    domain: str = ""
     others: int = 0
 
 

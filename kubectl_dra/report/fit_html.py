@@ -43,5 +43,6 @@ def _stop(found: WorkloadFit) -> Markup:
 
 
 def _changes(found: WorkloadFit) -> Markup:
-    entries = [tag("li", f"{change(more.change).capitalize()}: {gain(found, more)}.") for more in found.more]
+    texts = (f"{change(more.change)}: {gain(found, more)}." for more in found.more)
+    entries = [tag("li", text[:1].upper() + text[1:]) for text in texts]
     return tag("section", tag("h3", "What makes room"), tag("ul", *entries))

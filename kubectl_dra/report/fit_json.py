@@ -66,6 +66,7 @@ def _workload(found: WorkloadFit) -> dict[str, Any]:
             "answer": explained(found.stop.diagnosis),
             "denied": found.stop.denied.name.lower() if found.stop.denied is not None else "",
             "groupMinimum": found.stop.minimum,
+            "groupTopology": found.stop.domain,
             "others": found.stop.others,
         }
         if found.stop.diagnosis.message:

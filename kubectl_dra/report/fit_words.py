@@ -90,6 +90,9 @@ def stop(found: WorkloadFit) -> str:
     """Why the first pod that does not fit has no node; empty where all have one."""
     if found.stop is None:
         return ""
+    if found.stop.domain:
+        label = found.stop.domain
+        return f"its group has to be within one {label}, and none has room for {found.stop.minimum:,} of its pods"
     text = reason(found.stop.diagnosis)
     if found.stop.denied is not None and not found.stop.diagnosis.findings:
         text = "a quota refuses it" if found.stop.denied is Denied.POD else "a quota refuses its claim"

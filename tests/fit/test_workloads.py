@@ -185,8 +185,65 @@ def test_a_gang_in_one_domain(tmp_path: Path) -> None:
     """Four devices exist, but no zone has more than two."""
     cluster = [*node("a", 2, zone="x"), *node("b", 2, zone="y")]
     zone = "topology.kubernetes.io/zone"
-    assert item(tmp_path, cluster, [template(), *gang(3, 3, topology=zone)])["pods"]["fit"] == 0
+    found = item(tmp_path, cluster, [template(), *gang(3, 3, topology=zone)])
+    assert found["pods"]["fit"] == 0
+    assert found["stop"]["groupTopology"] == zone
+    assert found["stop"]["reason"] == f"its group has to be within one {zone}, and none has room for 3 of its pods"
     assert item(tmp_path, cluster, [template(), *gang(2, 2, topology=zone)])["pods"]["fit"] == 2
+
+
+def test_what_a_controller_adds_later_is_undetermined(tmp_path: Path) -> None:
+    made = job_set(1)
+    made["metadata"]["annotations"] = {"alpha.jobset.sigs.k8s.io/exclusive-topology": "rack"}
+    found = item(tmp_path, node("a", 3), [template(), made])
+    assert found["verdict"] == "undetermined"
+    assert "exclusive-topology" in found["undetermined"][0]
+
+
+def stateful_set(storage_class: str) -> JSON:
+    """A StatefulSet of three with a volume for each pod."""
+    claim: JSON = {"metadata": {"name": "data"}, "spec": {"accessModes": ["ReadWriteOnce"]}}
+    claim["spec"] |= {"storageClassName": storage_class, "resources": {"requests": {"storage": "1Gi"}}}
+    pods = {"spec": pod_spec(1)}
+    spec = {"replicas": 3, "selector": {}, "template": pods, "volumeClaimTemplates": [claim]}
+    return written("StatefulSet", "apps/v1", spec)
+
+
+def storage(name: str, provisioner: str) -> JSON:
+    made: JSON = {"kind": "StorageClass", "apiVersion": "storage.k8s.io/v1", "metadata": {"name": name}}
+    return {**made, "provisioner": provisioner, "volumeBindingMode": "WaitForFirstConsumer"}
+
+
+def volume(name: str) -> JSON:
+    spec: JSON = {"capacity": {"storage": "2Gi"}, "accessModes": ["ReadWriteOnce"], "storageClassName": "local"}
+    made: JSON = {"kind": "PersistentVolume", "apiVersion": "v1", "metadata": {"name": name}, "spec": spec}
+    return {**made, "status": {"phase": "Available"}}
+
+
+def test_volumes_that_are_made_for_each_pod(tmp_path: Path) -> None:
+    cluster = [storage("cloud", "disk.example.com"), *node("a", 2)]
+    assert item(tmp_path, cluster, [template(), stateful_set("cloud")])["pods"]["fit"] == 2
+
+
+def test_volumes_that_pods_take_from_each_other(tmp_path: Path) -> None:
+    """Which of them is bound to the first pod is not followed."""
+    cluster = [storage("local", "kubernetes.io/no-provisioner"), volume("v0"), volume("v1"), *node("a", 3)]
+    found = item(tmp_path, cluster, [template(), stateful_set("local")])
+    assert found["verdict"] == "undetermined"
+    assert "volumes are bound together" in found["undetermined"][0]
+
+
+def test_another_scheduler_is_undetermined(tmp_path: Path) -> None:
+    spec = {"selector": {}, "template": {"spec": pod_spec(1, schedulerName="volcano")}}
+    code, _ = fitted(tmp_path, node("a", 3), [template(), written("StatefulSet", "apps/v1", spec)])
+    assert code == 3
+
+
+def test_gated_pods_wait(tmp_path: Path) -> None:
+    spec = {"selector": {}, "template": {"spec": pod_spec(1, schedulingGates=[{"name": "example.com/later"}])}}
+    found = item(tmp_path, node("a", 3), [template(), written("StatefulSet", "apps/v1", spec)])
+    assert found["stop"]["cause"] == "scheduling-gated"
+    assert found["changes"] == []
 
 
 def test_a_gang_that_a_change_lets_in(tmp_path: Path) -> None:
