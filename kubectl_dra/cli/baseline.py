@@ -37,5 +37,5 @@ def new_findings(path: str, findings: Sequence[Found], family: str) -> list[Foun
     if known:
         tell(f"note: {amount(known, 'finding')} of {path} left out")
     if gone:
-        tell(f"note: {gone:,} of {path} found no more: --write-baseline writes it anew")
+        tell(f"note: {gone:,} of {path} no longer found; --write-baseline updates it")
     return new

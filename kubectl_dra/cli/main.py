@@ -175,7 +175,7 @@ def _run(arguments: Sequence[str]) -> int:
         _drop_output()
         return 141
     except (RecursionError, MemoryError) as error:
-        return _fail(f"the input is too deep or too large to be handled ({type(error).__name__})", EXIT_ERROR)
+        return _fail(f"the input is nested too deeply or too large ({type(error).__name__})", EXIT_ERROR)
     except Exception as error:
         if wrong := _usage(error):
             return _fail(str(wrong), EXIT_ERROR, wrong.more)

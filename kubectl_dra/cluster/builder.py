@@ -306,7 +306,7 @@ class SnapshotBuilder:
         if kind in DRA_KINDS:
             self.gap(Gap(kind, UNSUPPORTED, detail=f"{api_version} at {place}"))
         else:
-            self.note(f"{place}: {api_version} {kind} plays no part in an allocation today; it is ignored")
+            self.note(f"{place}: {api_version} {kind} no longer affects allocation and is ignored")
 
     def _typed(self, kind: str, raw: dict[str, Any], version: str, place: Place) -> Any:
         """The object as the snapshot holds it, or a Mismatch. Raises InputError if it is invalid."""

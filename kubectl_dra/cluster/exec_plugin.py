@@ -44,7 +44,7 @@ def run_plugin(plugin: Mapping[str, Any], cluster: Mapping[str, Any], seconds: f
         raise _failed(command, f"its apiVersion must be one of {_GROUP.rstrip('/')}")
     interactive = plugin.get("interactiveMode") != "Never" and sys.stdin is not None and sys.stdin.isatty()
     if plugin.get("interactiveMode") == "Always" and not interactive:
-        raise _failed(command, "it needs a terminal, and standard input is none")
+        raise _failed(command, "it needs a terminal, but standard input is not one")
     spec: dict[str, Any] = {"interactive": interactive}
     if plugin.get("provideClusterInfo"):
         spec["cluster"] = _cluster_info(cluster)

@@ -185,7 +185,7 @@ def _body(response: http.client.HTTPResponse) -> bytes:
     """The unpacked answer. Raises TransportError if it is too large; reading may raise other errors."""
     packed = response.headers.get("Content-Encoding", "").strip().lower()
     if packed not in ("", "identity", "gzip"):
-        raise TransportError(Failure.BROKEN, "the answer is packed in a way that was not asked for")
+        raise TransportError(Failure.BROKEN, "the answer has an unrequested encoding")
     unpack = zlib.decompressobj(31) if packed == "gzip" else None
     parts: list[bytes] = []
     size = 0

@@ -91,10 +91,10 @@ def reread(source: Source, text: str, objects: Sequence[Any]) -> tuple[Document,
     try:
         result = parse(Source(source.name, text, source.encoding, source.bom))
     except (FileError, RecursionError) as error:
-        raise EditRefused(ELSEWHERE if anchors else f"the text could not be read any more: {error}") from None
+        raise EditRefused(ELSEWHERE if anchors else f"the text could no longer be read: {error}") from None
     if len(result) != len(objects):
         raise EditRefused("it would change the number of documents")
     for document, expected in zip(result, objects, strict=True):
         if document.object != expected:
-            raise EditRefused(ELSEWHERE if anchors else "the text would not say what is meant")
+            raise EditRefused(ELSEWHERE if anchors else "the text would not read as intended")
     return result

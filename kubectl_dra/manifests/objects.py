@@ -73,7 +73,7 @@ def objects(documents: Iterable[Document]) -> Iterator[ManifestObject]:
         if not is_object(document.object):
             missing = "apiVersion" if not _text(document.object.get("apiVersion")) else "kind"
             # kubectl writes the kind of a List behind its items.
-            cut = "; its items come last: it may be cut off" if list(document.object)[-1:] == ["items"] else ""
+            cut = "; it may be truncated: its items come last" if list(document.object)[-1:] == ["items"] else ""
             raise FileError(f"not a Kubernetes object: it has no {missing}{cut}", document.name, document.line)
         yield from _unpacked(document.object, document, ())
 

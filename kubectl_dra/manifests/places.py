@@ -122,7 +122,7 @@ class Places:
         while True:
             at = self.text.rfind("-", behind, at)
             if at < 0:
-                raise EditRefused("the dash of a list item is not certain")
+                raise EditRefused("the dash of a list item is uncertain")
             if not any(begin <= at < end for begin, end in self.comments_in(behind, start)):
                 return at
 

@@ -46,7 +46,7 @@ def refused(source: Source, behind: int, start: int) -> FileError | None:
     line, column = source.place(found.start())
     if found[0] == "%":
         return FileError("kubectl does not read YAML directives; remove the line", source.name, line, column)
-    words = "kubectl takes nothing but a comment behind ---; begin the document in the next line"
+    words = "kubectl accepts only a comment after ---; begin the document on the next line"
     return FileError(words, source.name, line, column)
 
 
@@ -122,4 +122,4 @@ def _json_error(source: Source, span: tuple[int, int]) -> FileError | None:
 
 def _cut_off(source: Source, offset: int) -> str:
     """What to add where nothing comes behind a mistake."""
-    return "" if source.text[offset:].strip() else "; the text ends here: it may be cut off"
+    return "" if source.text[offset:].strip() else "; the text ends here and may be truncated"

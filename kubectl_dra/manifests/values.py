@@ -73,7 +73,7 @@ def key_text(value: Any, node: Node) -> str:
         return "true" if value else "false"
     if isinstance(value, int):
         if value >= 1 << 63:
-            raise ValueProblem("a key must be a string, not so large a number", node)
+            raise ValueProblem("a key must be a string; this number is too large", node)
         return str(value)
     if isinstance(value, float):
         return _float_key(value)

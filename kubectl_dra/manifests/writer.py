@@ -187,7 +187,7 @@ class _Writer:
             return self._set(change.path, whole)
         offsets = source_offsets(self._text, node, value)
         if not offsets or change.start > len(offsets):
-            raise EditRefused("the place in the text is not certain")
+            raise EditRefused("the place in the text is uncertain")
         return [_part_written(part, offsets, style) for part in parts]
 
 

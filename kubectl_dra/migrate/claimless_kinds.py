@@ -79,8 +79,8 @@ CLAIMLESS: Final[Mapping[Key, Claimless]] = {
         for kind in ("VirtualMachineInstancetype", "VirtualMachineClusterInstancetype")
     },
     ("helm.toolkit.fluxcd.io", "HelmRelease"): Claimless(
-        "what its values mean is up to the chart",
-        "Look whether the chart has values for resourceClaims; with the chart app-template these are "
+        "only the chart knows what its values mean",
+        "Check whether the chart has values for resourceClaims; with the chart app-template these are "
         "controllers.NAME.pod.resourceClaims, resources.claims of the container, and rawResources for the template.",
     ),
 }

@@ -103,7 +103,7 @@ def misread(results: Iterable[MigratedFile]) -> Iterator[str]:
             from kubectl_dra.manifests.second_reading import confirmed
 
             if not confirmed(result.text):
-                yield f"{result.name}: a second YAML parser reads the changed text otherwise"
+                yield f"{result.name}: a second YAML parser reads the changed text differently"
 
 
 def _order(item: Remark) -> tuple[Any, ...]:

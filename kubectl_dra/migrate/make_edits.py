@@ -73,7 +73,7 @@ def made(file: File, wants: Sequence[Want], apart: bool = False) -> MadeFile:
         EditRefused: it cannot be made safely.
     """
     if "\r" in file.source.text and "\n" not in file.source.text:
-        raise EditRefused("its lines end with a carriage return only; make that line feeds first")
+        raise EditRefused("its lines end in carriage returns only; convert them to line feeds first")
     edits: list[Edit] = []
     expected: list[Any] = []
     origins: list[int | None] = []

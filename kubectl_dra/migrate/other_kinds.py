@@ -143,7 +143,7 @@ def _outside(raw: Mapping[str, Any], key: tuple[str, str], catalogue: VendorCata
     for mention in _mentions_of(raw, key, catalogue):
         if not any(mention.path[: len(path)] == path for path in (*pods, *holders)):
             version = raw.get("apiVersion")
-            message = f"{mention.name}: it is not in a pod of {with_article(key[1])} of {version} as migrate knows them"
+            message = f"{mention.name}: it is not in a pod of {with_article(key[1])} of {version} that migrate knows"
             way_out = (
                 "Write the object in the newest version of its API and migrate again, or write its claims by hand."
             )
@@ -154,7 +154,7 @@ def _of_texts(raw: Mapping[str, Any], key: tuple[str, str], catalogue: VendorCat
     """Texts of an unknown kind that request devices: values of a chart, patches."""
     for found in _embedded(raw, catalogue):
         message = f"a text in {with_article(key[1])} asks for {', '.join(found.names)}: texts are not changed"
-        way_out = "Change what the text is for so that its pods claim devices: values of the chart, or the patch."
+        way_out = "Change the values of the chart or the patch, so that its pods claim devices."
         yield PlanRefusal("MIG121", found.path, message, way_out)
 
 

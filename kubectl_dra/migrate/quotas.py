@@ -114,7 +114,7 @@ def _counted(name: str, path: Path, settings: MigrationSettings) -> Resource | P
     """What a counted resource becomes, or why no key exists for it."""
     resource = settings.catalogue.resource(name)
     if resource is None:
-        message = f"{name} is of no vendor that is known, so no key for claims is guessed"
+        message = f"{name} belongs to no known vendor, so no key for claims is guessed"
         way_out = "Say in a file for --vendors which DeviceClass it becomes, or that it stays (outcome: keep)."
         return PlanRefusal("MIG111", path, message, way_out)
     if resource.outcome == "keep":

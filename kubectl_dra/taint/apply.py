@@ -98,7 +98,7 @@ class RuleWriter:
                     unsure = CHANGED if decision.version else CREATED
                 continue
             return Written(CHANGED if decision.version else CREATED, rule)
-        raise RuleRefused(f"DeviceTaintRule {wish.name} changes all the time; somebody else writes it too")
+        raise RuleRefused(f"DeviceTaintRule {wish.name} keeps changing, because somebody else writes it, too")
 
     def create(self, wish: Wish, stage: RuleStage) -> str:
         """Create a rule unless it exists, and return its UID; empty if somebody else just created one.
@@ -123,7 +123,7 @@ class RuleWriter:
         try:
             return self._writer.delete(self.path(rule.name), rule.uid)
         except Conflict:
-            raise RuleRefused(f"DeviceTaintRule {rule.name} was made anew by somebody else; it stays") from None
+            raise RuleRefused(f"DeviceTaintRule {rule.name} was created again by somebody else; it stays") from None
         except Answered as error:
             if error.status == 404:
                 return False
@@ -133,7 +133,7 @@ class RuleWriter:
         """The path of one rule."""
         path = self._cluster.path(KIND, name=name)
         if path is None:
-            raise ClusterError(f"{self._cluster.server} does not serve DeviceTaintRules any more")
+            raise ClusterError(f"{self._cluster.server} no longer serves DeviceTaintRules")
         return path
 
 

@@ -263,7 +263,7 @@ def _pod_hit(
     if taint.effect != "NoExecute":
         return hit
     if _extended(claim, pod):
-        return replace(hit, why="the claim is for extended resources, which the eviction controller does not look at")
+        return replace(hit, why="the claim is for extended resources, which the eviction controller ignores")
     if not pod.node_name:
         return replace(hit, why="it is on no node yet")
     when = min(_seconds(result, taint) if tolerations_kept else 0.0 for result in results)

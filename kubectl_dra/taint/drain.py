@@ -249,7 +249,7 @@ class Drain:
         seen = {id for raw in self.patience.ask(self._slices) for id in _published(raw)}
         for device in sorted(self._published - seen - self.unpublished):
             self.unpublished.add(device)
-            self.patience.say(f"device {device} is not published any more; the claims that hold it are waited for")
+            self.patience.say(f"device {device} is no longer published; waiting for the claims that hold it")
 
     def _follow(self, holders: Iterable[Holder]) -> None:
         """Watch claims and pods in the claims' namespace, or in all if there are several."""
@@ -294,7 +294,7 @@ def _looks(raw: Mapping[str, Any], devices: Container[DeviceID]) -> str:
     seen = ", ".join(map(str, _used(raw, devices, admin=True)))
     consumers = [str(entry.get("name")) for entry in (raw.get("status") or EMPTY).get("reservedFor") or ()]
     users = f" (used by {', '.join(consumers)})" if consumers else ""
-    return f"claim {_key(raw)}{users} looks at {seen} with admin access; that was not waited for"
+    return f"claim {_key(raw)}{users} looks at {seen} with admin access, which is not waited for"
 
 
 def _key(raw: Mapping[str, Any]) -> str:

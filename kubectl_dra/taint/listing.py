@@ -90,7 +90,7 @@ def _rule(
         warnings.append("no driver publishes this device now")
     recorded, actual = notes.get(HARDWARE, ""), hardware_id(row.device) if row else ""
     if recorded and actual and recorded != actual:
-        warnings.append(f"the name means other hardware now: {actual}; the rule was made for {recorded}")
+        warnings.append(f"the name now belongs to other hardware: {actual}; the rule was made for {recorded}")
     if one is None:
         warnings.append(_breadth(rule, len(devices)))
     if expires is not None and expires <= at:

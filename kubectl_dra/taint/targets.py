@@ -81,7 +81,7 @@ class Devices:
             return found[0]
         if found:
             names = sorted(str(target.id) for target in found)
-            raise InputError(f'"{word}" is the name of {len(found)} devices: {some(names, 6)}; write more of it')
+            raise InputError(f'"{word}" is the name of {len(found)} devices: {some(names, 6)}; write a longer name')
         raise InputError(f'there is no device "{word}"{self._hint(word)}')
 
     def _hint(self, word: str) -> str:

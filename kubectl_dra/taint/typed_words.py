@@ -73,7 +73,7 @@ def read_words(words: Sequence[str]) -> Words:
             raise UsageError(f"{key} is given twice; a device has one taint of a key by kubectl-dra")
     for removal in removals:
         if removal.key in keys:
-            raise UsageError(f"{removal.key} cannot be added and removed at once")
+            raise UsageError(f"{removal.key} cannot be both added and removed")
     return Words(tuple(dict.fromkeys(devices)), tuple(taints), tuple(dict.fromkeys(removals)))
 
 
@@ -94,7 +94,7 @@ def _taint(word: str) -> TaintSpec:
 def _removal(word: str) -> Removal:
     key, colon, effect = word.removesuffix("-").partition(":")
     if "=" in key:
-        raise UsageError(f'"{word}": a value plays no part in removing; write {key.partition("=")[0]}-')
+        raise UsageError(f'"{word}": to remove a taint, leave out the value: write {key.partition("=")[0]}-')
     _check_key(key, word)
     return Removal(key, _effect(effect, word) if colon else "")
 

@@ -117,4 +117,4 @@ class Lookout:
         for (kind, _), watch in self._watches.items():
             if watch.refused and kind not in self._refused:
                 self._refused.add(kind)
-                self.patience.say(f"note: asking again and again, as watching is refused: {watch.refused}")
+                self.patience.say(f"note: polling, because watching is refused: {watch.refused}")

@@ -47,7 +47,7 @@ def test_selection(dra: Dra) -> None:
     waiting = dra("claims", "--snapshot", CLUSTER, "--state", "pending", "-A", "-o", "json")
     assert [item["name"] for item in json.loads(waiting.out)["items"]] == ["serve-0-accelerator-n5b9k"]
     both = dra("claims", "--snapshot", CLUSTER, "-n", "ml", "-A")
-    assert both.code == 2 and "-n and -A do not go together" in both.err
+    assert both.code == 2 and "-n and -A exclude one another" in both.err
 
 
 def test_yaml_says_the_same_as_json(dra: Dra) -> None:

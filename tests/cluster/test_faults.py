@@ -118,7 +118,7 @@ def slowly(*parts: bytes, pause: float = 0.05, endless: bytes = b"") -> Callable
         (slowly(HEAD + b"Content-Length: 99\r\n\r\n{"), "the answer breaks off"),
         (slowly(HEAD + b"Transfer-Encoding: chunked\r\n\r\n5\r\n{"), "the answer breaks off"),
         (slowly(HEAD + b"Content-Encoding: gzip\r\nContent-Length: 3\r\n\r\nabc"), "the connection failed: "),
-        (slowly(HEAD + b"Content-Encoding: br\r\nContent-Length: 3\r\n\r\nabc"), "packed in a way"),
+        (slowly(HEAD + b"Content-Encoding: br\r\nContent-Length: 3\r\n\r\nabc"), "unrequested encoding"),
         (slowly(b"SSH-2.0-OpenSSH\r\n"), "the answer is not HTTP"),
         (slowly(), "the connection failed: "),
         (slowly(b"HTTP/1.1 -1 x\r\n\r\n"), "the answer is not HTTP"),

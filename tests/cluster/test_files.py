@@ -154,7 +154,7 @@ def test_unknown_versions_and_kinds() -> None:
     )
     assert snapshot.gap_reason("ResourceClaim") == f"{UNSUPPORTED}: resource.k8s.io/v1alpha2 at {place} 1)"
     assert len(snapshot.notes) == 1
-    assert "ResourceClass plays no part" in snapshot.notes[0]
+    assert "ResourceClass no longer affects allocation" in snapshot.notes[0]
 
 
 @pytest.mark.parametrize(
@@ -377,5 +377,5 @@ def test_what_was_probably_meant_or_happened_is_said(tmp_path: Path) -> None:
     ):
         read_snapshot(["https://x/y?z"])
     (tmp_path / "cut.yaml").write_text("apiVersion: v1\nitems:\n- apiVersion: v1\n  kind: Node\n")
-    with pytest.raises(InputError, match="it has no kind; its items come last: it may be cut off"):
+    with pytest.raises(InputError, match="it has no kind; it may be truncated: its items come last"):
         read_snapshot([str(tmp_path / "cut.yaml")])

@@ -163,7 +163,7 @@ def test_not_an_object(text: str, message: str) -> None:
             "f:2:1: not valid YAML: did not find expected node content (while parsing a flow node); the",
         ),
         ('{"a": 1,, "b": 2}', "f:1:9: not valid JSON: expecting property name"),
-        ('{"a": {"b": "c', "f:1:13: not valid JSON: a string does not end; the text ends here: it may be cut off"),
+        ('{"a": {"b": "c', "f:1:13: not valid JSON: a string does not end; the text ends here and may be truncated"),
         ('{"a": 1 "b": "c"}', "f:1:9: not valid JSON: expecting ',' delimiter"),
         ("{a: [1,, 2]}", "f:1:8: not valid YAML"),
         ("a: @x\n", "f:1:4: not valid YAML"),
@@ -319,8 +319,8 @@ def test_a_repeated_key_is_noted() -> None:
 @pytest.mark.parametrize(
     ("text", "place", "words"),
     [
-        ("a: 1\n--- {b: 2}\n--- # c\nd: 4\n", "f.yaml:2:1", "nothing but a comment behind ---"),
-        ("a: 1\n--- !!map\nb: 2\n--- \nd: 4\n", "f.yaml:2:1", "nothing but a comment behind ---"),
+        ("a: 1\n--- {b: 2}\n--- # c\nd: 4\n", "f.yaml:2:1", "only a comment after ---"),
+        ("a: 1\n--- !!map\nb: 2\n--- \nd: 4\n", "f.yaml:2:1", "only a comment after ---"),
         ("a: 1\n...\n%YAML 1.1\n---\nb: 2\n---\nd: 4\n", "f.yaml:3:1", "does not read YAML directives"),
     ],
 )

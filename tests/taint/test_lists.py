@@ -41,7 +41,7 @@ def test_every_taint_with_owner_and_users() -> None:
 @pytest.mark.parametrize(
     ("raw", "warning"),
     [
-        (ours(hardware="GPU-old"), "the name means other hardware now: GPU-a; the rule was made for GPU-old"),
+        (ours(hardware="GPU-old"), "the name now belongs to other hardware: GPU-a; the rule was made for GPU-old"),
         (ours(expires="2026-11-21T10:00:00Z"), "expired"),
         (ours(device="gone"), "no driver publishes this device now"),
         (rule("broad", {"driver": DRIVER}), "2 published devices, and any that appears later"),

@@ -161,7 +161,7 @@ def test_a_refusal_is_said_once(pods: Pods) -> None:
     for _ in range(3):
         pods.lookout.pause(0.2, unwatched=0.2)
     (sentence,) = pods.said
-    assert 'cannot watch resource "pods"' in sentence and sentence.startswith("note: asking again and again")
+    assert 'cannot watch resource "pods"' in sentence and sentence.startswith("note: polling")
 
 
 def test_a_real_watch_wakes_up(pods: Pods) -> None:

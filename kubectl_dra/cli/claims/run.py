@@ -23,7 +23,7 @@ def run(asked: ClaimsFlags, connection: ConnectionFlags) -> int:
         DraError: wrong usage, input that cannot be read, a cluster that does not answer.
     """
     if asked.namespace and asked.all_namespaces:
-        raise UsageError("-n and -A do not go together: -A lists the claims of all namespaces")
+        raise UsageError("-n and -A exclude one another: -A lists the claims of all namespaces")
     found = claim_uses(_read(asked, connection), asked.namespace, asked.states)
     output = asked.output.value
     if output in ("json", "yaml"):

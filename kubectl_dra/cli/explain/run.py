@@ -93,7 +93,7 @@ def _diagnosed(one: Posed, asked: ExplainFlags) -> Diagnosis:
 def _run_html(asked: ExplainFlags, connection: ConnectionFlags, changes: Sequence[Supposition]) -> int:
     """Writes one page: each answer with the devices of the cluster that it was given for."""
     if asked.watch:
-        raise UsageError("--watch answers again and again; -o html is one page")
+        raise UsageError("--watch prints repeatedly; -o html is one page")
     from kubectl_dra.cli.explain.drawn_devices import fleet
     from kubectl_dra.cli.origin import page_origin
     from kubectl_dra.report.explain_html import MAX_FLEETS, to_html
@@ -161,7 +161,7 @@ def _run_all(asked: ExplainFlags, connection: ConnectionFlags, output: str, colo
     if asked.target or asked.manifests:
         raise UsageError("--all and -A explain every pending claim; leave the pod, claim or manifest out")
     more = ((asked.request, "--request"), (asked.verify, "--verify"))
-    how = "say which: pod/NAME, claim/NAME or -f MANIFEST" if asked.summary else "it does not go with --all or -A"
+    how = "say which: pod/NAME, claim/NAME or -f MANIFEST" if asked.summary else "it excludes --all and -A"
     for given, flag in ((asked.what_if, "--what-if"), (asked.watch, "--watch"), (asked.trace, "--trace"), *more):
         if given:
             raise UsageError(f"{flag} needs one pod or claim; {how}")

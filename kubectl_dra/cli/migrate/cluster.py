@@ -172,7 +172,7 @@ def write_plan(seen: ClusterSeen, settings: MigrationSettings, folder: str, *, l
     try:
         for path, data in wanted.items():
             if path.exists() and path.read_bytes() != data:
-                raise InputError(f"{path}: is there already and says something else; choose another --output-dir")
+                raise InputError(f"{path}: already exists with other content; choose another --output-dir")
         target.mkdir(parents=True, exist_ok=True)
         for path, data in wanted.items():
             replace_bytes(path, data)

@@ -94,7 +94,7 @@ def output_names(
         if target in out.values():
             raise UsageError(f"--output-dir {folder}: {name} and another input would both become {target}")
         if target.exists() and Path(name).exists() and target.samefile(name):
-            raise UsageError(f"--output-dir {folder}: {name} is there already; use --write to change it in place")
+            raise UsageError(f"--output-dir {folder}: {name} already exists; use --write to change it in place")
         out[name] = target
     return out
 

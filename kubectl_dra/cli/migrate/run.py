@@ -157,7 +157,7 @@ def _act(asked: MigrateFlags, inputs: Sequence[Input], report: MigrationReport) 
         _to_stderr(report, "The result is on standard output.")
         return EXIT_OPEN if report.open else 0
     if report.defects and (asked.write or asked.output_dir or asked.interactive):
-        raise InputError("nothing is written: what is to be done is not certain (see above)")
+        raise InputError("nothing is written, because some changes are uncertain (see above)")
     if asked.output_dir:
         names = output_names(asked.paths, inputs, asked.output_dir, report)
         written = write_below(inputs, report, names)

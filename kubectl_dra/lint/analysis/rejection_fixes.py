@@ -53,7 +53,7 @@ _ADVICE: Final[Mapping[str, str]] = {
     "parameters": "Parameters stand in the claim itself: devices.config[].opaque {driver, parameters}.",
     "driverName": 'A class chooses its driver by a selector: device.driver == "DRIVER".',
     "structuredParameters": "A class has spec.selectors and spec.config instead.",
-    "suitableNodes": "Remove it: which nodes a device can serve is said by its ResourceSlice.",
+    "suitableNodes": "Remove it: the ResourceSlice says which nodes a device can serve.",
     "controller": "Remove it: there are no control-plane controllers any more.",
     "namedResources": "Write devices: a list of {name, attributes, capacity}.",
     "nodeSelector": "Put it into the pod's spec.nodeSelector, or select devices by their attributes.",
@@ -72,8 +72,8 @@ _WHERE: Final[Mapping[str, str]] = {
 _BY_RULE: Final[Mapping[str, str]] = {
     "request-kind-missing": "Add exactly: {deviceClassName: CLASS}, or firstAvailable with alternatives.",
     "request-kind-both": "Keep exactly, or put what it has into firstAvailable as one more alternative.",
-    "request-name-duplicate": "Give each request a name of its own; for more devices of one kind say count.",
-    "count-with-all": "Remove count to get all devices, or allocationMode to get so many.",
+    "request-name-duplicate": "Give each request its own name; for more devices of one kind use count.",
+    "count-with-all": "Remove count to get all devices, or allocationMode to get that number.",
     "pod-claim-source-none": (
         "Say either resourceClaimName, for a claim that pods share, or resourceClaimTemplateName."
     ),

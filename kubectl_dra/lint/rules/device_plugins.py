@@ -261,7 +261,7 @@ def _quota_problem(key: str) -> tuple[str, str] | None:
             if name == plural or (name.startswith(f"{plural}.") and name != f"{plural}.resource.k8s.io"):
                 return f"{plural} are in the group resource.k8s.io", f"count/{plural}.resource.k8s.io"
         if name in ("deviceclasses.resource.k8s.io", "resourceslices.resource.k8s.io"):
-            return "a quota is for a namespace, and these objects are in none", ""
+            return "a quota applies to a namespace, and these objects have none", ""
         return None
     if prefix == "limits.deviceclass.resource.kubernetes.io":
         return "quotas count extended resources by requests", f"requests.deviceclass.resource.kubernetes.io/{name}"
@@ -277,7 +277,7 @@ def _quota_problem(key: str) -> tuple[str, str] | None:
                 "the devices of a class are counted by CLASS.deviceclass.resource.k8s.io/devices",
                 f"{owner}{devices}",
             )
-        return "it is none of the keys of dynamic resource allocation", ""
+        return "it is not a key of dynamic resource allocation", ""
     return None
 
 

@@ -120,7 +120,7 @@ def profile_problem(driver: Driver, text: str) -> tuple[str, str | None, bool] |
     whole = driver.mig_pattern.fullmatch(cleaned)
     likely = [cleaned] if whole else nearest(cleaned, driver.mig_profiles, 2)
     return (
-        f'"{text}" is no MIG profile: they are written like 1g.10gb, 3g.40gb or 1g.10gb+me',
+        f'"{text}" is not a MIG profile; write one like 1g.10gb, 3g.40gb or 1g.10gb+me',
         f"Did you mean {' or '.join(likely)}?" if likely else None,
         True,
     )

@@ -86,7 +86,7 @@ class ForeignDevices(Rule):
     why = (
         "A class's selectors are evaluated on every device of the cluster, of all drivers. A device of another "
         "driver lacks the attributes, reading them is an error, and the error ends the allocation for every pod that "
-        "uses the class. You notice on the day a second driver is installed."
+        "uses the class. You notice only when a second driver is installed."
     )
     bad = _CLASS % """'device.attributes["accel.example.com"].model == "a1"'"""
     good = _CLASS % (

@@ -115,7 +115,7 @@ def _of_the_pod(spec: WorkloadPodSpec, catalogue: VendorCatalogue) -> Iterator[P
     whole = PodContainer(spec.path, "", spec.content)
     for name, found in _amounts(whole).items():
         if not _is_zero(found[0][1]) and catalogue.moves(name):
-            message = f"{name} is asked for by the pod as a whole, where only cpu, memory and huge pages can be"
+            message = f"{name} is requested for the pod as a whole, which works only for cpu, memory and huge pages"
             yield PlanRefusal("MIG115", found[0][0], message, "Ask for it in the container that needs it.")
 
 
@@ -202,7 +202,7 @@ def _unknown(name: str, container: PodContainer, path: Path) -> PlanRefusal:
     return PlanRefusal(
         "MIG111",
         path,
-        f"{_who(container)}: {name} is of no vendor that is known, so nothing is guessed",
+        f"{_who(container)}: {name} belongs to no known vendor, so nothing is guessed",
         "Say in a file for --vendors which DeviceClass it becomes, or that it stays (outcome: keep).",
     )
 

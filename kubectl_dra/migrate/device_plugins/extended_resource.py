@@ -15,8 +15,8 @@ SINCE: Final = 36
 """DRAExtendedResource is on from 1.36 (KEP-5004)."""
 
 _TRADE_OFF: Final = (
-    "pods stay as they are, but cannot share devices, select them by attribute or configure them, "
-    "and a node must not serve the name by a device plugin as well"
+    "pods stay unchanged, but cannot share devices, select them by attribute or configure them, "
+    "and a node must not also serve the name through a device plugin"
 )
 
 

@@ -116,7 +116,7 @@ def _kserve(spec: WorkloadPodSpec, asks: Sequence[Ask]) -> Advice:
             )
             notes.append(Note("MIG134", ask.container.path, message))
     if spec.path[-1] == "workerSpec" or "workerSpec" in spec.content:
-        message = "KServe itself adds nvidia.com/gpu to pods of several nodes: see that it does not come back"
+        message = "KServe itself adds nvidia.com/gpu to pods of several nodes: check that it does not come back"
         notes.append(Note("MIG134", spec.path, message))
     return Advice((), tuple(notes))
 

@@ -13,7 +13,7 @@ from kubectl_dra.migrate.vendors.model import KnownDriver, Resource, filled
 _LABEL_VALUE: Final = re.compile(r"([A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?", re.ASCII)
 _POSITIVE: Final = ("In", "Exists", "Gt")
 OPERATORS: Final = ("In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt")
-_BY_HAND: Final = "Say by hand which devices are wanted: with a selector in the claim, or another label."
+_BY_HAND: Final = "State by hand which devices are wanted, with a selector in the claim or another label."
 
 
 class Condition(NamedTuple):
@@ -118,7 +118,7 @@ def _implied(wanted: Condition, labelled: Labelled) -> Translation:
         implied = not listed
     if implied:
         return Translation(leaves=True, decided=True, reasons=(f"{wanted} is implied by the claim",))
-    return _refused(wanted, "asks for nodes without the devices that the pod asks for", "Remove one of the two.")
+    return _refused(wanted, "requires nodes without the devices that the pod asks for", "Remove one of the two.")
 
 
 def _from_key(wanted: Condition, labelled: Labelled, resource: Resource, driver: KnownDriver) -> Translation:

@@ -309,7 +309,7 @@ _NOTES: Final = (
         "note",
         "A text names a resource",
         "Some kinds carry other objects as text, often with placeholders: a ConfigMap with a pod template, a script "
-        "or an argument by which a program makes pods. Texts are never changed. Look whether pods come of it that "
+        "or an argument from which a program makes pods. Texts are never changed. Look whether pods come of it that "
         "ask the device plugin.",
     ),
     ChangePage(

@@ -105,7 +105,7 @@ class _Reader:
         if labelled is None:
             return None
         if stated.condition is None:
-            why = f"{stated.key} is not written as Kubernetes wants it: it needs an operator, and texts as values"
+            why = f"{stated.key} is malformed: it needs an operator, and texts as values"
             return Translation(refusal=(why, "Correct it, and migrate again."))
         driver = self._catalogue.compared(labelled.rule, self._resource)
         return translate(stated.condition, labelled, self._resource, driver, self._counts)
@@ -158,7 +158,7 @@ class _Reader:
             elif made.leaves:
                 note = (
                     f"{stated.key} stays on the pod: terms beside it ask for other things than devices, and only one "
-                    "of the terms has to be true. Nodes need the label for as long."
+                    "of the terms has to be true. Nodes need the label as long as it stays."
                 )
                 self._notes[TERMS, note] = None
             else:
@@ -169,7 +169,7 @@ class _Reader:
         found = self._translated(stated)
         if found is None or not (found.leaves or found.refusal or found.selectors):
             return
-        note = f"{stated.key} is a preference and stays on the pod; nodes need the label for as long."
+        note = f"{stated.key} is a preference and stays on the pod; nodes need the label as long as it stays."
         if release.at_least(34):
             note += " A request with firstAvailable can say it of devices, where queues such as Kueue do not matter."
         self._notes[stated.path, note] = None

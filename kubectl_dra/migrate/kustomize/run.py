@@ -116,10 +116,13 @@ def _groups(found: Sequence[Kustomization], texts: Mapping[str, Source]) -> list
 def _unverified(group: _Group, notes: list[str]) -> None:
     for one in group.kustomizations:
         if one.patches & group.texts.keys():
-            group.at, group.problem = one, "kubectl is not there to build it, and what its patches lead to is not known"
+            group.at, group.problem = (
+                one,
+                "kubectl is not available to build it, so what its patches do is unknown",
+            )
             return
     names = ", ".join(_shown(one.path) for one in group.kustomizations)
-    notes.append(f"{names}: not built before and after, because neither kubectl nor kustomize is there")
+    notes.append(f"{names}: not built before and after, because neither kubectl nor kustomize is available")
 
 
 def _verify(group: _Group, names: Mapping[str, str], job: MigrationJob, left: Collection[ObjectKey]) -> None:
@@ -160,7 +163,7 @@ def _settled(
     for number in range(_ROUNDS):
         built = shop.built(one)
         if isinstance(built, str):
-            return f"it could not be built any more: {built}"
+            return f"it could no longer be built: {built}"
         after = objects_of(built.decode("utf-8", "replace"))
         found = list(differences(objects_of(before), wanted, after))
         if not found:
@@ -280,7 +283,7 @@ def _said(difference: BuildDifference) -> str:
     if difference.found is None and difference.claim is not None:
         return f"{who} would refer to {difference.claim[0]} {difference.claim[2]}, which it does not build"
     if is_brought(difference):
-        return f"{who} gets its devices from a patch, and nothing that it patches has a claim: put them into the base"
+        return f"{who} gets its devices from a patch, and the patched object has no claim: put them into the base"
     where = f": {path_text(difference.path)}" if difference.path else ""
     return f"{who}{where} would be {_value(difference.found)} and not {_value(difference.wanted)}"
 

@@ -337,7 +337,7 @@ def test_a_device_that_vanishes_while_waiting(team: Team) -> None:
     vanish.join()
     kubelet.stop()
     assert answer.code == 0, answer.text
-    assert f"device {team.full(held)} is not published any more" in answer.err
+    assert f"device {team.full(held)} is no longer published" in answer.err
     assert "can be taken offline" in answer.out
     # Its rule can be taken back all the same.
     assert team.dra("untaint", team.full(held)).code == 0

@@ -124,7 +124,7 @@ def test_without_the_right_to_watch_it_is_asked_again_and_again(team: Team, comm
         ending.join()
         assert answer.code == 0 and "can be taken offline" in answer.out, answer.text
     assert len(watched) >= 2 and all(named(answer, WATCH, resource) for resource in watched), answer.text
-    assert answer.err.count("note: asking again and again") == len(watched)
+    assert answer.err.count("note: polling") == len(watched)
 
 
 @pytest.mark.parametrize("file", ["read", "taint", "untaint"])

@@ -88,7 +88,7 @@ def test_admin_access_is_named_and_not_waited_for(team: Team) -> None:
     answer = team.dra("taint", team.full(held), f"{KEY}:NoSchedule", "--wait=30s")
     assert answer.code == 0 and "can be taken offline" in answer.out, answer.text
     assert "(admin access)" in answer.out
-    assert f"looks at {team.full(held)} with admin access; that was not waited for" in answer.err
+    assert f"looks at {team.full(held)} with admin access, which is not waited for" in answer.err
 
 
 def test_a_claim_of_a_pod_group(team: Team) -> None:
