@@ -63,6 +63,7 @@ def _remark(fleet: Fleet) -> Markup:
     script = "Filters and arrow keys need JavaScript; without it, Tab moves from device to device."
     alike = (
         "Nodes whose devices look alike are one row, whoever holds them; so are devices that look alike on one node. "
+        "kubectl dra devices NODE -o html draws each device of one node, with its holder. "
         if fleet.grouped
         else ""
     )
@@ -128,6 +129,8 @@ def _row(line: Line, drivers: Mapping[str, str], classes: Mapping[str, str]) -> 
         class_="row",
         # Names that are not listed cannot be searched: no name rules the row out.
         data_any=line.unlisted > 0,
+        # The script can say of some of them what holds for all, where it knows their names.
+        data_n=line.alike if line.alike > 1 and not line.unlisted else None,
     )
 
 
@@ -136,7 +139,7 @@ def _header(line: Line) -> Markup:
     parts = [tag("b", line.title), " ", tag("small", states)]
     if list(line.nodes) != [line.title] and (line.nodes or line.unlisted):
         total = len(line.nodes) + line.unlisted
-        more = f" and {line.unlisted:,} more" if line.unlisted else ""
+        more = tag("span", f" and {line.unlisted:,} more") if line.unlisted else ""
         names = tag("span", ", ".join(line.nodes), more, class_="names")
         parts.append(names if total <= MAX_LISTED else tag("details", tag("summary", amount(total, "name")), names))
     return tag("div", *parts, role="rowheader", class_="node")

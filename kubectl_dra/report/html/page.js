@@ -6,21 +6,51 @@
     const by = {};
     for (const field of list(form, ".field")) by[field.dataset.by] = field.querySelector("input, select");
     const value = (name) => (by[name] ? by[name].value : "");
-    const rows = list(fleet, ".row").map((row) => ({
-      row,
-      names: row.querySelector(".node").textContent.toLowerCase(),
-      any: row.hasAttribute("data-any"),
-      boxes: list(row, ".box"),
-      cells: list(row, ".c"),
-    }));
+    const rows = list(fleet, ".row").map((row) => {
+      const title = row.querySelector(".node b"), states = row.querySelector(".node small");
+      const names = row.querySelector(".node .names");
+      return {
+        row,
+        names: row.querySelector(".node").textContent.toLowerCase(),
+        any: row.hasAttribute("data-any"),
+        boxes: list(row, ".box"),
+        cells: list(row, ".c"),
+        // Of nodes that are alike: how many they are, their names, and what is said of all of them.
+        alike: Number(row.dataset.n || 1),
+        nodes: row.dataset.n && names ? names.firstChild.textContent.split(", ") : [],
+        title, states, whole: title.textContent, all: states.textContent,
+      };
+    });
     const has = (words, word) => (words || "").split(" ").includes(word);
     const number = (count) => count.toLocaleString("en");
+    const devices = (count) => number(count) + (count === 1 ? " device" : " devices");
+    // Says of a row of nodes that are alike what holds for those that were asked for; gives how many they are.
+    const narrowed = ({ cells, alike, nodes, title, states, whole, all }, node) => {
+      const found = node ? nodes.filter((name) => name.toLowerCase().includes(node)) : [];
+      const part = found.length && found.length < alike ? found.length : alike;
+      title.textContent = part === alike ? whole : part === 1 ? found[0] : number(part) + " of " + whole;
+      states.textContent = all;
+      if (part < alike) {
+        const sums = new Map();
+        let sum = 0;
+        for (const { dataset } of cells) {
+          const count = Number(dataset.k || 1) * part / alike;
+          sums.set(dataset.s, (sums.get(dataset.s) || 0) + count);
+          sum += count;
+        }
+        const each = Array.from(sums, ([state, count]) => number(count) + " " + state);
+        states.textContent = devices(sum) + ": " + each.join(", ");
+      }
+      return part;
+    };
     const apply = () => {
       const node = value("node").trim().toLowerCase();
       const driver = value("driver"), kind = value("class"), state = value("state"), request = value("request");
       let shown = 0, all = 0, lines = 0;
-      for (const { row, names, any, boxes, cells } of rows) {
+      for (const each of rows) {
+        const { row, names, any, boxes, cells } = each;
         const here = !node || any || names.includes(node);
+        const part = narrowed(each, node);
         let left = 0;
         for (const cell of cells) {
           const data = cell.dataset, count = Number(data.k || 1);
@@ -29,7 +59,7 @@
             (!request || (request === "any" ? data.m !== undefined : has(data.r, request)));
           cell.hidden = !passes;
           all += count;
-          if (passes) { left += 1; shown += count; }
+          if (passes) { left += 1; shown += count * part / each.alike; }
         }
         for (const box of boxes) box.hidden = !box.querySelector(".c:not([hidden])");
         row.hidden = !left;

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -167,6 +168,39 @@ def test_filters_work_by_keyboard(show: Open) -> None:
     assert devices(page) == ["0000-3a-00-0-0x56c0", "0000-5e-00-0-0x56c0"]
     # What the tab key reaches is one of what is shown.
     assert page.locator('.grid .c[tabindex="0"]:visible').count() == 1
+    assert complaints == []
+
+
+def test_a_filter_takes_nodes_out_of_a_row_of_nodes_that_are_alike(show: Open, tmp_path: Path) -> None:
+    slices = [
+        {
+            "apiVersion": "resource.k8s.io/v1",
+            "kind": "ResourceSlice",
+            "metadata": {"name": f"node-{at:03}"},
+            "spec": {
+                "driver": "gpu.example.com",
+                "pool": {"name": f"node-{at:03}", "generation": 1, "resourceSliceCount": 1},
+                "nodeName": f"node-{at:03}",
+                "devices": [{"name": f"gpu-{number}"} for number in range(8)],
+            },
+        }
+        for at in range(300)
+    ]
+    nodes = [{"apiVersion": "v1", "kind": "Node", "metadata": {"name": f"node-{at:03}"}} for at in range(300)]
+    (tmp_path / "cluster.json").write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": [*slices, *nodes]}))
+    page, complaints = show(tmp_path, "devices", "--snapshot", "cluster.json")
+    said, title, states = page.get_by_role("status"), page.locator(".node b"), page.locator(".node small")
+    assert (title.inner_text(), said.inner_text()) == ("300 nodes alike", "2,400 devices shown, in 1 row")
+    everything = states.inner_text()
+    assert everything.startswith("2,400 devices: 2,400 ")
+    filter_ = page.get_by_label("Node", exact=True)
+    filter_.fill("node-008")
+    assert (title.inner_text(), said.inner_text()) == ("node-008", "8 of 2,400 devices shown, in 1 row")
+    assert states.inner_text().startswith("8 devices: 8 ")
+    filter_.fill("NODE-01")
+    assert (title.inner_text(), said.inner_text()) == ("10 of 300 nodes alike", "80 of 2,400 devices shown, in 1 row")
+    filter_.fill("")
+    assert (title.inner_text(), states.inner_text()) == ("300 nodes alike", everything)
     assert complaints == []
 
 
