@@ -86,7 +86,7 @@ def _diagnosis(out: Painter, diagnosis: Diagnosis, invocation: Invocation) -> No
             _finding(out, number, finding, invocation)
     if diagnosis.ways:
         out.write("")
-        out.write(("What would help", "bold"), " (each one proved by running the allocation with it)")
+        out.heading("What would help", " (each one proved by running the allocation with it)")
         for way in diagnosis.ways:
             text = f"{', and '.join(changes(way))}: {proof(way.proof)}."
             out.paragraph(text, indent="    ", first="  - ", style="green")
@@ -137,7 +137,7 @@ def _finding(out: Painter, number: int, cause: Finding, asked: Invocation) -> No
         if part
     )
     style = linked("cyan", page_of_cause(cause.kind.code))
-    out.write(f"  {number}. ", (cause.kind.code, style), f": {cause.kind.title}")
+    out.heading(cause.kind.code, f": {cause.kind.title}", "     ", f"  {number}. ", style)
     if where:
         out.paragraph(where, indent="     ", style="dim")
     if number > 1:
@@ -173,7 +173,7 @@ def _claim(out: Painter, claim: ClaimReport) -> None:
     origin = f", from template {claim.template}" if claim.template else ""
     name = claim.claim or f'entry "{claim.entry}"'
     out.write("")
-    out.write((f"Claim {name}", "bold"), f" ({written(claim.state)}{origin})")
+    out.heading(f"Claim {name}", f" ({written(claim.state)}{origin})")
     for request, device in claim.devices:
         out.paragraph(f"{request}: {device}", indent="    ", first="  ")
     if claim.nodes:

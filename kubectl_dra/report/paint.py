@@ -49,6 +49,14 @@ class Painter:
         for index, line in enumerate(wrap(text, width - len(indent), width - len(lead))):
             self.write(indent if index else lead, (line, style) if style else line)
 
+    def heading(self, label: str, text: str = "", indent: str = "  ", first: str = "", style: str = "bold") -> None:
+        """Write a heading of which only ``label`` has the style; ``text`` follows it, and both are wrapped."""
+        width = min(self.width, PROSE_WIDTH)
+        head, *rest = wrap(f"{label}{text}", width - len(indent), width - len(first))
+        self.write(first, (head[: len(label)], style), head[len(label) :])
+        for line in rest:
+            self.write(indent, line)
+
     def sentence(self, text: str, indent: str = "  ", first: str = "", style: str = "") -> None:
         """Write a message: one line if programs read it, else wrapped with later lines at ``indent``."""
         if self.limit is None:

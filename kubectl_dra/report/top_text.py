@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from datetime import datetime
 from typing import Final, TextIO
 
+from kubectl_dra.api.limits import MAX_RESULTS
 from kubectl_dra.explain.devices.device_state import DeviceState
 from kubectl_dra.report.paint import Painter
 from kubectl_dra.report.table import EMPTY, aligned, narrowed
@@ -68,9 +69,9 @@ def summary(report: UseReport) -> str:
 
 
 def fragmentation(row: DeviceSupply) -> str:
-    """What is free of a class beside what fits on one node; empty where all of it does."""
+    """What is free of a class beside what fits on one node; empty where that is all, or all that a claim can have."""
     largest = row.largest
-    if largest is None or largest.count >= row.free:
+    if largest is None or largest.count >= min(row.free, MAX_RESULTS):
         return ""
     if largest.at_least:
         return f"{row.name}: {row.free:,} free, and a request for {largest.count:,} fits on one node at least."

@@ -156,3 +156,11 @@ def test_a_page(monkeypatch: pytest.MonkeyPatch) -> None:
     lines = out.getvalue().splitlines()
     assert [line for line in lines if len(line) > 60] == [("key: " + "x " * 60).strip()]
     assert "  item item" in "\n".join(lines) and lines[0] == "# Title"
+
+
+def test_headings_are_wrapped_as_well(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only the label has the style."""
+    monkeypatch.setenv("COLUMNS", "40")
+    stream = io.StringIO()
+    Painter(stream, "always").heading("a-cause", ": a title that is longer than one line is", "     ", "  1. ", "bold")
+    assert stream.getvalue() == "  1. \x1b[1ma-cause\x1b[0m: a title that is longer\n     than one line is\n"
