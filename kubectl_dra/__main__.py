@@ -3,11 +3,22 @@
 from __future__ import annotations
 
 import gc
+import signal
 import sys
 
 
 def main() -> None:
     """Runs the command line and exits with its code; errors become one sentence on stderr."""
+    try:
+        # What is being written is then tidied up as after Ctrl-C.
+        signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+        _main()
+    except KeyboardInterrupt:
+        # While modules are imported; later the command line itself takes care of it.
+        sys.exit(130)
+
+
+def _main() -> None:
     # One short run that keeps what it reads: collecting garbage only costs time (3x on large snapshots). What waits
     # for hours enables it again.
     gc.disable()

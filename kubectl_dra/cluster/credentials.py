@@ -14,6 +14,7 @@ from urllib.parse import unquote, urlsplit
 
 from kubectl_dra.cluster.exec_plugin import ExecCredential, run_plugin
 from kubectl_dra.cluster.http_connection import Endpoint
+from kubectl_dra.console import conceal
 from kubectl_dra.errors import ClusterError
 
 Authorization = Callable[[], str]
@@ -82,6 +83,7 @@ def _authorization(cluster: Mapping[str, Any], user: Mapping[str, Any]) -> Autho
         return lambda: fixed
     if user.get("username"):
         word = f"{user['username']}:{user.get('password') or ''}"
+        conceal(str(user.get("password") or ""))
         basic = f"Basic {b64encode(word.encode()).decode()}"
         return lambda: basic
     if user.get("auth-provider"):
@@ -92,6 +94,7 @@ def _authorization(cluster: Mapping[str, Any], user: Mapping[str, Any]) -> Autho
 def _bearer(token: str) -> str:
     """The header for a token. Tokens from files and environment variables often end in a newline."""
     token = token.strip()
+    conceal(token)
     if not token.isascii() or not token.isprintable() or " " in token:
         raise ClusterError("the token has characters that no token can have, such as a blank or a newline inside")
     return f"Bearer {token}" if token else ""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Set
+from collections.abc import Callable, Collection, Mapping, Set
 from typing import Any, Final, NamedTuple
 
 from msgspec import Struct, field
@@ -126,6 +126,10 @@ class Snapshot(Struct, frozen=True, eq=False):
             if gap.kind == kind and (not namespace or not gap.namespace or gap.namespace == namespace):
                 return gap
         return None
+
+    def hides(self, kinds: Collection[str]) -> bool:
+        """Whether there may be objects of these kinds that could not be read."""
+        return any(gap.kind in kinds and gap.reason in (FORBIDDEN, UNSUPPORTED, UNREADABLE) for gap in self.gaps)
 
     def is_gap(self, kind: str, namespace: str = "") -> bool:
         """Whether the kind (in that namespace) is not known completely."""

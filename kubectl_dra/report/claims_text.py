@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator
 from datetime import datetime
 from typing import Final, TextIO
@@ -102,5 +103,5 @@ def _next(found: ClaimUses) -> str:
         if item is None:
             continue
         name = f"pod/{item.pods[0]}" if item.pods else f"claim/{item.claim.metadata.name}"
-        return f"kubectl dra explain {name} -n {item.claim.metadata.namespace}"
+        return f"kubectl dra explain {shlex.quote(name)} -n {shlex.quote(item.claim.metadata.namespace)}"
     return ""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Sequence
+from shlex import quote
 
 from kubectl_dra.explain.question.what_if_flag import Supposition
 from kubectl_dra.explain.remedies.free import Free
@@ -21,12 +22,12 @@ def making(made: Sequence[object], asked: Invocation) -> str:
         return ""
     (holder,) = made[0].holders
     where = "" if asked.saved else asked.where
-    space = f"-n {holder.claim.metadata.namespace}"
+    space, claim = f"-n {quote(holder.claim.metadata.namespace)}", quote(holder.claim.metadata.name)
     if holder.standing is HolderState.UNUSED or (holder.standing is HolderState.ENDED and not holder.pods):
-        return f"kubectl delete resourceclaim {space} {holder.claim.metadata.name}{where}"
-    names = [user.name for user in holder.claim.reserved_for]
+        return f"kubectl delete resourceclaim {space} {claim}{where}"
+    names = [quote(user.name) for user in holder.claim.reserved_for]
     if holder.standing is HolderState.FOREIGN:
-        return f"kubectl get resourceclaim {space} {holder.claim.metadata.name} -o yaml{where}"
+        return f"kubectl get resourceclaim {space} {claim} -o yaml{where}"
     if holder.standing is HolderState.ENDING:
         return f"kubectl describe pod {space} {' '.join(names)}{where}"
     if holder.owner is None or holder.standing is HolderState.ENDED:
@@ -41,10 +42,10 @@ def _without_successor(holder: ClaimHolder, space: str, where: str) -> str:
         return ""
     (pod,) = holder.pods
     if owner.kind == "Job" and len(alike) == 1:
-        return f"kubectl patch job {space} {owner.name} --type=merge -p '{_SUSPEND}'{where}"
+        return f"kubectl patch job {space} {quote(owner.name)} --type=merge -p '{_SUSPEND}'{where}"
     if owner.kind not in _SCALED:
         return ""
-    scale = f"kubectl scale {owner.kind.lower()} {space} {owner.name} --replicas={len(alike) - 1}{where}"
+    scale = f"kubectl scale {owner.kind.lower()} {space} {quote(owner.name)} --replicas={len(alike) - 1}{where}"
     if len(alike) == 1:
         return scale
     if owner.kind == "StatefulSet":
@@ -54,7 +55,7 @@ def _without_successor(holder: ClaimHolder, space: str, where: str) -> str:
     # Pods that do not run go first, whatever their cost.
     if any(other.phase != "Running" for other in alike):
         return ""
-    return f"kubectl annotate pod {space} {pod.metadata.name} {_COST}{where} && {scale}"
+    return f"kubectl annotate pod {space} {quote(pod.metadata.name)} {_COST}{where} && {scale}"
 
 
 def _number(name: str) -> int:

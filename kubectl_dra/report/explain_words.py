@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from kubectl_dra.explain.diagnosis import (
@@ -232,7 +233,8 @@ def command(step: NextStep | None, asked: Invocation) -> str:
     """The command that shows what to look at next, asking the same cluster; empty where there is none."""
     if step is None:
         return ""
-    look, name = step.look, step.name
+    words = {field: shlex.quote(value) if value else "" for field, value in step._asdict().items() if field != "look"}
+    look, name, space = step.look, words["name"], words["namespace"]
     if look in (Look.DEVICES, Look.ONE_DEVICE, Look.DEVICES_OF_CLASS) and not asked.command:
         return ""
     if look is Look.DEVICES:
@@ -241,11 +243,11 @@ def command(step: NextStep | None, asked: Invocation) -> str:
         return f"{asked.command} --trace {name}"
     if look in (Look.POD_OF_SAME_CLAIM, Look.CLAIM_HOLDER):
         kind = "pod" if look is Look.POD_OF_SAME_CLAIM else "claim"
-        return f"kubectl dra explain {kind}/{name} -n {step.namespace}{asked.where}"
+        return f"kubectl dra explain {shlex.quote(f'{kind}/{step.name}')} -n {space}{asked.where}"
     if look is Look.DEVICES_OF_CLASS:
         text = f"kubectl dra devices{f' --class {name}' if name else ''} -o wide"
     elif look is Look.AS_WRITTEN:
-        text = f"kubectl get {step.kind}{f' -n {step.namespace}' if step.namespace else ''} {name} -o yaml"
+        text = f"kubectl get {step.kind}{f' -n {space}' if space else ''} {name} -o yaml"
     else:
-        text = _COMMANDS[look].format(**step._asdict())
+        text = _COMMANDS[look].format(**words)
     return text if asked.saved and look not in _LISTINGS else text + asked.where

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from shlex import quote
 from textwrap import shorten
 from typing import Final, TextIO
 
@@ -55,7 +56,7 @@ def write_overview(
         for line in block:
             out.write(line)
     if len(blocks) < len(ranked):
-        scope = f" -n {overview.namespace}" if overview.namespace else ""
+        scope = f" -n {quote(overview.namespace)}" if overview.namespace else ""
         out.write(f"and {len(ranked) - len(blocks):,} more: kubectl dra explain{scope} --full{flags}")
     out.write("")
     out.write(overview_answer(overview).removesuffix("."))
@@ -63,7 +64,7 @@ def write_overview(
     if overview.unseen:
         out.write("")
     first = ranked[0].diagnosis
-    out.write(("Next: ", "bold"), f"kubectl dra explain {ranked[0].names[0]} -n {first.namespace}{flags}")
+    out.write(("Next: ", "bold"), f"kubectl dra explain {quote(ranked[0].names[0])} -n {quote(first.namespace)}{flags}")
 
 
 def _shortened(ranked: Sequence[Alike], width: int, room: int) -> list[list[str]]:

@@ -11,6 +11,7 @@ nothing             the value; of several values all, with commas
 ``flat``            on one line
 ``short``           a device without its driver
 ``bare``            the name alone of a device, or of an object in a namespace
+``shell``           as a word of a shell command
 ``capital``         with a capital at the start
 ``… else none``     this word where there is nothing to write
 ==================  =====================================================================
@@ -18,6 +19,7 @@ nothing             the value; of several values all, with commas
 
 from __future__ import annotations
 
+import shlex
 from string import Formatter
 from typing import Any
 
@@ -56,6 +58,8 @@ def _written(value: object, how: str) -> str:
             return some(names, int(how[4:] or _SHOWN))
         return ", ".join(names)
     text = _name(value, how) if how in ("short", "bare") else _plain(value)
+    if how == "shell":
+        return shlex.quote(text)
     if how == "flat":
         return " ".join(text.split())
     return text[:1].upper() + text[1:] if how == "capital" else text

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 from datetime import datetime
 from typing import Final, TextIO, TypeVar
@@ -236,7 +237,7 @@ def write_end(
 
 def _write_way_back(devices: Sequence[str], where: str, out: Painter) -> None:
     names = dict.fromkeys(devices)
-    what = " ".join(names) if len(names) <= 8 else "with the same devices or flags"
+    what = shlex.join(names) if len(names) <= 8 else "with the same devices or flags"
     out.write(("Back into service: ", "bold"), f"kubectl dra untaint {what}{where}")
 
 
@@ -284,11 +285,18 @@ def write_removed_names(result: Untainted, stream: TextIO) -> None:
     names((f"{RESOURCE}/{entry.name}" for entry in result.removed if entry.outcome != REFUSED), stream)
 
 
-def write_list(lines: Sequence[TaintLine], color: str = "auto", *, at: datetime, stream: TextIO | None = None) -> None:
-    """Write every taint as a table, then the warnings."""
+def write_list(
+    lines: Sequence[TaintLine],
+    color: str = "auto",
+    *,
+    at: datetime,
+    stream: TextIO | None = None,
+    all_seen: bool = True,
+) -> None:
+    """Write every taint as a table, then the warnings. ``all_seen``: there are no taints that could not be read."""
     out = Painter(stream, color)
     if not lines:
-        out.write("No device is tainted.")
+        out.write("No device is tainted." if all_seen else "No taint is seen; there may be others.")
         return
     header, *blocks = fitted([_LIST, *(_list_cells(line, at) for line in lines)], out.limit, _LIST_BELOW)
     out.write((header[0], "bold"))

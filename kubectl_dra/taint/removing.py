@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 
@@ -78,7 +79,9 @@ def expired(rules: Iterable[DeviceTaintRule], at: datetime) -> list[tuple[Device
 def _ended_by(rule: DeviceTaintRule, device: DeviceID | None, *, named: bool, ours: bool) -> str:
     name = rule.metadata.name
     if device is None:
-        return f"whoever made it: it selects more than this device (kubectl delete devicetaintrule {name})"
+        return f"whoever made it: it selects more than this device (kubectl delete devicetaintrule {shlex.quote(name)})"
     if not named:
-        return f"kubectl dra untaint {device} {rule.taint.key}-" + ("" if ours else " --overwrite")
+        return f"kubectl dra untaint {shlex.quote(str(device))} {shlex.quote(rule.taint.key)}-" + (
+            "" if ours else " --overwrite"
+        )
     return "whoever made it, or --overwrite"

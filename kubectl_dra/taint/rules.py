@@ -14,6 +14,7 @@ from kubectl_dra.api.meta import EMPTY, ObjectMeta
 from kubectl_dra.api.slices import DeviceID
 from kubectl_dra.api.taints import DeviceTaintRule
 from kubectl_dra.api.versions import GROUP
+from kubectl_dra.console import one_line
 from kubectl_dra.taint.typed_words import TaintSpec
 
 MANAGED_BY: Final = "app.kubernetes.io/managed-by"
@@ -87,7 +88,7 @@ def content(wish: Wish, stage: RuleStage, version: str) -> dict[str, Any]:
         "metadata": {
             "name": wish.name,
             "labels": {MANAGED_BY: OURS, DEVICE_LABEL: wish.device.device},
-            "annotations": {key: value for key, value in annotations.items() if value},
+            "annotations": {key: one_line(value) for key, value in annotations.items() if value},
         },
         "spec": {
             "deviceSelector": {"driver": wish.device.driver, "pool": wish.device.pool, "device": wish.device.device},

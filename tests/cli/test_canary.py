@@ -121,3 +121,19 @@ def test_a_runner_takes_no_commands(capsys: pytest.CaptureFixture[str], monkeypa
     console.install()
     console.put("a::b\n  ::error::x ##[warning]y\n")
     assert capsys.readouterr().out == "a::b\n  \\u003a:error::x #\\u0023[warning]y\n"
+
+
+def test_commands_are_quoted_for_a_shell(dra: Dra, tmp_path: Path) -> None:
+    evil = "$(touch${IFS}PWNED)"
+    text = (EXAMPLES / "all-held" / "cluster.yaml").read_text()
+    items = yaml.safe_load(json.dumps(yaml.safe_load(text)))["items"]
+    for item in items:
+        if item["kind"] in ("Pod", "ResourceClaim"):
+            item["metadata"]["namespace"] = evil
+    path = tmp_path / "cluster.json"
+    path.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": items}))
+    name = next(item["metadata"]["name"] for item in items if item["kind"] == "Pod" and "nodeName" not in item["spec"])
+    for more in ([], ["--full"], ["-o", "json"]):
+        ran = dra("explain", f"pod/{name}", "-n", evil, "--snapshot", str(path), *more)
+        commands = re.findall(r"kubectl [^\n]*-n [^\n]*", ran.out)
+        assert commands and all(evil not in each.replace(f"'{evil}'", "") for each in commands), commands

@@ -301,3 +301,14 @@ def test_slices_that_may_not_be_read(dra: Dra, server: APIServer, tmp_path: Path
     server.routes["/apis/resource.k8s.io/v1/resourceslices"] = forbidden("resourceslices.resource.k8s.io")
     ran = ask(dra, server, tmp_path, "v1.37.1")
     assert ran.code == 2 and "cannot list resource" in ran.err and ran.err.count("\n") == 1
+
+
+@pytest.mark.parametrize("words", [["taint", "--list"], ["taint", "--list", "-o", "json"], ["devices", "--tainted"]])
+def test_taints_that_could_not_be_read_are_not_absent(dra: Dra, tmp_path: Path, words: list[str]) -> None:
+    kind = "DeviceTaintRule"
+    left = [item for item in OBJECTS if item["kind"] != kind]
+    said = {"schemaVersion": "1", "gaps": [{"kind": kind, "reason": "forbidden"}]}
+    path = tmp_path / "cluster.json"
+    path.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "kubectl-dra": said, "items": left}))
+    ran = dra(*words, "--snapshot", str(path))
+    assert ran.code == 3 and "No device is tainted." not in ran.out

@@ -43,4 +43,5 @@ Exit codes:
   0  devices are listed
   1  no device matches
   2  error: usage, a name that does not exist, input, connection
+  3  --tainted: there may be taints that could not be read
 """

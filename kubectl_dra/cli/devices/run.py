@@ -26,6 +26,7 @@ from kubectl_dra.explain.scene.prepare import cycle_of
 KINDS = ("ResourceSlice", "DeviceClass", "ResourceClaim", "DeviceTaintRule", "Node")
 """The kinds that the list is made from."""
 EXIT_NONE = 1
+EXIT_UNDETERMINED = 3
 
 
 def run(asked: DevicesFlags, connection: ConnectionFlags) -> int:
@@ -51,9 +52,12 @@ def run(asked: DevicesFlags, connection: ConnectionFlags) -> int:
         tainted=asked.tainted,
     )
     inventory = take_inventory(snapshot, cycle, wanted, rules_notes(snapshot, settings))
+    code = 0 if inventory.rows else EXIT_NONE
+    if asked.tainted and snapshot.hides(("ResourceSlice", "DeviceTaintRule")):
+        code = EXIT_UNDETERMINED
     if output in ("text", "wide", "name"):
         _write_text(inventory, asked, connection)
-        return 0 if inventory.rows else EXIT_NONE
+        return code
     if asked.sort is not SortKey.name:
         inventory = replace(inventory, rows=tuple(group.first for group in ordered(singly(inventory.rows), asked.sort)))
     if output == "html":
@@ -61,7 +65,7 @@ def run(asked: DevicesFlags, connection: ConnectionFlags) -> int:
         from kubectl_dra.report.devices_html import to_html
 
         put(to_html(inventory, settings, page_origin(snapshot, settings)))
-        return 0 if inventory.rows else EXIT_NONE
+        return code
     from kubectl_dra.report.devices_json import to_json, write_json
     from kubectl_dra.report.structured import write
 
@@ -70,7 +74,7 @@ def run(asked: DevicesFlags, connection: ConnectionFlags) -> int:
         write_json(result, sys.stdout)
     else:
         write(result, output, sys.stdout)
-    return 0 if inventory.rows else EXIT_NONE
+    return code
 
 
 def _check(asked: DevicesFlags) -> None:

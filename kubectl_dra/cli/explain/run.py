@@ -197,12 +197,12 @@ def _run_all(asked: ExplainFlags, connection: ConnectionFlags, output: str, colo
 def _invocation(asked: ExplainFlags, connection: ConnectionFlags) -> Invocation:
     """The command line without what only refines the output, to be repeated with other flags."""
     where = cluster_flags(asked.snapshots, connection)
-    words = ["kubectl dra explain", "/".join(asked.target)]
+    words = ["kubectl dra explain", shlex.quote("/".join(asked.target)) if asked.target else ""]
     words += [f"-f {shlex.quote(path)}" for path in asked.manifests]
-    words += [f"-n {asked.namespace}"] if asked.namespace else []
+    words += [f"-n {shlex.quote(asked.namespace)}"] if asked.namespace else []
     words += [f"--what-if {shlex.quote(change)}" for change in asked.what_if]
-    words += [f"--kubernetes-version {asked.release}"] if asked.release else []
-    words += [f"--feature-gates {gates}" for gates in asked.gates]
+    words += [f"--kubernetes-version {shlex.quote(asked.release)}"] if asked.release else []
+    words += [f"--feature-gates {shlex.quote(gates)}" for gates in asked.gates]
     words += [f"--scheduler-config {shlex.quote(asked.scheduler_config)}"] if asked.scheduler_config else []
     return Invocation(" ".join(word for word in words if word) + where, where, bool(asked.snapshots))
 

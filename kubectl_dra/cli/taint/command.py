@@ -42,5 +42,6 @@ Exit codes:
   0    done, or nothing had to be done
   1    refused (another taint exists, or not confirmed), or --wait timed out
   2    error: usage, no such device, permission, DeviceTaintRules not served
+  3    --list: there may be taints that could not be read
   130  interrupted: what was written stays
 """

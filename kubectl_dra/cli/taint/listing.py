@@ -12,11 +12,13 @@ from kubectl_dra.report import taint_text as text
 from kubectl_dra.taint import times
 from kubectl_dra.taint.listing import list_taints
 
+TAINTED_BY = ("ResourceSlice", "DeviceTaintRule")
+EXIT_UNDETERMINED = 3
 KINDS = ("ResourceSlice", "DeviceTaintRule", "ResourceClaim", "Node")
 
 
 def run(connection: ConnectionFlags, namespace: str, snapshots: Sequence[str], output: str, color: str) -> int:
-    """List and print; returns the exit code.
+    """List and print; returns the exit code, which is 3 where taints may be there that could not be read.
 
     Raises:
         DraError: a cluster that does not answer, or unreadable input.
@@ -24,19 +26,20 @@ def run(connection: ConnectionFlags, namespace: str, snapshots: Sequence[str], o
     world = session.read_world(connection, namespace, snapshots, kinds=KINDS, rules=False)
     lines = list_taints(world.inventory.rows, world.snapshot, times.now())
     notes = [*_not_seen(world.snapshot)]
+    code = EXIT_UNDETERMINED if world.snapshot.hides(TAINTED_BY) else 0
     if output in ("json", "yaml"):
         from kubectl_dra.report.structured import write
         from kubectl_dra.report.taint_json import list_json
 
         write(list_json(lines, notes), output, sys.stdout)
-        return 0
+        return code
     for note in notes:
         session.say(f"note: {note}")
     if output == "name":
         text.write_rule_names(lines, sys.stdout)
     else:
-        text.write_list(lines, color, at=times.now())
-    return 0
+        text.write_list(lines, color, at=times.now(), all_seen=not code)
+    return code
 
 
 def _not_seen(snapshot: Snapshot) -> Iterator[str]:

@@ -38,7 +38,7 @@ def _not_owned(question: Question, _: Snapshot, __: Sequence[Finding]) -> Iterat
             continue
         owner = claim.metadata.controller()
         uid = owner.uid if owner else "none"
-        command = "kubectl delete resourceclaim -n {namespace} {name}"
+        command = "kubectl delete resourceclaim -n {namespace:shell} {name:shell}"
         yield Finding(
             CLAIM_NOT_OWNED,
             say("ResourceClaim {claim} belongs to another pod of that name", claim=claim.key),

@@ -259,7 +259,7 @@ def claim_unknown(pod: Pod, entry: str, snapshot: Snapshot) -> Finding:
         ),
         Remedy(
             say(
-                "kubectl get podgroup -n {namespace} {group} -o yaml",
+                "kubectl get podgroup -n {namespace:shell} {group:shell} -o yaml",
                 namespace=pod.metadata.namespace,
                 group=pod.pod_group,
             )

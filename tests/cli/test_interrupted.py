@@ -1,0 +1,48 @@
+"""Ctrl-C and SIGTERM at any moment: no traceback, and no file left behind."""
+
+from __future__ import annotations
+
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+POD = """apiVersion: v1
+kind: Pod
+metadata:
+  name: p{0}
+spec:
+  containers:
+    - name: main
+      image: example.com/none
+      resources:
+        limits:
+          nvidia.com/gpu: 1
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM])
+def test_an_end_at_any_moment(tmp_path: Path, sent: signal.Signals) -> None:
+    chance = random.Random(int(sent))
+    for number in range(20):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        before = {}
+        for index in range(20):
+            (folder / f"{index}.yaml").write_text(POD.format(index))
+            before[f"{index}.yaml"] = POD.format(index)
+        words = [sys.executable, "-m", "kubectl_dra", "migrate", "--write", str(folder)]
+        process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        time.sleep(0.04 + chance.random() * 1.2)
+        process.send_signal(sent)
+        _, err = process.communicate(timeout=60)
+        # Before our first line runs, the interpreter's own start can be hit.
+        assert "kubectl_dra" not in err or "Traceback" not in err, err
+        found = {path.name: path.read_text() for path in folder.iterdir()}
+        assert found.keys() == before.keys()
+        assert all(text == before[name] or "resourceClaims" in text for name, text in found.items())
