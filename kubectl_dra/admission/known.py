@@ -7,7 +7,7 @@ from typing import Any
 
 from msgspec import Struct, field
 
-from kubectl_dra.admission.needs import ABOUT_ANY_POD
+from kubectl_dra.admission.kinds_to_read import ABOUT_ANY_POD
 from kubectl_dra.api.meta import ObjectMeta
 from kubectl_dra.api.policy import LimitRange, PriorityClass, ResourceQuota, RuntimeClass
 from kubectl_dra.cluster.kinds import SCHEDULING_KINDS

@@ -26,7 +26,7 @@ from kubectl_dra.allocation.request import (
 )
 from kubectl_dra.allocation.result import AllocationResult, build_result
 from kubectl_dra.allocation.search_context import Budget, CandidateDevice, Observer, PickedDevice, SearchContext
-from kubectl_dra.allocation.selection import Selectors
+from kubectl_dra.allocation.selectors import Selectors
 from kubectl_dra.allocation.solve import solve
 from kubectl_dra.allocation.state import AllocatedState
 from kubectl_dra.api.claims import ALL, ResourceClaim

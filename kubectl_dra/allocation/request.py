@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from kubectl_dra.allocation.errors import AllocationError
 from kubectl_dra.allocation.features import Features
-from kubectl_dra.allocation.selection import SelectorList
+from kubectl_dra.allocation.selectors import SelectorList
 from kubectl_dra.api.claims import ALL, EXACT_COUNT, MAX_RESULTS, DeviceRequest, Request, ResourceClaim
 from kubectl_dra.api.classes import DeviceClass
 

@@ -13,7 +13,7 @@ from kubectl_dra.allocation.errors import AllocationError, SearchBudgetExceeded
 from kubectl_dra.allocation.features import Features, Quirks
 from kubectl_dra.allocation.pools import Pool, scope_matches
 from kubectl_dra.allocation.request import Alternative
-from kubectl_dra.allocation.selection import Selectors, matches
+from kubectl_dra.allocation.selectors import Selectors, matches
 from kubectl_dra.allocation.state import AllocatedState
 from kubectl_dra.api.labels import InvalidNodeSelector
 from kubectl_dra.api.nodes import Node

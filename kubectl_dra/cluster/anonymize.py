@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from kubectl_dra.allocation.extended import MADE_FOR_EXTENDED
+from kubectl_dra.allocation.extended_resources import MADE_FOR_EXTENDED
 from kubectl_dra.cluster.anonymize_core import CoreParts
 from kubectl_dra.cluster.anonymize_dra import DraParts
 from kubectl_dra.cluster.anonymize_parts import LEFT_OUT, Json

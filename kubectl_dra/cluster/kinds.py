@@ -52,4 +52,4 @@ SCHEDULING_KINDS: Final[Mapping[str, SchedulingKind]] = {
     "PodGroup": SchedulingKind("scheduling.k8s.io", _PODGROUPS, "podgroups", True, policy.PodGroup.from_json),
     "Workload": SchedulingKind("scheduling.k8s.io", _PODGROUPS, "workloads", True, policy.Workload.from_json),
 }
-"""The known kinds by name. They are read only if a pod needs them; see ``scheduling.needs``."""
+"""The known kinds by name. They are read only if a pod needs them; see ``scheduling.kinds_to_read``."""

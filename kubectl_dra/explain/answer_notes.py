@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from kubectl_dra.allocation.extended import amount_of
+from kubectl_dra.allocation.extended_resources import amount_of
 from kubectl_dra.api.known_defects import SCORING_FAILS
 from kubectl_dra.explain.causes import claim_and_device_plugin, no_consumer, pool_name_shared
 from kubectl_dra.explain.diagnosis import Finding, Way

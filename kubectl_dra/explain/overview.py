@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from msgspec import Struct
 from msgspec.structs import replace
 
-from kubectl_dra.allocation.extended import amount_of, class_by_resource, resources_of
+from kubectl_dra.allocation.extended_resources import amount_of, class_by_resource, resources_of
 from kubectl_dra.allocation.features import Features
 from kubectl_dra.api.claims import ResourceClaim
 from kubectl_dra.api.pods import Pod

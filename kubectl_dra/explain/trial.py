@@ -161,7 +161,7 @@ class Trial:
         gang = gang_of(asked, state) if kept_out(asked, state) is None else None
         if not isinstance(gang, Gang):
             return None
-        from kubectl_dra.scheduling.together import placed_together
+        from kubectl_dra.scheduling.gang_placement import placed_together
 
         return placed_together(gang, asked, state)
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from msgspec import structs
 from msgspec.structs import replace
 
-from kubectl_dra.allocation.extended import amount_of
+from kubectl_dra.allocation.extended_resources import amount_of
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.api.versions import GROUP
 from kubectl_dra.cluster.builder import SnapshotBuilder

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from kubectl_dra.manifests.changes import Path
-from kubectl_dra.migrate.embedded import EmbeddedAsk, asked
 from kubectl_dra.migrate.prefilter import named_in
+from kubectl_dra.migrate.requests_in_texts import EmbeddedAsk, asked
 from kubectl_dra.migrate.vendors.catalogue import VendorCatalogue, is_extended
 
 OTHER_USES: Final = frozenset(

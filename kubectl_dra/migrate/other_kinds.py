@@ -14,7 +14,6 @@ from kubectl_dra.migrate.claimless_kinds import CLAIMLESS, NEVER
 from kubectl_dra.migrate.device_plugins.asks import Ask, said
 from kubectl_dra.migrate.device_plugins.extended_resource import by_name, extended
 from kubectl_dra.migrate.device_plugins.pods import pods_of
-from kubectl_dra.migrate.embedded import EmbeddedAsk, embedded_asks
 from kubectl_dra.migrate.hazards import autoscaler, claims_devices
 from kubectl_dra.migrate.model import Migration, MigrationSettings, Note, ObjectPlan, PlanRefusal, PlanSurroundings
 from kubectl_dra.migrate.named_elsewhere import OTHER_USES, named
@@ -22,6 +21,7 @@ from kubectl_dra.migrate.openshift import TEMPLATE
 from kubectl_dra.migrate.prefilter import named_in
 from kubectl_dra.migrate.quotas import QUOTAS
 from kubectl_dra.migrate.refusals import PATCH, WAY_OUT_PATCH
+from kubectl_dra.migrate.requests_in_texts import EmbeddedAsk, embedded_asks
 from kubectl_dra.migrate.vendors.catalogue import VendorCatalogue, is_extended
 from kubectl_dra.migrate.vendors.model import Resource
 from kubectl_dra.wording import with_article

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from kubectl_dra.allocation.attempt import Cycle
 from kubectl_dra.allocation.features import Features, Quirks
 from kubectl_dra.allocation.pools import SliceIndex
-from kubectl_dra.allocation.selection import Selectors
+from kubectl_dra.allocation.selectors import Selectors
 from kubectl_dra.allocation.state import allocated_state
 from kubectl_dra.allocation.taint_rules import apply_rules
 from kubectl_dra.api.known_defects import RULES_UNSEEN

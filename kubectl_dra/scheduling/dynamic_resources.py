@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from kubectl_dra.allocation.attempt import Attempt, AttemptVerdict, Cycle
-from kubectl_dra.allocation.extended import CLAIM_NAME, MADE_FOR_EXTENDED, ExtendedRequests, extended_requests
+from kubectl_dra.allocation.extended_resources import CLAIM_NAME, MADE_FOR_EXTENDED, ExtendedRequests, extended_requests
 from kubectl_dra.allocation.search_context import Budget
 from kubectl_dra.api.claims import ResourceClaim
 from kubectl_dra.api.limits import MAX_CONSUMERS

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from kubectl_dra.allocation.extended import class_by_resource
+from kubectl_dra.allocation.extended_resources import class_by_resource
 from kubectl_dra.allocation.features import Features
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.scheduling.amounts import pod_amounts

@@ -15,7 +15,7 @@ from kubectl_dra.api.pods import Pod
 from kubectl_dra.api.policy import PodSelecting
 from kubectl_dra.api.wire import convert
 from kubectl_dra.scheduling.framework import ClusterState
-from kubectl_dra.scheduling.needs import CONTROLLERS, selecting_kinds
+from kubectl_dra.scheduling.kinds_to_read import CONTROLLERS, selecting_kinds
 from kubectl_dra.scheduling.node_affinity import matches_node
 from kubectl_dra.scheduling.plugin_args import DefaultConstraint
 from kubectl_dra.scheduling.tolerations import COMPARISON, untolerated

@@ -11,7 +11,7 @@ from typing import Any
 from kubectl_dra.allocation.attempt import INVALID_POOLS, Attempt, AttemptVerdict, Cycle
 from kubectl_dra.allocation.features import Features
 from kubectl_dra.allocation.pools import SliceIndex
-from kubectl_dra.allocation.selection import Selectors
+from kubectl_dra.allocation.selectors import Selectors
 from kubectl_dra.allocation.state import allocated_state
 from kubectl_dra.api.claims import ResourceClaim
 from kubectl_dra.api.classes import DeviceClass

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from kubectl_dra.allocation.selection import Selectors
+from kubectl_dra.allocation.selectors import Selectors
 from kubectl_dra.api.claims import DeviceRequest
 from kubectl_dra.api.slices import Device
 from kubectl_dra.cel import Environment

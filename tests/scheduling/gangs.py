@@ -25,8 +25,8 @@ from typing import Any, Final
 from kubectl_dra.api.versions import default_features, parse_release
 from kubectl_dra.cluster.files import read_snapshot
 from kubectl_dra.scheduling.framework import ClusterState
+from kubectl_dra.scheduling.gang_placement import placed_together
 from kubectl_dra.scheduling.gang_scheduling import Gang, Obstacle, gang_of, message_of
-from kubectl_dra.scheduling.together import placed_together
 from tests.conformance.alloc import lines
 from tests.controlplane.client import Api
 from tests.controlplane.plane import own_plane

@@ -23,7 +23,7 @@ from kubectl_dra.explain.question.pod_selectors import check_selectors
 from kubectl_dra.explain.question.resolve import Question, about_claim, about_pod
 from kubectl_dra.explain.question.what_if_flag import Supposition, suppose
 from kubectl_dra.explain.scene.prepare import Settings
-from kubectl_dra.scheduling.needs import kinds_needed, selecting_kinds
+from kubectl_dra.scheduling.kinds_to_read import kinds_needed, selecting_kinds
 from kubectl_dra.scheduling.profile import default_profile
 
 if TYPE_CHECKING:
@@ -118,7 +118,7 @@ def with_admission(
     """The live cluster with what decides whether the API server takes the pods of a manifest, by namespace."""
     if asked.snapshots:
         return snapshot
-    from kubectl_dra.admission.needs import kinds_needed as kinds_to_admit
+    from kubectl_dra.admission.kinds_to_read import kinds_needed as kinds_to_admit
     from kubectl_dra.cli.live import read_kinds
 
     needed: dict[str, dict[str, None]] = {}

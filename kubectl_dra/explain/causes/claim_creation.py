@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from kubectl_dra.allocation.extended import IMPLICIT_PREFIX
+from kubectl_dra.allocation.extended_resources import IMPLICIT_PREFIX
 from kubectl_dra.api.claims import ALL, MAX_RESULTS, ResourceClaim
 from kubectl_dra.api.classes import DeviceClass
 from kubectl_dra.api.pods import Pod

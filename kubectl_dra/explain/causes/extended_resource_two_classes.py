@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from msgspec.structs import replace
 
-from kubectl_dra.allocation.extended import CLAIM_NAME
+from kubectl_dra.allocation.extended_resources import CLAIM_NAME
 from kubectl_dra.api.claims import Request, ResourceClaim
 from kubectl_dra.explain import confirm
 from kubectl_dra.explain.causes.registry import Finder, When

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kubectl_dra.allocation.extended import amount_of, class_by_resource, eligible_name, resources_of
+from kubectl_dra.allocation.extended_resources import amount_of, class_by_resource, eligible_name, resources_of
 from kubectl_dra.explain import confirm
 from kubectl_dra.explain.causes.registry import Finder, When
 from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from kubectl_dra.allocation.extended import CLAIM_NAME, MADE_FOR_EXTENDED
+from kubectl_dra.allocation.extended_resources import CLAIM_NAME, MADE_FOR_EXTENDED
 from kubectl_dra.api.claims import ALL, DeviceRequest, ResourceClaim
 from kubectl_dra.explain.diagnosis import Evidence
 from kubectl_dra.explain.funnel.request_funnel import RequestFunnel

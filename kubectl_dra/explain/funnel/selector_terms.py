@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from kubectl_dra.allocation.selection import Selectors
+from kubectl_dra.allocation.selectors import Selectors
 from kubectl_dra.api.slices import Device
 from kubectl_dra.cel import CompileError, EvaluationError
 

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from kubectl_dra.allocation.capacity import NOTHING, CapacityShortage, amount_taken, shortage
 from kubectl_dra.allocation.constraints import attribute_of
-from kubectl_dra.allocation.selection import SelectorVerdict
+from kubectl_dra.allocation.selectors import SelectorVerdict
 from kubectl_dra.api.claims import ALL, DeviceRequest, ResourceClaim
 from kubectl_dra.api.quantity import Quantity
 from kubectl_dra.api.taints import DeviceTaint, blocking_taint

@@ -6,7 +6,7 @@ from collections.abc import Hashable, Sequence
 
 from msgspec.structs import replace
 
-from kubectl_dra.allocation.selection import Selectors
+from kubectl_dra.allocation.selectors import Selectors
 from kubectl_dra.api.claims import EXACT_COUNT, DeviceConstraint, DeviceRequest
 from kubectl_dra.api.nodes import Node
 from kubectl_dra.api.quantity import Quantity

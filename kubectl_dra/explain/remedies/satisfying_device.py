@@ -7,7 +7,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from kubectl_dra.allocation.selection import Selectors
+from kubectl_dra.allocation.selectors import Selectors
 from kubectl_dra.api.slices import Device
 from kubectl_dra.cel import Program
 from kubectl_dra.cel.columns import Column, DeviceTable, columns_of

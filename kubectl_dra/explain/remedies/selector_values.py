@@ -8,7 +8,7 @@ from difflib import SequenceMatcher
 from itertools import islice
 from typing import Any, Final, NamedTuple
 
-from kubectl_dra.allocation.selection import Selectors
+from kubectl_dra.allocation.selectors import Selectors
 from kubectl_dra.api.quantity import Quantity, QuantityError
 from kubectl_dra.api.semver import Semver, SemverError
 from kubectl_dra.api.slices import Device

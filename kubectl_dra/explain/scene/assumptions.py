@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kubectl_dra.allocation.extended import ExtendedRequests
+from kubectl_dra.allocation.extended_resources import ExtendedRequests
 from kubectl_dra.api.known_defects import RULES_UNSEEN
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.api.slices import PoolID
@@ -13,7 +13,7 @@ from kubectl_dra.cluster.workload_pods import MADE_BY
 from kubectl_dra.explain.phrase import Phrase, Words, say
 from kubectl_dra.explain.question.consumers import consumers
 from kubectl_dra.explain.scene.prepare import Scene, Settings
-from kubectl_dra.scheduling.needs import group_kind
+from kubectl_dra.scheduling.kinds_to_read import group_kind
 
 FIRST_SORTED_RELEASE = 36
 MAX_POOLS = 3

@@ -17,7 +17,7 @@ from kubectl_dra.explain.question.resolve import Question
 from kubectl_dra.explain.scene.node_reasons import reason_of
 from kubectl_dra.scheduling.chain import Chain, without_devices
 from kubectl_dra.scheduling.framework import ClusterState, NodeState
-from kubectl_dra.scheduling.needs import VOLUME_KINDS, group_kind, uses_volumes
+from kubectl_dra.scheduling.kinds_to_read import VOLUME_KINDS, group_kind, uses_volumes
 from kubectl_dra.scheduling.node_unschedulable import CORDON, Cordoned
 from kubectl_dra.scheduling.profile import Profile
 from kubectl_dra.scheduling.reasons import NotRead, Rejection

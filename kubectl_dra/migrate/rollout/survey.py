@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import count
 from typing import Any, Final, Literal, NamedTuple
 
-from kubectl_dra.allocation.extended import amount_of, class_by_resource
+from kubectl_dra.allocation.extended_resources import amount_of, class_by_resource
 from kubectl_dra.api.owners import owner_of
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.api.versions import default_features

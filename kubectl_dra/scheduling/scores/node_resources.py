@@ -8,7 +8,7 @@ from typing import Final, TypeVar
 
 from msgspec import structs
 
-from kubectl_dra.allocation.extended import class_by_resource
+from kubectl_dra.allocation.extended_resources import class_by_resource
 from kubectl_dra.allocation.features import Features
 from kubectl_dra.api.pod_resources import pod_level
 from kubectl_dra.api.pods import Container, Pod

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kubectl_dra.api.pods import Pod
-from kubectl_dra.scheduling.needs import VOLUME_KINDS, kinds_needed
+from kubectl_dra.scheduling.kinds_to_read import VOLUME_KINDS, kinds_needed
 from tests.scheduling.small_clusters import JSON, pod
 
 BUDGET = ("PodDisruptionBudget",)

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from kubectl_dra.scheduling.gang_placement import MAX_WORK, placed_together
 from kubectl_dra.scheduling.gang_scheduling import UNSCHEDULABLE_GROUP, Gang, Obstacle, Placed, gang_of, message_of
-from kubectl_dra.scheduling.together import MAX_WORK, placed_together
 from tests.scheduling.small_clusters import JSON, ZONE, claim, node, pod, state, using
 
 ROOM = {"cpu": "4", "memory": "8Gi", "pods": "110"}
