@@ -20,6 +20,7 @@ SUFFIXES: Final = (".yaml", ".yml", ".json")
 STDIN: Final = "-"
 STDIN_NAME: Final = "<stdin>"
 KUSTOMIZED: Final = "(kustomize)"
+HELMED: Final = "(helm)"
 LARGEST: Final = 64_000_000
 KUSTOMIZE_SECONDS: Final = 120.0
 # kubectl logs what a plugin of it failed with.
@@ -84,7 +85,7 @@ def read(found: Input) -> bytes:
 
 def is_file(name: str) -> bool:
     """Whether the named input is a file. Standard input and kustomize output cannot be written."""
-    return name != STDIN_NAME and not name.endswith(KUSTOMIZED)
+    return name != STDIN_NAME and not name.endswith((KUSTOMIZED, HELMED))
 
 
 def argument(name: str) -> str:
@@ -93,6 +94,8 @@ def argument(name: str) -> str:
         return shlex.quote(name)
     if name == STDIN_NAME:
         return STDIN
+    if name.endswith(HELMED):
+        return shlex.quote(name.removesuffix(HELMED).rstrip("/"))
     directory = name.removesuffix(KUSTOMIZED)
     return f"-k {shlex.quote(directory if directory == '/' else directory.rstrip('/') or '.')}"
 

@@ -27,7 +27,8 @@ class Remark(NamedTuple):
 
     Lines and columns count from 1. ``object`` is the kind with namespace and name, ``field`` a path as
     Kubernetes writes it; ``new`` is the added object that the remark is about. ``way_out`` says what to do by
-    hand. ``document`` counts from 0, ``root`` leads to the object inside it.
+    hand. ``document`` counts from 0, ``root`` leads to the object inside it. ``origin`` is FILE:LINE of the
+    template of a chart that it is rendered from.
     """
 
     sort: Sort
@@ -43,6 +44,7 @@ class Remark(NamedTuple):
     safety: Literal["safe", "unsafe"] = "safe"
     document: int = 0
     root: Path = ()
+    origin: str = ""
 
 
 class MigratedFile(NamedTuple):

@@ -67,6 +67,8 @@ def _item(item: Remark) -> dict[str, Any]:
         out["safety"] = item.safety
     if item.new:
         out["newObject"] = item.new
+    if item.origin:
+        out["origin"] = item.origin
     if item.way_out:
         out["wayOut"] = item.way_out
     return out

@@ -66,6 +66,8 @@ def _item(out: Painter, item: Remark) -> None:
         out.paragraph(subject, indent="        ", first="      ", style="dim")
     if item.message:
         out.paragraph(item.message, indent="      ")
+    if item.origin:
+        out.paragraph(item.origin, indent="         ", first="      from: ", style="dim")
     if item.way_out:
         out.paragraph(item.way_out, indent="         ", first="      do: ", style="green")
 

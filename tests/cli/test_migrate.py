@@ -417,3 +417,55 @@ def test_a_comment_that_leaves_nothing_is_said(dra: Dra) -> None:
     ran = dra("migrate", "--check", "a.yaml")
     assert (ran.code, "1 left by comments" in ran.out) == (0, True)
     assert "DRA90" not in dra("lint", "a.yaml").out
+
+
+HELM = """\
+#!/bin/sh
+echo '---'
+echo '# Source: llm/templates/pod.yaml'
+cat "$3/rendered"
+"""
+
+
+@pytest.fixture
+def chart(dra: Dra, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A chart, and a helm that prints what its file ``rendered`` has."""
+    Path("llm/templates").mkdir(parents=True)
+    Path("llm/Chart.yaml").write_text("apiVersion: v2\nname: llm\nversion: 0.1.0\n")
+    Path("llm/values.yaml").write_text("gpus: 2\n")
+    Path("llm/templates/pod.yaml").write_text(POD.replace("train", "{{ .Release.Name }}"))
+    Path("llm/rendered").write_text(POD)
+    Path("bin").mkdir()
+    Path("bin/helm").write_text(HELM)
+    Path("bin/helm").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{Path('bin').resolve()}:/usr/bin:/bin")
+    return Path("llm")
+
+
+def test_a_chart_is_rendered_and_its_templates_are_named(dra: Dra, chart: Path) -> None:
+    ran = dra("migrate", "llm")
+    assert ran.code == 1 and "from: llm/templates/pod.yaml:9" in ran.out
+    assert "it has no values for claims" in ran.err
+    assert "+  resourceClaims:" in dra("migrate", "llm", "--diff").out
+    assert dra("migrate", "llm", "--write").code == 2
+    assert '"origin": "llm/templates/pod.yaml:9"' in dra("migrate", "llm", "-o", "json").out
+    assert "DRA703" in dra("lint", "llm").out
+    (chart / "values.yaml").write_text("gpus: 2\nresourceClaims: []\n")
+    assert "it speaks of claims itself, in llm/values.yaml:2" in dra("migrate", "llm").err
+
+
+def test_a_chart_without_helm_is_not_called_clean(dra: Dra, chart: Path) -> None:
+    Path("bin/helm").unlink()
+    (chart / "crds").mkdir()
+    (chart / "crds" / "a.yaml").write_text("apiVersion: v1\nkind: Namespace\nmetadata: {name: a}\n")
+    ran = dra("migrate", "llm")
+    assert ran.code == 1 and "MIG901" in ran.out and "helm is not there" in ran.err
+    ran = dra("lint", "llm")
+    assert ran.code == 2 and "a chart, which was not rendered" in ran.err
+    assert dra("lint", "--allow-empty", "llm").code == 0
+
+
+def test_a_chart_that_helm_does_not_render(dra: Dra, chart: Path) -> None:
+    Path("bin/helm").write_text("#!/bin/sh\necho 'Error: nil pointer' >&2\nexit 1\n")
+    ran = dra("migrate", "llm")
+    assert (ran.code, "helm template failed: Error: nil pointer" in ran.err) == (2, True)

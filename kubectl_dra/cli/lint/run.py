@@ -24,6 +24,7 @@ from kubectl_dra.lint.finding import SEVERITIES, Safety
 from kubectl_dra.lint.registry import BY_CODE, RULES
 from kubectl_dra.lint.result import LocatedFinding, Report
 from kubectl_dra.lint.rule_selection import Selection, codes
+from kubectl_dra.manifests.charts import rendered_charts
 from kubectl_dra.manifests.inputs import STDIN, Input, find_inputs
 from kubectl_dra.names import nearest
 from kubectl_dra.report.paint import Painter, tell
@@ -54,7 +55,8 @@ def run(asked: LintFlags, connection: ConnectionFlags) -> int:
         raise UsageError("say what to check: files, directories, - or -k DIR (see kubectl dra lint --help)")
     config = _config(asked)
     job = Job(_target(asked, config, connection), _selection(asked, config))
-    inputs = find_inputs(asked.paths, asked.kustomize, config.exclude)
+    charts = rendered_charts(asked.paths)
+    inputs = [*charts.inputs, *find_inputs(charts.paths, asked.kustomize, config.exclude)]
     fixing = asked.fix or asked.unsafe_fixes or asked.diff
     if fixing and not asked.diff and any(found.data is not None for found in inputs):
         raise UsageError("--fix writes files; for standard input and -k use --diff")
@@ -66,6 +68,10 @@ def run(asked: LintFlags, connection: ConnectionFlags) -> int:
         return _nothing(asked, inputs, report, output, color)
     if asked.baseline:
         report = report._replace(findings=tuple(new_findings(asked.baseline, report.findings, FAMILY)))
+    if charts.unrendered and not report.findings and not asked.allow_empty:
+        raise InputError(
+            f"{charts.unrendered[0]}: a chart, which was not rendered: helm template CHART | kubectl dra lint -"
+        )
     fail_on = asked.fail_on or config.fail_on or "warning"
     if not fixing:
         _print(report, output, color, inputs)

@@ -17,15 +17,17 @@ from kubectl_dra.cli.notes import tell_defects, tell_notes
 from kubectl_dra.cli.release import named_release
 from kubectl_dra.console import document, put
 from kubectl_dra.errors import InputError, UsageError
+from kubectl_dra.manifests.charts import claim_values, is_chart, rendered_charts, template_of
 from kubectl_dra.manifests.files import unified_diff
-from kubectl_dra.manifests.inputs import STDIN, Input, find_inputs
+from kubectl_dra.manifests.inputs import HELMED, STDIN, Input, find_inputs
 from kubectl_dra.migrate.engine import MigrationJob
 from kubectl_dra.migrate.ignored import MIGRATE
 from kubectl_dra.migrate.kustomize.run import migrate_built
 from kubectl_dra.migrate.model import MigrationSettings
-from kubectl_dra.migrate.result import MigratedFile, MigrationReport
+from kubectl_dra.migrate.result import MigratedFile, MigrationReport, Remark
 from kubectl_dra.names import nearest
 from kubectl_dra.report.paint import tell
+from kubectl_dra.wording import some
 
 if TYPE_CHECKING:
     from kubectl_dra.cli.migrate.cluster import ClusterSeen
@@ -59,7 +61,10 @@ def run(asked: MigrateFlags, connection: ConnectionFlags) -> int:
     job = MigrationJob(_settings(asked), asked.unsafe, asked.claims_file)
     inputs = _inputs(asked)
     _check_inputs(asked, inputs)
+    charts = [path for path in asked.paths if path != STDIN and is_chart(path)]
     report = _reversed(inputs, job) if asked.reverse else migrate_built(inputs, job)
+    if charts:
+        report = _of_charts(report, charts, inputs)
     if asked.write_baseline:
         tell_notes(report.notes)
         return write_baseline(asked.baseline, report.items(), MIGRATE)
@@ -274,6 +279,11 @@ def _check_usage(asked: MigrateFlags) -> None:
 
 def _inputs(asked: MigrateFlags) -> list[Input]:
     """Every input; of a kustomization its own files, where they are to be edited and all of them are here."""
+    charts = rendered_charts(asked.paths)
+    return [*charts.inputs, *_files_and_kustomizations(replace(asked, paths=charts.paths))]
+
+
+def _files_and_kustomizations(asked: MigrateFlags) -> list[Input]:
     if not asked.kustomize or asked.reverse or asked.output == "yaml" or asked.output_dir:
         return find_inputs(asked.paths, asked.kustomize, asked.exclude)
     from kubectl_dra.migrate.kustomize.layout import sources
@@ -286,13 +296,40 @@ def _inputs(asked: MigrateFlags) -> list[Input]:
     return find_inputs(here, built, asked.exclude)
 
 
+def _of_charts(report: MigrationReport, charts: Sequence[str], inputs: Sequence[Input]) -> MigrationReport:
+    """The report with the template that each item comes from, and notes about what the charts can do themselves."""
+    notes = []
+    for chart in charts:
+        own = list(claim_values(chart))
+        notes.append(
+            f"{chart}: it speaks of claims itself, in {some(own)}: set its values before you change what it renders"
+            if own
+            else f"{chart}: it has no values for claims; migrate as a post-renderer changes what it renders"
+        )
+        if not any(found.name.startswith(chart.rstrip("/")) and found.name.endswith(HELMED) for found in inputs):
+            notes.append(f"{chart}: not rendered, because helm is not there: only its files were looked at")
+    files = []
+    for file in report.files:
+        if file.name.endswith(HELMED) and file.text is not None:
+            text = file.text.before
+            items = [item._replace(origin=template_of(file.name, text, item.line, _named(item))) for item in file.items]
+            file = file._replace(items=tuple(items))
+        files.append(file)
+    return report._replace(files=tuple(files), notes=(*report.notes, *notes))
+
+
+def _named(item: Remark) -> str:
+    """The resource that an item is about, by the last part of its field."""
+    return item.field[item.field.rindex("[") + 1 : -1] if item.field.endswith("]") else ""
+
+
 def _check_inputs(asked: MigrateFlags, inputs: Sequence[Input]) -> None:
     if not inputs:
         raise InputError(f"{', '.join((*asked.paths, *asked.kustomize))}: no YAML or JSON file found")
     if (asked.write or asked.interactive) and any(found.data is not None for found in inputs):
         raise UsageError(
-            "--write changes files; for standard input, and for a kustomization that takes files from elsewhere, use "
-            "-o yaml or --output-dir"
+            "--write changes files; for standard input, a chart, and a kustomization that takes files from elsewhere, "
+            "use -o yaml or --output-dir"
         )
 
 

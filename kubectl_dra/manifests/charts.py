@@ -1,0 +1,96 @@
+"""Helm charts: which directory is one, what helm renders of it, and from which template each line comes."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from kubectl_dra.errors import FileError
+from kubectl_dra.manifests.inputs import HELMED, Input
+
+HELM_SECONDS: Final = 120.0
+_SOURCE: Final = re.compile(r"^# Source: [^/\n]+/(.+)$", re.MULTILINE)
+_CLAIMS: Final = re.compile(
+    r"^(?!\s*#).*\b(resourceClaims|ResourceClaimTemplate|resourceClaimTemplateName)\b", re.MULTILINE
+)
+_RESOURCES: Final = re.compile(r"^(?!\s*#).*\bresources\b", re.MULTILINE)
+
+
+class ChartInputs(NamedTuple):
+    """The inputs of a run in which charts are what helm renders of them; ``unrendered`` are charts without helm."""
+
+    inputs: tuple[Input, ...]
+    paths: tuple[str, ...]
+    unrendered: tuple[str, ...]
+
+
+def is_chart(path: str) -> bool:
+    """Whether a path is the directory of a chart."""
+    return (Path(path) / "Chart.yaml").is_file()
+
+
+def rendered_charts(paths: Sequence[str]) -> ChartInputs:
+    """What helm renders of those of the paths that are charts, and the other paths.
+
+    Raises:
+        FileError: helm failed.
+    """
+    charts = [path for path in paths if is_chart(path)]
+    if charts and shutil.which("helm") is None:
+        return ChartInputs((), tuple(paths), tuple(charts))
+    inputs = tuple(Input(f"{path.rstrip('/')}/{HELMED}", True, render(path)) for path in charts)
+    return ChartInputs(inputs, tuple(path for path in paths if path not in charts), ())
+
+
+def render(chart: str) -> bytes:
+    """What ``helm template`` prints for a chart with its own values.
+
+    Raises:
+        FileError: it failed.
+    """
+    try:
+        done = subprocess.run(["helm", "template", "release", chart], capture_output=True, timeout=HELM_SECONDS)
+    except subprocess.TimeoutExpired:
+        raise FileError(f"helm template took more than {HELM_SECONDS:.0f} s", chart) from None
+    except OSError as error:
+        raise FileError(f"helm cannot be run: {error.strerror or error}", chart) from None
+    if done.returncode:
+        lines = done.stderr.decode("utf-8", "replace").strip().splitlines()
+        raise FileError(f"helm template failed: {lines[-1] if lines else 'no message'}", chart)
+    return done.stdout
+
+
+def template_of(name: str, text: str, line: int, word: str) -> str:
+    """FILE:LINE of the template that a line of a rendered chart comes from; empty if helm does not say it.
+
+    ``name`` is that of the input. The line is the first of the template with ``word``, else where it has resources.
+    """
+    above = "\n".join(text.splitlines()[:line])
+    found = [match[1] for match in _SOURCE.finditer(above)]
+    if not found:
+        return ""
+    path = f"{name.removesuffix(HELMED)}{found[-1]}"
+    try:
+        template = Path(path).read_text("utf-8", "replace")
+    except OSError:
+        return path
+    at = template.find(word) if word else -1
+    if at < 0:
+        match = _RESOURCES.search(template)
+        at = match.start() if match is not None else -1
+    return f"{path}:{template.count(chr(10), 0, at) + 1}" if at >= 0 else path
+
+
+def claim_values(chart: str) -> Iterator[str]:
+    """FILE:LINE of each place where a chart speaks of claims by itself: in its values, then in its templates."""
+    root = Path(chart)
+    for path in (root / "values.yaml", *sorted((root / "templates").rglob("*"))):
+        if path.is_file():
+            text = path.read_text("utf-8", "replace")
+            match = _CLAIMS.search(text)
+            if match is not None:
+                yield f"{path.as_posix()}:{text.count(chr(10), 0, match.start(1)) + 1}"
