@@ -11,7 +11,7 @@ from kubectl_dra.explain.diagnosis import Evidence, Finding
 from kubectl_dra.explain.funnel.blocked import Blocked, Located, by_request
 from kubectl_dra.explain.funnel.selector_terms import judge
 from kubectl_dra.explain.phrase import Subject, named, say
-from kubectl_dra.explain.remedies.prove import World
+from kubectl_dra.explain.remedies.prove import Price, World
 from kubectl_dra.explain.trial import Trial
 
 # Stages at which a node loses devices that are what was asked for; before them it has none of that kind.
@@ -61,10 +61,16 @@ def _proved_beside(finding: Finding, others: bool) -> Finding:
 
 
 def _of_request(trial: Trial, world: World, group: Sequence[Located]) -> list[Finding]:
-    """The causes of the alternative that gets furthest; of several, the one with the smallest change."""
-    reach = max(_reach(entry) for entry in group)
-    candidates = [_of_alternative(trial, world, entry, group) for entry in group if _reach(entry) == reach]
-    return min(candidates, key=lambda findings: (findings[0].proof is None, findings[0].cost))
+    """The causes of the nearest alternative: a line to edit is nearer than any other change, then who gets furthest."""
+    candidates = [(_reach(entry), _of_alternative(trial, world, entry, group)) for entry in group]
+
+    def distance(candidate: tuple[int, list[Finding]]) -> tuple[object, ...]:
+        reach, findings = candidate
+        remedy = findings[0].remedy
+        edits = remedy is not None and remedy.proof is not None and remedy.price <= Price.EDIT
+        return not edits, -reach, findings[0].proof is None, findings[0].cost
+
+    return min(candidates, key=distance)[1]
 
 
 def _of_alternative(trial: Trial, world: World, furthest: Located, group: Sequence[Located]) -> list[Finding]:
@@ -80,7 +86,7 @@ def _of_alternative(trial: Trial, world: World, furthest: Located, group: Sequen
         apart = [_finding(entry) for entry in blocked if entry.stage.name == "request-selector"]
         findings.extend(finding for finding in apart[:1] if finding.proof is not None)
     if len(group) > 1:
-        text = "none of the {count} alternatives fits; this one gets furthest (others: {others})"
+        text = "none of the {count} alternatives fits; this one is nearest (others: {others})"
         others = [entry.funnel.name for entry in group if entry is not furthest]
         fact = Evidence(
             Subject("claim", named("ResourceClaim", furthest.claim)),
@@ -88,6 +94,8 @@ def _of_alternative(trial: Trial, world: World, furthest: Located, group: Sequen
             say(text, count=len(group), others=others),
         )
         findings = [replace(finding, evidence=(*finding.evidence, fact)) for finding in findings]
+        first = say("none of the {count} alternatives fits; nearest: {why}", count=len(group), why=findings[0].summary)
+        findings[0] = replace(findings[0], summary=first)
     return findings
 
 

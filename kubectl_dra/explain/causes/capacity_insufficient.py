@@ -93,7 +93,7 @@ def _capacity(blocked: Blocked) -> Iterator[Finding]:
         remedy = Remedy(say(text, name=short.capacity, device=item.id, allowed=allowed))
     else:
         kind, reason, remedy = CAPACITY, _most_left(shorts), _lower_capacity(blocked, shorts)
-    text = "{lost:device} for {where} cannot give the requested capacity: {reason}"
+    text = "{lost:device} {lost:has|have} too little capacity for {where}: {reason}"
     summary = say(text, lost=len(blocked.lost), where=blocked.where, reason=reason)
     yield Finding(kind, summary, blocked.by_device("capacity"), remedy)
 
@@ -130,7 +130,7 @@ def _most_left(shorts: _Shorts) -> Words:
     if not known:
         return shorts[0][1].capacity
     left, item, short = max(known, key=lambda entry: entry[0])
-    text = "{short.amount} of {short.capacity} wanted, at most {left} left (on {device})"
+    text = "it wants {short.amount} of {short.capacity}, and no device has more than {left} left ({device:short})"
     return say(text, short=short, left=left, device=item.id)
 
 

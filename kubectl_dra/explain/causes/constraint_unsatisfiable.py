@@ -15,7 +15,7 @@ from kubectl_dra.explain.causes.registry import Finder, When
 from kubectl_dra.explain.causes.request_refused import plain
 from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Remedy
 from kubectl_dra.explain.funnel.blocked import Located
-from kubectl_dra.explain.phrase import ObjectName, Words, say
+from kubectl_dra.explain.phrase import Joined, ObjectName, Words, say
 from kubectl_dra.explain.remedies.change import DropConstraint
 from kubectl_dra.explain.remedies.prove import Proof
 from kubectl_dra.explain.trial import Trial
@@ -24,6 +24,7 @@ from kubectl_dra.names import nearest
 MAX_ATTRIBUTES = 6
 MAX_VALUES = 5
 MAX_EVIDENCE = 8
+_PCIE_ROOT = "resource.kubernetes.io/pcieRoot"
 
 CONSTRAINT = CauseKind(
     code="constraint-unsatisfiable",
@@ -85,8 +86,12 @@ def _finding(trial: Trial, index: int, claim: ResourceClaim, constraint: DeviceC
     change = DropConstraint(index, claim.key, constraint)
     remedy = Remedy(say("Drop or widen the constraint {constraint}.", **words), proof, offers=(change,))
     kind = CONSTRAINT
-    text = "no node can give {covered} free devices with {same} {name} (constraint {constraint})"
-    summary = say(text, **words, same="the same" if constraint.match_attribute else "different values of")
+    text = "no node has free devices for {together} with {same} {name}"
+    if name == _PCIE_ROOT and constraint.match_attribute:
+        text = "no node has free devices for {together} under one PCIe root"
+    same = "the same" if constraint.match_attribute else "different values of"
+    requests = tuple(constraint.requests) or tuple(dict.fromkeys(entry.funnel.name for entry in group))
+    summary = say(text, **words, same=same, together=Joined(requests, " and "))
     if _lacking(trial, group, name):
         kind = ATTRIBUTE_MISSING
         summary = say("too few devices have {name}, which the constraint {constraint} over {covered} reads", **words)

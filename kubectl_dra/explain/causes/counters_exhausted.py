@@ -10,8 +10,8 @@ from kubectl_dra.explain.causes.registry import Finder, When
 from kubectl_dra.explain.diagnosis import CauseKind, Family, Finding, Remedy
 from kubectl_dra.explain.funnel.blocked import Blocked
 from kubectl_dra.explain.funnel.request_funnel import PARTITIONS
-from kubectl_dra.explain.funnel.stages import CounterOverdrawn
-from kubectl_dra.explain.phrase import say
+from kubectl_dra.explain.funnel.stages import CounterOverdrawn, CounterShort
+from kubectl_dra.explain.phrase import Words, say
 from kubectl_dra.explain.remedies.free import first_enough, freeing
 
 COUNTERS = CauseKind(
@@ -61,15 +61,37 @@ def _counters(blocked: Blocked) -> Iterator[Finding]:
         return
     overdrawn = all(isinstance(reason, CounterOverdrawn) for reason in blocked.reasons)
     count = len(blocked.lost)
+    first = blocked.reasons[0]
     text = "{count:device} for {where} {count:is|are} blocked by partitions in use: {first}"
-    if count > 1 and not overdrawn:
-        text = "{count:device} for {where} {count:is|are} blocked by partitions in use: the first {first}"
+    short = all(isinstance(reason, CounterShort) and reason.holders for reason in blocked.reasons)
+    if short:
+        text = (
+            "{every} that {matches} {where}{nodes} {count:shares|share} counters with partitions in use"
+            ", {device:bare} with {holders:some 2}"
+        )
     yield Finding(
         OVERDRAWN if overdrawn else COUNTERS,
-        say(text, count=count, where=blocked.where, first=blocked.reasons[0]),
+        say(
+            text,
+            count=count,
+            where=blocked.where,
+            first=first,
+            every=_how_many(blocked),
+            matches="matches" if blocked.tested == 1 else "match",
+            nodes=say(" on {nodes:some 2}", nodes=blocked.nodes) if blocked.nodes else "",
+            device=blocked.lost[0].id,
+            holders=first.holders if isinstance(first, CounterShort) else (),
+        ),
         blocked.by_device("consumesCounters"),
         _remedy(blocked),
     )
+
+
+def _how_many(blocked: Blocked) -> Words:
+    """The devices that are blocked, among those that match."""
+    if blocked.left:
+        return say("{lost:,} of the {tested:device}", lost=len(blocked.lost), tested=blocked.tested)
+    return "the only device" if blocked.tested == 1 else say("all {tested:device}", tested=blocked.tested)
 
 
 def _remedy(blocked: Blocked) -> Remedy | None:

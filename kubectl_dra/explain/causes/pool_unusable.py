@@ -73,6 +73,15 @@ def _pool(blocked: Blocked) -> Iterator[Finding]:
     kind = INVALID if known else OBSOLETE
     if any(entry.incomplete for entry in known):
         kind = INCOMPLETE
+    only = known[0] if len(known) == 1 else None
+    if kind is INCOMPLETE and only is not None and only.found < only.expected:
+        text = (
+            "the driver has published only {found} of {expected} ResourceSlices of pool {pool}; until it is done "
+            "the scheduler ignores the pool ({lost:device})"
+        )
+        summary = say(text, found=only.found, expected=only.expected, pool=only.id.name, lost=len(blocked.lost))
+        yield Finding(kind, summary, tuple(evidence[:MAX_EVIDENCE]))
+        return
     yield Finding(
         kind,
         say(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from kubectl_dra.api.quantity import Quantity, QuantityError
 from kubectl_dra.explain import confirm
 from kubectl_dra.explain.causes import driver_publishes_nothing
 from kubectl_dra.explain.causes.registry import Finder, When
@@ -18,7 +19,7 @@ from kubectl_dra.explain.phrase import Joined, ObjectName, Phrase, Subject, Word
 from kubectl_dra.explain.remedies.change import ReplaceTerm, RequestChange, UseClass
 from kubectl_dra.explain.remedies.other_class import fitting_classes
 from kubectl_dra.explain.remedies.prove import Proof
-from kubectl_dra.explain.remedies.selector_values import MAX_TEXTS, loosened_term
+from kubectl_dra.explain.remedies.selector_values import MAX_TEXTS, distinct, loosened_term
 from kubectl_dra.explain.scene.view import View
 
 _DRIVER = re.compile(r"\bdevice\.driver\b")
@@ -99,6 +100,8 @@ def _selector(blocked: Blocked, kind: CauseKind, owner: Subject, what: Phrase, w
     have = _have_instead(blocked)
     if asked is not None and not stage.errors and (instead := _instead(blocked)):
         summary = say("{who} wants {asked}; {instead}", who=who, asked=asked, instead=instead)
+        if also := tuple(_also_false(blocked)):
+            summary = say("{summary}; it also wants {also}", summary=summary, also=Joined(also, ", and "))
         return Finding(kind, summary, evidence, _remedy(blocked, have))
     summary = say(
         "{what} is {fails} on {every}{nodes}: {expression}{have}",
@@ -161,7 +164,7 @@ def _instead(blocked: Blocked) -> Words:
     values = seen[0].values
     nodes = say(" of {nodes:some}", nodes=blocked.nodes) if blocked.nodes and stage.passed else ""
     if len(values) > 1:
-        return say("the {count:device}{nodes} have {have}", count=blocked.tested, nodes=nodes, have=_listed(seen[0]))
+        return _of_each(seen[0], blocked.tested, nodes)
     every: Words = {1: "the only device", 2: "both devices"}.get(blocked.tested) or say(
         "all {count:device}", count=blocked.tested
     )
@@ -169,7 +172,57 @@ def _instead(blocked: Blocked) -> Words:
     if value is None:
         return say("nothing of that name is published for {every}{nodes}", every=every, nodes=nodes)
     verb = "has" if blocked.tested == 1 else "have"
+    if _is_none(value) and next(iter(term.columns or ())).kind == "capacity":
+        verb = "reports" if blocked.tested == 1 else "report"
+        return say(
+            "{every}{nodes} {verb} no {name} ({value})",
+            every=every,
+            nodes=nodes,
+            verb=verb,
+            name=seen[0].name,
+            value=value,
+        )
     return say("{every}{nodes} {verb} {value}", every=every, nodes=nodes, verb=verb, value=value)
+
+
+def _is_none(value: str) -> bool:
+    """Whether a quantity says that the driver does not know it."""
+    try:
+        return not Quantity.parse(value).sign()
+    except QuantityError:
+        return False
+
+
+def _of_each(seen: Observation, total: int, nodes: Words) -> Phrase:
+    """How many devices have which value; of very many different ones an example."""
+    if len(seen.values) > MAX_TEXTS and seen.values[0][1] == 1:
+        return say("the {count:device}{nodes} have {have}", count=total, nodes=nodes, have=_listed(seen))
+    parts = [
+        say("{count:,} {count:has|have} {value}", count=count, value="none" if value is None else value)
+        for value, count in seen.values[:_MAX_VALUES]
+    ]
+    more = len(seen.values) - _MAX_VALUES
+    rest = say(" and {more:other value}", more=more) if more > 0 else ""
+    return say("of the {total:device}{nodes} {parts}{rest}", total=total, nodes=nodes, parts=parts, rest=rest)
+
+
+def _also_false(blocked: Blocked) -> Iterator[Words]:
+    """What later terms of the request ask for that none of the refused devices has either, with what they have."""
+    if blocked.stage.name != "request-selector":
+        return
+    selectors, lost = blocked.view.cycle.selectors, distinct(item.device for item in blocked.lost)
+    here = (blocked.spec.selectors.index(blocked.stage.program), blocked.stage.term)
+    table = selectors.table(lost)
+    for index, expression in enumerate(blocked.spec.selectors):
+        for number, term in enumerate(selectors.terms(expression or "")):
+            asked = plain(term) if (index, number) > here else None
+            if asked is None or any(verdict is not False for verdict in term.evaluate_devices(table)):
+                continue
+            seen = observations(term, [item.device for item in blocked.lost])
+            if len(seen) == 1:
+                ((value, _), *others) = seen[0].values
+                have = _listed(seen[0]) if others or value is None else say("all have {value}", value=value)
+                yield say("{asked} ({have})", asked=asked, have=have)
 
 
 def _have_instead(blocked: Blocked) -> Words:

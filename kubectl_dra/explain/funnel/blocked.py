@@ -32,7 +32,9 @@ class Located(Struct, frozen=True):
 
     @property
     def where(self) -> Phrase:
-        """The request in words."""
+        """The request in words: nobody wrote that of an extended resource under its name."""
+        if made_by_scheduler(self.claim) and self.funnel.device_class.extended_resource_name:
+            return say("the request for {resource}", resource=self.funnel.device_class.extended_resource_name)
         return say('request "{name}"', name=self.funnel.name)
 
     @property

@@ -165,13 +165,25 @@ def with_rule(taint: DeviceTaint) -> Phrase:
     return say("{taint}", taint=str(taint))
 
 
+class CounterShort(Statement, frozen=True):
+    """A counter has too little left because of the devices of ``holders``."""
+
+    TEXT = "needs {short.needed} of counter {short.counter} in set {short.counter_set}, {short.available} left{used}"
+    short: CounterShortage
+    holders: tuple[Phrase, ...] = ()
+
+    @property
+    def used(self) -> Words:
+        """By whom."""
+        return say(", used by {holders:some}", holders=self.holders) if self.holders else ""
+
+
 def describe_counters(short: CounterShortage, holders: tuple[Phrase, ...]) -> Words:
     """A counter shortage."""
     held = say(", used by {holders:some}", holders=holders) if holders else ""
     if not short.needed:
         return CounterOverdrawn(short.counter, short.counter_set, short.available, held)
-    text = "needs {short.needed} of counter {short.counter} in set {short.counter_set}, {short.available} left{held}"
-    return say(text, short=short, held=held)
+    return CounterShort(short, holders)
 
 
 def describe_pool(pool: Pool) -> Words:

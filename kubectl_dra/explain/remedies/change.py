@@ -12,7 +12,7 @@ from kubectl_dra.api.nodes import Node
 from kubectl_dra.api.quantity import Quantity
 from kubectl_dra.api.slices import PoolID, ResourceSlice
 from kubectl_dra.api.taints import DeviceTaint, DeviceToleration
-from kubectl_dra.explain.phrase import Phrase, say
+from kubectl_dra.explain.phrase import Phrase, Words, say
 from kubectl_dra.explain.question.what_if_flag import Supposition
 from kubectl_dra.explain.remedies.prove import Change, Price, RequestPlace, World
 
@@ -20,8 +20,13 @@ from kubectl_dra.explain.remedies.prove import Change, Price, RequestPlace, Worl
 class RequestChange(Change, frozen=True):
     """A change of one request."""
 
-    TEXT = 'in request "{place.name}" {what}'
+    TEXT = "{where}{what}"
     place: RequestPlace
+
+    @property
+    def where(self) -> Words:
+        """The place; nobody wrote a request of a claim for extended resources."""
+        return "" if self.place.extended else say('in request "{name}" ', name=self.place.name)
 
     @property
     def what(self) -> Phrase:
@@ -58,7 +63,7 @@ class LowerCount(RequestChange, frozen=True):
     def what(self) -> Phrase:
         if self.every:
             return say("ask for {count:device} instead of all", count=self.count)
-        what = "the limit of the extended resource" if self.place.extended else "count"
+        what = "the pod's limit of the extended resource" if self.place.extended else "count"
         return say("lower {what} to {count}", what=what, count=self.count)
 
     @property
