@@ -1,0 +1,23 @@
+"""A minute of new inputs on every full run; and the runs that once went wrong."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.fuzz.runs import fuzz, once
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_some_runs(tmp_path: Path, seed: int) -> None:
+    assert once(seed, tmp_path) == ""
+
+
+@pytest.mark.slow
+def test_a_minute(tmp_path: Path) -> None:
+    seed = int(time.time())
+    runs, found = fuzz(float(os.environ.get("FUZZ_SECONDS", "60")), seed, tmp_path)
+    assert runs > 10 and not found, found
