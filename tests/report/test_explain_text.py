@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 from pathlib import Path
 
 import pytest
@@ -87,3 +88,19 @@ def test_gates_that_are_not_as_by_default_are_named(capsys: pytest.CaptureFixtur
     assert "default feature gates (--kubernetes-version)" in " ".join(
         explained(capsys, "--kubernetes-version", "1.36").split()
     )
+
+
+def test_a_selector_that_does_not_compile_is_quoted_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """By its cause; besides, what the scheduler would say quotes it in words of its own."""
+    request = {"deviceClassName": "gpu.nvidia.com", "selectors": [{"cel": {"expression": "device.driver >"}}]}
+    claim = {
+        "apiVersion": "resource.k8s.io/v1",
+        "kind": "ResourceClaim",
+        "metadata": {"name": "bad", "namespace": "ml"},
+        "spec": {"devices": {"requests": [{"name": "gpu", "exactly": request}]}},
+    }
+    (tmp_path / "claim.json").write_text(json.dumps(claim))
+    cluster = str(EXAMPLES / "no-device-matches" / "cluster.yaml")
+    assert run(["explain", "-f", str(tmp_path / "claim.json"), "--snapshot", cluster, "--full"]) == 1
+    told = capsys.readouterr().out
+    assert told.count("Syntax error") == 2 and "it does not compile" in told
