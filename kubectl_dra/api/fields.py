@@ -97,7 +97,6 @@ _NODE_RESOURCES: Final = "DRANodeAllocatableResources"
 _OPTIONAL: Final = "DRAOptionalNodeOperations"
 _PARTITIONS: Final = "DRAPartitionableDevices"
 _TAINTS: Final = "DRADeviceTaints"
-_ONE: Final = _with("*quantity", default="1")
 
 _DRIVER: Final = _with("string", most=MAX_DRIVER)
 _POOL: Final = _with("string", most=MAX_POOL)

@@ -25,7 +25,6 @@ from kubectl_dra.api.volumes import PodVolume
 from kubectl_dra.api.wire import Amount, Wire
 from kubectl_dra.cluster.device_lists import REMEMBERED, DeviceLists, FirstOfEqual, Unusual
 
-_SIMPLE: Final = {"string": str, "int": int, "bool": bool, "version": str}
 _USUAL_CONDITIONS: Final = frozenset(
     ("PodReadyToStartContainers", "Initialized", "Ready", "ContainersReady", "PodScheduled")
 )

@@ -36,9 +36,9 @@ _MEMBERS: Final[Mapping[str, tuple[str, ...]]] = {
 }
 _ADVICE: Final[Mapping[str, str]] = {
     "partitionRequest": (
-        "There is no such field. A partition is a device of its own, asked for by its class, for MIG mig.nvidia.com, "
-        'and a selector such as device.attributes["gpu.nvidia.com"].profile == "2g.20gb"; a share of a device that '
-        "allows several allocations is asked for by exactly.capacity.requests (1.34+)."
+        "There is no such field. A partition is a separate device. Ask for it by its class (for MIG mig.nvidia.com) "
+        'and a selector such as device.attributes["gpu.nvidia.com"].profile == "2g.20gb". For a share of a device that '
+        "allows several allocations, use exactly.capacity.requests (1.34+)."
     ),
     "deviceRequests": (
         "Write spec.devices.requests; each has a name and exactly: {deviceClassName, count, selectors}, or "

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from kubectl_dra.cel.program import Program
 
 _STANDARD_NAMES: Final = ("pcieRoot", "pciBusID", "numaNode", "pageSize", "hugeTLB")
-_CLAIM_KINDS: Final = ("ResourceClaim", "ResourceClaimTemplate")
 
 
 class Mention(NamedTuple):

@@ -189,9 +189,9 @@ class AdminAccess(Rule):
             for one in admin if verdict is None or verdict.unsure else ():
                 yield self.finding(
                     (*one.path, "adminAccess"),
-                    f"it is admitted only if namespace {name or 'default'} has the label {label}=true, which cannot "
-                    "be told from what is given",
-                    fix="Give the Namespace, too; or check against the cluster: --live, --snapshot.",
+                    f"it is admitted only if namespace {name or 'default'} has the label {label}=true, which the "
+                    "given objects do not show",
+                    fix="Also give the Namespace, or check against the cluster: --live, --snapshot.",
                     severity="info",
                 )
             return

@@ -58,9 +58,9 @@ def claimed_already(
             held.add(ask.resource.vendor)
             message = (
                 f"container {ask.container.name}: {ask.resource.name} stands beside a claim for {device_class}, and "
-                "whether that is meant in its place is not certain"
+                "it is unclear whether the claim replaces it"
             )
-            way_out = "Remove the resource, if the claim took its place; else the claim, and migrate again."
+            way_out = "Remove the resource if the claim replaces it; otherwise remove the claim and migrate again."
             yield PlanRefusal("MIG124", ask.keys[0], message, way_out)
 
 

@@ -181,8 +181,8 @@ def _pod(
     changes += _tolerated(spec, moving, settings, said)
     if is_patch(raw) and not base_claims(raw, surroundings.objects, settings.catalogue):
         doubts.append(
-            "no container has an image: it is a patch, most likely, and a new object in its file is not taken for a "
-            "resource; migrate it together with what it patches"
+            "no container has an image, so it is probably a patch, and kustomize would not read a new object in its "
+            "file as a resource; migrate it together with what it patches"
         )
     said.notes.extend(_gates(moving, settings))
     if spec.content.get("priorityClassName"):
