@@ -49,6 +49,12 @@ _KUSTOMIZE: Final = ("kustomize.config.k8s.io", "kustomize.toolkit.fluxcd.io")
 _PATCHES: Final = ("patches", "patchesStrategicMerge", "patchesJson6902")
 
 
+_UNCHANGED: Final = (
+    "Or leave it as it is with --strategy auto: a DeviceClass then serves the resource's name on nodes without the "
+    "plugin."
+)
+
+
 class ResourceMention(NamedTuple):
     """A resource name and its place."""
 
@@ -86,6 +92,7 @@ def _reported(
     if key[0] in _KUSTOMIZE:
         return ObjectPlan(refusals=tuple(_patches(raw, settings.catalogue)))
     claimless = CLAIMLESS.get(key)
+    unchanged = replace(settings, strategy="auto")
     out: list[PlanRefusal] = []
     asks: list[Ask] = []
     pods = tuple(_of_pods(raw, key, settings.catalogue)) if claimless is None else ()
@@ -98,6 +105,9 @@ def _reported(
             out.append(PlanRefusal(code, path, said(name, resource), resource.way_out))
         elif resource is not None and by_name([ask := _ask(path, resource)], {}, settings):
             asks.append(ask)
+        elif claimless is not None and resource is not None and by_name([_ask(path, resource)], {}, unchanged):
+            message = f"{name} of {with_article(key[1])}: {claimless.why}"
+            out.append(PlanRefusal("MIG120", path, message, f"{claimless.way_out} {_UNCHANGED}"))
         elif claimless is not None:
             out.append(
                 PlanRefusal("MIG120", path, f"{name} of {with_article(key[1])}: {claimless.why}", claimless.way_out)

@@ -24,14 +24,25 @@ def by_name(asks: Sequence[Ask], placements: Mapping[str, PlacementPlan], settin
     """Whether the strategy for these requests is to keep the extended resources."""
     if settings.strategy != "auto":
         return settings.strategy == "extended-resource"
-    plain = all(
-        _cannot(ask, placements) is None
-        and ask.resource.outcome == "auto"
-        and not placements.get(ask.resource.name, PlacementPlan()).changes
-        and (ask.resource.extended_resource_since or _selector(ask, settings))
-        for ask in asks
-    )
-    return settings.release.at_least(SINCE) and plain
+    return not why_claims(asks, placements, settings)
+
+
+def why_claims(asks: Sequence[Ask], placements: Mapping[str, PlacementPlan], settings: MigrationSettings) -> str:
+    """Why a pod has to have claims, because a number of extended resources would not be the same; empty if it would."""
+    if not settings.release.at_least(SINCE):
+        return f"Kubernetes {settings.release} has no DeviceClass for an extended resource"
+    for ask in asks:
+        name = ask.resource.name
+        reason = _cannot(ask, placements)
+        if reason is None and ask.resource.outcome != "auto":
+            reason = "its driver works differently from the device plugin"
+        if reason is None and placements.get(name, PlacementPlan()).changes:
+            reason = "node labels choose the device, which only a claim can say"
+        if reason is None and not ask.resource.extended_resource_since and not _selector(ask, settings):
+            reason = f"the selector of the class {ask.resource.device_class} is not known"
+        if reason is not None:
+            return f"{name}: {reason}"
+    return ""
 
 
 def extended(

@@ -25,7 +25,7 @@ from kubectl_dra.migrate.device_plugins.conflicts import (
 )
 from kubectl_dra.migrate.device_plugins.emptied import tidied
 from kubectl_dra.migrate.device_plugins.environment import environment
-from kubectl_dra.migrate.device_plugins.extended_resource import by_name, extended
+from kubectl_dra.migrate.device_plugins.extended_resource import by_name, extended, why_claims
 from kubectl_dra.migrate.device_plugins.pages import ABOUT
 from kubectl_dra.migrate.device_plugins.patches import base_claims, is_patch, plan_patch
 from kubectl_dra.migrate.device_plugins.placement import PlacementPlan, placement
@@ -192,6 +192,8 @@ def _pod(
         if ask.resource.name in surroundings.shared:
             doubts.append(f"{surroundings.shared[ask.resource.name]} lets several pods share one {ask.resource.name}")
             said.notes.append(Note("MIG143", ask.keys[0], _to_share(ask)))
+    chosen = why_claims(moving, placements, settings) if settings.strategy == "auto" else ""
+    reasons += [f"a claim and not the resource's name, because of {chosen}"] if chosen else []
     return _Pod(spec, moving, wiring, tuple(changes), _reason(moving, reasons), tuple(doubts))
 
 
