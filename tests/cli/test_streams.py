@@ -22,7 +22,7 @@ def program(*words: str, shell: str = "", **environment: str) -> subprocess.Comp
     return subprocess.run(
         ["sh", "-c", f'exec "$@" {shell}', "sh", sys.executable, "-m", "kubectl_dra", *words],
         cwd=ROOT,
-        env={**os.environ, **environment},
+        env={**os.environ, "SOURCE_DATE_EPOCH": "0", **environment},
         capture_output=True,
         timeout=60,
     )

@@ -21,7 +21,7 @@ FLAGS = {"-n", "-A", "-o", "-l", "-L", "-f", "--field-selector", "--show-labels"
 FLAGS |= {"--raw", "--all-containers", "--tail", "--dry-run", "--subresource", "--as"}
 SELECTABLE = {
     "events": {"involvedObject.name", "reason"},
-    "pods": {"spec.nodeName"},
+    "pods": {"spec.nodeName", "status.phase"},
     "resourceslices": {"spec.driver", "spec.nodeName"},
 }
 """The fields by which the API server selects: others than metadata.name and metadata.namespace."""
