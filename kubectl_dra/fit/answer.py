@@ -23,6 +23,7 @@ from kubectl_dra.fit import existing
 from kubectl_dra.fit.changes import Changes
 from kubectl_dra.fit.controllers import with_controllers
 from kubectl_dra.fit.ground import Ground
+from kubectl_dra.fit.groups import unclear_groups
 from kubectl_dra.fit.mold import Mold, NewPod
 from kubectl_dra.fit.ordinals import ordinals
 from kubectl_dra.fit.place import Placement, Placer, Progress, Unplaced, in_turn
@@ -174,6 +175,8 @@ def _result(
     stop = None if wish.only_counts else _stop(plan, refused, settings)
     if stop is not None and stop.diagnosis.verdict is Verdict.UNDETERMINED:
         unclear.extend(stop.diagnosis.unclear[:1] or ("the search did not end in time",))
+    kinds = {new.likeness: new for new in (*(seat.new for seat in seats), *(one.new for one in refused))}
+    unclear.extend(unclear_groups(list(kinds.values()), refused, placement))
     if placement.volumes_open:
         unclear.append("volumes are bound together with the pods; which are left for the next pod is not known")
     fitting = plan.replicas if wish.most else plan.replicas - len({one.new.ordinal.replica for one in refused})

@@ -37,8 +37,10 @@ def _count(found: WorkloadFit) -> str:
         verb = "fits" if found.fitting == 1 else "fit"
         return f"{how} {amount(found.fitting, unit)} of {title} {verb}"
     if found.stop is not None and found.stop.minimum:
-        least = f"{found.stop.placed:,} of its {amount(found.pods, 'pod')} would"
-        return f"{title} does not fit: {least}, and it needs {found.stop.minimum:,} at once"
+        at_once = f"it needs {found.stop.minimum:,} at once"
+        if found.placed:
+            return f"{found.placed:,} of the {amount(found.pods, 'pod')} of {title} fit, and {at_once}"
+        return f"{title} does not fit: {found.stop.placed:,} of its {amount(found.pods, 'pod')} would, and {at_once}"
     if found.replicas == 1:
         if found.verdict is FitVerdict.FITS:
             return f"{title} fits" + (f": all {amount(found.pods, 'pod')}" if size > 1 else _on(found.seats))

@@ -6,7 +6,8 @@
 The clusters are those of ``tests.scheduling.clusters``; the pod of each becomes the template of a Deployment,
 StatefulSet or Job, one of several pods, or a member of a PodGroup, which the controllers and the scheduler of a control
 plane then act on. A workload agrees where as many pods get a node as ``fit`` says, or a number in the range that it
-says; and the same nodes as many of them, where nothing is left to chance. Exit code 0 only where all agree.
+says; and the same nodes as many of them, where nothing is left to chance. The live cluster and a snapshot of it have to
+give one answer. Exit code 0 only where all agree.
 """
 
 from __future__ import annotations
@@ -135,6 +136,7 @@ def recorded(release: str, classes: tuple[str, ...], seed: int, count: int, kind
                     recording.create(each)
                 time.sleep(SETTLED)
                 line["snapshot"] = recording.snapshot()
+                line["live"] = _fitted(manifest, "--kubeconfig", str(plane.kubeconfig), "-n", world.prefix)[0]
                 with held_still(pid) if chosen == "PodGroup" else nullcontext():
                     for each in manifest:
                         api.create(each)
@@ -184,9 +186,11 @@ def judged(line: Json) -> tuple[str, str]:
     """What came of the comparison of one workload, and what differs (empty where nothing does)."""
     if "refused" in line["expect"]:
         return "refused", ""
-    report, errors = _fitted(line)
+    report, errors = _of_snapshot(line)
     if not report:
         return "differs", errors
+    if "live" in line and (read := _numbers(line["live"])) != _numbers(report):
+        return "differs", f"live {read}, of the snapshot {_numbers(report)}"
     if report["exitCode"] == 3:
         return "undetermined", ""
     pods = line["expect"]["pods"]
@@ -210,16 +214,28 @@ def judged(line: Json) -> tuple[str, str]:
     return "differs", f"{said}; scheduler: {theirs} of {len(pods)} pods, {dict(nodes)} {messages}"
 
 
-def _fitted(line: Json) -> tuple[Json, str]:
+def _numbers(report: Json) -> list[Json]:
+    """What is compared of two reports."""
+    return [{"verdict": found["verdict"], **found["pods"]} for found in report.get("items", ())]
+
+
+def _of_snapshot(line: Json) -> tuple[Json, str]:
     """The report of ``fit`` on the cluster before, or what it says instead."""
     with tempfile.TemporaryDirectory() as folder:
-        snapshot, manifest = Path(folder, "cluster.json"), Path(folder, "manifest.json")
+        snapshot = Path(folder, "cluster.json")
         snapshot.write_text(json.dumps(line["snapshot"]))
-        manifest.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": line["manifest"]}))
+        release = line["release"].removeprefix("v")
+        return _fitted(line["manifest"], "--snapshot", str(snapshot), "--kubernetes-version", release)
+
+
+def _fitted(manifest: Sequence[Json], *flags: str) -> tuple[Json, str]:
+    """The report of ``fit``, or what it says instead."""
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder, "manifest.json")
+        file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": manifest}))
         out, errors = io.StringIO(), io.StringIO()
-        words = ["fit", "-f", str(manifest), "--snapshot", str(snapshot), "-o", "json"]
         with redirect_stdout(out), redirect_stderr(errors):
-            command([*words, "--kubernetes-version", line["release"].removeprefix("v")])
+            command(["fit", "-f", str(file), *flags, "-o", "json"])
     return (json.loads(out.getvalue()) if out.getvalue() else {}), errors.getvalue()
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from kubectl_dra.cli.main import run as command
 from kubectl_dra.fit.counts import counts_of
-from tests.fit.worlds import CLASS, claim, fitted, item, node, pod_spec, said, template
+from tests.fit.worlds import CLASS, claim, fitted, item, node, pod_spec, running, said, template
 
 JSON = dict[str, Any]
 POD = {"spec": {"containers": [{"name": "c", "image": "i"}]}}
@@ -179,6 +179,32 @@ def test_a_gang_that_does_not_fit_takes_nothing(tmp_path: Path) -> None:
 def test_a_gang_of_which_enough_fit(tmp_path: Path) -> None:
     found = item(tmp_path, [*node("a", 2), *node("b", 1)], [template(), *gang(4, 3)])
     assert found["pods"]["fit"] == 3
+    assert found["answer"] == "3 of the 4 pods of PodGroup default/w fit, and it needs 3 at once."
+
+
+def test_whom_the_scheduler_ends_for_a_gang_is_undetermined(tmp_path: Path) -> None:
+    high = {"kind": "PriorityClass", "apiVersion": "scheduling.k8s.io/v1", "metadata": {"name": "high"}, "value": 1000}
+    busy = [{"name": "c", "image": "i", "resources": {"requests": {"cpu": "6"}}}]
+    pods = gang(2, 2, gpus=0)
+    for each in pods[1:]:
+        each["spec"]["priorityClassName"] = "high"
+        each["spec"]["containers"][0]["resources"]["requests"] = {"cpu": "4"}
+    found = item(tmp_path, [high, *node("a", cpu="8"), *running("low", "a", containers=busy)], pods)
+    assert found["verdict"] == "undetermined"
+    assert "lower priority" in found["undetermined"][0]
+
+
+def test_pods_of_another_priority_than_their_group(tmp_path: Path) -> None:
+    """1.37 refuses them."""
+    high = {"kind": "PriorityClass", "apiVersion": "scheduling.k8s.io/v1", "metadata": {"name": "high"}, "value": 1000}
+    pods = gang(1, 1)
+    pods[1]["spec"]["priorityClassName"] = "high"
+    cluster = [high, *node("a", 2)]
+    assert item(tmp_path, cluster, [template(), *pods])["verdict"] == "fits"
+    found = item(tmp_path, cluster, [template(), *pods], "--kubernetes-version", "1.37")
+    assert found["verdict"] == "undetermined"
+    pods[0]["spec"]["priorityClassName"] = "high"
+    assert item(tmp_path, cluster, [template(), *pods], "--kubernetes-version", "1.37")["verdict"] == "fits"
 
 
 def test_a_gang_in_one_domain(tmp_path: Path) -> None:
