@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
 from kubectl_dra.errors import FileError
 from kubectl_dra.manifests.documents import Document, NotAnObject, parse
 from kubectl_dra.manifests.files import Rewritten
 from kubectl_dra.manifests.source import Source
+
+_PAIR: Final = re.compile("[\ud800-\udbff][\udc00-\udfff]")
 
 
 def confirmed(file: Rewritten) -> bool:
@@ -57,7 +60,8 @@ def _alike(one: Any, other: Any) -> bool:
         if left.id != right.id or len(left.value) != len(right.value):
             return False
         if left.id == "scalar":
-            if left.value != right.value:
+            # ``documents`` reads such a pair of escapes in JSON as two question marks.
+            if left.value != right.value and _PAIR.sub("??", left.value) != right.value:
                 return False
         elif left.id == "sequence":
             stack += zip(left.value, right.value, strict=True)

@@ -18,6 +18,7 @@ from kubectl_dra.manifests.source import Source
         "---\na: |\n  # text\n  b\n---\n# nothing\n---\nc: ''\n",
         '{"a": [1, {"b": null}]}\n',
         "a: 1\na: 2\n",
+        '{"a": "\\ud83d\\ude00 \\ude00"}',
     ],
 )
 def test_both_read_the_same(text: str) -> None:
