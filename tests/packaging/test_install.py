@@ -63,7 +63,11 @@ def test_the_wheel_holds_the_package_and_nothing_else(wheel: Path) -> None:
     names = zipfile.ZipFile(wheel).namelist()
     assert {name.partition("/")[0] for name in names} == {"kubectl_dra", f"kubectl_dra-{__version__}.dist-info"}
     assert any(name.startswith("kubectl_dra/_schemas/") for name in names)
-    data = {path.relative_to(ROOT).as_posix() for path in (ROOT / "kubectl_dra").rglob("*.yaml")}
+    data = {
+        path.relative_to(ROOT).as_posix()
+        for kind in ("yaml", "txt")
+        for path in (ROOT / "kubectl_dra").rglob(f"*.{kind}")
+    }
     assert data <= set(names)
     assert f"kubectl_dra-{__version__}.dist-info/licenses/LICENSE" in names
 
