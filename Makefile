@@ -9,7 +9,7 @@ DOCS_VENV := build/docs-venv
 QUICK  := not live and not browser and not packaging and not slow
 DEMO   := examples/explain/no-device-matches
 
-.PHONY: help demo check test lint format typecheck schemas docs lock completions benchmark dist release clean
+.PHONY: help demo check test lint format typecheck schemas docs lock completions record benchmark dist release clean
 
 help: ## Show the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -79,6 +79,9 @@ lock: ## Write constraints.txt: the newest versions of all that is installed her
 
 completions: $(VENV)/.installed-dev ## Write completions/ and the table of flags from the commands
 	$(BIN)/python -m tests.completion.generate
+
+record: $(VENV)/.installed-dev ## Record what the allocator of a release answers: make record KUBERNETES=1.37.3
+	$(BIN)/python -m tests.recorder.allocator --kubernetes $(KUBERNETES)
 
 benchmark: $(VENV)/.installed-dev ## Run the benchmark programs
 	$(BIN)/python -m tests.benchmarks.cel

@@ -15,7 +15,7 @@ from kubectl_dra.allocation.capacity import NOTHING, shortage
 from kubectl_dra.allocation.counters import CounterLedger, Key, Table
 from kubectl_dra.allocation.errors import AllocationError, NodeRejected, SearchBudgetExceeded
 from kubectl_dra.allocation.features import Features, Quirks
-from kubectl_dra.allocation.pools import NodePools, SliceIndex, gather
+from kubectl_dra.allocation.pools import NodePools, Pool, SliceIndex, gather
 from kubectl_dra.allocation.request import (
     Alternative,
     PreparedClaim,
@@ -50,9 +50,10 @@ class AttemptVerdict(Enum):
 class Attempt(Struct, frozen=True):
     """The outcome on one node. ``message`` is the scheduler's text for any verdict but ALLOCATED.
 
-    ``results`` holds one allocation per claim, in the order of the claims. ``steps`` counts the devices
-    tried. ``would_time_out``: the answer is where the scheduler's search leads, but that search would
-    probably hit the scheduler's time-out of 10 s per node first (see ``pruning.strategies.SCHEDULER_STEPS``).
+    ``results`` holds one allocation per claim, in the order of the claims. ``steps`` counts the devices tried.
+    ``would_time_out``: the answer is where the scheduler's search leads, but that search would probably hit the
+    scheduler's time-out of 10 s per node first (see ``pruning.strategies.SCHEDULER_STEPS``). ``order_decides``: pools
+    are tried in random order, and two orders lead to different verdicts; ``fails_in_some_order`` is the error of one.
     """
 
     node: str
@@ -64,6 +65,8 @@ class Attempt(Struct, frozen=True):
     pools: NodePools | None = None
     steps: int = 0
     would_time_out: bool = False
+    order_decides: bool = False
+    fails_in_some_order: str = ""
 
     @property
     def devices(self) -> list[DeviceID]:
@@ -108,8 +111,36 @@ class Cycle(Struct):
         observer: Observer | None = None,
         pools: NodePools | None = None,
     ) -> Attempt:
-        """Allocate unallocated claims together on a node, as one Filter call of the scheduler does."""
+        """Allocate unallocated claims together on a node, as one Filter call of the scheduler does.
+
+        Where the scheduler walks through pools in random order, the answer is undetermined if two orders disagree.
+        """
         budget = budget or Budget()
+        one = self.in_order(node, claims, budget, observer, pools)
+        if one.pools is None or not self.features.any_pool_order or len(one.pools.pools) < 2:
+            return one
+        other = self.in_order(node, claims, Budget(budget.max_steps, budget.deadline), None, _backwards(one.pools))
+        if other.verdict is one.verdict or AttemptVerdict.UNDETERMINED in (one.verdict, other.verdict):
+            return one
+        fails = next((each.message for each in (one, other) if each.verdict is AttemptVerdict.ERROR), "")
+        return Attempt(
+            node.name,
+            AttemptVerdict.UNDETERMINED,
+            pools=one.pools,
+            steps=one.steps,
+            order_decides=True,
+            fails_in_some_order=fails,
+        )
+
+    def in_order(
+        self,
+        node: Node,
+        claims: Sequence[ResourceClaim],
+        budget: Budget,
+        observer: Observer | None = None,
+        pools: NodePools | None = None,
+    ) -> Attempt:
+        """Allocate the claims with the pools in the order given."""
         budget.deadline = min(budget.deadline, self.deadline)
         try:
             if self.late:
@@ -133,7 +164,8 @@ class Cycle(Struct):
             )
         late = solution.would_time_out
         if not solution.found:
-            message = INVALID_POOLS if any(pool.invalid for pool in pools.pools) else NOT_FOUND
+            invalid = any(pool.invalid for pool in pools.pools) and not self.features.invalid_pool_ends_search
+            message = INVALID_POOLS if invalid else NOT_FOUND
             return Attempt(
                 node.name, AttemptVerdict.REJECTED, message, pools=pools, steps=budget.steps, would_time_out=late
             )
@@ -164,6 +196,7 @@ class Cycle(Struct):
             selectors=self.selectors,
             state=self.state,
             candidates=candidates(pools, self.features),
+            barrier=_barrier(pools, self.features),
             budget=budget,
             observer=observer,
         )
@@ -197,7 +230,9 @@ class Cycle(Struct):
                         alternative = replace(alternative, listed=listed)
                     alternatives.append(alternative)
                 requests.append(tuple(alternatives))
-            check_size(claim, tuple(requests))
+                if not self.quirks.devices_of_claim_summed:
+                    check_size(claim, tuple(requests), self.quirks)
+            check_size(claim, tuple(requests), self.quirks)
             check_constraints(claim, self.features)
             prepared.append(tuple(requests))
         return prepared
@@ -207,11 +242,16 @@ class Cycle(Struct):
     ) -> tuple[int, ...]:
         """The devices that mode All must take: every selectable device of every pool on the node."""
         listed: list[int] = []
+        claim_index, request, position = alternative.indices
+        asked = alternative
+        if self.quirks.later_all_continues_with_first:
+            # What is selectable is remembered under the alternative before, until the search begins.
+            asked = replace(alternative, indices=(claim_index, request, -max(position, 1)))
         by_pool: dict[int, list[CandidateDevice]] = {}
         for candidate in context.candidates:
             by_pool.setdefault(id(candidate.pool), []).append(candidate)
         for pool in pools.pools:
-            if not pool.usable:
+            if pool.incomplete or pool.invalid:
                 problem = "being updated" if pool.incomplete else "invalid"
                 subject = f"claim {claim.key}, request {alternative.spec.name}"
                 message = f"{subject}: asks for all devices, but resource pool {pool.id} is currently {problem}"
@@ -224,7 +264,7 @@ class Cycle(Struct):
                     detail={"request": alternative.result_name, "pool": pool},
                 )
             for candidate in by_pool.get(id(pool), ()):
-                if not context.selectable(alternative, candidate):
+                if not context.selectable(asked, candidate, listing=True):
                     continue
                 if self._drops(alternative, candidate):
                     continue
@@ -239,6 +279,24 @@ class Cycle(Struct):
         if self.quirks.all_drops_exhausted:
             consumed = self.state.consumed.get(candidate.id, NOTHING)
         return shortage(candidate.device, alternative.spec.capacity, consumed, NOTHING) is not None
+
+
+def _backwards(pools: NodePools) -> NodePools:
+    """The same pools and slices, the last ones first."""
+    turned = [replace(pool, slices=pool.slices[::-1]) for pool in reversed(pools.pools)]
+    return replace(pools, pools=tuple(turned))
+
+
+def _barrier(pools: NodePools, features: Features) -> tuple[int, Pool] | None:
+    """The first invalid pool, and how many candidates come before it; None where the search passes it over."""
+    if not features.invalid_pool_ends_search:
+        return None
+    before = 0
+    for pool in pools.pools:
+        if pool.invalid:
+            return before, pool
+        before += sum(len(entry.devices) for entry in pool.slices)
+    return None
 
 
 def candidates(pools: NodePools, features: Features) -> tuple[CandidateDevice, ...]:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping
 from typing import Any, Protocol
 
-from kubectl_dra.allocation.features import Quirks
 from kubectl_dra.api.claims import DeviceConstraint
 from kubectl_dra.api.slices import Device
 
@@ -19,16 +18,23 @@ def attribute_of(device: Device, name: str) -> AttributeValue | None:
     A literal key wins. Otherwise a name in the driver's own domain is looked up without its domain. A list or
     unknown value has the type "".
     """
-    raw = device.attributes.get(name)
+    raw = raw_attribute(device, name)
     if raw is None:
-        domain, _, identifier = name.partition("/")
-        if domain != device.driver or (raw := device.attributes.get(identifier)) is None:
-            return None
+        return None
     for kind in _SCALARS:
         value = raw.get(kind)
         if value is not None:
             return kind, value
     return "", None
+
+
+def raw_attribute(device: Device, name: str) -> Mapping[str, Any] | None:
+    """A fully qualified attribute as it is published; the driver's own may lack the domain."""
+    raw = device.attributes.get(name)
+    if raw is None:
+        domain, _, identifier = name.partition("/")
+        return device.attributes.get(identifier) if domain == device.driver else None
+    return raw
 
 
 class ConstraintState(Protocol):
@@ -78,8 +84,9 @@ class MatchAttribute:
 class DistinctAttribute:
     """Covered devices differ, with the scheduler's bookkeeping: one remembered value per request."""
 
-    def __init__(self, constraint: DeviceConstraint) -> None:
+    def __init__(self, constraint: DeviceConstraint, *, compares: bool = True) -> None:
         self.constraint = constraint
+        self._compares = compares
         self._count = 0
         self._values: dict[str, AttributeValue] = {}
 
@@ -89,7 +96,7 @@ class DistinctAttribute:
         value = attribute_of(device, self.constraint.distinct_attribute)
         if value is None:
             return False
-        if self._count and (not value[0] or value in self._values.values()):
+        if self._count and (not value[0] or (self._compares and value in self._values.values())):
             return False
         self._values[request] = value
         self._count += 1
@@ -126,12 +133,3 @@ class TrulyDistinctAttribute:
 
     def seen(self) -> Hashable:
         return frozenset(self._values)
-
-
-def constraint_state(constraint: DeviceConstraint, quirks: Quirks) -> ConstraintState:
-    """The state of one constraint. ``matchAttribute`` wins if both are set."""
-    if constraint.match_attribute:
-        return MatchAttribute(constraint)
-    if quirks.distinct_remembers_one:
-        return DistinctAttribute(constraint)
-    return TrulyDistinctAttribute(constraint)

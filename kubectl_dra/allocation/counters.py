@@ -32,12 +32,15 @@ class CounterShortage(Struct, frozen=True):
     needed: Quantity
 
 
-def available_counters(pool: Pool, state: AllocatedState) -> Table:
+def available_counters(pool: Pool, state: AllocatedState, quirks: Quirks) -> Table:
     """The pool's counters minus what its allocated devices consume; may be negative."""
     table: Table = {name: dict(counters) for name, counters in pool.counter_sets.items()}
     for entry in (*pool.slices, *pool.other_slices):
         for device in entry.devices:
-            if not device.consumes_counters or not state.in_use(DeviceID(*pool.id, device.name)):
+            if not device.consumes_counters:
+                continue
+            used = state.exclusive.__contains__ if quirks.shares_charge_nothing else state.in_use
+            if not used(DeviceID(*pool.id, device.name)):
                 continue
             for consumption in device.consumes_counters:
                 left = table.get(consumption.counter_set, {})
@@ -90,7 +93,7 @@ class CounterLedger:
         key = self.key(pool)
         available = self._available.get(key)
         if available is None:
-            available = self._available[key] = available_counters(pool, self._state)
+            available = self._available[key] = available_counters(pool, self._state, self._quirks)
         if key not in self._overdrawn:
             self._overdrawn[key] = any(left < ZERO for counters in available.values() for left in counters.values())
         return available
@@ -98,7 +101,7 @@ class CounterLedger:
     def peek(self, pool: Pool) -> Table:
         """The answer of ``available``, without making this pool the first."""
         known = self._available.get(self.key(pool))
-        return available_counters(pool, self._state) if known is None else known
+        return available_counters(pool, self._state, self._quirks) if known is None else known
 
     def charges(self) -> tuple[tuple[Key, str, str, int], ...]:
         """What this attempt has charged, as (key, counter set, counter, nano units), without zeros."""

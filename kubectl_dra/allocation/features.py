@@ -11,10 +11,17 @@ from msgspec.structs import replace
 from kubectl_dra.api import known_defects
 from kubectl_dra.api.versions import Release
 
+BASELINE: Final = Release(1, 36)
+
 
 class Features(Struct, frozen=True):
-    """Allocator features, derived from the scheduler's feature gates (in 1.36 all on by default but list
-    attributes).
+    """What an allocator can do and how it goes about it; by default as in 1.36 with its gates.
+
+    Up to ``taint_rules`` the fields follow from feature gates, the others from the release:
+    ``stable`` is the variant that knows neither shares nor binding conditions; ``any_pool_order``: pools and slices
+    are tried in random order; ``partial_pools``: incomplete pools serve requests for a count, and a pool is complete
+    if all of its slices are on the node; ``invalid_pool_ends_search``: so does an invalid pool that is reached;
+    ``mixed_slices``: one slice may have devices and their counters; ``errors_name_device``: those of selectors do.
     """
 
     admin_access: bool = True
@@ -26,32 +33,43 @@ class Features(Struct, frozen=True):
     list_attributes: bool = False
     extended_resources: bool = True
     taint_rules: bool = False
+    stable: bool = False
+    any_pool_order: bool = False
+    partial_pools: bool = False
+    mixed_slices: bool = False
+    invalid_pool_ends_search: bool = False
+    tolerations_in_result: bool = True
+    errors_name_device: bool = False
 
     @classmethod
-    def from_gates(cls, gates: Set[str]) -> Features:
-        """The features of a scheduler with these feature gates on."""
+    def from_gates(cls, gates: Set[str], release: Release = BASELINE) -> Features:
+        """The features of a release's scheduler that runs with these feature gates on."""
+        binding, status = "DRADeviceBindingConditions" in gates, "DRAResourceClaimDeviceStatus" in gates
+        sharing, minor = "DRAConsumableCapacity" in gates, release.minor
+        # Up to 1.34 either gate chooses the variant that knows more.
+        stable = not sharing and not (binding or status if minor <= 34 else binding and status)
         return cls(
             admin_access="DRAAdminAccess" in gates,
             prioritized_list="DRAPrioritizedList" in gates,
             partitionable_devices="DRAPartitionableDevices" in gates,
             device_taints="DRADeviceTaints" in gates,
-            binding_conditions={"DRADeviceBindingConditions", "DRAResourceClaimDeviceStatus"} <= gates,
-            consumable_capacity="DRAConsumableCapacity" in gates,
-            list_attributes="DRAListTypeAttributes" in gates,
+            binding_conditions=binding and status,
+            consumable_capacity=sharing,
+            list_attributes="DRAListTypeAttributes" in gates and minor >= 37,
             extended_resources="DRAExtendedResource" in gates,
             taint_rules={"DRADeviceTaints", "DRADeviceTaintRules"} <= gates,
+            stable=stable,
+            any_pool_order=stable or minor <= 35,
+            partial_pools=minor <= 34,
+            mixed_slices=minor <= 34,
+            invalid_pool_ends_search=minor <= 34,
+            tolerations_in_result=minor >= 35,
+            errors_name_device=minor >= 37,
         )
-
-    @property
-    def variant(self) -> str:
-        """The allocator variant that a 1.36 scheduler picks: the first that supports every feature."""
-        if not self.binding_conditions and not self.consumable_capacity:
-            return "stable"
-        return "incubating"
 
 
 class Quirks(Struct, frozen=True):
-    """The defects from ``api.known_defects`` that an allocator has, under the same names; all by default."""
+    """The defects from ``api.known_defects`` that an allocator has, under the same names; by default 1.36.2's."""
 
     counters_leak: bool = True
     counters_keyed_by_pool_name: bool = True
@@ -62,14 +80,20 @@ class Quirks(Struct, frozen=True):
     counter_slices_everywhere: bool = True
     capacity_wraps: bool = True
     share_without_capacity_charges: bool = True
+    distinct_compares_nothing: bool = False
+    later_all_continues_with_first: bool = False
+    shares_charge_nothing: bool = False
+    request_takes_share_twice: bool = False
+    devices_of_claim_summed: bool = True
 
     @classmethod
     def of_release(cls, release: Release, patch: int | None = None) -> Quirks:
         """The defects of a release. A release newer than the facts has those still open.
 
-        An unknown patch release is assumed to be an early one.
+        An unknown patch release is assumed to be an early one, but not to have a defect that lets more claims fit.
         """
-        return cls(**{name: defect.affects(release, patch) is not False for name, defect in _DEFECTS.items()})
+        has = {name: defect.affects(release, patch) for name, defect in _DEFECTS.items()}
+        return cls(**{name: known if known is not None else name not in _LENIENT for name, known in has.items()})
 
     @classmethod
     def none(cls) -> Quirks:
@@ -81,6 +105,7 @@ class Quirks(Struct, frozen=True):
         return replace(self, **{name: False})
 
 
+_LENIENT: Final = {"shares_charge_nothing"}
 _DEFECTS: Final[Mapping[str, known_defects.Defect]] = {
     name: getattr(known_defects, name.upper()) for name in Quirks.__struct_fields__
 }

@@ -20,7 +20,8 @@ class Pool(Struct, frozen=True):
 
     ``slices`` are the device slices of the kept generation that are relevant for the node, by name;
     ``other_slices`` are those of the same generation for other nodes, as far as the scheduler looked at them.
-    An incomplete pool has ``found`` != ``expected``. ``invalid`` says why a pool is invalid.
+    An incomplete pool has ``found`` != ``expected``, and offers devices only if it ``serves_incomplete``. ``invalid``
+    says why a pool is invalid.
     """
 
     id: PoolID
@@ -31,6 +32,7 @@ class Pool(Struct, frozen=True):
     expected: int
     found: int
     invalid: str = ""
+    serves_incomplete: bool = False
 
     @property
     def incomplete(self) -> bool:
@@ -40,7 +42,7 @@ class Pool(Struct, frozen=True):
     @property
     def usable(self) -> bool:
         """Whether the pool offers devices."""
-        return not self.incomplete and not self.invalid
+        return not self.invalid and (self.serves_incomplete or not self.incomplete)
 
 
 class NodePools(Struct, frozen=True):
@@ -134,7 +136,9 @@ def relevant(entry: ResourceSlice, node: Node, features: Features, quirks: Quirk
     Raises:
         InvalidNodeSelector: a node selector cannot be parsed.
     """
-    if not features.partitionable_devices and (entry.per_device_node_selection is not None or entry.shared_counters):
+    if not features.partitionable_devices and (
+        entry.per_device_node_selection is not None or (entry.shared_counters and not features.partial_pools)
+    ):
         return False
     if entry.shared_counters and quirks.counter_slices_everywhere:
         return True
@@ -190,7 +194,7 @@ def gather(index: SliceIndex, node: Node, features: Features, quirks: Quirks) ->
             else:
                 pools.append(pool)
     if len(pools) > 1:
-        pools.sort(key=lambda pool: (_waits_for_binding(pool), pool.id))
+        pools.sort(key=lambda pool: (_waits_for_binding(pool) and not features.stable, pool.id))
     return NodePools(tuple(pools), tuple(obsolete), tuple(superseded))
 
 
@@ -200,7 +204,7 @@ def _build(pool_id: PoolID, slices: Sequence[ResourceSlice], index: SliceIndex, 
         return _of_one(slices[0], index, features)
     everywhere = index.by_pool[pool_id]
     found, others = len(slices), []
-    if found != expected:
+    if found != expected and not features.partial_pools:
         if any(entry.generation > generation for entry in everywhere):
             return None
         same_generation = [entry for entry in everywhere if entry.generation == generation]
@@ -211,20 +215,23 @@ def _build(pool_id: PoolID, slices: Sequence[ResourceSlice], index: SliceIndex, 
     pool = Pool(
         id=pool_id,
         generation=generation,
-        slices=tuple(sorted((entry for entry in slices if not entry.shared_counters), key=lambda entry: entry.name)),
+        slices=_in_order([entry for entry in slices if not entry.shared_counters], features),
         other_slices=tuple(entry for entry in others if not entry.shared_counters),
         counter_sets={
             counter_set.name: counter_set.counters for entry in counter_slices for counter_set in entry.shared_counters
         },
         expected=expected,
         found=found,
+        serves_incomplete=features.partial_pools,
     )
-    if pool.incomplete:
+    if pool.incomplete and not features.partial_pools:
         return pool
-    problem = _problem(pool, counter_slices, features)
-    if not problem:
-        return pool
-    return Pool(pool.id, generation, pool.slices, pool.other_slices, pool.counter_sets, expected, found, problem)
+    return replace(pool, invalid=_problem(pool, counter_slices, features))
+
+
+def _in_order(slices: Sequence[ResourceSlice], features: Features) -> tuple[ResourceSlice, ...]:
+    """Slices of a pool as they are tried: by name, or, where the order is random, as they come."""
+    return tuple(slices if features.any_pool_order else sorted(slices, key=lambda entry: entry.name))
 
 
 def _of_one(entry: ResourceSlice, index: SliceIndex, features: Features) -> Pool:
@@ -245,7 +252,7 @@ def _problem(pool: Pool, counter_slices: Sequence[ResourceSlice], features: Feat
             if device.name in names:
                 return f"duplicate device name {device.name}"
             names.add(device.name)
-    if not features.partitionable_devices:
+    if not features.partitionable_devices or features.partial_pools:
         return ""
     sets: set[str] = set()
     for entry in counter_slices:

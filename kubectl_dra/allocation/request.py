@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from msgspec import Struct
 
 from kubectl_dra.allocation.errors import AllocationError
-from kubectl_dra.allocation.features import Features
+from kubectl_dra.allocation.features import Features, Quirks
 from kubectl_dra.allocation.selectors import SelectorList
 from kubectl_dra.api.claims import ALL, EXACT_COUNT, MAX_RESULTS, DeviceRequest, Request, ResourceClaim
 from kubectl_dra.api.classes import DeviceClass
@@ -61,15 +61,9 @@ def prepare_alternative(
     """
     subject = f"claim {claim.key}, request {spec.name}"
     # The stable variant knows nothing of capacity requests and ignores them.
-    if spec.capacity and not features.consumable_capacity and features.variant != "stable":
+    if spec.capacity and not features.consumable_capacity and not features.stable:
         kind = "subrequest" if request.first_available else "request"
-        raise AllocationError(
-            f"claim {claim.key}, {kind} {spec.name}: has capacity requests, "
-            "but the DRAConsumableCapacity feature is disabled",
-            check="feature-disabled",
-            subject=subject,
-            detail={"gate": "DRAConsumableCapacity"},
-        )
+        raise _no_capacity(claim, f"{kind} {spec.name}", subject)
     for index, expression in enumerate(spec.selectors):
         if expression is None:
             raise AllocationError(
@@ -134,24 +128,43 @@ def check_request(claim: ResourceClaim, request: Request, features: Features) ->
             subject=subject,
             detail={"gate": "DRAPrioritizedList"},
         )
+    if (
+        features.partial_pools
+        and not features.consumable_capacity
+        and any(spec.capacity for spec in request.alternatives())
+    ):
+        raise _no_capacity(claim, f"request {request.name}", subject)
     if not request.alternatives():
         raise AllocationError(f"{subject}: unknown request type", check="request-kind", subject=subject)
 
 
-def check_size(claim: ResourceClaim, prepared: PreparedClaim) -> None:
-    """Check that the claim can be satisfied with no more devices than one allocation may hold.
+def _no_capacity(claim: ResourceClaim, part: str, subject: str) -> AllocationError:
+    return AllocationError(
+        f"claim {claim.key}, {part}: has capacity requests, but the DRAConsumableCapacity feature is disabled",
+        check="feature-disabled",
+        subject=subject,
+        detail={"gate": "DRAConsumableCapacity"},
+    )
+
+
+def check_size(claim: ResourceClaim, prepared: PreparedClaim, quirks: Quirks) -> None:
+    """Check that these requests of the claim need no more devices than one allocation may hold.
 
     Raises:
         AllocationError: more than 32 devices.
     """
-    fewest = sum(min(alternative.needed for alternative in alternatives) for alternatives in prepared)
-    if fewest > MAX_RESULTS:
-        raise AllocationError(
-            f"claim {claim.key}: number of requested devices {fewest} exceeds the claim limit of {MAX_RESULTS}",
-            check="too-many-devices",
-            subject=claim.key,
-            detail={"requested": fewest, "claim": claim.key},
+    needed = [min(alternative.needed for alternative in alternatives) for alternatives in prepared]
+    fewest = sum(needed)
+    if fewest <= MAX_RESULTS:
+        return
+    text = f"claim {claim.key}: number of requested devices {fewest} exceeds the claim limit of {MAX_RESULTS}"
+    if not quirks.devices_of_claim_summed:
+        text = (
+            f"claim {claim.key}, request {prepared[-1][0].parent.name}: adding {needed[-1]} devices exceeds the claim "
+            f"limit of {MAX_RESULTS}, with {fewest - needed[-1]} already accounted for"
         )
+    detail = {"requested": fewest, "claim": claim.key}
+    raise AllocationError(text, check="too-many-devices", subject=claim.key, detail=detail)
 
 
 def check_constraints(claim: ResourceClaim, features: Features) -> None:
@@ -161,7 +174,7 @@ def check_constraints(claim: ResourceClaim, features: Features) -> None:
         AllocationError: a constraint with neither attribute, or distinctAttribute where it is unknown.
     """
     for index, constraint in enumerate(claim.constraints):
-        if constraint.match_attribute or (constraint.distinct_attribute and features.variant != "stable"):
+        if constraint.match_attribute or (constraint.distinct_attribute and not features.stable):
             continue
         raise AllocationError(
             f"claim {claim.key}, constraint #{index}: empty constraint (unsupported constraint type?)",

@@ -60,7 +60,7 @@ def _device(placement: PickedDevice, features: Features) -> dict[str, Any]:
     }
     if spec.admin_access:
         out["adminAccess"] = True
-    if spec.raw_tolerations:
+    if spec.raw_tolerations and features.tolerations_in_result:
         out["tolerations"] = [
             {field: value for field, value in toleration.items() if value not in ("", None)}
             for toleration in spec.raw_tolerations

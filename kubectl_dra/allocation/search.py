@@ -8,9 +8,11 @@ from enum import Enum
 from msgspec import Struct
 
 from kubectl_dra.allocation.capacity import NOTHING, consumption, shortage
-from kubectl_dra.allocation.constraints import ConstraintState, constraint_state
+from kubectl_dra.allocation.constraint_rules import constraint_state
+from kubectl_dra.allocation.constraints import ConstraintState
 from kubectl_dra.allocation.counters import CounterLedger
 from kubectl_dra.allocation.errors import AllocationError
+from kubectl_dra.allocation.pools import Pool
 from kubectl_dra.allocation.request import Alternative, PreparedClaim
 from kubectl_dra.allocation.search_context import CandidateDevice, PickedDevice, SearchContext
 from kubectl_dra.api.claims import MAX_RESULTS, ResourceClaim
@@ -53,7 +55,8 @@ class Search:
         self.results: list[list[PickedDevice]] = [[] for _ in prepared]
         self._ledger = ledger
         self._constraints: list[list[ConstraintState]] = [
-            [constraint_state(constraint, context.quirks) for constraint in claim.constraints] for claim in claims
+            [constraint_state(constraint, context.features, context.quirks) for constraint in claim.constraints]
+            for claim in claims
         ]
         self._held: dict[DeviceID, set[int]] = {}
         self._held_capacity: dict[DeviceID, dict[str, Quantity]] = {}
@@ -108,11 +111,15 @@ class Search:
 
     def _place_listed(self, chosen: Alternative, placed: int) -> SearchOutcome:
         assert chosen.listed is not None
-        candidate = self.context.candidates[chosen.listed[placed]]
-        self.context.budget.tick()
+        context = self.context
+        candidate = context.candidates[chosen.listed[placed]]
+        context.budget.tick()
         if not self._place(chosen, candidate, must=True):
             return SearchOutcome.FAIL
-        outcome = self._step(chosen.claim, chosen.request, chosen, placed + 1, 0)
+        following = chosen
+        if context.quirks.later_all_continues_with_first:
+            following = self.prepared[chosen.claim][chosen.request][0]
+        outcome = self._step(chosen.claim, chosen.request, following, placed + 1, 0)
         if outcome is not SearchOutcome.SUCCESS:
             self._undo(chosen)
         return outcome
@@ -121,17 +128,29 @@ class Search:
         context = self.context
         candidates, tick = context.candidates, context.budget.tick
         for position in range(start, len(candidates)):
+            if context.barrier is not None:
+                self._pass(context.barrier, position)
             candidate = candidates[position]
             tick()
             if not self._eligible(chosen, candidate) or not self._place(chosen, candidate, must=False):
                 continue
-            outcome = self._step(chosen.claim, chosen.request, chosen, placed + 1, position + 1)
+            again = candidate.shareable and context.quirks.request_takes_share_twice
+            outcome = self._step(chosen.claim, chosen.request, chosen, placed + 1, position + (not again))
             if outcome is SearchOutcome.SUCCESS:
                 return outcome
             self._undo(chosen)
             if outcome is SearchOutcome.TOO_MANY:
                 return outcome
+        if context.barrier is not None:
+            self._pass(context.barrier, len(candidates))
         return SearchOutcome.FAIL
+
+    def _pass(self, barrier: tuple[int, Pool], position: int) -> None:
+        """Raises AllocationError where the search has come to a pool that ends it."""
+        before, pool = barrier
+        if position >= before:
+            message = f"pool {pool.id.name} is invalid: {pool.invalid}"
+            raise AllocationError(message, check="pool-invalid", subject=str(pool.id), detail={"pool": pool})
 
     def _eligible(self, chosen: Alternative, candidate: CandidateDevice) -> bool:
         """The checks before a device is placed: in use, selectable, capacity."""

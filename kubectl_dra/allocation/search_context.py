@@ -74,7 +74,10 @@ class Budget(Struct):
 
 
 class SearchContext(Struct):
-    """What stays constant during an attempt on one node."""
+    """What stays constant during an attempt on one node.
+
+    Where an invalid pool ends the search, ``barrier`` has the first one, and how many candidates come before it.
+    """
 
     node: Node
     features: Features
@@ -84,9 +87,10 @@ class SearchContext(Struct):
     candidates: Sequence[CandidateDevice]
     budget: Budget
     observer: Observer | None = None
+    barrier: tuple[int, Pool] | None = None
     _selectable: dict[tuple[int, int, int], list[bool | None]] = field(default_factory=dict)
 
-    def selectable(self, alternative: Alternative, candidate: CandidateDevice) -> bool:
+    def selectable(self, alternative: Alternative, candidate: CandidateDevice, *, listing: bool = False) -> bool:
         """Whether class, request and node scope admit the device; computed once per attempt.
 
         Raises:
@@ -97,10 +101,10 @@ class SearchContext(Struct):
             answers = self._selectable[alternative.indices] = [None] * len(self.candidates)
         answer = answers[candidate.position]
         if answer is None:
-            answer = answers[candidate.position] = self._selects(alternative, candidate)
+            answer = answers[candidate.position] = self._selects(alternative, candidate, listing)
         return answer
 
-    def _selects(self, alternative: Alternative, candidate: CandidateDevice) -> bool:
+    def _selects(self, alternative: Alternative, candidate: CandidateDevice, listing: bool) -> bool:
         if not self._admits(alternative, candidate):
             return False
         # The scheduler looks at the capacity next. What cannot be computed is fatal whatever else is taken.
@@ -108,7 +112,8 @@ class SearchContext(Struct):
             why = fault(candidate.device, alternative.spec.capacity)
             if why:
                 owner = f"{alternative.selectors[1].owner}, request {alternative.spec.name}"
-                message = f"{owner}: checking capacity for device {candidate.id}: {why}"
+                name = candidate.device.name if listing else candidate.id
+                message = f"{owner}: checking capacity for device {name}: {why}"
                 raise AllocationError(message, check="capacity-fault", subject=str(candidate.id))
         return True
 
@@ -116,7 +121,8 @@ class SearchContext(Struct):
         device = candidate.device
         if device.binding_conditions and not self.features.binding_conditions:
             return False
-        if not matches(alternative.selectors, self.selectors, device):
+        place = candidate.id if self.features.errors_name_device else None
+        if not matches(alternative.selectors, self.selectors, device, place):
             return False
         if not candidate.slice.per_device_node_selection:
             return True

@@ -9,12 +9,16 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from kubectl_dra.allocation.errors import AllocationError
-from kubectl_dra.api.slices import Device
+from kubectl_dra.api.slices import Device, DeviceID
 from kubectl_dra.cel import CompileError, Environment, EvaluationError, Program, compile_expression
 
 if TYPE_CHECKING:
     from kubectl_dra.cel.columns import DeviceTable
 
+_OPTIONAL = (
+    ". consider using CEL optional chaining (.? followed by orValue()) or guarding the check with has() for optional "
+    "fields"
+)
 SelectorVerdict = bool | EvaluationError | CompileError
 
 
@@ -107,7 +111,7 @@ class SelectorList(Struct, frozen=True):
     device_class: str = ""
     claim: str = ""
 
-    def first_false(self, selectors: Selectors, device: Device) -> int | None:
+    def first_false(self, selectors: Selectors, device: Device, place: DeviceID | None = None) -> int | None:
         """The index of the first selector that is false on the device, or None if all hold.
 
         Raises:
@@ -128,7 +132,7 @@ class SelectorList(Struct, frozen=True):
                 return index
             kind = "compile" if isinstance(verdict, CompileError) else "runtime"
             raise AllocationError(
-                f"{self.owner}: selector #{index}: CEL {kind} error: {verdict}",
+                _failure(f"{self.owner}: selector #{index}", kind, str(verdict), place),
                 check=f"cel-{kind}",
                 subject=self.owner,
                 detail={
@@ -143,13 +147,21 @@ class SelectorList(Struct, frozen=True):
         return None
 
 
-def matches(lists: Sequence[SelectorList], selectors: Selectors, device: Device) -> bool:
+def _failure(selector: str, kind: str, why: str, place: DeviceID | None) -> str:
+    """The scheduler's sentence; with a ``place`` as releases write it that name the device, and give advice."""
+    if place is None or kind == "compile":
+        return f"{selector}: CEL {kind} error: {why}"
+    advice = _OPTIONAL if "no such key:" in why else ""
+    return f"{selector} on device {place}: CEL {kind} error: {why}{advice}"
+
+
+def matches(lists: Sequence[SelectorList], selectors: Selectors, device: Device, place: DeviceID | None = None) -> bool:
     """Whether a device satisfies class and request selectors, evaluated in order up to the first false one.
 
     Raises:
         AllocationError: see SelectorList.first_false.
     """
     for entry in lists:  # noqa: SIM110, a generator costs more than what it runs here
-        if entry.first_false(selectors, device) is not None:
+        if entry.first_false(selectors, device, place) is not None:
             return False
     return True

@@ -43,7 +43,11 @@ def solve(
     try:
         return with_room(plain)
     except SearchBudgetExceeded:
-        if budget.steps + first.steps >= budget.max_steps or time.process_time() > budget.deadline:
+        if (
+            _plain_only(context, prepared)
+            or budget.steps + first.steps >= budget.max_steps
+            or time.process_time() > budget.deadline
+        ):
             raise
     finally:
         budget.steps += first.steps
@@ -52,3 +56,14 @@ def solve(
     from kubectl_dra.allocation.pruning.strategies import pruned_solution
 
     return with_room(lambda: pruned_solution(context, claims, prepared, ledger))
+
+
+def _plain_only(context: SearchContext, prepared: Sequence[PreparedClaim]) -> bool:
+    """Whether the search takes turns that the pruned searches do not know."""
+    if context.barrier is not None or context.features.list_attributes:
+        return True
+    if context.quirks.request_takes_share_twice and any(entry.shareable for entry in context.candidates):
+        return True
+    return context.quirks.later_all_continues_with_first and any(
+        alternative.listed is not None for claim in prepared for request in claim for alternative in request[1:]
+    )

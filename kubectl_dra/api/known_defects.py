@@ -61,6 +61,16 @@ COUNTERS_LEAK: Final = Defect(140431, gone=37, fixed={36: 3})
 """A refused or undone device stays charged, and one refused for its capacity stays in its claim's constraints."""
 COUNTERS_KEYED_BY_POOL_NAME: Final = Defect(140435, gone=37, fixed={36: 4})
 """Drivers that use one pool name share counter tables."""
+DISTINCT_COMPARES_NOTHING: Final = Defect(gone=35)
+"""distinctAttribute accepts devices with equal values."""
+LATER_ALL_CONTINUES_WITH_FIRST: Final = Defect(gone=36)
+"""A later alternative for all devices takes one of them, and goes on with what the first alternative asks for."""
+DEVICES_OF_CLAIM_SUMMED: Final = Defect(gone=37, fixed={34: 12, 35: 9, 36: 5})
+"""The number of devices of a claim is checked once they are summed up, by which very large numbers overflow."""
+REQUEST_TAKES_SHARE_TWICE: Final = Defect(gone=36)
+"""A request for several devices takes several shares of one."""
+SHARES_CHARGE_NOTHING: Final = Defect(gone=37, fixed={36: 2})
+"""Counters of shared devices are not counted as used once the allocation stands."""
 DISTINCT_REMEMBERS_ONE: Final = Defect(140600, gone=37)
 """distinctAttribute remembers one value per request."""
 ALL_FAILS_ON_ANY_POOL: Final = Defect(141898)
@@ -69,7 +79,7 @@ ALL_DROPS_EXHAUSTED: Final = Defect(140769, gone=37)
 """Mode All silently drops exhausted shareable devices."""
 CLAIM_CONFIG_REPEATED: Final = Defect(gone=37)
 """A claim's config entry is repeated for every request that it names."""
-COUNTER_SLICES_EVERYWHERE: Final = Defect(gone=37)
+COUNTER_SLICES_EVERYWHERE: Final = Defect(since=35, gone=37)
 """Slices with shared counters are seen on every node."""
 CAPACITY_WRAPS: Final = Defect(gone=37)
 """Rounding a capacity request wraps around beyond the largest 64-bit integer, negative amounts are accepted,

@@ -58,7 +58,8 @@ def _outcome(trial: Trial, name: str, attempt: Attempt, funnels: Sequence[Locate
     if attempt.verdict is AttemptVerdict.ERROR:
         return "error", attempt.message, 0
     if attempt.verdict is AttemptVerdict.UNDETERMINED:
-        return "undetermined", "the search did not end in time", 0
+        why = "the random order of pools decides" if attempt.order_decides else "the search did not end in time"
+        return "undetermined", why, 0
     if attempt.verdict is AttemptVerdict.ALLOCATED:
         if name in trial.unavailable:
             return "rejected", _for_others(trial.unavailable[name]), 0

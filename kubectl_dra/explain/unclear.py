@@ -79,6 +79,7 @@ def not_decided(trial: Trial, verdict: Verdict, findings: Sequence[Finding]) -> 
     yield from _not_admitted(trial, verdict)
     if trial.claims:
         yield from _too_long(trial, verdict)
+        yield from _by_order(trial, verdict)
         yield from _unmodelled(trial)
 
 
@@ -161,12 +162,26 @@ def _too_long(trial: Trial, verdict: Verdict) -> Iterator[Phrase]:
     if verdict is not Verdict.UNDETERMINED:
         return
     for attempt in trial.attempts.values():
-        if attempt.verdict is AttemptVerdict.UNDETERMINED:
+        if attempt.verdict is AttemptVerdict.UNDETERMINED and not attempt.order_decides:
             yield say(
                 "the search on node {node} did not end in time; the scheduler, which gives up after 10 s per node, may "
                 "time out as well",
                 node=attempt.node,
             )
+            return
+
+
+def _by_order(trial: Trial, verdict: Verdict) -> Iterator[Phrase]:
+    """Nodes on which the random order of pools decides; an error there fails the pod whatever fits elsewhere."""
+    for attempt in trial.attempts.values():
+        if not attempt.order_decides:
+            continue
+        if verdict is Verdict.UNDETERMINED:
+            yield say("on node {node} the order in which pools are tried decides, and it is random", node=attempt.node)
+            return
+        if verdict is Verdict.ALLOCATABLE and attempt.fails_in_some_order:
+            text = "on node {node} the scheduler may fail first, depending on a random order: {error}"
+            yield say(text, node=attempt.node, error=attempt.fails_in_some_order)
             return
 
 

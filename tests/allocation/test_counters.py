@@ -40,8 +40,10 @@ def amounts(short: CounterShortage | None) -> tuple[str, ...] | None:
 
 def test_allocated_devices_leave_less_even_less_than_nothing() -> None:
     pool = pool_of(device("a", consumes={"s.x": 3}), device("b", consumes={"s.x": 3}), s_x=4)
-    assert {name: str(left) for name, left in available_counters(pool, state_of(held("a")))["s"].items()} == {"x": "1"}
-    assert str(available_counters(pool, state_of(held("a", "b")))["s"]["x"]) == "-2"
+    assert {name: str(left) for name, left in available_counters(pool, state_of(held("a")), Quirks())["s"].items()} == {
+        "x": "1"
+    }
+    assert str(available_counters(pool, state_of(held("a", "b")), Quirks())["s"]["x"]) == "-2"
 
 
 def test_a_device_is_charged_whole_or_not_at_all() -> None:
@@ -67,7 +69,7 @@ def test_a_counter_that_is_overdrawn_blocks_devices_that_do_not_use_it() -> None
 def test_a_share_of_a_device_charges_it() -> None:
     pool = pool_of(device("a", consumes={"s.x": 3}, m=10, multi=True), s_x=4)
     shared = held("a", shareID="1", consumedCapacity={"m": "1"})
-    assert str(available_counters(pool, state_of(shared))["s"]["x"]) == "1"
+    assert str(available_counters(pool, state_of(shared), Quirks())["s"]["x"]) == "1"
 
 
 def test_drivers_with_one_pool_name_share_a_table_up_to_1363() -> None:

@@ -385,6 +385,7 @@ VALUES: Final[dict[str, tuple[tuple[str, str], ...]]] = {
         ("pool-invalid", "A pool is invalid"),
         ("pool-name-shared", "Two drivers use one pool name, and their counters are mixed up"),
         ("pool-obsolete-for-node", "A pool's newest generation does not cover the node"),
+        ("pool-order-decides", "The order in which pools are tried decides"),
         ("preemption-makes-room", "The scheduler evicts other pods for this one"),
         ("prepare-failed", "The driver could not prepare the devices on the node"),
         ("requests-compete", "The pod's requests fit one by one, but not together"),

@@ -31,7 +31,8 @@ def _slow(trial: Trial) -> Iterator[Finding]:
         (
             attempt
             for attempt in trial.attempts.values()
-            if attempt.verdict is AttemptVerdict.UNDETERMINED or trial.would_time_out(attempt)
+            if (attempt.verdict is AttemptVerdict.UNDETERMINED and not attempt.order_decides)
+            or trial.would_time_out(attempt)
         ),
         None,
     )

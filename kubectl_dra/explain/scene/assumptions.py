@@ -34,10 +34,10 @@ def notes_of(scene: Scene) -> Iterator[Words]:
     if settings.release.minor < FIRST_SORTED_RELEASE:
         yield say(
             "schedulers of {release} try pools in random order: which of several suitable devices a pod gets is not "
-            "determined, and some rules of 1.36 differ (docs/versions.md)",
+            "determined",
             release=settings.release,
         )
-    elif scene.view.cycle.features.variant == "stable":
+    elif scene.view.cycle.features.stable:
         # A scheduler with neither of these feature gates uses the allocator variant that does not sort pools.
         yield say(
             "without DRADeviceBindingConditions and DRAConsumableCapacity the scheduler tries pools in random order: "

@@ -10,6 +10,7 @@ from msgspec import json
 
 from kubectl_dra.allocation.attempt import Cycle
 from kubectl_dra.allocation.constraints import attribute_of
+from kubectl_dra.allocation.list_constraints import values_of
 from kubectl_dra.allocation.pools import NodePools, Pool, scope_matches
 from kubectl_dra.api.claims import ALL, DeviceRequest, ResourceClaim
 from kubectl_dra.api.labels import InvalidNodeSelector
@@ -128,7 +129,7 @@ class Likeness:
             verdicts,
             counters,
             tuple([not taints or blocking_taint(taints, spec.tolerations) is None for spec in self._specs]),
-            tuple([attribute_of(device, name) for name in self._compared]),
+            tuple([(attribute_of(device, name), values_of(device, name)) for name in self._compared]),
             device.allow_multiple_allocations,
             json.encode(device.capacity) if features.consumable_capacity else None,
             bool(device.binding_conditions),
