@@ -70,7 +70,13 @@ class Writer:
         """
         metadata = {**content["metadata"], "resourceVersion": version or _NOT_THERE}
         query = {"fieldManager": self.field_manager, "fieldValidation": "Strict", "force": str(force).lower()}
-        return self._send("PATCH", path, query, {**content, "metadata": metadata}, _APPLY)
+        stored = self._send("PATCH", path, query, {**content, "metadata": metadata}, _APPLY)
+        if _identity(stored) != _identity(content):
+            raise ClusterError(
+                f"{self._client.server}{path}: the answer is another object; whether the write was carried out is not "
+                "known. Is this an API server?"
+            )
+        return stored
 
     def create(self, path: str, content: Mapping[str, Any]) -> dict[str, Any]:
         """Create an object in a collection. Returns it as stored.
@@ -132,6 +138,11 @@ class Writer:
             else:
                 return self._client.received(response, path)
         raise AssertionError("unreachable")
+
+
+def _identity(content: Mapping[str, Any]) -> tuple[object, object]:
+    metadata = content.get("metadata")
+    return content.get("kind"), metadata.get("name") if isinstance(metadata, Mapping) else None
 
 
 class _Cause(Struct, frozen=True):

@@ -123,3 +123,14 @@ def test_a_server_that_is_away_comes_back_or_is_named(server: APIServer, tmp_pat
     with pytest.raises(ClusterError, match="run the same command again"):
         writing.apply(PATH, OBJECT)
     assert len(sleeps) == 5
+
+
+@pytest.mark.parametrize(
+    "other", [{**OBJECT, "kind": "Pod"}, {**OBJECT, "metadata": {"name": "other"}}, {**OBJECT, "metadata": "r"}, {}]
+)
+def test_an_answer_about_another_object_is_not_believed(
+    server: APIServer, tmp_path: Path, other: dict[str, object]
+) -> None:
+    server.routes[PATH] = Answer(200, other, (CLOSE,))
+    with pytest.raises(ClusterError, match="another object"):
+        writer(server, tmp_path, Sleeps()).apply(PATH, OBJECT)
