@@ -159,9 +159,9 @@ def _ways(trial: Trial, judged: Judgement) -> list[Way]:
     if failed or not wanted:
         return []
     from kubectl_dra.explain.remedies import way_in
-    from kubectl_dra.explain.remedies.added_devices import devices_to_add
     from kubectl_dra.explain.remedies.candidates import candidates
     from kubectl_dra.explain.remedies.combine import ways
+    from kubectl_dra.explain.remedies.one_more_node import one_more_node
 
     near: dict[Words, list[str]] = {}
     for node in trial.one_step_away:
@@ -171,7 +171,7 @@ def _ways(trial: Trial, judged: Judgement) -> list[Way]:
     changes = candidates(trial.view, trial.claims, trial.funnels, scene.holders, near)
     changes = sorted(dict.fromkeys((*changes, *_ends(trial))), key=lambda change: change.cost)
     found = sorted(ways(trial.world, changes, judged.findings), key=lambda way: way.price)
-    more = devices_to_add(trial.view, trial.world, trial.funnels)
+    more = one_more_node(trial)
     return [*found, more] if more else found
 
 

@@ -154,7 +154,7 @@ def _offers(out: Painter, diagnosis: Diagnosis, asked: Invocation) -> list[list[
 
 
 def _all_offers(diagnosis: Diagnosis) -> Iterator[ShownFix]:
-    """What ends each cause, and what else would help; devices that nobody has are left to the full page."""
+    """What ends each cause, and what else would help."""
     for finding in diagnosis.findings:
         remedy = finding.remedy
         if remedy is None:
@@ -162,8 +162,7 @@ def _all_offers(diagnosis: Diagnosis) -> Iterator[ShownFix]:
         elif not remedy.not_alone:
             yield ShownFix(fix(finding), remedy.proof, remedy.price, remedy.offers[:1], remedy.what_if)
     for way in diagnosis.ways:
-        if way.price < Price.BUY:
-            yield ShownFix(", and ".join(changes(way)), way.proof, way.price, way.changes, way.what_if)
+        yield ShownFix(", and ".join(changes(way)), way.proof, way.price, way.changes, way.what_if)
 
 
 def _offer(out: Painter, offer: ShownFix, asked: Invocation) -> Iterator[Line]:

@@ -12,7 +12,6 @@ from kubectl_dra.api.slices import Device
 from kubectl_dra.cel import Environment
 from kubectl_dra.explain.remedies.change import ReplaceTerm
 from kubectl_dra.explain.remedies.prove import RequestPlace
-from kubectl_dra.explain.remedies.satisfying_device import satisfying
 from kubectl_dra.explain.remedies.selector_values import loosened
 
 Attributes = dict[str, dict[str, Any]]
@@ -119,32 +118,3 @@ def test_a_term_of_several_is_replaced_alone() -> None:
 def test_quotes_in_values_are_escaped() -> None:
     odd = Device("d", "odd", {"model": {"string": 'an "odd" \\ one'}})
     assert offers(f'{A}.model == "B200"', [odd])[0] == '"an \\"odd\\" \\\\ one"'
-
-
-@pytest.mark.parametrize(
-    ("expression", "name", "value"),
-    [
-        (f'{A}.model == "B200"', "model", {"string": "B200"}),
-        (f'{A}.model in ["B200", "T4"]', "model", {"string": "B200"}),
-        (f"{A}.index > 7", "index", {"int": 8}),
-        (f"{A}.sick == false", "sick", {"bool": False}),
-        (f'{A}.driver.isGreaterThan(semver("2.0.0"))', "driver", {"version": "2.0.1"}),
-    ],
-)
-def test_a_device_that_would_be_taken(expression: str, name: str, value: dict[str, Any]) -> None:
-    made = satisfying(SELECTORS, ('device.driver == "d"', expression), DEVICES)
-    assert made is not None
-    assert made.attributes[name] == value
-    changed = {key for key in made.attributes if made.attributes[key] != OLD.get(key) != NEW.get(key)}
-    assert changed <= {name}, "nothing else is changed"
-
-
-def test_a_device_with_enough_capacity() -> None:
-    made = satisfying(SELECTORS, (f'{MEMORY}.isGreaterThan(quantity("100Gi"))', f'{A}.model == "H100"'), DEVICES)
-    assert made is not None
-    assert made.capacity["memory"]["value"] == "101Gi"
-    assert made.name == "new", "the device that lacks least is the model"
-
-
-def test_no_device_fulfils_a_contradiction() -> None:
-    assert satisfying(SELECTORS, (f'{A}.model == "A100"', f'{A}.model == "H100"'), DEVICES) is None

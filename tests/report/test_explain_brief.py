@@ -27,11 +27,12 @@ def test_a_fix_comes_with_the_command_that_makes_or_tries_it(
     assert """profile == "3g.20gb"'""" in tried and "--what-if" in tried
 
 
-def test_devices_that_nobody_has_are_not_offered(
+def test_hardware_is_offered_as_one_more_node_of_a_kind_that_there_is(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert not any("dd 1 device" in line for line in shown(capsys, monkeypatch, "pool-incomplete"))
-    assert any("add 1 device" in line for line in shown(capsys, monkeypatch, "pool-incomplete", "--full"))
+    assert any("one more node like h100-1" in line for line in shown(capsys, monkeypatch, "all-tainted", "--full"))
+    for flags in ((), ("--full",)):
+        assert not any("dd one more" in line for line in shown(capsys, monkeypatch, "no-device-matches", *flags))
 
 
 @pytest.mark.parametrize("flag", ["--full", "--devices", "--request=gpu", "--node=gpu-1"])

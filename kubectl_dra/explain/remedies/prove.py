@@ -220,12 +220,6 @@ class World(Struct, frozen=True):
                 return False
         return not cycle.late
 
-    def proof_with_slice(self, entry: ResourceSlice, node: Node) -> Proof | None:
-        """The proof that the claims fit on one node if another slice is published for it."""
-        index = self.cycle.index
-        near = {id(other): other for seen in index.candidates(node.name) for other in index.by_pool[seen.pool]}
-        return replace(self, cycle=self.cycle.changed(index=SliceIndex((*near.values(), entry)))).proof([node])
-
     def refusals(self) -> Refusals:
         """What the search refuses on the nodes because of devices that it picked before."""
         seen = Refusals()

@@ -18,6 +18,7 @@ from kubectl_dra.explain.scene.filters import Filters
 from kubectl_dra.scheduling.chain import Chain, without_devices
 from kubectl_dra.scheduling.dynamic_resources import DynamicResources
 from kubectl_dra.scheduling.framework import ClusterState
+from kubectl_dra.scheduling.node_copy import NodeCopy
 from kubectl_dra.scheduling.node_unschedulable import CORDON
 from kubectl_dra.scheduling.reasons import Rejection
 
@@ -150,6 +151,10 @@ class Surroundings:
                 )
                 changed.append(structs.replace(state.node, spec=spec))
         return self._with_state(self.state.changed(nodes=changed))
+
+    def with_node(self, more: NodeCopy) -> Surroundings:
+        """With one more node."""
+        return self._with_state(self.state.with_node(more.node, more.pods, more.slices))
 
     def without_pods(self, pods: Iterable[Key]) -> Surroundings:
         """After pods have ended."""
