@@ -168,6 +168,8 @@ class HolderIndex:
         pod = self._pods.get((claim.metadata.namespace, entry.name))
         if pod is None:
             return HolderState.ENDED if self._gone(claim, entry.name) else HolderState.RUNNING
+        if not _is(pod, entry):
+            return HolderState.ENDED
         if pod.finished:
             return HolderState.ENDED
         if pod.metadata.deletion_timestamp:
@@ -200,8 +202,8 @@ class HolderIndex:
 
     def pods_of(self, claim: ResourceClaim) -> list[Pod]:
         """The pods that consume a claim, as far as they are known."""
-        found = (self._pods.get((claim.metadata.namespace, entry.name)) for entry in claim.reserved_for)
-        return [pod for pod in found if pod is not None]
+        known = ((entry, self._pods.get((claim.metadata.namespace, entry.name))) for entry in claim.reserved_for)
+        return [pod for entry, pod in known if pod is not None and _is(pod, entry)]
 
     def describe(self, device: DeviceID) -> Joined:
         """Who holds a device."""
@@ -265,3 +267,8 @@ class HolderIndex:
             for device, claims in sorted(self._state.holders.items())
             if device[:2] == pool.id and device.device in drawing
         )
+
+
+def _is(pod: Pod, entry: Consumer) -> bool:
+    """Whether a pod is the consumer, and not a later one of its name."""
+    return not entry.uid or not pod.metadata.uid or entry.uid == pod.metadata.uid
