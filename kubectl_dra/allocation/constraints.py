@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 from kubectl_dra.api.claims import DeviceConstraint
 from kubectl_dra.api.slices import Device
@@ -35,6 +35,21 @@ def raw_attribute(device: Device, name: str) -> Mapping[str, Any] | None:
         domain, _, identifier = name.partition("/")
         return device.attributes.get(identifier) if domain == device.driver else None
     return raw
+
+
+_KINDS: Final = (("string", "strings"), ("int", "ints"), ("bool", "bools"), ("version", "versions"))
+Values = frozenset[tuple[str, Any]]
+
+
+def values_of(device: Device, name: str) -> Values:
+    """The values of an attribute with their types, a scalar as a list of one; none if the device lacks it."""
+    raw = raw_attribute(device, name) or {}
+    for one, several in _KINDS:
+        if raw.get(one) is not None:
+            return frozenset(((one, raw[one]),))
+        if raw.get(several):
+            return frozenset((one, value) for value in raw[several])
+    return frozenset()
 
 
 class ConstraintState(Protocol):

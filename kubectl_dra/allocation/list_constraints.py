@@ -3,25 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
-from typing import Any, Final
 
-from kubectl_dra.allocation.constraints import raw_attribute
+from kubectl_dra.allocation.constraints import Values, values_of
 from kubectl_dra.api.claims import DeviceConstraint
 from kubectl_dra.api.slices import Device
-
-_KINDS: Final = (("string", "strings"), ("int", "ints"), ("bool", "bools"), ("version", "versions"))
-Values = frozenset[tuple[str, Any]]
-
-
-def values_of(device: Device, name: str) -> Values:
-    """The values of an attribute with their types, a scalar as a list of one; none if the device lacks it."""
-    raw = raw_attribute(device, name) or {}
-    for one, several in _KINDS:
-        if raw.get(one) is not None:
-            return frozenset(((one, raw[one]),))
-        if raw.get(several):
-            return frozenset((one, value) for value in raw[several])
-    return frozenset()
 
 
 class MatchValues:

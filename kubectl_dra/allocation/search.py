@@ -8,14 +8,19 @@ from enum import Enum
 from msgspec import Struct
 
 from kubectl_dra.allocation.capacity import NOTHING, consumption, shortage
-from kubectl_dra.allocation.constraint_rules import constraint_state
-from kubectl_dra.allocation.constraints import ConstraintState
+from kubectl_dra.allocation.constraints import (
+    ConstraintState,
+    DistinctAttribute,
+    MatchAttribute,
+    TrulyDistinctAttribute,
+)
 from kubectl_dra.allocation.counters import CounterLedger
 from kubectl_dra.allocation.errors import AllocationError
+from kubectl_dra.allocation.features import Features, Quirks
 from kubectl_dra.allocation.pools import Pool
 from kubectl_dra.allocation.request import Alternative, PreparedClaim
 from kubectl_dra.allocation.search_context import CandidateDevice, PickedDevice, SearchContext
-from kubectl_dra.api.claims import MAX_RESULTS, ResourceClaim
+from kubectl_dra.api.claims import MAX_RESULTS, DeviceConstraint, ResourceClaim
 from kubectl_dra.api.quantity import Quantity
 from kubectl_dra.api.slices import DeviceID
 from kubectl_dra.api.taints import blocking_taint
@@ -313,3 +318,17 @@ class Search:
     def _reject(self, chosen: Alternative, candidate: CandidateDevice, check: str, detail: object) -> None:
         if self.context.observer is not None:
             self.context.observer.rejected(chosen, candidate, check, detail)
+
+
+def constraint_state(constraint: DeviceConstraint, features: Features, quirks: Quirks) -> ConstraintState:
+    """The state of one constraint. ``matchAttribute`` wins if both are set."""
+    if features.list_attributes:
+        # Loaded where it is needed, which is rare.
+        from kubectl_dra.allocation.list_constraints import DistinctValues, MatchValues
+
+        return MatchValues(constraint) if constraint.match_attribute else DistinctValues(constraint)
+    if constraint.match_attribute:
+        return MatchAttribute(constraint)
+    if quirks.distinct_remembers_one:
+        return DistinctAttribute(constraint, compares=not quirks.distinct_compares_nothing)
+    return TrulyDistinctAttribute(constraint)

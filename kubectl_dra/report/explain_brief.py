@@ -54,8 +54,10 @@ def brief(out: Painter, diagnosis: Diagnosis, invocation: Invocation) -> None:
     said, *more_said = _said(out, diagnosis) or [[]]
     remarks = _remarks(diagnosis)
     following = _following(diagnosis, invocation, len(remarks))
-    notes = [[_labelled(out, "Note", note)] for note in remarks[:MAX_NOTES]]
-    blocks = [block for block in (first, landing, fix, [*said, *following]) if block]
+    # What is only supposed is said first, and always.
+    supposed = [_labelled(out, "Note", note) for note in remarks[: len(diagnosis.supposed)]]
+    notes = [[_labelled(out, "Note", note)] for note in remarks[len(supposed) :][:MAX_NOTES]]
+    blocks = [block for block in (first, landing, fix, [*said, *supposed, *following]) if block]
     room = LINES - len(head) - sum(len(block) for block in blocks) - min(len(blocks), 3)
     kept: list[list[Line]] = []
     for wanted in (
@@ -73,9 +75,9 @@ def brief(out: Painter, diagnosis: Diagnosis, invocation: Invocation) -> None:
             kept.append(wanted)
             room -= len(wanted)
     notes = [note for note in notes if note in kept]
-    following = _following(diagnosis, invocation, len(remarks) - len(notes))
+    following = _following(diagnosis, invocation, len(remarks) - len(supposed) - len(notes))
     body = [first, *(block for block in (*facts, *causes) if block in kept), landing]
-    foot = [said, *(block for block in (*more_said, *notes) if block in kept), following]
+    foot = [said, supposed, *(block for block in (*more_said, *notes) if block in kept), following]
     out.write((coloured, STYLES[diagnosis.verdict]), head[0].removeprefix(coloured))
     for row in head[1:]:
         out.write(row)

@@ -8,7 +8,6 @@ from kubectl_dra.allocation.attempt import Cycle
 from kubectl_dra.allocation.features import Features, Quirks
 from kubectl_dra.allocation.pools import SliceIndex
 from kubectl_dra.allocation.selectors import Selectors
-from kubectl_dra.allocation.slices_as_read import slices_as_read
 from kubectl_dra.allocation.state import allocated_state
 from kubectl_dra.allocation.taint_rules import apply_rules
 from kubectl_dra.api.known_defects import RULES_UNSEEN
@@ -25,7 +24,11 @@ def make_cycle(snapshot: Snapshot, release: Release, gates: frozenset[str], patc
     """
     features = Features.from_gates(gates, release)
     slices: Sequence[ResourceSlice] = snapshot.slices
-    slices = slices_as_read(slices, features)
+    if features.mixed_slices or features.stable:
+        # Loaded where it is needed, which is rare.
+        from kubectl_dra.allocation.slices_as_read import slices_as_read
+
+        slices = slices_as_read(slices, features)
     if snapshot.taint_rules and not RULES_UNSEEN.affects(release, patch):
         slices = apply_rules(slices, snapshot.taint_rules)
     return Cycle(

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from kubectl_dra.allocation.constraint_rules import constraint_state
 from kubectl_dra.allocation.constraints import attribute_of
 from kubectl_dra.allocation.features import Features, Quirks
+from kubectl_dra.allocation.search import constraint_state
 from kubectl_dra.api.claims import DeviceConstraint
 from kubectl_dra.api.slices import Device
 from tests.allocation.builders import claim, device, request, slice_of

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from kubectl_dra.allocation.constraint_rules import constraint_state
+from kubectl_dra.allocation.constraints import values_of
 from kubectl_dra.allocation.features import Features, Quirks
-from kubectl_dra.allocation.list_constraints import values_of
+from kubectl_dra.allocation.search import constraint_state
 from kubectl_dra.api.claims import DeviceConstraint
 from kubectl_dra.api.slices import Device
 from tests.allocation.builders import device, slice_of

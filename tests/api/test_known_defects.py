@@ -28,13 +28,23 @@ def test_texts() -> None:
     assert RULES_UNSEEN.reference == "kubernetes/kubernetes#139651"
 
 
+SINCE_1_36 = {
+    "distinct_compares_nothing",
+    "later_all_continues_with_first",
+    "request_takes_share_twice",
+    "shares_charge_nothing",
+}
+
+
 @pytest.mark.parametrize(
     ("release", "patch", "without"),
     [
-        (Release(1, 35), 3, set()),
-        (Release(1, 36), None, set()),
-        (Release(1, 36), 3, {"counters_leak"}),
-        (Release(1, 36), 4, {"counters_leak", "counters_keyed_by_pool_name"}),
+        (Release(1, 34), 3, {"counter_slices_everywhere"}),
+        (Release(1, 35), 3, {"distinct_compares_nothing"}),
+        (Release(1, 36), None, SINCE_1_36),
+        (Release(1, 36), 1, SINCE_1_36 - {"shares_charge_nothing"}),
+        (Release(1, 36), 3, SINCE_1_36 | {"counters_leak"}),
+        (Release(1, 36), 5, SINCE_1_36 | {"counters_leak", "counters_keyed_by_pool_name", "devices_of_claim_summed"}),
         (Release(1, 37), 0, set(Quirks.__struct_fields__) - {"all_fails_on_any_pool"}),
     ],
 )

@@ -120,7 +120,7 @@ def test_pre_commit(sample: Path, hooks: Path, tools: Path, offline: dict[str, s
     (repo,) = config["repos"]
     assert repo["rev"] == f"v{__version__}"
     repo["repo"] = str(hooks)
-    repo["hooks"].append({"id": "kubectl-dra-migrate"})
+    assert [hook["id"] for hook in repo["hooks"]] == ["kubectl-dra-lint", "kubectl-dra-migrate"]
     (sample / ".pre-commit-config.yaml").write_text(yaml.safe_dump(config))
     git(sample, "init", "--quiet")
     git(sample, "add", "--all")

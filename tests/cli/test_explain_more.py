@@ -280,7 +280,7 @@ def test_fewer_of_an_extended_resource_is_said_of_its_limit(dra: Dra, monkeypatc
     monkeypatch.chdir(EXAMPLES / "extended-resource")
     ran = dra("explain", "pod/render-2", "-n", "media", "--snapshot", "cluster.yaml")
     flat = " ".join(ran.out.split())
-    assert "lower the limit of the extended resource to 1" in flat and "count" not in flat
+    assert "Lower the pod's limit of the extended resource to 1" in flat and "count" not in flat
 
 
 def test_the_next_command_of_all_keeps_its_flags(dra: Dra, monkeypatch: pytest.MonkeyPatch) -> None:

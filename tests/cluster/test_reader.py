@@ -12,7 +12,7 @@ from msgspec import json
 
 from kubectl_dra.api.claims import ResourceClaim
 from kubectl_dra.api.conversion import from_v1, reshaped
-from kubectl_dra.api.decoding import Mismatch, mismatch, struct_mismatch
+from kubectl_dra.api.decoding import Mismatch, decoded, mismatch, struct_mismatch
 from kubectl_dra.api.nodes import Node
 from kubectl_dra.api.slices import ResourceSlice
 from kubectl_dra.cluster.builder import SnapshotBuilder
@@ -55,7 +55,9 @@ def raw_slice(node: int, *, devices: int = 4, version: str = "v1", **attributes:
 
 
 def slow_slice(raw: Json, version: str) -> ResourceSlice | Mismatch:
-    return mismatch(raw, "ResourceSlice", version) or ResourceSlice.from_json(reshaped(raw))
+    return mismatch(raw, "ResourceSlice", version) or ResourceSlice.from_json(
+        reshaped(decoded(raw, "ResourceSlice", version))
+    )
 
 
 def typed(reader: Reader, kind: str, raw: Json, version: str = "v1") -> Any:
@@ -67,7 +69,7 @@ def typed(reader: Reader, kind: str, raw: Json, version: str = "v1") -> Any:
     wrong = mismatch(raw, kind, version)
     if wrong is not None:
         return wrong
-    today = reshaped(own) if kind != "Node" else raw
+    today = reshaped(decoded(own, kind, version)) if kind != "Node" else raw
     found = reader.read(kind, json.encode(today))
     kinds: dict[str, Any] = {"Node": Node, "ResourceClaim": ResourceClaim, "ResourceSlice": ResourceSlice}
     return kinds[kind].from_json(today) if found is None else found.object

@@ -9,8 +9,7 @@ from typing import Final
 from msgspec import json
 
 from kubectl_dra.allocation.attempt import Cycle
-from kubectl_dra.allocation.constraints import attribute_of
-from kubectl_dra.allocation.list_constraints import values_of
+from kubectl_dra.allocation.constraints import attribute_of, values_of
 from kubectl_dra.allocation.pools import NodePools, Pool, scope_matches
 from kubectl_dra.api.claims import ALL, DeviceRequest, ResourceClaim
 from kubectl_dra.api.labels import InvalidNodeSelector

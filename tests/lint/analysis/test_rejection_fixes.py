@@ -94,7 +94,7 @@ def test_fixes(before: str, after: str) -> None:
     [
         (
             CLAIM + "        deviceClassName: a\n      partitionRequest: {count: 1}\n",
-            "A partition is a device of its own",
+            "A partition is a separate device",
         ),
         (HEAD % ("v1beta2", "ResourceClaim") + "  deviceRequests: []\n", "Write spec.devices.requests"),
         (HEAD % ("v1", "ResourceClaim") + "  resourceClassName: a\n", "devices.requests[].exactly.deviceClassName"),
