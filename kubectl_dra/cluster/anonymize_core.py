@@ -59,6 +59,8 @@ class CoreParts(SchedulingParts):
             "nominatedNodeName": lambda name: self._new.names.of("node", name),
             "resources": self.content,
             "allocatedResources": self._new.resources,
+            "initContainerStatuses": self._each(self._container_status),
+            "containerStatuses": self._each(self._container_status),
         }
         return {
             "spec": self._fields(raw.get("spec") or {}, changes, ("priority", "preemptionPolicy", "hostNetwork")),
@@ -71,6 +73,27 @@ class CoreParts(SchedulingParts):
 
         changes: Changes = {"name": lambda name: self._new.names.of("container", name), "resources": resources}
         return self._fields(raw, changes, ("restartPolicy", "restartPolicyRules", "ports"))
+
+    def _container_status(self, raw: Mapping[str, Any]) -> Json:
+        """Why a container waits, and the health of its devices, without texts and ids."""
+        out: Json = {"name": self._new.names.of("container", raw.get("name") or "")}
+        if raw.get("resources"):
+            out["resources"] = self.content(raw["resources"])
+        if raw.get("allocatedResources"):
+            out["allocatedResources"] = self._new.resources(raw["allocatedResources"])
+        if waiting := (raw.get("state") or {}).get("waiting"):
+            out["state"] = {"waiting": {"reason": waiting.get("reason")}}
+        if known := raw.get("allocatedResourcesStatus"):
+            out["allocatedResourcesStatus"] = [
+                {
+                    "name": entry.get("name"),
+                    "resources": [
+                        {"resourceID": "device", "health": one.get("health")} for one in entry.get("resources") or ()
+                    ],
+                }
+                for entry in known
+            ]
+        return out
 
     def _pod_claim(self, raw: Mapping[str, Any]) -> Json:
         changes: Changes = {

@@ -72,6 +72,7 @@ _POD_STATUS: Final = (
     *("phase", "conditions", "resourceClaimStatuses", "extendedResourceClaimStatus"),
     *("nominatedNodeName", "startTime", "resources", "allocatedResources"),
 )
+_CONTAINER_STATUS: Final = ("name", "state", "resources", "allocatedResources", "allocatedResourcesStatus")
 _VOLUMES: Final = (
     *("persistentVolumeClaim", "ephemeral", "csi", "gcePersistentDisk", "awsElasticBlockStore"),
     *("iscsi", "rbd", "azureDisk", "cinder", "portworxVolume"),
@@ -175,7 +176,7 @@ def reduced(raw: Mapping[str, Any]) -> Json:
     out: Json = {"apiVersion": raw["apiVersion"], "kind": kind, "metadata": _metadata(raw.get("metadata") or {}, kind)}
     if kind == "Pod":
         out["spec"] = _pod_spec(raw.get("spec") or {})
-        out["status"] = _some(raw.get("status"), _POD_STATUS)
+        out["status"] = {**_some(raw.get("status"), _POD_STATUS), **_container_statuses(raw)}
     elif kind == "Node":
         out["spec"] = _some(raw.get("spec"), ("taints", "unschedulable"))
         out["status"] = _node_status(raw.get("status") or {})
@@ -227,6 +228,28 @@ def _container(raw: Mapping[str, Any]) -> Json:
     if ports:
         out["ports"] = ports
     return out
+
+
+def _container_statuses(pod: Mapping[str, Any]) -> Json:
+    """The statuses of containers that wait, whose devices have a health, or that were given other than they ask for."""
+    out: Json = {}
+    spec, status = pod.get("spec") or {}, pod.get("status") or {}
+    for name, containers in (("initContainerStatuses", "initContainers"), ("containerStatuses", "containers")):
+        asked = {
+            entry.get("name"): (entry.get("resources") or {}).get("requests") for entry in spec.get(containers) or ()
+        }
+        kept = [_some(entry, _CONTAINER_STATUS) for entry in status.get(name) or () if _tells(entry, asked)]
+        if kept:
+            out[name] = kept
+    return out
+
+
+def _tells(entry: Mapping[str, Any], asked: Mapping[Any, Any]) -> bool:
+    if (entry.get("state") or {}).get("waiting") or entry.get("allocatedResourcesStatus"):
+        return True
+    requests = asked.get(entry.get("name")) or {}
+    given = (entry.get("resources") or {}).get("requests", requests)
+    return bool(given != requests or entry.get("allocatedResources", requests) != requests)
 
 
 def _node_status(status: Mapping[str, Any]) -> Json:

@@ -95,7 +95,7 @@ def test_search_finds_a_cause(browser: Browser, address: str) -> None:
 
 def test_the_tree_of_causes_is_walked_by_clicks(browser: Browser, address: str) -> None:
     page = opened(browser, f"{address}/pending.html", 390).page
-    for text in ("No node has devices for it", "Can they be had?", "devices-held"):
+    for text in ("No node has devices for it", "Are they available?", "devices-held"):
         page.locator("article").get_by_role("link", name=text, exact=True).first.click()
     page.wait_for_url("**/causes/devices-held.html")
     assert page.locator("h1").inner_text().startswith("The matching devices are held")

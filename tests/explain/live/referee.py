@@ -92,7 +92,12 @@ class Referee:
     def holds(self, after: Answer, scheduled: Scheduled) -> None:
         """Explain says that a pod has what it has."""
         assert (after.code, after.report["verdict"]) == (0, "allocated"), after.text
-        held = {claim["entry"]: claim.get("devices", []) for claim in after.report["claims"]}
+        held = {
+            claim["entry"]: [
+                f"{one['request']}: {one['driver']}/{one['pool']}/{one['device']}" for one in claim.get("devices", [])
+            ]
+            for claim in after.report["claims"]
+        }
         assert held == given(scheduled)
 
     def proved(self, answer: Answer, scheduled: Scheduled) -> None:

@@ -75,7 +75,7 @@ MISFITS = {
         [{"distinctAttribute": "DRIVER/model"}],
     ),
     "every alternative": Misfit(
-        MODELS, [alternatives({"count": 5}, where(f'{ATTRIBUTE}.model == "c"'))], "selector-matches-nothing"
+        MODELS, [alternatives({"count": 5}, where(f'{ATTRIBUTE}.model == "c"'))], "too-few-on-one-node"
     ),
     "requests compete": Misfit(MODELS[:2], [request("CLASS", "a", count=2), request("CLASS", "b")], "requests-compete"),
     "partitions exclude each other": Misfit(
