@@ -164,7 +164,7 @@ class Cycle(Struct):
             )
         late = solution.would_time_out
         if not solution.found:
-            invalid = any(pool.invalid for pool in pools.pools) and not self.features.invalid_pool_ends_search
+            invalid = any(pool.invalid for pool in pools.pools) and not self.features.loose_pools
             message = INVALID_POOLS if invalid else NOT_FOUND
             return Attempt(
                 node.name, AttemptVerdict.REJECTED, message, pools=pools, steps=budget.steps, would_time_out=late
@@ -289,7 +289,7 @@ def _backwards(pools: NodePools) -> NodePools:
 
 def _barrier(pools: NodePools, features: Features) -> tuple[int, Pool] | None:
     """The first invalid pool, and how many candidates come before it; None where the search passes it over."""
-    if not features.invalid_pool_ends_search:
+    if not features.loose_pools:
         return None
     before = 0
     for pool in pools.pools:

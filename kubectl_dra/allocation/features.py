@@ -12,6 +12,8 @@ from kubectl_dra.api import known_defects
 from kubectl_dra.api.versions import Release
 
 BASELINE: Final = Release(1, 36)
+FIRST_SORTED: Final = 36
+"""The first minor release that tries pools by driver and name."""
 
 
 class Features(Struct, frozen=True):
@@ -19,9 +21,9 @@ class Features(Struct, frozen=True):
 
     Up to ``taint_rules`` the fields follow from feature gates, the others from the release:
     ``stable`` is the variant that knows neither shares nor binding conditions; ``any_pool_order``: pools and slices
-    are tried in random order; ``partial_pools``: incomplete pools serve requests for a count, and a pool is complete
-    if all of its slices are on the node; ``invalid_pool_ends_search``: so does an invalid pool that is reached;
-    ``mixed_slices``: one slice may have devices and their counters; ``errors_name_device``: those of selectors do.
+    are tried in random order; ``loose_pools``: as up to 1.34, slices may have devices and their counters, a pool is
+    complete if all of its slices are on the node, incomplete pools serve requests for a count, and an invalid pool
+    that is reached ends the search; ``errors_name_device``: those of selectors do.
     """
 
     admin_access: bool = True
@@ -35,9 +37,7 @@ class Features(Struct, frozen=True):
     taint_rules: bool = False
     stable: bool = False
     any_pool_order: bool = False
-    partial_pools: bool = False
-    mixed_slices: bool = False
-    invalid_pool_ends_search: bool = False
+    loose_pools: bool = False
     tolerations_in_result: bool = True
     errors_name_device: bool = False
 
@@ -59,10 +59,8 @@ class Features(Struct, frozen=True):
             extended_resources="DRAExtendedResource" in gates,
             taint_rules={"DRADeviceTaints", "DRADeviceTaintRules"} <= gates,
             stable=stable,
-            any_pool_order=stable or minor <= 35,
-            partial_pools=minor <= 34,
-            mixed_slices=minor <= 34,
-            invalid_pool_ends_search=minor <= 34,
+            any_pool_order=stable or minor < FIRST_SORTED,
+            loose_pools=minor <= 34,
             tolerations_in_result=minor >= 35,
             errors_name_device=minor >= 37,
         )

@@ -137,7 +137,7 @@ def relevant(entry: ResourceSlice, node: Node, features: Features, quirks: Quirk
         InvalidNodeSelector: a node selector cannot be parsed.
     """
     if not features.partitionable_devices and (
-        entry.per_device_node_selection is not None or (entry.shared_counters and not features.partial_pools)
+        entry.per_device_node_selection is not None or (entry.shared_counters and not features.loose_pools)
     ):
         return False
     if entry.shared_counters and quirks.counter_slices_everywhere:
@@ -204,7 +204,7 @@ def _build(pool_id: PoolID, slices: Sequence[ResourceSlice], index: SliceIndex, 
         return _of_one(slices[0], index, features)
     everywhere = index.by_pool[pool_id]
     found, others = len(slices), []
-    if found != expected and not features.partial_pools:
+    if found != expected and not features.loose_pools:
         if any(entry.generation > generation for entry in everywhere):
             return None
         same_generation = [entry for entry in everywhere if entry.generation == generation]
@@ -222,9 +222,9 @@ def _build(pool_id: PoolID, slices: Sequence[ResourceSlice], index: SliceIndex, 
         },
         expected=expected,
         found=found,
-        serves_incomplete=features.partial_pools,
+        serves_incomplete=features.loose_pools,
     )
-    if pool.incomplete and not features.partial_pools:
+    if pool.incomplete and not features.loose_pools:
         return pool
     return replace(pool, invalid=_problem(pool, counter_slices, features))
 
@@ -252,7 +252,7 @@ def _problem(pool: Pool, counter_slices: Sequence[ResourceSlice], features: Feat
             if device.name in names:
                 return f"duplicate device name {device.name}"
             names.add(device.name)
-    if not features.partitionable_devices or features.partial_pools:
+    if not features.partitionable_devices or features.loose_pools:
         return ""
     sets: set[str] = set()
     for entry in counter_slices:

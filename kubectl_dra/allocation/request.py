@@ -129,7 +129,7 @@ def check_request(claim: ResourceClaim, request: Request, features: Features) ->
             detail={"gate": "DRAPrioritizedList"},
         )
     if (
-        features.partial_pools
+        features.loose_pools
         and not features.consumable_capacity
         and any(spec.capacity for spec in request.alternatives())
     ):

@@ -13,7 +13,7 @@ from kubectl_dra.api.slices import ResourceSlice
 
 def slices_as_read(slices: Sequence[ResourceSlice], features: Features) -> Sequence[ResourceSlice]:
     """The slices, changed where the allocator does not see what they say."""
-    if features.mixed_slices:
+    if features.loose_pools:
         slices = list(_counters_apart(slices))
     if features.stable:
         slices = [_exclusive(entry) for entry in slices]

@@ -24,7 +24,7 @@ def make_cycle(snapshot: Snapshot, release: Release, gates: frozenset[str], patc
     """
     features = Features.from_gates(gates, release)
     slices: Sequence[ResourceSlice] = snapshot.slices
-    if features.mixed_slices or features.stable:
+    if features.loose_pools or features.stable:
         # Loaded where it is needed, which is rare.
         from kubectl_dra.allocation.slices_as_read import slices_as_read
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from kubectl_dra.allocation.extended_resources import ExtendedRequests
+from kubectl_dra.allocation.features import FIRST_SORTED
 from kubectl_dra.api.known_defects import RULES_UNSEEN
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.api.slices import PoolID
@@ -15,7 +16,6 @@ from kubectl_dra.explain.question.consumers import consumers
 from kubectl_dra.explain.scene.prepare import Scene, Settings
 from kubectl_dra.scheduling.kinds_to_read import group_kind
 
-FIRST_SORTED_RELEASE = 36
 MAX_POOLS = 3
 # Kinds whose absence from a saved snapshot says nothing: most clusters or questions do without them.
 _OPTIONAL = frozenset(("ResourceClaimTemplate", "DeviceTaintRule", "Namespace", "ResourceQuota", "Event"))
@@ -31,7 +31,7 @@ def notes_of(scene: Scene) -> Iterator[Words]:
     if settings.proved_gates:
         text = "{gates}: off by default in {release}, but stored ResourceSlices show that it is on"
         yield say(text, gates=sorted(settings.proved_gates), release=settings.release)
-    if settings.release.minor < FIRST_SORTED_RELEASE:
+    if settings.release.minor < FIRST_SORTED:
         yield say(
             "schedulers of {release} try pools in random order: which of several suitable devices a pod gets is not "
             "determined",
