@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from kubectl_dra.api.slices import DeviceID
+from kubectl_dra.report.taint_gaps import not_seen
 from kubectl_dra.taint.blast_radius import ClaimHit, PodHit, Radius
 from kubectl_dra.taint.listing import TaintLine
 from kubectl_dra.taint.result import SCHEMA_VERSION, RuleDone, Tainted, Untainted
@@ -126,7 +127,7 @@ def _radius(radius: Radius) -> dict[str, Any]:
             {"name": left.name, "devices": left.devices, "free": left.free, "freeAfter": left.free_after}
             for left in radius.classes
         ],
-        "notes": list(radius.notes),
+        "notes": [*map(not_seen, radius.gaps), *radius.notes],
     }
 
 

@@ -11,6 +11,7 @@ from kubectl_dra.api.claims import Consumer
 from kubectl_dra.console import lines as names
 from kubectl_dra.report.paint import Painter
 from kubectl_dra.report.table import fitted
+from kubectl_dra.report.taint_gaps import not_seen, why_unread
 from kubectl_dra.taint import times
 from kubectl_dra.taint.apply import UNCHANGED
 from kubectl_dra.taint.blast_radius import ENDED, GOING, LATER, NOW, STAYS, UNKNOWN, ClaimHit, PodHit, Radius, worse
@@ -70,17 +71,17 @@ def write_radius(
             out.sentence(f"Class {left.name}: {count}; how many of them are free is unknown.")
         else:
             out.sentence(f"Class {left.name}: {left.free_after:,} of {count} free afterwards, {left.free:,} now.")
-    for note in radius.notes:
-        # What keeps claims from being known heads the list of pods.
-        if not radius.unread or not note.endswith(radius.unread):
-            out.paragraph(f"note: {note}")
+    # What keeps claims from being known heads the list of pods.
+    unseen = [not_seen(gap) for gap in radius.gaps if gap != radius.unread]
+    for note in (*unseen, *radius.notes):
+        out.paragraph(f"note: {note}")
 
 
 def _write_pods(radius: Radius, wishes: Sequence[Wish], out: Painter, at: datetime) -> None:
     whom = "it" if len({wish.device for wish in wishes}) == 1 else "them"
     if radius.unread:
         unknown = f"More claims may use {whom}" if radius.claims else f"Which claims and pods use {whom} is unknown"
-        out.paragraph(f"{unknown}: {radius.unread}.", style="yellow")
+        out.paragraph(f"{unknown}: {why_unread(radius.unread)}.", style="yellow")
     elif not radius.claims:
         out.write(f"No claim uses {whom}.")
     if not radius.claims:

@@ -88,18 +88,19 @@ class ClassLeft(Struct, frozen=True):
 
 
 class Radius(Struct, frozen=True):
-    """Everything that the taints change. ``notes`` say what could not be seen or tried.
+    """Everything that the taints change.
 
-    ``unread`` says why not all claims are known, so that ``claims`` may be incomplete; empty if all are
-    known.
+    ``gaps`` are the objects that matter and were not seen, ``notes`` say what else is not known or was not
+    tried. ``unread`` is the gap because of which ``claims`` may be incomplete; None if all claims are known.
     """
 
     claims: tuple[ClaimHit, ...] = ()
     lost: tuple[Lost, ...] = ()
     all_requests: tuple[AllRequest, ...] = ()
     classes: tuple[ClassLeft, ...] = ()
+    gaps: tuple[Gap, ...] = ()
     notes: tuple[str, ...] = ()
-    unread: str = ""
+    unread: Gap | None = None
 
     def pods(self) -> dict[str, PodHit]:
         """Every pod once, by UID; with the worst fate if it uses several devices."""
@@ -143,7 +144,7 @@ def blast_radius(
     progress: Callable[[str], None] | None = None,
 ) -> Radius:
     """What the wishes would affect."""
-    notes = [*_not_seen(snapshot)]
+    notes: list[str] = []
     cycle = cycle_of(snapshot, settings)
     tolerations_kept = settings.release.minor >= FIRST_WITH_TOLERATIONS
     if not tolerations_kept and any(wish.taint.effect == "NoExecute" for wish in wishes):
@@ -165,9 +166,8 @@ def blast_radius(
     devices = [row.device for wish in blocking if (target := targets.get(wish.device)) and (row := target.row)]
     lost = lost_matches(blocking, devices, cycle, snapshot, settings, notes, progress) if blocking and not blind else ()
     asked = tuple(_all_requests(blocking, targets, snapshot, cycle))
-    gap = snapshot.missing("ResourceClaim")
-    unread = _gap(gap) if gap is not None else ""
-    return Radius(claims, tuple(lost), asked, tuple(_classes(blocking, rows)), tuple(notes), unread)
+    gaps, unread = tuple(_not_seen(snapshot)), snapshot.missing("ResourceClaim")
+    return Radius(claims, tuple(lost), asked, tuple(_classes(blocking, rows)), gaps, tuple(notes), unread)
 
 
 _MATTERS: Final = ("ResourceClaim", "ResourceClaimTemplate", "Pod", "DeviceClass", "DeviceTaintRule", "Node")
@@ -175,16 +175,10 @@ _DECISIVE: Final = ("ResourceClaim", "Pod")
 """Without these kinds, saved objects do not show who is affected; a cluster may well have no objects of the others."""
 
 
-def _not_seen(snapshot: Snapshot) -> Iterator[str]:
+def _not_seen(snapshot: Snapshot) -> Iterator[Gap]:
     for gap in snapshot.gaps:
-        if gap.reason != ABSENT and gap.kind in _MATTERS:
-            yield f"not seen: {gap}"
-        elif gap.reason == ABSENT and gap.kind in _DECISIVE:
-            yield _gap(gap)
-
-
-def _gap(gap: Gap) -> str:
-    return f"no {gap.kind} in the snapshot" if gap.reason == ABSENT else str(gap)
+        if gap.kind in (_DECISIVE if gap.reason == ABSENT else _MATTERS):
+            yield gap
 
 
 def _holders(snapshot: Snapshot) -> dict[DeviceID, list[ResourceClaim]]:

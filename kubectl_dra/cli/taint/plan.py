@@ -15,6 +15,7 @@ from kubectl_dra.cli.taint.session import TaintWorld
 from kubectl_dra.cluster.writer import Writer
 from kubectl_dra.errors import InputError
 from kubectl_dra.explain.devices.device_state import taint_owner
+from kubectl_dra.report.taint_gaps import why_unread
 from kubectl_dra.taint import times
 from kubectl_dra.taint.apply import RuleWriter
 from kubectl_dra.taint.blast_radius import Radius, blast_radius
@@ -104,7 +105,8 @@ def make_plan(asked: TaintFlags, words: Words, connection: ConnectionFlags) -> P
         radius = blast_radius(wishes, by_id, world.inventory.rows, world.snapshot, world.settings, at, progress)
     warnings = tuple(_warnings(world, targets, {wish.name for wish in wishes}))
     if radius.unread:
-        warnings = (f"not all claims could be read, so whom the taint hits is not known: {radius.unread}", *warnings)
+        why = why_unread(radius.unread)
+        warnings = (f"not all claims could be read, so whom the taint hits is not known: {why}", *warnings)
     return Plan(asked, at, world, targets, words.taints, wishes, radius, warnings)
 
 

@@ -11,6 +11,7 @@ from kubectl_dra.api.fields import fields
 from kubectl_dra.lint.analysis.invented_fields import device_requests
 from kubectl_dra.lint.context import Context
 from kubectl_dra.lint.finding import Fix
+from kubectl_dra.lint.server.names import is_identifier
 from kubectl_dra.manifests.changes import Change, Delete, Path, Rename, Set, Unwrap, Wrap
 from kubectl_dra.names import nearest
 
@@ -82,7 +83,6 @@ _BY_RULE: Final[Mapping[str, str]] = {
     ),
 }
 _INTEGER: Final = re.compile("[0-9]{1,18}")
-_NO_DOMAIN: Final = "must have a domain, as in 'example.com/name'"
 
 
 def remedy(context: Context, found: Violation) -> Fix | None:
@@ -103,8 +103,9 @@ def remedy(context: Context, found: Violation) -> Fix | None:
         from kubectl_dra.lint.analysis.intended_names import meant_name
 
         return meant_name(context.raw, found)
-    if found.rule == "constraint-attribute-format" and found.message.endswith(_NO_DOMAIN):
-        return Fix(f"Put the driver's name before it, as in gpu.nvidia.com/{_at(context.raw, path)}.")
+    if found.rule == "constraint-attribute-format":
+        name = _at(context.raw, path)
+        return Fix(f"Put the driver's name before it, as in gpu.nvidia.com/{name}.") if is_identifier(name) else None
     return Fix(_BY_RULE[found.rule]) if found.rule in _BY_RULE else None
 
 

@@ -97,6 +97,11 @@ def generated(check: Format) -> Format:
     return checked
 
 
+def is_identifier(value: str) -> bool:
+    """Whether it is the name of an attribute or capacity without a domain."""
+    return _matches(_IDENTIFIER, value)
+
+
 def is_version(value: str) -> bool:
     """Whether it is a semantic version (2.0.0). Its length is limited elsewhere."""
     return _matches(_VERSION, value)
@@ -166,7 +171,7 @@ def check_qualified(value: str, at: Path, rules: tuple[str, str], below: Path = 
             yield violation(at, INVALID, rules[0], f"{value!r}: the name after '/' is empty", below=below)
             return
     yield from check_length(parts[-1], at, MAX_IDENTIFIER, rules[1], below)
-    if not _matches(_IDENTIFIER, parts[-1]):
+    if not is_identifier(parts[-1]):
         message = f"{parts[-1]!r} must be letters, digits and '_', and must not begin with a digit"
         yield violation(at, INVALID, rules[0], message, below=below)
 
