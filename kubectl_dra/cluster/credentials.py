@@ -13,7 +13,7 @@ from typing import Any, Final
 from urllib.parse import unquote, urlsplit
 
 from kubectl_dra.cluster.exec_plugin import ExecCredential, run_plugin
-from kubectl_dra.cluster.http_connection import Endpoint
+from kubectl_dra.cluster.http_connection import SOCKS, Endpoint
 from kubectl_dra.console import conceal
 from kubectl_dra.errors import ClusterError
 
@@ -245,13 +245,14 @@ def _proxy(cluster: Mapping[str, Any], scheme: str, host: str, port: int) -> str
     proxy = proxy if "://" in proxy else f"http://{proxy}"
     try:
         url = urlsplit(proxy)
-        known = url.scheme == "http" and bool(url.hostname) and (url.port or 1) > 0
+        conceal(unquote(url.password or ""))
+        known = url.scheme in ("http", *SOCKS) and bool(url.hostname) and (url.port or 1) > 0
     except ValueError:
         known = False
     if not known:
         raise ClusterError(
-            f"the proxy of {'the kubeconfig' if written else 'the environment'} is not of the form http://HOST:PORT, "
-            "which is all that kubectl-dra can use"
+            f"the proxy of {'the kubeconfig' if written else 'the environment'} is not of the form http://HOST:PORT or "
+            "socks5://HOST:PORT, which is all that kubectl-dra can use"
         )
     return proxy
 

@@ -18,8 +18,13 @@ from urllib.parse import unquote
 
 from msgspec import Struct
 
+from kubectl_dra.cluster.socks import PORT as SOCKS_PORT
+from kubectl_dra.cluster.socks import through_socks
+
 _CONNECT_SECONDS: Final = 15.0
 _PROXY_HEAD: Final = 1 << 14
+SOCKS: Final = ("socks5", "socks5h")
+"""Schemes of a SOCKS proxy; both give it the server's name to look up."""
 
 
 class Failure(Enum):
@@ -43,7 +48,8 @@ class TransportError(Exception):
 
 
 class Endpoint(Struct, frozen=True):
-    """Where requests go. ``prefix`` is the path in front of all paths; ``proxy`` is an http:// URL, or empty.
+    """Where requests go. ``prefix`` is the path in front of all paths; ``proxy`` is a URL (http, socks5), or
+    empty.
 
     ``tls`` is None for plain HTTP; ``tls_name`` is the name that the certificate must have.
     ``packed`` says whether answers may come compressed.
@@ -86,6 +92,7 @@ class ServerConnection(http.client.HTTPConnection):
         super().__init__(endpoint.host, endpoint.port)
         self._endpoint = endpoint
         self._proxy = proxy
+        self._socks = proxy is not None and proxy.scheme in SOCKS
         self._deadline: float | None = None
         self._silence: float | None = None
 
@@ -100,13 +107,17 @@ class ServerConnection(http.client.HTTPConnection):
     def target(self, path: str) -> str:
         """The target in the request line: the whole URL for a plain HTTP proxy."""
         path = f"{self._endpoint.prefix}{path}"
-        if self._proxy is None or self._endpoint.tls is not None:
+        if not self._reads_requests():
             return path
         return f"http://{address_of(self._endpoint.host, self._endpoint.port)}{path}"
 
     def for_proxy(self) -> Sequence[tuple[str, str]]:
         """Headers that a plain HTTP proxy reads from the request itself."""
-        return self._login() if self._proxy is not None and self._endpoint.tls is None else ()
+        return self._login() if self._reads_requests() else ()
+
+    def _reads_requests(self) -> bool:
+        """Whether a proxy reads the requests themselves, because they go unencrypted over HTTP."""
+        return self._proxy is not None and not self._socks and self._endpoint.tls is None
 
     def _login(self) -> Sequence[tuple[str, str]]:
         if not self._proxy.username:
@@ -118,11 +129,16 @@ class ServerConnection(http.client.HTTPConnection):
         """Connect, through the proxy if there is one. Raises TransportError."""
         end, proxy = self._endpoint, self._proxy
         host, port = (end.host, end.port) if proxy is None else (proxy.hostname or "", proxy.port or 80)
+        if self._socks and not proxy.port:
+            port = SOCKS_PORT
         try:
             sock: Any = _connected(host, port, self._deadline)
             self.sock = sock
             self.begin(self._deadline, self._silence)
-            if proxy is not None and end.tls is not None:
+            if self._socks:
+                login = unquote(proxy.username or ""), unquote(proxy.password or "")
+                through_socks(sock, end.host, end.port, *login)
+            elif proxy is not None and end.tls is not None:
                 self._through_proxy(sock)
         except TimeoutError:
             raise TransportError(Failure.TIME_OUT) from None

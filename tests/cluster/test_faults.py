@@ -378,7 +378,7 @@ def test_a_proxy_that_fails(
     assert message in str(caught.value) and "\x1b" not in str(caught.value)
 
 
-@pytest.mark.parametrize("proxy", ["socks5://x:1", "https://x:1", "http://x:port", "http://"])
+@pytest.mark.parametrize("proxy", ["socks4://x:1", "https://x:1", "http://x:port", "http://"])
 def test_a_proxy_that_cannot_be_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, proxy: str) -> None:
     with pytest.raises(ClusterError, match="the proxy of the kubeconfig is not of the form"):
         client_of(tmp_path, "https://far.example", proxy=proxy)

@@ -7,6 +7,7 @@ import http.client
 import json
 import ssl
 from pathlib import Path
+from select import select
 from typing import Any, NamedTuple
 from urllib.parse import urlencode, urlsplit
 
@@ -75,12 +76,18 @@ class Api:
         if body is not None:
             headers["Content-Type"] = content_type
         payload = None if body is None else json.dumps(body)
+        idle = self._connection.sock
+        if idle is not None and select([idle], (), (), 0)[0]:
+            # The server has closed it meanwhile; the next request makes a fresh one.
+            self._connection.close()
         try:
             self._connection.request(method, path, payload, headers)
             answer = self._connection.getresponse()
         except (http.client.RemoteDisconnected, BrokenPipeError, ConnectionResetError):
-            # The server closes idle connections; a fresh one is made by the second try.
             self._connection.close()
+            if method != "GET":
+                # It may have been carried out: twice is another thing than once.
+                raise
             self._connection.request(method, path, payload, headers)
             answer = self._connection.getresponse()
         return answer.status, answer.read().decode(errors="replace")
