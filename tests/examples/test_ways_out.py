@@ -146,6 +146,135 @@ def _less_memory_of_flex(objects: Objects) -> None:
         selector["expression"] = selector["expression"].replace("16Gi", "12Gi")
 
 
+def _one(objects: Objects, kind: str, start: str) -> dict[str, Any]:
+    (found,) = _of(objects, kind, start)
+    return found
+
+
+def _like(objects: Objects, kind: str, old: str, new: str) -> dict[str, Any]:
+    """A copy of an object under another name, added to the others."""
+    made: dict[str, Any] = json.loads(json.dumps(_one(objects, kind, old)).replace(old, new))
+    made["metadata"]["uid"] = f"uid-{kind}-{new}"
+    objects.append(made)
+    return made
+
+
+def _made_claim(objects: Objects, pod: str, entry: str, template: str) -> None:
+    """What the controller does once it can: the claim of a pod's entry."""
+    owner = _one(objects, "Pod", pod)
+    meta = owner["metadata"]
+    name = f"{meta['name']}-{entry}-made"
+    objects.append(
+        {
+            "apiVersion": "resource.k8s.io/v1",
+            "kind": "ResourceClaim",
+            "metadata": {
+                "name": name,
+                "namespace": meta["namespace"],
+                "uid": f"uid-{name}",
+                "annotations": {"resource.kubernetes.io/pod-claim-name": entry},
+                "ownerReferences": [
+                    {"apiVersion": "v1", "kind": "Pod", "name": meta["name"], "uid": meta["uid"], "controller": True}
+                ],
+            },
+            "spec": _one(objects, "ResourceClaimTemplate", template)["spec"]["spec"],
+        }
+    )
+    owner["status"]["resourceClaimStatuses"] = [{"name": entry, "resourceClaimName": name}]
+
+
+def _made_anew(objects: Objects, pod: str) -> None:
+    """The pod's successor: without node, its claims without devices."""
+    owner = _one(objects, "Pod", pod)
+    owner["spec"].pop("nodeName", None)
+    for name in ("deletionTimestamp", "deletionGracePeriodSeconds"):
+        owner["metadata"].pop(name, None)
+    owner["status"] = {
+        "phase": "Pending",
+        "resourceClaimStatuses": owner["status"].get("resourceClaimStatuses", []),
+    }
+    for claim in _of(objects, "ResourceClaim", pod):
+        claim.pop("status", None)
+
+
+def _gpu_part_on(objects: Objects) -> None:
+    """The chart with resources.gpus.enabled=true: its class, and a slice of each node."""
+    objects.append(
+        {
+            "apiVersion": "resource.k8s.io/v1",
+            "kind": "DeviceClass",
+            "metadata": {"name": "gpu.nvidia.com", "uid": "uid-class"},
+            "spec": {"selectors": [{"cel": {"expression": "device.driver == 'gpu.nvidia.com'"}}]},
+        }
+    )
+    for entry in list(_of(objects, "ResourceSlice")):
+        made = _like(objects, "ResourceSlice", entry["metadata"]["name"], f"{entry['spec']['nodeName']}-gpus")
+        made["spec"]["driver"] = "gpu.nvidia.com"
+
+
+def _one_more_kind(objects: Objects) -> None:
+    """A node with eight H100, and what its driver publishes."""
+    old, new = "ip-10-0-52-40.eu-west-1.compute.internal", "ip-10-0-53-77.eu-west-1.compute.internal"
+    _like(objects, "Node", old, new)
+    made = _like(objects, "ResourceSlice", old, new)
+    for device in made["spec"]["devices"]:
+        device["attributes"]["architecture"] = {"string": "Hopper"}
+    devices = made["spec"]["devices"]
+    devices += [{**device, "name": f"gpu-{number}"} for number, device in enumerate(devices, 4)]
+
+
+def _newer_release(objects: Objects) -> None:
+    for node in _of(objects, "Node"):
+        node["status"]["nodeInfo"]["kubeletVersion"] = "v1.36.2"
+
+
+def _template_named(objects: Objects) -> None:
+    (entry,) = _one(objects, "Pod", "sft")["spec"]["resourceClaims"]
+    entry["resourceClaimTemplateName"] = "single-gpu"
+    _made_claim(objects, "sft", "gpu", "single-gpu")
+
+
+def _left_over_slice_deleted(objects: Objects) -> None:
+    objects.remove(_one(objects, "ResourceSlice", "h100-1"))
+    _made_anew(objects, "rollout-3")
+
+
+def _claim_renewed(objects: Objects) -> None:
+    """The old pod has ended, so that the claim goes; somebody creates it again."""
+    objects.remove(_one(objects, "Pod", "notebook-old"))
+    claim = _one(objects, "ResourceClaim", "team-gpu")
+    claim.pop("status")
+    claim["metadata"] = {name: claim["metadata"][name] for name in ("name", "namespace", "uid")}
+
+
+def _rule_for_one_device(objects: Objects) -> None:
+    rule = _one(objects, "DeviceTaintRule", "h100-2-swap")
+    rule["spec"]["deviceSelector"] = {"driver": "gpu.nvidia.com", "pool": "h100-2", "device": "gpu-3"}
+    _made_anew(objects, "train-0")
+
+
+def _namespace_labelled(objects: Objects) -> None:
+    _made_claim(objects, "gpu-metrics-8xk2d", "gpus", "every-gpu")
+
+
+def _without_channel(objects: Objects) -> None:
+    pod = _one(objects, "Pod", "nccl-0")
+    pod["spec"]["resourceClaims"] = pod["spec"]["resourceClaims"][:1]
+    pod["status"]["resourceClaimStatuses"] = pod["status"]["resourceClaimStatuses"][:1]
+    pod["spec"]["containers"][0]["resources"]["claims"] = [{"name": "gpu"}]
+
+
+def _one_claim_for_all(objects: Objects) -> None:
+    """The Deployment names a claim: its first replica has a GPU, the others share it."""
+    claim = _like(objects, "ResourceClaim", "rank-5d8c7f9b66-4kq7t-gpu", "shared-gpu")
+    claim["metadata"]["name"] = "shared-gpu"
+    claim["metadata"].pop("ownerReferences")
+    objects.remove(_one(objects, "ResourceClaim", "rank-5d8c7f9b66-4kq7t-gpu"))
+    (entry,) = _one(objects, "Pod", "rank-5d8c7f9b66-xv8mc")["spec"]["resourceClaims"]
+    entry["resourceClaimName"] = "shared-gpu"
+    entry.pop("resourceClaimTemplateName")
+
+
 WAYS: list[tuple[str, str, Change]] = [
     ("no-device-matches", "less memory", _expression("", "80Gi", "40Gi")),
     ("class-missing", "the right class", _class("whisper", "gpu.nvidia.com")),
@@ -183,6 +312,18 @@ WAYS: list[tuple[str, str, Change]] = [
     ("mixed-fleet", "less memory", _less_memory_of_flex),
     ("mixed-fleet", "without the training", _without_claim("pretrain-0")),
     ("two-changes-needed", "both terms", _both_terms),
+    ("gpu-part-switched-off", "with its class and slices", _gpu_part_on),
+    ("scale-from-zero", "a node of that kind", _one_more_kind),
+    ("extended-resource-gate-off", "1.36", _newer_release),
+    ("webhook-drops-template", "the name back", _template_named),
+    ("driver-gone-from-node", "without the left-over slice", _left_over_slice_deleted),
+    ("claim-kept-by-finalizer", "the claim made again", _claim_renewed),
+    ("taint-rule-evicts-all", "a rule for one device", _rule_for_one_device),
+    ("admin-access-unlabelled", "the label", _namespace_labelled),
+    ("priority-does-not-preempt", "without the sweep", _without_claim("sweep-4")),
+    ("compute-domain-one-per-node", "without the other channel", _without_claim("moe-1-channel")),
+    ("compute-domain-one-per-node", "without a channel", _without_channel),
+    ("one-claim-per-replica", "one claim for all", _one_claim_for_all),
 ]
 
 
@@ -209,10 +350,11 @@ def test_way_out(name: str, change: Change, tmp_path: Path) -> None:
             objects.extend(document["items"] if document["kind"] == "List" else [document])
     change(objects)
     _forget_the_past(objects)
+    manifests = [document for found in documents.values() for document in found if document["kind"] != "List"]
     for path, found in documents.items():
         for document in found:
             if document["kind"] == "List":
-                document["items"] = [entry for entry in document["items"] if any(entry is kept for kept in objects)]
+                document["items"] = [entry for entry in objects if all(entry is not other for other in manifests)]
         path.write_text("\n---\n".join(json.dumps(document) for document in found))
     outcome = run(example)
     assert outcome.code == 0, outcome.stdout + outcome.stderr
