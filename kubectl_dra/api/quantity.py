@@ -8,6 +8,7 @@ because the API server stores them and CEL observes them.
 from __future__ import annotations
 
 import math
+import re
 from functools import lru_cache
 from typing import Final, Literal
 
@@ -280,6 +281,14 @@ class Quantity:
             return decimal_text(mantissa) + (f"e{exponent}" if exponent else "")
         # Beyond exa there is no suffix, and upstream then prints none.
         return decimal_text(mantissa) + _DECIMAL_SUFFIX_OF.get(exponent, "")
+
+
+_PLAIN: Final = re.compile(r"[0-9]{1,15}(?:[KMGTPE]i|[numkMGTPE])?")
+
+
+def is_plain(text: str) -> bool:
+    """Whether a text is a quantity of the usual form. Other forms may be quantities as well."""
+    return _PLAIN.fullmatch(text) is not None
 
 
 @lru_cache(maxsize=16384)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import mmap
 import os
 import shlex
 import stat
@@ -22,12 +23,46 @@ PIPE_SECONDS: Final = 60.0
 """How long a named pipe may have no writer, or a silent one."""
 _GZIP: Final = b"\x1f\x8b"
 _STEP: Final = 1 << 20
+_LARGE: Final = 16 << 20
 _SUSPECT: Final = 64 << 20
 _RATIO: Final = 300
 """Lists of equal objects compress to a fiftieth; blanks to a thousandth."""
 
 Read = Callable[[int], bytes]
 """Returns at most that many bytes; none at the end."""
+
+
+class Pages:
+    """Bytes in memory of their own, of which the beginning can be given back while the rest is still read."""
+
+    def __init__(self, size: int) -> None:
+        """Raises OSError, ValueError: there is no such memory."""
+        self.data: Final = mmap.mmap(-1, size, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+        self._given_back = 0
+
+    def give_back(self, end: int) -> None:
+        """Nobody reads anything before ``end`` again."""
+        size = end - self._given_back
+        if size >= _STEP:
+            size -= size % mmap.PAGESIZE
+            self.data.madvise(mmap.MADV_DONTNEED, self._given_back, size)
+            self._given_back += size
+
+
+def large(path: str) -> Pages | None:
+    """The content of a large file; None for any other input, which ``contents`` reads."""
+    if not hasattr(mmap, "MADV_DONTNEED") or path == STDIN:
+        return None
+    try:
+        size = Path(path).stat().st_size
+        if not _LARGE <= size <= LARGEST_UNPACKED or not Path(path).is_file():
+            return None
+        with Path(path).open("rb", buffering=0) as stream:
+            pages = Pages(size)
+            # A file that changes meanwhile is read anew.
+            return pages if stream.readinto(pages.data) == size and not stream.read(1) else None
+    except (OSError, ValueError):
+        return None
 
 
 def contents(path: str) -> bytes:

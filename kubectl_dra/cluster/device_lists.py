@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any, Final, TypeVar
+from sys import intern
+from typing import Any, Final, Literal, TypeVar
 
 import msgspec
 from msgspec import Raw, json
 
 from kubectl_dra.api.decoding import decoded, struct_mismatch
+from kubectl_dra.api.quantity import is_plain
 from kubectl_dra.api.slices import Device, Individual
+from kubectl_dra.api.taints import DeviceTaint
 from kubectl_dra.api.wire import Wire
 
 T = TypeVar("T")
@@ -22,12 +25,28 @@ _LISTS: Final = 2_000
 """The same for whole lists of devices."""
 
 
+class _Taint(Wire, frozen=True):
+    key: str = ""
+    value: str = ""
+    effect: str = ""
+    time_added: str = ""
+
+
 class _Device(Wire, frozen=True, forbid_unknown_fields=True):
     """A device of the usual shape; ``Device.from_json`` reads any other."""
 
     name: str = ""
     attributes: Raw = Raw(b"{}")
     capacity: Raw = Raw(b"{}")
+    taints: tuple[_Taint, ...] = ()
+
+
+_Tables = dict[str, dict[str, str]]
+# Attributes that are all texts or versions, and capacity that is nothing but amounts: what nearly all devices have.
+_USUAL: Final[Mapping[str, msgspec.json.Decoder[Any]]] = {
+    "attributes": json.Decoder(dict[str, dict[Literal["string", "version"], str]]),
+    "capacity": json.Decoder(dict[str, dict[Literal["value"], str]]),
+}
 
 
 class Unusual(ValueError):
@@ -56,7 +75,7 @@ class DeviceLists:
         self._known: dict[tuple[str, bytes], Device] = {}
         self._tables: dict[bytes, Mapping[str, Mapping[str, Any]]] = {}
         self._values = FirstOfEqual()
-        self._names = FirstOfEqual()
+        self._texts: dict[tuple[str, str], dict[str, str]] = {}
         self._samples: dict[str, list[Sequence[Mapping[str, Any]]]] = {}
         # What takes a driver's individual texts out of the bytes of a list.
         self._individual: dict[str, tuple[_Cut, ...]] = {}
@@ -99,9 +118,13 @@ class DeviceLists:
             except msgspec.ValidationError:
                 device = self._rare(driver, json.decode(data))
             else:
-                name = self._names.first(raw.name, raw.name)
-                attributes, capacity = bytes(memoryview(raw.attributes)), bytes(memoryview(raw.capacity))
-                device = Device(driver, name, self._table(attributes, "attributes"), self._table(capacity, "capacity"))
+                device = Device(
+                    driver,
+                    intern(raw.name),
+                    self._table(bytes(memoryview(raw.attributes)), "attributes"),
+                    self._table(bytes(memoryview(raw.capacity)), "capacity"),
+                    taints=tuple([DeviceTaint(one.key, one.value, one.effect, one.time_added) for one in raw.taints]),
+                )
             if len(self._known) < REMEMBERED:
                 self._known[key] = device
         return device
@@ -120,16 +143,35 @@ class DeviceLists:
         """Attributes or capacity; equal tables and equal values are shared."""
         known = self._tables.get(data)
         if known is None:
-            raw = json.decode(data)
-            if struct_mismatch({name: raw}, "Device") is not None or raw is None:
-                raise Unusual
-            known = {
-                key: self._values.first(json.encode(value), value)
-                for key, value in decoded({name: raw}, "Device")[name].items()
-            }
+            known = self._usual(data, name) or self._any(data, name)
             if len(self._tables) < REMEMBERED:
                 self._tables[data] = known
         return known
+
+    def _usual(self, data: bytes, name: str) -> _Tables:
+        """A table of texts; empty if it is not one."""
+        try:
+            table: _Tables = _USUAL[name].decode(data)
+        except msgspec.ValidationError:
+            return {}
+        shared = self._texts
+        if len(shared) > REMEMBERED:
+            return table if all(map(_is_usual, table.values())) else {}
+        for key, entry in table.items():
+            if not _is_usual(entry):
+                return {}
+            ((kind, text),) = entry.items()
+            table[key] = shared.setdefault((kind, text), entry)
+        return table
+
+    def _any(self, data: bytes, name: str) -> Mapping[str, Mapping[str, Any]]:
+        raw = json.decode(data)
+        if struct_mismatch({name: raw}, "Device") is not None or raw is None:
+            raise Unusual
+        return {
+            key: self._values.first(json.encode(value), value)
+            for key, value in decoded({name: raw}, "Device")[name].items()
+        }
 
     def _sample(self, driver: str, devices: Sequence[Device]) -> None:
         samples = self._samples.setdefault(driver, [])
@@ -139,6 +181,14 @@ class DeviceLists:
             self._individual[driver] = tuple(_Cut(name, first[name]["string"]) for name in _individual_names(samples))
             del self._samples[driver]
             self._lists.clear()
+
+
+def _is_usual(entry: Mapping[str, str]) -> bool:
+    """Whether an attribute has one value, or a capacity an amount that certainly is one."""
+    if len(entry) != 1:
+        return False
+    amount = entry.get("value")
+    return amount is None or is_plain(amount)
 
 
 class _Cut:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from io import BytesIO
+from mmap import mmap
 from pathlib import Path
 from typing import Any, Final
 
 from msgspec import DecodeError, Raw, field, json
 
 from kubectl_dra.cluster.builder import NestedList, SnapshotBuilder
-from kubectl_dra.cluster.contents import STDIN, contents, unpacked
+from kubectl_dra.cluster.contents import STDIN, Pages, contents, large, unpacked
 from kubectl_dra.cluster.copies import Place
 from kubectl_dra.cluster.pages import Page
 from kubectl_dra.cluster.snapshot import KINDS, Progress, Snapshot
@@ -68,7 +69,7 @@ def add_files(
         builder.source(path)
         if Path(path).is_dir():
             _add_directory(builder, Path(path), progress)
-        else:
+        elif not _add_pages(builder, path, progress):
             _add_data(builder, contents(path), path, progress)
 
 
@@ -97,6 +98,9 @@ def _add_directory(builder: SnapshotBuilder, directory: Path, progress: Progress
     found = False
     for file in manifest_files(directory):
         try:
+            if _add_pages(builder, str(file), progress):
+                found = True
+                continue
             data = contents(str(file))
             if _add_large(builder, data, str(file), progress):
                 found = True
@@ -115,6 +119,12 @@ def _add_directory(builder: SnapshotBuilder, directory: Path, progress: Progress
         _add(builder, usable)
     if not found:
         raise InputError(f"{directory}: no Kubernetes object in any of its {', '.join(SUFFIXES)} files")
+
+
+def _add_pages(builder: SnapshotBuilder, path: str, progress: Progress | None) -> bool:
+    """Read a large List in JSON from a file. False if it is anything else."""
+    pages = large(path)
+    return pages is not None and _is_json(pages.data) and _add_json(builder, pages.data, path, progress, pages)
 
 
 def _add_data(builder: SnapshotBuilder, data: bytes, name: str, progress: Progress | None) -> None:
@@ -141,7 +151,7 @@ def _add_large(builder: SnapshotBuilder, data: bytes, name: str, progress: Progr
     if data.startswith(_UTF16):
         data = decode(data, name).text.encode()
     data = data.removeprefix(_BOM)
-    if data[:256].lstrip()[:1] == b"{":
+    if _is_json(data):
         return _add_json(builder, data, name, progress)
     return _add_yaml(builder, decode(data, name), progress)
 
@@ -156,7 +166,14 @@ def _add_yaml(builder: SnapshotBuilder, source: Source, progress: Progress | Non
         return False
 
 
-def _add_json(builder: SnapshotBuilder, data: bytes, name: str, progress: Progress | None) -> bool:
+def _is_json(data: bytes | mmap) -> bool:
+    return data[:256].lstrip()[:1] == b"{"
+
+
+def _add_json(
+    builder: SnapshotBuilder, data: bytes | mmap, name: str, progress: Progress | None, pages: Pages | None = None
+) -> bool:
+    """Read a List in JSON. ``pages`` are the memory of the data, which is given back as it is read."""
     try:
         found = _list.decode(data)
     except DecodeError:
@@ -167,11 +184,16 @@ def _add_json(builder: SnapshotBuilder, data: bytes, name: str, progress: Progre
         builder.said(json.decode(found.said), name)
     # Items of a PodList and the like do not say what they are.
     version = found.api_version if found.item_kind else ""
+    done = 0
     for index, item in enumerate(found.items):
         try:
             builder.add_item(item, Place(name, 1, index), found.item_kind, version)
         except NestedList:
             return False
+        if pages is not None:
+            # Without the blanks between items this is less than has been read.
+            done += len(memoryview(item))
+            pages.give_back(done)
         if progress is not None and index % STEP == 0:
             progress(f"{name}: {index} objects")
     return True

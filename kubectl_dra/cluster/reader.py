@@ -7,7 +7,8 @@ object: devices, their attributes and capacity, claim specs, and what pods of on
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterator
+from sys import intern
 from typing import Any, Final, NamedTuple
 
 import msgspec
@@ -106,13 +107,13 @@ class Reader:
     """
 
     def __init__(self, *, compact: bool = False) -> None:
-        self._texts = FirstOfEqual()
         self._amounts: set[Amount] = set()
         self._specs: dict[bytes, dict[str, Any]] = {}
         self._pods = FirstOfEqual()
         self._labels = FirstOfEqual()
         self._owners = FirstOfEqual()
         self._images = FirstOfEqual()
+        self._of_nodes = FirstOfEqual()
         self._devices = DeviceLists(compact=compact)
         self._decoders: dict[str, tuple[msgspec.json.Decoder[Any], Callable[[Any], Found]]] = {
             "ResourceSlice": (json.Decoder(_Slice), self._slice),
@@ -141,16 +142,15 @@ class Reader:
 
     def _slice(self, raw: _Slice) -> Found:
         spec, meta = raw.spec, raw.metadata
-        driver, texts = self._texts.first(spec.driver, spec.driver), self._texts
+        driver = intern(spec.driver)
         devices, individual = self._devices.read(driver, bytes(memoryview(spec.devices)))
-        node = texts.first(spec.node_name, spec.node_name)
         found = ResourceSlice(
             name=meta.name,
             driver=driver,
-            pool=PoolID(driver, texts.first(spec.pool.name, spec.pool.name)),
+            pool=PoolID(driver, intern(spec.pool.name)),
             generation=spec.pool.generation,
             slice_count=spec.pool.resource_slice_count,
-            scope=NodeScope(node, spec.node_selector, spec.all_nodes),
+            scope=NodeScope(intern(spec.node_name), spec.node_selector, spec.all_nodes),
             per_device_node_selection=spec.per_device_node_selection,
             shared_counters=_counter_sets(bytes(memoryview(spec.shared_counters))),
             devices=devices,
@@ -169,7 +169,7 @@ class Reader:
             fields = spec_fields(decoded(spec, "ResourceClaimSpec"))
             if len(self._specs) < REMEMBERED:
                 self._specs[key] = fields
-        given, texts = raw.status.allocation, self._texts
+        given = raw.status.allocation
         allocation = None
         if given is not None:
             config = bytes(memoryview(given.devices.config))
@@ -177,26 +177,23 @@ class Reader:
                 wrong = {"results": [], "config": json.decode(config)}
                 if struct_mismatch(wrong, "DeviceAllocationResult") is not None:
                     raise Unusual
-            results = tuple(
-                DeviceResult(
-                    texts.first(one.request, one.request),
-                    DeviceID(*(texts.first(text, text) for text in (one.driver, one.pool, one.device))),
-                    share_id=one.share_id,
-                    consumed_capacity={name: Quantity.parse(text) for name, text in one.consumed_capacity.items()},
-                )
-                for one in given.devices.results
-            )
+            results = tuple([_result(one) for one in given.devices.results])
             allocation = Allocation(results, given.node_selector, given.allocation_timestamp)
         reserved = tuple(Consumer(one.resource, one.name, one.uid, one.api_group) for one in raw.status.reserved_for)
         claim = ResourceClaim(metadata=raw.metadata, allocation=allocation, reserved_for=reserved, **fields)
         return Found(claim, raw.metadata)
 
     def _node(self, node: Node) -> Found:
-        status = node.status
-        self._check(amount for amounts in (status.allocatable, status.capacity) for amount in amounts.values())
+        """A node; what it has in common with others is shared. It has just been decoded and has no other owner."""
+        status, first = node.status, self._of_nodes.first
+        for name, amounts in (("allocatable", status.allocatable), ("capacity", status.capacity)):
+            if amounts:
+                self._check(amounts.values())
+                put(status, name, first(tuple(amounts.items()), amounts))
+        put(status, "conditions", first(status.conditions, status.conditions))
+        put(status, "node_info", first(status.node_info, status.node_info))
         if status.images:
-            images = tuple(self._images.first(one, one) for one in status.images)
-            node = structs.replace(node, status=structs.replace(status, images=images))
+            put(status, "images", tuple([self._images.first(one, one) for one in status.images]))
         return Found(node, node.metadata)
 
     def _pod(self, pod: Pod) -> Found:
@@ -204,17 +201,17 @@ class Reader:
 
         The objects have just been decoded and have no other owner, so they are changed in place.
         """
-        texts, spec, meta, status = self._texts, pod.spec, pod.metadata, pod.status
+        spec, meta, status = pod.spec, pod.metadata, pod.status
         node = spec.node_name
         put(spec, "node_name", "")
         put(spec, "volumes", tuple([volume for volume in spec.volumes if volume != PodVolume(volume.name)]))
         key = msgpack.encode(spec)
         shared = self._pods.get(key)
         if shared is None:
-            self._check(_requested(spec))
+            self._check(list(_requested(spec)))
             shared = self._pods.first(key, spec)
-        put(pod, "spec", structs.replace(shared, node_name=texts.first(node, node)) if node else shared)
-        put(meta, "namespace", texts.first(meta.namespace, meta.namespace))
+        put(pod, "spec", structs.replace(shared, node_name=intern(node)) if node else shared)
+        put(meta, "namespace", intern(meta.namespace))
         put(meta, "labels", self._labels.first(tuple(meta.labels.items()), meta.labels))
         put(meta, "owners", self._owners.first(meta.owners, meta.owners))
         if meta.annotations:
@@ -227,8 +224,10 @@ class Reader:
         put(status, "init_container_statuses", _resized(status.init_container_statuses, spec.init_containers))
         return Found(pod, meta)
 
-    def _check(self, amounts: Iterable[Amount]) -> None:
+    def _check(self, amounts: Collection[Amount]) -> None:
         """Check the quantities. Raises Unusual if one is invalid."""
+        if self._amounts.issuperset(amounts):
+            return
         for amount in amounts:
             if amount not in self._amounts:
                 try:
@@ -240,6 +239,13 @@ class Reader:
 
 
 _NONE: Final[dict[str, str]] = {}
+_NOTHING: Final[dict[str, Quantity]] = {}
+
+
+def _result(raw: _Result) -> DeviceResult:
+    used = {name: Quantity.parse(text) for name, text in raw.consumed_capacity.items()} if raw.consumed_capacity else {}
+    device = DeviceID(intern(raw.driver), intern(raw.pool), intern(raw.device))
+    return DeviceResult(intern(raw.request), device, share_id=raw.share_id, consumed_capacity=used or _NOTHING)
 
 
 def _requested(spec: PodSpec) -> Iterator[Amount]:

@@ -156,7 +156,16 @@ def holder(node: int) -> JSON:
         "apiVersion": "resource.k8s.io/v1",
         "kind": "ResourceClaim",
         "metadata": {"name": f"train-{node}", "namespace": "ml", "uid": f"claim-{node}"},
-        "spec": {"devices": {"requests": [{"name": "gpu", "exactly": {"deviceClassName": "gpu", "count": GPUS}}]}},
+        "spec": {
+            "devices": {
+                "requests": [
+                    {
+                        "name": "gpu",
+                        "exactly": {"deviceClassName": "gpu", "allocationMode": "ExactCount", "count": GPUS},
+                    }
+                ]
+            }
+        },
         "status": {
             "allocation": {"devices": {"results": results}, "nodeSelector": {"nodeSelectorTerms": [pinned]}},
             "reservedFor": [{"resource": "pods", "name": f"train-{node}", "uid": f"pod-{node}"}],
@@ -198,7 +207,12 @@ def pods_of(node: int) -> Iterator[JSON]:
 
 def question(name: str, selector: str) -> Iterator[JSON]:
     """A pending pod with a claim of two GPUs."""
-    exactly = {"deviceClassName": "gpu", "count": 2, "selectors": [{"cel": {"expression": selector}}]}
+    exactly = {
+        "deviceClassName": "gpu",
+        "allocationMode": "ExactCount",
+        "count": 2,
+        "selectors": [{"cel": {"expression": selector}}],
+    }
     meta = {"name": name, "namespace": "default", "uid": f"uid-{name}"}
     yield {
         "apiVersion": "resource.k8s.io/v1",

@@ -116,18 +116,16 @@ def plan(release: Release) -> list[tuple[int, int, list[str]]]:
     return [*parts, (105, 30, ["-PartitionableDevices"]), (106, 30, ["-DeviceTaints"])]
 
 
-def built(version: str) -> Path:
-    """The program for a Kubernetes version, from the cache or built now. Raises CalledProcessError."""
+def built(version: str, source: Path = SOURCE) -> Path:
+    """A program on the allocator of a Kubernetes version, from the cache or built now. Raises CalledProcessError."""
     module = f"v0.{version.partition('.')[2]}"
-    key = hashlib.sha256(SOURCE.read_bytes()).hexdigest()[:12]
+    key = hashlib.sha256(source.read_bytes()).hexdigest()[:12]
     directory = cache_directory() / "allocator" / f"{version}-{key}"
     program = directory / "allocator"
     if not program.exists():
         directory.mkdir(parents=True, exist_ok=True)
-        shutil.copy(SOURCE, directory)
-        needed = "\n".join(
-            f"\tk8s.io/{name} {module}" for name in ("api", "apimachinery", "dynamic-resource-allocation")
-        )
+        shutil.copy(source, directory)
+        needed = "\n".join(f"\tk8s.io/{name} {module}" for name in MODULES)
         (directory / "go.mod").write_text(f"module kubectl-dra.test/allocator\n\ngo 1.26.0\n\nrequire (\n{needed}\n)\n")
         for command in (("go", "mod", "tidy"), ("go", "build", "-trimpath", "-o", "allocator", ".")):
             subprocess.run(command, cwd=directory, check=True, env={**os.environ, "GOFLAGS": "-mod=mod"})
