@@ -9,6 +9,9 @@ DOCS_VENV := build/docs-venv
 QUICK  := not live and not browser and not packaging and not slow
 DEMO   := examples/explain/no-device-matches
 
+# Without bytecode each of a thousand processes would compile the package, and each worker the tests.
+check test: export PYTHONDONTWRITEBYTECODE :=
+
 .PHONY: help demo check test lint format typecheck schemas docs lock completions record benchmark dist release clean
 
 help: ## Show the targets
