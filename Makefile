@@ -83,8 +83,9 @@ lock: ## Write constraints.txt: the newest versions of all that is installed her
 completions: $(VENV)/.installed-dev ## Write completions/ and the table of flags from the commands
 	$(BIN)/python -m tests.completion.generate
 
-record: $(VENV)/.installed-dev ## Record what the allocator of a release answers: make record KUBERNETES=1.37.3
+record: $(VENV)/.installed-dev ## Record what a release answers: make record KUBERNETES=1.37.3
 	$(BIN)/python -m tests.recorder.allocator --kubernetes $(KUBERNETES)
+	$(BIN)/python -m tests.recorder.manifests --kubernetes $(KUBERNETES)
 
 benchmark: $(VENV)/.installed-dev ## Run the benchmark programs
 	$(BIN)/python -m tests.benchmarks.cel

@@ -11,7 +11,7 @@ from functools import cache, partial
 from typing import Any
 
 from kubectl_dra.api.fields import CREATION, KINDS, Field, depends_on_gates, fields
-from kubectl_dra.api.versions import GROUP
+from kubectl_dra.api.versions import GROUP, UNTOLD, Release
 
 EXACT_COUNT = "ExactCount"
 
@@ -30,7 +30,7 @@ def defaulted(raw: Mapping[str, Any], now: str | None = None) -> dict[str, Any]:
     return {**raw, "spec": _filled(raw["spec"], fields(kind)["spec"].type, version, now)}
 
 
-def without_disabled(raw: Mapping[str, Any], features: Iterable[str]) -> dict[str, Any]:
+def without_disabled(raw: Mapping[str, Any], features: Iterable[str], release: Release = UNTOLD) -> dict[str, Any]:
     """A copy of a new v1 object without the fields whose feature gates are not in ``features``.
 
     The server drops them silently before validation unless the stored object already used them.
@@ -38,7 +38,7 @@ def without_disabled(raw: Mapping[str, Any], features: Iterable[str]) -> dict[st
     kind, spec = raw.get("kind"), raw.get("spec")
     if kind not in KINDS or not spec:
         return dict(raw)
-    return {**raw, "spec": _reduced(spec, fields(kind)["spec"].type, frozenset(features))}
+    return {**raw, "spec": _reduced(spec, fields(kind)["spec"].type, frozenset(features), release.minor)}
 
 
 def _filled(raw: Mapping[str, Any], struct: str, version: str, now: str | None) -> dict[str, Any]:
@@ -73,20 +73,22 @@ def _defaults(struct: str, version: str) -> tuple[list[tuple[str, str | int]], l
     return own, below
 
 
-def _reduced(raw: Mapping[str, Any], struct: str, on: frozenset[str]) -> dict[str, Any]:
-    gone, below = _disabled(struct, on)
+def _reduced(raw: Mapping[str, Any], struct: str, on: frozenset[str], minor: int) -> dict[str, Any]:
+    gone, below = _disabled(struct, on, minor)
     out = {name: value for name, value in raw.items() if name not in gone}
     for name, field in below:
         if out.get(name) is not None:
-            out[name] = _each(out[name], field, partial(_reduced, struct=field.type, on=on))
+            out[name] = _each(out[name], field, partial(_reduced, struct=field.type, on=on, minor=minor))
     return out
 
 
 @cache
-def _disabled(struct: str, on: frozenset[str]) -> tuple[frozenset[str], list[tuple[str, Field]]]:
+def _disabled(struct: str, on: frozenset[str], minor: int) -> tuple[frozenset[str], list[tuple[str, Field]]]:
     """The fields of a v1 struct that are dropped with these gates on, and the fields that may contain more."""
     table = fields(struct)
-    gone = frozenset(name for name, field in table.items() if not on.issuperset(field.gates))
+    gone = frozenset(
+        name for name, field in table.items() if not on.issuperset(field.gates) and minor >= field.dropped_since
+    )
     below = [
         (name, field)
         for name, field in table.items()

@@ -45,8 +45,8 @@ class Field(NamedTuple):
 
     ``since`` and ``until`` are the first and last minor release of Kubernetes 1 that have it; 31 includes all
     earlier ones, None means no last one. The API server drops the field from new objects unless all ``gates``
-    are on. ``default`` is what the server sets if the field is missing or empty. ``most`` are limits on its
-    items or bytes, each from a release on.
+    are on; a release before ``dropped_since`` forgets to. ``default`` is what the server sets if the field is
+    missing or empty. ``most`` are limits on its items or bytes, each from a release on.
     """
 
     type: str
@@ -59,6 +59,7 @@ class Field(NamedTuple):
     gates: tuple[str, ...] = ()
     default: str | int | None = None
     most: tuple[tuple[int, int], ...] = ()
+    dropped_since: int = OLDEST_MODELLED.minor
 
     def limit(self, release: Release = UNTOLD) -> int | None:
         """The most items in a list or map, or bytes in a text; None if there is no limit."""
@@ -76,6 +77,7 @@ def _with(
     until: int | None = None,
     default: str | int | None = None,
     most: int | Mapping[int, int] | None = None,
+    dropped_since: int = OLDEST_MODELLED.minor,
 ) -> Field:
     """The field of a type in this notation, with further facts about it."""
     always, text = text.endswith("!"), text.removesuffix("!")
@@ -84,7 +86,7 @@ def _with(
     omit_empty = not always and (bool(container) or pointer or text.endswith("?"))
     name = text.lstrip("[]{}*").removesuffix("?")
     limits = {since: most} if isinstance(most, int) else most or {}
-    more = (since, until, gates, default, tuple(limits.items()))
+    more = (since, until, gates, default, tuple(limits.items()), dropped_since)
     return Field(name, container, pointer, omit_empty, name in _SCALARS, *more)
 
 
@@ -185,7 +187,7 @@ _STRUCTS: Final[Mapping[str, _Struct]] = {
     "DeviceConstraint": {
         "requests": _OF_REQUESTS,
         "matchAttribute": "*string",
-        "distinctAttribute": _with("*string", _CAPACITY, since=34),
+        "distinctAttribute": _with("*string", _CAPACITY, since=34, dropped_since=35),
     },
     "DeviceClaimConfiguration": {"requests": _OF_REQUESTS, "opaque": "*OpaqueDeviceConfiguration"},
     "ResourceClaimStatus": {

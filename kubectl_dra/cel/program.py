@@ -32,21 +32,23 @@ if TYPE_CHECKING:
 _UNSET: Any = object()
 
 
-def compile_expression(environment: Environment, text: str) -> Program:
+def compile_expression(environment: Environment, text: str, *, derived: bool = False) -> Program:
     """Compile an expression. An invalid one raises CompileError, and nothing else.
+
+    It is a selector, or ``derived``: an attribute, whose value may have any type that attributes have.
 
     The limits on length and cost (``api.limits``) are the API server's and are not checked here.
     """
     # A JSON or YAML decoder of Kubernetes would have replaced lone surrogates, too.
     source = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     try:
-        return with_room(lambda: _compiled(environment, source))
+        return with_room(lambda: _compiled(environment, source, derived))
     except RecursionError:
         issue = Issue(f"expression recursion limit exceeded: {MAX_DEPTH}")
         raise CompileError((issue,), "compilation failed: " + issue.message) from None
 
 
-def _compiled(environment: Environment, source: str) -> Program:
+def _compiled(environment: Environment, source: str, derived: bool) -> Program:
     try:
         tree = parse(source, environment.macros())
     except ParseError as error:
@@ -59,7 +61,11 @@ def _compiled(environment: Environment, source: str) -> Program:
         raise compilation_failed(issues, source)
     output = checked.node_types[checked.expression.id]
     wanted = ("bool", "any", "dyn") if environment.list_attributes else ("bool", "any")
-    if output.nullable or output.kind not in wanted:
+    if derived:
+        if not _is_attribute(output, lists=environment.list_attributes):
+            message = f"must evaluate to a string, integer, boolean or semver, not {output.declared_name()}"
+            raise refused(message, source)
+    elif output.nullable or output.kind not in wanted:
         message = f"must evaluate to bool or the unknown type, not {output.declared_name()}"
         raise refused(message, source)
     program = Program(environment, ast.Ast(checked.expression, source, tree.macro_calls), checked)
@@ -69,6 +75,14 @@ def _compiled(environment: Environment, source: str) -> Program:
         message = f"program instantiation failed: {error.message}"
         raise refused(message, source, error.offset, Phase.INSTANTIATION) from None
     return program
+
+
+def _is_attribute(output: CelType, *, lists: bool) -> bool:
+    """Whether a type is one of those that attributes of devices have."""
+    if lists and output.kind == "list":
+        return _is_attribute(output.parameters[0], lists=False)
+    known = output.kind in ("any", "bool", "dyn", "int", "string") or output.name == "kubernetes.Semver"
+    return known and not output.nullable
 
 
 class Program:

@@ -12,8 +12,12 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from kubectl_dra.api.versions import parse_release
 from kubectl_dra.lint.server import ServerVerdict, check
-from tests.conformance.alloc import lines
+from tests.conformance.alloc import gates, lines
+
+RELEASE = "1.36.2"
+"""Of lines that do not say theirs."""
 
 NAMESPACES: Mapping[str, Mapping[str, str]] = {
     "default": {},
@@ -44,14 +48,21 @@ def compared(case: Mapping[str, Any]) -> Iterator[str]:
     yield "accepted" if case["expect"]["accepted"] else "rejected: the HTTP code, and every field with its reason"
 
 
+def answered(case: Mapping[str, Any]) -> ServerVerdict:
+    """What we answer in place of the server of the line's release, with its gates."""
+    release = parse_release(case.get("release", RELEASE))
+    features = gates(release, case.get("features", []))
+    verdict = check(case["manifest"], release=release, features=features, namespaces=NAMESPACES)
+    return ServerVerdict(False, 404) if verdict is None else verdict
+
+
 def run(files: list[Path], options: Any = None) -> int:
     """Prints every disagreement and the totals; 0 if all verdicts, and all pairs of what is rejected, agree."""
     total = agree = rejected = same = 0
     for path in files:
         for case in lines(path):
             expected = case["expect"]
-            verdict = check(case["manifest"], namespaces=NAMESPACES)
-            ours = ServerVerdict(False, 404) if verdict is None else verdict
+            ours = answered(case)
             total += 1
             agreed = ours.accepted == expected["accepted"]
             agree += agreed

@@ -17,7 +17,9 @@ ignores that keyword.
 
 from __future__ import annotations
 
+import argparse
 import json
+import os
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -25,7 +27,7 @@ from pathlib import Path
 
 from tests.controlplane.client import Api, Json
 from tests.controlplane.plane import own_plane
-from tests.controlplane.program import Unavailable, find_program
+from tests.controlplane.program import VERSION_VARIABLE, Unavailable, default_minor, find_program
 
 DIRECTORY = Path(__file__).parents[2] / "schemas" / "kubernetes"
 WORKLOADS = {
@@ -34,6 +36,8 @@ WORKLOADS = {
     "batch/v1": ("CronJob", "Job"),
 }
 DEFINITION_PREFIX = "#/components/schemas/"
+OWN_SCHEMA = "_ResourcePoolStatusRequest.json"
+"""The one kind of resource.k8s.io that is decoded by its schema."""
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 
@@ -52,6 +56,33 @@ def schemas(api: Api) -> dict[str, str]:
             schema = _schema(definitions, api_version, kind)
             texts[f"{minor}/{name}"] = _text(schema)
     return texts
+
+
+def changes(api: Api, directory: Path = DIRECTORY) -> Json:
+    """What the server has otherwise than the schemas of the release that must pass, where lint decodes by them.
+
+    `fields` are the schemas of fields by definition, null for those that are gone; `structs` are new definitions.
+    """
+    fields: dict[str, dict[str, Json | None]] = {}
+    structs: dict[str, Json] = {}
+    for path, text in schemas(api).items():
+        name = Path(path).name
+        known = directory / default_minor() / name
+        if not known.exists() or (name.startswith("resource.k8s.io") and not name.endswith(OWN_SCHEMA)):
+            continue
+        before, now = json.loads(known.read_text())["$defs"], json.loads(text)["$defs"]
+        structs |= {struct: schema for struct, schema in now.items() if struct not in before}
+        for struct, schema in now.items():
+            old, new = before.get(struct, schema).get("properties", {}), schema.get("properties", {})
+            names = [field for field in old | new if _type(old.get(field)) != _type(new.get(field))]
+            if names:
+                fields[struct] = {field: new.get(field) for field in names}
+    return {"fields": fields, "structs": structs}
+
+
+def _type(schema: Json | None) -> object:
+    """What a decoder sees of a schema: neither enumerations nor how lists merge."""
+    return schema and {key: schema[key] for key in schema.keys() & {"$ref", "type", "items", "format"}}
 
 
 def write(api: Api, directory: Path = DIRECTORY) -> list[Path]:
@@ -141,7 +172,11 @@ def _references(schema: object) -> Iterator[str]:
 
 
 def main() -> None:
-    """Start a control plane, write the schemas and print their paths."""
+    """Start a control plane, write the schemas, or of another release what it has otherwise, and print their paths."""
+    parser = argparse.ArgumentParser(prog="python -m tests.controlplane.schemas")
+    parser.add_argument("--kubernetes", metavar="MINOR", default=default_minor(), help="such as 1.37")
+    minor = parser.parse_args().kubernetes
+    os.environ[VERSION_VARIABLE] = minor
     try:
         program = find_program(lambda text: print(text, file=sys.stderr))
     except Unavailable as reason:
@@ -150,8 +185,13 @@ def main() -> None:
         tempfile.TemporaryDirectory() as directory,
         own_plane(program, ["--profile=full"], Path(directory)) as plane,
     ):
-        for path in write(plane.api()):
-            print(path)
+        if minor == default_minor():
+            print(*write(plane.api()), sep="\n")
+            return
+        file = DIRECTORY / minor / "changes.json"
+        file.parent.mkdir(exist_ok=True)
+        file.write_text(json.dumps(changes(plane.api()), sort_keys=True, indent=1) + "\n")
+        print(file)
 
 
 if __name__ == "__main__":

@@ -105,19 +105,21 @@ def _check_range(
     if least is None:
         yield where.child("min").violation("Required", "policy-range-min-missing", "must be set in a validRange")
         return
+    # Up to 1.36 a default outside of the range is reported at its end.
+    own = context.release.at_least(37)
     comparisons = [
-        ("min", least > capacity, f"min {least} is more than the capacity's value {capacity}"),
-        ("min", default < least, f"the default {default} is less than min {least}"),
+        ("min", "min", least > capacity, f"min {least} is more than the capacity's value {capacity}"),
+        ("min", "default" if own else "min", default < least, f"the default {default} is less than min {least}"),
     ]
     if most is not None:
         comparisons += [
-            ("max", least > most, f"min {least} is more than max {most}"),
-            ("max", most > capacity, f"max {most} is more than the capacity's value {capacity}"),
-            ("max", default > most, f"the default {default} is more than max {most}"),
+            ("max", "max", least > most, f"min {least} is more than max {most}"),
+            ("max", "max", most > capacity, f"max {most} is more than the capacity's value {capacity}"),
+            ("max", "default" if own else "max", default > most, f"the default {default} is more than max {most}"),
         ]
-    for name, broken, message in comparisons:
+    for name, field, broken, message in comparisons:
         if broken:
-            yield where.child(name).violation(INVALID, f"policy-range-{name}", message)
+            yield where.child(field).violation(INVALID, f"policy-range-{name}", message)
     if step is not None:
         yield from _check_step(step, least, most, default, capacity, where.child("step"), context)
 

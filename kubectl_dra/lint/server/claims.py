@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import chain
 from typing import Any, Final
 
 from kubectl_dra.api.fields import limit
@@ -10,6 +11,13 @@ from kubectl_dra.api.limits import MAX_REQUESTS
 from kubectl_dra.lint.server.admin import check_admin_access
 from kubectl_dra.lint.server.configs import check_config
 from kubectl_dra.lint.server.context import ServerContext
+from kubectl_dra.lint.server.declared import is_declared
+from kubectl_dra.lint.server.derived_attributes import (
+    Used,
+    check_derived_attributes,
+    check_total_cost,
+    used_by_constraints,
+)
 from kubectl_dra.lint.server.metadata import check_generation, check_metadata, check_template_metadata
 from kubectl_dra.lint.server.model import (
     INVALID,
@@ -44,7 +52,7 @@ def check_claim(claim: Mapping[str, Any], context: ServerContext) -> Violations:
     """Check a ResourceClaim to be created. Its status is ignored."""
     spec = struct(claim, "spec")
     yield from check_admin_access(spec, context)
-    yield from check_metadata(claim.get("metadata"), subdomain_problems, namespaced=True)
+    yield from check_metadata(claim.get("metadata"), subdomain_problems, namespaced=True, context=context)
     yield from check_generation(claim.get("metadata"))
     yield from _check_devices(struct(spec, "devices"), ("spec", "devices"), context)
 
@@ -54,7 +62,7 @@ def check_template(template: Mapping[str, Any], context: ServerContext) -> Viola
     spec = struct(template, "spec")
     claim_spec = struct(spec, "spec")
     yield from check_admin_access(claim_spec, context, ("spec",))
-    yield from check_metadata(template.get("metadata"), subdomain_problems, namespaced=True)
+    yield from check_metadata(template.get("metadata"), subdomain_problems, namespaced=True, context=context)
     yield from check_generation(template.get("metadata"))
     yield from check_template_metadata(spec.get("metadata"), ("spec", "metadata"))
     yield from _check_devices(struct(claim_spec, "devices"), ("spec", "spec", "devices"), context)
@@ -63,21 +71,26 @@ def check_template(template: Mapping[str, Any], context: ServerContext) -> Viola
 def _check_devices(devices: Mapping[str, Any], at: Path, context: ServerContext) -> Violations:
     names = _request_names(devices)
 
+    used = used_by_constraints(devices)
+
     def request(raw: Mapping[str, Any] | None, at: Path) -> Violations:
-        return _check_request(raw or {}, at, context)
+        return _check_request(raw or {}, at, used, context)
 
     def constraint(raw: Mapping[str, Any] | None, at: Path) -> Violations:
         return _check_constraint(raw or {}, at, names, context)
 
     def config(raw: Mapping[str, Any] | None, at: Path) -> Violations:
         yield from _check_references(raw, at, "config", names)
-        yield from check_config(raw, at)
+        yield from check_config(raw, at, context)
 
     rules = ("requests-too-many", "request-name-duplicate")
-    yield from check_set(devices.get("requests"), (*at, "requests"), MAX_REQUESTS, rules, request, _name)
+    yield from check_set(
+        devices.get("requests"), (*at, "requests"), MAX_REQUESTS, rules, request, _name, context.repeated("name")
+    )
     for name, check in (("constraints", constraint), ("config", config)):
         most = limit("DeviceClaim", name)
         yield from check_list(devices.get(name), (*at, name), most, f"{name}-too-many", check)
+    yield from check_total_cost(devices.get("requests") or (), at, context)
 
 
 def _name(raw: Mapping[str, Any] | None) -> str:
@@ -91,29 +104,45 @@ def _request_names(devices: Mapping[str, Any]) -> RequestNames:
     }
 
 
-def _check_request(request: Mapping[str, Any], at: Path, context: ServerContext) -> Violations:
+def _check_request(request: Mapping[str, Any], at: Path, used: Used, context: ServerContext) -> Violations:
     yield from check_format(_name(request), (*at, "name"), "request-name-invalid", label_problems)
     exactly, alternatives = request.get("exactly"), request.get("firstAvailable")
+    inside = chain(_check_alternatives(request, at, used, context), _check_exact(request, at, used, context))
     if exactly is not None and alternatives:
         message = "has both exactly and firstAvailable; only one of them may be set"
         yield violation(at, INVALID, "request-kind-both", message)
-    elif exactly is not None:
-        yield from _check_device_request(exactly, (*at, "exactly"), context)
-    elif alternatives:
-
-        def subrequest(raw: Mapping[str, Any] | None, at: Path) -> Violations:
-            yield from check_format(_name(raw), (*at, "name"), "sub-request-name-invalid", label_problems)
-            yield from _check_device_request(raw or {}, at, context)
-
-        rules = ("sub-requests-too-many", "sub-request-name-duplicate")
-        most = limit("DeviceRequest", "firstAvailable")
-        yield from check_set(alternatives, (*at, "firstAvailable"), most, rules, subrequest, _name)
+        # What is inside was checked up to 1.34; since 1.37 it is again, as far as the API's types say how.
+        if context.is_declarative():
+            yield from (found for found in inside if is_declared(found))
+        elif not context.release.at_least(35):
+            yield from inside
+    elif exactly is not None or alternatives:
+        yield from inside
     else:
         yield missing(at, "request-kind-missing", "must have either exactly or firstAvailable")
 
 
-def _check_device_request(request: Mapping[str, Any], at: Path, context: ServerContext) -> Violations:
-    """Check what ``exactly`` and a subrequest have in common."""
+def _check_exact(request: Mapping[str, Any], at: Path, used: Used, context: ServerContext) -> Violations:
+    exactly = request.get("exactly")
+    if exactly is not None:
+        yield from _check_device_request(exactly, (*at, "exactly"), _name(request), used, context)
+
+
+def _check_alternatives(request: Mapping[str, Any], at: Path, used: Used, context: ServerContext) -> Violations:
+    def subrequest(raw: Mapping[str, Any] | None, at: Path) -> Violations:
+        yield from check_format(_name(raw), (*at, "name"), "sub-request-name-invalid", label_problems)
+        yield from _check_device_request(raw or {}, at, f"{_name(request)}/{_name(raw)}", used, context)
+
+    rules = ("sub-requests-too-many", "sub-request-name-duplicate")
+    most, repeated = limit("DeviceRequest", "firstAvailable"), context.repeated("name")
+    alternatives = request.get("firstAvailable")
+    yield from check_set(alternatives, (*at, "firstAvailable"), most, rules, subrequest, _name, repeated)
+
+
+def _check_device_request(
+    request: Mapping[str, Any], at: Path, name: str, used: Used, context: ServerContext
+) -> Violations:
+    """Check what ``exactly`` and a subrequest have in common; ``name`` is how constraints refer to it."""
     class_rules = ("class-name-missing", "class-name-invalid")
     yield from check_required(
         text(request, "deviceClassName"), (*at, "deviceClassName"), class_rules, subdomain_problems
@@ -122,6 +151,8 @@ def _check_device_request(request: Mapping[str, Any], at: Path, context: ServerC
     yield from _check_count(text(request, "allocationMode"), request.get("count") or 0, at)
     for index, toleration in enumerate(request.get("tolerations") or ()):
         yield from check_toleration(toleration, (*at, "tolerations", index), context)
+    attributes, where = request.get("derivedAttributes"), (*at, "derivedAttributes")
+    yield from check_derived_attributes(attributes, where, name, used, context)
 
 
 def _check_count(mode: str, count: int, at: Path) -> Violations:
@@ -132,7 +163,8 @@ def _check_count(mode: str, count: int, at: Path) -> Violations:
         if count <= 0:
             yield violation((*at, "count"), INVALID, "count-not-positive", f"must be at least 1, not {count}")
     else:
-        yield unsupported(mode, (*at, "allocationMode"), "allocation-mode-unknown", _MODES)
+        rule = "allocation-mode-unknown" if mode else "allocation-mode-missing"
+        yield unsupported(mode, (*at, "allocationMode"), rule, _MODES)
 
 
 def _check_constraint(
@@ -141,11 +173,11 @@ def _check_constraint(
     yield from _check_references(constraint, at, "constraint", names)
     match, distinct = constraint.get("matchAttribute"), constraint.get("distinctAttribute")
     if match is not None:
-        yield from check_fully_qualified(match, (*at, "matchAttribute"), _ATTRIBUTE)
+        yield from check_fully_qualified(match, (*at, "matchAttribute"), _ATTRIBUTE, release=context.release)
         if distinct is not None and context.release.at_least(37):
-            yield from check_fully_qualified(distinct, (*at, "distinctAttribute"), _ATTRIBUTE)
+            yield from check_fully_qualified(distinct, (*at, "distinctAttribute"), _ATTRIBUTE, release=context.release)
     elif distinct is not None:
-        yield from check_fully_qualified(distinct, (*at, "distinctAttribute"), _ATTRIBUTE)
+        yield from check_fully_qualified(distinct, (*at, "distinctAttribute"), _ATTRIBUTE, release=context.release)
     elif context.on("DRAConsumableCapacity"):
         yield missing(at, "constraint-attribute-missing", "must have matchAttribute or distinctAttribute")
     else:

@@ -9,18 +9,25 @@ from kubectl_dra.api.fields import limit
 from kubectl_dra.lint.server.configs import check_config
 from kubectl_dra.lint.server.context import ServerContext
 from kubectl_dra.lint.server.metadata import check_metadata
-from kubectl_dra.lint.server.model import INVALID, Violations, check_list, struct, violation
+from kubectl_dra.lint.server.model import INVALID, Path, Violations, check_list, struct, violation
 from kubectl_dra.lint.server.names import label_key_problems, subdomain_problems
 from kubectl_dra.lint.server.selectors import check_selectors
 
 
 def check_class(device_class: Mapping[str, Any], context: ServerContext) -> Violations:
     """A DeviceClass to be created."""
-    yield from check_metadata(device_class.get("metadata"), subdomain_problems, namespaced=False, check_prefix=False)
+    yield from check_metadata(
+        device_class.get("metadata"), subdomain_problems, namespaced=False, context=context, check_prefix=False
+    )
     spec = struct(device_class, "spec")
     yield from check_selectors(spec.get("selectors"), ("spec", "selectors"), "class-selectors-too-many", context)
-    at, most = ("spec", "config"), limit("DeviceClassSpec", "config")
-    yield from check_list(spec.get("config"), at, most, "class-config-too-many", check_config)
+    at: Path = ("spec", "config")
+    most = limit("DeviceClassSpec", "config")
+
+    def config(raw: Mapping[str, Any] | None, at: Path) -> Violations:
+        return check_config(raw, at, context)
+
+    yield from check_list(spec.get("config"), at, most, "class-config-too-many", config)
     name = spec.get("extendedResourceName")
     if name is not None and not is_extended_resource(name):
         message = (

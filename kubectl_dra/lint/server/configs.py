@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from kubectl_dra.api.fields import limit
+from kubectl_dra.lint.server.context import ServerContext
 from kubectl_dra.lint.server.model import INVALID, TOO_LONG, Path, Violations, missing, text, violation
 from kubectl_dra.lint.server.names import check_driver
 from kubectl_dra.lint.server.scalars import type_name
@@ -17,14 +18,14 @@ _ESCAPED: Final = str.maketrans(
 )
 
 
-def check_config(config: Mapping[str, Any] | None, at: Path) -> Violations:
+def check_config(config: Mapping[str, Any] | None, at: Path, context: ServerContext) -> Violations:
     """The ``opaque`` part of an entry of ``config``."""
     opaque = (config or {}).get("opaque")
     at = (*at, "opaque")
     if opaque is None:
         yield missing(at, "config-opaque-missing")
         return
-    yield from check_driver(text(opaque, "driver"), (*at, "driver"), _DRIVER)
+    yield from check_driver(text(opaque, "driver"), (*at, "driver"), _DRIVER, release=context.release)
     yield from _check_parameters(opaque.get("parameters"), (*at, "parameters"))
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kubectl_dra.api.versions import Release
 
@@ -21,7 +21,17 @@ class ServerContext(NamedTuple):
     features: frozenset[str]
     environment: Environment
     labels: Mapping[str, str] | None = None
+    old: Mapping[str, Any] | None = None
+    """The stored object that is replaced, in v1's shape; None for an object to be created."""
 
     def on(self, gate: str) -> bool:
         """Whether a feature gate is on."""
         return gate in self.features
+
+    def repeated(self, name: str) -> tuple[str, ...]:
+        """Where below an item the server reports that the item's key, in this field, is in the list already."""
+        return () if self.release.at_least(35) else (name,)
+
+    def is_declarative(self) -> bool:
+        """Whether the checks that the API's types declare are enforced, in the shapes of the object's own version."""
+        return self.release.at_least(37)

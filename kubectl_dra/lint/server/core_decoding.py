@@ -1,4 +1,4 @@
-"""What the API server cannot decode in kinds outside resource.k8s.io, by the schemas of a real Kubernetes 1.36."""
+"""What the API server cannot decode in kinds outside resource.k8s.io, by the schemas of real servers."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Any, Final
 
+from kubectl_dra.api.versions import NEWEST_MODELLED, Release
 from kubectl_dra.lint.server.dra_decoding import unknown, wrong
 from kubectl_dra.lint.server.model import Key, Path, Violations
 from kubectl_dra.lint.server.scalars import scalar_problem, wrong_type
@@ -16,22 +17,38 @@ _SINCE_131: Final = " since 1.31: its content is directly in the entry"
 _TYPES: Final = {"string": "string", "boolean": "bool", "number": "number", "integer": "int64"}
 
 
-def decoding(raw: Mapping[str, Any], group: str, version: str) -> Violations:
+def decoding(raw: Mapping[str, Any], group: str, version: str, release: Release) -> Violations:
     """Everything in an object that cannot be decoded. Raises KeyError for a kind without a schema."""
-    schema = _schema(f"{group or 'core'}_{version}_{raw['kind']}")
+    schema = _of_release(f"{group or 'core'}_{version}_{raw['kind']}", release.minor)
     if schema is None:
         raise KeyError(raw["kind"])
     yield from _value(raw, schema, schema["$defs"], ())
 
 
 @cache
-def _schema(name: str) -> dict[str, Any] | None:
+def _of_release(name: str, minor: int) -> dict[str, Any] | None:
+    """The schema of a kind in a release: that of 1.36, with what the release has otherwise."""
+    base = _read(_RELEASE, name)
+    changes = _read(f"1.{min(minor, NEWEST_MODELLED.minor)}", "changes")
+    if base is None or changes is None:
+        return base
+    definitions = {**base["$defs"]}
+    for struct, fields in changes["fields"].items():
+        if struct in definitions:
+            properties = definitions[struct]["properties"] | fields
+            kept = {field: schema for field, schema in properties.items() if schema is not None}
+            definitions[struct] = {**definitions[struct], "properties": kept}
+    return {**base, "$defs": {**changes["structs"], **definitions}}
+
+
+@cache
+def _read(folder: str, name: str) -> dict[str, Any] | None:
     import json
     from pathlib import Path as File
 
     package = File(__file__).resolve().parent.parent.parent
-    for folder in (package / "_schemas", package.parent / "schemas"):
-        file = folder / "kubernetes" / _RELEASE / f"{name}.json"
+    for schemas in (package / "_schemas", package.parent / "schemas"):
+        file = schemas / "kubernetes" / folder / f"{name}.json"
         if file.is_file():
             schema: dict[str, Any] = json.loads(file.read_text())
             return schema

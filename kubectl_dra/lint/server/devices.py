@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
+from msgspec.structs import replace
+
 from kubectl_dra.api.fields import limit
 from kubectl_dra.api.limits import MAX_ATTRIBUTE_VALUE, MAX_DEVICE_ENTRIES, MAX_DOMAIN, MAX_IDENTIFIER
-from kubectl_dra.api.quantity import Quantity
 from kubectl_dra.lint.server.capacities import check_capacity
-from kubectl_dra.lint.server.classes import is_native_resource
 from kubectl_dra.lint.server.context import ServerContext
-from kubectl_dra.lint.server.counters import check_consumptions
+from kubectl_dra.lint.server.counters import Sets, check_consumptions
 from kubectl_dra.lint.server.model import (
     DUPLICATE,
     INVALID,
-    NOT_FOUND,
+    REQUIRED,
     Key,
     Path,
     Violations,
@@ -34,6 +34,7 @@ from kubectl_dra.lint.server.names import (
     label_problems,
     subdomain_problems,
 )
+from kubectl_dra.lint.server.node_resources import check_mappings, check_node_resources
 from kubectl_dra.lint.server.node_selectors import check_node_selector
 from kubectl_dra.lint.server.taints import check_taint
 
@@ -45,12 +46,14 @@ _KEY_SHOWN: Final = MAX_DOMAIN + 1 + MAX_IDENTIFIER
 _NODE_FIELDS: Final = ("nodeName", "nodeSelector", "allNodes")
 
 
-def check_device(device: Mapping[str, Any], at: Path, per_device: bool, context: ServerContext) -> Violations:
-    """One device; ``per_device`` is perDeviceNodeSelection of its slice."""
+def check_device(
+    device: Mapping[str, Any], at: Path, per_device: bool, sets: Sets, context: ServerContext
+) -> Violations:
+    """One device; ``per_device`` is perDeviceNodeSelection of its slice, ``sets`` are the counter sets there."""
     yield from check_format(text(device, "name"), (*at, "name"), "device-name-invalid", label_problems)
     attributes, capacity = device.get("attributes") or {}, device.get("capacity") or {}
     yield from _check_sizes(attributes, capacity, at, context)
-    yield from _check_attributes(attributes, (*at, "attributes"))
+    yield from _check_attributes(attributes, (*at, "attributes"), context)
     yield from _check_capacities(capacity, (*at, "capacity"), device.get("allowMultipleAllocations") is True, context)
 
     def taint(raw: Mapping[str, Any] | None, at: Path) -> Violations:
@@ -58,14 +61,15 @@ def check_device(device: Mapping[str, Any], at: Path, per_device: bool, context:
 
     most = limit("Device", "taints", context.release)
     yield from check_list(device.get("taints"), (*at, "taints"), most, "taints-too-many", taint)
-    yield from check_consumptions(device.get("consumesCounters"), (*at, "consumesCounters"), context)
+    yield from check_consumptions(device, at, sets, context)
     if per_device:
         yield from _check_nodes(device, at)
     elif any(device.get(field) is not None for field in _NODE_FIELDS):
         message = f"{', '.join(_NODE_FIELDS)} need perDeviceNodeSelection: true in the slice's spec"
         yield violation(at, INVALID, "per-device-node-unexpected", message)
     yield from check_binding(device, at)
-    yield from _check_mappings(device.get("nodeAllocatableResourceMappings"), capacity, at)
+    yield from check_mappings(device.get("nodeAllocatableResourceMappings"), capacity, at)
+    yield from check_node_resources(device.get("nodeAllocatableResources"), capacity, at)
 
 
 def _check_sizes(
@@ -85,17 +89,23 @@ def _value_count(attribute: Mapping[str, Any]) -> int:
     return sum(len(attribute.get(name) or ()) for name in LIST_VALUES) or 1
 
 
-def _check_attributes(attributes: Mapping[str, Any], at: Path) -> Violations:
+def _check_key(name: str, at: Path, rule: str, context: ServerContext) -> Violations:
+    """The name of an attribute or capacity. The server reports it at the map, up to 1.35 at the entry."""
+    for found in check_qualified(name, at, (rule, rule), below=(Key(name),), release=context.release):
+        yield found if context.release.at_least(36) else replace(found, field=key_at(at, name, _KEY_SHOWN)[1])
+
+
+def _check_attributes(attributes: Mapping[str, Any], at: Path, context: ServerContext) -> Violations:
     for name, attribute in attributes.items():
-        yield from check_qualified(name, at, ("attribute-key", "attribute-key"), below=(Key(name),))
+        yield from _check_key(name, at, "attribute-key", context)
         path, field = key_at(at, name, _KEY_SHOWN)
-        for found in _check_attribute(attribute or {}):
+        for found in _check_attribute(attribute or {}, context):
             inside, reason, rule, message = found
             shown = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in inside)
             yield violation((*path, *inside), reason, rule, message, field=field + shown)
 
 
-def _check_attribute(attribute: Mapping[str, Any]) -> Any:
+def _check_attribute(attribute: Mapping[str, Any], context: ServerContext) -> Any:
     """What is wrong with an attribute: (path inside it, reason, rule, message)."""
     for name, several in (("string", "strings"), ("version", "versions")):
         value = attribute.get(name)
@@ -109,7 +119,8 @@ def _check_attribute(attribute: Mapping[str, Any]) -> Any:
     given = [name for name in _VALUES if attribute.get(name) is not None]
     if len(given) != 1:
         has = " and ".join(given) if given else "no value"
-        yield (), INVALID, "attribute-one-value", f"has {has}; exactly one of {', '.join(_VALUES[:4])} must be set"
+        reason = INVALID if given or context.release.at_least(35) else REQUIRED
+        yield (), reason, "attribute-one-value", f"has {has}; exactly one of {', '.join(_VALUES[:4])} must be set"
 
 
 def _check_text(value: str, inside: Path, kind: str) -> Any:
@@ -123,7 +134,7 @@ def _check_text(value: str, inside: Path, kind: str) -> Any:
 
 def _check_capacities(capacity: Mapping[str, Any], at: Path, shared: bool, context: ServerContext) -> Violations:
     for name, entry in capacity.items():
-        yield from check_qualified(name, at, ("capacity-key", "capacity-key"), below=(Key(name),))
+        yield from _check_key(name, at, "capacity-key", context)
         path, field = key_at(at, name, _KEY_SHOWN)
         yield from check_capacity(entry, path, field, shared, context)
 
@@ -169,20 +180,3 @@ def check_binding(device: Mapping[str, Any], at: Path) -> Violations:
     for name, other in (tuple(lists), tuple(lists)[::-1]):
         if lists[other] and not lists[name]:
             yield violation((*at, name), INVALID, "binding-pair", f"must be set together with {other}")
-
-
-def _check_mappings(mappings: Mapping[str, Any] | None, capacity: Mapping[str, Any], at: Path) -> Violations:
-    for name, mapping in (mappings or {}).items():
-        where: Path = (*at, "nodeAllocatableResourceMappings", Key(name))
-        if not is_native_resource(name):
-            message = f"{name!r} is not a resource of nodes such as cpu or memory"
-            yield violation(where, INVALID, "node-allocatable-key", message)
-        multiplier, key = (mapping or {}).get("allocationMultiplier"), (mapping or {}).get("capacityKey")
-        if multiplier is not None and Quantity.from_json(multiplier).sign() <= 0:
-            inside = (*where, "allocationMultiplier")
-            yield violation(inside, INVALID, "node-allocatable-multiplier", f"{multiplier} must be more than 0")
-        if key == "":
-            yield violation((*where, "capacityKey"), INVALID, "node-allocatable-capacity-key", "must not be empty")
-        elif key is not None and key not in capacity:
-            message = f"{key!r} is not a capacity of this device"
-            yield violation((*where, "capacityKey"), NOT_FOUND, "node-allocatable-capacity-key", message)

@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
+from kubectl_dra.api.versions import Release
+from kubectl_dra.lint.server.context import ServerContext
 from kubectl_dra.lint.server.model import (
     FORBIDDEN,
     INVALID,
+    REQUIRED,
     TOO_LONG,
     Key,
     Path,
@@ -32,11 +35,16 @@ from kubectl_dra.lint.server.names import (
 _ANNOTATIONS_MAX: Final = 256 * 1024
 _META: Final = ("metadata",)
 _FINALIZERS: Final = frozenset(("kubernetes", "orphan", "foregroundDeletion"))
+_POINTERS: Final = ("deletionGracePeriodSeconds",)
 _OWNER_FIELDS: Final = ("kind", "name", "uid")
 
 
 def check_metadata(
-    meta: Mapping[str, Any] | None, name_format: Format, namespaced: bool, check_prefix: bool = True
+    meta: Mapping[str, Any] | None,
+    name_format: Format,
+    namespaced: bool,
+    context: ServerContext,
+    check_prefix: bool = True,
 ) -> Violations:
     """``metadata`` of an object to be created. ``name_format`` is the kind's rule for names.
 
@@ -50,7 +58,7 @@ def check_metadata(
         yield from check_format(namespace, (*_META, "namespace"), "namespace-invalid", label_problems)
     yield from check_labels(meta.get("labels"), (*_META, "labels"))
     yield from check_annotations(meta.get("annotations"), (*_META, "annotations"))
-    yield from _check_owners(meta.get("ownerReferences") or ())
+    yield from _check_owners(meta.get("ownerReferences") or (), context.release)
     yield from _check_finalizers([finalizer or "" for finalizer in meta.get("finalizers") or ()])
 
 
@@ -118,15 +126,15 @@ def check_template_metadata(meta: Mapping[str, Any] | None, at: Path) -> Violati
     yield from check_annotations(meta.get("annotations"), (*at, "annotations"), rule="template-labels-invalid")
     yield from check_labels(meta.get("labels"), (*at, "labels"), rule="template-labels-invalid")
     for name, value in meta.items():
-        # Lists and maps count as set even when they are empty.
-        is_set = value is not None and (bool(value) or isinstance(value, list | dict))
+        # Lists, maps and pointers count as set even when they are empty.
+        is_set = value is not None and (bool(value) or isinstance(value, list | dict) or name in _POINTERS)
         if is_set and name not in ("labels", "annotations"):
             message = "cannot be set on claims made from a template: only labels and annotations can"
             field = field_text((*at, "uID" if name == "uid" else name))
             yield violation((*at, name), FORBIDDEN, "template-metadata-forbidden", message, field=field)
 
 
-def _check_owners(owners: Any) -> Violations:
+def _check_owners(owners: Any, release: Release) -> Violations:
     at = (*_META, "ownerReferences")
     controllers = 0
     decoded = [{name: value for name, value in (owner or {}).items() if value not in (None, "")} for owner in owners]
@@ -135,11 +143,11 @@ def _check_owners(owners: Any) -> Violations:
         if owner in decoded[:index]:
             continue
         group_version = text(owner, "apiVersion")
-        if not group_version or group_version.endswith("/") or group_version.count("/") > 1:
-            yield from _owner(at, index, "apiVersion", "must name a version")
-        for name in _OWNER_FIELDS:
+        for name in ("apiVersion", *_OWNER_FIELDS):
             if not text(owner, name):
-                yield from _owner(at, index, name, "must not be empty")
+                yield _owner(at, index, name, "must not be empty", release, REQUIRED)
+        if group_version and (group_version.endswith("/") or group_version.count("/") > 1):
+            yield _owner(at, index, "apiVersion", "must name a version", release, INVALID)
         if group_version in ("v1", "/v1") and text(owner, "kind") == "Event":
             yield violation(at, INVALID, "owner-invalid", "an Event cannot be an owner", below=(index,))
         controllers += owner.get("controller") is True
@@ -147,8 +155,11 @@ def _check_owners(owners: Any) -> Violations:
         yield violation(at, INVALID, "owner-invalid", "only one owner can be the controller")
 
 
-def _owner(at: Path, index: int, name: str, message: str) -> Violations:
-    yield violation((*at, index, name), INVALID, "owner-invalid", message, field=f"metadata.ownerReferences.{name}")
+def _owner(at: Path, index: int, name: str, message: str, release: Release, reason: str) -> Violation:
+    """A wrong owner. Up to 1.36 the server leaves out which one it is, and calls what is missing invalid."""
+    if release.at_least(37):
+        return violation((*at, index, name), reason, "owner-invalid", message)
+    return violation((*at, index, name), INVALID, "owner-invalid", message, field=f"metadata.ownerReferences.{name}")
 
 
 def _check_finalizers(finalizers: list[str]) -> Violations:

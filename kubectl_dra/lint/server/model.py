@@ -132,8 +132,11 @@ def check_set(
     rules: tuple[str, str],
     check: Check,
     key: Callable[[Any], Hashable],
+    repeated: Path = (),
 ) -> Violations:
-    """Like ``check_list``, and report items with a repeated key. ``rules``: too many, duplicate."""
+    """Like ``check_list``, and report items with a repeated key, at ``repeated`` below them. ``rules``: too many,
+    duplicate.
+    """
     values = values or ()
     if limit is not None and len(values) > limit:
         yield from check_list(values, at, limit, rules[0], check)
@@ -144,7 +147,7 @@ def check_set(
     for index, value in enumerate(values):
         identity = key(value)
         if identity in seen:
-            yield violation((*at, index), DUPLICATE, rules[1], f"{identity!r} is already in the list")
+            yield violation((*at, index, *repeated), DUPLICATE, rules[1], f"{identity!r} is already in the list")
         seen.add(identity)
 
 

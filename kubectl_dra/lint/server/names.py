@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Final
 
 from kubectl_dra.api.limits import MAX_DRIVER, MAX_IDENTIFIER, MAX_LABEL, MAX_POOL, MAX_SUBDOMAIN
+from kubectl_dra.api.versions import UNTOLD, Release
 from kubectl_dra.lint.server.model import INVALID, TOO_LONG, Path, Violations, missing, size, violation
 
 Problems = tuple[str, ...]
@@ -133,11 +134,14 @@ def check_length(value: str, at: Path, limit: int, rule: str, below: Path = ()) 
         yield violation(at, TOO_LONG, rule, f"has {length} bytes, at most {limit} are allowed", below=below)
 
 
-def check_driver(value: str, at: Path, rules: tuple[str, str, str], below: Path = ()) -> Violations:
+def check_driver(
+    value: str, at: Path, rules: tuple[str, str, str], below: Path = (), *, release: Release = UNTOLD
+) -> Violations:
     """A driver's name, which is also the domain of an attribute. ``rules``: missing, invalid, too long."""
     if not value:
         yield missing(at, rules[0])
-        return
+        if release.at_least(35):
+            return
     yield from check_length(value, at, MAX_DRIVER, rules[2], below)
     for problem in subdomain_problems(lower(value)):
         yield violation(at, INVALID, rules[1], f"{value!r} {problem}", below=below)
@@ -153,12 +157,17 @@ def check_pool(value: str, at: Path, rules: tuple[str, str, str]) -> Violations:
         yield from check_format(part, at, rules[1], subdomain_problems)
 
 
-def check_qualified(value: str, at: Path, rules: tuple[str, str], below: Path = ()) -> Violations:
+def check_qualified(
+    value: str, at: Path, rules: tuple[str, str], below: Path = (), *, release: Release = UNTOLD
+) -> Violations:
     """The name of an attribute or capacity: an identifier, or ``domain/identifier``. ``rules``: invalid, too
     long.
 
     Like Kubernetes up to 1.37, accepts names with two or more slashes.
     """
+    if not value and not release.at_least(35):
+        yield missing(at, rules[0])
+        return
     parts = value.split("/")
     if len(parts) > 2:
         return
@@ -176,8 +185,8 @@ def check_qualified(value: str, at: Path, rules: tuple[str, str], below: Path = 
         yield violation(at, INVALID, rules[0], message, below=below)
 
 
-def check_fully_qualified(value: str, at: Path, rules: tuple[str, str]) -> Violations:
+def check_fully_qualified(value: str, at: Path, rules: tuple[str, str], *, release: Release = UNTOLD) -> Violations:
     """Like ``check_qualified``, but a domain is required."""
-    yield from check_qualified(value, at, rules)
-    if "/" not in value:
+    yield from check_qualified(value, at, rules, release=release)
+    if "/" not in value and (value or release.at_least(35)):
         yield violation(at, INVALID, rules[0], f"{value!r} must have a domain, as in 'example.com/name'")

@@ -42,7 +42,7 @@ _CHOICES: Final = {
 
 def check_pod(pod: Mapping[str, Any], context: ServerContext) -> Violations:
     """A Pod to be created."""
-    yield from check_metadata(pod.get("metadata"), subdomain_problems, namespaced=True)
+    yield from check_metadata(pod.get("metadata"), subdomain_problems, namespaced=True, context=context)
     meta = pod.get("metadata") or {}
     spec = struct(pod, "spec")
     mirror = _MIRROR in (meta.get("annotations") or {})

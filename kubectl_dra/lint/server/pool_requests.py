@@ -9,14 +9,14 @@ from kubectl_dra.api.limits import MAX_POOL
 from kubectl_dra.lint.server.context import ServerContext
 from kubectl_dra.lint.server.metadata import check_generation, check_metadata
 from kubectl_dra.lint.server.model import INVALID, Violations, missing, struct, text, violation
-from kubectl_dra.lint.server.names import check_format, check_length, subdomain_problems
+from kubectl_dra.lint.server.names import check_format, check_fully_qualified, check_length, subdomain_problems
 
 LIMIT_MAX: Final = 1000
 
 
 def check_pool_request(request: Mapping[str, Any], context: ServerContext) -> Violations:
     """A ResourcePoolStatusRequest to be created; its status does not matter then."""
-    yield from check_metadata(request.get("metadata"), subdomain_problems, namespaced=False)
+    yield from check_metadata(request.get("metadata"), subdomain_problems, namespaced=False, context=context)
     yield from check_generation(request.get("metadata"))
     spec = struct(request, "spec")
     driver, pool, limit = text(spec, "driver"), spec.get("poolName"), spec.get("limit")
@@ -34,3 +34,8 @@ def check_pool_request(request: Mapping[str, Any], context: ServerContext) -> Vi
     if limit is not None and not 1 <= limit <= LIMIT_MAX:
         message = f"must be from 1 to {LIMIT_MAX}, not {limit}"
         yield violation(("spec", "limit"), INVALID, "pool-request-limit", message)
+    attribute = spec.get("defaultPartitionTypeAttribute")
+    if attribute is not None and context.on("DRAPartitionableDevicesType"):
+        yield from check_fully_qualified(
+            attribute, ("spec", "defaultPartitionTypeAttribute"), ("pool-request-attribute",) * 2
+        )

@@ -33,7 +33,7 @@ _RULE: Final = "quota-scope"
 
 def check_quota(quota: Mapping[str, Any], context: ServerContext) -> Violations:
     """A ResourceQuota to be created."""
-    yield from check_metadata(quota.get("metadata"), subdomain_problems, namespaced=True)
+    yield from check_metadata(quota.get("metadata"), subdomain_problems, namespaced=True, context=context)
     yield from check_generation(quota.get("metadata"))
     spec = struct(quota, "spec")
     hard = spec.get("hard") or {}

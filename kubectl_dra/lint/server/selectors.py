@@ -16,6 +16,7 @@ from kubectl_dra.lint.server.model import (
     Violations,
     check_list,
     missing,
+    size,
     text,
     violation,
 )
@@ -53,23 +54,41 @@ def _check_expression(expression: str, at: Path, context: ServerContext) -> Viol
         yield violation(at, reason, rule, message, cel_offset=offset)
 
 
+def check_derived(expression: str, at: Path, context: ServerContext) -> Violations:
+    """The expression of a derived attribute."""
+    too_long = tuple(check_length(expression, at, MAX_EXPRESSION_BYTES, "cel-too-long"))
+    problem = None if too_long else _problem(context.environment, expression, True)
+    yield from too_long
+    if problem is not None:
+        reason, rule, message, offset = problem
+        yield violation(at, reason, rule, message, cel_offset=offset)
+
+
+def derived_cost(expression: str, context: ServerContext) -> int:
+    """The worst-case cost of a derived attribute; 0 where it does not compile."""
+    if not expression or size(expression) > MAX_EXPRESSION_BYTES:
+        return 0
+    found = compiled(context.environment, expression, True)
+    return 0 if isinstance(found, Exception) else found.max_cost
+
+
 @lru_cache(maxsize=4096)
-def compiled(environment: Environment, expression: str) -> Program | CompileError:
-    """The program of an expression, or why there is none; cached for all callers."""
+def compiled(environment: Environment, expression: str, derived: bool = False) -> Program | CompileError:
+    """The program of an expression, or why there is none; cached for all callers. ``derived``: of an attribute."""
     from kubectl_dra.cel.errors import CompileError
     from kubectl_dra.cel.program import compile_expression
 
     try:
-        return compile_expression(environment, expression)
+        return compile_expression(environment, expression, derived=derived)
     except CompileError as error:
         return error
 
 
 @lru_cache(maxsize=4096)
-def _problem(environment: Environment, expression: str) -> Problem | None:
+def _problem(environment: Environment, expression: str, derived: bool = False) -> Problem | None:
     from kubectl_dra.cel.errors import Phase
 
-    found = compiled(environment, expression)
+    found = compiled(environment, expression, derived)
     if isinstance(found, Exception):
         if found.phase is Phase.INSTANTIATION:
             return INTERNAL_ERROR, "cel-program", str(found), found.issues[0].offset

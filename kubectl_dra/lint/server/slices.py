@@ -7,11 +7,12 @@ from typing import Any, Final
 
 from kubectl_dra.api.fields import limit
 from kubectl_dra.lint.server.context import ServerContext
-from kubectl_dra.lint.server.counters import check_counter_sets
+from kubectl_dra.lint.server.counters import check_consumed_together, check_counter_sets, sets_of
 from kubectl_dra.lint.server.devices import LIST_VALUES, check_device
 from kubectl_dra.lint.server.metadata import check_metadata
 from kubectl_dra.lint.server.model import (
     INVALID,
+    Key,
     Path,
     Violations,
     check_set,
@@ -20,22 +21,31 @@ from kubectl_dra.lint.server.model import (
     text,
     violation,
 )
-from kubectl_dra.lint.server.names import check_driver, check_format, check_pool, lower, subdomain_problems
+from kubectl_dra.lint.server.names import (
+    check_driver,
+    check_format,
+    check_fully_qualified,
+    check_pool,
+    lower,
+    subdomain_problems,
+)
 from kubectl_dra.lint.server.node_selectors import check_node_selector
+from kubectl_dra.lint.server.taints import unsupported
 
 COSTLY_DEVICES_MAX: Final = 64
 """The limit if any device has taints, consumes counters or has a list attribute."""
 
 _SPEC: Final[Path] = ("spec",)
+_OPERATIONS: Final = ("*", "NodePrepareResources", "NodeUnprepareResources")
 _NODE_FIELDS: Final = ("nodeName", "nodeSelector", "allNodes", "perDeviceNodeSelection")
 
 
 def check_slice(resource_slice: Mapping[str, Any], context: ServerContext) -> Violations:
     """A ResourceSlice to be created."""
-    yield from check_metadata(resource_slice.get("metadata"), subdomain_problems, namespaced=False)
+    yield from check_metadata(resource_slice.get("metadata"), subdomain_problems, namespaced=False, context=context)
     spec = struct(resource_slice, "spec")
     rules = ("slice-driver-missing", "slice-driver-invalid", "slice-driver-long")
-    yield from check_driver(text(spec, "driver"), (*_SPEC, "driver"), rules)
+    yield from check_driver(text(spec, "driver"), (*_SPEC, "driver"), rules, release=context.release)
     yield from _check_pool(struct(spec, "pool"), (*_SPEC, "pool"))
     yield from _check_nodes(spec)
     yield from _check_contents(spec, context)
@@ -92,14 +102,61 @@ def _check_contents(spec: Mapping[str, Any], context: ServerContext) -> Violatio
         message = "has devices and sharedCounters, which must be in different slices"
         yield violation(_SPEC, INVALID, "devices-and-counters", message)
     per_device = spec.get("perDeviceNodeSelection") is True
+    known = sets_of(spec)
 
     def check(device: Mapping[str, Any] | None, at: Path) -> Violations:
-        return check_device(device or {}, at, per_device, context)
+        return check_device(device or {}, at, per_device, known, context)
 
     most = COSTLY_DEVICES_MAX if _is_costly(devices or (), context) else limit("ResourceSliceSpec", "devices")
     rules = ("devices-too-many", "device-name-duplicate")
-    yield from check_set(devices, (*_SPEC, "devices"), most, rules, check, _name)
+    yield from check_set(devices, (*_SPEC, "devices"), most, rules, check, _name, context.repeated("name"))
+    yield from check_consumed_together(devices, (*_SPEC, "devices"), context)
     yield from check_counter_sets(sets, (*_SPEC, "sharedCounters"), context)
+    yield from _check_partition_type(spec)
+    yield from check_skipped(spec.get("skipNodeOperations"), (*_SPEC, "skipNodeOperations"))
+
+
+def _check_partition_type(spec: Mapping[str, Any]) -> Violations:
+    """``partitionTypeAttribute``: an attribute that every device with counters has, as a string."""
+    name = spec.get("partitionTypeAttribute")
+    if name is None:
+        return
+    at, rule = (*_SPEC, "partitionTypeAttribute"), "partition-type"
+    malformed = tuple(check_fully_qualified(name, at, (rule, rule)))
+    yield from malformed
+    consumers = [
+        (index, device)
+        for index, device in enumerate(spec.get("devices") or ())
+        if (device or {}).get("consumesCounters")
+    ]
+    if not consumers:
+        yield violation(at, INVALID, rule, "needs devices that consume counters")
+        return
+    if malformed:
+        return
+    bare = name.removeprefix(f"{text(spec, 'driver')}/")
+    for index, device in consumers:
+        attributes = device.get("attributes") or {}
+        where = (*_SPEC, "devices", index, "attributes", Key(name))
+        found = attributes.get(name, attributes.get(bare))
+        if found is None and name not in attributes and bare not in attributes:
+            yield missing(where, rule, "must be set, as partitionTypeAttribute names it")
+        elif (found or {}).get("string") is None:
+            yield violation(where, INVALID, rule, "must be a string, as partitionTypeAttribute names it")
+
+
+def check_skipped(operations: Any, at: Path) -> Violations:
+    """``skipNodeOperations`` of a slice or of an allocated device."""
+    rule = "skip-node-operations"
+
+    def known(operation: str | None, at: Path) -> Violations:
+        if operation not in _OPERATIONS:
+            yield unsupported(operation or "", at, rule, _OPERATIONS)
+
+    yield from check_set(operations, at, None, (rule, rule), known, lambda operation: operation or "")
+    skipped = set(operations or ())
+    if "NodePrepareResources" in skipped and not skipped & {"NodeUnprepareResources", "*"}:
+        yield violation(at, INVALID, rule, "NodePrepareResources is skipped only together with NodeUnprepareResources")
 
 
 def _name(raw: Mapping[str, Any] | None) -> str:

@@ -15,6 +15,7 @@ from kubectl_dra.lint.server import core_decoding
 from kubectl_dra.lint.server.claims import check_claim, check_template
 from kubectl_dra.lint.server.classes import check_class
 from kubectl_dra.lint.server.context import ServerContext
+from kubectl_dra.lint.server.declared import in_v1beta1, is_declared
 from kubectl_dra.lint.server.dra_decoding import decoding, duplicates
 from kubectl_dra.lint.server.model import INTERNAL_ERROR, Path, ServerVerdict, Violation, Violations
 from kubectl_dra.lint.server.pods import check_pod
@@ -94,7 +95,7 @@ def _group_version(raw: Mapping[str, Any]) -> tuple[str, str]:
 def _decoding(raw: Mapping[str, Any], group: str, version: str, release: Release) -> Violations:
     if group == GROUP and raw["kind"] in KINDS:
         return decoding(raw, version, release)
-    return core_decoding.decoding(raw, group, version)
+    return core_decoding.decoding(raw, group, version, release)
 
 
 def _validation(
@@ -115,14 +116,21 @@ def _validation(
     kind = raw["kind"]
     if group != GROUP or kind not in KINDS:
         return tuple(_OTHERS[group, version, kind](raw, context)), (), ()
-    v1 = without_disabled(reshaped(defaulted(raw)), gates)
-    found = [replace(one, path=_written(one.path, kind, version)) for one in _DRA[kind](v1, context)]
+    v1 = without_disabled(reshaped(defaulted(raw)), gates, release)
+    found = [_as_written(one, kind, version, context) for one in _DRA[kind](v1, context)]
     warnings = slice_warnings(v1) if kind == "ResourceSlice" else ()
     unsure: list[Violation] = []
     if context.labels is None:
         unsure = [one for one in found if one.rule == "admin-access-namespace"]
         found = [one for one in found if one.rule != "admin-access-namespace"]
     return tuple(found), tuple(unsure), warnings
+
+
+def _as_written(found: Violation, kind: str, version: str, context: ServerContext) -> Violation:
+    """A violation of an object in v1's shape, as the server reports it about the manifest."""
+    old_shape = version == "v1beta1" and context.is_declarative() and is_declared(found)
+    field = in_v1beta1(found.field) if old_shape else found.field
+    return replace(found, path=_written(found.path, kind, version), field=field)
 
 
 def _written(path: Path, kind: str, version: str) -> Path:

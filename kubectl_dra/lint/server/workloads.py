@@ -54,7 +54,7 @@ def check_replicated(workload: Mapping[str, Any], context: ServerContext) -> Vio
     """A Deployment, ReplicaSet, StatefulSet or DaemonSet to be created."""
     kind = workload["kind"]
     names = label_problems if kind == "StatefulSet" else subdomain_problems
-    yield from check_metadata(workload.get("metadata"), names, namespaced=True)
+    yield from check_metadata(workload.get("metadata"), names, namespaced=True, context=context)
     spec = struct(workload, "spec")
     yield from _check_negative(spec, _SPEC, kind)
     selector, template = spec.get("selector"), struct(spec, "template")
@@ -103,7 +103,7 @@ def _check_always(pod: Mapping[str, Any], kind: str) -> Violations:
 def check_job(job: Mapping[str, Any], context: ServerContext) -> Violations:
     """A Job to be created, with the labels that the server adds to its template."""
     meta = job.get("metadata") or {}
-    yield from check_metadata(meta, subdomain_problems, namespaced=True)
+    yield from check_metadata(meta, subdomain_problems, namespaced=True, context=context)
     spec = struct(job, "spec")
     selector, template = spec.get("selector"), struct(spec, "template")
     extra: dict[str, str] = {}
@@ -130,7 +130,7 @@ def check_job(job: Mapping[str, Any], context: ServerContext) -> Violations:
 def check_cron_job(cron_job: Mapping[str, Any], context: ServerContext) -> Violations:
     """A CronJob to be created. In its schedule, only the number of fields is checked."""
     meta = cron_job.get("metadata") or {}
-    yield from check_metadata(meta, subdomain_problems, namespaced=True)
+    yield from check_metadata(meta, subdomain_problems, namespaced=True, context=context)
     spec = struct(cron_job, "spec")
     yield from _check_schedule(text(spec, "schedule"), (*_SPEC, "schedule"))
     yield from _check_negative(spec, _SPEC, "CronJob")

@@ -1,0 +1,52 @@
+"""Rules that the API's types declare, which servers since 1.37 enforce in the shapes of the object's own version."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Final
+
+from kubectl_dra.lint.server.model import DUPLICATE, INVALID, NOT_SUPPORTED, REQUIRED, TOO_LONG, TOO_MANY, Violation
+
+_DECLARED: Final[Mapping[str, frozenset[str]]] = {
+    "allocation-mode-unknown": frozenset((NOT_SUPPORTED,)),
+    "attribute-one-value": frozenset((INVALID,)),
+    "attribute-string-long": frozenset((TOO_LONG,)),
+    "binding-too-many": frozenset((TOO_MANY,)),
+    "class-name-invalid": frozenset((INVALID,)),
+    "class-name-missing": frozenset((REQUIRED,)),
+    "compatibility-groups": frozenset((DUPLICATE, INVALID, TOO_MANY)),
+    "consumes-counters": frozenset((INVALID, REQUIRED)),
+    "consumes-duplicate": frozenset((DUPLICATE,)),
+    "consumes-set": frozenset((INVALID, REQUIRED)),
+    "consumes-too-many": frozenset((TOO_MANY,)),
+    "derived-attribute": frozenset((DUPLICATE, INVALID, REQUIRED, TOO_LONG, TOO_MANY)),
+    "node-allocatable-capacity-key": frozenset((REQUIRED,)),
+    "node-allocatable-empty": frozenset((INVALID,)),
+    "node-allocatable-multiplier": frozenset((REQUIRED,)),
+    "selectors-too-many": frozenset((TOO_MANY,)),
+    "sub-request-name-duplicate": frozenset((DUPLICATE,)),
+    "sub-requests-too-many": frozenset((TOO_MANY,)),
+    "taint-effect": frozenset((NOT_SUPPORTED, REQUIRED)),
+    "toleration-effect": frozenset((NOT_SUPPORTED,)),
+    "toleration-key-invalid": frozenset((INVALID,)),
+    "toleration-operator": frozenset((NOT_SUPPORTED, REQUIRED)),
+}
+"""Of the rules below requests and devices, those that are declared, with the reasons for which they are."""
+
+_EXACTLY: Final = re.compile(r"^((?:spec\.)+devices\.requests\[\d+\])\.exactly\b")
+_DEVICE: Final = re.compile(r"^(spec\.devices\[\d+\])\.(?!name\b)")
+
+
+def is_declared(found: Violation) -> bool:
+    """Whether the API's types declare the violated rule."""
+    if found.rule == "class-name-invalid" or found.rule == "class-name-missing":
+        return "firstAvailable" in found.path
+    if found.rule == "attribute-string-long":
+        return "strings" in found.path
+    return found.reason in _DECLARED.get(found.rule, ())
+
+
+def in_v1beta1(field: str) -> str:
+    """The text of a field in v1beta1, where requests are flat and devices are inside ``basic``."""
+    return _DEVICE.sub(r"\1.basic.", _EXACTLY.sub(r"\1", field))
