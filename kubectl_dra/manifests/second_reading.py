@@ -11,6 +11,8 @@ from kubectl_dra.manifests.documents import Document, NotAnObject, parse
 from kubectl_dra.manifests.files import Rewritten
 from kubectl_dra.manifests.source import Source
 
+_MARKER: Final = re.compile(r"^(?=---(?:\s|\Z))", re.MULTILINE)
+_DIRECTIVE: Final = re.compile(r"^%", re.MULTILINE)
 _PAIR: Final = re.compile("[\ud800-\udbff][\udc00-\udfff]")
 
 
@@ -36,13 +38,24 @@ def read_alike(text: str, documents: Sequence[Document]) -> bool | None:
     from ruamel.yaml import YAML
     from ruamel.yaml.error import YAMLError
 
+    read: dict[str, list[Any]] = {}
     try:
-        roots = [root for root in YAML(typ="safe", pure=True).compose_all(text) if root is not None and _has(root)]
+        for part in _parts(text):
+            if part not in read:
+                # Documents that are written alike are read once: it is slow.
+                found = YAML(typ="safe", pure=True).compose_all(part)
+                read[part] = [root for root in found if root is not None and _has(root)]
     except (YAMLError, RecursionError, ValueError):
         return None
+    roots = [root for part in _parts(text) for root in read[part]]
     return len(roots) == len(documents) and all(
         _alike(root, document.root) for root, document in zip(roots, documents, strict=True)
     )
+
+
+def _parts(text: str) -> list[str]:
+    """The text, cut before each line that begins a document, where no directive says how to read what follows."""
+    return [text] if _DIRECTIVE.search(text) else _MARKER.split(text)
 
 
 def _has(root: Any) -> bool:

@@ -62,9 +62,17 @@ def style_of(text: str, root: Any) -> Style:
         quote,
         bool(quotes[quote]) and not quotes[""],
         bool(keys[True]) and not keys[False],
-        "\r\n" if text.count("\r\n") * 2 > text.count("\n") else "\n",
+        _newline(text, root),
         is_json(text, root),
     )
+
+
+def _newline(text: str, root: Any) -> str:
+    """The prevailing line break of a document, or of the whole text if it is all on one line."""
+    start, end = root.start_mark.index, root.end_mark.index
+    if text.find("\n", start, end) < 0:
+        start, end = 0, len(text)
+    return "\r\n" if text.count("\r\n", start, end) * 2 > text.count("\n", start, end) else "\n"
 
 
 def is_json(text: str, root: Any) -> bool:

@@ -22,6 +22,7 @@ from kubectl_dra.migrate.hazards import shared_resources
 from kubectl_dra.migrate.ignored import MIGRATE
 from kubectl_dra.migrate.make_edits import code_of, settle
 from kubectl_dra.migrate.model import Migration, MigrationSettings, PlanSurroundings
+from kubectl_dra.migrate.new_objects import template_key
 from kubectl_dra.migrate.prefilter import evidence, pointed, relevant
 from kubectl_dra.migrate.read_texts import check_readable, source_of
 from kubectl_dra.migrate.registry import all_migrations
@@ -151,6 +152,8 @@ class _World:
         self._added: dict[ObjectKey, list[tuple[ObjectKey, str, Mapping[str, Any]]]] = {}
         self._added_by: dict[ObjectKey, dict[str, list[ObjectKey]]] = {}
         self._shared = shared_resources(found.object for file in files for found in file.objects)
+        self._alike: dict[tuple[str, str], dict[str, str]] = {}
+        self._made: set[tuple[str, ObjectKey]] = set()
 
     def around(self, owner: Mapping[str, Any], file: str, patch: bool = False) -> PlanSurroundings:
         """The objects that a migration may use. Copies of the owner in other files, as in overlays, take no names."""
@@ -162,10 +165,12 @@ class _World:
             for key in keys
             if all(by == mine and at != file for by, at, _ in self._added[key])
         }
-        return PlanSurroundings(self._objects, self._taken - free if free else self._taken, patch, self._shared)
+        taken = self._taken - free if free else self._taken
+        alike = self._alike.get((file, mine[1]), {}) if _is_pod(mine) else {}
+        return PlanSurroundings(self._objects, taken, patch, self._shared, alike)
 
     def is_new(self, raw: Mapping[str, Any], owner: Mapping[str, Any], file: str) -> bool:
-        """Whether an object must be added.
+        """Whether an object must be added: it is not there, or another one of the file wants the same one.
 
         Raises:
             EditRefused: another object has that name.
@@ -173,7 +178,7 @@ class _World:
         key, mine = object_key(raw), object_key(owner)
         for by, at, other in self._added.get(key, ()):
             if other == raw and (at == file or by != mine):
-                return False
+                return at == file and (file, key) not in self._made
             if at == file or by != mine:
                 raise EditRefused(f"another {title(raw)} is added already")
         if key in self._read:
@@ -186,10 +191,18 @@ class _World:
         self._added.setdefault(key, []).append((mine, file, raw))
         self._added_by.setdefault(mine, {}).setdefault(file, []).append(key)
         self._taken.add(key)
+        if _is_pod(mine) and key[0] == "ResourceClaimTemplate":
+            self._alike.setdefault((file, mine[1]), {}).setdefault(template_key(raw), key[2])
 
-    def changed(self) -> None:
-        """Record that a file's objects have changed."""
+    def changed(self, file: str, made: Iterable[Mapping[str, Any]]) -> None:
+        """Record that a file's objects have changed, and the new ones among them."""
         self._objects.forget()
+        self._made.update((file, object_key(raw)) for raw in made)
+
+
+def _is_pod(key: ObjectKey) -> bool:
+    """Whether it is a Pod: those of a file are siblings, while the pods of workloads are set apart from one another."""
+    return key[0] == "Pod"
 
 
 class _Run:
@@ -294,13 +307,18 @@ class _Run:
         if settled.made is None:
             return
         file.take(settled.made)
-        self.world.changed()
-        for want in settled.good:
+        self.world.changed(file.name, (raw for want in settled.good for _, raw in want.objects))
+        good, told = {id(want) for want in settled.good}, set[ObjectKey]()
+        for want in wants:
+            if id(want) not in good:
+                continue
             file.items += want.made
+            new = [(item, raw) for item, raw in want.objects if object_key(raw) not in told]
+            told.update(object_key(raw) for _, raw in new)
             if apart:
-                self.set_aside += want.objects
+                self.set_aside += new
             else:
-                file.items += [item for item, _ in want.objects]
+                file.items += [item for item, _ in new]
 
     def _wanted(self, file: File, found: ManifestObject, migration: Migration) -> Want | None:
         """What a migration wants for an object; None if nothing, or the migration fails."""

@@ -9,7 +9,7 @@ from kubectl_dra.manifests.changes import Append, Change, Delete, EditRefused, P
 from kubectl_dra.manifests.comments import comments_of
 from kubectl_dra.manifests.documents import Document
 from kubectl_dra.manifests.edits import Edit, edited, edits_of, reread
-from kubectl_dra.manifests.objects import is_object
+from kubectl_dra.manifests.objects import ObjectKey, is_object, object_key
 from kubectl_dra.manifests.source import Source
 from kubectl_dra.manifests.style import is_json
 from kubectl_dra.migrate import refusals
@@ -81,12 +81,13 @@ def made(file: File, wants: Sequence[Want], apart: bool = False) -> MadeFile:
     by_document: dict[int, list[Want]] = {}
     for want in wants:
         by_document.setdefault(id(want.found.document), []).append(want)
+    added: set[ObjectKey] = set()
     for number, document in enumerate(file.documents):
         mine = by_document.get(id(document), [])
         if any(want.removes and not want.found.path for want in mine):
             removed.append(document)
             continue
-        changes, behind = _in_document(document, mine, apart)
+        changes, behind = _in_document(document, mine, apart, added)
         if changes:
             for want in mine:
                 _check_keys(document, want)
@@ -131,9 +132,9 @@ def _keeps_comments(file: File, text: str, documents: Sequence[Document]) -> Non
 
 
 def _in_document(
-    document: Document, wants: Sequence[Want], apart: bool
+    document: Document, wants: Sequence[Want], apart: bool, added: set[ObjectKey]
 ) -> tuple[list[Change], list[Mapping[str, Any]]]:
-    """The changes inside a document, and the objects to add after it."""
+    """The changes inside a document, and the objects to add after it; ``added`` are those of the file so far."""
     changes: list[Change] = []
     behind: list[Mapping[str, Any]] = []
     for want in wants:
@@ -145,6 +146,9 @@ def _in_document(
         if apart:
             continue
         for _, raw in want.objects:
+            if object_key(raw) in added:
+                continue
+            added.add(object_key(raw))
             if _in_plain_list(document, want.found.path):
                 changes.append(Append(want.found.path[:-1], raw))
             elif is_json(document.source.text, document.root):

@@ -92,13 +92,14 @@ class PlanSurroundings(Struct, frozen=True):
     ``taken`` holds ``(kind, namespace, name)`` of all objects read and of those added so far. With ``patch``
     the object is a strategic merge patch of a kustomization and contains only differences from the patched
     object. ``shared`` are resources of which a device plugin gives one device to several pods, with the object that
-    says so.
+    says so. ``alike`` are the names of templates that other Pods of the file got, by ``template_key``.
     """
 
     objects: Sequence[Mapping[str, Any]] = ()
     taken: AbstractSet[tuple[str, str, str]] = field(default_factory=frozenset)
     patch: bool = False
     shared: Mapping[str, str] = field(default_factory=dict)
+    alike: Mapping[str, str] = field(default_factory=dict)
 
 
 Plan = Callable[[Mapping[str, Any], PlanSurroundings, MigrationSettings], ObjectPlan]

@@ -7,14 +7,13 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from kubectl_dra.api.conversion import from_v1
 from kubectl_dra.api.fields import path_text
-from kubectl_dra.api.versions import GROUP
 from kubectl_dra.manifests.changes import Change, Path
 from kubectl_dra.manifests.objects import ManifestObject, object_key, title
 from kubectl_dra.migrate import refusals
 from kubectl_dra.migrate.file import File
 from kubectl_dra.migrate.model import MigrationSettings, ObjectPlan
+from kubectl_dra.migrate.new_objects import in_version
 from kubectl_dra.migrate.result import Remark, Sort
 
 _WAYS_OUT = {
@@ -57,7 +56,7 @@ class Want:
             if not offered:
                 out.changes += [_at(change, found.path) for change in step.changes]
         for new in plan.objects:
-            raw = _in_version(new.raw, settings.version)
+            raw = in_version(new.raw, settings.version)
             offered = new.safety == "unsafe" and not unsafe
             item = out.item("offer" if offered else "object", new.code, (), new.reason)._replace(
                 safety=new.safety, new=title(raw)
@@ -115,10 +114,3 @@ def _not_ignored(file: File, found: ManifestObject, plan: ObjectPlan) -> ObjectP
 
 def _at(change: Change, root: Path) -> Change:
     return replace(change, path=(*root, *change.path)) if root else change
-
-
-def _in_version(raw: Mapping[str, Any], version: str) -> Mapping[str, Any]:
-    """A new object in the requested API version."""
-    if raw.get("apiVersion") != f"{GROUP}/v1" or version == "v1":
-        return raw
-    return from_v1(raw, version)

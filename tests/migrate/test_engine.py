@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -99,9 +100,46 @@ def test_names_that_are_wanted_twice_are_told_apart_in_the_first_run() -> None:
         "apiVersion: v1\nkind: Pod\nmetadata: {name: p}\n"
         "spec: {containers: [{name: a, resources: {limits: {nvidia.com/gpu: 1}}}]}\n"
     )
-    found = after(f"{text}---\n{text}", migrations=(DEVICE_PLUGINS,))
+    found = after(f"{text}---\n{text.replace('gpu: 1', 'gpu: 2')}", migrations=(DEVICE_PLUGINS,))
     assert found.count("resourceClaimTemplateName: p-gpu}") == found.count("resourceClaimTemplateName: p-gpu-2}") == 1
     assert after(found, migrations=(DEVICE_PLUGINS,)) == found
+
+
+def sibling(name: str, amount: int = 1, kind: str = "Pod", namespace: str = "") -> str:
+    space = f", namespace: {namespace}" if namespace else ""
+    spec = f"{{containers: [{{name: a, image: x, resources: {{limits: {{nvidia.com/gpu: {amount}}}}}}}]}}"
+    if kind == "Pod":
+        return f"apiVersion: v1\nkind: Pod\nmetadata: {{name: {name}{space}}}\nspec: {spec}\n"
+    return (
+        f"apiVersion: apps/v1\nkind: {kind}\nmetadata: {{name: {name}{space}}}\nspec: {{template: {{spec: {spec}}}}}\n"
+    )
+
+
+@pytest.mark.parametrize("version", ["v1", "v1beta1"])
+def test_pods_of_a_file_and_namespace_that_ask_alike_share_a_template(version: str) -> None:
+    pods = (sibling("a"), sibling("b"), sibling("c", 2), sibling("d", namespace="x"), sibling("e", 2))
+    found = after("---\n".join(pods), migrations=(DEVICE_PLUGINS,), version=version)
+    names = re.findall(r"resourceClaimTemplateName: ([a-z-]+)", found)
+    assert names == ["a-gpu", "a-gpu", "c-gpu", "d-gpu", "c-gpu"]
+    assert found.count("kind: ResourceClaimTemplate\n") == 3
+    assert after(found, migrations=(DEVICE_PLUGINS,), version=version) == found
+
+
+def test_workloads_and_pods_of_other_files_have_templates_of_their_own() -> None:
+    found = after(
+        "---\n".join((sibling("a", kind="Deployment"), sibling("b", kind="Deployment"))), migrations=(DEVICE_PLUGINS,)
+    )
+    assert re.findall(r"resourceClaimTemplateName: ([a-z-]+)", found) == ["a-gpu", "b-gpu"]
+
+
+def test_a_template_is_added_beside_the_first_pod_that_can_be_changed() -> None:
+    repeated = sibling("a").replace("name: a, image: x", "name: a, image: x, tty: true, tty: false")
+    found = after("---\n".join((repeated, sibling("b"), sibling("c"))), migrations=(DEVICE_PLUGINS,))
+    assert found.count("kind: ResourceClaimTemplate\n") == 1
+    assert found.startswith(repeated)
+    names = re.findall(r"resourceClaimTemplateName: ([a-z-]+)", found)
+    assert len(set(names)) == 1 and len(names) == 2
+    assert f"  name: {names[0]}\n" in found
 
 
 def test_new_objects_have_the_style_of_the_file() -> None:

@@ -43,6 +43,7 @@ from kubectl_dra.migrate.model import (
     Step,
 )
 from kubectl_dra.migrate.naming import free_object, roles, workload_name
+from kubectl_dra.migrate.new_objects import in_version, template_key
 
 # Pods of one ResourceClaim run on one node, if its device is on one: only one pod, or pods that may stand together.
 _MAY_SHARE: Final = frozenset(
@@ -351,9 +352,10 @@ def _named(
         for claim in pod.wiring.claims:
             found = made.get(repr((claim.what, claim.spec)))
             if found is None:
+                found = _there(kind, namespace, claim, surroundings, settings)
                 what = "" if alike and claim.what in (name, name.rpartition("-")[2]) else claim.what
                 wanted = "-".join(part for part in (name, "" if alike else role, what) if part)
-                found = free_object(kind, namespace, wanted.replace(".", "-"), surroundings.taken, mine)
+                found = found or free_object(kind, namespace, wanted.replace(".", "-"), surroundings.taken, mine)
                 mine.add((kind, namespace, found))
                 made[repr((claim.what, claim.spec))] = found
                 safety = _of_all(pods, claim, settings, raw)
@@ -372,6 +374,14 @@ def _named(
     if settings.share == "claim" and key_of(raw)[1] != "Pod":
         message = "all its pods use the same devices, and run where these are: count the replicas that fit"
         said.notes.append(Note("MIG108", ("spec",), message))
+
+
+def _there(kind: str, namespace: str, claim: Claim, surroundings: PlanSurroundings, settings: MigrationSettings) -> str:
+    """The template of a sibling that says the same; empty if there is none."""
+    if kind != "ResourceClaimTemplate" or not surroundings.alike:
+        return ""
+    raw = in_version(_object(kind, "", namespace, claim, "safe").raw, settings.version)
+    return surroundings.alike.get(template_key(raw), "")
 
 
 def _namespace(raw: Mapping[str, Any]) -> str:

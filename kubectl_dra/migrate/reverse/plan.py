@@ -17,6 +17,7 @@ from kubectl_dra.manifests.workloads import key_of as workload_key
 from kubectl_dra.migrate import quotas
 from kubectl_dra.migrate.device_plugins import plan as device_plugins
 from kubectl_dra.migrate.model import MigrationSettings, Note, ObjectPlan, PlanRefusal, PlanSurroundings, Share, Step
+from kubectl_dra.migrate.new_objects import template_key
 from kubectl_dra.migrate.reverse.model import MadeClaim, Stop, items_of
 from kubectl_dra.migrate.reverse.pages import LOST, NO_RESOURCE, NO_TEMPLATE, NOT_OURS, RESTORED, TOLERATION
 from kubectl_dra.migrate.reverse.quotas import plan_quota
@@ -80,7 +81,9 @@ def _workload(
     freed = tuple(dict.fromkeys(entry.key for entry in used))
     made = {key: to_v1(world[key]) for key in freed}
     around = PlanSurroundings(
-        [other for key, other in world.items() if key not in made], frozenset(key for key in world if key not in made)
+        [other for key, other in world.items() if key not in made],
+        frozenset(key for key in world if key not in made),
+        alike=dict(_of_siblings(raw, made, world)),
     )
     problem = ""
     fitting: list[tuple[list[Change], list[Resource]]] = []
@@ -96,6 +99,20 @@ def _workload(
         return Reversal(replace(planned, refusals=tuple(others)), freed)
     path = next((*spec.path, "resourceClaims") for spec, found in entries if found)
     raise Stop(NOT_OURS, path, problem or "it asks for devices in a way that migrate does not write")
+
+
+def _of_siblings(
+    raw: Mapping[str, Any], made: Mapping[ObjectKey, Mapping[str, Any]], world: Mapping[ObjectKey, Mapping[str, Any]]
+) -> Iterator[tuple[str, str]]:
+    """The templates that are called after another Pod that uses them too."""
+    mine = object_key(raw)
+    if mine[0] != "Pod":
+        return
+    for key, template in made.items():
+        for other, pod in world.items():
+            if other[:2] == mine[:2] and other != mine and key[2].startswith(f"{other[2]}-") and key in references(pod):
+                yield template_key(template), key[2]
+                break
 
 
 def _entries(
