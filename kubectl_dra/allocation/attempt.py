@@ -170,13 +170,38 @@ class Cycle(Struct):
                 node.name, AttemptVerdict.REJECTED, message, pools=pools, steps=budget.steps, would_time_out=late
             )
         placements = tuple(tuple(placed) for placed in solution.results)
+        return self._allocated(node, claims, placements, pools, budget.steps, late=late)
+
+    def repeated(self, known: Attempt, node: Node, claims: Sequence[ResourceClaim], pools: NodePools) -> Attempt:
+        """An attempt that ended with devices, on another node from which an attempt reads the same.
+
+        The search is not made again: it would pick the devices in the same places.
+        """
+        tried = candidates(pools, self.features)
+        placements = tuple(
+            tuple(replace(picked, candidate=tried[picked.candidate.position]) for picked in placed)
+            for placed in known.placements
+        )
+        return self._allocated(node, claims, placements, pools, known.steps, late=known.would_time_out)
+
+    def _allocated(
+        self,
+        node: Node,
+        claims: Sequence[ResourceClaim],
+        placements: tuple[tuple[PickedDevice, ...], ...],
+        pools: NodePools,
+        steps: int,
+        *,
+        late: bool,
+    ) -> Attempt:
+        """What the scheduler writes about the devices, which may be an error."""
         try:
             results = tuple(
                 build_result(claim, placed, node, self.features, self.quirks)
                 for claim, placed in zip(claims, placements, strict=True)
             )
         except AllocationError as error:
-            return Attempt(node.name, AttemptVerdict.ERROR, error.message, error=error, pools=pools, steps=budget.steps)
+            return Attempt(node.name, AttemptVerdict.ERROR, error.message, error=error, pools=pools, steps=steps)
         return Attempt(
             node.name,
             AttemptVerdict.ALLOCATED,
@@ -184,7 +209,7 @@ class Cycle(Struct):
             results,
             placements,
             pools=pools,
-            steps=budget.steps,
+            steps=steps,
             would_time_out=late,
         )
 

@@ -94,6 +94,13 @@ class SliceIndex:
             if all(entry.scope.node_name for entry in self.by_pool[pool])
         }
 
+    def alone(self, node: str) -> ResourceSlice | None:
+        """The only slice that can concern a node, if it is a whole pool; None where it takes a closer look."""
+        own = self._local.get(node)
+        if own is None or len(own) > 1 or self._shared or self._counters or own[0].slice_count != 1:
+            return None
+        return own[0]
+
     def candidates(self, node: str) -> list[ResourceSlice]:
         """Slices that may be relevant for a node: its own first, then shared ones."""
         return [*self._local.get(node, ()), *self._counters.get(node, ()), *self._shared]
@@ -155,6 +162,9 @@ def gather(index: SliceIndex, node: Node, features: Features, quirks: Quirks) ->
     Raises:
         AllocationError: a slice's node selector cannot be parsed; this fails every node.
     """
+    alone = index.alone(node.name)
+    if alone is not None and alone.per_device_node_selection is None:
+        return NodePools((_of_one(alone, index, features),), (), ())
     kept: dict[PoolID, list[ResourceSlice]] = {}
     superseded: list[ResourceSlice] = []
     for entry in index.candidates(node.name):

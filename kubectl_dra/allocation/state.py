@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Set
+from functools import cached_property
 
 from msgspec import Struct
 
@@ -12,7 +13,7 @@ from kubectl_dra.api.quantity import Quantity
 from kubectl_dra.api.slices import DeviceID
 
 
-class AllocatedState(Struct, frozen=True):
+class AllocatedState(Struct, frozen=True, dict=True):
     """What all allocated claims of the cluster hold.
 
     ``exclusive``: devices that nobody else can get. ``shared``: devices with at least one share.
@@ -24,6 +25,14 @@ class AllocatedState(Struct, frozen=True):
     shared: frozenset[DeviceID]
     consumed: Mapping[DeviceID, Mapping[str, Quantity]]
     holders: Mapping[DeviceID, tuple[ResourceClaim, ...]]
+
+    @cached_property
+    def exclusive_by_pool(self) -> Mapping[tuple[str, str], Set[str]]:
+        """The names of ``exclusive`` by driver and pool."""
+        found: dict[tuple[str, str], set[str]] = {}
+        for driver, pool, name in self.exclusive:
+            found.setdefault((driver, pool), set()).add(name)
+        return found
 
     def in_use(self, device: DeviceID) -> bool:
         """Whether the device takes its counters: held exclusively, shared, or with consumed capacity."""

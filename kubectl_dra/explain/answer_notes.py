@@ -120,7 +120,7 @@ def _not_scored(trial: Trial) -> Iterator[Phrase]:
 
 def _cut(trial: Trial, findings: Sequence[Finding], ways: Sequence[Way]) -> Iterator[Phrase]:
     """Changes were not tried on all the different nodes."""
-    around = trial.world.surroundings
+    around = trial.surroundings
     if around is not None and around.rebuilds.stopped:
         yield say("not every change was tried: in a cluster of this size each one takes long to prove")
     if trial.view.cycle.late:

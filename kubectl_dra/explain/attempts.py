@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 
 from msgspec.structs import replace
 
 from kubectl_dra.allocation.attempt import Attempt, AttemptVerdict
+from kubectl_dra.allocation.pools import NodePools
 from kubectl_dra.allocation.search_context import Budget
+from kubectl_dra.api.claims import ResourceClaim
+from kubectl_dra.api.nodes import Node
 from kubectl_dra.explain.scene.equivalent_nodes import Likeness
 from kubectl_dra.explain.scene.prepare import Scene
 
@@ -24,7 +27,7 @@ def run_attempts(scene: Scene) -> dict[str, Attempt]:
     end = time.process_time() + max(SECONDS_TOTAL, SECONDS_PER_EASY_NODE * len(scene.view.nodes))
     same = scene.unallocated
     likeness: dict[frozenset[str], Likeness] = {}
-    rejected: dict[Hashable, Attempt] = {}
+    tried: dict[Hashable, Attempt] = {}
     for node in scene.view.nodes:
         pools = scene.view.pools.get(node.name)
         delegated = scene.delegated(node)
@@ -33,9 +36,11 @@ def run_attempts(scene: Scene) -> dict[str, Attempt]:
             likeness[delegated] = Likeness(scene.view.cycle, claims)
         read = None if pools is None else likeness[delegated].of(node, pools)
         alike = None if read is None else (delegated, read)
-        known = rejected.get(alike)
-        if known is not None and alike is not None:
-            out[node.name] = replace(known, node=node.name, pools=pools)
+        known = tried.get(alike)
+        if known is not None and alike is not None and pools is not None:
+            allocated = known.verdict is AttemptVerdict.ALLOCATED
+            again = scene.view.cycle.repeated if allocated else _rejected_too
+            out[node.name] = again(known, node, claims, pools)
             continue
         now = time.process_time()
         budget = Budget(
@@ -43,9 +48,13 @@ def run_attempts(scene: Scene) -> dict[str, Attempt]:
             deadline=min(now + SECONDS_PER_NODE, end),
         )
         attempt = out[node.name] = scene.view.cycle.attempt(node, claims, budget=budget, pools=pools)
-        if attempt.verdict is AttemptVerdict.REJECTED:
-            rejected[alike] = attempt
+        if attempt.verdict in (AttemptVerdict.REJECTED, AttemptVerdict.ALLOCATED):
+            tried[alike] = attempt
     return out
+
+
+def _rejected_too(known: Attempt, node: Node, claims: Sequence[ResourceClaim], pools: NodePools) -> Attempt:
+    return replace(known, node=node.name, pools=pools)
 
 
 def unavailable_nodes(scene: Scene) -> dict[str, str]:

@@ -26,8 +26,17 @@ def node_groups(trial: Trial, funnels: Sequence[Located]) -> list[NodeGroup]:
     groups: dict[tuple[str, Words], list[str]] = {}
     given_back = frozenset(trial.after_giving_back)
     nearness: dict[tuple[str, Words], int] = {}
+    # Nodes that are rejected for the same shortfalls, by the identity of these.
+    alike: dict[tuple[int, ...], tuple[str, Words, int]] = {}
     for name, attempt in trial.attempts.items():
-        outcome, reason, near = _outcome(trial, name, attempt, funnels)
+        if attempt.verdict is AttemptVerdict.REJECTED:
+            short = tuple([id(located.funnel.shortfall(name)) for located in funnels])
+            known = alike.get(short)
+            if known is None:
+                known = alike[short] = _outcome(trial, name, attempt, funnels)
+            outcome, reason, near = known
+        else:
+            outcome, reason, near = _outcome(trial, name, attempt, funnels)
         if name in given_back and outcome == "rejected":
             outcome, reason = "allocated", _AFTER
         groups.setdefault((outcome, reason), []).append(name)

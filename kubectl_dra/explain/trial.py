@@ -133,9 +133,14 @@ class Trial:
         if len(nodes) > MAX_NODES:
             nodes = nsmallest(MAX_NODES, nodes, lambda node: sum(_distance(entry, node) for entry in self.funnels))
         others = tuple(self.scene.snapshot.claims.values())
+        cycle, around = self.view.cycle, self.surroundings
+        return World(cycle, tuple(self.claims), tuple(nodes), others, around, self.scene.asked_nodes)
+
+    @cached_property
+    def surroundings(self) -> Surroundings | None:
+        """What changes of nodes and pods are tried in; None where no pod waits for a node."""
         filters = self.scene.filters
-        around = Surroundings.of(filters) if filters is not None else None
-        return World(self.view.cycle, tuple(self.claims), tuple(nodes), others, around, self.scene.asked_nodes)
+        return Surroundings.of(filters) if filters is not None else None
 
     @cached_property
     def one_step_away(self) -> tuple[Node, ...]:

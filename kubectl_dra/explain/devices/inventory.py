@@ -173,7 +173,7 @@ class _Listing:
                 for device in entry.devices:
                     if pool in view.obsolete and device.name not in names:
                         names.add(device.name)
-                        yield Published(DeviceID(pool.driver, pool.name, device.name), device, entry)
+                        yield Published(device, entry)
                     else:
                         old[pool] = old.get(pool, 0) + 1
         for pool, count in sorted(old.items()):

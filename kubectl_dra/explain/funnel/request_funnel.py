@@ -110,6 +110,9 @@ class RequestFunnel:
     ) -> None:
         """Drop the devices with a problem. Devices of an equal kind have the same problem; None means no problem."""
         stage = StageResult(name, label)
+        if kinds_of in (self._place, self._pool) and self._clear(problem):
+            self._close(stage, quiet=quiet)
+            return
         kinds = kinds_of(self._left)
         one_of = dict(zip(kinds, self._left, strict=True))
         problems = {key: "" if key is None else problem(item) for key, item in one_of.items()}
@@ -123,6 +126,16 @@ class RequestFunnel:
                     left.append(item)
             self._left = left
         self._close(stage, quiet=quiet)
+
+    def _clear(self, problem: Callable[[Published], Words]) -> bool:
+        """Whether a problem that all devices of a slice share is known to concern no slice at all."""
+        for items in self.view.by_slice.values():
+            if not items:
+                continue
+            first, entry = items[0], items[0].slice
+            if entry is not items[-1].slice or entry.per_device_node_selection or problem(first):
+                return False
+        return True
 
     @staticmethod
     def _device(items: Sequence[Published]) -> list[object]:
@@ -139,11 +152,14 @@ class RequestFunnel:
 
     def _shares(self, items: Sequence[Published]) -> list[object]:
         consumed = self.view.cycle.state.consumed
+        if not consumed:
+            return self._device(items)
         return [item.id if item.id in consumed else id(item.device) for item in items]
 
     def _itself(self, items: Sequence[Published]) -> list[object]:
-        held = self.view.cycle.state.exclusive
-        return [item.id if item.id in held else None for item in items]
+        """Who holds a device: the same claims hold many."""
+        held, claims = self.view.held, self._holders.claims
+        return [id(claims(item.id)) if id(item) in held else None for item in items]
 
     @staticmethod
     def _counting(items: Sequence[Published]) -> list[object]:
@@ -152,26 +168,29 @@ class RequestFunnel:
     def _select(self, name: str, label: Words, index: int, expression: str, total: int) -> None:
         selectors = self.view.cycle.selectors
         texts = term_texts(selectors, expression)
-        refusals = judge(selectors, expression, [item.device for item in self._left])
-        by_term: dict[int, list[tuple[Published, str, int | None]]] = {}
+        keys = [id(item.device) for item in self._left]
+        different = dict(zip(keys, self._left, strict=True))
+        judged = judge(selectors, expression, [item.device for item in different.values()])
+        refusals = dict(zip(different, judged, strict=True))
         left: list[Published] = []
-        for item, refusal in zip(self._left, refusals, strict=True):
-            if refusal is None:
-                left.append(item)
-                continue
-            message = str(refusal.error) if refusal.error else ""
-            offset = refusal.error.offset if refusal.error else None
-            by_term.setdefault(refusal.term, []).append((item, message, offset))
+        by_term: list[list[Published]] = [[] for _ in texts]
+        into = {key: (by_term[refusal.term] if refusal else left).append for key, refusal in refusals.items()}
+        for key, item in zip(keys, self._left, strict=True):
+            into[key](item)
+        failing = any(refusal is not None and refusal.error is not None for refusal in judged)
         remaining = len(self._left)
         numbered = total > 1 or name == "request-selector"
         selector = say("{label} {number}", label=label, number=index + 1) if numbered else label
         for term, text in enumerate(texts):
             place = say("{selector}, term {term}", selector=selector, term=term + 1) if len(texts) > 1 else selector
             stage = StageResult(name, place, selector, expression=text, program=expression, term=term)
-            for item, message, offset in by_term.get(term, ()):
-                stage.fail(item, message or _FALSE)
-                if message:
-                    stage.errors.append((item, message, offset))
+            stage.failed = by_term[term]
+            stage.reasons = [_FALSE] * len(stage.failed)
+            for index, item in enumerate(stage.failed if failing else ()):
+                refusal = refusals[id(item.device)]
+                if refusal is not None and refusal.error is not None and (message := str(refusal.error)):
+                    stage.reasons[index] = message
+                    stage.errors.append((item, message, refusal.error.offset))
             remaining -= len(stage.failed)
             self._close(stage)
             stage.passed = remaining
@@ -213,8 +232,6 @@ class RequestFunnel:
         return say("taint {taint}", taint=describe_taint(taint, self.spec)) if taint else ""
 
     def _held_problem(self, item: Published) -> Words:
-        if item.id not in self.view.cycle.state.exclusive:
-            return ""
         return self._holders.describe(item.id)
 
     def _consumes_counters(self, item: Published) -> Words:

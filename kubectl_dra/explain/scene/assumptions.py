@@ -97,9 +97,7 @@ def rules_notes(snapshot: Snapshot, settings: Settings) -> Iterator[Phrase]:
 
 def _older_slices(scene: Scene) -> Iterator[Phrase]:
     slices = scene.view.cycle.index.slices
-    newest: dict[PoolID, int] = {}
-    for entry in slices:
-        newest[entry.pool] = max(entry.generation, newest.get(entry.pool, 0))
+    newest = scene.view.newest
     old: dict[PoolID, int] = {}
     for entry in slices:
         # A node goes by the newest generation that it sees itself.

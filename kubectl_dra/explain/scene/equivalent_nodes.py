@@ -41,7 +41,8 @@ class Likeness:
         # Mode All lists devices that are held as well, and admin access takes them.
         self._passes_held = not self._all and not any(spec.admin_access for spec in self._specs)
         state = cycle.state
-        self._in_use = {device[:2] for devices in (state.exclusive, state.shared, state.consumed) for device in devices}
+        self._in_use = {device[:2] for devices in (state.shared, state.consumed) for device in devices}
+        self._in_use.update(state.exclusive_by_pool)
         self._kinds: dict[Hashable, int] = {}
         self._of_device: dict[int, int] = {}
         self._of_list: dict[int, tuple[int, ...]] = {}

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence
-from typing import Final, NamedTuple
+from collections.abc import Hashable, Iterable, Mapping, Sequence, Set
+from functools import cached_property
+from itertools import chain
+from typing import Final
+
+from msgspec import Struct
 
 from kubectl_dra.allocation.attempt import Cycle
 from kubectl_dra.allocation.errors import AllocationError
@@ -31,12 +35,17 @@ def nodes_of(snapshot: Snapshot, cycle: Cycle) -> list[Node]:
     return [Node.named(name) for name in sorted(names - {""})] or [Node.named(ANY_NODE)]
 
 
-class Published(NamedTuple):
+class Published(Struct, frozen=True):
     """A device of the newest generation of its pool, with the slice that publishes it."""
 
-    id: DeviceID
     device: Device
     slice: ResourceSlice
+
+    @property
+    def id(self) -> DeviceID:
+        """The device's identity. Made when it is asked for: hardly one in a hundred thousand is."""
+        driver, pool = self.slice.pool
+        return DeviceID(driver, pool, self.device.name)
 
     def on(self, node: Node) -> bool:
         """Whether the device itself is usable on a node that sees its slice."""
@@ -71,10 +80,8 @@ class View:
         self.by_slice: dict[str, list[Published]] = {}
         for entry in cycle.index.slices:
             if entry.generation == self.newest[entry.pool] or entry.name in self.slice_nodes:
-                driver, pool = entry.pool
-                found = [Published(DeviceID(driver, pool, device.name), device, entry) for device in entry.devices]
-                self.by_slice.setdefault(entry.name, []).extend(found)
-        self.published = tuple(item for items in self.by_slice.values() for item in items)
+                self.by_slice.setdefault(entry.name, []).extend([Published(device, entry) for device in entry.devices])
+        self.published = tuple(chain.from_iterable(self.by_slice.values()))
         self._on_node: dict[str, list[Published]] = {}
         self._kinds: Sequence[Published] | None = None
         self._alike: dict[str, Hashable] = {}
@@ -96,6 +103,17 @@ class View:
                 self.slice_nodes.setdefault(entry.name, []).append(node.name)
         for pool_id in pools.obsolete:
             self.obsolete.setdefault(pool_id, []).append(node.name)
+
+    @cached_property
+    def held(self) -> Set[int]:
+        """The published devices that claims hold for themselves, by their identity."""
+        by_pool = self.cycle.state.exclusive_by_pool
+        found: list[int] = []
+        for items in self.by_slice.values() if by_pool else ():
+            names = by_pool.get(items[0].slice.pool) if items else None
+            if names is not None:
+                found.extend([id(item) for item in items if item.device.name in names])
+        return frozenset(found)
 
     def on_node(self, name: str) -> Sequence[Published]:
         """The devices in all pools, usable or not, that a node sees and that are meant for it."""
@@ -142,7 +160,7 @@ class View:
                 if entry.per_device_node_selection:
                     return None
                 seen.append(id(entry.devices))
-                seen.append(tuple([item.id in state.exclusive for item in self.by_slice[entry.name]]))
+                seen.append(tuple(map(self.held.__contains__, map(id, self.by_slice[entry.name]))))
         return tuple(seen)
 
     def different_nodes(self) -> list[Node]:
