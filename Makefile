@@ -68,6 +68,7 @@ docs: $(VENV)/.installed-dev $(DOCS_VENV)/.installed ## Write the generated page
 	$(BIN)/python -m tests.docs.changes docs/changes
 	$(BIN)/python -m tests.docs.vendors docs/vendors.md
 	$(BIN)/python -m tests.docs.features docs/features.md
+	$(BIN)/python -m tests.docs.anonymized docs/anonymized.md
 	$(BIN)/python -m tests.docs.schemas docs/schemas.md
 	$(BIN)/python -m tests.monitoring.dashboard examples/monitoring/grafana-dashboard.json
 	$(BIN)/python -m tests.docs.console docs/start.md docs/dra.md docs/migration.md

@@ -1,10 +1,8 @@
 """Removes names that identify the owner, so that ``explain`` still gives the same answers.
 
-Replaced: names of nodes, namespaces, pods, claims, templates, rules, quotas, slices and owners; classes
-except those of drivers; pools and devices that contain a node's name; label and taint keys except well-known
-ones, and their values; UUIDs, serial numbers and addresses; such names in messages; literals in CEL selectors
-that equal replaced values. Left out: opaque configuration, driver data, comments in selectors, unknown
-fields. Kept: drivers, attributes and their other values, capacities, requests, resource amounts, times.
+Nothing stays that ``harmless`` does not know: ``Identities`` says per kind of name what it becomes, the parts
+apply it field by field, and a last look at every text of the result replaces what they left. Left out: opaque
+configuration, driver data, comments in selectors, unknown fields.
 """
 
 from __future__ import annotations
@@ -17,6 +15,7 @@ from kubectl_dra.cluster.anonymize_core import CoreParts
 from kubectl_dra.cluster.anonymize_dra import DraParts
 from kubectl_dra.cluster.anonymize_parts import LEFT_OUT, Json
 from kubectl_dra.cluster.anonymize_scheduling import CATEGORIES
+from kubectl_dra.cluster.harmless import is_harmless
 from kubectl_dra.cluster.identities import KEPT_NAMESPACES, Identities
 from kubectl_dra.errors import InputError
 
@@ -28,7 +27,7 @@ _ANNOTATIONS = (
 _LABELLED = frozenset(("Node", "Namespace", "Pod", "PersistentVolume", "PodDisruptionBudget"))
 _CATEGORIES = (
     "node namespace pod claim template class pool slice rule quota podgroup volumeclaim volume storageclass csidriver "
-    "priorityclass owner scheduler key value"
+    "priorityclass owner scheduler driver podclaim request key value"
 )
 
 
@@ -43,8 +42,13 @@ class Anonymizer:
         self._kinds = self._changes()
         for item in items:
             self.item(item)
-        self._new.names.freeze()
-        self._new.names.settle("pool", self._new.names.embedded)
+        self._new.settled()
+        for pod in (item for item in items if item["kind"] == "Pod"):
+            for volume in pod["spec"].get("volumes") or ():
+                if volume.get("ephemeral"):
+                    self._new.names.compose(
+                        "volumeclaim", ("pod", pod["metadata"]["name"]), ("podvolume", volume["name"])
+                    )
         self._new.names.words(_CATEGORIES.split())
 
     def names(self) -> dict[str, dict[str, str]]:
@@ -65,7 +69,7 @@ class Anonymizer:
     def said(self, said: Mapping[str, Any]) -> Json:
         """What a snapshot says about itself; see ``cluster.save``."""
         out = {**said, "anonymized": True, "notes": [self.text(note) for note in said.get("notes") or ()]}
-        out["gaps"] = [{**gap} for gap in said.get("gaps") or ()]
+        out["gaps"] = [self._new.checked({**gap}) for gap in said.get("gaps") or ()]
         for gap in out["gaps"]:
             if "detail" in gap:
                 gap["detail"] = self.text(gap["detail"])
@@ -83,7 +87,8 @@ class Anonymizer:
         category, change = self._kinds[kind]
         try:
             metadata = self._metadata(meta, category, labels=kind in _LABELLED)
-            return {"apiVersion": raw["apiVersion"], "kind": kind, "metadata": metadata, **change(raw)}
+            out: Json = {"apiVersion": raw["apiVersion"], "kind": kind, "metadata": metadata, **change(raw)}
+            return self._new.checked(out) if self._new.names.frozen else out
         except (AttributeError, KeyError, TypeError, ValueError) as error:
             raise InputError(f"{kind} {meta.get('name') or ''} cannot be understood: {error}") from None
 
@@ -136,14 +141,13 @@ class Anonymizer:
         return out
 
     def _owner(self, raw: Mapping[str, Any]) -> Json:
-        kind = raw.get("kind") or ""
+        kind, version = raw.get("kind") or "", raw.get("apiVersion") or ""
         known_kinds = {"Pod": "pod", "Node": "node", "ResourceClaim": "claim", "PodGroup": "podgroup"}
-        category = known_kinds.get(kind, "owner")
-        known = "/" not in (raw.get("apiVersion") or "") or category != "owner"
+        known = is_harmless(kind) and is_harmless(version)
         out: Json = {
-            "apiVersion": raw.get("apiVersion") if known else "apps/v1",
-            "kind": kind,
-            "name": self._new.names.of(category, raw.get("name") or ""),
+            "apiVersion": version if known else "example.com/v1",
+            "kind": kind if known else "Owner",
+            "name": self._new.names.of(known_kinds.get(kind, "owner"), raw.get("name") or ""),
             "uid": self._new.names.scrambled(raw.get("uid") or ""),
         }
         if "controller" in raw:

@@ -9,7 +9,9 @@ from kubectl_dra.api.events import DEVICE_EVENTS
 from kubectl_dra.api.versions import GROUP
 from kubectl_dra.cluster.anonymize_parts import Changes, Json
 from kubectl_dra.cluster.anonymize_scheduling import SchedulingParts
+from kubectl_dra.cluster.harmless import is_harmless
 
+_CLAIM: Final = "claim:"
 _EVENT_TIMES: Final = (
     "firstTimestamp",
     "lastTimestamp",
@@ -69,10 +71,19 @@ class CoreParts(SchedulingParts):
 
     def _container(self, raw: Mapping[str, Any]) -> Json:
         def resources(entry: Mapping[str, Any]) -> Json:
-            return self._fields(entry, {"requests": self._new.resources, "limits": self._new.resources}, ("claims",))
+            changes: Changes = {
+                "requests": self._new.resources,
+                "limits": self._new.resources,
+                "claims": self._each(self._container_claim),
+            }
+            return self._fields(entry, changes, ())
 
         changes: Changes = {"name": lambda name: self._new.names.of("container", name), "resources": resources}
         return self._fields(raw, changes, ("restartPolicy", "restartPolicyRules", "ports"))
+
+    def _container_claim(self, raw: Mapping[str, Any]) -> Json:
+        changes: Changes = {"name": lambda name: self._new.plain("podclaim", name), "request": self._new.request}
+        return self._fields(raw, changes, ())
 
     def _container_status(self, raw: Mapping[str, Any]) -> Json:
         """Why a container waits, and the health of its devices, without texts and ids."""
@@ -82,11 +93,11 @@ class CoreParts(SchedulingParts):
         if raw.get("allocatedResources"):
             out["allocatedResources"] = self._new.resources(raw["allocatedResources"])
         if waiting := (raw.get("state") or {}).get("waiting"):
-            out["state"] = {"waiting": {"reason": waiting.get("reason")}}
+            out["state"] = {"waiting": {"reason": self._new.plain("reason", waiting.get("reason") or "")}}
         if known := raw.get("allocatedResourcesStatus"):
             out["allocatedResourcesStatus"] = [
                 {
-                    "name": entry.get("name"),
+                    "name": self._device_source(entry.get("name") or ""),
                     "resources": [
                         {"resourceID": "device", "health": one.get("health")} for one in entry.get("resources") or ()
                     ],
@@ -95,19 +106,38 @@ class CoreParts(SchedulingParts):
             ]
         return out
 
+    def _device_source(self, name: str) -> str:
+        """A resource's name, or ``claim:`` with the pod's name of the claim and that of a request."""
+        if not name.startswith(_CLAIM):
+            return self._new.resource(name)
+        claim, slash, request = name.removeprefix(_CLAIM).partition("/")
+        return f"{_CLAIM}{self._new.plain('podclaim', claim)}{slash}{self._new.request(request)}"
+
     def _pod_claim(self, raw: Mapping[str, Any]) -> Json:
         changes: Changes = {
             "resourceClaimName": lambda name: self._new.names.of("claim", name),
             "resourceClaimTemplateName": lambda name: self._new.names.of("template", name),
             "source": self._pod_claim,
+            "name": lambda name: self._new.plain("podclaim", name),
         }
-        return self._fields(raw, changes, ("name",))
+        return self._fields(raw, changes, ())
 
     def _claim_status(self, raw: Mapping[str, Any]) -> Json:
-        out: Json = {"name": raw["name"]} if "name" in raw else {}
+        out: Json = {"name": self._new.plain("podclaim", raw["name"] or "")} if "name" in raw else {}
+        if raw.get("requestMappings"):
+            out["requestMappings"] = [self._mapping(entry) for entry in raw["requestMappings"]]
         if raw.get("resourceClaimName"):
             out["resourceClaimName"] = self._new.names.of("claim", raw["resourceClaimName"])
         return out
+
+    def _mapping(self, raw: Mapping[str, Any]) -> Json:
+        """Which request a container's extended resource became."""
+        changes: Changes = {
+            "containerName": lambda name: self._new.names.of("container", name),
+            "resourceName": self._new.resource,
+            "requestName": self._new.request,
+        }
+        return self._fields(raw, changes, ())
 
     def _affinity(self, raw: Mapping[str, Any]) -> Json:
         """What nodes and pods are required; preferences are dropped because they rule out nothing."""
@@ -134,6 +164,7 @@ class CoreParts(SchedulingParts):
 
         def about(entry: Mapping[str, Any]) -> Json:
             kind = entry.get("kind") or ""
+            kind = kind if is_harmless(kind) else "Owner"
             category = {"Pod": "pod", "ResourceClaim": "claim"}.get(kind, "owner")
             return {
                 "apiVersion": f"{GROUP}/v1" if kind == "ResourceClaim" else "v1",
@@ -152,6 +183,7 @@ class CoreParts(SchedulingParts):
         changes: Changes = {
             "involvedObject": about,
             "regarding": about,
+            "reason": lambda name: self._new.plain("reason", name),
             "message": message,
             "note": message,
             "source": component,
@@ -159,9 +191,9 @@ class CoreParts(SchedulingParts):
             "reportingComponent": self._component,
             "reportingController": self._component,
         }
-        kept = ("reason", "type", "count", "deprecatedCount", "series")
+        kept = ("type", "count", "deprecatedCount", "series")
         rest = {key: value for key, value in raw.items() if key not in ("apiVersion", "kind", "metadata")}
         return self._fields(rest, changes, (*kept, *_EVENT_TIMES))
 
     def _component(self, name: str) -> str:
-        return self._new.names.known("scheduler", name) or name
+        return self._new.names.known("scheduler", name) or self._new.plain("component", name)

@@ -13,14 +13,14 @@ class DraParts(Parts):
 
     def slice(self, spec: Mapping[str, Any]) -> Json:
         """The spec of a ResourceSlice."""
-        kept = ("driver", "allNodes", "perDeviceNodeSelection")
+        kept = ("allNodes", "perDeviceNodeSelection")
+        pool: Changes = {"name": lambda name: self._new.names.of("pool", name or "")}
         changes: Changes = {
-            "pool": lambda pool: {**pool, "name": self._new.names.of("pool", pool.get("name") or "")},
+            "driver": self._new.driver,
+            "pool": lambda raw: self._fields(raw, pool, ("generation", "resourceSliceCount")),
             "nodeName": lambda name: self._new.names.of("node", name),
             "nodeSelector": self._node_selector,
-            "sharedCounters": self._each(
-                lambda entry: {**entry, "name": self._new.names.embedded(entry.get("name") or "")}
-            ),
+            "sharedCounters": self._each(self._counters),
             "devices": self._each(self._device),
         }
         return self._fields(spec, changes, kept)
@@ -28,36 +28,42 @@ class DraParts(Parts):
     def _device(self, raw: Mapping[str, Any]) -> Json:
         if "basic" in raw:
             return {"name": self._new.names.embedded(raw.get("name") or ""), "basic": self._device(raw["basic"] or {})}
-        kept = (
-            "capacity",
-            "allNodes",
-            "bindsToNode",
-            "bindingConditions",
-            "bindingFailureConditions",
-            "allowMultipleAllocations",
-        )
+        kept = ("allNodes", "bindsToNode", "allowMultipleAllocations")
         changes: Changes = {
             "name": self._new.names.embedded,
-            "attributes": lambda entries: {name: self._new.attribute(name, entry) for name, entry in entries.items()},
+            "attributes": lambda entries: {
+                self._new.qualified(name): self._new.attribute(name, entry) for name, entry in entries.items()
+            },
             "nodeName": lambda name: self._new.names.of("node", name),
             "nodeSelector": self._node_selector,
             "taints": self._each(self._taint),
-            "consumesCounters": self._each(
-                lambda entry: {**entry, "counterSet": self._new.names.embedded(entry.get("counterSet") or "")}
-            ),
+            "consumesCounters": self._each(self._counters),
+            "capacity": self._named(self._kept),
+            "bindingConditions": self._each(lambda name: self._new.plain("condition", name)),
+            "bindingFailureConditions": self._each(lambda name: self._new.plain("condition", name)),
         }
         return self._fields(raw, changes, kept)
+
+    def _counters(self, raw: Mapping[str, Any]) -> Json:
+        """A set of counters, or what a device consumes of one."""
+        changes: Changes = {
+            "name": self._new.names.embedded,
+            "counterSet": self._new.names.embedded,
+            "counters": self._named(self._kept),
+        }
+        return self._fields(raw, changes, ())
 
     def rule(self, spec: Mapping[str, Any]) -> Json:
         """The spec of a DeviceTaintRule."""
         selector: Changes = {
+            "driver": self._new.driver,
             "pool": lambda name: self._new.names.of("pool", name),
             "device": self._new.names.embedded,
             "deviceClassName": self._new.device_class,
             "selectors": self._each(self._selector),
         }
         changes: Changes = {
-            "deviceSelector": lambda raw: self._fields(raw, selector, ("driver",)),
+            "deviceSelector": lambda raw: self._fields(raw, selector, ()),
             "taint": self._taint,
         }
         return self._fields(spec, changes, ())
@@ -92,10 +98,18 @@ class DraParts(Parts):
         """The spec of a claim, or the inner one of a template."""
         inner: Changes = {
             "requests": self._each(self._request),
-            "constraints": lambda entries: entries,
+            "constraints": self._each(self._constraint),
             "config": self._each(self._config),
         }
         return self._fields(spec, {"devices": lambda devices: self._fields(devices, inner, ())}, ())
+
+    def _constraint(self, raw: Mapping[str, Any]) -> Json:
+        changes: Changes = {
+            "requests": self._each(self._new.request),
+            "matchAttribute": self._new.qualified,
+            "distinctAttribute": self._new.qualified,
+        }
+        return self._fields(raw, changes, ())
 
     def _request(self, raw: Mapping[str, Any]) -> Json:
         changes: Changes = {
@@ -104,8 +118,10 @@ class DraParts(Parts):
             "tolerations": self._each(self._taint),
             "exactly": self._request,
             "firstAvailable": self._each(self._request),
+            "name": self._new.request,
+            "capacity": lambda raw: self._fields(raw, {"requests": self._named(self._kept)}, ()),
         }
-        return self._fields(raw, changes, ("name", "allocationMode", "count", "adminAccess", "capacity"))
+        return self._fields(raw, changes, ("allocationMode", "count", "adminAccess"))
 
     def _selector(self, raw: Any) -> Any:
         cel = raw.get("cel") if isinstance(raw, Mapping) else None
@@ -117,9 +133,9 @@ class DraParts(Parts):
         """Configuration for a driver: which requests it is for, without its content."""
 
         def opaque(entry: Mapping[str, Any]) -> Json:
-            return {"driver": entry.get("driver") or "", "parameters": {LEFT_OUT: True}}
+            return {"driver": self._new.driver(entry.get("driver") or ""), "parameters": {LEFT_OUT: True}}
 
-        return self._fields(raw, {"opaque": opaque}, ("requests", "source"))
+        return self._fields(raw, {"opaque": opaque, "requests": self._each(self._new.request)}, ("source",))
 
     def _allocation(self, raw: Mapping[str, Any]) -> Json:
         inner: Changes = {"results": self._each(self._result), "config": self._each(self._config)}
@@ -130,15 +146,19 @@ class DraParts(Parts):
         return self._fields(raw, changes, ("allocationTimestamp",))
 
     def _result(self, raw: Mapping[str, Any]) -> Json:
-        kept = ("request", "driver", "adminAccess", "consumedCapacity", "bindingConditions", "bindingFailureConditions")
         changes: Changes = {
+            "request": self._new.request,
+            "driver": self._new.driver,
+            "consumedCapacity": self._named(self._kept),
+            "bindingConditions": self._each(lambda name: self._new.plain("condition", name)),
+            "bindingFailureConditions": self._each(lambda name: self._new.plain("condition", name)),
             "pool": lambda name: self._new.names.of("pool", name),
             "device": self._new.names.embedded,
             "shareID": self._new.names.scrambled,
             "tolerations": self._each(self._taint),
             "conditions": self._each(self._condition),
         }
-        return self._fields(raw, changes, kept)
+        return self._fields(raw, changes, ("adminAccess",))
 
     def _consumer(self, raw: Mapping[str, Any]) -> Json:
         category = {"pods": "pod", "podgroups": "podgroup"}.get(raw.get("resource") or "", "owner")

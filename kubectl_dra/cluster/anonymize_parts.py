@@ -30,14 +30,22 @@ class Parts:
     def _fields(self, raw: Mapping[str, Any], changes: Mapping[str, Callable[[Any], Any]], kept: Iterable[str]) -> Json:
         """The object with some fields changed and some kept. Of the others only their presence remains."""
         kept = frozenset(kept)
-        return {
-            key: value
-            if value is None or key in kept
-            else changes[key](value)
-            if key in changes
-            else self._unknown(value)
-            for key, value in raw.items()
-        }
+        out: Json = {}
+        for key, value in raw.items():
+            if key in changes:
+                out[key] = None if value is None else changes[key](value)
+            elif key in kept:
+                out[key] = value
+            else:
+                out[self._new.identifier(key)] = self._unknown(value)
+        return out
+
+    def _named(self, change: Callable[[Any], Any]) -> Callable[[Any], Any]:
+        """For a map by the names of capacities or counters."""
+        return lambda entries: {self._new.qualified(name): change(entry) for name, entry in entries.items()}
+
+    def _kept(self, value: Any) -> Any:
+        return value
 
     def _each(self, change: Callable[[Any], Any]) -> Callable[[Any], Any]:
         return lambda entries: [change(entry) for entry in entries]
@@ -52,8 +60,12 @@ class Parts:
         return self._fields(raw, changes, ("effect", "operator", "timeAdded", "tolerationSeconds"))
 
     def _condition(self, raw: Mapping[str, Any]) -> Json:
-        kept = ("type", "status", "reason", "lastTransitionTime", "observedGeneration")
-        return self._fields(raw, {"message": self._new.names.text}, kept)
+        changes: Changes = {
+            "type": lambda name: self._new.plain("condition", name),
+            "reason": lambda name: self._new.plain("reason", name),
+            "message": self._new.names.text,
+        }
+        return self._fields(raw, changes, ("status", "lastTransitionTime", "observedGeneration"))
 
     def _node_selector(self, raw: Mapping[str, Any]) -> Json:
         terms = raw.get("nodeSelectorTerms") or ()
@@ -65,7 +77,11 @@ class Parts:
             out["matchExpressions"] = [self._requirement(entry) for entry in raw["matchExpressions"]]
         if raw.get("matchFields"):
             out["matchFields"] = [
-                {**entry, "values": [self._new.names.of("node", name) for name in entry.get("values") or ()]}
+                {
+                    "key": entry.get("key") or "",
+                    "operator": entry.get("operator") or "",
+                    "values": [self._new.names.of("node", name) for name in entry.get("values") or ()],
+                }
                 for entry in raw["matchFields"]
             ]
         return out

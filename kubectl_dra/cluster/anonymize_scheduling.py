@@ -52,9 +52,11 @@ class SchedulingParts(Parts):
             return value
         if key == "capacity" and isinstance(value, str):
             return value
+        if key == "selector" and isinstance(value, Mapping) and all(isinstance(each, str) for each in value.values()):
+            return self._new.labels(value)
         if key in _LABELS:
             return self._new.labels(value)
-        if key in _AMOUNTS:
+        if key in _AMOUNTS and isinstance(value, Mapping):
             return self._new.resources(value)
         if key in ("nodeSelectorTerms", "nodeAffinity") and isinstance(value, list):
             return self._node_selector({"nodeSelectorTerms": value})["nodeSelectorTerms"]
@@ -94,7 +96,7 @@ class SchedulingParts(Parts):
         return self._new.names.scrambled(value) if key in _HANDLES else LEFT_OUT
 
     def _driver(self, name: str) -> str:
-        return name if self._new.is_known(name) else self._new.names.of("csidriver", name)
+        return self._new.storage_driver(name)
 
     def _reference(self, raw: Mapping[str, Any]) -> Json:
         """A reference to a volume's claim."""
@@ -127,5 +129,9 @@ CATEGORIES: Final[Mapping[str, str]] = {
     "ServiceAccount": "account",
     "PodGroup": "podgroup",
     "Workload": "workload",
+    "Service": "service",
+    "ReplicationController": "owner",
+    "ReplicaSet": "owner",
+    "StatefulSet": "owner",
 }
-"""The kinds that are kept, with the category of their names. Services and the like only affect preferences."""
+"""The category of the names of each kind."""

@@ -7,30 +7,30 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from kubectl_dra.cel.lexer import LexicalError, string_value, tokenize
+from kubectl_dra.cluster.harmless import is_amount, is_harmless
 from kubectl_dra.cluster.pseudonyms import Pseudonyms
 
 Json = dict[str, Any]
 
 KEPT_NAMESPACES: Final = frozenset(("default", "kube-system", "kube-public", "kube-node-lease"))
 _KEPT_SCHEDULER: Final = "default-scheduler"
-_VENDORS = (
-    "kubernetes.io k8s.io x-k8s.io nvidia.com amd.com intel.com habana.ai google.com gke.io amazonaws.com azure.com "
-    "openshift.io dra.cpu dra.net dra.memory mellanox.com xilinx.com"
-)
-# Labels of these domains describe hardware: their values stay.
-_HARDWARE: Final = ("nvidia.com", "amd.com", "intel.com", "habana.ai", "feature.node.kubernetes.io")
 _KEPT_LABELS: Final = frozenset(
     ("kubernetes.io/os", "kubernetes.io/arch", "beta.kubernetes.io/os", "beta.kubernetes.io/arch")
 )
+_HARDWARE: Final = ("nvidia.com", "amd.com", "intel.com", "habana.ai", "feature.node.kubernetes.io")
+"""Domains of labels that describe hardware: words in their values are replaced one by one."""
 _PLAIN_VALUE: Final = re.compile(r"|true|false|-?[0-9]{1,9}")
 _SERIAL: Final = re.compile(
     r"uuid|guid|serial|^mac$|macaddr|hostname|^host$|nodename|^ip$|ipv[46]|ipaddr|wwn|asset|rack|location|tenant|"
     r"customer|project|owner|^user|email",
     re.IGNORECASE,
 )
+_SEVERAL: Final = "__"
+"""Between the zones of a volume that is in several."""
 _LONG: Final = 10**5
 _IMPLICIT: Final = "deviceclass.resource.kubernetes.io/"
 _CLASS_QUOTA: Final = ".deviceclass.resource.k8s.io/devices"
+_AMOUNT: Final = re.compile(r"""["'][+-]?[0-9.]+(?:[eE][+-]?\d+|[KMGTPE]i?|[mnuk])?["']""")
 _COMMENT: Final = re.compile(r"//[^\n]*")
 
 
@@ -40,10 +40,11 @@ class Identities:
     """
 
     def __init__(self, drivers: Iterable[str], seed: str) -> None:
-        """``drivers`` are those that publish devices. Their names, and names derived from them, stay."""
+        """``drivers`` are those that publish devices."""
         self.names = Pseudonyms(seed)
         self._drivers = frozenset(drivers)
-        self._known: dict[str, bool] = {}
+        for driver in self._drivers:
+            self.driver(driver)
         self._is_serial: dict[str, bool] = {}
         self._serials: set[str] = set()
         self._long_serials: set[int] = set()
@@ -54,6 +55,8 @@ class Identities:
             return self.namespace(name)
         if category == "class":
             return self.device_class(name)
+        if category == "csidriver":
+            return self.storage_driver(name)
         return self.names.of(category, name)
 
     def namespace(self, name: str) -> str:
@@ -61,26 +64,49 @@ class Identities:
         return name if name in KEPT_NAMESPACES else self.names.of("namespace", name)
 
     def device_class(self, name: str) -> str:
-        """A DeviceClass's name."""
-        return name if self.is_known(name) else self.names.of("class", name)
+        """A DeviceClass's name: those of known drivers stay."""
+        return name if "." in name and is_harmless(name) else self.names.of("class", name)
+
+    def driver(self, name: str) -> str:
+        """A driver's name."""
+        return name if is_harmless(name) else self.names.of("driver", name)
+
+    def storage_driver(self, name: str) -> str:
+        """The name of a CSI driver."""
+        return name if is_harmless(name) else self.names.of("csidriver", name)
+
+    def settled(self) -> None:
+        """End the collecting pass."""
+        self.names.freeze()
+        # Pools are visited by driver.
+        self.names.between("driver", filter(is_harmless, self._drivers), ".example.com")
+        self.names.settle("pool", self.names.embedded)
+
+    def plain(self, category: str, name: str) -> str:
+        """A name that may stay if it is nothing but known words, such as ``gpu``."""
+        looks_given = re.fullmatch(rf"{category}-\d+", name) is not None
+        return name if is_harmless(name) and not looks_given else self.names.of(category, name)
+
+    def request(self, name: str) -> str:
+        """The name of a request, or of a request and one of its subrequests."""
+        return "/".join(self.plain("request", part) for part in name.split("/"))
+
+    def identifier(self, name: str) -> str:
+        """The name of an attribute, a capacity, a counter or a variable, without its domain."""
+        return self.names.embedded(name)
+
+    def qualified(self, name: str) -> str:
+        """The name of an attribute or a capacity, with its domain if it has one."""
+        domain, slash, rest = name.rpartition("/")
+        return f"{self.literal(domain)}{slash}{self.identifier(rest)}"
 
     def scheduler(self, name: str) -> str:
         """A scheduler's name."""
         return name if name == _KEPT_SCHEDULER else self.names.of("scheduler", name)
 
-    def is_known(self, domain: str) -> bool:
-        """Whether a domain belongs to a vendor, Kubernetes or a driver, and so reveals nothing about the cluster."""
-        known = self._known.get(domain)
-        if known is None:
-            known = self._known[domain] = any(
-                domain == other or domain.endswith(f".{other}") for other in (*_VENDORS.split(), *self._drivers)
-            ) or any(driver.endswith(f".{domain}") for driver in self._drivers)
-        return known
-
     def key(self, key: str) -> str:
         """The key of a label, taint, finalizer or gate."""
-        domain, slash, _ = key.partition("/")
-        return key if slash and self.is_known(domain) else self.names.of("key", key)
+        return key if "/" in key and is_harmless(key) else self.names.of("key", key)
 
     def value(self, key: str, value: Any) -> Any:
         """The value of a label or taint."""
@@ -89,6 +115,8 @@ class Identities:
         domain, slash, _ = key.partition("/")
         if slash and any(domain == known or domain.endswith(f".{known}") for known in _HARDWARE):
             return self.names.embedded(value)
+        if _SEVERAL in value:
+            return _SEVERAL.join(self.value(key, part) for part in value.split(_SEVERAL))
         other = self.names.of("value", value)
         return self.names.known("node", value) or other
 
@@ -106,9 +134,10 @@ class Identities:
         if name.endswith(_CLASS_QUOTA):
             return self.device_class(name.removesuffix(_CLASS_QUOTA)) + _CLASS_QUOTA
         domain, slash, _ = name.partition("/")
-        if not slash or domain == "count" or self.is_known(domain):
+        if is_harmless(name) and (not slash or "." in domain or domain == "count"):
             return name
-        return f"example.com/{self.names.of('resource', name)}"
+        other = self.names.of("resource", name)
+        return f"example.com/{other}" if slash else other
 
     def resources(self, amounts: Mapping[str, Any] | None) -> Json:
         """Amounts by resource name."""
@@ -136,14 +165,15 @@ class Identities:
                 return int(self.names.scrambled(str(value)))
             return value
 
-        return {kind: value if kind == "version" else change(value) for kind, value in raw.items()}
+        return {self.identifier(kind): change(value) for kind, value in raw.items()}
 
     def literal(self, value: str) -> str:
         """A text that is an attribute's value or is compared with one by a selector."""
-        if not self.names.frozen or self.is_known(value):
+        if not self.names.frozen:
             return value
-        replaced = self.names.embedded(value)
-        return self.names.scrambled(value) if value in self._serials and replaced == value else replaced
+        if value in self._serials and not self.names.has_uuid(value):
+            return self.names.scrambled(value)
+        return self.names.known("driver", value) or self.names.embedded(value)
 
     def expression(self, text: str) -> str:
         """A CEL selector without comments, whose literals follow the replaced values."""
@@ -155,16 +185,35 @@ class Identities:
             return self.names.text(_COMMENT.sub("", text))
         out: list[str] = []
         end = 0
+        before = ("", "")
         for token in tokens:
             out.append(_COMMENT.sub("", text[end : token.start]))
             end = token.end
             if token.kind == "STRING":
-                out.append(self._string(token.text))
+                out.append(
+                    token.text
+                    if before == ("quantity", "(") and _AMOUNT.fullmatch(token.text)
+                    else self._string(token.text)
+                )
+            elif token.kind in ("IDENTIFIER", "BYTES"):
+                out.append(self.identifier(token.text))
             elif token.kind == "NUM_INT" and token.text.isdigit() and int(token.text) in self._long_serials:
                 out.append(self.names.scrambled(token.text))
             elif token.text != "<EOF>":
                 out.append(token.text)
-        return "".join(out).strip()
+            before = (before[1], token.text)
+        changed = "".join(out).strip()
+        self.names.gave(changed)
+        return changed
+
+    def checked(self, value: Any) -> Any:
+        """What an object became, with every text in it replaced that is neither made nor known to be harmless."""
+        if isinstance(value, str):
+            known = not value or self.names.is_made(value) or is_amount(value) or is_harmless(value)
+            return value if known or value in KEPT_NAMESPACES else self.names.embedded(value)
+        if isinstance(value, Mapping):
+            return {self.checked(key): self.checked(below) for key, below in value.items()}
+        return [self.checked(below) for below in value] if isinstance(value, list) else value
 
     def _string(self, token: str) -> str:
         try:

@@ -10,18 +10,29 @@ from __future__ import annotations
 import hashlib
 import ipaddress
 import re
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Mapping
+from itertools import takewhile
 from typing import Final
+
+from kubectl_dra.cluster.harmless import each_word, is_harmless_word
 
 _UUID: Final = re.compile(r"\b[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}\b")
 _MAC: Final = re.compile(r"(?<![0-9A-Fa-f:.])(?:[0-9a-fA-F]{2}[:-]){5}[0-9a-fA-F]{2}(?![0-9A-Fa-f:.])")
 _IPV4: Final = re.compile(r"(?<![\d.])\d{1,3}\.\d{1,3}\.\d{1,3}\.\d{1,3}(?![\d.])")
 _IPV6: Final = re.compile(r"(?<![0-9A-Za-z:.])[0-9a-fA-F:]*:[0-9a-fA-F:]*:[0-9a-fA-F]*(?![0-9A-Za-z:.])")
+_PCI: Final = re.compile(r"(?:\bpci|\b)[0-9a-fA-F]{4,8}:[0-9a-fA-F]{2}(?::[0-9a-fA-F]{2}\.[0-7])?(?![0-9A-Za-z:])")
 _WORD: Final = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._/-]*[A-Za-z0-9])?")
 _SEPARATOR: Final = re.compile(r"[._/-]")
 _USER: Final = re.compile(r'\b([Uu]ser) "[^"]*"')
 _URL: Final = re.compile(r"\b(?:https?|unix|wss?)://[^\s\"'<>]+")
 _MAIL: Final = re.compile(r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+")
+_COUNT: Final = re.compile(r"\d{1,7}")
+_ODD: Final = re.compile(r"[^\n\t -~…]")
+_IDENTITY: Final = re.compile("|".join(form.pattern for form in (_UUID, _MAC, _PCI, _IPV4, _IPV6)))
+_HEXADECIMAL: Final = re.compile(r"(?=.*\d)(?:[0-9a-fA-F]|[^\w\s]|x)+")
+_TRIES: Final = 100
+_CUT: Final = re.compile(r"…(?:[^\w\s,;:()]*…)+")
 
 _WORDS = """
     a access admin all allocate allocated allocation already an and api are as at available be because been being
@@ -47,6 +58,7 @@ class Pseudonyms:
         self._taken: set[str] = set()
         self._embedded: dict[str, str] = {}
         self._words: dict[str, str] = {}
+        self._made: set[str] = set()
         self.frozen = False
 
     def of(self, category: str, name: str) -> str:
@@ -67,6 +79,7 @@ class Pseudonyms:
         for category, names in self._asked.items():
             width = len(str(len(names)))
             self._given[category] = {name: f"{category}-{rank:0{width}}" for rank, name in enumerate(sorted(names), 1)}
+            self._made.update(self._given[category].values())
         self.frozen = True
 
     def settle(self, category: str, rename: Callable[[str], str]) -> None:
@@ -75,6 +88,37 @@ class Pseudonyms:
         renamed = [rename(name) for name in names]
         if renamed == sorted(set(renamed)):
             self._given[category] = dict(zip(names, renamed, strict=True))
+            self._made.update(renamed)
+
+    def between(self, category: str, kept: Iterable[str], end: str) -> None:
+        """Name a category so that its names sort among the ``kept`` ones as before, each with ``end``."""
+        known = sorted(kept)
+        for name, plain in self._given.get(category, {}).items():
+            place = bisect_left(known, name)
+            low, high = known[place - 1] if place else "", known[place] if place < len(known) else ""
+            made = f"{_between(low, high)}{plain}{end}"
+            self._given[category][name] = made
+            self._made.add(made)
+
+    def compose(self, category: str, *parts: tuple[str, str]) -> None:
+        """Let a name that Kubernetes puts together from others, if it is there, be put together from theirs."""
+        name = "-".join(part for _, part in parts)
+        if name in self._given.get(category, {}):
+            made = "-".join(self.of(kind, part) for kind, part in parts)
+            self._given[category][name] = made
+            self._made.add(made)
+
+    def is_made(self, text: str) -> bool:
+        """Whether a text is one of the pseudonyms and changed texts that were given out."""
+        return text in self._made
+
+    def has_uuid(self, text: str) -> bool:
+        """Whether a text holds a UUID, of which nothing stays anyhow."""
+        return _UUID.search(text) is not None
+
+    def gave(self, text: str) -> None:
+        """Remember a text that was put together from what was made."""
+        self._made.add(text)
 
     def words(self, categories: Iterable[str]) -> None:
         """Set the categories whose names ``text`` replaces. The first with a matching name wins."""
@@ -91,23 +135,27 @@ class Pseudonyms:
         }
         return {category: names for category, names in found.items() if names}
 
-    def scrambled(self, text: str) -> str:
-        """Another text of the same form. Equal texts give equal results, different texts different ones."""
+    def scrambled(self, text: str, *, word: bool = False) -> str:
+        """Another text of the same form. Equal texts give equal results, different texts different ones.
+
+        For a ``word`` among others, it is none that could have been there before.
+        """
         known = self._scrambled.get(text)
         if known is not None:
             return known
         attempt = 0
         while True:
-            out = self._scramble(text, attempt)
+            out = self._scramble(text if attempt < _TRIES else f"{text}{'x' * (attempt - _TRIES + 1)}", attempt)
             attempt += 1
-            if out not in self._taken or attempt > 100:
+            if out not in self._taken and not (word and is_harmless_word(out)):
                 break
         self._scrambled[text] = out
         self._taken.add(out)
+        self._made.add(out)
         return out
 
     def _scramble(self, text: str, attempt: int) -> str:
-        hexadecimal = not any(char.isascii() and char.isalpha() and char.lower() > "f" for char in text)
+        hexadecimal = _HEXADECIMAL.fullmatch(text) is not None
         stream = b""
         out: list[str] = []
         for index, char in enumerate(text):
@@ -116,51 +164,96 @@ class Pseudonyms:
                 stream += hashlib.sha256(block).digest()
             number = stream[index]
             if char.isdigit():
-                out.append("0123456789"[number % 10])
+                # A number keeps its length.
+                out.append("123456789"[number % 9] if char != "0" else "0123456789"[number % 10])
             elif char.isalpha():
                 letter = "abcdef"[number % 6] if hexadecimal else "abcdefghijklmnopqrstuvwxyz"[number % 26]
                 out.append(letter.upper() if char.isupper() else letter)
             else:
-                out.append(char)
+                out.append(char if char.isascii() and char.isprintable() else "?")
         return "".join(out)
 
     def embedded(self, text: str) -> str:
-        """The value with identities in it replaced: UUIDs, MAC and IP addresses, and names of nodes."""
+        """The value with everything in it replaced that is not known to be harmless: UUIDs, MAC, IP and PCI addresses
+        keep their form, names of nodes become their pseudonyms, and words become other words.
+        """
         if not self.frozen or not text:
             return text
         known = self._embedded.get(text)
         if known is None:
-            known = self._replaced(self._addresses(text), self._given.get("node", {}))
-            self._embedded[text] = known
+            known = self._embedded[text] = self._other_words(text)
+            self._made.add(known)
         return known
 
-    def text(self, message: str) -> str:
-        """A message with every name, user and address in it replaced."""
-        if not self.frozen or not message:
-            return message
-        message = _USER.sub(r'\1 "someone"', message)
-        message = _URL.sub("https://example.invalid", message)
-        message = _MAIL.sub("someone@example.invalid", message)
-        return self._replaced(self._addresses(message), self._words)
+    def _other_words(self, text: str) -> str:
+        out: list[str] = []
+        end = 0
+        nodes = self._given.get("node", {})
 
-    def _addresses(self, text: str) -> str:
-        text = _UUID.sub(lambda found: self.scrambled(found.group()), text)
-        text = _MAC.sub(lambda found: self.scrambled(found.group()), text)
-        text = _IPV4.sub(self._ip, text)
-        return _IPV6.sub(self._ip, text) if ":" in text else text
+        def rest(part: str) -> str:
+            return each_word(self._replaced(part, nodes), lambda word: self.scrambled(word, word=True))
 
-    def _ip(self, found: re.Match[str]) -> str:
+        for found in _IDENTITY.finditer(text):
+            out.append(rest(text[end : found.start()]))
+            out.append(self._identity(found[0]) or rest(found[0]))
+            end = found.end()
+        out.append(rest(text[end:]))
+        return "".join(out)
+
+    def _identity(self, text: str) -> str:
+        """What replaces an address or a UUID; empty if it is none."""
+        if _UUID.fullmatch(text) or _MAC.fullmatch(text):
+            return self.scrambled(text)
+        if _PCI.fullmatch(text):
+            head = "pci" if text.startswith("pci") else ""
+            return head + self.scrambled(text.removeprefix("pci"))
         try:
-            address = ipaddress.ip_address(found.group())
+            address = ipaddress.ip_address(text)
         except ValueError:
-            return found.group()
-        number = int.from_bytes(hashlib.sha256(self._seed + found.group().encode()).digest()[:8])
+            return ""
+        if address.is_unspecified or address.is_loopback:
+            return text
+        number = int.from_bytes(hashlib.sha256(self._seed + text.encode()).digest()[:8])
         if address.version == 4:
             return f"10.{number % 256}.{number // 256 % 256}.{number // 65536 % 256}"
         return f"fd00::{number % 65536:x}:{number // 65536 % 65536:x}"
 
+    def text(self, message: str) -> str:
+        """A message with its names replaced, and without the words that are not Kubernetes' own."""
+        if not self.frozen or not message:
+            return message
+        message = _USER.sub(r'\1 "someone"', message)
+        message = _URL.sub("…", message)
+        message = _MAIL.sub("someone", message)
+        message = _IDENTITY.sub(lambda found: "…" if self._identity(found[0]) else found[0], message)
+        message = self._replaced(message, self._words)
+        message = _WORD.sub(lambda found: self._said(found[0]), message)
+        message = _CUT.sub("…", _ODD.sub("", message))
+        self._made.add(message)
+        return message
+
+    def _said(self, words: str) -> str:
+        return words if self.is_made(words) else each_word(words, _left_out)
+
     def _replaced(self, text: str, names: Mapping[str, str]) -> str:
         return _WORD.sub(lambda found: _longest(found.group(), names), text) if names else text
+
+
+def _left_out(word: str) -> str:
+    return word if word == "someone" or _COUNT.fullmatch(word) else "…"
+
+
+def _between(low: str, high: str) -> str:
+    """A beginning that makes a text sort after ``low`` and, if possible, before ``high``."""
+    shared = "".join(one for one, _ in takewhile(lambda both: both[0] == both[1], zip(low, high, strict=False)))
+    first, last = low[len(shared) : len(shared) + 1], high[len(shared) : len(shared) + 1]
+    if not high:
+        # After everything: begin as the last one does, and go on.
+        return f"{low}." if low else ""
+    fitting = [char for char in "abcdefghijklmnopqrstuvwxyz" if first < char < last]
+    if fitting:
+        return f"{shared}{fitting[0]}-"
+    return f"{low}." if low else ""
 
 
 def _longest(word: str, names: Mapping[str, str]) -> str:

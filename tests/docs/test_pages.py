@@ -11,7 +11,7 @@ import pytest
 import typer.main
 
 from kubectl_dra.cli.main import everything
-from tests.docs import commands, console, features, schemas
+from tests.docs import anonymized, commands, console, features, schemas
 from tests.docs.links import DOCS, ROOT, broken
 
 PAGES = sorted(DOCS.rglob("*.md"))
@@ -110,6 +110,11 @@ def test_every_flag_of_every_command_is_on_its_page() -> None:
 def test_schemas_are_listed() -> None:
     text = (DOCS / "schemas.md").read_text(encoding="utf-8")
     assert text == schemas.render(), "run: python -m tests.docs.schemas docs/schemas.md"
+
+
+def test_what_stays_is_what_the_allow_list_says() -> None:
+    text = (DOCS / "anonymized.md").read_text(encoding="utf-8")
+    assert text == anonymized.render(), "run: python -m tests.docs.anonymized docs/anonymized.md"
 
 
 def test_features_are_those_of_the_tables() -> None:

@@ -22,9 +22,9 @@ Namespaces, ResourceQuotas, and Events of pods and claims; never Secrets or Conf
 affects devices: no images, commands, arguments, environment, volumes or annotations. The file records what could not
 be read, so that explain has the same gaps with it. The cluster is never changed.
 
---anonymize prepares it for a bug report: names of nodes, namespaces, pods, claims, templates and classes, label
-values, UUIDs, serial numbers and addresses are replaced, and explain still gives the same answers. Drivers, attribute
-names, values such as product names, request names, amounts and times stay. Look at the file before you publish it.
+--anonymize prepares it for a bug report, and explain still gives the same answers: only words of Kubernetes and of
+known hardware stay, with amounts, times and small numbers. All other names, values, words of messages and literals of
+selectors are replaced, UUIDs, serial numbers and addresses too. Look at the file before you publish it.
 
 \b
 Exit codes:
