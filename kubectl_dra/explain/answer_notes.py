@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import ClassVar
 
 from kubectl_dra.allocation.extended_resources import amount_of
 from kubectl_dra.api.known_defects import SCORING_FAILS
 from kubectl_dra.explain.causes import claim_and_device_plugin, no_consumer, pool_name_shared
 from kubectl_dra.explain.diagnosis import Finding, Way
-from kubectl_dra.explain.phrase import Phrase, Words, say
+from kubectl_dra.explain.phrase import Phrase, Statement, Words, say
 from kubectl_dra.explain.question.last_word import last_word
 from kubectl_dra.explain.question.what_if_flag import to_make
 from kubectl_dra.explain.remedies.prove import MAX_NODES
@@ -17,6 +18,35 @@ from kubectl_dra.explain.scheduler_profile import scheduler_notes
 from kubectl_dra.explain.trial import Trial
 
 MAX_NOTED_NODES = 5
+
+
+class SearchLimit(Statement, frozen=True):
+    """Where the search for changes that help has ended early: there may be more of them."""
+
+    CODE: ClassVar[str]
+
+
+class NotAllTried(SearchLimit, frozen=True):
+    """The cluster is so large that each proof takes long."""
+
+    CODE = "large-cluster"
+    TEXT = "not every change was tried: in a cluster of this size each one takes long to prove"
+
+
+class NotAllInTime(SearchLimit, frozen=True):
+    """There are too many combinations of devices."""
+
+    CODE = "too-many-combinations"
+    TEXT = "not every change was tried: there are too many combinations of devices to try them all in time"
+
+
+class NotOnAllNodes(SearchLimit, frozen=True):
+    """Of many different nodes, only the nearest were tried."""
+
+    CODE = "nearest-nodes"
+    TEXT = "changes were tried on the {tried} nodes that come closest to what is asked for, of {nodes:,}"
+    tried: int
+    nodes: int
 
 
 def answer_notes(
@@ -118,16 +148,15 @@ def _not_scored(trial: Trial) -> Iterator[Phrase]:
     )
 
 
-def _cut(trial: Trial, findings: Sequence[Finding], ways: Sequence[Way]) -> Iterator[Phrase]:
+def _cut(trial: Trial, findings: Sequence[Finding], ways: Sequence[Way]) -> Iterator[SearchLimit]:
     """Changes were not tried on all the different nodes."""
     around = trial.surroundings
     if around is not None and around.rebuilds.stopped:
-        yield say("not every change was tried: in a cluster of this size each one takes long to prove")
+        yield NotAllTried()
     if trial.view.cycle.late:
-        yield say("not every change was tried: there are too many combinations of devices to try them all in time")
+        yield NotAllInTime()
     if not ways and not any(finding.proof for finding in findings):
         return
     nodes = len(trial.view.different_nodes())
     if nodes > MAX_NODES:
-        text = "changes were tried on the {tried} nodes that come closest to what is asked for, of {nodes:,}"
-        yield say(text, tried=MAX_NODES, nodes=nodes)
+        yield NotOnAllNodes(MAX_NODES, nodes)

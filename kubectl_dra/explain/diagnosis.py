@@ -5,7 +5,6 @@ Everything here is a value. ``report/`` writes the sentences, including the answ
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from enum import Enum, auto
 from typing import NamedTuple, TypeAlias
 
@@ -15,9 +14,11 @@ from kubectl_dra.api.slices import DeviceID, PoolID
 from kubectl_dra.explain.confirm import Check
 from kubectl_dra.explain.phrase import ObjectName, Words
 from kubectl_dra.explain.question.what_if_flag import Supposition
-from kubectl_dra.explain.remedies.prove import Change, Price, Proof
+from kubectl_dra.explain.remedies.proof import PlacedDevice, Proof
+from kubectl_dra.explain.remedies.prove import Change, Price
+from kubectl_dra.explain.remedies.step import ChangeStep
 
-SCHEMA_VERSION = "2"
+SCHEMA_VERSION = "3"
 
 Told: TypeAlias = Words | ObjectName | DeviceID | PoolID | int
 """What a fact is about, or its value."""
@@ -148,7 +149,7 @@ class Remedy(Struct, frozen=True):
 
     ``cost`` counts devices that somebody else must give up. ``offers`` are the changes named in the text, so
     that they are not offered twice; ``what_if`` is the first of them as a value of ``--what-if``.
-    ``not_alone``: it takes several changes, which the ways out name.
+    ``not_alone``: it takes several changes, which the ways out name. ``steps`` is the change that was proved, as data.
     """
 
     change: Words
@@ -157,6 +158,7 @@ class Remedy(Struct, frozen=True):
     offers: tuple[Change, ...] = ()
     what_if: tuple[Supposition, ...] = ()
     not_alone: bool = False
+    steps: tuple[ChangeStep, ...] = ()
 
     @property
     def price(self) -> Price:
@@ -295,15 +297,6 @@ class NodeGroup(Struct, frozen=True):
     nearness: int = 0
 
 
-class PlacedDevice(NamedTuple):
-    """A device that a request of a claim gets; for a shared device, how much of each capacity."""
-
-    claim: str
-    request: str
-    device: str
-    consumed_capacity: Mapping[str, str] = {}
-
-
 class NodeDevices(Struct, frozen=True):
     """What the claims get on a suitable node, in the order of the results."""
 
@@ -332,17 +325,19 @@ class Choice(Struct, frozen=True):
 class Way(Struct, frozen=True):
     """The fewest changes with which the claims fit, and the resulting allocation.
 
-    ``what_if`` are the same changes as values of ``--what-if``; empty if they cannot be written so.
+    ``what_if`` are the same changes as values of ``--what-if``; empty if they cannot be written so. ``steps`` are the
+    same as data, one for each change.
     """
 
-    changes: tuple[Words, ...]
+    changes: tuple[Change, ...]
     proof: Proof
     what_if: tuple[Supposition, ...] = ()
+    steps: tuple[ChangeStep, ...] = ()
 
     @property
     def price(self) -> Price:
-        """What it asks of people: devices to add are no change of what there is."""
-        return max(change.price if isinstance(change, Change) else Price.BUY for change in self.changes)
+        """What it asks of people."""
+        return max(change.price for change in self.changes)
 
 
 class SchedulerWord(Struct, frozen=True):

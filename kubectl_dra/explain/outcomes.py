@@ -7,13 +7,14 @@ from collections.abc import Sequence
 from kubectl_dra.allocation.attempt import Attempt, AttemptVerdict
 from kubectl_dra.api.claims import ResourceClaim
 from kubectl_dra.api.pods import Pod
-from kubectl_dra.explain.diagnosis import ClaimReport, NodeDevices, NodeGroup, PlacedDevice
+from kubectl_dra.explain.diagnosis import ClaimReport, NodeDevices, NodeGroup
 from kubectl_dra.explain.funnel.blocked import Located
 from kubectl_dra.explain.funnel.funnel_report import report
 from kubectl_dra.explain.funnel.stages import Shortfall
 from kubectl_dra.explain.phrase import Joined, Words, say
 from kubectl_dra.explain.question.consumers import reserved
 from kubectl_dra.explain.question.resolve import ClaimEntry
+from kubectl_dra.explain.remedies.proof import placed_devices
 from kubectl_dra.explain.scene.prepare import NOT_ASKED
 from kubectl_dra.explain.trial import Trial
 
@@ -96,17 +97,7 @@ def placements(trial: Trial) -> list[NodeDevices]:
         if name in trial.unavailable:
             continue
         claims = trial.scene.claims_on(trial.view.node_by_name[name])
-        devices = tuple(
-            PlacedDevice(
-                claim.key,
-                device["request"],
-                f"{device['driver']}/{device['pool']}/{device['device']}",
-                device.get("consumedCapacity", {}),
-            )
-            for claim, result in zip(claims, trial.attempts[name].results, strict=True)
-            for device in result.devices
-        )
-        out.append(NodeDevices(name, devices))
+        out.append(NodeDevices(name, tuple(placed_devices(claims, trial.attempts[name].results))))
     return out
 
 

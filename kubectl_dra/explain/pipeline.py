@@ -200,15 +200,17 @@ def _with_note_on_ways(findings: Sequence[Finding], ways: Sequence[Way]) -> list
 
 
 def _with_what_if(trial: Trial, findings: Sequence[Finding]) -> Iterator[Finding]:
-    """The findings, each fix also as a value of ``--what-if``."""
+    """The findings, each fix also as data and as a value of ``--what-if``."""
     for finding in findings:
         remedy = finding.remedy
         if remedy is None or remedy.proof is None or not remedy.offers:
             yield finding
             continue
-        from kubectl_dra.explain.remedies.combine import as_what_if
+        from kubectl_dra.explain.remedies.combine import as_steps, as_what_if
 
-        yield replace(finding, remedy=replace(remedy, what_if=as_what_if(trial.world, remedy.offers[:1])))
+        made, world = remedy.offers[:1], trial.world
+        remedy = replace(remedy, what_if=as_what_if(world, made), steps=as_steps(world, made))
+        yield replace(finding, remedy=remedy)
 
 
 def _asked_for(trial: Trial) -> list[Located]:

@@ -208,7 +208,7 @@ def _one(
         resources,
         could,
         can,
-        tuple(Landing(each.node, tuple(device.device for device in each.devices)) for each in now.placements),
+        tuple(Landing(each.node, tuple(str(one.device) for one in each.devices)) for each in now.placements),
         tuple(LostNodes(empty if reason is None else reason, tuple(names)) for reason, names in lost.items()),
         tuple(name for name in can if name not in could),
         now.verdict,

@@ -5,6 +5,7 @@ The whole page (``--full``) is in ``report/explain_text.py``.
 
 from __future__ import annotations
 
+import shlex
 import textwrap
 from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
@@ -13,11 +14,23 @@ from kubectl_dra.addresses import page_of_cause
 from kubectl_dra.explain.diagnosis import Diagnosis, Evidence, Finding, Look, Verdict
 from kubectl_dra.explain.phrase import Words
 from kubectl_dra.explain.question.what_if_flag import Supposition
-from kubectl_dra.explain.remedies.prove import Price, Proof
+from kubectl_dra.explain.remedies.proof import Proof
+from kubectl_dra.explain.remedies.prove import Price
 from kubectl_dra.report.assumed import assumed
 from kubectl_dra.report.cel_text import folded
-from kubectl_dra.report.explain_making import making, supposing
-from kubectl_dra.report.explain_words import STYLES, Invocation, about, changes, choice, command, fix, parts, placed
+from kubectl_dra.report.explain_making import making, shell, supposing
+from kubectl_dra.report.explain_words import (
+    STYLES,
+    Invocation,
+    about,
+    changes,
+    choice,
+    command,
+    fits_there,
+    fix,
+    parts,
+    placed,
+)
 from kubectl_dra.report.paint import Painter, linked, wrap
 from kubectl_dra.report.phrases import written
 from kubectl_dra.wording import amount
@@ -170,12 +183,14 @@ def _all_offers(diagnosis: Diagnosis) -> Iterator[ShownFix]:
 def _offer(out: Painter, offer: ShownFix, asked: Invocation) -> Iterator[Line]:
     text = offer.text.removesuffix(".")
     if offer.proof is not None:
-        text += f": {written(offer.proof.how)} it fits on {offer.proof.node}"
+        text += f": {fits_there(offer.proof)}"
     first, *rest = wrap(f"{text[:1].upper()}{text[1:]}.", min(out.width, 120) - 4)
     yield "  - ", first
     yield from ((f"    {line}",) for line in rest[:2])
-    if text := making(offer.made, asked) or supposing(offer.what_if, asked):
-        yield "    $ ", (text, "cyan")
+    if commands := making(offer.made, asked):
+        yield "    $ ", (shell(commands), "cyan")
+    elif supposed := supposing(offer.what_if, asked):
+        yield "    $ ", (shlex.join(supposed), "cyan")
 
 
 def _said(out: Painter, diagnosis: Diagnosis) -> list[list[Line]]:

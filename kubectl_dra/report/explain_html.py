@@ -27,10 +27,12 @@ from kubectl_dra.report.explain_words import (
     changes,
     choice,
     command,
+    fits_there,
     fix,
     node_groups,
     notes,
     overview_answer,
+    placed,
     proof,
 )
 from kubectl_dra.report.html.fleet import fleet_html
@@ -217,7 +219,7 @@ def _evidence(about: str, field: str, value: str) -> Markup:
 
 
 def _way(way: Way) -> Markup:
-    sentence = f"{', and '.join(changes(way))}: {proof(way.proof)}."
+    sentence = f"{', and '.join(changes(way))}: {fits_there(way.proof)}."
     if not way.what_if:
         return join([sentence])
     return join([sentence, " ", *(code(f"--what-if {change}") for change in way.what_if)])
@@ -260,12 +262,7 @@ def _names(names: Sequence[str]) -> Markup:
 def _placements(placements: Sequence[NodeDevices], heading: str) -> Markup:
     items: list[Markup] = []
     for placement in placements[:MAX_PLACEMENTS]:
-        devices: dict[str, list[str]] = {}
-        for placed in placement.devices:
-            taken = ", ".join(f"{part} of {name}" for name, part in placed.consumed_capacity.items())
-            devices.setdefault(placed.request, []).append(f"{placed.device} ({taken})" if taken else placed.device)
-        listed = "; ".join(f"{request}: {', '.join(names)}" for request, names in devices.items())
-        items.append(tag("li", tag("b", placement.node), f": {listed}"))
+        items.append(tag("li", tag("b", placement.node), f": {placed(placement)}"))
     if len(placements) > MAX_PLACEMENTS:
         items.append(tag("li", f"{len(placements) - MAX_PLACEMENTS:,} more nodes (all of them with -o json)"))
     return tag("section", tag(heading, "What the claims would get, on each node"), tag("ul", *items))

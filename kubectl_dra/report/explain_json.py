@@ -2,41 +2,54 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 from msgspec.structs import asdict, replace
 
 from kubectl_dra.addresses import page_of_cause
 from kubectl_dra.api.slices import DeviceID
-from kubectl_dra.explain.diagnosis import SCHEMA_VERSION, ClaimReport, Diagnosis, Finding, PlacedDevice, Way
+from kubectl_dra.explain.answer_notes import SearchLimit
+from kubectl_dra.explain.diagnosis import SCHEMA_VERSION, ClaimReport, Diagnosis, Finding
 from kubectl_dra.explain.overview import Overview
 from kubectl_dra.explain.phrase import Joined, Phrase, Statement, Subject
 from kubectl_dra.report.evidence_json import device_json, evidence_json
 from kubectl_dra.report.explain_words import (
     Invocation,
     answer,
-    changes,
     command,
     fix,
     node_groups,
     notes,
     overview_answer,
-    proof,
-    proved,
 )
 from kubectl_dra.report.phrases import written
+from kubectl_dra.report.remedy_json import command_json, placement_json, remedy_json, way_json
+
+if TYPE_CHECKING:
+    from kubectl_dra.fit.result import WorkloadFit
 
 _UNKNOWN = Invocation()
 
 
-def to_json(diagnoses: Sequence[Diagnosis], invocation: Invocation = _UNKNOWN) -> dict[str, Any]:
-    """One Diagnosis, or a DiagnosisList if a manifest has several subjects."""
+def to_json(
+    diagnoses: Sequence[Diagnosis], invocation: Invocation = _UNKNOWN, workloads: Sequence[WorkloadFit] = ()
+) -> dict[str, Any]:
+    """One Diagnosis, or a DiagnosisList if a manifest has several subjects.
+
+    ``workloads`` is what comes of the workloads of the manifest, with all their pods.
+    """
     items = [_diagnosis(diagnosis, invocation) for diagnosis in diagnoses]
+    counts: dict[str, Any] = {}
+    if workloads:
+        from kubectl_dra.report.fit_json import counts_json
+
+        counts["workloads"] = [counts_json(found) for found in workloads]
     if len(items) == 1:
-        return {"schemaVersion": SCHEMA_VERSION, "kind": "Diagnosis", **items[0]}
-    return {"schemaVersion": SCHEMA_VERSION, "kind": "DiagnosisList", "items": items}
+        return {"schemaVersion": SCHEMA_VERSION, "kind": "Diagnosis", **counts, **items[0]}
+    return {"schemaVersion": SCHEMA_VERSION, "kind": "DiagnosisList", **counts, "items": items}
 
 
 def overview_json(overview: Overview, invocation: Invocation = _UNKNOWN) -> dict[str, Any]:
@@ -63,10 +76,10 @@ def _diagnosis(diagnosis: Diagnosis, invocation: Invocation) -> dict[str, Any]:
             "source": diagnosis.release_source,
             "featureGates": list(diagnosis.gates),
         },
-        "causes": [_finding(finding) for finding in diagnosis.findings],
+        "causes": [_finding(finding, invocation) for finding in diagnosis.findings],
         "claims": [_claim(claim) for claim in diagnosis.claims],
         "nodes": [_plain(group) for group in node_groups(diagnosis)],
-        "placements": _plain(diagnosis.placements),
+        "placements": [placement_json(placement) for placement in diagnosis.placements],
         "scheduler": _plain(diagnosis.scheduler),
         "notes": notes(diagnosis),
     }
@@ -76,18 +89,24 @@ def _diagnosis(diagnosis: Diagnosis, invocation: Invocation) -> dict[str, Any]:
         out["schedulerMessage"] = diagnosis.message
     if diagnosis.supposed:
         out["supposed"] = [str(change) for change in diagnosis.supposed]
+    if limits := [_limit(note) for note in diagnosis.notes if isinstance(note, SearchLimit)]:
+        out["limits"] = limits
     if diagnosis.ways:
-        out["waysOut"] = [_way(way) for way in diagnosis.ways]
+        out["waysOut"] = [way_json(way, invocation) for way in diagnosis.ways]
     if diagnosis.traces:
         out["traces"] = _plain(diagnosis.traces)
     if diagnosis.second_opinion is not None:
         out["secondOpinion"] = _plain(diagnosis.second_opinion)
     if following := command(diagnosis.next, invocation):
-        out["next"] = following
+        out["next"] = command_json(tuple(shlex.split(following)))
     return out
 
 
-def _finding(finding: Finding) -> dict[str, Any]:
+def _limit(limit: SearchLimit) -> dict[str, Any]:
+    return {"code": limit.CODE, **asdict(limit)}
+
+
+def _finding(finding: Finding, invocation: Invocation) -> dict[str, Any]:
     evidence = [evidence_json(fact) for fact in finding.evidence]
     out = {
         "kind": {
@@ -98,7 +117,7 @@ def _finding(finding: Finding) -> dict[str, Any]:
         "summary": written(finding.summary),
         "evidence": evidence,
         "fix": fix(finding),
-        "proved": proved(finding),
+        "remedy": remedy_json(finding.remedy, invocation) if finding.remedy is not None else None,
         "claim": finding.claim,
         "request": finding.request,
     }
@@ -117,13 +136,6 @@ def _claim(claim: ClaimReport) -> dict[str, Any]:
         **nodes,
         "funnels": funnels,
     }
-
-
-def _way(way: Way) -> dict[str, Any]:
-    out: dict[str, Any] = {"changes": changes(way), "proved": proof(way.proof)}
-    if way.what_if:
-        out["whatIf"] = [str(change) for change in way.what_if]
-    return out
 
 
 _PAIRS = {
@@ -146,17 +158,8 @@ def _plain(value: Any, name: str = "") -> Any:
         if name in _PAIRS:
             first, second = _PAIRS[name]
             return [{first: _plain(one), second: two} for one, two in value]
-        if name == "devices" and value and isinstance(value[0], PlacedDevice):
-            return [_placed(entry) for entry in value]
         return [_plain(entry) for entry in value]
     return value
-
-
-def _placed(entry: PlacedDevice) -> dict[str, Any]:
-    out: dict[str, Any] = {"claim": entry.claim, "request": entry.request, "device": entry.device}
-    if entry.consumed_capacity:
-        out["consumedCapacity"] = dict(entry.consumed_capacity)
-    return out
 
 
 # Written even when empty: readers should not have to guess what is always there.

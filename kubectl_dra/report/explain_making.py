@@ -1,61 +1,69 @@
-"""The command that makes a change in the cluster, or that shows what would be with it."""
+"""The commands that make a change in the cluster, or that show what would be with it."""
 
 from __future__ import annotations
 
 import shlex
 from collections.abc import Sequence
-from shlex import quote
+from typing import TypeAlias
 
 from kubectl_dra.explain.question.what_if_flag import Supposition
 from kubectl_dra.explain.remedies.free import Free
 from kubectl_dra.explain.scene.holders import ClaimHolder, HolderState
 from kubectl_dra.report.explain_words import Invocation
 
+Argv: TypeAlias = tuple[str, ...]
+"""A command as its words, the program first."""
+
 _SCALED = ("Deployment", "ReplicaSet", "StatefulSet")
 _COST = "controller.kubernetes.io/pod-deletion-cost=-1000"
 _SUSPEND = '{"spec":{"suspend":true}}'
 
 
-def making(made: Sequence[object], asked: Invocation) -> str:
-    """The command that makes changes; empty where it takes several, or an edit."""
+def shell(commands: Sequence[Argv]) -> str:
+    """Commands as a line for a shell, each run only if the one before it worked."""
+    return " && ".join(shlex.join(command) for command in commands)
+
+
+def making(made: Sequence[object], asked: Invocation) -> tuple[Argv, ...]:
+    """The commands that make changes, in their order; none where it takes several changes, or an edit."""
     if len(made) != 1 or not isinstance(made[0], Free) or len(made[0].holders) != 1:
-        return ""
+        return ()
     (holder,) = made[0].holders
-    where = "" if asked.saved else asked.where
-    space, claim = f"-n {quote(holder.claim.metadata.namespace)}", quote(holder.claim.metadata.name)
+    where = () if asked.saved else tuple(shlex.split(asked.where))
+    space, claim = ("-n", holder.claim.metadata.namespace), holder.claim.metadata.name
     if holder.standing is HolderState.UNUSED or (holder.standing is HolderState.ENDED and not holder.pods):
-        return f"kubectl delete resourceclaim {space} {claim}{where}"
-    names = [quote(user.name) for user in holder.claim.reserved_for]
+        return (("kubectl", "delete", "resourceclaim", *space, claim, *where),)
+    names = [user.name for user in holder.claim.reserved_for]
     if holder.standing is HolderState.FOREIGN:
-        return f"kubectl get resourceclaim {space} {claim} -o yaml{where}"
+        return (("kubectl", "get", "resourceclaim", *space, claim, "-o", "yaml", *where),)
     if holder.standing is HolderState.ENDING:
-        return f"kubectl describe pod {space} {' '.join(names)}{where}"
+        return (("kubectl", "describe", "pod", *space, *names, *where),)
     if holder.owner is None or holder.standing is HolderState.ENDED:
-        return f"kubectl delete pod {space} {' '.join(names)}{where}"
-    return _without_successor(holder, space, where) if len(names) == 1 else ""
+        return (("kubectl", "delete", "pod", *space, *names, *where),)
+    return _without_successor(holder, space, where) if len(names) == 1 else ()
 
 
-def _without_successor(holder: ClaimHolder, space: str, where: str) -> str:
-    """Ends the only pod of a claim so that its owner makes no other one; empty where that would end another pod."""
+def _without_successor(holder: ClaimHolder, space: Argv, where: Argv) -> tuple[Argv, ...]:
+    """Ends the only pod of a claim so that its owner makes no other one; none where that would end another pod."""
     owner, alike = holder.owner, holder.alike
     if owner is None or not alike:
-        return ""
+        return ()
     (pod,) = holder.pods
     if owner.kind == "Job" and len(alike) == 1:
-        return f"kubectl patch job {space} {quote(owner.name)} --type=merge -p '{_SUSPEND}'{where}"
+        return (("kubectl", "patch", "job", *space, owner.name, "--type=merge", "-p", _SUSPEND, *where),)
     if owner.kind not in _SCALED:
-        return ""
-    scale = f"kubectl scale {owner.kind.lower()} {space} {quote(owner.name)} --replicas={len(alike) - 1}{where}"
+        return ()
+    scale = ("kubectl", "scale", owner.kind.lower(), *space, owner.name, f"--replicas={len(alike) - 1}", *where)
     if len(alike) == 1:
-        return scale
+        return (scale,)
     if owner.kind == "StatefulSet":
         # The pod with the highest number goes first.
         last = max(alike, key=lambda other: _number(other.metadata.name))
-        return scale if last is pod else ""
+        return (scale,) if last is pod else ()
     # Pods that do not run go first, whatever their cost.
     if any(other.phase != "Running" for other in alike):
-        return ""
-    return f"kubectl annotate pod {space} {quote(pod.metadata.name)} {_COST}{where} && {scale}"
+        return ()
+    return ("kubectl", "annotate", "pod", *space, pod.metadata.name, _COST, *where), scale
 
 
 def _number(name: str) -> int:
@@ -63,8 +71,8 @@ def _number(name: str) -> int:
     return int(digits) if digits.isdigit() else -1
 
 
-def supposing(what_if: Sequence[Supposition], asked: Invocation) -> str:
+def supposing(what_if: Sequence[Supposition], asked: Invocation) -> Argv:
     """The command that shows the answer with these changes; empty where they cannot be supposed."""
     if not what_if or not asked.command:
-        return ""
-    return asked.command + "".join(f" --what-if {shlex.quote(str(change))}" for change in what_if)
+        return ()
+    return (*shlex.split(asked.command), *(word for change in what_if for word in ("--what-if", str(change))))

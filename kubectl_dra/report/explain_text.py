@@ -25,7 +25,7 @@ from kubectl_dra.explain.funnel.stages import SelectorFalse
 from kubectl_dra.explain.phrase import Words
 from kubectl_dra.report.assumed import assumed
 from kubectl_dra.report.cel_text import folded
-from kubectl_dra.report.explain_making import making
+from kubectl_dra.report.explain_making import making, shell
 from kubectl_dra.report.explain_words import (
     STYLES,
     Invocation,
@@ -34,6 +34,7 @@ from kubectl_dra.report.explain_words import (
     changes,
     choice,
     command,
+    fits_there,
     fix,
     node_groups,
     notes,
@@ -88,7 +89,7 @@ def _diagnosis(out: Painter, diagnosis: Diagnosis, invocation: Invocation) -> No
         out.write("")
         out.heading("What would help", " (each one proved by running the allocation with it)")
         for way in diagnosis.ways:
-            text = f"{', and '.join(changes(way))}: {proof(way.proof)}."
+            text = f"{', and '.join(changes(way))}: {fits_there(way.proof)}."
             out.paragraph(text, indent="    ", first="  - ", style="green")
             _command(out, way.changes, invocation)
     for claim in diagnosis.claims:
@@ -151,8 +152,8 @@ def _finding(out: Painter, number: int, cause: Finding, asked: Invocation) -> No
 
 
 def _command(out: Painter, made: Sequence[object], asked: Invocation) -> None:
-    if text := making(made, asked):
-        out.write("     $ ", (text, "cyan"))
+    if commands := making(made, asked):
+        out.write("     $ ", (shell(commands), "cyan"))
 
 
 def _evidence(out: Painter, evidence: Evidence) -> None:

@@ -19,7 +19,7 @@ from kubectl_dra.explain.diagnosis import (
     Way,
 )
 from kubectl_dra.explain.phrase import Phrase
-from kubectl_dra.explain.remedies.prove import Proof
+from kubectl_dra.explain.remedies.proof import Proof, Tried
 from kubectl_dra.report.phrases import written
 from kubectl_dra.wording import amount, some
 
@@ -33,6 +33,13 @@ STYLES: Final = {
     Verdict.UNDETERMINED: "bold yellow",
 }
 """How the verdict is shown where colours are."""
+_WITH: Final = {
+    Tried.CHANGE: "then",
+    Tried.WITHOUT_TERM: "without the term",
+    Tried.WITHOUT_REQUEST: 'without request "{request}"',
+    Tried.CLAIM_PER_REQUEST: "with a claim for each request",
+}
+"""What was changed for a proof."""
 _TOGETHER: Final = "No change is enough by itself; several together are, see what would help."
 
 
@@ -134,16 +141,16 @@ def fix(finding: Finding) -> str:
     return f"{written(remedy.change)} {_TOGETHER}" if remedy.not_alone else written(remedy.change)
 
 
-def proved(finding: Finding) -> str:
-    """What the allocation gave with it; empty where it was not run."""
-    return proof(finding.proof) if finding.proof else ""
+def fits_there(found: Proof) -> str:
+    """A proof in short: on which node it then fits."""
+    return f"{_WITH[found.tried].format(request=found.request)} it fits on {found.node}"
 
 
 def proof(found: Proof) -> str:
     """A proof: on which node it then fits, and the devices."""
-    text = f"{written(found.how)} it fits on {found.node}"
+    text = fits_there(found)
     if found.devices:
-        text += f": {some(found.devices)}"
+        text += f": {some([str(one.device) for one in found.devices])}"
     if found.others is None:
         return text
     others = "with the fixes of the other requests made as well" if found.others else "other requests left aside"
@@ -168,7 +175,7 @@ def placed(placement: NodeDevices) -> str:
     devices: dict[str, list[str]] = {}
     for one in placement.devices:
         taken = ", ".join(f"{amount} of {name}" for name, amount in one.consumed_capacity.items())
-        devices.setdefault(one.request, []).append(f"{one.device} ({taken})" if taken else one.device)
+        devices.setdefault(one.request, []).append(f"{one.device} ({taken})" if taken else str(one.device))
     return "; ".join(f"{request}: {', '.join(names)}" for request, names in devices.items())
 
 

@@ -33,26 +33,9 @@ def to_json(answer: FitAnswer) -> dict[str, Any]:
 
 
 def _workload(found: WorkloadFit) -> dict[str, Any]:
-    workload = found.workload
     out: dict[str, Any] = {
-        "workload": {"kind": workload.kind, "namespace": workload.namespace, "name": workload.name},
-        "verdict": found.verdict.value,
-        "answer": headline(found),
-        "replicas": {
-            "unit": workload.unit,
-            "wanted": None if found.as_many else found.replicas,
-            "fit": found.fitting,
-            "podsInEach": workload.size,
-        },
-        "pods": {
-            "wanted": None if found.as_many else found.pods,
-            "fit": found.placed,
-            "running": found.running,
-            "fewest": found.fewest,
-            "most": found.greatest,
-        },
+        **counts_json(found),
         "moreMayFit": found.at_least,
-        "dependsOnChance": not found.settled,
         "undetermined": [written(why) for why in found.unclear],
         "nodes": [{"node": node, "pods": pods, "devices": devices} for node, pods, devices in places(found)],
         "placements": [_seat(seat) for seat in found.seats],
@@ -74,6 +57,30 @@ def _workload(found: WorkloadFit) -> dict[str, Any]:
     out["changes"] = [_more(more) for more in found.more]
     out["changesTried"] = found.tried
     return out
+
+
+def counts_json(found: WorkloadFit) -> dict[str, Any]:
+    """How many replicas and pods of a workload fit."""
+    workload = found.workload
+    return {
+        "workload": {"kind": workload.kind, "namespace": workload.namespace, "name": workload.name},
+        "verdict": found.verdict.value,
+        "answer": headline(found),
+        "replicas": {
+            "unit": workload.unit,
+            "wanted": None if found.as_many else found.replicas,
+            "fit": found.fitting,
+            "podsInEach": workload.size,
+        },
+        "pods": {
+            "wanted": None if found.as_many else found.pods,
+            "fit": found.placed,
+            "running": found.running,
+            "fewest": found.fewest,
+            "most": found.greatest,
+        },
+        "dependsOnChance": not found.settled,
+    }
 
 
 def _seat(seat: Seat) -> dict[str, Any]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 
 import pytest
@@ -10,11 +9,9 @@ import pytest
 from kubectl_dra.cli.main import run
 from kubectl_dra.explain.remedies.prove import World
 from tests.examples.run import arguments, examples
+from tests.explain.test_nothing_unproved import RESTS_ON_A_PROOF
 
 EXAMPLES = [example for example in examples() if (example / "exit-code").read_text().strip() == "1"]
-RESTS_ON_A_PROOF = re.compile(
-    r"it\s+fits|[Ee]nd\s+pod|[Dd]elete\s+claim|[Ll]ower\s+count|in\s+place\s+of|not\s+enough|[Pp]roved\b|would\s+help|one\s+more\s+node"
-)
 
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=[example.name for example in EXAMPLES])

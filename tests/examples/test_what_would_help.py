@@ -35,8 +35,8 @@ def test_what_if(example: Path, monkeypatch: pytest.MonkeyPatch) -> None:
             continue
         found = _explain(example, *flags)
         assert found["verdict"] == "allocatable", flags
-        node = way["proved"].removeprefix("then it fits on ")
-        assert node in [placement["node"] for placement in found["placements"]]
+        proof = way["proof"]
+        assert {"node": proof["node"], "devices": proof["devices"]} in found["placements"]
 
 
 def test_some_ways_can_be_written_so(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -55,10 +55,12 @@ def test_no_way_is_offered_where_the_pod_fits(monkeypatch: pytest.MonkeyPatch) -
     assert "waysOut" not in found
     assert [placed for entry in found["placements"] for placed in entry["devices"]] == [
         {
-            "claim": "ran/sidecar-cpus",
+            "claim": {"namespace": "ran", "name": "sidecar-cpus"},
             "request": "cpus",
-            "device": f"dra.cpu/{node}",
+            "driver": "dra.cpu",
+            "pool": node,
+            "device": device,
             "consumedCapacity": {"dra.cpu/cpu": "20"},
         }
-        for node in ("telco-1/cpudevnuma001", "telco-2/cpudevnuma000")
+        for node, device in (("telco-1", "cpudevnuma001"), ("telco-2", "cpudevnuma000"))
     ]

@@ -22,6 +22,7 @@ from kubectl_dra.cluster.kinds import SCHEDULING_KINDS
 from kubectl_dra.cluster.snapshot import KINDS
 from kubectl_dra.explain.causes.registry import all_kinds
 from tests.explain.existing import unknown
+from tests.explain.proved import proof_of, way_of
 
 FOLDER = Path(__file__).parent / "cases"
 SCHEMA = jsonschema.Draft202012Validator(
@@ -133,9 +134,9 @@ def test_case(case: Case, tmp_path: Path) -> None:
     for name, said in SAID_OF_CAUSES.items():
         _holds_of_causes(causes, said, expect.get(name))
     if expect.get("proof") == []:
-        assert not any(cause.get("proved") for cause in causes)
+        assert not any("remedy" in cause for cause in causes)
     _holds("\n".join(found["notes"]), expect.get("notes"))
-    ways = [f"{' and '.join(way['changes'])}: {way['proved']}" for way in found.get("waysOut", ())]
+    ways = [way_of(way) for way in found.get("waysOut", ())]
     _holds("\n".join(ways), expect.get("ways"))
     if expect.get("ways") == []:
         assert ways == []
@@ -159,7 +160,7 @@ def _facts(cause: JSON) -> str:
 SAID_OF_CAUSES: dict[str, Callable[[JSON], str]] = {
     "evidence": _facts,
     "fix": lambda cause: str(cause["fix"]),
-    "proof": lambda cause: str(cause.get("proved", "")),
+    "proof": proof_of,
 }
 """What a case may expect of a cause, and where it is found."""
 

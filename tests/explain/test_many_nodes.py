@@ -11,6 +11,7 @@ import pytest
 
 from kubectl_dra.cli.main import run
 from tests.benchmarks.explain import A, holder, node_of, objects, question, slice_of
+from tests.explain.proved import proof_of, way_of
 
 NODES = 450
 LAST = NODES - 1
@@ -35,7 +36,7 @@ def test_the_holder_that_nobody_uses_is_on_the_last_node(tmp_path: Path, capsys:
     (cause,) = found["causes"]
     assert cause["kind"]["code"] == "allocation-orphaned"
     assert cause["fix"] == f"Delete claim ml/train-{LAST}, which nobody uses."
-    assert f"fits on node-{LAST:05}" in cause["proved"]
+    assert f"fits on node-{LAST:05}" in proof_of(cause)
 
 
 def test_a_misspelt_uuid(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -45,7 +46,7 @@ def test_a_misspelt_uuid(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
     found = explained(pod, "typo", tmp_path / "c.json", capsys)
     (cause,) = found["causes"]
     assert cause["fix"].startswith(f'Ask for what there is: write "{uuid}" in place of')
-    assert f"fits on node-{LAST:05}" in cause["proved"]
+    assert f"fits on node-{LAST:05}" in proof_of(cause)
 
 
 def test_a_uuid_that_nothing_has(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -54,7 +55,7 @@ def test_a_uuid_that_nothing_has(tmp_path: Path, capsys: pytest.CaptureFixture[s
     (cause,) = found["causes"]
     assert cause["kind"]["code"] == "selector-matches-nothing"
     assert "drop the term" in cause["fix"]
-    assert cause["proved"].startswith("without the term it fits on node-00000")
+    assert proof_of(cause).startswith("without the term it fits on node-00000")
     assert all(len(way["changes"]) == 1 for way in found.get("waysOut", ()))
 
 
@@ -71,5 +72,5 @@ def test_the_node_that_comes_closest_is_the_last(tmp_path: Path, capsys: pytest.
     found = explained([*pod, *holders], "most", tmp_path / "c.json", capsys)
     (cause,) = found["causes"]
     assert cause["fix"].startswith(f"End pod ml/train-{LAST}")
-    assert any("lower count to 7: then" in f"{way['changes'][0]}: {way['proved']}" for way in found["waysOut"])
+    assert any("lower count to 7: then" in way_of(way) for way in found["waysOut"])
     assert "changes were tried on the 200 nodes that come closest to what is asked for, of 450" in found["notes"]

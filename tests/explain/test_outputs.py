@@ -17,6 +17,7 @@ from kubectl_dra.cel import second_opinion
 from kubectl_dra.cli.main import run as command
 from tests.cluster.server import APIServer, forbidden
 from tests.examples.run import ROOT, arguments, examples
+from tests.explain.proved import lands_on
 
 SCHEMA = jsonschema.Draft202012Validator(json.loads((ROOT / "schemas" / "explain.json").read_text()))
 EXAMPLES = examples()
@@ -114,7 +115,7 @@ def test_ways_out_say_what_to_change_and_where_it_fits(example: Path, monkeypatc
     _, found = asked(*arguments(example))
     nodes = {name for group in found["nodes"] for name in group["nodes"]}
     for way in found.get("waysOut", ()):
-        assert way["proved"].removeprefix("then it fits on ") in nodes | {"the new node"}
+        assert lands_on(way["proof"]) in nodes | {"the new node"}
         for change in way.get("whatIf", ()):
             _, supposed = asked(*arguments(example), "--what-if", change)
             assert f"supposed: {change}" in supposed["notes"]

@@ -11,6 +11,7 @@ import pytest
 from kubectl_dra.cli.main import run
 from kubectl_dra.explain.remedies import surroundings
 from kubectl_dra.explain.remedies.surroundings import Surroundings
+from tests.explain.proved import proof_of, way_of
 from tests.explain.test_cases import FOLDER, _cases
 
 
@@ -35,8 +36,8 @@ def explained(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Explained:
 
 
 def proofs(answer: dict[str, Any]) -> list[str]:
-    found = [cause["proved"] for cause in answer["causes"] if "proved" in cause]
-    return found + [way["proved"] for way in answer.get("waysOut", ())]
+    found = [proof_of(cause) for cause in answer["causes"] if "remedy" in cause]
+    return found + [way_of(way) for way in answer.get("waysOut", ())]
 
 
 @pytest.mark.parametrize(

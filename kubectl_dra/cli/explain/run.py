@@ -33,6 +33,7 @@ from kubectl_dra.report.explain_words import Invocation
 
 if TYPE_CHECKING:
     from kubectl_dra.explain.devices.inventory import Inventory
+    from kubectl_dra.fit.result import WorkloadFit
 
 WATCH_SECONDS = 3.0
 
@@ -58,19 +59,13 @@ def run(asked: ExplainFlags, connection: ConnectionFlags) -> int:
         return _run_watch(asked, connection, changes)
     posed = questions_of(asked, connection, changes)
     diagnoses = [_diagnosed(one, asked) for one in posed]
-    if asked.manifests and asked.output is ExplainOutput.text:
-        _print_replicas(posed, diagnoses, asked)
-    _print(diagnoses, asked, _invocation(asked, connection))
+    workloads: Sequence[WorkloadFit] = ()
+    if asked.manifests:
+        from kubectl_dra.cli.explain.replicas import replicas_that_fit
+
+        workloads = replicas_that_fit(posed, diagnoses, asked)
+    _print(diagnoses, asked, _invocation(asked, connection), workloads)
     return _code(diagnoses)
-
-
-def _print_replicas(posed: Sequence[Posed], diagnoses: Sequence[Diagnosis], asked: ExplainFlags) -> None:
-    """Says first how many replicas of a workload fit."""
-    from kubectl_dra.cli.explain.replicas import headlines
-    from kubectl_dra.report.paint import Painter
-
-    for sentence in headlines(posed, diagnoses, asked):
-        Painter(color=asked.color.value).paragraph(sentence)
 
 
 def _answer(asked: ExplainFlags, connection: ConnectionFlags, changes: Sequence[Supposition]) -> list[Diagnosis]:
@@ -215,14 +210,30 @@ def _of_everything(asked: ExplainFlags) -> str:
     return "".join(f" {flag} {shlex.quote(value)}" for flag, value in words if value)
 
 
-def _print(diagnoses: Sequence[Diagnosis], asked: ExplainFlags, invocation: Invocation) -> None:
+def _print(
+    diagnoses: Sequence[Diagnosis],
+    asked: ExplainFlags,
+    invocation: Invocation,
+    workloads: Sequence[WorkloadFit] = (),
+) -> None:
     output = asked.output.value
     if output == "text":
         from kubectl_dra.report.explain_text import write_text
 
+        if workloads:
+            _print_headlines(workloads, asked)
         write_text(diagnoses, asked.color.value, invocation=invocation, full=asked.whole_page)
         return
     from kubectl_dra.report.explain_json import to_json
     from kubectl_dra.report.structured import write
 
-    write(to_json(diagnoses, invocation), output, sys.stdout)
+    write(to_json(diagnoses, invocation, workloads), output, sys.stdout)
+
+
+def _print_headlines(workloads: Sequence[WorkloadFit], asked: ExplainFlags) -> None:
+    """Says first how many replicas of each workload fit."""
+    from kubectl_dra.report.fit_words import headline
+    from kubectl_dra.report.paint import Painter
+
+    for found in workloads:
+        Painter(color=asked.color.value).paragraph(headline(found))

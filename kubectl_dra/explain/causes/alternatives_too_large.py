@@ -11,7 +11,7 @@ from kubectl_dra.explain import confirm
 from kubectl_dra.explain.causes.registry import Finder, When
 from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look, Remedy
 from kubectl_dra.explain.phrase import Subject, named, say
-from kubectl_dra.explain.remedies.prove import Proof
+from kubectl_dra.explain.remedies.proof import Tried
 from kubectl_dra.explain.trial import Trial
 
 TOO_MANY_TOGETHER = CauseKind(
@@ -58,7 +58,7 @@ def _too_large(trial: Trial) -> Iterator[Finding]:
             for entry in claim.requests
         ]
         text = "claim {claim} fits only with alternatives of more than {most} devices in all"
-        how = Proof(proof.node, proof.devices, say("with a claim for each request"))
+        how = replace(proof, tried=Tried.CLAIM_PER_REQUEST)
         yield Finding(
             TOO_MANY_TOGETHER,
             say(text, claim=claim.key, most=MAX_RESULTS),

@@ -17,7 +17,7 @@ from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, 
 from kubectl_dra.explain.funnel.blocked import Located
 from kubectl_dra.explain.phrase import Joined, ObjectName, Words, say
 from kubectl_dra.explain.remedies.change import DropConstraint
-from kubectl_dra.explain.remedies.prove import Proof
+from kubectl_dra.explain.remedies.proof import Proof
 from kubectl_dra.explain.trial import Trial
 from kubectl_dra.names import nearest
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from msgspec.structs import replace
+
 from kubectl_dra.api.claims import ALL, MAX_RESULTS, Request
 from kubectl_dra.explain import confirm
 from kubectl_dra.explain.causes.capacity_insufficient import CAPACITY
@@ -14,7 +16,8 @@ from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, 
 from kubectl_dra.explain.funnel.blocked import made_by_scheduler
 from kubectl_dra.explain.phrase import Subject, named, say
 from kubectl_dra.explain.remedies.change import LowerCount
-from kubectl_dra.explain.remedies.prove import Proof, RequestPlace
+from kubectl_dra.explain.remedies.proof import Tried
+from kubectl_dra.explain.remedies.prove import RequestPlace
 from kubectl_dra.explain.trial import Trial
 
 MAX_EVIDENCE = 8
@@ -61,7 +64,7 @@ def _competition(trial: Trial) -> Iterator[Finding]:
         if proof is None:
             continue
         kind = ADMIN_BLOCKS if _admin(entry) else COMPETITION
-        without = Proof(proof.node, proof.devices, say('without request "{name}"', name=entry.name))
+        without = replace(proof, tried=Tried.WITHOUT_REQUEST, request=entry.name)
         text = (
             'request "{name}" of claim {claim} and the pod\'s other requests want the same devices: each fits alone, '
             "all together on no node"

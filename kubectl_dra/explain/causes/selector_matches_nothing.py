@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from msgspec.structs import replace
+
 from kubectl_dra.api.quantity import Quantity, QuantityError
 from kubectl_dra.explain import confirm
 from kubectl_dra.explain.causes import driver_publishes_nothing
@@ -18,7 +20,7 @@ from kubectl_dra.explain.funnel.stages import StageResult
 from kubectl_dra.explain.phrase import Joined, ObjectName, Phrase, Subject, Words, named, say
 from kubectl_dra.explain.remedies.change import ReplaceTerm, RequestChange, UseClass
 from kubectl_dra.explain.remedies.other_class import fitting_classes
-from kubectl_dra.explain.remedies.prove import Proof
+from kubectl_dra.explain.remedies.proof import Tried
 from kubectl_dra.explain.remedies.selector_values import MAX_TEXTS, distinct, loosened_term
 from kubectl_dra.explain.scene.view import View
 
@@ -139,7 +141,7 @@ def _remedy(blocked: Blocked, have: Words) -> Remedy | None:
     if proof is None:
         return None
     text = "Ask for what there is ({have}), or drop the term." if have else "Relax or drop the term."
-    without = Proof(proof.node, proof.devices, say("without the term"))
+    without = replace(proof, tried=Tried.WITHOUT_TERM)
     return Remedy(say(text, have=have), without, offers=(drop,))
 
 

@@ -10,7 +10,7 @@ from kubectl_dra.explain.causes.registry import Finder, When
 from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Remedy
 from kubectl_dra.explain.funnel.blocked import MAX_EVIDENCE, Blocked
 from kubectl_dra.explain.phrase import ObjectName, Subject, say
-from kubectl_dra.explain.remedies.prove import Proof
+from kubectl_dra.explain.remedies.proof import Proof
 
 TOO_FEW = CauseKind(
     code="too-few-on-one-node",

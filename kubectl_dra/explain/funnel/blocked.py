@@ -13,7 +13,8 @@ from kubectl_dra.explain.funnel.request_funnel import RequestFunnel
 from kubectl_dra.explain.funnel.stages import StageResult, counted
 from kubectl_dra.explain.phrase import Phrase, Words, say
 from kubectl_dra.explain.remedies.change import LowerCount
-from kubectl_dra.explain.remedies.prove import Proof, RequestPlace, World
+from kubectl_dra.explain.remedies.proof import Proof
+from kubectl_dra.explain.remedies.prove import RequestPlace, World
 from kubectl_dra.explain.scene.prepare import Scene
 from kubectl_dra.explain.scene.view import Published, View
 

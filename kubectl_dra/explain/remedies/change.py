@@ -7,7 +7,7 @@ from collections.abc import Hashable, Sequence
 from msgspec.structs import replace
 
 from kubectl_dra.allocation.selectors import Selectors
-from kubectl_dra.api.claims import EXACT_COUNT, DeviceConstraint, DeviceRequest
+from kubectl_dra.api.claims import ALL, EXACT_COUNT, DeviceConstraint, DeviceRequest
 from kubectl_dra.api.nodes import Node
 from kubectl_dra.api.quantity import Quantity
 from kubectl_dra.api.slices import PoolID, ResourceSlice
@@ -15,6 +15,7 @@ from kubectl_dra.api.taints import DeviceTaint, DeviceToleration
 from kubectl_dra.explain.phrase import Phrase, Words, say
 from kubectl_dra.explain.question.what_if_flag import Supposition
 from kubectl_dra.explain.remedies.prove import Change, Price, RequestPlace, World
+from kubectl_dra.explain.remedies.step import ChangeStep, StepKind, StepTarget, StepValue
 
 
 class RequestChange(Change, frozen=True):
@@ -39,6 +40,16 @@ class RequestChange(Change, frozen=True):
 
     def made_in(self, world: World) -> World:
         return world.editing(self.place, self.edited)
+
+    def step_in(
+        self, world: World, kind: StepKind, field: str, before: StepValue, after: StepValue, term: str = ""
+    ) -> ChangeStep:
+        """A step at a field of the request; for an extended resource at the limits of the pod's containers."""
+        pod = world.surroundings.pod.key if world.surroundings is not None else ""
+        if self.place.extended and pod:
+            return ChangeStep(kind, StepTarget(pods=(pod,), field="containers[].resources.limits"), before, after)
+        claim = world.claims[self.place.claim].key
+        return ChangeStep(kind, StepTarget((claim,), request=self.place.name, field=field, term=term), before, after)
 
     def supposed(self, kind: str, value: object) -> Supposition | None:
         """The change as a supposition; impossible for the claim for extended resources."""
@@ -73,6 +84,10 @@ class LowerCount(RequestChange, frozen=True):
     def edited(self, spec: DeviceRequest) -> DeviceRequest:
         return replace(spec, allocation_mode=EXACT_COUNT, count=self.count)
 
+    def step(self, world: World) -> ChangeStep:
+        before = ALL if self.every else world.request(self.place).count
+        return self.step_in(world, StepKind.LOWER_COUNT, "count", before, self.count)
+
 
 class UseClass(RequestChange, frozen=True):
     """Another DeviceClass."""
@@ -97,6 +112,10 @@ class UseClass(RequestChange, frozen=True):
 
     def edited(self, spec: DeviceRequest) -> DeviceRequest:
         return replace(spec, device_class=self.device_class)
+
+    def step(self, world: World) -> ChangeStep:
+        before = world.request(self.place).device_class
+        return self.step_in(world, StepKind.USE_CLASS, "deviceClassName", before, self.device_class)
 
 
 class Tolerate(RequestChange, frozen=True):
@@ -136,6 +155,9 @@ class Tolerate(RequestChange, frozen=True):
         more = (DeviceToleration(key=one.key, value=one.value, effect=one.effect) for one in self.taints)
         return replace(spec, tolerations=(*spec.tolerations, *more))
 
+    def step(self, world: World) -> ChangeStep:
+        return self.step_in(world, StepKind.TOLERATE_DEVICE_TAINTS, "tolerations", None, self.taints)
+
 
 class LessCapacity(RequestChange, frozen=True):
     """A smaller amount of one capacity."""
@@ -157,6 +179,12 @@ class LessCapacity(RequestChange, frozen=True):
 
     def edited(self, spec: DeviceRequest) -> DeviceRequest:
         return replace(spec, capacity={**(spec.capacity or {}), self.name: self.amount})
+
+    def step(self, world: World) -> ChangeStep:
+        before = (world.request(self.place).capacity or {}).get(self.name)
+        field = f"capacity.requests[{self.name}]"
+        was = str(before) if before is not None else None
+        return self.step_in(world, StepKind.LOWER_CAPACITY, field, was, str(self.amount))
 
 
 class ReplaceTerm(RequestChange, frozen=True):
@@ -212,6 +240,12 @@ class ReplaceTerm(RequestChange, frozen=True):
         changed = expression[: found.start] + self.new_term + expression[found.end :]
         return replace(spec, selectors=(*spec.selectors[: self.index], changed, *spec.selectors[self.index + 1 :]))
 
+    def step(self, world: World) -> ChangeStep:
+        field = f"selectors[{self.index}].cel.expression"
+        if self.old:
+            return self.step_in(world, StepKind.REPLACE_VALUE, field, self.old, self.new, self.old_term)
+        return self.step_in(world, StepKind.DROP_TERM, field, self.old_term, None, self.old_term)
+
 
 class DropConstraint(Change, frozen=True):
     """A constraint of a claim left out; ``only``: the claims have no other."""
@@ -233,6 +267,11 @@ class DropConstraint(Change, frozen=True):
 
     def made_in(self, world: World) -> World:
         return world.without_constraint(self.claim, self.constraint)
+
+    def step(self, world: World) -> ChangeStep:
+        number = next(n for n, entry in enumerate(world.claims[self.claim].constraints) if entry == self.constraint)
+        target = StepTarget((self.key,), field=f"devices.constraints[{number}]")
+        return ChangeStep(StepKind.DROP_CONSTRAINT, target, self.constraint)
 
 
 class CompletePool(Change, frozen=True):
@@ -265,6 +304,10 @@ class CompletePool(Change, frozen=True):
 
     def made_in(self, world: World) -> World:
         return world.publishing(self.whole, frozenset(entry.name for entry in self.whole)).also_on(self.near)
+
+    def step(self, world: World) -> ChangeStep:
+        found = len(self.whole)
+        return ChangeStep(StepKind.COMPLETE_POOL, StepTarget(pool=self.pool), found, found + self.missing)
 
 
 def selector_of(spec: DeviceRequest) -> str:

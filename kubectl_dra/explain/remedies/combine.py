@@ -9,7 +9,9 @@ from kubectl_dra.explain.diagnosis import Finding, Way
 from kubectl_dra.explain.question.what_if_flag import Supposition
 from kubectl_dra.explain.remedies.change import ReplaceTerm, selector_of
 from kubectl_dra.explain.remedies.free import Free
-from kubectl_dra.explain.remedies.prove import Change, Proof, Tries, World
+from kubectl_dra.explain.remedies.proof import Proof
+from kubectl_dra.explain.remedies.prove import Change, Tries, World
+from kubectl_dra.explain.remedies.step import ChangeStep
 
 MAX_WAYS = 4
 MAX_HOLDERS = 2
@@ -68,7 +70,12 @@ def _distinct(world: World, proofs: Mapping[tuple[Change, ...], Proof], findings
         if not world.with_all(group).ends_without_error(proof):
             continue
         shown += 1
-        yield Way(group, proof, as_what_if(world, group))
+        yield Way(group, proof, as_what_if(world, group), as_steps(world, group))
+
+
+def as_steps(world: World, group: Sequence[Change]) -> tuple[ChangeStep, ...]:
+    """The changes as data, each with what is there before any of them."""
+    return tuple(change.step(world) for change in group)
 
 
 def as_what_if(world: World, group: Sequence[Change]) -> tuple[Supposition, ...]:

@@ -7,9 +7,12 @@ from typing import Final, NamedTuple
 
 from kubectl_dra.api.claims import ResourceClaim
 from kubectl_dra.api.nodes import Node
+from kubectl_dra.api.slices import DeviceID
 from kubectl_dra.explain.phrase import Joined, Phrase, Words, say
 from kubectl_dra.explain.question.what_if_flag import Supposition
-from kubectl_dra.explain.remedies.prove import Change, Price, Proof, World
+from kubectl_dra.explain.remedies.proof import Proof
+from kubectl_dra.explain.remedies.prove import Change, Price, World
+from kubectl_dra.explain.remedies.step import ChangeStep, StepHolder, StepKind, StepTarget
 from kubectl_dra.explain.scene.holders import ClaimHolder, HolderIndex, HolderState
 from kubectl_dra.explain.scene.view import View
 
@@ -70,9 +73,34 @@ class Free(Change, frozen=True):
     def made_in(self, world: World) -> World:
         return world.freeing([holder.claim for holder in self.holders]).also_on(self.near)
 
+    def step(self, world: World) -> ChangeStep:
+        return ChangeStep(
+            StepKind.RELEASE_CLAIMS,
+            StepTarget(self.keys),
+            frees=tuple(device for holder in self.holders for device in _devices(holder.claim)),
+            holders=tuple(_holder(holder) for holder in self.holders),
+        )
+
+
+def _holder(holder: ClaimHolder) -> StepHolder:
+    """A holder as data; its priority only where all its pods are known."""
+    known = holder.pods and len(holder.pods) == len(holder.claim.reserved_for)
+    return StepHolder(
+        holder.claim.key,
+        holder.standing.name.lower(),
+        tuple(entry.name for entry in holder.claim.reserved_for if entry.resource == "pods"),
+        holder.owner.kind if holder.owner is not None else "",
+        holder.owner.name if holder.owner is not None else "",
+        holder.priority if known else None,
+    )
+
+
+def _devices(claim: ResourceClaim) -> list[DeviceID]:
+    return [result.device for result in claim.allocation.results] if claim.allocation else []
+
 
 def _size(claim: ResourceClaim) -> int:
-    return len(claim.allocation.results) if claim.allocation else 0
+    return len(_devices(claim))
 
 
 def _ending(holder: ClaimHolder) -> Phrase:

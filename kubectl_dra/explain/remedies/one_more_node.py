@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Hashable
 from itertools import islice
 from typing import Final
 
@@ -11,14 +12,50 @@ from msgspec.structs import replace
 from kubectl_dra.allocation.pools import SliceIndex
 from kubectl_dra.api.slices import PoolID, ResourceSlice
 from kubectl_dra.explain.diagnosis import Way
-from kubectl_dra.explain.phrase import ObjectName, say
-from kubectl_dra.explain.remedies.prove import Proof
+from kubectl_dra.explain.phrase import ObjectName
+from kubectl_dra.explain.remedies.proof import NEW_NODE
+from kubectl_dra.explain.remedies.prove import Change, Price, World
+from kubectl_dra.explain.remedies.step import ChangeStep, StepKind, StepTarget
 from kubectl_dra.explain.trial import Trial
 from kubectl_dra.scheduling.framework import ClusterState
-from kubectl_dra.scheduling.node_copy import node_copies
+from kubectl_dra.scheduling.node_copy import NodeCopy, node_copies
 
 MAX_KINDS: Final = 8
-_THERE: Final = "the new node"
+
+
+class AddNode(Change, frozen=True):
+    """One more node like another one, with the devices that this one publishes by itself.
+
+    ``everywhere`` are the slices of devices that belong to no single node.
+    """
+
+    TEXT = "add one more node like {node}"
+    ASIDE = frozenset(("copy", "everywhere"))
+    like: str
+    copy: NodeCopy
+    everywhere: tuple[ResourceSlice, ...]
+
+    @property
+    def node(self) -> ObjectName:
+        """The node that the new one is like."""
+        return ObjectName("Node", self.like)
+
+    @property
+    def about(self) -> Hashable:
+        return "new node"
+
+    @property
+    def price(self) -> Price:
+        return Price.BUY
+
+    def made_in(self, world: World) -> World:
+        index = SliceIndex((*self.everywhere, *self.copy.slices))
+        around = world.surroundings
+        there = around.with_node(self.copy) if around is not None else None
+        return replace(world, cycle=world.cycle.changed(index=index), surroundings=there)
+
+    def step(self, world: World) -> ChangeStep:
+        return ChangeStep(StepKind.ADD_NODE, StepTarget(nodes=(self.like,)))
 
 
 def one_more_node(trial: Trial) -> Way | None:
@@ -35,12 +72,10 @@ def one_more_node(trial: Trial) -> Way | None:
     for more in islice(with_devices, MAX_KINDS):
         # Verdicts are remembered by a device's identity.
         view.supposed.extend(device for entry in more.slices for device in entry.devices)
-        index = SliceIndex((*everywhere, *more.slices))
-        there = around.with_node(more) if around is not None else None
-        changed = replace(world, cycle=world.cycle.changed(index=index), surroundings=there)
-        if changed.proof([more.node]) is not None:
-            change = say("add one more node like {node}", node=ObjectName("Node", more.like))
-            return Way((change,), Proof(_THERE))
+        change = AddNode(more.like, more, tuple(everywhere))
+        if proof := change.made_in(world).proof([more.node]):
+            there = replace(proof, node=NEW_NODE, like=more.like, devices=())
+            return Way((change,), there, steps=(change.step(world),))
     return None
 
 

@@ -22,27 +22,15 @@ from kubectl_dra.api.pods import Pod
 from kubectl_dra.api.slices import ResourceSlice
 from kubectl_dra.cluster.snapshot import Key
 from kubectl_dra.explain.funnel.search_refusals import Refusals
-from kubectl_dra.explain.phrase import Phrase, Statement, say
+from kubectl_dra.explain.phrase import Statement
 from kubectl_dra.explain.question.giving_back import GivingBack, of_claims, of_pods
 from kubectl_dra.explain.question.what_if_flag import Supposition
+from kubectl_dra.explain.remedies.proof import Proof, placed_devices
+from kubectl_dra.explain.remedies.step import ChangeStep
 from kubectl_dra.explain.remedies.surroundings import Surroundings
 
 MAX_NODES = 200
 STEPS = 200_000
-_THEN = say("then")
-
-
-class Proof(Struct, frozen=True):
-    """A scheduler's attempt with a change: the first node that then accepts the pod, and the devices there.
-
-    ``how`` names the change, if that is not obvious. ``others`` says what was done about other requests that
-    fail by themselves: False if they were set aside, True if their changes were made as well.
-    """
-
-    node: str
-    devices: tuple[str, ...] = ()
-    how: Phrase = _THEN
-    others: bool | None = None
 
 
 class RequestPlace(NamedTuple):
@@ -121,6 +109,10 @@ class Change(Statement, frozen=True, eq=False):
         """The world with the change."""
         raise NotImplementedError
 
+    def step(self, world: World) -> ChangeStep:
+        """The change as data, with what is in this world before it."""
+        raise NotImplementedError
+
 
 class Tries:
     """How many nodes may still be tried, without limit by default; a search ends if none are left."""
@@ -154,7 +146,7 @@ class World(Struct, frozen=True):
         """The first node that accepts the pod with its claims, and the devices; none if an error ends the attempt."""
         cycle = self.cycle.changed()
         for attempt in self._taken(cycle, self.nodes if nodes is None else nodes, Tries(), STEPS):
-            proof = Proof(attempt.node, tuple(map(str, attempt.devices)))
+            proof = self._shown(attempt)
             return proof if self.ends_without_error(proof) else None
         return None
 
@@ -173,7 +165,12 @@ class World(Struct, frozen=True):
         """The proof that the pod fits with all these changes; also none if the tries do not suffice."""
         world = self.with_all(changes)
         cycle = world.cycle.changed()
-        return next((Proof(found.node) for found in world._taken(cycle, world.nodes, tries, STEPS // 10)), None)
+        return next((world._shown(found) for found in world._taken(cycle, world.nodes, tries, STEPS // 10)), None)
+
+    def _shown(self, attempt: Attempt) -> Proof:
+        """What an attempt that takes the pod shows."""
+        devices = tuple(placed_devices(self.claims, attempt.results))
+        return Proof(attempt.node, devices, filters=self.surroundings is not None)
 
     def _taken(self, cycle: Cycle, nodes: Sequence[Node], tries: Tries, steps: int) -> Iterator[Attempt]:
         """The attempts on nodes that accept the pod: the devices exist, and no filter refuses it."""

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Sequence
 
+from msgspec.structs import replace
+
 from kubectl_dra.api.nodes import NodeTaint
 from kubectl_dra.explain.diagnosis import Look, NextStep, Remedy
 from kubectl_dra.explain.phrase import Phrase, Words, say
 from kubectl_dra.explain.remedies.prove import Change, Price, World
 from kubectl_dra.explain.remedies.room import ending_pods
+from kubectl_dra.explain.remedies.step import ChangeStep, StepKind, StepTarget
 from kubectl_dra.explain.remedies.surroundings import Surroundings
 from kubectl_dra.explain.scene.node_reasons import (
     AffinityDiffers,
@@ -66,6 +69,24 @@ class LetIn(Change, frozen=True):
 
     def made_in(self, world: World) -> World:
         return world.among(self._changed, frozenset(self.nodes))
+
+    def step(self, world: World) -> ChangeStep:
+        reason = self.reason
+        pods = (world.surroundings.pod.key,) if world.surroundings is not None else ()
+        of_pod = StepTarget(pods=pods, nodes=self.nodes)
+        of_nodes = StepTarget(nodes=self.nodes)
+        if isinstance(reason, Untolerated):
+            if reason.is_condition:
+                return ChangeStep(StepKind.MEND_NODES, of_nodes, str(reason.taint))
+            target = replace(of_pod, field="tolerations")
+            return ChangeStep(StepKind.TOLERATE_NODE_TAINT, target, None, str(reason.taint))
+        if isinstance(reason, LabelDiffers):
+            target = replace(of_pod, field=f"nodeSelector[{reason.key}]")
+            return ChangeStep(StepKind.DROP_NODE_SELECTOR, target, reason.value)
+        if isinstance(reason, AffinityDiffers):
+            field = "affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution"
+            return ChangeStep(StepKind.DROP_NODE_AFFINITY, replace(of_pod, field=field), str(reason.affinity))
+        return ChangeStep(StepKind.UNCORDON_NODES, replace(of_nodes, field="unschedulable"))
 
     def _changed(self, old: Surroundings) -> Surroundings:
         reason = self.reason

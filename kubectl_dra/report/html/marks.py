@@ -61,7 +61,7 @@ def _got(diagnosis: Diagnosis) -> Mapping[str, str]:
         for placed in placement.devices:
             taken = ", ".join(f"{part} of {name}" for name, part in placed.consumed_capacity.items())
             what = f"gets {taken} of it" if taken else "gets it"
-            out.setdefault(placed.device, f"on {placement.node}, request {placed.request} {what}")
+            out.setdefault(str(placed.device), f"on {placement.node}, request {placed.request} {what}")
     return out
 
 

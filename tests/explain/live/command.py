@@ -15,6 +15,7 @@ import jsonschema
 import pytest
 
 from kubectl_dra.cli.main import run
+from tests.explain.proved import device_path
 
 Json = dict[str, Any]
 ROOT = Path(__file__).parents[3]
@@ -55,7 +56,9 @@ class Answer:
             if placement["node"] == node:
                 given: dict[str, list[str]] = {}
                 for each in placement.get("devices", ()):
-                    given.setdefault(entries[each["claim"]], []).append(f"{each['request']}: {each['device']}")
+                    given.setdefault(entries[f"{each['claim']['namespace']}/{each['claim']['name']}"], []).append(
+                        f"{each['request']}: {device_path(each)}"
+                    )
                 return given
         return None
 

@@ -12,6 +12,7 @@ from typing import Any
 from tests.controlplane.client import Json
 from tests.controlplane.cluster import Cluster, Scheduled, wait
 from tests.explain.live.command import Answer, Command
+from tests.explain.proved import device_path
 
 # On a node that sees an invalid pool the scheduler names that one, whatever else is missing.
 _REJECTED = re.compile(r"(\d+) (?:cannot allocate all claims|invalid resource pools were encountered)")
@@ -102,9 +103,12 @@ class Referee:
 
     def proved(self, answer: Answer, scheduled: Scheduled) -> None:
         """What explain foretold of its remedy has come true: the same node and devices."""
-        foretold = answer.report["causes"][0]["proved"]
-        devices = [device.split(": ")[1] for entry in given(scheduled).values() for device in entry]
-        assert f"fits on {scheduled.node}: {', '.join(devices)}" in foretold
+        proof = answer.report["causes"][0]["remedy"]["proof"]
+        foretold = [f"{one['request']}: {device_path(one)}" for one in proof["devices"]]
+        assert (proof["node"], foretold) == (
+            scheduled.node,
+            [one for held in given(scheduled).values() for one in held],
+        )
 
     def rejected(self, cause: str, name: str = "pod", **pod: Any) -> Answer:
         """Both say that a pod fits nowhere, on the same number of nodes, and explain names one `cause`."""

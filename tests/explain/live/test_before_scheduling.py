@@ -9,6 +9,7 @@ from tests.controlplane.cluster import Cluster, wait
 from tests.controlplane.objects import cel_selectors, claims_of, device, request, resource_object
 from tests.explain.live.command import Answer
 from tests.explain.live.referee import Referee
+from tests.explain.proved import device_path
 
 GATE = [{"name": "example.com/wait"}]
 
@@ -251,7 +252,7 @@ def test_extended_resource_of_a_class(referee: Referee) -> None:
     results = cluster.get("ResourceClaim", made)["status"]["allocation"]["devices"]["results"]
     theirs = [f"{each['request']}: {each['driver']}/{each['pool']}/{each['device']}" for each in results]
     (placement,) = before.report["placements"]
-    assert [f"{each['request']}: {each['device']}" for each in placement["devices"]] == theirs
+    assert [f"{each['request']}: {device_path(each)}" for each in placement["devices"]] == theirs
     after = referee.explain("pod/pod")
     assert (after.code, after.report["verdict"]) == (0, "allocated"), after.text
 

@@ -1,0 +1,69 @@
+"""What a run of the scheduler's attempt with a change has shown."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from enum import Enum
+from typing import Final, NamedTuple
+
+from msgspec import Struct
+
+from kubectl_dra.allocation.result import AllocationResult
+from kubectl_dra.api.claims import ResourceClaim
+from kubectl_dra.api.slices import DeviceID
+
+
+class PlacedDevice(NamedTuple):
+    """A device that a request of a claim gets; for a shared device, how much of each capacity.
+
+    ``claim`` is the claim's key in the form of ``ObjectMeta.key``.
+    """
+
+    claim: str
+    request: str
+    device: DeviceID
+    consumed_capacity: Mapping[str, str] = {}
+
+
+def placed_devices(claims: Sequence[ResourceClaim], results: Sequence[AllocationResult]) -> Iterator[PlacedDevice]:
+    """The devices of claims, in the order of the results; one result per claim."""
+    for claim, result in zip(claims, results, strict=True):
+        for device in result.devices:
+            yield PlacedDevice(
+                claim.key,
+                device["request"],
+                DeviceID(device["driver"], device["pool"], device["device"]),
+                device.get("consumedCapacity", {}),
+            )
+
+
+class Tried(Enum):
+    """What was changed for a proof."""
+
+    CHANGE = "the-change"
+    """The change that the proof belongs to."""
+    WITHOUT_TERM = "without-the-term"
+    WITHOUT_REQUEST = "without-the-request"
+    CLAIM_PER_REQUEST = "a-claim-for-each-request"
+
+
+NEW_NODE: Final = "the new node"
+"""Stands for the node of a proof that does not exist yet."""
+
+
+class Proof(Struct, frozen=True):
+    """A scheduler's attempt with a change: the first node that then accepts the pod, and the devices there.
+
+    ``filters``: a pod was tried, with all filters of the scheduler; otherwise only the allocation of the claims.
+    ``like`` is the node of which a copy was tried; then ``node`` is ``NEW_NODE``. ``request`` is the one that was left
+    out. ``others`` says what was done about other requests that fail by themselves: False if they were set aside, True
+    if their changes were made as well.
+    """
+
+    node: str
+    devices: tuple[PlacedDevice, ...] = ()
+    filters: bool = False
+    tried: Tried = Tried.CHANGE
+    request: str = ""
+    like: str = ""
+    others: bool | None = None
