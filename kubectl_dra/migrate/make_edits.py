@@ -14,6 +14,7 @@ from kubectl_dra.manifests.source import Source
 from kubectl_dra.manifests.style import is_json
 from kubectl_dra.migrate import refusals
 from kubectl_dra.migrate.file import File, MadeFile
+from kubectl_dra.migrate.move_comments import Comments, moved_comments
 from kubectl_dra.migrate.openshift import TEMPLATE_OBJECTS
 from kubectl_dra.migrate.removal import without
 from kubectl_dra.migrate.render import added_behind
@@ -113,7 +114,30 @@ def made(file: File, wants: Sequence[Want], apart: bool = False) -> MadeFile:
     documents = reread(file.source, text, expected) if expected else _nothing(text)
     if "#" in file.source.text:
         _keeps_comments(file, text, documents)
+        moves = _of_comments(file, documents, origins, by_document)
+        if moves:
+            rounds.append(tuple(moves))
+            text = edited(text, moves)
+            source = Source(file.name, text, file.source.encoding, file.source.bom)
+            documents = reread(file.source, text, expected)
+            _keeps_comments(file, text, documents)
     return MadeFile(source, documents, tuple(origins), tuple(rounds))
+
+
+def _of_comments(
+    file: File, documents: Sequence[Document], origins: Sequence[int | None], wants: Mapping[int, Sequence[Want]]
+) -> list[Edit]:
+    """The edits that take comments along to what they explain."""
+    before = {file.origins[number]: document for number, document in enumerate(file.documents)}
+    if not documents or not wants:
+        return []
+    comments = Comments(file.documents, documents)
+    edits: list[Edit] = []
+    for document, origin in zip(documents, origins, strict=True):
+        old = before.get(origin) if origin is not None else None
+        changes = [change for want in wants.get(id(old), ()) for change in want.changes] if old is not None else []
+        edits += moved_comments(old, document, changes, comments) if old is not None and changes else []
+    return edits
 
 
 def _nothing(text: str) -> tuple[Document, ...]:

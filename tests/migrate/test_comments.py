@@ -1,0 +1,85 @@
+"""Comments about a request stand at the claim afterwards; all others stay where they are."""
+
+from __future__ import annotations
+
+import pytest
+
+from kubectl_dra.migrate.device_plugins.plan import MIGRATION as DEVICE_PLUGINS
+from tests.migrate.runs import after
+
+POD = """\
+apiVersion: v1
+kind: Pod
+metadata:
+  name: train
+spec:
+  containers:
+  - name: train
+    image: registry.example.com/train:1
+    resources:
+"""
+CLAIMS = """\
+      claims:
+      - name: gpu
+        request: gpu
+"""
+
+# (resources before, resources after)
+MOVED = {
+    "above": (
+        "      limits:\n        memory: 8Gi\n        # the model does not fit on one\n        nvidia.com/gpu: 2\n",
+        f"      limits:\n        memory: 8Gi\n      # the model does not fit on one\n{CLAIMS}",
+    ),
+    "beside": (
+        "      limits:\n        nvidia.com/gpu: 2  # tensor parallel\n        memory: 8Gi  # for the cache\n",
+        f"      limits:\n        memory: 8Gi  # for the cache\n      # tensor parallel\n{CLAIMS}",
+    ),
+    "of limits and requests": (
+        "      limits:\n        nvidia.com/gpu: 2  # one\n      requests:\n        # two\n        nvidia.com/gpu: 2\n"
+        "        # of the cpu\n        cpu: 1\n",
+        f"      requests:\n        # of the cpu\n        cpu: 1\n      # one\n      # two\n{CLAIMS}",
+    ),
+    "around the only limit": (
+        "      # GPUs\n      limits:\n        # one\n        nvidia.com/gpu: 1 # two\n        # three\n",
+        f"      # GPUs\n      # one\n      # two\n      # three\n{CLAIMS}",
+    ),
+    "what is switched off stays": (
+        "      limits:\n        memory: 8Gi\n        # cpu: 4\n        # two\n        nvidia.com/gpu: 2\n",
+        f"      limits:\n        memory: 8Gi\n        # cpu: 4\n      # two\n{CLAIMS}",
+    ),
+    "of another one": (
+        "      limits:\n        # for the cache\n        memory: 8Gi\n\n        nvidia.com/gpu: 2\n",
+        f"      limits:\n        # for the cache\n        memory: 8Gi\n\n{CLAIMS}",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", MOVED)
+def test_comments_of_a_request_go_with_it(name: str) -> None:
+    before, wanted = MOVED[name]
+    for newline in ("\n", "\r\n"):
+        text = (POD + before).replace("\n", newline)
+        found = after(text, migrations=(DEVICE_PLUGINS,))
+        assert found.startswith((POD + wanted).replace("\n", newline))
+
+
+def test_a_comment_of_a_label_goes_with_the_claim() -> None:
+    labels = "  nodeSelector:\n    # only these are large enough\n    nvidia.com/gpu.product: NVIDIA-H100-80GB-HBM3\n"
+    text = f"{POD}      limits:\n        nvidia.com/gpu: 1\n{labels}    disk: ssd # fast\n"
+    found = after(text, migrations=(DEVICE_PLUGINS,))
+    assert "  # only these are large enough\n  resourceClaims:\n" in found
+    assert "  nodeSelector:\n    disk: ssd # fast\n" in found
+
+
+def test_comments_of_each_document_stay_in_it() -> None:
+    text = f"{POD}      limits:\n        # for {{}}\n        nvidia.com/gpu: 1\n        cpu: 1\n"
+    names = ("a", "b", "c")
+    found = after("---\n".join(text.format(name).replace("name: train\nspec", f"name: {name}\nspec") for name in names))
+    assert found.count("# for") == 3
+    found = after(
+        "---\n".join(text.format(name).replace("name: train\nspec", f"name: {name}\nspec") for name in names),
+        migrations=(DEVICE_PLUGINS,),
+    )
+    parts = [part for part in found.split("---\n") if "kind: Pod" in part]
+    for name, part in zip(names, parts, strict=True):
+        assert f"      # for {name}\n      claims:" in part and f"name: {name}\n" in part
