@@ -12,13 +12,13 @@ from msgspec import Struct, ValidationError, json
 
 from kubectl_dra.api.conversion import VERSIONS, reshaped
 from kubectl_dra.api.decoding import Mismatch, decoded, mismatch, struct_mismatch
-from kubectl_dra.api.meta import EMPTY
+from kubectl_dra.api.meta import EMPTY, ObjectMeta
 from kubectl_dra.api.versions import GROUP, PLURALS, Release, parse_release
 from kubectl_dra.cluster.copies import Kept, Place, essence, newer
 from kubectl_dra.cluster.field_by_field import READ
 from kubectl_dra.cluster.kinds import SCHEDULING_KINDS
 from kubectl_dra.cluster.pages import Page, page
-from kubectl_dra.cluster.reader import Found, Reader
+from kubectl_dra.cluster.reader import Reader
 from kubectl_dra.cluster.snapshot import (
     ABSENT,
     CORE_KINDS,
@@ -120,7 +120,7 @@ class SnapshotBuilder:
         if given.objects is not None:
             with suppress(InputError):
                 made = map(self._reader.pod, given.objects)
-                if all(found is not None and self._add_found(kind, found, place) for found in made):
+                if all(pod is not None and self._add_found(kind, pod, pod.metadata, place) for pod in made):
                     return []
             # Something is unusual: once more, object by object. What was taken already is the same.
             again = page(given.data)
@@ -137,13 +137,12 @@ class SnapshotBuilder:
                 gaps.append(Gap(kind, UNREADABLE, detail=str(error)))
         return gaps
 
-    def _add_found(self, kind: str, found: Found, place: Place) -> bool:
+    def _add_found(self, kind: str, found: Any, meta: ObjectMeta, place: Place) -> bool:
         """Keep what the reader decoded. False if its name or namespace is missing. Raises InputError."""
-        meta = found.metadata
         if not meta.name or not (meta.namespace or kind not in _NAMESPACED):
             return False
         space = meta.namespace if kind in _NAMESPACED else ""
-        self._hold(kind, (space, meta.name), Kept(found.object, place, meta.uid, meta.resource_version))
+        self._hold(kind, (space, meta.name), Kept(found, place, meta.uid, meta.resource_version))
         return True
 
     def add_item(self, data: Any, place: Place, kind: str = "", api_version: str = "") -> None:
@@ -168,7 +167,7 @@ class SnapshotBuilder:
             raise NestedList
         if (kind, api_version) in _TYPED and not self._workloads:
             found = self._reader.read(kind, data)
-            if found is not None and self._add_found(kind, found, place):
+            if found is not None and self._add_found(kind, *found, place):
                 return
         raw = json.decode(data)
         self.add({**raw, "apiVersion": api_version, "kind": kind}, place)

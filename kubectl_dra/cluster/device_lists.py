@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from sys import intern
-from typing import Any, Final, Literal, TypeVar
+from typing import Any, Final, Literal
 
 import msgspec
 from msgspec import Raw, json
@@ -15,14 +15,12 @@ from kubectl_dra.api.quantity import is_plain
 from kubectl_dra.api.slices import Device, Individual
 from kubectl_dra.api.taints import DeviceTaint
 from kubectl_dra.api.wire import Wire
+from kubectl_dra.cluster.sharing import REMEMBERED, FirstOfEqual, Unusual
 
-T = TypeVar("T")
 SAMPLE: Final = 32
 """Slices of a driver from which we learn which attributes are individual to a device."""
-REMEMBERED: Final = 20_000
-"""How many different objects of one kind are remembered to find equal ones."""
 _LISTS: Final = 2_000
-"""The same for whole lists of devices."""
+"""How many different lists of devices are remembered to find equal ones."""
 
 
 class _Taint(Wire, frozen=True):
@@ -47,22 +45,6 @@ _USUAL: Final[Mapping[str, msgspec.json.Decoder[Any]]] = {
     "attributes": json.Decoder(dict[str, dict[Literal["string", "version"], str]]),
     "capacity": json.Decoder(dict[str, dict[Literal["value"], str]]),
 }
-
-
-class Unusual(ValueError):
-    """Not of the shape that this module reads."""
-
-
-class FirstOfEqual(dict[Any, Any]):
-    """Returns the first of equal objects, up to a number of distinct ones."""
-
-    def first(self, key: Any, value: T) -> T:
-        known: T | None = self.get(key)
-        if known is not None:
-            return known
-        if len(self) < REMEMBERED:
-            self[key] = value
-        return value
 
 
 class DeviceLists:

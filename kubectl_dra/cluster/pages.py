@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from kubectl_dra.api.pods import Pod
+from kubectl_dra.cluster.pod_lists import PodText
 
 
 class ListMeta(msgspec.Struct, frozen=True, rename="camel"):
@@ -49,7 +49,7 @@ class _PodPage(msgspec.Struct, frozen=True, rename="camel"):
     kind: str = ""
     api_version: str = ""
     metadata: ListMeta = ListMeta()
-    items: list[Pod] | None = None
+    items: list[PodText] | None = None
 
 
 _decoder = msgspec.json.Decoder(Page)

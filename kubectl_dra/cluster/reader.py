@@ -7,29 +7,25 @@ object: devices, their attributes and capacity, claim specs, and what pods of on
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable
 from sys import intern
 from typing import Any, Final, NamedTuple
 
 import msgspec
-from msgspec import Raw, field, json, msgpack, structs
+from msgspec import Raw, field, json
 from msgspec.structs import force_setattr as put
 
 from kubectl_dra.api.claims import Allocation, Consumer, DeviceResult, ResourceClaim, spec_fields
 from kubectl_dra.api.decoding import decoded, struct_mismatch
 from kubectl_dra.api.meta import ObjectMeta
 from kubectl_dra.api.nodes import Node, NodeSelector
-from kubectl_dra.api.pods import Container, ContainerStatus, Pod, PodSpec
-from kubectl_dra.api.quantity import Quantity, QuantityError
+from kubectl_dra.api.pods import Pod
+from kubectl_dra.api.quantity import Quantity
 from kubectl_dra.api.slices import CounterSet, DeviceID, NodeScope, PoolID, ResourceSlice
-from kubectl_dra.api.volumes import PodVolume
 from kubectl_dra.api.wire import Amount, Wire
-from kubectl_dra.cluster.device_lists import REMEMBERED, DeviceLists, FirstOfEqual, Unusual
-
-_USUAL_CONDITIONS: Final = frozenset(
-    ("PodReadyToStartContainers", "Initialized", "Ready", "ContainersReady", "PodScheduled")
-)
-KEPT_ANNOTATIONS: Final = ("resource.kubernetes.io/", "kubectl-dra/")
+from kubectl_dra.cluster.device_lists import DeviceLists
+from kubectl_dra.cluster.pod_lists import PodLists, PodText
+from kubectl_dra.cluster.sharing import REMEMBERED, CheckedAmounts, FirstOfEqual, Unusual
 
 
 class Found(NamedTuple):
@@ -107,18 +103,16 @@ class Reader:
     """
 
     def __init__(self, *, compact: bool = False) -> None:
-        self._amounts: set[Amount] = set()
+        self._amounts = CheckedAmounts()
         self._specs: dict[bytes, dict[str, Any]] = {}
-        self._pods = FirstOfEqual()
-        self._labels = FirstOfEqual()
-        self._owners = FirstOfEqual()
+        self._pods = PodLists(self._amounts)
         self._images = FirstOfEqual()
         self._of_nodes = FirstOfEqual()
         self._devices = DeviceLists(compact=compact)
         self._decoders: dict[str, tuple[msgspec.json.Decoder[Any], Callable[[Any], Found]]] = {
             "ResourceSlice": (json.Decoder(_Slice), self._slice),
             "ResourceClaim": (json.Decoder(_Claim), self._claim),
-            "Pod": (json.Decoder(Pod), self._pod),
+            "Pod": (json.Decoder(PodText), self._pod),
             "Node": (json.Decoder(Node), self._node),
         }
 
@@ -133,12 +127,16 @@ class Reader:
         except (ValueError, TypeError, KeyError, AttributeError, OverflowError):
             return None
 
-    def pod(self, raw: Pod) -> Found | None:
-        """A decoded pod without the parts that nobody reads; None if it needs a closer look."""
+    def pod(self, raw: PodText) -> Pod | None:
+        """A pod of a page; None if it needs a closer look."""
         try:
-            return self._pod(raw)
+            return self._pods.read(raw)
         except (ValueError, TypeError, OverflowError):
             return None
+
+    def _pod(self, raw: PodText) -> Found:
+        pod = self._pods.read(raw)
+        return Found(pod, pod.metadata)
 
     def _slice(self, raw: _Slice) -> Found:
         spec, meta = raw.spec, raw.metadata
@@ -188,7 +186,7 @@ class Reader:
         status, first = node.status, self._of_nodes.first
         for name, amounts in (("allocatable", status.allocatable), ("capacity", status.capacity)):
             if amounts:
-                self._check(amounts.values())
+                self._amounts.check(amounts.values())
                 put(status, name, first(tuple(amounts.items()), amounts))
         put(status, "conditions", first(status.conditions, status.conditions))
         put(status, "node_info", first(status.node_info, status.node_info))
@@ -196,49 +194,7 @@ class Reader:
             put(status, "images", tuple([self._images.first(one, one) for one in status.images]))
         return Found(node, node.metadata)
 
-    def _pod(self, pod: Pod) -> Found:
-        """A pod without the parts that nobody reads; parts equal to other pods' are shared.
 
-        The objects have just been decoded and have no other owner, so they are changed in place.
-        """
-        spec, meta, status = pod.spec, pod.metadata, pod.status
-        node = spec.node_name
-        put(spec, "node_name", "")
-        put(spec, "volumes", tuple([volume for volume in spec.volumes if volume != PodVolume(volume.name)]))
-        key = msgpack.encode(spec)
-        shared = self._pods.get(key)
-        if shared is None:
-            self._check(list(_requested(spec)))
-            shared = self._pods.first(key, spec)
-        put(pod, "spec", structs.replace(shared, node_name=intern(node)) if node else shared)
-        put(meta, "namespace", intern(meta.namespace))
-        put(meta, "labels", self._labels.first(tuple(meta.labels.items()), meta.labels))
-        put(meta, "owners", self._owners.first(meta.owners, meta.owners))
-        if meta.annotations:
-            kept = {name: text for name, text in meta.annotations.items() if name.startswith(KEPT_ANNOTATIONS)}
-            put(meta, "annotations", kept or _NONE)
-        if node and not spec.resource_claims:
-            # Of a pod that runs, and has no claims, the usual ones explain nothing.
-            put(status, "conditions", tuple([one for one in status.conditions if one.type not in _USUAL_CONDITIONS]))
-        put(status, "container_statuses", _resized(status.container_statuses, spec.containers))
-        put(status, "init_container_statuses", _resized(status.init_container_statuses, spec.init_containers))
-        return Found(pod, meta)
-
-    def _check(self, amounts: Collection[Amount]) -> None:
-        """Check the quantities. Raises Unusual if one is invalid."""
-        if self._amounts.issuperset(amounts):
-            return
-        for amount in amounts:
-            if amount not in self._amounts:
-                try:
-                    Quantity.from_json(amount)
-                except QuantityError:
-                    raise Unusual from None
-                if len(self._amounts) < REMEMBERED:
-                    self._amounts.add(amount)
-
-
-_NONE: Final[dict[str, str]] = {}
 _NOTHING: Final[dict[str, Quantity]] = {}
 
 
@@ -246,32 +202,6 @@ def _result(raw: _Result) -> DeviceResult:
     used = {name: Quantity.parse(text) for name, text in raw.consumed_capacity.items()} if raw.consumed_capacity else {}
     device = DeviceID(intern(raw.driver), intern(raw.pool), intern(raw.device))
     return DeviceResult(intern(raw.request), device, share_id=raw.share_id, consumed_capacity=used or _NOTHING)
-
-
-def _requested(spec: PodSpec) -> Iterator[Amount]:
-    for container in (*spec.containers, *spec.init_containers):
-        yield from container.resources.requests.values()
-        yield from container.resources.limits.values()
-    if spec.resources is not None:
-        yield from spec.resources.requests.values()
-        yield from spec.resources.limits.values()
-    yield from spec.overhead.values()
-
-
-def _resized(statuses: tuple[ContainerStatus, ...], containers: tuple[Container, ...]) -> tuple[ContainerStatus, ...]:
-    """The statuses, unless they say no more than the containers request, and nothing keeps a container."""
-    if not statuses:
-        return ()
-    if any(status.state.waiting is not None or status.allocated_resources_status for status in statuses):
-        return statuses
-    asked = {container.name: container.resources.requests for container in containers}
-    for status in statuses:
-        requests = asked.get(status.name, _NONE)
-        if status.resources is not None and status.resources.requests != requests:
-            return statuses
-        if status.allocated_resources and status.allocated_resources != requests:
-            return statuses
-    return ()
 
 
 def _counter_sets(data: bytes) -> tuple[CounterSet, ...]:

@@ -1,4 +1,7 @@
-"""Ordinary pods for the benchmarks: as a server sends them, with all that no command reads."""
+"""Ordinary pods for the benchmarks: as a server sends them, with all that no command reads.
+
+Fields are in the server's order, which is that of Go's types.
+"""
 
 from __future__ import annotations
 
@@ -48,12 +51,12 @@ def template() -> str:
             "managedFields": [manager],
         },
         "spec": {
-            "nodeName": "node-@NODE@",
-            "containers": [container],
-            "schedulerName": "default-scheduler",
-            "serviceAccountName": "default",
-            "tolerations": [{"key": "node.kubernetes.io/not-ready", "operator": "Exists", "tolerationSeconds": 300}],
             "volumes": [{"name": "kube-api-access-@POD@", "projected": {"sources": [{"serviceAccountToken": {}}]}}],
+            "containers": [container],
+            "serviceAccountName": "default",
+            "nodeName": "node-@NODE@",
+            "schedulerName": "default-scheduler",
+            "tolerations": [{"key": "node.kubernetes.io/not-ready", "operator": "Exists", "tolerationSeconds": 300}],
         },
         "status": {
             "phase": "Running",

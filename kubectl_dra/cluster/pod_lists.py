@@ -1,0 +1,269 @@
+"""Decodes pods from JSON bytes, reduced to what is read of them. What many pods have in common is decoded once.
+
+The pods of an owner are written alike, but for the names of their nodes and of the volumes with their tokens. So
+the text of a spec without these names is compared with that of the owner's pod before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from sys import intern
+from typing import Final, Literal, NamedTuple, get_args
+
+from msgspec import Raw, ValidationError, field, json, msgpack
+from msgspec.structs import force_setattr as put
+from msgspec.structs import replace
+
+from kubectl_dra.api.meta import ObjectMeta, OwnerReference
+from kubectl_dra.api.pods import (
+    ClaimStatus,
+    Container,
+    ContainerStatus,
+    ExtendedClaimStatus,
+    Pod,
+    PodCondition,
+    PodSpec,
+    PodStatus,
+    ResourceRequirements,
+)
+from kubectl_dra.api.volumes import PodVolume
+from kubectl_dra.api.wire import Amount, Wire
+from kubectl_dra.cluster.sharing import CheckedAmounts, FirstOfEqual
+
+KEPT_ANNOTATIONS: Final = ("resource.kubernetes.io/", "kubectl-dra/")
+_OWNERS: Final = 256
+"""Of how many owners the last spec is remembered. Lists are sorted by name, so the pods of one stand together."""
+_NODE: Final = b'"nodeName":"'
+_TOKEN: Final = b'"kube-api-access-'
+_Usual = Literal["PodReadyToStartContainers", "Initialized", "Ready", "ContainersReady", "PodScheduled"]
+_USUAL: Final = frozenset(get_args(_Usual))
+_Requests = Mapping[str, Mapping[str, Amount]]
+_NONE: Final[Mapping[str, Amount]] = {}
+_NO_LIST: Final = Raw(b"[]")
+
+
+class _Meta(Wire, frozen=True):
+    name: str = ""
+    namespace: str = ""
+    uid: str = ""
+    resource_version: str = ""
+    generation: int = 0
+    generate_name: str = ""
+    creation_timestamp: str = ""
+    deletion_timestamp: str = ""
+    labels: Raw = Raw(b"{}")
+    annotations: Raw = Raw(b"{}")
+    finalizers: tuple[str, ...] = ()
+    owners: Raw = field(default=_NO_LIST, name="ownerReferences")
+
+
+class _Status(Wire, frozen=True):
+    phase: str = ""
+    conditions: Raw = _NO_LIST
+    nominated_node_name: str = ""
+    start_time: str = ""
+    resource_claim_statuses: tuple[ClaimStatus, ...] = ()
+    extended_resource_claim_status: ExtendedClaimStatus | None = None
+    container_statuses: Raw = _NO_LIST
+    init_container_statuses: Raw = _NO_LIST
+    resources: ResourceRequirements | None = None
+    allocated_resources: dict[str, Amount] = field(default_factory=dict)
+
+
+class PodText(Wire, frozen=True):
+    """A pod whose larger parts are still text."""
+
+    metadata: _Meta = _Meta()
+    spec: Raw = Raw(b"{}")
+    status: _Status = _Status()
+
+
+class _UsualCondition(PodCondition, frozen=True):
+    type: _Usual
+
+
+class _Spec(NamedTuple):
+    """A spec without its node, and the requests of its containers and of its init containers, by name."""
+
+    spec: PodSpec
+    requests: tuple[_Requests, _Requests]
+
+
+class _Around(NamedTuple):
+    """The text of a spec around the names that differ among the pods of an owner.
+
+    ``before`` and ``after`` the node's name, cut where the random suffix of the volume with the token stands.
+    ``token`` is where that stands first. Without a node, all is before it.
+    """
+
+    before: tuple[bytes, ...]
+    after: tuple[bytes, ...]
+    token: slice
+    node: slice
+
+    def node_in(self, text: bytes) -> bytes | None:
+        """The node's name in another spec, in quotes; None if more differs than the names."""
+        token, node = text[self.token], text[self.node]
+        if (
+            text.startswith(token.join(self.before))
+            and text.endswith(token.join(self.after))
+            and (token.isalnum() or not token)
+            and (node == b"") == (self.after == (b"",))
+        ):
+            return b'"%b"' % node
+        return None
+
+
+class PodLists:
+    """Reads pods one after another and shares equal parts among all of them."""
+
+    def __init__(self, amounts: CheckedAmounts) -> None:
+        self._amounts = amounts
+        self._specs = FirstOfEqual()
+        self._last: dict[bytes, tuple[_Around, _Spec]] = {}
+        self._nodes = FirstOfEqual()
+        self._labels = FirstOfEqual()
+        self._annotations = FirstOfEqual()
+        self._owners = FirstOfEqual()
+
+    def read(self, raw: PodText) -> Pod:
+        """The pod without the parts that nobody reads. Raises ValueError if it needs a closer look."""
+        meta, status = raw.metadata, raw.status
+        owners = bytes(memoryview(meta.owners))
+        metadata = ObjectMeta(
+            meta.name,
+            intern(meta.namespace),
+            meta.uid,
+            meta.resource_version,
+            meta.generation,
+            intern(meta.generate_name),
+            meta.creation_timestamp,
+            meta.deletion_timestamp,
+            self._labels.made(bytes(memoryview(meta.labels)), _labels.decode),
+            self._annotations.made(bytes(memoryview(meta.annotations)), _kept_annotations),
+            meta.finalizers,
+            self._owners.made(owners, _owners.decode),
+        )
+        node, (spec, (requests, first_requests)) = self._spec(bytes(memoryview(raw.spec)), owners)
+        return Pod(
+            metadata,
+            replace(spec, node_name=node) if node else spec,
+            PodStatus(
+                intern(status.phase),
+                _conditions(status.conditions, runs=bool(node) and not spec.resource_claims),
+                status.nominated_node_name,
+                status.start_time,
+                status.resource_claim_statuses,
+                status.extended_resource_claim_status,
+                _telling(status.container_statuses, requests),
+                _telling(status.init_container_statuses, first_requests),
+                status.resources,
+                status.allocated_resources,
+            ),
+        )
+
+    def _spec(self, text: bytes, owners: bytes) -> tuple[str, _Spec]:
+        """The node, and the rest of the spec. Raises ValueError."""
+        last = self._last.get(owners)
+        if last is not None and (name := last[0].node_in(text)) is not None:
+            return self._nodes.made(name, _text.decode), last[1]
+        spec = _spec.decode(text)
+        node = intern(spec.node_name)
+        shared, key = self._shared(spec)
+        found = _Spec(shared, (_requests(shared.containers), _requests(shared.init_containers)))
+        if (around := _around(text, node.encode(), key)) is not None:
+            if len(self._last) >= _OWNERS:
+                self._last.clear()
+            self._last[owners] = around, found
+        return node, found
+
+    def _shared(self, spec: PodSpec) -> tuple[PodSpec, bytes]:
+        """The spec without its node and the volumes that every node has, and its bytes. Raises Unusual.
+
+        It has just been decoded and has no other owner, so it is changed in place.
+        """
+        put(spec, "node_name", "")
+        put(spec, "volumes", tuple([volume for volume in spec.volumes if volume != PodVolume(volume.name)]))
+        key = msgpack.encode(spec)
+        shared: PodSpec | None = self._specs.get(key)
+        if shared is None:
+            self._amounts.check(list(_written(spec)))
+            shared = self._specs.first(key, spec)
+        return shared, key
+
+
+_labels: Final = json.Decoder(dict[str, str])
+_owners: Final = json.Decoder(tuple[OwnerReference, ...])
+_text: Final = json.Decoder(str)
+_spec: Final = json.Decoder(PodSpec)
+_usual_conditions: Final = json.Decoder(tuple[_UsualCondition, ...])
+_all_conditions: Final = json.Decoder(tuple[PodCondition, ...])
+_statuses: Final = json.Decoder(tuple[ContainerStatus, ...])
+
+
+def _around(text: bytes, node: bytes, kept: bytes) -> _Around | None:
+    """What is around the names in a spec; None if it is not clear where they stand. ``kept`` is all that is read."""
+    before, after = text, b""
+    if node:
+        before, mark, after = text.partition(b'"nodeName":"%b"' % node)
+        if text.count(b'"nodeName"') != 1 or not mark:
+            return None
+        before, after = before + _NODE, b'"' + after
+    elif b'"nodeName"' in text:
+        return None
+    start = before.find(_TOKEN) + len(_TOKEN)
+    token = before[start : before.find(b'"', start)]
+    if start < len(_TOKEN) or not token.isalnum() or _TOKEN[1:] in kept:
+        return _Around((before,), (after,), slice(0), slice(len(before), -len(after) or None))
+    name, mark = _TOKEN + token + b'"', _TOKEN + b'\0"'
+    return _Around(
+        tuple(before.replace(name, mark).split(b"\0")),
+        tuple(after.replace(name, mark).split(b"\0")),
+        slice(start, start + len(token)),
+        slice(len(before), -len(after) or None),
+    )
+
+
+def _kept_annotations(text: bytes) -> dict[str, str]:
+    return {name: value for name, value in _labels.decode(text).items() if name.startswith(KEPT_ANNOTATIONS)}
+
+
+def _conditions(text: Raw, *, runs: bool) -> tuple[PodCondition, ...]:
+    """The conditions. Of a pod that runs, and has no claims, the usual ones explain nothing. Raises ValueError."""
+    if not runs:
+        return _all_conditions.decode(text)
+    try:
+        _usual_conditions.decode(text)
+    except ValidationError:
+        return tuple([one for one in _all_conditions.decode(text) if one.type not in _USUAL])
+    return ()
+
+
+def _telling(text: Raw, requests: _Requests) -> tuple[ContainerStatus, ...]:
+    """The statuses, unless they say no more than the containers request, and nothing keeps a container."""
+    statuses = _statuses.decode(text)
+    for status in statuses:
+        asked, given, allocated = requests.get(status.name, _NONE), status.resources, status.allocated_resources
+        if (
+            status.state.waiting is not None
+            or status.allocated_resources_status
+            or (given is not None and given.requests != asked)
+            or (allocated and allocated != asked)
+        ):
+            return statuses
+    return ()
+
+
+def _requests(containers: tuple[Container, ...]) -> _Requests:
+    return {container.name: container.resources.requests for container in containers}
+
+
+def _written(spec: PodSpec) -> Iterator[Amount]:
+    """All quantities."""
+    for container in (*spec.containers, *spec.init_containers):
+        yield from container.resources.requests.values()
+        yield from container.resources.limits.values()
+    if spec.resources is not None:
+        yield from spec.resources.requests.values()
+        yield from spec.resources.limits.values()
+    yield from spec.overhead.values()
