@@ -6,7 +6,7 @@ holds both facts; this module adds the conditions.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache, partial
 from typing import Any
 
@@ -25,20 +25,41 @@ def defaulted(raw: Mapping[str, Any], now: str | None = None) -> dict[str, Any]:
     """
     group, _, version = str(raw.get("apiVersion")).partition("/")
     kind = raw.get("kind")
-    if group != GROUP or kind not in KINDS or not raw.get("spec"):
-        return dict(raw)
-    return {**raw, "spec": _filled(raw["spec"], fields(kind)["spec"].type, version, now)}
+    out = dict(raw)
+    for part in ("spec", "status"):
+        if group == GROUP and kind in KINDS and raw.get(part):
+            out[part] = _filled(raw[part], fields(kind)[part].type, version, now)
+    return out
 
 
-def without_disabled(raw: Mapping[str, Any], features: Iterable[str], release: Release = UNTOLD) -> dict[str, Any]:
-    """A copy of a new v1 object without the fields whose feature gates are not in ``features``.
+def without_disabled(
+    raw: Mapping[str, Any], features: Iterable[str], release: Release = UNTOLD, part: str = "spec"
+) -> dict[str, Any]:
+    """A copy of a v1 object without the fields below ``part`` whose feature gates are not in ``features``.
 
     The server drops them silently before validation unless the stored object already used them.
     """
-    kind, spec = raw.get("kind"), raw.get("spec")
-    if kind not in KINDS or not spec:
+    kind, contents = raw.get("kind"), raw.get(part)
+    if kind not in KINDS or not contents:
         return dict(raw)
-    return {**raw, "spec": _reduced(spec, fields(kind)["spec"].type, frozenset(features), release.minor)}
+    return {**raw, part: _reduced(contents, fields(kind)[part].type, frozenset(features), release.minor)}
+
+
+def gates_in_use(raw: Mapping[str, Any]) -> frozenset[str]:
+    """The gates of fields that a stored v1 object has: the server keeps such fields in new versions of it."""
+    return frozenset(_in_use(raw, raw["kind"]))
+
+
+def _in_use(raw: Mapping[str, Any], struct: str) -> Iterator[str]:
+    for name, field in fields(struct).items():
+        value = raw.get(name)
+        if value is None or (field.container and not value):
+            continue
+        yield from field.gates
+        if not field.scalar:
+            parts = value if field.container == "list" else value.values() if field.container else (value,)
+            for part in parts:
+                yield from _in_use(part or {}, field.type)
 
 
 def _filled(raw: Mapping[str, Any], struct: str, version: str, now: str | None) -> dict[str, Any]:

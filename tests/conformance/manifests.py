@@ -12,8 +12,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from kubectl_dra.api.versions import parse_release
-from kubectl_dra.lint.server import ServerVerdict, check
+from kubectl_dra.api.versions import Release, parse_release
+from kubectl_dra.lint.server import ServerVerdict, check, check_update
 from tests.conformance.alloc import gates, lines
 
 RELEASE = "1.36.2"
@@ -52,8 +52,17 @@ def answered(case: Mapping[str, Any]) -> ServerVerdict:
     """What we answer in place of the server of the line's release, with its gates."""
     release = parse_release(case.get("release", RELEASE))
     features = gates(release, case.get("features", []))
-    verdict = check(case["manifest"], release=release, features=features, namespaces=NAMESPACES)
+    verdict = _verdict(case, release, features)
     return ServerVerdict(False, 404) if verdict is None else verdict
+
+
+def _verdict(case: Mapping[str, Any], release: Release, features: frozenset[str]) -> ServerVerdict | None:
+    if "old" not in case:
+        return check(case["manifest"], release=release, features=features, namespaces=NAMESPACES)
+    status = case.get("subresource") == "status"
+    return check_update(
+        case["manifest"], case["old"], status=status, release=release, features=features, namespaces=NAMESPACES
+    )
 
 
 def run(files: list[Path], options: Any = None) -> int:

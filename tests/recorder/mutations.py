@@ -76,6 +76,10 @@ MAP_KEYS = ("a", "memory", "cpu", "example.com/x", "", "A-b", "x" * 64, "a/b/c",
 SIZES = (2, 4, 5, 8, 9, 10, 11, 16, 17, 32, 33, 64, 65, 128, 129)
 
 
+GIVEN = (("metadata", "namespace"), ("metadata", "resourceVersion"))
+"""What clients take from the request's URL, or from the object that they read."""
+
+
 class Schemas(NamedTuple):
     """The definitions of a group version, as a server publishes them."""
 
@@ -162,12 +166,7 @@ def mutated(rng: random.Random, made: Json, schemas: Schemas, within: tuple[str,
     """A copy with one change below one of the fields ``within``, and a word for the change."""
     out = deepcopy(made)
     schema = schemas.of(made["apiVersion"], made["kind"])
-    # The URL of a request names the namespace, too: another one in the object would be a mistake of the client's.
-    found = [
-        place
-        for place in places(out, schema, schemas)
-        if place.path[0] in within and place.path != ("metadata", "namespace")
-    ]
+    found = [place for place in places(out, schema, schemas) if place.path[0] in within and place.path not in GIVEN]
     # Metadata is the same for all kinds: it would be the place of most changes.
     weights = [0.15 if place.path[0] == "metadata" else 1.0 for place in found]
     place = rng.choices(found, weights)[0]

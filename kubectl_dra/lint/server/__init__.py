@@ -11,11 +11,19 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from kubectl_dra.lint.server.model import ServerVerdict, Violation, nearest
+    from kubectl_dra.lint.server.updates import check_update
     from kubectl_dra.lint.server.verdict import check, is_known
 
-__all__ = ["ServerVerdict", "Violation", "check", "is_known", "nearest"]
+__all__ = ["ServerVerdict", "Violation", "check", "check_update", "is_known", "nearest"]
 
-_HOMES = {"ServerVerdict": "model", "Violation": "model", "nearest": "model", "check": "verdict", "is_known": "verdict"}
+_HOMES = {
+    "ServerVerdict": "model",
+    "Violation": "model",
+    "check": "verdict",
+    "check_update": "updates",
+    "is_known": "verdict",
+    "nearest": "model",
+}
 
 
 def __getattr__(name: str) -> Any:

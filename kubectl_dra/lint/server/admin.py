@@ -37,3 +37,24 @@ def check_admin_access(spec: Mapping[str, Any], context: ServerContext, prefix: 
                 field=field_text((*inside, "adminAccess")),
             )
             return
+
+
+def check_admin_allocation(
+    allocation: Mapping[str, Any] | None, old: Mapping[str, Any] | None, context: ServerContext
+) -> Violations:
+    """The first allocated device with admin access, unless one had it before or the namespace's labels allow it."""
+    label = admin_label(context.release)
+    granted = any(_admin_results(old))
+    if label is None or granted or context.labels is None or context.labels.get(label) == "true":
+        return
+    for index, given in enumerate(_admin_results(allocation)):
+        if given:
+            at: Path = ("status", "allocation", "devices", "results", index, "adminAccess")
+            message = f"admin access needs the label {label}: true on the namespace"
+            yield violation(at, FORBIDDEN, "admin-access-namespace", message)
+            return
+
+
+def _admin_results(allocation: Mapping[str, Any] | None) -> list[bool]:
+    devices = (allocation or {}).get("devices") or {}
+    return [(result or {}).get("adminAccess") is True for result in devices.get("results") or ()]

@@ -18,6 +18,7 @@ from kubectl_dra.lint.server.derived_attributes import (
     check_total_cost,
     used_by_constraints,
 )
+from kubectl_dra.lint.server.equality import same_field
 from kubectl_dra.lint.server.metadata import check_generation, check_metadata, check_template_metadata
 from kubectl_dra.lint.server.model import (
     INVALID,
@@ -44,6 +45,8 @@ from kubectl_dra.lint.server.taints import check_toleration, unsupported
 _MODES: Final = ("All", "ExactCount")
 _ATTRIBUTE: Final = ("constraint-attribute-format", "constraint-attribute-long")
 
+IMMUTABLE: Final = "cannot be changed; delete the object and create it again"
+
 RequestNames = Mapping[str, frozenset[str]]
 """The requests of a claim, each with the names of its subrequests."""
 
@@ -51,25 +54,34 @@ RequestNames = Mapping[str, frozenset[str]]
 def check_claim(claim: Mapping[str, Any], context: ServerContext) -> Violations:
     """Check a ResourceClaim to be created. Its status is ignored."""
     spec = struct(claim, "spec")
-    yield from check_admin_access(spec, context)
+    if context.old is None:
+        yield from check_admin_access(spec, context)
     yield from check_metadata(claim.get("metadata"), subdomain_problems, namespaced=True, context=context)
-    yield from check_generation(claim.get("metadata"))
-    yield from _check_devices(struct(spec, "devices"), ("spec", "devices"), context)
+    if context.old is None:
+        yield from check_generation(claim.get("metadata"))
+    elif not same_field(claim, context.old, "ResourceClaim", "spec"):
+        yield violation(("spec",), INVALID, "spec-immutable", IMMUTABLE)
+    if context.old is None or not context.release.at_least(35):
+        yield from _check_devices(struct(spec, "devices"), ("spec", "devices"), context)
 
 
 def check_template(template: Mapping[str, Any], context: ServerContext) -> Violations:
     """A ResourceClaimTemplate to be created."""
     spec = struct(template, "spec")
     claim_spec = struct(spec, "spec")
-    yield from check_admin_access(claim_spec, context, ("spec",))
+    if context.old is None:
+        yield from check_admin_access(claim_spec, context, ("spec",))
     yield from check_metadata(template.get("metadata"), subdomain_problems, namespaced=True, context=context)
-    yield from check_generation(template.get("metadata"))
+    if context.old is None:
+        yield from check_generation(template.get("metadata"))
+    elif not same_field(template, context.old, "ResourceClaimTemplate", "spec"):
+        yield violation(("spec",), INVALID, "spec-immutable", IMMUTABLE)
     yield from check_template_metadata(spec.get("metadata"), ("spec", "metadata"))
     yield from _check_devices(struct(claim_spec, "devices"), ("spec", "spec", "devices"), context)
 
 
 def _check_devices(devices: Mapping[str, Any], at: Path, context: ServerContext) -> Violations:
-    names = _request_names(devices)
+    names = request_names(devices)
 
     used = used_by_constraints(devices)
 
@@ -80,16 +92,23 @@ def _check_devices(devices: Mapping[str, Any], at: Path, context: ServerContext)
         return _check_constraint(raw or {}, at, names, context)
 
     def config(raw: Mapping[str, Any] | None, at: Path) -> Violations:
-        yield from _check_references(raw, at, "config", names)
+        yield from check_references(raw, at, "config", names, context)
         yield from check_config(raw, at, context)
 
     rules = ("requests-too-many", "request-name-duplicate")
     yield from check_set(
-        devices.get("requests"), (*at, "requests"), MAX_REQUESTS, rules, request, _name, context.repeated("name")
+        devices.get("requests"),
+        (*at, "requests"),
+        MAX_REQUESTS,
+        rules,
+        request,
+        _name,
+        context.repeated("name"),
+        release=context.release,
     )
     for name, check in (("constraints", constraint), ("config", config)):
         most = limit("DeviceClaim", name)
-        yield from check_list(devices.get(name), (*at, name), most, f"{name}-too-many", check)
+        yield from check_list(devices.get(name), (*at, name), most, f"{name}-too-many", check, release=context.release)
     yield from check_total_cost(devices.get("requests") or (), at, context)
 
 
@@ -97,7 +116,8 @@ def _name(raw: Mapping[str, Any] | None) -> str:
     return text(raw, "name")
 
 
-def _request_names(devices: Mapping[str, Any]) -> RequestNames:
+def request_names(devices: Mapping[str, Any]) -> RequestNames:
+    """The names of a claim's requests and their alternatives."""
     return {
         _name(request): frozenset(_name(entry) for entry in (request or {}).get("firstAvailable") or ())
         for request in devices.get("requests") or ()
@@ -136,7 +156,9 @@ def _check_alternatives(request: Mapping[str, Any], at: Path, used: Used, contex
     rules = ("sub-requests-too-many", "sub-request-name-duplicate")
     most, repeated = limit("DeviceRequest", "firstAvailable"), context.repeated("name")
     alternatives = request.get("firstAvailable")
-    yield from check_set(alternatives, (*at, "firstAvailable"), most, rules, subrequest, _name, repeated)
+    yield from check_set(
+        alternatives, (*at, "firstAvailable"), most, rules, subrequest, _name, repeated, release=context.release
+    )
 
 
 def _check_device_request(
@@ -170,7 +192,7 @@ def _check_count(mode: str, count: int, at: Path) -> Violations:
 def _check_constraint(
     constraint: Mapping[str, Any], at: Path, names: RequestNames, context: ServerContext
 ) -> Violations:
-    yield from _check_references(constraint, at, "constraint", names)
+    yield from check_references(constraint, at, "constraint", names, context)
     match, distinct = constraint.get("matchAttribute"), constraint.get("distinctAttribute")
     if match is not None:
         yield from check_fully_qualified(match, (*at, "matchAttribute"), _ATTRIBUTE, release=context.release)
@@ -184,20 +206,31 @@ def _check_constraint(
         yield missing((*at, "matchAttribute"), "constraint-attribute-missing")
 
 
-def _check_references(raw: Mapping[str, Any] | None, at: Path, rule: str, names: RequestNames) -> Violations:
+def check_references(
+    raw: Mapping[str, Any] | None, at: Path, rule: str, names: RequestNames, context: ServerContext
+) -> Violations:
     """Check the ``requests`` of a constraint or config; ``rule`` is the prefix of the rules' names."""
 
     def reference(name: str | None, at: Path) -> Violations:
-        return _check_reference(name or "", at, f"{rule}-request-unknown", names)
+        return check_reference(name or "", at, f"{rule}-request-unknown", names)
 
     def identity(name: str | None) -> str:
         return name or ""
 
     rules = (f"{rule}-requests-too-many", f"{rule}-request-duplicate")
-    yield from check_set((raw or {}).get("requests"), (*at, "requests"), MAX_REQUESTS, rules, reference, identity)
+    yield from check_set(
+        (raw or {}).get("requests"),
+        (*at, "requests"),
+        MAX_REQUESTS,
+        rules,
+        reference,
+        identity,
+        release=context.release,
+    )
 
 
-def _check_reference(name: str, at: Path, rule: str, names: RequestNames) -> Violations:
+def check_reference(name: str, at: Path, rule: str, names: RequestNames) -> Violations:
+    """A reference to a request or to one of its alternatives."""
     parts = name.split("/")
     if len(parts) > 2:
         yield _unknown_request(name, at, rule, names)

@@ -8,6 +8,7 @@ from typing import Any
 from kubectl_dra.api.fields import limit
 from kubectl_dra.lint.server.configs import check_config
 from kubectl_dra.lint.server.context import ServerContext
+from kubectl_dra.lint.server.equality import same_field
 from kubectl_dra.lint.server.metadata import check_metadata
 from kubectl_dra.lint.server.model import INVALID, Path, Violations, check_list, struct, violation
 from kubectl_dra.lint.server.names import label_key_problems, subdomain_problems
@@ -20,14 +21,16 @@ def check_class(device_class: Mapping[str, Any], context: ServerContext) -> Viol
         device_class.get("metadata"), subdomain_problems, namespaced=False, context=context, check_prefix=False
     )
     spec = struct(device_class, "spec")
-    yield from check_selectors(spec.get("selectors"), ("spec", "selectors"), "class-selectors-too-many", context)
+    stored = context.old is not None and same_field(spec, struct(context.old, "spec"), "DeviceClassSpec", "selectors")
+    if not stored:
+        yield from check_selectors(spec.get("selectors"), ("spec", "selectors"), "class-selectors-too-many", context)
     at: Path = ("spec", "config")
     most = limit("DeviceClassSpec", "config")
 
     def config(raw: Mapping[str, Any] | None, at: Path) -> Violations:
         return check_config(raw, at, context)
 
-    yield from check_list(spec.get("config"), at, most, "class-config-too-many", config)
+    yield from check_list(spec.get("config"), at, most, "class-config-too-many", config, release=context.release)
     name = spec.get("extendedResourceName")
     if name is not None and not is_extended_resource(name):
         message = (

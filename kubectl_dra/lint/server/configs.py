@@ -32,14 +32,19 @@ def check_config(config: Mapping[str, Any] | None, at: Path, context: ServerCont
 def _check_parameters(parameters: Any, at: Path) -> Violations:
     if parameters is None:
         yield missing(at, "config-parameters-missing")
-        return
+    else:
+        yield from check_object(parameters, at, "config-parameters")
+
+
+def check_object(parameters: Any, at: Path, rule: str) -> Violations:
+    """Raw JSON that must be an object; ``rule`` is the beginning of its rules' names."""
     length, most = sent_size(parameters), limit("OpaqueDeviceConfiguration", "parameters")
     if most is not None and length > most:
         message = f"has {length} bytes as JSON, at most {most} are allowed"
-        yield violation(at, TOO_LONG, "config-parameters-long", message)
+        yield violation(at, TOO_LONG, f"{rule}-long", message)
     elif not isinstance(parameters, dict):
         message = f"must be an object, not {type_name(parameters)}"
-        yield violation(at, INVALID, "config-parameters-not-object", message)
+        yield violation(at, INVALID, f"{rule}-not-object", message)
 
 
 def sent_size(value: Any) -> int:

@@ -52,7 +52,16 @@ def check_counter_sets(sets: Any, at: Path, context: ServerContext) -> Violation
         yield violation(at, INVALID, "counters-too-many", message)
     most = limit("ResourceSliceSpec", "sharedCounters", context.release)
     rules = ("counter-sets-too-many", "counter-set-name")
-    yield from check_set(sets, at, most, rules, check, lambda entry: text(entry, "name"), context.repeated("name"))
+    yield from check_set(
+        sets,
+        at,
+        most,
+        rules,
+        check,
+        lambda entry: text(entry, "name"),
+        context.repeated("name"),
+        release=context.release,
+    )
 
 
 def check_consumed_together(devices: Any, at: Path, context: ServerContext) -> Violations:
@@ -76,12 +85,14 @@ def check_consumptions(device: Mapping[str, Any], device_at: Path, sets: Sets, c
             yield from check_format(name, (*at, "counterSet"), "consumes-set", label_problems)
         rules = ("consumes-counters",) * 3
         yield from _check_counters((consumption or {}).get("counters"), (*at, "counters"), rules, context)
-        yield from _check_groups((consumption or {}).get("compatibilityGroups"), (*at, "compatibilityGroups"))
+        yield from _check_groups((consumption or {}).get("compatibilityGroups"), (*at, "compatibilityGroups"), context)
 
     most = limit("Device", "consumesCounters", context.release)
     rules = ("consumes-too-many", "consumes-duplicate")
     repeated = context.repeated("counterSet")
-    yield from check_set(consumptions, at, most, rules, check, lambda entry: text(entry, "counterSet"), repeated)
+    yield from check_set(
+        consumptions, at, most, rules, check, lambda entry: text(entry, "counterSet"), repeated, release=context.release
+    )
     if together:
         total = _counters(consumptions)
         if total > _TOTAL_MAX:
@@ -104,12 +115,12 @@ def _check_known(consumptions: Any, at: Path, sets: Sets) -> Violations:
                 yield violation(where, INVALID, "consumes-counters", message, below=(counter,))
 
 
-def _check_groups(groups: Any, at: Path) -> Violations:
+def _check_groups(groups: Any, at: Path, context: ServerContext) -> Violations:
     def name_at(name: str | None, at: Path) -> Violations:
         return check_format(name or "", at, "compatibility-groups", label_problems)
 
     rules = ("compatibility-groups",) * 2
-    yield from check_set(groups, at, _GROUPS_MAX, rules, name_at, lambda name: name or "")
+    yield from check_set(groups, at, _GROUPS_MAX, rules, name_at, lambda name: name or "", release=context.release)
 
 
 def _counters(entries: Any) -> int:

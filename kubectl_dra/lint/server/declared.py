@@ -3,10 +3,22 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from typing import Final
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
 
-from kubectl_dra.lint.server.model import DUPLICATE, INVALID, NOT_SUPPORTED, REQUIRED, TOO_LONG, TOO_MANY, Violation
+from kubectl_dra.api.versions import Release
+from kubectl_dra.lint.server.model import (
+    DUPLICATE,
+    INVALID,
+    NOT_SUPPORTED,
+    REQUIRED,
+    TOO_LONG,
+    TOO_MANY,
+    Check,
+    Path,
+    Violation,
+    Violations,
+)
 
 _DECLARED: Final[Mapping[str, frozenset[str]]] = {
     "allocation-mode-unknown": frozenset((NOT_SUPPORTED,)),
@@ -36,6 +48,15 @@ _DECLARED: Final[Mapping[str, frozenset[str]]] = {
 
 _EXACTLY: Final = re.compile(r"^((?:spec\.)+devices\.requests\[\d+\])\.exactly\b")
 _DEVICE: Final = re.compile(r"^(spec\.devices\[\d+\])\.(?!name\b)")
+
+
+def beyond_limit(
+    values: Sequence[Any] | None, at: Path, limit: int | None, check: Check, release: Release
+) -> Violations:
+    """What servers since 1.37 find in the items of a list over its limit, where the types do not declare the limit."""
+    if release.at_least(37) and limit is not None and len(values or ()) > limit:
+        for index, value in enumerate(values or ()):
+            yield from (found for found in check(value, (*at, index)) if is_declared(found))
 
 
 def is_declared(found: Violation) -> bool:

@@ -44,7 +44,9 @@ def check_derived_attributes(attributes: Any, at: Path, request: str, used: Used
         if not text(attribute, "expression"):
             yield missing((*at, "expression"), _RULE)
 
-    yield from check_set(attributes, at, MOST, (_RULE, _RULE), check, lambda entry: text(entry, "name"))
+    yield from check_set(
+        attributes, at, MOST, (_RULE, _RULE), check, lambda entry: text(entry, "name"), release=context.release
+    )
     # The server looks at these in a list that is too long, too.
     for index, attribute in enumerate(attributes or ()):
         name, expression = text(attribute, "name"), text(attribute, "expression")

@@ -12,6 +12,8 @@ from kubectl_dra.api.limits import MAX_ATTRIBUTE_VALUE, MAX_DEVICE_ENTRIES, MAX_
 from kubectl_dra.lint.server.capacities import check_capacity
 from kubectl_dra.lint.server.context import ServerContext
 from kubectl_dra.lint.server.counters import Sets, check_consumptions
+from kubectl_dra.lint.server.declared import beyond_limit
+from kubectl_dra.lint.server.equality import same_field
 from kubectl_dra.lint.server.model import (
     DUPLICATE,
     INVALID,
@@ -47,27 +49,41 @@ _NODE_FIELDS: Final = ("nodeName", "nodeSelector", "allNodes")
 
 
 def check_device(
-    device: Mapping[str, Any], at: Path, per_device: bool, sets: Sets, context: ServerContext
+    device: Mapping[str, Any],
+    at: Path,
+    per_device: bool,
+    sets: Sets,
+    context: ServerContext,
+    old: Mapping[str, Any] | None = None,
 ) -> Violations:
-    """One device; ``per_device`` is perDeviceNodeSelection of its slice, ``sets`` are the counter sets there."""
+    """One device; ``per_device`` is perDeviceNodeSelection of its slice, ``sets`` are the counter sets there.
+
+    What the stored device ``old`` has is not checked again.
+    """
     yield from check_format(text(device, "name"), (*at, "name"), "device-name-invalid", label_problems)
     attributes, capacity = device.get("attributes") or {}, device.get("capacity") or {}
     yield from _check_sizes(attributes, capacity, at, context)
     yield from _check_attributes(attributes, (*at, "attributes"), context)
-    yield from _check_capacities(capacity, (*at, "capacity"), device.get("allowMultipleAllocations") is True, context)
+    shared = device.get("allowMultipleAllocations") is True
+    if not (context.release.at_least(37) and old is not None and same_field(device, old, "Device", "capacity")):
+        yield from _check_capacities(capacity, (*at, "capacity"), shared, context)
 
     def taint(raw: Mapping[str, Any] | None, at: Path) -> Violations:
         return check_taint(raw, at, context)
 
     most = limit("Device", "taints", context.release)
-    yield from check_list(device.get("taints"), (*at, "taints"), most, "taints-too-many", taint)
+    if not (context.release.at_least(35) and old is not None and same_field(device, old, "Device", "taints")):
+        yield from check_list(
+            device.get("taints"), (*at, "taints"), most, "taints-too-many", taint, release=context.release
+        )
+        yield from beyond_limit(device.get("taints"), (*at, "taints"), most, taint, context.release)
     yield from check_consumptions(device, at, sets, context)
     if per_device:
         yield from _check_nodes(device, at)
     elif any(device.get(field) is not None for field in _NODE_FIELDS):
         message = f"{', '.join(_NODE_FIELDS)} need perDeviceNodeSelection: true in the slice's spec"
         yield violation(at, INVALID, "per-device-node-unexpected", message)
-    yield from check_binding(device, at)
+    yield from check_binding(device, at, context)
     yield from check_mappings(device.get("nodeAllocatableResourceMappings"), capacity, at)
     yield from check_node_resources(device.get("nodeAllocatableResources"), capacity, at)
 
@@ -160,7 +176,7 @@ def _check_nodes(device: Mapping[str, Any], at: Path) -> Violations:
         yield violation(at, INVALID, "per-device-node-multiple", message)
 
 
-def check_binding(device: Mapping[str, Any], at: Path) -> Violations:
+def check_binding(device: Mapping[str, Any], at: Path, context: ServerContext) -> Violations:
     """Binding conditions and binding failure conditions, of a device."""
     lists = {name: device.get(name) or () for name in ("bindingConditions", "bindingFailureConditions")}
 
@@ -168,7 +184,9 @@ def check_binding(device: Mapping[str, Any], at: Path) -> Violations:
         return check_format(value or "", at, "binding-name", label_key_problems)
 
     for name, values in lists.items():
-        yield from check_list(values, (*at, name), limit("Device", name), "binding-too-many", name_at)
+        yield from check_list(
+            values, (*at, name), limit("Device", name), "binding-too-many", name_at, release=context.release
+        )
     for name, values in lists.items():
         others = lists["bindingConditions"] if name == "bindingFailureConditions" else ()
         for index, value in enumerate(values):

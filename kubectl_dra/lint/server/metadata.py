@@ -52,10 +52,32 @@ def check_metadata(
     from it.
     """
     meta = meta or {}
+    if context.old is not None:
+        yield from _check_change(meta, context.old.get("metadata") or {}, context)
+        yield from _check_contents(meta, context)
+        return
     yield from _check_name(meta, name_format, check_prefix)
     namespace = text(meta, "namespace")
     if namespaced and namespace:
         yield from check_format(namespace, (*_META, "namespace"), "namespace-invalid", label_problems)
+    yield from _check_contents(meta, context)
+
+
+def _check_change(meta: Mapping[str, Any], old: Mapping[str, Any], context: ServerContext) -> Violations:
+    """What cannot change in the metadata of a stored object of the same name."""
+    grace = meta.get("deletionGracePeriodSeconds")
+    if grace is not None and grace != old.get("deletionGracePeriodSeconds"):
+        yield violation((*_META, "deletionGracePeriodSeconds"), INVALID, "metadata-immutable", "cannot be changed")
+    if meta.get("deletionTimestamp") and not old.get("deletionTimestamp"):
+        yield violation((*_META, "deletionTimestamp"), INVALID, "metadata-immutable", "cannot be set")
+    if old.get("deletionTimestamp"):
+        added = [each for each in meta.get("finalizers") or () if each not in (old.get("finalizers") or ())]
+        if added:
+            message = f"{', '.join(map(str, added))} cannot be added while the object is being deleted"
+            yield violation((*_META, "finalizers"), FORBIDDEN, "finalizer-invalid", message)
+
+
+def _check_contents(meta: Mapping[str, Any], context: ServerContext) -> Violations:
     yield from check_labels(meta.get("labels"), (*_META, "labels"))
     yield from check_annotations(meta.get("annotations"), (*_META, "annotations"))
     yield from _check_owners(meta.get("ownerReferences") or (), context.release)

@@ -7,6 +7,8 @@ from typing import Any, Final
 
 from msgspec import Struct
 
+from kubectl_dra.api.versions import UNTOLD, Release
+
 Path = tuple[str | int, ...]
 """Keys and list indices from the object's root; a key of a map (not a field's name) is a ``Key``."""
 
@@ -115,12 +117,21 @@ def nearest(raw: Any, path: Path) -> Path:
 Check = Callable[[Any, Path], Iterable[Violation]]
 
 
-def check_list(values: Sequence[Any] | None, at: Path, limit: int | None, rule: str, check: Check) -> Violations:
-    """Check each item. The items of a list over its limit are not checked."""
+def check_list(
+    values: Sequence[Any] | None,
+    at: Path,
+    limit: int | None,
+    rule: str,
+    check: Check,
+    *,
+    release: Release = UNTOLD,
+) -> Violations:
+    """Check each item. Since 1.35 the items of a list over its limit are not checked."""
     values = values or ()
     if limit is not None and len(values) > limit:
         yield violation(at, TOO_MANY, rule, f"has {len(values)} items, at most {limit} are allowed")
-        return
+        if release.at_least(35):
+            return
     for index, value in enumerate(values):
         yield from check(value, (*at, index))
 
@@ -133,16 +144,16 @@ def check_set(
     check: Check,
     key: Callable[[Any], Hashable],
     repeated: Path = (),
+    *,
+    release: Release = UNTOLD,
 ) -> Violations:
     """Like ``check_list``, and report items with a repeated key, at ``repeated`` below them. ``rules``: too many,
     duplicate.
     """
     values = values or ()
-    if limit is not None and len(values) > limit:
-        yield from check_list(values, at, limit, rules[0], check)
+    yield from check_list(values, at, limit, rules[0], check, release=release)
+    if limit is not None and len(values) > limit and release.at_least(35):
         return
-    for index, value in enumerate(values):
-        yield from check(value, (*at, index))
     seen: set[Hashable] = set()
     for index, value in enumerate(values):
         identity = key(value)

@@ -12,7 +12,7 @@ from typing import Final
 
 from kubectl_dra.api.limits import MAX_DRIVER, MAX_IDENTIFIER, MAX_LABEL, MAX_POOL, MAX_SUBDOMAIN
 from kubectl_dra.api.versions import UNTOLD, Release
-from kubectl_dra.lint.server.model import INVALID, TOO_LONG, Path, Violations, missing, size, violation
+from kubectl_dra.lint.server.model import INVALID, REQUIRED, TOO_LONG, Path, Violations, missing, size, violation
 
 Problems = tuple[str, ...]
 Format = Callable[[str], Problems]
@@ -168,16 +168,17 @@ def check_qualified(
     if not value and not release.at_least(35):
         yield missing(at, rules[0])
         return
+    empty = INVALID if release.at_least(35) else REQUIRED
     parts = value.split("/")
     if len(parts) > 2:
         return
     if len(parts) == 2:
         if not parts[0]:
-            yield violation(at, INVALID, rules[0], f"{value!r}: the domain before '/' is empty", below=below)
+            yield violation(at, empty, rules[0], f"{value!r}: the domain before '/' is empty", below=below)
         else:
             yield from check_driver(parts[0], at, (rules[0], *rules), below)
         if not parts[1]:
-            yield violation(at, INVALID, rules[0], f"{value!r}: the name after '/' is empty", below=below)
+            yield violation(at, empty, rules[0], f"{value!r}: the name after '/' is empty", below=below)
             return
     yield from check_length(parts[-1], at, MAX_IDENTIFIER, rules[1], below)
     if not is_identifier(parts[-1]):

@@ -40,7 +40,7 @@ def check_selectors(selectors: Any, at: Path, rule: str, context: ServerContext)
         else:
             yield from _check_expression(text(cel, "expression"), (*at, "cel", "expression"), context)
 
-    yield from check_list(selectors, at, MAX_SELECTORS, rule, check)
+    yield from check_list(selectors, at, MAX_SELECTORS, rule, check, release=context.release)
 
 
 def _check_expression(expression: str, at: Path, context: ServerContext) -> Violations:

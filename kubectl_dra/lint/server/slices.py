@@ -8,6 +8,7 @@ from typing import Any, Final
 from kubectl_dra.api.fields import limit
 from kubectl_dra.lint.server.context import ServerContext
 from kubectl_dra.lint.server.counters import check_consumed_together, check_counter_sets, sets_of
+from kubectl_dra.lint.server.declared import beyond_limit
 from kubectl_dra.lint.server.devices import LIST_VALUES, check_device
 from kubectl_dra.lint.server.metadata import check_metadata
 from kubectl_dra.lint.server.model import (
@@ -47,8 +48,20 @@ def check_slice(resource_slice: Mapping[str, Any], context: ServerContext) -> Vi
     rules = ("slice-driver-missing", "slice-driver-invalid", "slice-driver-long")
     yield from check_driver(text(spec, "driver"), (*_SPEC, "driver"), rules, release=context.release)
     yield from _check_pool(struct(spec, "pool"), (*_SPEC, "pool"))
+    if context.old is not None:
+        yield from _check_fixed(spec, struct(context.old, "spec"))
     yield from _check_nodes(spec)
     yield from _check_contents(spec, context)
+
+
+def _check_fixed(spec: Mapping[str, Any], old: Mapping[str, Any]) -> Violations:
+    """What cannot change in a stored slice."""
+    pools = (text(struct(each, "pool"), "name") for each in (spec, old))
+    drivers = (text(each, "driver") for each in (spec, old))
+    nodes = (each.get("nodeName") for each in (spec, old))
+    for at, (now, before) in ((("pool", "name"), pools), (("driver",), drivers), (("nodeName",), nodes)):
+        if now != before:
+            yield violation((*_SPEC, *at), INVALID, "slice-immutable", f"cannot be changed from {before!r}")
 
 
 def slice_warnings(resource_slice: Mapping[str, Any]) -> tuple[str, ...]:
@@ -103,17 +116,21 @@ def _check_contents(spec: Mapping[str, Any], context: ServerContext) -> Violatio
         yield violation(_SPEC, INVALID, "devices-and-counters", message)
     per_device = spec.get("perDeviceNodeSelection") is True
     known = sets_of(spec)
+    stored = {_name(device): device or {} for device in reversed(struct(context.old, "spec").get("devices") or ())}
 
     def check(device: Mapping[str, Any] | None, at: Path) -> Violations:
-        return check_device(device or {}, at, per_device, known, context)
+        return check_device(device or {}, at, per_device, known, context, stored.get(_name(device)))
 
     most = COSTLY_DEVICES_MAX if _is_costly(devices or (), context) else limit("ResourceSliceSpec", "devices")
     rules = ("devices-too-many", "device-name-duplicate")
-    yield from check_set(devices, (*_SPEC, "devices"), most, rules, check, _name, context.repeated("name"))
+    yield from check_set(
+        devices, (*_SPEC, "devices"), most, rules, check, _name, context.repeated("name"), release=context.release
+    )
+    yield from beyond_limit(devices, (*_SPEC, "devices"), most, check, context.release)
     yield from check_consumed_together(devices, (*_SPEC, "devices"), context)
     yield from check_counter_sets(sets, (*_SPEC, "sharedCounters"), context)
     yield from _check_partition_type(spec)
-    yield from check_skipped(spec.get("skipNodeOperations"), (*_SPEC, "skipNodeOperations"))
+    yield from check_skipped(spec.get("skipNodeOperations"), (*_SPEC, "skipNodeOperations"), context)
 
 
 def _check_partition_type(spec: Mapping[str, Any]) -> Violations:
@@ -145,7 +162,7 @@ def _check_partition_type(spec: Mapping[str, Any]) -> Violations:
             yield violation(where, INVALID, rule, "must be a string, as partitionTypeAttribute names it")
 
 
-def check_skipped(operations: Any, at: Path) -> Violations:
+def check_skipped(operations: Any, at: Path, context: ServerContext) -> Violations:
     """``skipNodeOperations`` of a slice or of an allocated device."""
     rule = "skip-node-operations"
 
@@ -153,7 +170,9 @@ def check_skipped(operations: Any, at: Path) -> Violations:
         if operation not in _OPERATIONS:
             yield unsupported(operation or "", at, rule, _OPERATIONS)
 
-    yield from check_set(operations, at, None, (rule, rule), known, lambda operation: operation or "")
+    yield from check_set(
+        operations, at, None, (rule, rule), known, lambda operation: operation or "", release=context.release
+    )
     skipped = set(operations or ())
     if "NodePrepareResources" in skipped and not skipped & {"NodeUnprepareResources", "*"}:
         yield violation(at, INVALID, rule, "NodePrepareResources is skipped only together with NodeUnprepareResources")

@@ -26,7 +26,7 @@ from kubectl_dra.lint.server.taint_rules import check_taint_rule
 from kubectl_dra.lint.server.workloads import CHECKS as WORKLOADS
 
 _Check = Callable[[Mapping[str, Any], ServerContext], Violations]
-_DRA: Final[Mapping[str, _Check]] = {
+CHECKS: Final[Mapping[str, _Check]] = {
     "DeviceClass": check_class,
     "DeviceTaintRule": check_taint_rule,
     "ResourceClaim": check_claim,
@@ -76,11 +76,11 @@ def check(
     if not is_known(raw):
         return None
     group, version = _group_version(raw)
-    broken = (*duplicates(duplicate_fields), *_decoding(raw, group, version, release))
+    broken = broken_parts(raw, release, duplicate_fields)
     if broken:
-        return ServerVerdict(False, 400, broken, _deprecation(group, version, raw["kind"]))
+        return ServerVerdict(False, 400, broken, deprecation(raw))
     found, unsure, warnings = _validation(raw, group, version, release, features, namespaces or {})
-    warnings = (*_deprecation(group, version, raw["kind"]), *warnings)
+    warnings = (*deprecation(raw), *warnings)
     if not found:
         return ServerVerdict(True, 201, (), warnings, unsure)
     crashed = any(one.rule == "policy-range-step-zero" and one.reason == INTERNAL_ERROR for one in found)
@@ -92,7 +92,13 @@ def _group_version(raw: Mapping[str, Any]) -> tuple[str, str]:
     return group, version
 
 
-def _decoding(raw: Mapping[str, Any], group: str, version: str, release: Release) -> Violations:
+def broken_parts(raw: Mapping[str, Any], release: Release, duplicate_fields: Iterable[Path]) -> tuple[Violation, ...]:
+    """What a server of the release cannot decode."""
+    return (*duplicates(duplicate_fields), *_decoding(raw, release))
+
+
+def _decoding(raw: Mapping[str, Any], release: Release) -> Violations:
+    group, version = _group_version(raw)
     if group == GROUP and raw["kind"] in KINDS:
         return decoding(raw, version, release)
     return core_decoding.decoding(raw, group, version, release)
@@ -117,7 +123,7 @@ def _validation(
     if group != GROUP or kind not in KINDS:
         return tuple(_OTHERS[group, version, kind](raw, context)), (), ()
     v1 = without_disabled(reshaped(defaulted(raw)), gates, release)
-    found = [_as_written(one, kind, version, context) for one in _DRA[kind](v1, context)]
+    found = [as_written(one, kind, version, context) for one in CHECKS[kind](v1, context)]
     warnings = slice_warnings(v1) if kind == "ResourceSlice" else ()
     unsure: list[Violation] = []
     if context.labels is None:
@@ -126,7 +132,7 @@ def _validation(
     return tuple(found), tuple(unsure), warnings
 
 
-def _as_written(found: Violation, kind: str, version: str, context: ServerContext) -> Violation:
+def as_written(found: Violation, kind: str, version: str, context: ServerContext) -> Violation:
     """A violation of an object in v1's shape, as the server reports it about the manifest."""
     old_shape = version == "v1beta1" and context.is_declarative() and is_declared(found)
     field = in_v1beta1(found.field) if old_shape else found.field
@@ -146,7 +152,9 @@ def _written(path: Path, kind: str, version: str) -> Path:
     return path
 
 
-def _deprecation(group: str, version: str, kind: str) -> tuple[str, ...]:
+def deprecation(raw: Mapping[str, Any]) -> tuple[str, ...]:
+    """The warning about the version of the API, where it is deprecated."""
+    (group, version), kind = _group_version(raw), raw["kind"]
     life = lifecycle(version, kind) if group == GROUP else None
     # A server of a release warns from the release of the deprecation on. The recorded ones, built without a version,
     # warn always, and so do we; lint itself goes by the release.
