@@ -61,9 +61,9 @@ class Script:
         self.since.append(asked.query["resourceVersion"])
         return self._answers.pop(0) if self._answers else Answer(200, b"", CLOSE, delay=3)
 
-    def run(self, done: Any) -> None:
+    def run(self, done: Any, seconds: float = 10) -> None:
         self.watch.start()
-        end = time.monotonic() + 10
+        end = time.monotonic() + seconds
         while not done() and time.monotonic() < end:
             time.sleep(0.01)
         self.watch.stop()
@@ -155,16 +155,21 @@ def test_a_day_of_events_leaves_nothing_behind(server: APIServer, tmp_path: Path
 
     def tell(key: Key | None) -> None:
         told[0] += 1
-        if told[0] % 2_500 == 0:
+        if told[0] % 500 == 0:
             gc.collect()
             sizes.append(tracemalloc.get_traced_memory()[0])
 
     script = Script(server, tmp_path, *batch)
     script.watch = Watch(Cluster(ConnectionOptions(kubeconfig=server.kubeconfig(tmp_path))).client, PATH, tell)
+    # What other tests left behind is not looked through each time, which took longer than the watch may on a busy
+    # machine.
+    gc.freeze()
     tracemalloc.start()
     try:
-        script.run(lambda: len(sizes) >= 4)
+        script.run(lambda: len(sizes) >= 20, 60)
     finally:
         tracemalloc.stop()
-    # The test's own server remembers what it was asked.
-    assert sizes[-1] - sizes[1] < 300_000
+        gc.unfreeze()
+    # The least of some, because one may be measured while a batch is on its way. The test's own server remembers what
+    # it was asked.
+    assert min(sizes[15:]) - min(sizes[5:10]) < 100_000
