@@ -25,7 +25,7 @@ Told: TypeAlias = Words | ObjectName | DeviceID | PoolID | int
 
 
 class Verdict(Enum):
-    """The answer, as a word; ``exit_code`` is what the command returns."""
+    """The answer, as a word; ``exit_code`` is what the command returns for it (see also ``Diagnosis.exit_code``)."""
 
     ALLOCATED = "allocated"
     ALLOCATABLE = "allocatable"
@@ -411,6 +411,17 @@ class Diagnosis(Struct, frozen=True):
     gates: tuple[str, ...] = ()
     ways: tuple[Way, ...] = ()
     supposed: tuple[Supposition, ...] = ()
+
+    @property
+    def troubled(self) -> bool:
+        """Whether the pod has its devices, and they or something else keep it from running as it should."""
+        allocated = self.kind == "pod" and self.verdict is Verdict.ALLOCATED
+        return allocated and bool(self.findings) and bool(self.findings[0].kind.state)
+
+    @property
+    def exit_code(self) -> int:
+        """That of the verdict; 1 also if the pod has its devices and does not start, or one of them is unhealthy."""
+        return 1 if self.troubled else self.verdict.exit_code
 
     @property
     def ended(self) -> bool:

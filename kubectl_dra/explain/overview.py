@@ -51,7 +51,7 @@ class Overview(Struct, frozen=True):
         """The largest of the diagnoses; 3 if pending objects could not be seen."""
         if self.left_out:
             return 3
-        return max((alike.diagnosis.verdict.exit_code for alike in self.found), default=3 if self.undetermined else 0)
+        return max((alike.diagnosis.exit_code for alike in self.found), default=3 if self.undetermined else 0)
 
 
 def pending(

@@ -20,7 +20,6 @@ from kubectl_dra.report.assumed import assumed
 from kubectl_dra.report.cel_text import folded
 from kubectl_dra.report.explain_making import making, shell, supposing
 from kubectl_dra.report.explain_words import (
-    STYLES,
     Invocation,
     about,
     changes,
@@ -30,6 +29,7 @@ from kubectl_dra.report.explain_words import (
     fix,
     parts,
     placed,
+    style,
 )
 from kubectl_dra.report.paint import Painter, linked, wrap
 from kubectl_dra.report.phrases import written
@@ -91,7 +91,7 @@ def brief(out: Painter, diagnosis: Diagnosis, invocation: Invocation) -> None:
     following = _following(diagnosis, invocation, len(remarks) - len(supposed) - len(notes))
     body = [first, *(block for block in (*facts, *causes) if block in kept), landing]
     foot = [said, supposed, *(block for block in (*more_said, *notes) if block in kept), following]
-    out.write((coloured, STYLES[diagnosis.verdict]), head[0].removeprefix(coloured))
+    out.write((coloured, style(diagnosis)), head[0].removeprefix(coloured))
     for row in head[1:]:
         out.write(row)
     for part in (body, [fix, *(block for block in fixes if block in kept)], foot):

@@ -79,7 +79,7 @@ def to_html(
 
 def overview_html(overview: Overview, origin: PageOrigin, invocation: Invocation = _UNKNOWN) -> str:
     """The page of every pending claim, stuck ones first: a table, and each answer below it."""
-    ranked = sorted(overview.found, key=lambda alike: (-alike.diagnosis.verdict.exit_code, -len(alike.names)))
+    ranked = sorted(overview.found, key=lambda alike: (-alike.diagnosis.exit_code, -len(alike.names)))
     unseen = [tag("p", written(note), class_="quiet") for note in overview.unseen]
     parts = [tag("header", tag("h1", "Pending claims"), tag("p", overview_answer(overview), class_="answer"), *unseen)]
     if ranked:

@@ -69,7 +69,7 @@ def _diagnosis(diagnosis: Diagnosis, invocation: Invocation) -> dict[str, Any]:
     out: dict[str, Any] = {
         "subject": {"kind": diagnosis.kind, "namespace": diagnosis.namespace, "name": diagnosis.name},
         "verdict": diagnosis.verdict.value,
-        "exitCode": diagnosis.verdict.exit_code,
+        "exitCode": diagnosis.exit_code,
         "answer": answer(diagnosis),
         "assumed": {
             "kubernetesVersion": diagnosis.release,

@@ -27,7 +27,6 @@ from kubectl_dra.report.assumed import assumed
 from kubectl_dra.report.cel_text import folded
 from kubectl_dra.report.explain_making import making, shell
 from kubectl_dra.report.explain_words import (
-    STYLES,
     Invocation,
     about,
     answer,
@@ -40,6 +39,7 @@ from kubectl_dra.report.explain_words import (
     notes,
     placed,
     proof,
+    style,
 )
 from kubectl_dra.report.observations import observation
 from kubectl_dra.report.paint import Painter, linked, wrap
@@ -79,7 +79,7 @@ def write_text(
 
 
 def _diagnosis(out: Painter, diagnosis: Diagnosis, invocation: Invocation) -> None:
-    out.paragraph(answer(diagnosis), style=STYLES[diagnosis.verdict])
+    out.paragraph(answer(diagnosis), style=style(diagnosis))
     if diagnosis.findings:
         out.write("")
         out.write(("Why", "bold"))

@@ -45,7 +45,7 @@ def write_overview(
             out.write("")
             out.write(("Next: ", "bold"), f"kubectl dra explain -A{flags}")
         return
-    ranked = sorted(overview.found, key=lambda alike: (-alike.diagnosis.verdict.exit_code, -len(alike.names)))
+    ranked = sorted(overview.found, key=lambda alike: (-alike.diagnosis.exit_code, -len(alike.names)))
     header, *blocks = fitted([HEADER, *(_row(alike) for alike in ranked)], out.limit, BELOW, prose=True)
     room = LINES - 4 - (len(overview.unseen) + 3 if overview.unseen else 0)
     if short and sum(map(len, blocks)) > room:

@@ -36,7 +36,7 @@ API_VERSION |= {"DeviceTaintRule": "resource.k8s.io/v1beta2"}
 FILE_KEYS = {"about", "cluster", "cases"}
 CASE_KEYS = {"name", "cluster", "without", "unseen", "explain", "manifest", "flags", "expect"}
 EXIT_CODES = {"allocated": 0, "allocatable": 0, "not-allocatable": 1, "undetermined": 3}
-EXPECT_KEYS = {"verdict", "causes", "answer", "evidence", "fix", "proof", "notes", "ways", "text", "never"}
+EXPECT_KEYS = {"verdict", "causes", "answer", "evidence", "fix", "proof", "notes", "ways", "text", "never", "exit"}
 
 JSON = dict[str, Any]
 
@@ -129,7 +129,7 @@ def test_case(case: Case, tmp_path: Path) -> None:
     assert list(unknown(found, [*case.objects, *manifest])) == []
     assert [cause["kind"]["code"] for cause in causes] == expect.get("causes", [])
     assert found["verdict"] == expect["verdict"]
-    assert code == EXIT_CODES[expect["verdict"]]
+    assert code == found["exitCode"] == expect.get("exit", EXIT_CODES[expect["verdict"]])
     _holds(found["answer"], expect.get("answer"))
     for name, said in SAID_OF_CAUSES.items():
         _holds_of_causes(causes, said, expect.get(name))

@@ -34,7 +34,7 @@ Reads the live cluster, or a snapshot with --snapshot. Never writes.
 \b
 Exit codes:
   0  allocated, or can be allocated
-  1  cannot be allocated
+  1  cannot be allocated; or the pod has its devices, but does not start or has an unhealthy one
   2  error: usage, input, connection
   3  undetermined: a deciding fact could not be seen or is not modelled
 """

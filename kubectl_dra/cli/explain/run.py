@@ -108,7 +108,7 @@ def _run_html(asked: ExplainFlags, connection: ConnectionFlags, changes: Sequenc
 
 
 def _code(diagnoses: Sequence[Diagnosis]) -> int:
-    return max((diagnosis.verdict.exit_code for diagnosis in diagnoses), default=0)
+    return max((diagnosis.exit_code for diagnosis in diagnoses), default=0)
 
 
 def _run_watch(asked: ExplainFlags, connection: ConnectionFlags, changes: Sequence[Supposition]) -> int:
