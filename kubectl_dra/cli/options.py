@@ -115,6 +115,19 @@ WriteBaselineOption = Annotated[
 Namespace = Annotated[str, typer.Option("--namespace", "-n", metavar="NS", help="Namespace of the pod or claim.")]
 OutputOption = Annotated[Output, typer.Option("--output", "-o", help="Output format.")]
 ColorOption = Annotated[Color, typer.Option("--color", help="When to colour text output (NO_COLOR is honoured).")]
+SchedulerConfigOption = Annotated[
+    str,
+    typer.Option(
+        "--scheduler-config",
+        metavar="FILE",
+        help="The KubeSchedulerConfiguration that the scheduler runs with: its profiles, plugins and arguments. "
+        "Default: the default profile.",
+    ),
+]
+LimitOption = Annotated[
+    int | None,
+    typer.Option("--limit", metavar="N", min=1, help="Show at most N rows of the text table.", show_default=False),
+]
 ReleaseOption = Annotated[
     str,
     typer.Option(

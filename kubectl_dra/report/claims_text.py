@@ -36,10 +36,11 @@ def write_claims(
     wide: bool = False,
     namespace: str = "",
     where: str = "",
+    limit: int | None = None,
     at: datetime | None = None,
     stream: TextIO | None = None,
 ) -> None:
-    """Write the table; ``where`` are the flags that choose the cluster, with a blank before each."""
+    """Write the table, at most ``limit`` rows; ``where`` are the flags that choose the cluster, each after a blank."""
     out = Painter(stream, color)
     if not found.items:
         out.sentence(f"No claim was found{f' in namespace {namespace}' if namespace else ''}.")
@@ -48,16 +49,19 @@ def write_claims(
     out.write("")
     now = at or times.now()
     header = (*HEADER, "CLASSES", "WAITS-FOR") if wide else (*HEADER, "WAITS-FOR")
-    rows = [header, *(tuple(_cells(item, wide, now)) for item in found.items)]
+    items = found.items[:limit]
+    rows = [header, *(tuple(_cells(item, wide, now)) for item in items)]
     below = [name for name in BELOW if name in header]
     first, *blocks = fitted(rows, out.limit, below, prose=True)
     out.write((first[0], "bold"))
     column = first[0].index("STATE")
-    for (line, *rest), item in zip(blocks, found.items, strict=True):
+    for (line, *rest), item in zip(blocks, items, strict=True):
         end = column + len(item.state)
         out.write(line[:column], (line[column:end], _STYLES.get(item.state, "")), line[end:])
         for under in rest:
             out.write(under)
+    if len(items) < len(found.items):
+        out.write(f"and {len(found.items) - len(items):,} more: leave --limit out")
     if command := _next(found):
         out.write("")
         out.write(("Next: ", "bold"), f"{command}{where}")

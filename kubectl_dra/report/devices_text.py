@@ -48,11 +48,12 @@ def write_table(
     *,
     wide: bool = False,
     more: str = "",
+    limit: int | None = None,
     stream: TextIO | None = None,
 ) -> None:
     """Write the summary and a row for each group; a sentence where no device matches.
 
-    ``more`` is the command that shows each device, where groups have several.
+    ``more`` is the command that shows each device, where groups have several. ``limit``: at most so many rows.
     """
     out = Painter(stream, color)
     if not inventory.rows:
@@ -60,6 +61,7 @@ def write_table(
         return
     out.sentence(summary(inventory))
     out.write("")
+    whole, groups = len(groups), groups[:limit]
     several = any(len(group.rows) > 1 for group in groups)
     columns = list(_columns(groups, several, wide))
     rows = [tuple(column.heading for column in columns)]
@@ -68,15 +70,25 @@ def write_table(
         rows = narrowed(rows, out.limit, ("NAMES", "CLASS", "CLASS (DRIVER)"), ("WHY",))
     first, *blocks = fitted(rows, out.limit, [name for name in _BELOW if name in rows[0]], prose=not wide)
     _write(out, first[0], blocks, [group.first.state for group in groups])
+    _left_out(out, whole - len(groups))
     if several and more:
         out.write("")
         out.write(("Each device: ", "bold"), more)
 
 
 def write_counts(
-    inventory: Inventory, counts: Sequence[Tally], by: CountedBy, color: str = "auto", stream: TextIO | None = None
+    inventory: Inventory,
+    counts: Sequence[Tally],
+    by: CountedBy,
+    color: str = "auto",
+    *,
+    limit: int | None = None,
+    stream: TextIO | None = None,
 ) -> None:
-    """Write the summary and a row for each node, class, model or state; a sentence where no device matches."""
+    """Write the summary and a row for each node, class, model or state; a sentence where no device matches.
+
+    ``limit``: at most so many rows.
+    """
     out = Painter(stream, color)
     if not inventory.rows:
         out.sentence(_nothing(inventory))
@@ -85,7 +97,7 @@ def write_counts(
     out.write("")
     states = () if by is CountedBy.state else tuple(inventory.states())
     rows = [(by.value.upper(), "DEVICES", *(() if by is CountedBy.node else ("NODES",)), *(s.upper() for s in states))]
-    for count in counts:
+    for count in counts[:limit]:
         numbers = [count.devices, *(() if by is CountedBy.node else (count.nodes,))]
         numbers += [count.states.get(state, 0) for state in states]
         rows.append((count.name or f"(no {by.value})", *(f"{number:,}" if number else EMPTY for number in numbers)))
@@ -93,9 +105,15 @@ def write_counts(
     out.write((first[0], "bold"))
     for block in blocks:
         out.write(*block)
+    _left_out(out, len(counts) - len(blocks))
     if by is CountedBy.class_ and sum(count.devices for count in counts) > len(inventory.rows):
         out.write("")
         out.sentence("A device of several classes is counted in each of them.")
+
+
+def _left_out(out: Painter, rows: int) -> None:
+    if rows:
+        out.write(f"and {rows:,} more: leave --limit out")
 
 
 def _write(out: Painter, header: str, blocks: Sequence[Sequence[str]], states: Sequence[DeviceState]) -> None:

@@ -30,18 +30,18 @@ def write_top(
     report: UseReport,
     color: str = "auto",
     *,
-    full: bool = False,
+    limit: int | None = MAX_ROWS,
     at: datetime | None = None,
     stream: TextIO | None = None,
 ) -> None:
-    """Write the summary and the first rows, or all of them."""
+    """Write the summary and the first rows; all where ``limit`` is None."""
     out = Painter(stream, color)
     out.sentence(summary(report))
     if not report.rows:
         out.sentence(f"There are no {report.by} to count.")
         return
     out.write("")
-    shown = report.rows if full else min(report.rows, MAX_ROWS)
+    shown = report.rows if limit is None else min(report.rows, limit)
     rows = list(_rows(report, shown, at or times.now()))
     header, *lines = aligned(narrowed(rows, out.limit, _OMITTED, ()))
     out.write((header, "bold"))

@@ -215,3 +215,29 @@ def test_watch_counts_again(dra: Dra, tmp_path: Path, monkeypatch: pytest.Monkey
         "12 devices on 3 nodes: 3 free, 9 held; 4 held and unused",
         "12 devices on 3 nodes: 5 free, 7 held; 4 held and unused",
     ]
+
+
+@pytest.mark.parametrize(
+    ("words", "rows"),
+    [
+        (("top", "nodes"), 3),
+        (("top", "claims"), 7),
+        (("claims",), 7),
+        (("devices", "--full"), 10),
+        (("devices", "--by", "node"), 3),
+        (("devices", "--by", "state"), 2),
+    ],
+)
+def test_so_many_rows_and_how_many_more(words: tuple[str, ...], rows: int, dra: Dra) -> None:
+    """The same flag for all tables; the summary before them still counts everything."""
+    cluster = ("--snapshot", str(EXAMPLES / "all-held" / "cluster.yaml"))
+    whole, short = dra(*words, *cluster), dra(*words, "--limit", "1", *cluster)
+    head, _, *table = short.out.splitlines()
+    assert (head, short.code) == (whole.out.splitlines()[0], 0)
+    assert table[2].startswith(f"and {rows - 1} more: ")
+    assert " more: " not in dra(*words, "--limit", str(rows), *cluster).out
+
+
+def test_all_rows_and_a_limit_exclude_each_other(dra: Dra) -> None:
+    ran = dra("top", "--full", "--limit", "3", "--snapshot", CLUSTER)
+    assert (ran.code, ran.err) == (2, "error: --full shows all rows; leave --limit out\n")

@@ -32,6 +32,7 @@ class ClaimsFlags(opt.CommandFlags, frozen=True):
     states: Annotated[
         tuple[ClaimState, ...], typer.Option("--state", help="Only claims in this state; may be repeated.")
     ] = ()
+    limit: opt.LimitOption = None
     snapshots: opt.Snapshots = ()
     output: Annotated[
         ClaimsOutput, typer.Option("--output", "-o", help="Output format; wide names drivers, pools and classes.")

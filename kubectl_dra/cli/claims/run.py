@@ -39,7 +39,9 @@ def run(asked: ClaimsFlags, connection: ConnectionFlags) -> int:
         for note in found.notes:
             tell(f"note: {written(note)}")
         where = cluster_flags(asked.snapshots, connection)
-        write_claims(found, asked.color.value, wide=output == "wide", namespace=asked.namespace, where=where)
+        write_claims(
+            found, asked.color.value, wide=output == "wide", namespace=asked.namespace, where=where, limit=asked.limit
+        )
     return 0 if found.items else EXIT_NONE
 
 

@@ -161,6 +161,7 @@ FLAGS: Final[dict[str, _Flags]] = {
         "--full": ("", False, "", "Show each device in a row of its own, alike or not"),
         "--by": (("node", "class", "model", "state"), False, "", "Count devices by this"),
         "--sort": (("name", "class", "model", "state", "devices", "free", "held"), False, "", "Sort by this: names from the first to the last, numbers from the largest down"),
+        "--limit": ("text", False, "", "Show at most N rows of the text table"),
         "--snapshot": ("file", True, "", "Read the cluster from a file or directory (kubectl get -o json or yaml, also gzipped),…"),
         "--output": (("text", "wide", "json", "yaml", "name", "html"), False, "-o", "Output format"),
         "--color": (("auto", "always", "never"), False, "", "When to colour text output (NO_COLOR is honoured)"),
@@ -172,6 +173,7 @@ FLAGS: Final[dict[str, _Flags]] = {
         "--namespace": ("namespace", False, "-n", "Only claims of this namespace"),
         "--all-namespaces": ("", False, "-A", "Claims of all namespaces, as without -n"),
         "--state": (("pending", "no-pod", "binding", "unused", "starting", "in-use", "reserved", "ended", "terminating"), True, "", "Only claims in this state"),
+        "--limit": ("text", False, "", "Show at most N rows of the text table"),
         "--snapshot": ("file", True, "", "Read the cluster from a file or directory (kubectl get -o json or yaml, also gzipped),…"),
         "--output": (("text", "wide", "json", "yaml"), False, "-o", "Output format"),
         "--color": (("auto", "always", "never"), False, "", "When to colour text output (NO_COLOR is honoured)"),
@@ -179,6 +181,7 @@ FLAGS: Final[dict[str, _Flags]] = {
     },
     "top": {
         "--sort": (("name", "devices", "free", "held", "unused", "pending"), False, "", "Sort by this"),
+        "--limit": ("text", False, "", "Show at most N rows of the text table"),
         "--full": ("", False, "", "Show all rows, not the first thirty"),
         "--watch": ("", False, "-w", "Count again every five seconds"),
         "--snapshot": ("file", True, "", "Read the cluster from a file or directory (kubectl get -o json or yaml, also gzipped),…"),

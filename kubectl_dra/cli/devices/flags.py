@@ -54,6 +54,7 @@ class DevicesFlags(opt.CommandFlags, frozen=True):
         SortKey,
         typer.Option("--sort", help="Sort by this: names from the first to the last, numbers from the largest down."),
     ] = SortKey.name
+    limit: opt.LimitOption = None
     snapshots: opt.Snapshots = ()
     output: Annotated[
         DevicesOutput,

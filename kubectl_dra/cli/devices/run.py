@@ -96,15 +96,16 @@ def _write_text(inventory: Inventory, asked: DevicesFlags, connection: Connectio
     for note in inventory.notes:
         tell(f"note: {written(note)}")
     if asked.by is not None:
-        write_counts(inventory, tallies(inventory, asked.by, asked.sort), asked.by, asked.color.value)
+        counts = tallies(inventory, asked.by, asked.sort)
+        write_counts(inventory, counts, asked.by, asked.color.value, limit=asked.limit)
         return
     wide = asked.output is DevicesOutput.wide
     each = asked.full or wide or asked.output is DevicesOutput.name
     groups = ordered((singly if each else alike_devices)(inventory.rows), asked.sort)
     if asked.output is DevicesOutput.name:
-        write_names(groups)
+        write_names(groups[: asked.limit])
     else:
-        write_table(inventory, groups, asked.color.value, wide=wide, more=_full(asked, connection))
+        write_table(inventory, groups, asked.color.value, wide=wide, more=_full(asked, connection), limit=asked.limit)
 
 
 def _full(asked: DevicesFlags, connection: ConnectionFlags) -> str:

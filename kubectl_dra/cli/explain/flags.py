@@ -88,15 +88,7 @@ class ExplainFlags(opt.CommandFlags, frozen=True):
         ExplainOutput,
         typer.Option("--output", "-o", help="Output format; html is one page with the fleet as a picture."),
     ] = ExplainOutput.text
-    scheduler_config: Annotated[
-        str,
-        typer.Option(
-            "--scheduler-config",
-            metavar="FILE",
-            help="The KubeSchedulerConfiguration that the scheduler runs with: its profiles, plugins and arguments. "
-            "Default: the default profile.",
-        ),
-    ] = ""
+    scheduler_config: opt.SchedulerConfigOption = ""
     color: opt.ColorOption = opt.Color.auto
     release: opt.ReleaseOption = ""
     gates: opt.GatesOption = ()

@@ -46,15 +46,7 @@ class FitFlags(opt.CommandFlags, frozen=True):
     output: Annotated[FitOutput, typer.Option("--output", "-o", help="Output format; html is one page.")] = (
         FitOutput.text
     )
-    scheduler_config: Annotated[
-        str,
-        typer.Option(
-            "--scheduler-config",
-            metavar="FILE",
-            help="The KubeSchedulerConfiguration that the scheduler runs with: its profiles, plugins and arguments. "
-            "Default: the default profile.",
-        ),
-    ] = ""
+    scheduler_config: opt.SchedulerConfigOption = ""
     color: opt.ColorOption = opt.Color.auto
     release: opt.ReleaseOption = ""
     gates: opt.GatesOption = ()

@@ -31,6 +31,7 @@ class TopFlags(opt.CommandFlags, frozen=True):
         UseSort | None,
         typer.Option("--sort", help="Sort by this. Default: what holds most devices first.", show_default=False),
     ] = None
+    limit: opt.LimitOption = None
     full: Annotated[bool, typer.Option("--full", help="Show all rows, not the first thirty.")] = False
     watch: Annotated[
         bool, typer.Option("--watch", "-w", help="Count again every five seconds; on a terminal in place.")

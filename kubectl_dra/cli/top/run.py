@@ -36,6 +36,8 @@ def run(asked: TopFlags, connection: ConnectionFlags) -> int:
     if asked.sort not in (None, UseSort.name, *SORTS[by]):
         others = ", ".join(["name", *SORTS[by]])
         raise UsageError(f"--sort {asked.sort}: {by} are sorted by {others}")
+    if asked.full and asked.limit is not None:
+        raise UsageError("--full shows all rows; leave --limit out")
     if asked.watch:
         return _watch(asked, connection)
     reports = _reports(asked, connection)
@@ -71,11 +73,11 @@ def _print(reports: Sequence[UseReport], asked: TopFlags) -> None:
     elif asked.output is TopOutput.text:
         from kubectl_dra.report.paint import tell
         from kubectl_dra.report.phrases import written
-        from kubectl_dra.report.top_text import write_top
+        from kubectl_dra.report.top_text import MAX_ROWS, write_top
 
         for note in reports[0].notes:
             tell(f"note: {written(note)}")
-        write_top(reports[0], asked.color.value, full=asked.full)
+        write_top(reports[0], asked.color.value, limit=None if asked.full else asked.limit or MAX_ROWS)
     else:
         from kubectl_dra.report.structured import write
         from kubectl_dra.report.top_json import to_json
