@@ -6,6 +6,7 @@ import ast
 import re
 import sys
 import tomllib
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from tests.test_layers import FILES, PACKAGE, parsed
@@ -22,8 +23,24 @@ def imported(path: Path) -> set[str]:
     return {name.partition(".")[0] for name in names}
 
 
+EDITORS = "lsp"
+"""The extra of the command of that name, and the folder that alone needs it."""
+
+
+def named(entries: Sequence[str]) -> set[str]:
+    """The modules of declared packages."""
+    names = {re.split(r"[<>=!~ ]", entry)[0] for entry in entries}
+    return {MODULES.get(name, name) for name in names}
+
+
+def of_others(files: Iterable[Path]) -> set[str]:
+    """The modules of other packages that files import."""
+    return {name for path in files for name in imported(path)} - {*sys.stdlib_module_names, PACKAGE.name}
+
+
 def test_dependencies_are_those_imported() -> None:
     project = tomllib.loads((PACKAGE.parent / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    declared = {re.split(r"[<>=!~ ]", entry)[0] for entry in project["dependencies"]}
-    used = {name for path in FILES for name in imported(path)} - {*sys.stdlib_module_names, PACKAGE.name}
-    assert used == {MODULES.get(name, name) for name in declared}
+    optional = {path for path in FILES if EDITORS in path.relative_to(PACKAGE).parts}
+    always, extra = named(project["dependencies"]), named(project["optional-dependencies"][EDITORS])
+    assert of_others({*FILES} - optional) == always
+    assert of_others(optional) - always == extra

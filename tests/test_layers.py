@@ -14,6 +14,7 @@ from pathlib import Path
 PACKAGE = Path(__file__).parent.parent / "kubectl_dra"
 LEVELS = {
     "cli": 10,
+    "lsp": 9,
     "report": 9,
     "fit": 8,
     "migrate": 8,

@@ -18,6 +18,7 @@ COMMANDS: Final[dict[str, str]] = {
     "taint": "Keep new pods off devices, or end the pods that use them",
     "untaint": "Remove the rules that taint made",
     "snapshot": "Save what is read from a cluster in one file",
+    "lsp": "Serve an editor: findings, meanings, proposals, fixes",
     "version": "Print the versions, and what is modelled of each release",
     "completion": "Print the script that completes commands in a shell",
 }
@@ -35,6 +36,7 @@ ARGUMENTS: Final[dict[str, tuple[tuple[str | tuple[str, ...], bool], ...]]] = {
     "taint": (("device+taint", True),),
     "untaint": (("device+untaint", True),),
     "snapshot": (),
+    "lsp": (),
     "version": (),
     "completion": ((("bash", "zsh", "fish", "powershell", "kubectl"), False),),
 }
@@ -246,6 +248,15 @@ FLAGS: Final[dict[str, _Flags]] = {
         "--force": ("", False, "", "Replace existing files"),
         "--snapshot": ("file", True, "", "Read the cluster from a file or directory (kubectl get -o json or yaml, also gzipped),…"),
         "--namespace": ("namespace", False, "-n", "Namespace to read if reading all namespaces is forbidden"),
+        **_CONNECTION,
+    },
+    "lsp": {
+        "--snapshot": ("file", True, "", "Read the cluster from a file or directory (kubectl get -o json or yaml, also gzipped),…"),
+        "--live": ("", False, "", "Know the classes and devices of the cluster"),
+        "--namespace": ("namespace", False, "-n", "With --live: read this namespace of the cluster"),
+        "--config": ("file", False, "", "Configuration instead of the nearest .kubectl-dra.yaml"),
+        "--kubernetes-version": ("release", False, "", "Release to check for, 1.31 to 1.37"),
+        "--feature-gates": ("gate", True, "", "Feature gates that differ from the release's defaults, comma-separated"),
         **_CONNECTION,
     },
     "version": {

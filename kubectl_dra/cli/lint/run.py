@@ -53,8 +53,7 @@ def run(asked: LintFlags, connection: ConnectionFlags) -> int:
     _check_usage(asked)
     if not asked.paths and not asked.kustomize:
         raise UsageError("say what to check: files, directories, - or -k DIR (see kubectl dra lint --help)")
-    config = _config(asked)
-    job = Job(_target(asked, config, connection), _selection(asked, config))
+    job, config = job_for(asked, connection)
     charts = rendered_charts(asked.paths)
     inputs = [*charts.inputs, *find_inputs(charts.paths, asked.kustomize, config.exclude)]
     fixing = asked.fix or asked.unsafe_fixes or asked.diff
@@ -88,6 +87,16 @@ def run(asked: LintFlags, connection: ConnectionFlags) -> int:
 
 
 # --- what is asked for ---------------------------------------------------------------------------
+
+
+def job_for(asked: LintFlags, connection: ConnectionFlags) -> tuple[Job, Config]:
+    """What all files of a run share, and the configuration that it comes from.
+
+    Raises:
+        DraError: wrong usage, a file that cannot be read, a cluster that does not answer.
+    """
+    config = _config(asked)
+    return Job(_target(asked, config, connection), _selection(asked, config)), config
 
 
 def _check_usage(asked: LintFlags) -> None:

@@ -1,0 +1,29 @@
+"""What ``lsp`` does: learn what to check for, then answer the editor until it ends."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kubectl_dra.cli.lint.run import job_for
+from kubectl_dra.cli.lsp.flags import LspFlags
+from kubectl_dra.errors import UsageError
+
+if TYPE_CHECKING:
+    from kubectl_dra.cli.options import ConnectionFlags
+
+
+def run(asked: LspFlags, connection: ConnectionFlags) -> int:
+    """Serves standard input and output until the editor ends it; returns the exit code.
+
+    Raises:
+        DraError: wrong usage, a missing package, a file that cannot be read, a cluster that does not answer.
+    """
+    try:
+        import pygls.lsp.server  # noqa: F401
+    except ImportError:
+        raise UsageError("lsp needs pygls, which is not installed: pip install 'kubectl-dra[lsp]'") from None
+    from kubectl_dra.lsp.server import server
+
+    job, _ = job_for(asked.as_lint(), connection)
+    server(job).start_io()
+    return 0

@@ -1,0 +1,1 @@
+"""What an editor shows of manifests: findings, fixes, what a word means, what may stand there."""

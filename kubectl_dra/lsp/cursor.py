@@ -1,0 +1,278 @@
+"""What stands at a place of a manifest: the object, the path to the field, the word, or the place in a selector.
+
+A text that is being typed is rarely valid YAML. Where the document cannot be read, or the cursor is on an empty
+line, the indentation of the lines above tells the path.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Final, NamedTuple
+
+from kubectl_dra.manifests.documents import Document, Skipped, each
+from kubectl_dra.manifests.nodes import written_key
+from kubectl_dra.manifests.source import Source
+from kubectl_dra.manifests.values import Node, is_merge
+
+Keys = tuple[str, ...]
+"""The keys from an object's root; indices of lists are left out."""
+SELECTOR: Final = ("cel", "expression")
+"""How the paths of selectors end."""
+
+_SEPARATOR: Final = re.compile(r"^---(?=\s|$)", re.MULTILINE)
+_LINE: Final = re.compile(
+    r"(?P<indent> *)(?P<dashes>(?:- +|-$)*)(?:(?P<quote>['\"]?)(?P<key>[\w./$-]+)(?P=quote)(?P<colon> *:(?=\s|$)))?"
+)
+_BLOCK: Final = re.compile(r":\s+[|>][-+0-9]*\s*(?:#.*)?$")
+_STATED: Final = {
+    name: re.compile(rf"^ *\"?{name}\"? *: *[\"']?([\w./-]+)", re.MULTILINE) for name in ("kind", "apiVersion")
+}
+
+
+class Span(NamedTuple):
+    """Offsets of a part of the text: where it begins, and behind its end."""
+
+    start: int
+    end: int
+
+
+class Cursor(NamedTuple):
+    """What stands at an offset.
+
+    ``path`` leads to the value, or to the key at which the cursor stands (``on_key``); ``word`` is the span of the
+    key or of the scalar. ``keys`` are the keys that the mapping has already, as far as they were seen. In a
+    selector, ``selector`` is the span of its text.
+    """
+
+    kind: str
+    api_version: str
+    path: Keys
+    on_key: bool
+    word: Span
+    keys: frozenset[str] = frozenset()
+    selector: Span | None = None
+
+    @property
+    def version(self) -> str:
+        """The version in the API group, such as v1beta1."""
+        return self.api_version.rpartition("/")[2]
+
+
+def cursor_at(text: str, offset: int) -> Cursor:
+    """What stands at an offset of a text."""
+    start, end = _document(text, offset)
+    begin = text.rfind("\n", 0, offset) + 1
+    found = _read(text, offset) if _line(text, begin).text.strip() else None
+    if found is not None and not _may_become_key(text, found):
+        return found
+    kind, api_version = (_stated(text[start:end], name) for name in ("kind", "apiVersion"))
+    return _by_indentation(text, start, offset)._replace(kind=kind, api_version=api_version)
+
+
+def _may_become_key(text: str, found: Cursor) -> bool:
+    """Whether a plain scalar stands where a key could: at the beginning of its line."""
+    start = found.word.start
+    line = _line(text, text.rfind("\n", 0, start) + 1)
+    return not found.on_key and line.value is None and start == line.start + line.column and text[start] not in "'\"|>"
+
+
+def _document(text: str, offset: int) -> Span:
+    marks = [match.start() for match in _SEPARATOR.finditer(text)]
+    start = max((mark for mark in marks if mark <= offset), default=0)
+    return Span(start, min((mark for mark in marks if mark > offset), default=len(text)))
+
+
+def _stated(text: str, name: str) -> str:
+    found = _STATED[name].search(text)
+    return found[1] if found is not None else ""
+
+
+# --- where the document can be read ---------------------------------------------------------------
+
+
+def _read(text: str, offset: int) -> Cursor | None:
+    """The key or scalar at the offset, if the document around it can be read."""
+    for document in each(Source("", text)):
+        if not isinstance(document, Skipped):
+            root = document.root
+            if root.start_mark.index <= offset <= root.end_mark.index:
+                found = _inside(root, offset, ())
+                return None if found is None else _named(document, text, found)
+    return None
+
+
+def _named(document: Document, text: str, found: Cursor) -> Cursor:
+    is_selector = found.path[-2:] == SELECTOR and not found.on_key
+    selector = _content(text, found.word) if is_selector else None
+    kind, api_version = (str(document.object.get(name) or "") for name in ("kind", "apiVersion"))
+    return found._replace(kind=kind, api_version=api_version, selector=selector)
+
+
+def _content(text: str, span: Span) -> Span:
+    """A scalar without its quotes, or without the header of a block."""
+    start, end = span
+    if text[start : start + 1] in ("|", ">"):
+        behind = text.find("\n", start, end)
+        return Span(end if behind < 0 else behind + 1, end)
+    if text[start : start + 1] in ("'", '"') and text[end - 1 : end] == text[start] and end - start > 1:
+        return Span(start + 1, end - 1)
+    return span
+
+
+def _inside(node: Node, offset: int, path: Keys) -> Cursor | None:
+    if node.id == "scalar":
+        return Cursor("", "", path, False, Span(node.start_mark.index, node.end_mark.index))
+    if node.id == "sequence":
+        for item in node.value:
+            if item.start_mark.index <= offset <= item.end_mark.index:
+                return _inside(item, offset, path)
+        return None
+    keys = frozenset(written_key(key) for key, _ in node.value if key.id == "scalar" and not is_merge(key))
+    for key, value in node.value:
+        if key.id != "scalar":
+            continue
+        below = (*path, written_key(key))
+        if key.start_mark.index <= offset <= key.end_mark.index:
+            return Cursor("", "", below, True, Span(key.start_mark.index, key.end_mark.index), keys)
+        # An empty value and an alias have marks of elsewhere.
+        if key.end_mark.index < value.start_mark.index <= offset <= value.end_mark.index:
+            return _inside(value, offset, below)
+    return None
+
+
+# --- by indentation -------------------------------------------------------------------------------
+
+
+class _Line(NamedTuple):
+    """A line: where it begins, the columns of its dashes, of its key, and where its value begins, if it has them."""
+
+    start: int
+    text: str
+    dashes: tuple[int, ...]
+    column: int
+    key: str
+    value: int | None
+
+    @property
+    def is_blank(self) -> bool:
+        return not self.text.strip() or self.text.lstrip().startswith("#")
+
+
+def _line(text: str, start: int) -> _Line:
+    end = text.find("\n", start)
+    line = text[start : len(text) if end < 0 else end].rstrip("\r")
+    found = _LINE.match(line)
+    assert found is not None
+    dashes = tuple(found.end("indent") + match.start() for match in re.finditer("-", found["dashes"]))
+    value = None
+    if found["key"] is not None:
+        behind = found.end("colon")
+        value = behind + len(line[behind:]) - len(line[behind:].lstrip())
+    return _Line(start, line, dashes, found.end("dashes"), found["key"] or "", value)
+
+
+def _above(text: str, first: int, start: int) -> Iterator[_Line]:
+    """The lines above one, nearest first, down to the beginning of the document."""
+    while start > first:
+        start = text.rfind("\n", 0, start - 1) + 1
+        if start < first:
+            return
+        yield _line(text, start)
+
+
+def _by_indentation(text: str, first: int, offset: int) -> Cursor:
+    start = text.rfind("\n", 0, offset) + 1
+    line = _line(text, start)
+    header = _header(text, first, line)
+    if header is not None:
+        path = (*_path(text, first, header), header.key)
+        begin = text.find("\n", header.start) + 1
+        if path[-2:] == SELECTOR:
+            return Cursor("", "", path, False, Span(begin, offset), selector=Span(begin, _end(text, header, start)))
+        return Cursor("", "", path, False, Span(begin, offset))
+    above = _path(text, first, line, column=offset - start if not line.text.strip() else None)
+    if line.value is not None and offset > start + line.text.index(":", line.column):
+        path = (*above, line.key)
+        span = _content(text, Span(start + line.value, start + len(line.text)))
+        span = span if span.start <= offset else Span(offset, offset)
+        if text[span.start : span.start + 1] in ("'", '"'):
+            # A quote that nobody has closed yet.
+            span = Span(span.start + 1, span.end)
+        return Cursor("", "", path, False, span, selector=span if path[-2:] == SELECTOR else None)
+    word = Span(start + line.column, start + line.column + len(line.key)) if line.key else _typed(text, start, offset)
+    return Cursor("", "", (*above, text[word.start : word.end]), True, word, _siblings(text, first, line, offset))
+
+
+def _typed(text: str, start: int, offset: int) -> Span:
+    found = re.search(r"[\w./-]*\Z", text[start:offset])
+    assert found is not None
+    return Span(start + found.start(), offset)
+
+
+def _header(text: str, first: int, line: _Line) -> _Line | None:
+    """The line that opens the block of text in which a line stands."""
+    least = len(line.text) - len(line.text.lstrip()) if line.text.strip() else len(line.text)
+    for above in _above(text, first, line.start):
+        if not above.text.strip():
+            continue
+        indent = len(above.text) - len(above.text.lstrip())
+        if _BLOCK.search(above.text) and above.key:
+            return above if indent < least else None
+        least = min(least, indent)
+        if least == 0:
+            return None
+    return None
+
+
+def _end(text: str, header: _Line, start: int) -> int:
+    """Where the block of text that a header opens ends, from the line at ``start`` on."""
+    indent = len(header.text) - len(header.text.lstrip())
+    end = start
+    while end < len(text):
+        line = _line(text, end)
+        if line.text.strip() and len(line.text) - len(line.text.lstrip()) <= indent:
+            break
+        behind = text.find("\n", end)
+        end = len(text) if behind < 0 else behind + 1
+    return end
+
+
+def _path(text: str, first: int, line: _Line, column: int | None = None) -> Keys:
+    """The keys of the mappings around a line; ``column`` is where a key would stand on an empty one."""
+    out: list[str] = []
+    bound = line.column if column is None else column
+    dashes = list(line.dashes)
+    for above in _above(text, first, line.start):
+        if above.is_blank:
+            continue
+        if dashes:
+            # A list's items may stand as far left as the key that holds it.
+            bound = dashes[0]
+            if above.key and not (above.dashes and above.dashes[0] >= bound) and above.column <= bound:
+                out.append(above.key)
+                bound, dashes = above.column, list(above.dashes)
+        elif above.column < bound:
+            if above.key:
+                out.append(above.key)
+                bound, dashes = above.column, list(above.dashes)
+        elif above.column == bound and above.dashes:
+            dashes = list(above.dashes)
+    return tuple(reversed(out))
+
+
+def _siblings(text: str, first: int, line: _Line, offset: int) -> frozenset[str]:
+    """The keys above a line in its own mapping."""
+    bound = line.column if line.text.strip() else offset - line.start
+    if line.dashes:
+        return frozenset()
+    out = set()
+    for above in _above(text, first, line.start):
+        if above.is_blank or above.column > bound:
+            continue
+        if above.column < bound:
+            break
+        out.add(above.key)
+        if above.dashes:
+            break
+    return frozenset(out)

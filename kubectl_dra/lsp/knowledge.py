@@ -1,0 +1,85 @@
+"""What is known besides the text: the assumed cluster, the devices of a snapshot, the drivers' documents."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cached_property
+from typing import Final, NamedTuple
+
+from kubectl_dra.cel.declarations import Function
+from kubectl_dra.cel.environment import Environment
+from kubectl_dra.cel.library import table
+from kubectl_dra.data.drivers import catalogue
+from kubectl_dra.lint.context import AssumedCluster
+from kubectl_dra.lsp.devices_seen import NOTHING, DevicesSeen, PublishedValues, devices_seen
+
+
+class Meaning(NamedTuple):
+    """What an attribute or capacity is: its type, possible values if they are few, and who publishes it.
+
+    ``published`` is None without a snapshot that has it. ``documented`` tells whether the driver's document
+    knows it.
+    """
+
+    type: str
+    values: tuple[str, ...]
+    example: str
+    documented: bool
+    published: PublishedValues | None
+
+
+class Knowledge:
+    """What the server knows about the world, computed when it is first asked for."""
+
+    def __init__(self, target: AssumedCluster) -> None:
+        self.target: Final = target
+
+    @cached_property
+    def seen(self) -> DevicesSeen:
+        """The devices of the snapshot."""
+        return NOTHING if self.target.snapshot is None else devices_seen(self.target.snapshot)
+
+    @cached_property
+    def environment(self) -> Environment:
+        """The CEL environment of new selectors."""
+        return Environment.for_release(self.target.release, self.target.features)
+
+    @cached_property
+    def functions(self) -> Mapping[str, Function]:
+        """The functions that a selector may call by name; operators are left out."""
+        found = {name: self.environment.function(name) for name in table() if name.replace(".", "").isidentifier()}
+        return {name: function for name, function in found.items() if function is not None}
+
+    def drivers(self) -> tuple[str, ...]:
+        """Names of drivers: those of the snapshot, or all documented ones."""
+        return tuple(self.seen.drivers) or catalogue().names
+
+    def classes(self) -> tuple[str, ...]:
+        """Names of DeviceClasses: those of the snapshot, or all that documented drivers install."""
+        return self.seen.classes or catalogue().classes
+
+    def domains(self, part: str) -> tuple[str, ...]:
+        """The domains that devices' attributes or capacities are in."""
+        published = self.seen.attributes if part == "attributes" else self.seen.capacity
+        return tuple(dict.fromkeys(domain for domain, _ in published)) or catalogue().names
+
+    def names(self, part: str, domain: str) -> tuple[str, ...]:
+        """The names of a domain's attributes or capacities: published ones, then documented ones."""
+        published = self.seen.attributes if part == "attributes" else self.seen.capacity
+        driver = catalogue().driver(domain)
+        documented = () if driver is None else driver.attributes if part == "attributes" else driver.capacities
+        own = (name for name in documented if "/" not in name)
+        return tuple(dict.fromkeys([*(name for at, name in published if at == domain), *own]))
+
+    def meaning(self, part: str, domain: str, name: str) -> Meaning | None:
+        """What is known of an attribute or capacity; None if nothing is."""
+        published = (self.seen.attributes if part == "attributes" else self.seen.capacity).get((domain, name))
+        driver = catalogue().driver(domain)
+        if part == "capacity":
+            documented = driver is not None and name in driver.capacities
+            return Meaning("quantity", (), "", documented, published) if documented or published else None
+        attribute = driver.attributes.get(name) if driver is not None else None
+        if attribute is None:
+            return None if published is None else Meaning(published.type, (), "", False, published)
+        values = tuple(str(value) for value in attribute.values)
+        return Meaning(attribute.type, values, attribute.example, True, published)

@@ -1,0 +1,209 @@
+"""The language server: requests of an editor, answered from lint, migrate, and what is known of devices."""
+
+from __future__ import annotations
+
+from functools import cache, partial
+from typing import Final
+
+from lsprotocol import types as lsp
+from pygls.lsp.server import LanguageServer
+from pygls.workspace import TextDocument
+
+from kubectl_dra import __version__
+from kubectl_dra.addresses import DOCS
+from kubectl_dra.lint.check_file import Job
+from kubectl_dra.lint.fixes import Replacement
+from kubectl_dra.lint.result import LocatedFinding
+from kubectl_dra.lsp.checks import CheckedText, at, checked, ignoring, migrated, span_of
+from kubectl_dra.lsp.completion import Proposal, Sort, proposals_at
+from kubectl_dra.lsp.cursor import Span
+from kubectl_dra.lsp.hover import hover_at
+from kubectl_dra.lsp.knowledge import Knowledge
+from kubectl_dra.migrate.model import MigrationSettings
+from kubectl_dra.migrate.vendors.catalogue import load
+
+NAME: Final = "kubectl-dra"
+MIGRATE: Final = "Rewrite device plugins and older DRA versions in this file (kubectl dra migrate)"
+_SEVERITY: Final = {
+    "error": lsp.DiagnosticSeverity.Error,
+    "warning": lsp.DiagnosticSeverity.Warning,
+    "info": lsp.DiagnosticSeverity.Information,
+}
+_SORT: Final = {
+    Sort.field: lsp.CompletionItemKind.Field,
+    Sort.value: lsp.CompletionItemKind.Value,
+    Sort.name: lsp.CompletionItemKind.Reference,
+    Sort.function: lsp.CompletionItemKind.Function,
+}
+
+
+def server(job: Job) -> LanguageServer:
+    """A server that lints with a job, which starts when its ``start_io`` is called."""
+    made = LanguageServer(NAME, __version__)
+    known = Knowledge(job.target)
+    answers = _Answers(made, job, known)
+    # pygls writes on what it registers, and methods cannot be written on.
+    made.feature(lsp.TEXT_DOCUMENT_DID_OPEN)(partial(answers.opened))
+    made.feature(lsp.TEXT_DOCUMENT_DID_CHANGE)(partial(answers.changed))
+    made.feature(lsp.TEXT_DOCUMENT_DID_SAVE)(partial(answers.saved))
+    made.feature(lsp.TEXT_DOCUMENT_DID_CLOSE)(partial(answers.closed))
+    made.feature(lsp.TEXT_DOCUMENT_HOVER)(partial(answers.hover))
+    triggers = lsp.CompletionOptions(trigger_characters=[".", '"', "'", "["])
+    made.feature(lsp.TEXT_DOCUMENT_COMPLETION, triggers)(partial(answers.completion))
+    kinds = [lsp.CodeActionKind.QuickFix, lsp.CodeActionKind.RefactorRewrite]
+    made.feature(lsp.TEXT_DOCUMENT_CODE_ACTION, lsp.CodeActionOptions(code_action_kinds=kinds))(
+        partial(answers.actions)
+    )
+    return made
+
+
+class _Answers:
+    """Answers an editor's requests. Findings are kept until the text changes."""
+
+    def __init__(self, server: LanguageServer, job: Job, known: Knowledge) -> None:
+        self._server = server
+        self._job = job
+        self._known = known
+        self._checks: dict[str, CheckedText] = {}
+
+    # --- findings ---------------------------------------------------------------------------------
+
+    def opened(self, asked: lsp.DidOpenTextDocumentParams) -> None:
+        """Check a file that was opened."""
+        self._check(asked.text_document.uri)
+
+    def changed(self, asked: lsp.DidChangeTextDocumentParams) -> None:
+        """Check a file again after each change."""
+        self._check(asked.text_document.uri)
+
+    def saved(self, asked: lsp.DidSaveTextDocumentParams) -> None:
+        """Check all open files again: what one of them names may be in the file that was saved."""
+        for uri in tuple(self._checks):
+            self._check(uri)
+
+    def closed(self, asked: lsp.DidCloseTextDocumentParams) -> None:
+        """Take back the findings of a file that is not open any more."""
+        uri = asked.text_document.uri
+        self._checks.pop(uri, None)
+        self._server.text_document_publish_diagnostics(lsp.PublishDiagnosticsParams(uri, []))
+
+    def _check(self, uri: str) -> None:
+        document = self._server.workspace.get_text_document(uri)
+        checks = self._checks[uri] = checked(_name(document), document.source, self._job)
+        shown = [_diagnostic(found, document) for found in checks.findings]
+        self._server.text_document_publish_diagnostics(lsp.PublishDiagnosticsParams(uri, shown, document.version))
+
+    # --- what stands there, and what may stand there ----------------------------------------------
+
+    def hover(self, asked: lsp.HoverParams) -> lsp.Hover | None:
+        """What a word means."""
+        document = self._server.workspace.get_text_document(asked.text_document.uri)
+        offset = document.offset_at_position(asked.position)
+        findings = self._checks.get(document.uri, CheckedText()).findings
+        found = hover_at(document.source, offset, findings, self._known)
+        if found is None:
+            return None
+        return lsp.Hover(lsp.MarkupContent(lsp.MarkupKind.Markdown, found.text), _range(document, found.span))
+
+    def completion(self, asked: lsp.CompletionParams) -> lsp.CompletionList:
+        """The words that may stand there."""
+        document = self._server.workspace.get_text_document(asked.text_document.uri)
+        offset = document.offset_at_position(asked.position)
+        proposals = proposals_at(document.source, offset, self._known)
+        items = [_item(document, number, proposal) for number, proposal in enumerate(proposals)]
+        return lsp.CompletionList(is_incomplete=False, items=items)
+
+    # --- changes ----------------------------------------------------------------------------------
+
+    def actions(self, asked: lsp.CodeActionParams) -> list[lsp.CodeAction]:
+        """Fixes of the findings in a range, comments that silence them, and the migration of the file."""
+        document = self._server.workspace.get_text_document(asked.text_document.uri)
+        checks = self._checks.get(document.uri, CheckedText())
+        start, end = (document.offset_at_position(place) for place in (asked.range.start, asked.range.end))
+        touched = at(checks, start, end)
+        fixes = [_fix(document, checks, index) for index in touched if index in checks.fixes]
+        silenced = [_silenced(document, checks.findings[index]) for index in touched]
+        rewritten = _rewritten(document, self._settings())
+        return [*fixes, *(action for action in (*silenced, rewritten) if action is not None)]
+
+    def _settings(self) -> MigrationSettings:
+        return _settings(self._job)
+
+
+@cache
+def _settings(job: Job) -> MigrationSettings:
+    return MigrationSettings(load(), job.target.release)
+
+
+def _name(document: TextDocument) -> str:
+    return document.path or document.uri
+
+
+def _range(document: TextDocument, span: Span) -> lsp.Range:
+    start, end = (document.client_position_at_offset(offset) for offset in (span.start, span.end))
+    return lsp.Range(start, end)
+
+
+def _diagnostic(found: LocatedFinding, document: TextDocument) -> lsp.Diagnostic:
+    place = span_of(found, document.source)
+    advice = f"\n{found.advice}" if found.advice else ""
+    return lsp.Diagnostic(
+        range=_range(document, Span(place.offset, place.end_offset)),
+        message=f"{found.message}{advice}",
+        severity=_SEVERITY[found.severity],
+        code=found.code,
+        code_description=lsp.CodeDescription(f"{DOCS}/rules/{found.code}.md"),
+        source=NAME,
+    )
+
+
+def _item(document: TextDocument, number: int, proposal: Proposal) -> lsp.CompletionItem:
+    documentation = lsp.MarkupContent(lsp.MarkupKind.Markdown, proposal.documentation)
+    return lsp.CompletionItem(
+        label=proposal.label,
+        kind=_SORT[proposal.sort],
+        detail=proposal.detail or None,
+        documentation=documentation if proposal.documentation else None,
+        sort_text=f"{number:05}",
+        filter_text=proposal.label,
+        text_edit=lsp.TextEdit(_range(document, proposal.span), proposal.text or proposal.label),
+    )
+
+
+def _edit(document: TextDocument, changes: tuple[Replacement, ...]) -> lsp.WorkspaceEdit:
+    edits = [
+        lsp.TextEdit(_range(document, Span(change.at.offset, change.at.end_offset)), change.text) for change in changes
+    ]
+    return lsp.WorkspaceEdit(changes={document.uri: edits})
+
+
+def _fix(document: TextDocument, checks: CheckedText, index: int) -> lsp.CodeAction:
+    found = checks.findings[index]
+    return lsp.CodeAction(
+        title=f"{found.advice.rstrip('.')} ({found.code})",
+        kind=lsp.CodeActionKind.QuickFix,
+        diagnostics=[_diagnostic(found, document)],
+        is_preferred=found.safety == "safe",
+        edit=_edit(document, checks.fixes[index]),
+    )
+
+
+def _silenced(document: TextDocument, found: LocatedFinding) -> lsp.CodeAction | None:
+    comment = ignoring(_name(document), document.source, found)
+    if comment is None:
+        return None
+    return lsp.CodeAction(
+        title=f"Ignore {found.code} here",
+        kind=lsp.CodeActionKind.QuickFix,
+        diagnostics=[_diagnostic(found, document)],
+        edit=_edit(document, (comment,)),
+    )
+
+
+def _rewritten(document: TextDocument, settings: MigrationSettings) -> lsp.CodeAction | None:
+    after = migrated(_name(document), document.source, settings)
+    if after == document.source:
+        return None
+    whole = _range(document, Span(0, len(document.source)))
+    edit = lsp.WorkspaceEdit(changes={document.uri: [lsp.TextEdit(whole, after)]})
+    return lsp.CodeAction(title=MIGRATE, kind=lsp.CodeActionKind.RefactorRewrite, edit=edit)
